@@ -1,0 +1,160 @@
+// Package checkpoint is what graphd remembers: the durable vocabulary of a
+// thread and the contract of the stores that keep it.
+//
+// A thread is one versioned record, its Head, with checkpoints, task results,
+// questions, runs and a numbered event log around it. It is changed in one way
+// only: by a Change, which a store applies completely or not at all, and only
+// when the Head is still at the revision that the writer saw. Every rule about
+// leases, admission and answers is therefore plain Go above the store, and a
+// store stays small.
+package checkpoint
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Source says what made a checkpoint.
+type Source string
+
+// The sources of a checkpoint, as LangGraph names them.
+const (
+	SourceInput  Source = "input"
+	SourceLoop   Source = "loop"
+	SourceUpdate Source = "update"
+	SourceFork   Source = "fork"
+)
+
+// Checkpoint is the state of one graph at a superstep boundary. It is
+// immutable once it is given to a store: later checkpoints share its parts.
+type Checkpoint struct {
+	ID        string // unique in the thread; sorts in the order of Seq
+	Seq       uint64 // number in the thread, over all namespaces
+	Parent    string // "" for the first of a namespace
+	Namespace string // "" = the root graph, else "node:task|node:task…"
+	Graph     string
+	Version   string
+	Run       string
+	Source    Source
+	Step      int // -1 = first input, 0 = after __start__
+	Time      time.Time
+	Metadata  map[string]string
+	Parents   map[string]string // ancestor namespace → its checkpoint
+
+	Channels []Channel  // every channel that was ever written, in the graph's order
+	Seen     []NodeSeen // which versions each node has reacted to
+	Updated  []string   // channels the last superstep changed, sorted
+	Next     []NextTask // tasks that are due at this checkpoint
+}
+
+// Channel is one channel of a checkpoint. A channel that holds nothing (a
+// consumed trigger) keeps its version.
+type Channel struct {
+	Name    string
+	Version uint64
+	// Stored is the Seq of the checkpoint that wrote the value. A store needs
+	// to write only channels whose Stored equals the checkpoint's Seq.
+	Stored uint64
+	// Value is the JSON text, "" when the channel holds nothing. For a list
+	// channel it is empty and List holds the elements.
+	Value payload.JSON
+	List  *List
+	// Flag is the "finished" mark of a deferred channel.
+	Flag bool
+}
+
+// List is the value of an append-like channel, stored as elements so that an
+// append costs its own size only. Elements are shared between checkpoints.
+type List struct {
+	Items []payload.JSON
+	// Segments name where the elements are stored, in order; their lengths add
+	// up to len(Items). A fork starts a segment of its own.
+	Segments []Segment
+	// Fresh is the number of elements at the end of Items that the checkpoint
+	// itself appends to the last segment.
+	Fresh int
+}
+
+// Segment is the first Len elements of one stored list of elements. ID is the
+// Seq of the checkpoint that began it.
+type Segment struct {
+	ID  uint64
+	Len int
+}
+
+// NodeSeen records which versions of its triggers a node has reacted to.
+type NodeSeen struct {
+	Node     string
+	Versions []SeenVersion
+}
+
+// SeenVersion is one trigger channel with the version that was seen.
+type SeenVersion struct {
+	Channel string
+	Version uint64
+}
+
+// NextTask names a task that is due at a checkpoint.
+type NextTask struct {
+	ID   string
+	Node string
+}
+
+// Task is what is known of a task of the superstep after a checkpoint. Its
+// presence makes partial progress durable: a task that is Done is not run
+// again.
+type Task struct {
+	ID         string
+	Namespace  string
+	Checkpoint string // the checkpoint the task belongs to
+	Node       string
+	State      TaskState
+	Writes     []Write
+	Failure    *Failure
+	// Waiting lists the questions that keep the task from going on; for a
+	// subgraph they are the questions of its tasks.
+	Waiting []string
+	// Routed is set once the conditional edges of the node have been decided.
+	Attempt int
+}
+
+// TaskState is how far a task has come.
+type TaskState string
+
+// States of a task that has a record.
+const (
+	TaskDone    TaskState = "done"
+	TaskFailed  TaskState = "failed"
+	TaskWaiting TaskState = "waiting"
+)
+
+// Write is one value for one channel, in the order the task produced them.
+type Write struct {
+	Channel   string
+	Value     payload.JSON
+	Overwrite bool // bypass the reducer
+}
+
+// Memo is a recorded side effect of a task: the value that later attempts get
+// instead of running the effect again.
+type Memo struct {
+	Task       string
+	Checkpoint string
+	Scope      string
+	Key        string
+	Index      int
+	Value      payload.JSON
+}
+
+// Failure is why a task or a run failed, in words that may reach a client.
+type Failure struct {
+	Reason  string // one of the table of reasons, e.g. NODE_FAILED
+	Message string
+	Node    string
+	Type    string // the node's own error type, "" = unknown
+	Stack   string // trimmed; shown to operators
+	Attempt int
+	// Details are the parameters of the reason (e.g. limit=25).
+	Details map[string]string
+}

@@ -1,0 +1,193 @@
+package checkpoint
+
+import (
+	"context"
+	"time"
+)
+
+// Change is everything that one operation does to one thread. A store must
+// apply all of it or none of it.
+type Change struct {
+	Thread string
+	// Expect is the revision of the Head the change was computed from; 0 means
+	// that the thread must not exist.
+	Expect uint64
+	// Op names the attempt. A store that has already applied Op as the newest
+	// change of the thread must answer with the receipt of then.
+	Op string
+	// Head replaces the thread's head.
+	Head Head
+	// Lease, when positive, makes Head.Owner's lease end this much after the
+	// store's present. Zero leaves the end as it is; when Head.Owner is empty
+	// there is no lease.
+	Lease time.Duration
+
+	Checkpoints []*Checkpoint // new ones, in order of Seq
+	Tasks       []Task        // inserted or replaced by (Checkpoint, ID)
+	Memos       []Memo        // the first of a (Task, Scope, Key, Index) stays
+	// ClearTasks names checkpoints whose task records and memos are used up.
+	ClearTasks []string
+	Interrupts []Interrupt // inserted or replaced by ID
+	Runs       []Run       // inserted or replaced by ID
+	Events     []Event     // appended; their Seq continue the log
+	Request    *Request    // remembered for idempotence
+	// DropAfter, when set, removes every checkpoint with a greater Seq, its
+	// values, list elements and task records: the rollback of a run.
+	DropAfter *uint64
+	// TrimEvents, when set, removes events with a smaller Seq.
+	TrimEvents uint64
+	// Delete removes the thread and all that belongs to it; the other fields
+	// but Thread, Expect and Op are ignored.
+	Delete bool
+}
+
+// Request remembers a client's request id, so that a repeated call finds what
+// the first one did.
+type Request struct {
+	ID      string
+	Digest  string // of the request's content
+	Run     string
+	Created time.Time
+}
+
+// Receipt is a store's acknowledgement: what it says is durable.
+type Receipt struct {
+	Revision     uint64
+	LeaseExpires time.Time
+	Now          time.Time
+}
+
+// Pending is the partial progress of the superstep after a checkpoint.
+type Pending struct {
+	Tasks      []Task
+	Memos      []Memo
+	Interrupts []Interrupt // questions of the checkpoint's tasks, in order of creation
+}
+
+// Writer reads and changes the head of a thread.
+type Writer interface {
+	// Head returns the thread's head. It must return ErrThreadNotFound when
+	// there is no such thread.
+	Head(ctx context.Context, thread string) (Head, error)
+	// Apply makes one change, durable on return. It must return ErrConflict
+	// and change nothing when the head is not at Expect.
+	Apply(ctx context.Context, c *Change) (Receipt, error)
+}
+
+// History reads checkpoints and the progress after them.
+type History interface {
+	// Checkpoint returns one checkpoint of a namespace; with an empty id the
+	// newest. It must return ErrCheckpointNotFound when there is none.
+	Checkpoint(ctx context.Context, thread, namespace, id string) (*Checkpoint, error)
+	// Checkpoints lists a namespace, newest first.
+	Checkpoints(ctx context.Context, q CheckpointQuery) ([]*Checkpoint, error)
+	// Pending returns the progress after a checkpoint, empty when there is none.
+	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
+}
+
+// CheckpointQuery selects checkpoints of one namespace.
+type CheckpointQuery struct {
+	Thread    string
+	Namespace string
+	Before    uint64 // only smaller Seq; 0 = all
+	Limit     int
+	// AnyTask matches namespaces by node names alone, whatever the task ids.
+	AnyTask bool
+}
+
+// Log reads the event log of a thread.
+type Log interface {
+	// Events returns at most limit events with Seq > after, oldest first. It
+	// must return ErrTrimmed when events after that number are gone.
+	Events(ctx context.Context, thread string, after uint64, limit int) ([]Event, error)
+}
+
+// Records reads runs, questions and remembered requests.
+type Records interface {
+	// Run must return ErrRunNotFound when the thread has no such run.
+	Run(ctx context.Context, thread, run string) (Run, error)
+	// Runs lists a thread's runs, newest first, of Order smaller than before.
+	Runs(ctx context.Context, thread string, before uint64, limit int) ([]Run, error)
+	// Interrupt must return ErrInterruptNotFound when there is no such question.
+	Interrupt(ctx context.Context, thread, id string) (Interrupt, error)
+	// Request must return ErrRequestNotFound when the id was not used.
+	Request(ctx context.Context, thread, id string) (Request, error)
+}
+
+// Index searches over all threads.
+type Index interface {
+	// Threads lists heads by update time, newest first.
+	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
+	// Interrupts lists questions by creation, oldest first, or, with
+	// ByChange, in the order of their last change.
+	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
+	// Due lists threads whose Due or whose lease's end has passed by the
+	// store's clock, and says when the next one will be (zero = none known).
+	Due(ctx context.Context, limit int) (threads []string, next time.Time, err error)
+}
+
+// ThreadQuery selects threads. Zero fields select all.
+type ThreadQuery struct {
+	State    ThreadState
+	Graph    string
+	Metadata map[string]string // all must be equal
+	Before   ThreadPosition    // keyset page: strictly after this one in the order
+	Limit    int
+}
+
+// ThreadPosition is a place in the order of Threads; zero = the start.
+type ThreadPosition struct {
+	Updated time.Time
+	Thread  string
+}
+
+// InterruptQuery selects questions. Zero fields select all.
+type InterruptQuery struct {
+	Thread   string
+	Run      string
+	Graph    string
+	Node     string
+	Reason   string
+	Assignee string
+	States   []InterruptState
+	After    InterruptPosition // keyset page
+	ByChange bool              // order by Change, After.Change is the cursor
+	Limit    int
+}
+
+// InterruptPosition is a place in the order of Interrupts; zero = the start.
+type InterruptPosition struct {
+	Created time.Time
+	Thread  string
+	ID      string
+	Change  uint64
+}
+
+// Store keeps threads. Implementations must be safe for concurrent use, must
+// return only the errors of this package or errors that wrap ErrUnavailable
+// or ErrCorrupt, and must not keep or change what they are given.
+type Store interface {
+	Writer
+	History
+	Log
+	Records
+	Index
+	Close() error
+}
+
+// GraphRecord is one immutable version of a graph as it was put.
+type GraphRecord struct {
+	Name    string
+	Version string
+	Source  string // canonical JSON of the description
+	Created time.Time
+}
+
+// Graphs keeps graph definitions.
+type Graphs interface {
+	// PutGraph must return ErrGraphExists when the version exists with
+	// another Source, and nil when it exists with the same one.
+	PutGraph(ctx context.Context, g GraphRecord) error
+	// GraphRecords lists every version, oldest first.
+	GraphRecords(ctx context.Context) ([]GraphRecord, error)
+}

@@ -1,0 +1,213 @@
+package checkpoint
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// ThreadState is what a thread is doing; it is derived from its active run.
+type ThreadState string
+
+// States of a thread.
+const (
+	ThreadIdle        ThreadState = "idle"
+	ThreadBusy        ThreadState = "busy"
+	ThreadInterrupted ThreadState = "interrupted"
+	ThreadFailed      ThreadState = "failed"
+)
+
+// Head is the small record of a thread that every change replaces. It holds
+// what must be known to decide what may happen next, and nothing that grows.
+type Head struct {
+	Thread   string
+	LogID    string // new when a deleted thread is made again
+	Graph    string
+	Version  string
+	Metadata map[string]string
+	Created  time.Time
+	Updated  time.Time
+	TTL      time.Duration // 0 = kept for ever
+	Expires  time.Time     // absolute expiry; zero = Updated+TTL, or never
+	State    ThreadState
+
+	Checkpoint string // newest checkpoint of the root graph, "" = none
+	Seq        uint64 // number of the last checkpoint of any namespace
+	LastEvent  uint64 // number of the last event
+	FirstEvent uint64 // number of the oldest event still in the log
+
+	Run   string   // the run that is active, waits or ended last; "" = none yet
+	Queue []string // runs waiting behind it, in order
+	// Open and Answered count the questions of Run in those states.
+	Open     int
+	Answered int
+	// Hold keeps answers from waking the thread until none is Open.
+	Hold   bool
+	Cancel *Cancel // a cancel request that Run has not yet obeyed
+
+	Fence uint64 // raised by each lease
+	Owner string // who holds the lease, "" = nobody
+	// Due is when some replica should look at the thread though nobody asks:
+	// work is queued, a question expires, the thread expires. Zero = never. A
+	// store also treats the end of a lease as due.
+	Due time.Time
+
+	// Revision, LeaseExpires and Now are set by the store on reads. Now is the
+	// store's clock, the only one leases are compared with.
+	Revision     uint64
+	LeaseExpires time.Time
+	Now          time.Time
+}
+
+// Leased reports whether somebody holds a lease that has not run out.
+func (h *Head) Leased() bool { return h.Owner != "" && h.LeaseExpires.After(h.Now) }
+
+// Cancel asks the active run to stop.
+type Cancel struct {
+	Run      string
+	Rollback bool
+	Reason   string
+	Grace    time.Duration
+	By       string
+}
+
+// RunState is how far a run has come.
+type RunState string
+
+// States of a run.
+const (
+	RunQueued      RunState = "queued"
+	RunRunning     RunState = "running"
+	RunInterrupted RunState = "interrupted" // waits for people, never used for cancel
+	RunCancelling  RunState = "cancelling"
+	RunSucceeded   RunState = "succeeded"
+	RunFailed      RunState = "failed"
+	RunCancelled   RunState = "cancelled"
+	RunTimedOut    RunState = "timed_out"
+	RunSuperseded  RunState = "superseded"
+)
+
+// Terminal reports whether a run in this state can never go on.
+func (s RunState) Terminal() bool {
+	switch s {
+	case RunSucceeded, RunFailed, RunCancelled, RunTimedOut, RunSuperseded:
+		return true
+	case RunQueued, RunRunning, RunInterrupted, RunCancelling:
+		return false
+	}
+	return false
+}
+
+// Run is one pass of a graph over a thread, from an input to a stop. It goes
+// on under the same id after questions are answered.
+type Run struct {
+	ID       string
+	Thread   string
+	Graph    string
+	Version  string
+	State    RunState
+	Failure  *Failure
+	Metadata map[string]string
+	Created  time.Time
+	Updated  time.Time
+	Order    uint64 // position among the thread's runs
+	Deadline time.Time
+
+	Request RunRequest
+	Base    string // root checkpoint before the run, for rollback
+	Stop    int    // step at which the limit of supersteps is reached
+	Output  payload.JSON
+	// FirstEvent and LastEvent bound the run's part of the event log.
+	FirstEvent uint64
+	LastEvent  uint64
+	Revision   uint64 // changes with each update; the etag
+}
+
+// RunRequest is what the client asked for and what every later superstep of
+// the run obeys.
+type RunRequest struct {
+	Input           payload.JSON // "" = continue what the thread has
+	From            string       // checkpoint to replay from, "" = newest
+	FromNamespace   string
+	Update          payload.JSON // Command.update
+	Goto            []Send       // Command.goto
+	Context         payload.JSON
+	InterruptBefore []string
+	InterruptAfter  []string
+	StepLimit       int
+	Timeout         time.Duration
+	Expected        string // checkpoint the thread must be at, "" = any
+	DiscardOpen     bool   // open questions are superseded when the run starts
+	OnDisconnect    string // "" = continue, "cancel"
+}
+
+// Send addresses a node, with an input of its own when Input is set.
+type Send struct {
+	Node  string
+	Input payload.JSON
+}
+
+// InterruptState is how far a question has come.
+type InterruptState string
+
+// States of a question.
+const (
+	InterruptOpen       InterruptState = "open"
+	InterruptAnswered   InterruptState = "answered" // stored, not yet used
+	InterruptConsumed   InterruptState = "consumed" // used by the commit that followed
+	InterruptExpired    InterruptState = "expired"
+	InterruptCancelled  InterruptState = "cancelled"
+	InterruptSuperseded InterruptState = "superseded"
+)
+
+// Interrupt is one question to a person, with its answer once there is one.
+type Interrupt struct {
+	ID         string
+	Thread     string
+	Run        string
+	Graph      string
+	Namespace  string
+	Checkpoint string // of Namespace
+	Node       string
+	Task       string // "" for a breakpoint
+	Scope      string
+	Key        string
+	Index      int
+	Reason     string
+	Message    string
+	Value      payload.JSON
+	Schema     payload.JSON
+
+	State     InterruptState
+	Created   time.Time
+	Updated   time.Time
+	Expires   time.Time // zero = never
+	Expiry    ExpiryAction
+	Default   payload.JSON
+	Assignees []string
+	// Change is the store's number of the last change of any question; the
+	// cursor of those who watch the inbox. Set by the store.
+	Change   uint64
+	Revision uint64
+
+	Response  payload.JSON // "" = none; a dismissed question has none
+	Dismissed bool
+	Note      string // the answerer's remark, or the reason of a dismissal
+	Responder string
+	Request   string // id of the request that answered
+}
+
+// ReasonBreakpoint marks a static breakpoint: nothing is asked and no answer
+// is due.
+const ReasonBreakpoint = "breakpoint"
+
+// ExpiryAction says what happens when nobody answers in time.
+type ExpiryAction string
+
+// What may happen when a question expires.
+const (
+	ExpiryNone          ExpiryAction = ""
+	ExpiryFailNode      ExpiryAction = "fail_node"
+	ExpiryResumeDefault ExpiryAction = "resume_default"
+	ExpiryCancelRun     ExpiryAction = "cancel_run"
+)

@@ -1,0 +1,174 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Graph is the compiled form of a Spec: names resolved to positions, edges to
+// channels. It is immutable and shared by every run.
+type Graph struct {
+	Name    string
+	Version string
+	Spec    *Spec
+
+	// Channels in a fixed order: the state keys as declared, then the
+	// channels that the compiler made. Positions are what Node refers to.
+	Channels []Channel
+	// Nodes in the order of declaration; Nodes[0] is the hidden start node.
+	Nodes []*Node
+	// Sends is the position of the channel that holds pending Sends.
+	Sends int
+	// StartChannel is the position of the channel that receives the input.
+	StartChannel int
+	State        []int // positions of the state keys
+	Input        []int // state keys a run may set
+	Output       []int // state keys of the result
+
+	InterruptBefore []string
+	InterruptAfter  []string
+
+	channels map[string]int
+	nodes    map[string]*Node
+}
+
+// Kind is how a channel combines the values written to it.
+type Kind int
+
+// Kinds of channels. The first group are reducers that a Spec may name.
+const (
+	Last Kind = iota
+	Any
+	Append
+	Add
+	Merge
+	DeepMerge
+	Union
+	Min
+	Max
+	Messages
+	Ephemeral
+	Untracked
+	Topic
+
+	// Made by the compiler.
+	TopicOnce  // the Sends of one superstep, cleared by the next
+	Trigger    // branch:to:N, cleared one superstep after it was written
+	LastFinish // trigger of a deferred node
+	Barrier    // join of several nodes
+	BarrierFinish
+	Guard // the input channel: one value per superstep, then cleared
+)
+
+// Channel is one compiled channel.
+type Channel struct {
+	Name    string
+	Kind    Kind
+	Default payload.JSON // "" = unset before the first write
+	Members []string     // Barrier: the nodes it waits for
+	State   bool         // a state key, shown to people
+}
+
+// NodeKind says who runs a node's code.
+type NodeKind int
+
+// Kinds of nodes.
+const (
+	KindStart NodeKind = iota
+	KindFunction
+	KindExpr
+	KindAsk
+	KindGraph
+	KindRemote
+)
+
+// Node is one compiled node.
+type Node struct {
+	Name     string
+	Index    int // position in Graph.Nodes
+	Kind     NodeKind
+	Spec     *NodeSpec // nil for the start node
+	Channel  int       // position of branch:to:<name>; of __start__ for the start node
+	Triggers []int     // channels that make it due, Channel first
+	Reads    []int     // state keys it sees
+
+	Edges    []int    // positions of the trigger channels that its plain edges write
+	Joins    []int    // positions of the barriers it reports to
+	Branches []Branch // conditional edges, in the order of declaration
+
+	Retry       []RetrySpec
+	Timeout     time.Duration
+	IdleTimeout time.Duration
+	Handler     *Node // error handler, nil = none
+	HandlerOnly bool  // reached only as a handler
+	Metadata    map[string]string
+
+	Update    []Program // Expr, Ask: one per assignment
+	Otherwise []Program // Ask
+	When      Program   // Ask, nil = always
+	Value     Program   // Ask
+	Message   Program   // Ask
+	Key       Program   // Ask
+	Goto      Program   // Expr, Ask
+	Sub       *Graph    // Graph
+}
+
+// Branch is one compiled conditional edge.
+type Branch struct {
+	Name   string
+	Cases  []Case
+	Expr   Program
+	Router string
+	Paths  map[string]string
+}
+
+// Case is one alternative of a Branch; a nil When always holds.
+type Case struct {
+	When Program
+	To   []string
+}
+
+// Program is a compiled expression. It is pure and safe for concurrent use.
+type Program interface {
+	// Eval computes the expression over the given variables. A key that the
+	// expression asks for and the state lacks is an error that names it.
+	Eval(vars Vars) (payload.JSON, error)
+}
+
+// Vars are what an expression sees.
+type Vars struct {
+	State   Reader       // `state`
+	Answer  payload.JSON // `answer`, "" = null
+	Input   payload.JSON // `input`: the value of a Send, "" = null
+	Context payload.JSON // `context`, "" = null
+	Failed  payload.JSON // `error`: in an error handler, "" = null
+}
+
+// Reader gives the values of state keys.
+type Reader interface {
+	// Lookup returns the value of a key, or false when it is unset.
+	Lookup(key string) (payload.JSON, bool)
+	// Keys lists the keys that are set, in a fixed order.
+	Keys() []string
+}
+
+// Expressions compiles the expressions of a Spec.
+type Expressions interface {
+	Compile(source string) (Program, error)
+}
+
+// Lookup returns the graph by name and version that a subgraph node refers to.
+type Lookup func(name, version string) (*Graph, bool)
+
+// Node returns a node by name.
+func (g *Graph) Node(name string) (*Node, bool) {
+	n, ok := g.nodes[name]
+	return n, ok
+}
+
+// ChannelIndex returns the position of a channel by name.
+func (g *Graph) ChannelIndex(name string) (int, bool) {
+	i, ok := g.channels[name]
+	return i, ok
+}

@@ -1,0 +1,64 @@
+// Package runtime runs graphs. It owns one goroutine per live run, holds the
+// thread's lease while the run is live, performs what the pure core in pregel
+// decides, and commits each superstep once before anybody hears of it.
+//
+// A parked thread costs the process nothing: no goroutine, no timer, no memory.
+package runtime
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Executor runs the code of nodes. Where the code lives is its business.
+type Executor interface {
+	// Execute makes one attempt. It must return when ctx ends and must not
+	// panic; a result that comes after the end of ctx is ignored.
+	Execute(ctx context.Context, t *Task) pregel.Result
+}
+
+// Task is one attempt to run a node.
+type Task struct {
+	Thread    string
+	Run       string
+	ID        string // the same on every attempt; fit for an idempotency key
+	Graph     *graph.Graph
+	Node      *graph.Node
+	Namespace string
+	Step      int
+	Attempt   int // 1 for the first
+
+	State   pregel.View         // the channels the node reads
+	Send    payload.JSON        // the input given by a Send, "" for a triggered task
+	Context payload.JSON        // per-run, read-only
+	Failed  *checkpoint.Failure // for an error handler: what it takes over
+	// Router, when set, asks for the decision of a conditional edge instead
+	// of the node's work: the result's Goto holds the keys or sends.
+	Router string
+
+	Journal  pregel.Journal
+	Effects  Effects
+	Metadata map[string]string
+}
+
+// Effects are what a running node may do besides returning a result.
+type Effects interface {
+	// Emit sends an event to whoever watches. It never blocks the node for
+	// long and may drop what is ephemeral.
+	Emit(e Emission)
+	// Remember records a memo durably and returns the stored value, which is
+	// another one if the memo existed.
+	Remember(ctx context.Context, m checkpoint.Memo) (value payload.JSON, existed bool, err error)
+}
+
+// Emission is one event from inside a node.
+type Emission struct {
+	Kind    checkpoint.EventKind // custom or message
+	Name    string
+	Value   payload.JSON
+	Durable bool
+}

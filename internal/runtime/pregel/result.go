@@ -1,0 +1,65 @@
+package pregel
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Result is what one attempt of a task came to. Exactly one of three things
+// holds: Failure is set, Asks is not empty, or the attempt completed.
+type Result struct {
+	// Update is an object with a value per channel, or, for a graph whose
+	// state is one value, that value. "" and null update nothing.
+	Update payload.JSON
+	// Writes follow Update; they allow several values for one channel.
+	Writes []checkpoint.Write
+	Goto   []checkpoint.Send
+	// Parent hands Update, Writes and Goto to the enclosing graph instead.
+	Parent bool
+
+	Asks    []Ask
+	Failure *Failure
+}
+
+// Ask is one question of a task.
+type Ask struct {
+	Scope     string // "" = the whole node; e.g. a tool call id
+	Key       string // "" = matched by position
+	Index     int    // n-th unkeyed question of the scope, or n-th use of the key
+	Reason    string
+	Message   string
+	Value     payload.JSON
+	Schema    payload.JSON // JSON Schema of the answer, "" = any
+	TTL       time.Duration
+	Expiry    checkpoint.ExpiryAction
+	Default   payload.JSON
+	Assignees []string
+}
+
+// Failure is a failed attempt: the stored part and what the retry policy needs.
+type Failure struct {
+	checkpoint.Failure
+
+	Permanent  bool          // never retry
+	RetryAfter time.Duration // at least this long before the next attempt
+}
+
+// Answer is the reply to an Ask, matched by the same scope, key and index.
+type Answer struct {
+	Interrupt string
+	Scope     string
+	Key       string
+	Index     int
+	Value     payload.JSON
+	Dismissed bool // nobody will answer; Reason says why
+	Expired   bool
+	Reason    string
+}
+
+// Journal is what a task must see again when it runs from its first line.
+type Journal struct {
+	Answers []Answer
+	Memos   []checkpoint.Memo
+}

@@ -1,0 +1,144 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Concurrency says what a new run does when another one of the thread is active.
+type Concurrency int
+
+// Policies for a thread that is busy.
+const (
+	Reject Concurrency = iota
+	Enqueue
+	CancelActive
+	RollbackActive
+)
+
+// OpenPolicy says what a new run does when the thread waits for answers.
+type OpenPolicy int
+
+// Policies for a thread that is interrupted.
+const (
+	RejectOpen OpenPolicy = iota
+	DiscardOpen
+	EnqueueOpen
+)
+
+// StartRequest asks for a run. Input and From may both be empty: the run then
+// goes on with what the thread has left to do.
+type StartRequest struct {
+	Thread       string // "" = made by the server
+	CreateThread bool
+	Graph        string // "" = the thread's
+	Version      string // "" = the thread's, or the newest
+	Run          string // "" = made by the server
+	Metadata     map[string]string
+	Concurrency  Concurrency
+	Open         OpenPolicy
+	Request      checkpoint.RunRequest
+	RequestID    string
+	Digest       string // of the request's content, for RequestID
+	By           string
+}
+
+// Coverage says how many of the open questions a resume must answer.
+type Coverage int
+
+// How many questions must be answered before work goes on.
+const (
+	Partial Coverage = iota // run the tasks whose questions are all answered
+	All                     // refuse unless every open question is covered
+	Collect                 // store, and run when the last answer is in
+)
+
+// Response is the answer to one question.
+type Response struct {
+	Interrupt string
+	Value     payload.JSON
+	Dismissed bool
+	Note      string // or the reason of the dismissal
+	Etag      string
+}
+
+// ResumeRequest answers questions and lets the thread go on.
+type ResumeRequest struct {
+	Thread    string
+	Responses []Response // empty = go on after breakpoints only
+	// Single is a response without an id: it is for the one open question.
+	Single    *Response
+	Coverage  Coverage
+	Update    payload.JSON
+	Goto      []checkpoint.Send
+	Metadata  map[string]string
+	Expected  string
+	RequestID string
+	Digest    string
+	By        string
+}
+
+// Started tells of an accepted start or resume.
+type Started struct {
+	Run      checkpoint.Run
+	Head     checkpoint.Head
+	After    uint64 // follow the log from here to see all of the run's part
+	Attached bool   // the request id was known; nothing new was begun
+}
+
+// CancelRequest asks a run to stop.
+type CancelRequest struct {
+	Thread   string
+	Run      string // "" = the active one
+	Rollback bool
+	Grace    time.Duration
+	Reason   string
+	By       string
+}
+
+// StateRequest selects a state to read.
+type StateRequest struct {
+	Thread     string
+	Namespace  string // node names, with or without task ids
+	Checkpoint string // "" = newest, with the progress of its superstep
+	Keys       []string
+	Subgraphs  bool
+}
+
+// Snapshot is a state as people read it.
+type Snapshot struct {
+	Values     payload.JSON
+	Next       []string
+	Checkpoint *checkpoint.Checkpoint
+	Tasks      []SnapshotTask
+	Interrupts []checkpoint.Interrupt
+	LastEvent  uint64 // every event up to here is contained
+	LogID      string
+}
+
+// SnapshotTask is one task of a snapshot.
+type SnapshotTask struct {
+	ID         string
+	Node       string
+	Namespace  string
+	Failure    *checkpoint.Failure
+	Interrupts []checkpoint.Interrupt
+	Result     payload.JSON // "" = no result yet
+	State      *Snapshot    // of the subgraph, when asked for
+}
+
+// UpdateStateRequest writes to a state as if a node had done it.
+type UpdateStateRequest struct {
+	Thread     string
+	Checkpoint string // "" = newest
+	Namespace  string
+	Values     payload.JSON
+	AsNode     string // "" = the node that ran last, if there is no doubt
+	Expected   string
+	Supersede  bool // open questions may be dropped
+	RequestID  string
+	Digest     string
+	By         string
+}
