@@ -1,0 +1,153 @@
+package runtime
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Reasons of refused calls, in the words clients branch on. Transport maps
+// each of them to one gRPC code; a reason that is missing there fails a test.
+const (
+	ReasonInvalidField           = "INVALID_FIELD"
+	ReasonInvalidPayloadJSON     = "INVALID_PAYLOAD_JSON"
+	ReasonPayloadTooLarge        = "PAYLOAD_TOO_LARGE"
+	ReasonInputSchemaMismatch    = "INPUT_SCHEMA_MISMATCH"
+	ReasonResponseSchemaMismatch = "RESPONSE_SCHEMA_MISMATCH"
+	ReasonInvalidPageToken       = "INVALID_PAGE_TOKEN"
+	ReasonInvalidCursor          = "INVALID_CURSOR"
+	ReasonInvalidGraph           = "INVALID_GRAPH"
+
+	ReasonThreadNotFound     = "THREAD_NOT_FOUND"
+	ReasonRunNotFound        = "RUN_NOT_FOUND"
+	ReasonGraphNotFound      = "GRAPH_NOT_FOUND"
+	ReasonNodeNotFound       = "NODE_NOT_FOUND"
+	ReasonCheckpointNotFound = "CHECKPOINT_NOT_FOUND"
+	ReasonInterruptNotFound  = "INTERRUPT_NOT_FOUND"
+
+	ReasonThreadExists      = "THREAD_EXISTS"
+	ReasonRunExists         = "RUN_EXISTS"
+	ReasonGraphExists       = "GRAPH_EXISTS"
+	ReasonRequestIDConflict = "REQUEST_ID_CONFLICT"
+
+	ReasonThreadInterrupted        = "THREAD_INTERRUPTED"
+	ReasonThreadNotInterrupted     = "THREAD_NOT_INTERRUPTED"
+	ReasonInterruptAlreadyResolved = "INTERRUPT_ALREADY_RESOLVED"
+	ReasonInterruptExpired         = "INTERRUPT_EXPIRED"
+	ReasonResponsesIncomplete      = "RESPONSES_INCOMPLETE"
+	ReasonResponseAmbiguous        = "RESPONSE_AMBIGUOUS"
+	ReasonAmbiguousNode            = "AMBIGUOUS_NODE"
+	ReasonRunNotCancellable        = "RUN_NOT_CANCELLABLE"
+	ReasonGraphVersionUnavailable  = "GRAPH_VERSION_UNAVAILABLE"
+	ReasonTaskLeaseLost            = "TASK_LEASE_LOST"
+	ReasonNothingToDo              = "NOTHING_TO_DO"
+
+	ReasonThreadBusy         = "THREAD_BUSY"
+	ReasonEtagMismatch       = "ETAG_MISMATCH"
+	ReasonCheckpointConflict = "CHECKPOINT_CONFLICT"
+
+	ReasonCursorTrimmed = "CURSOR_TRIMMED"
+	ReasonCursorAhead   = "CURSOR_AHEAD"
+
+	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
+	ReasonRateLimited        = "RATE_LIMITED"
+	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
+
+	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
+	ReasonServerDraining    = "SERVER_DRAINING"
+	ReasonNoWorkerAvailable = "NO_WORKER_AVAILABLE"
+
+	ReasonAccessDenied = "ACCESS_DENIED"
+	ReasonTokenInvalid = "TOKEN_INVALID"
+	ReasonTokenExpired = "TOKEN_EXPIRED"
+
+	ReasonFeatureDisabled   = "FEATURE_DISABLED"
+	ReasonWaitTimeout       = "WAIT_TIMEOUT"
+	ReasonCheckpointCorrupt = "CHECKPOINT_CORRUPT"
+	ReasonInternal          = "INTERNAL"
+)
+
+// Reasons why a run, a task or a node failed. They are data of the run, found
+// in checkpoint.Failure.Reason, never the outcome of a call.
+// ReasonInterruptExpired, ReasonGraphVersionUnavailable, ReasonCheckpointConflict
+// and ReasonInternal are used for runs as well.
+const (
+	FailedStepLimit         = "STEP_LIMIT_EXCEEDED"
+	FailedNode              = "NODE_FAILED"
+	FailedNodeTimeout       = "NODE_TIMEOUT"
+	FailedStepTimeout       = "STEP_TIMEOUT"
+	FailedRunTimeout        = "RUN_TIMEOUT"
+	FailedNonDeterministic  = "NON_DETERMINISTIC_NODE"
+	FailedInvalidUpdate     = "INVALID_NODE_UPDATE"
+	FailedCancelledByClient = "CANCELLED_BY_CLIENT"
+	FailedUnknownTarget     = "UNKNOWN_TARGET_NODE"
+	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
+)
+
+// Error is a call that was refused, with everything a client needs to put it
+// right. Nothing of the refused call has taken effect.
+type Error struct {
+	Reason  string // one of the Reason constants
+	Message string // for people
+	// Meta are the parameters of the reason; keys are camelCase, like
+	// openInterruptIds, and stay once given.
+	Meta map[string]string
+	// Violations lists what is wrong field by field; nil when the reason says
+	// it all.
+	Violations []Violation
+	// Cause is what the error came from; it is logged, never sent.
+	Cause error
+}
+
+// Violation is one thing that is wrong with a request or a document.
+type Violation struct {
+	Field       string // path in the request or the document, JSON pointer inside a payload
+	Line        int    // line in the document, 0 = unknown
+	Description string
+}
+
+// Error returns the reason and the message.
+func (e *Error) Error() string { return e.Reason + ": " + e.Message }
+
+// Unwrap returns the cause, nil when there is none.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is reports whether target is an Error of the same reason, so that
+// errors.Is(err, &Error{Reason: …}) asks for a reason.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error) //nolint:errorlint // errors.Is has unwrapped it already
+	return ok && t.Reason == e.Reason
+}
+
+// Errorf makes an Error. A %w in the format becomes its Cause.
+func Errorf(reason, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	e := &Error{Reason: reason, Message: err.Error()}
+	if w, ok := err.(interface{ Unwrap() error }); ok { //nolint:errorlint // made just above
+		e.Cause = w.Unwrap()
+	}
+	return e
+}
+
+// With returns a copy of the error with one more parameter.
+func (e *Error) With(key, value string) *Error {
+	c := *e
+	c.Meta = make(map[string]string, len(e.Meta)+1)
+	maps.Copy(c.Meta, e.Meta)
+	c.Meta[key] = value
+	return &c
+}
+
+// Because returns a copy of the error that wraps cause.
+func (e *Error) Because(cause error) *Error {
+	c := *e
+	c.Cause = cause
+	return &c
+}
+
+// InField returns a copy of the error that blames one more field.
+func (e *Error) InField(field, format string, args ...any) *Error {
+	c := *e
+	c.Violations = append(c.Violations[:len(c.Violations):len(c.Violations)],
+		Violation{Field: field, Description: fmt.Sprintf(format, args...)})
+	return &c
+}
