@@ -1,0 +1,82 @@
+package payload
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// Canonical returns a digest, 32 hex digits, that is equal for values that
+// differ only in white space, in the order of object keys and in how strings
+// are escaped. Number spelling counts: 1 and 1.0 differ. Text that is not JSON
+// is digested as it is.
+func Canonical(j JSON) string {
+	sum := sha256.Sum256([]byte(CanonicalText(j)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// CanonicalText returns the form that Canonical digests: no white space, keys
+// sorted at all levels, the last of a repeated key. Text that is not JSON is
+// returned as it is.
+func CanonicalText(j JSON) JSON {
+	s := newScanner(string(j))
+	if !s.value() || !s.end() {
+		return j
+	}
+	var b strings.Builder
+	b.Grow(len(j))
+	writeCanonical(&b, Trim(j))
+	return JSON(b.String())
+}
+
+// Equal reports whether two values have the same canonical text.
+func Equal(a, b JSON) bool {
+	return a == b || CanonicalText(a) == CanonicalText(b)
+}
+
+// writeCanonical needs well-formed text, so no step of it can fail.
+func writeCanonical(b *strings.Builder, j JSON) {
+	switch KindOf(j) {
+	case String:
+		writeQuoted(b, unescape(string(j)))
+	case ArrayKind:
+		items, _ := Elements(j) //nolint:errcheck // checked by the caller
+		b.WriteByte('[')
+		for i, item := range items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeCanonical(b, item)
+		}
+		b.WriteByte(']')
+	case ObjectKind:
+		b.WriteByte('{')
+		for i, field := range sorted(j) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeQuoted(b, field.Key)
+			b.WriteByte(':')
+			writeCanonical(b, field.Value)
+		}
+		b.WriteByte('}')
+	case None, NullKind, Bool, Number:
+		b.WriteString(string(j))
+	}
+}
+
+// sorted returns the fields of an object by key, each key once.
+func sorted(j JSON) []Field {
+	fields, _ := Fields(j) //nolint:errcheck // checked by the caller
+	slices.SortStableFunc(fields, func(x, y Field) int { return cmp.Compare(x.Key, y.Key) })
+	kept := fields[:0]
+	for i := range fields {
+		if i+1 < len(fields) && fields[i+1].Key == fields[i].Key {
+			continue
+		}
+		kept = append(kept, fields[i])
+	}
+	return kept
+}

@@ -1,0 +1,152 @@
+package payload
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// decimal is a JSON number as digits, so that no sum loses any: the value is
+// digits × 10^-scale.
+type decimal struct {
+	negative bool
+	digits   string
+	scale    int
+}
+
+// maxShift bounds how many zeros an exponent may spell out. Beyond it a sum is
+// computed in floating point: 1e999999999 must not cost a gigabyte.
+const maxShift = 4096
+
+// parseDecimal reads a well-formed number. It is false when the exponent is
+// beyond maxShift.
+func parseDecimal(text string) (decimal, bool) {
+	d := decimal{}
+	text, d.negative = strings.CutPrefix(text, "-")
+	mantissa, exponent := splitExponent(text)
+	if exponent > maxShift || exponent < -maxShift {
+		return d, false
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	d.digits, d.scale = whole+fraction, len(fraction)-exponent
+	if d.scale < 0 {
+		d.digits += strings.Repeat("0", -d.scale)
+		d.scale = 0
+	}
+	return d, true
+}
+
+// splitExponent returns the exponent as a number, limited to a range that is
+// far beyond anything that is computed exactly.
+func splitExponent(text string) (mantissa string, exponent int) {
+	const far = 1 << 40
+	i := strings.IndexAny(text, "eE")
+	if i < 0 {
+		return text, 0
+	}
+	n, err := strconv.ParseInt(text[i+1:], 10, 64)
+	if err != nil {
+		n = far
+		if text[i+1] == '-' {
+			n = -far
+		}
+	}
+	return text[:i], int(max(-far, min(far, n)))
+}
+
+func (d decimal) plus(e decimal) decimal {
+	scale := max(d.scale, e.scale)
+	x := d.digits + strings.Repeat("0", scale-d.scale)
+	y := e.digits + strings.Repeat("0", scale-e.scale)
+	width := max(len(x), len(y))
+	x = strings.Repeat("0", width-len(x)) + x
+	y = strings.Repeat("0", width-len(y)) + y
+	switch {
+	case d.negative == e.negative:
+		return decimal{negative: d.negative, digits: addDigits(x, y), scale: scale}
+	case x >= y:
+		return decimal{negative: d.negative, digits: subtractDigits(x, y), scale: scale}
+	}
+	return decimal{negative: e.negative, digits: subtractDigits(y, x), scale: scale}
+}
+
+// addDigits adds two digit strings of the same length.
+func addDigits(x, y string) string {
+	sum := make([]byte, len(x)+1)
+	carry := byte(0)
+	for i := len(x) - 1; i >= 0; i-- {
+		n := x[i] - '0' + y[i] - '0' + carry
+		carry = n / 10
+		sum[i+1] = n%10 + '0'
+	}
+	sum[0] = carry + '0'
+	return string(sum)
+}
+
+// subtractDigits subtracts y from x, two digit strings of the same length of
+// which x is not the smaller one.
+func subtractDigits(x, y string) string {
+	difference := make([]byte, len(x))
+	borrow := byte(0)
+	for i := len(x) - 1; i >= 0; i-- {
+		n := x[i] + 10 - y[i] - borrow
+		borrow = 1 - n/10
+		difference[i] = n%10 + '0'
+	}
+	return string(difference)
+}
+
+// json spells the number without an exponent; it keeps the zeros of its scale,
+// so that 1.5 + 1.5 is 3.0.
+func (d decimal) json() JSON {
+	digits := d.digits
+	if pad := d.scale + 1 - len(digits); pad > 0 {
+		digits = strings.Repeat("0", pad) + digits
+	}
+	cut := len(digits) - d.scale
+	whole, fraction := strings.TrimLeft(digits[:cut], "0"), digits[cut:]
+	if whole == "" {
+		whole = "0"
+	}
+	text := whole
+	if fraction != "" {
+		text += "." + fraction
+	}
+	if d.negative && strings.Trim(text, "0.") != "" {
+		text = "-" + text
+	}
+	return JSON(text)
+}
+
+// compareNumbers orders two well-formed numbers exactly, whatever their
+// exponents.
+func compareNumbers(a, b string) int {
+	x, y := normalize(a), normalize(b)
+	if x.sign != y.sign {
+		return cmp.Compare(x.sign, y.sign)
+	}
+	return x.sign * cmp.Or(cmp.Compare(x.point, y.point), cmp.Compare(x.digits, y.digits))
+}
+
+// normal is 0.digits × 10^point with no zero at either end of digits.
+type normal struct {
+	sign   int // -1, 0, 1
+	digits string
+	point  int
+}
+
+func normalize(text string) normal {
+	n := normal{sign: 1}
+	if rest, negative := strings.CutPrefix(text, "-"); negative {
+		text, n.sign = rest, -1
+	}
+	mantissa, exponent := splitExponent(text)
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return normal{}
+	}
+	n.point = len(whole) + exponent - (len(whole) + len(fraction) - len(digits))
+	n.digits = strings.TrimRight(digits, "0")
+	return n
+}

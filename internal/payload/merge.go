@@ -1,0 +1,82 @@
+package payload
+
+// Merge returns object a with the entries of object b put over it: a key that
+// both have keeps its place and takes b's value, new keys follow in b's order.
+// The error is an *OperandError, or a *SyntaxError for text that is not JSON.
+func Merge(a, b JSON) (JSON, error) { return merge(a, b, false) }
+
+// DeepMerge is Merge that goes on inside where both values of a key are
+// objects. Anything else, an array too, is replaced.
+func DeepMerge(a, b JSON) (JSON, error) { return merge(a, b, true) }
+
+func merge(a, b JSON, deep bool) (JSON, error) {
+	left, right := KindOf(a), KindOf(b)
+	if left != ObjectKind || right != ObjectKind {
+		return "", &OperandError{Op: "merge", Left: left, Right: right, Problem: "both must be objects"}
+	}
+	fields, err := Fields(a)
+	if err != nil {
+		return "", err
+	}
+	place := make(map[string]int, len(fields))
+	for i := range fields {
+		place[fields[i].Key] = i
+	}
+	over, err := Fields(b)
+	if err != nil {
+		return "", err
+	}
+	for i := range over {
+		at, known := place[over[i].Key]
+		if !known {
+			place[over[i].Key] = len(fields)
+			fields = append(fields, over[i])
+			continue
+		}
+		value := over[i].Value
+		if deep && KindOf(value) == ObjectKind && KindOf(fields[at].Value) == ObjectKind {
+			if value, err = merge(fields[at].Value, value, true); err != nil {
+				return "", err
+			}
+		}
+		fields[at].Value = value
+	}
+	return Object(fields), nil
+}
+
+// Union adds to the array a the elements of the array b that it does not have,
+// in their order. A repetition inside a or b is dropped too; the first of equal
+// elements stays as it is written. The error is an *OperandError, or a
+// *SyntaxError.
+func Union(a, b JSON) (JSON, error) {
+	left, right := KindOf(a), KindOf(b)
+	if left != ArrayKind || right != ArrayKind {
+		return "", &OperandError{Op: "unite", Left: left, Right: right, Problem: "both must be arrays"}
+	}
+	x, err := Elements(a)
+	if err != nil {
+		return "", err
+	}
+	y, err := Elements(b)
+	if err != nil {
+		return "", err
+	}
+	return Array(UnionItems(x, y)), nil
+}
+
+// UnionItems is Union over arrays that are split already. It does not change
+// its arguments.
+func UnionItems(a, b []JSON) []JSON {
+	out := make([]JSON, 0, len(a)+len(b))
+	seen := make(map[JSON]bool, len(a)+len(b))
+	for _, items := range [][]JSON{a, b} {
+		for _, item := range items {
+			key := CanonicalText(item)
+			if !seen[key] {
+				seen[key] = true
+				out = append(out, item)
+			}
+		}
+	}
+	return out
+}
