@@ -1,0 +1,179 @@
+package telemetry
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Outcomes of one attempt to run a node.
+const (
+	OutcomeDone        = "done"
+	OutcomeFailed      = "failed"
+	OutcomeRetried     = "retried"
+	OutcomeInterrupted = "interrupted"
+	OutcomeCancelled   = "cancelled"
+)
+
+// Outcomes of a commit, as the label of graphd_commit_seconds has them.
+const (
+	commitOK          = "ok"
+	commitConflict    = "conflict"
+	commitUnavailable = "unavailable"
+	commitFailed      = "error"
+)
+
+// Metrics counts and times what the engine does, in a registry of its own.
+// Labels are names that a graph declares, never the id of a thread or a run.
+// It is safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	runsStarted *prometheus.CounterVec
+	runsActive  *prometheus.GaugeVec
+	runSeconds  *prometheus.HistogramVec
+	nodeSeconds *prometheus.HistogramVec
+	commit      *prometheus.HistogramVec
+	raised      *prometheus.CounterVec
+	resolved    *prometheus.CounterVec
+	followers   prometheus.Gauge
+	slow        prometheus.Counter
+	dropped     prometheus.Counter
+}
+
+// NewMetrics makes the metrics of one process. version is that of the build.
+func NewMetrics(version string) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		runsStarted: counter("graphd_runs_started_total",
+			"Runs that were admitted.", "graph"),
+		runsActive: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graphd_runs_active",
+			Help: "Runs this process drives now. A run that waits for a person is not one.",
+		}, []string{"graph"}),
+		runSeconds: histogram("graphd_run_seconds",
+			"Time that a run was driven until it stopped, by the state it stopped in.",
+			prometheus.ExponentialBuckets(0.001, 4, 12), "graph", "state"),
+		nodeSeconds: histogram("graphd_node_attempt_seconds",
+			"Time of one attempt to run a node, by outcome.",
+			prometheus.ExponentialBuckets(0.0001, 4, 12), "graph", "node", "outcome"),
+		commit: histogram("graphd_commit_seconds",
+			"Time until the store acknowledged a change, by result.",
+			prometheus.ExponentialBuckets(0.00005, 4, 10), "result"),
+		raised: counter("graphd_interrupts_raised_total",
+			"Questions put to people.", "graph", "reason"),
+		resolved: counter("graphd_interrupts_resolved_total",
+			"Questions that left the open state, by the state they went to.", "graph", "state"),
+		followers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graphd_followers",
+			Help: "Open event streams.",
+		}),
+		slow: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graphd_followers_slow_total",
+			Help: "Event streams ended because their reader did not keep up.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graphd_ephemeral_events_dropped_total",
+			Help: "Ephemeral events that a reader was too slow for.",
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(
+		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
+		m.raised, m.resolved, m.followers, m.slow, m.dropped, build,
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: buckets,
+	}, labels)
+}
+
+// Registry takes further collectors, such as those of the gRPC server.
+func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
+
+// Handler serves the metrics in the Prometheus text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// RunStarted counts a run that was admitted.
+func (m *Metrics) RunStarted(graph string) { m.runsStarted.WithLabelValues(graph).Inc() }
+
+// RunDriven counts a run among the active ones; a resumed run is driven again.
+func (m *Metrics) RunDriven(graph string) { m.runsActive.WithLabelValues(graph).Inc() }
+
+// RunEnded ends what RunDriven began. state is the run's state now, which is
+// "interrupted" when it waits for a person; took is the time it was driven.
+func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
+	m.runsActive.WithLabelValues(graph).Dec()
+	m.runSeconds.WithLabelValues(graph, state).Observe(took.Seconds())
+}
+
+// NodeEnded times one attempt of a node; outcome is one of the Outcome
+// constants.
+func (m *Metrics) NodeEnded(graph, node, outcome string, took time.Duration) {
+	m.nodeSeconds.WithLabelValues(graph, node, outcome).Observe(took.Seconds())
+}
+
+// CommitEnded times one change of a thread; err is what the store said.
+func (m *Metrics) CommitEnded(took time.Duration, err error) {
+	m.commit.WithLabelValues(commitResult(err)).Observe(took.Seconds())
+}
+
+func commitResult(err error) string {
+	switch {
+	case err == nil:
+		return commitOK
+	case errors.Is(err, checkpoint.ErrConflict):
+		return commitConflict
+	case errors.Is(err, checkpoint.ErrUnavailable):
+		return commitUnavailable
+	}
+	return commitFailed
+}
+
+// InterruptRaised counts a question. A question without a reason counts under
+// the reason "".
+func (m *Metrics) InterruptRaised(graph, reason string) {
+	m.raised.WithLabelValues(graph, reason).Inc()
+}
+
+// InterruptResolved counts a question that was answered, dismissed, expired or
+// superseded; state is the one it went to.
+func (m *Metrics) InterruptResolved(graph, state string) {
+	m.resolved.WithLabelValues(graph, state).Inc()
+}
+
+// FollowerOpened counts an event stream that opened.
+func (m *Metrics) FollowerOpened() { m.followers.Inc() }
+
+// FollowerClosed ends what FollowerOpened began; slow says that the stream was
+// ended because its reader did not keep up.
+func (m *Metrics) FollowerClosed(slow bool) {
+	m.followers.Dec()
+	if slow {
+		m.slow.Inc()
+	}
+}
+
+// EphemeralDropped counts n ephemeral events that a slow reader missed.
+func (m *Metrics) EphemeralDropped(n int) { m.dropped.Add(float64(n)) }

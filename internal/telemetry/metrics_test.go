@@ -1,0 +1,88 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/telemetry"
+)
+
+func scrape(t *testing.T, m *telemetry.Metrics) string {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	require.Equal(t, 200, rec.Code)
+	return rec.Body.String()
+}
+
+func TestMetricsShowWhatTheEngineDid(t *testing.T) {
+	m := telemetry.NewMetrics("v1.2.3")
+	m.RunStarted("refund")
+	m.RunDriven("refund")
+	m.RunDriven("refund")
+	m.RunEnded("refund", "interrupted", 20*time.Millisecond)
+	m.NodeEnded("refund", "analyze", telemetry.OutcomeDone, time.Millisecond)
+	m.InterruptRaised("refund", "approval")
+	m.InterruptResolved("refund", "answered")
+	m.FollowerOpened()
+	m.FollowerOpened()
+	m.FollowerClosed(true)
+	m.FollowerClosed(false)
+	m.EphemeralDropped(7)
+
+	page := scrape(t, m)
+	for _, line := range []string{
+		`graphd_build_info{version="v1.2.3"} 1`,
+		`graphd_runs_started_total{graph="refund"} 1`,
+		`graphd_runs_active{graph="refund"} 1`,
+		`graphd_run_seconds_count{graph="refund",state="interrupted"} 1`,
+		`graphd_run_seconds_sum{graph="refund",state="interrupted"} 0.02`,
+		`graphd_node_attempt_seconds_count{graph="refund",node="analyze",outcome="done"} 1`,
+		`graphd_interrupts_raised_total{graph="refund",reason="approval"} 1`,
+		`graphd_interrupts_resolved_total{graph="refund",state="answered"} 1`,
+		"graphd_followers 0",
+		"graphd_followers_slow_total 1",
+		"graphd_ephemeral_events_dropped_total 7",
+		"go_goroutines ",
+	} {
+		require.Contains(t, page, line)
+	}
+}
+
+func TestCommitResultFollowsTheStoresAnswer(t *testing.T) {
+	for result, err := range map[string]error{
+		"ok":          nil,
+		"conflict":    fmt.Errorf("thread t1: %w", checkpoint.ErrConflict),
+		"unavailable": fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.DeadlineExceeded),
+		"error":       errors.New("disk full"),
+	} {
+		t.Run(result, func(t *testing.T) {
+			m := telemetry.NewMetrics("test")
+			m.CommitEnded(time.Millisecond, err)
+			require.Contains(t, scrape(t, m), `graphd_commit_seconds_count{result="`+result+`"} 1`)
+		})
+	}
+}
+
+func TestTwoProcessesInOneTestDoNotMeet(t *testing.T) {
+	first, second := telemetry.NewMetrics("a"), telemetry.NewMetrics("b")
+	first.RunStarted("g")
+	require.Contains(t, scrape(t, first), "graphd_runs_started_total")
+	require.NotContains(t, scrape(t, second), "graphd_runs_started_total")
+}
+
+func TestOthersRegisterBesideTheEngine(t *testing.T) {
+	m := telemetry.NewMetrics("test")
+	calls := prometheus.NewCounter(prometheus.CounterOpts{Name: "grpc_server_handled_total", Help: "Calls."})
+	require.NoError(t, m.Registry().Register(calls))
+	calls.Inc()
+	require.Contains(t, scrape(t, m), "grpc_server_handled_total 1")
+}
