@@ -1,0 +1,142 @@
+package arch_test
+
+import "strings"
+
+const module = "github.com/graphd-dev/graphd"
+
+// A room is one folder with the rules for all packages in it, up to the next
+// room below. CONTRIBUTING.md draws the same picture.
+type room struct {
+	path string // below the module; "" is the module itself
+	// may lists the rooms whose packages it may import; its own is implied.
+	may []string
+	// everything lifts may: the room wires others together.
+	everything bool
+	// links lists prefixes of packages that must not be linked, not even
+	// through somebody else.
+	never []string
+	// pure forbids the clock as well.
+	pure bool
+	// support is for tests: nothing that ships may link it.
+	support bool
+}
+
+// Who a room below the border must never know: the wire, and every driver.
+var (
+	wire    = []string{"google.golang.org/grpc", module + "/gen"}
+	drivers = []string{"github.com/redis/", "modernc.org/sqlite"}
+	protos  = []string{"google.golang.org/protobuf"}
+	inner   = join(wire, protos, drivers)
+)
+
+// The rooms, from the inside out.
+var rooms = []room{
+	{path: "internal/payload", never: inner, pure: true},
+	{path: "internal/graph", may: []string{"internal/payload"}, never: inner, pure: true},
+	{
+		// CEL itself is built on protobuf, so only the wire is refused here.
+		path: "internal/graph/expr", may: []string{"internal/graph", "internal/payload"},
+		never: join(wire, drivers),
+	},
+	{
+		path: "internal/graph/graphfile", may: []string{"internal/graph", "internal/payload"},
+		never: inner,
+	},
+	{path: "internal/checkpoint", may: []string{"internal/payload"}, never: inner},
+	{
+		path: "internal/checkpoint/memory", may: []string{"internal/checkpoint", "internal/payload"},
+		never: inner,
+	},
+	{
+		path: "internal/checkpoint/sqlite", may: []string{"internal/checkpoint", "internal/payload"},
+		never: join(wire, protos, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/redis", may: []string{"internal/checkpoint", "internal/payload"},
+		never: join(wire, protos, []string{"modernc.org/sqlite"}),
+	},
+	{
+		path: "internal/checkpoint/checkpointtest", support: true,
+		may: []string{"internal/checkpoint", "internal/payload"}, never: inner,
+	},
+	{
+		path: "internal/runtime/pregel", pure: true, never: inner,
+		may: []string{"internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
+		path: "internal/runtime", never: inner,
+		may: []string{
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
+		},
+	},
+	{
+		path: "internal/node", never: inner,
+		may: []string{
+			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload",
+		},
+	},
+	{
+		path: "internal/worker", never: inner,
+		may: []string{
+			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload",
+		},
+	},
+	{
+		path: "internal/telemetry", never: join(wire, drivers),
+		may: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
+	},
+	{
+		path: "internal/transport", never: drivers,
+		may: []string{
+			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
+			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
+			"internal/payload",
+		},
+	},
+	{path: "internal/testkit", everything: true, support: true},
+	{path: "internal/arch", everything: true, support: true},
+	{path: "gen", never: drivers},
+	{path: "cmd/graphd", everything: true},
+	{path: "sdk/go", may: []string{"gen"}, never: drivers},
+	{path: "examples", everything: true, support: true},
+	{path: "bench", everything: true, support: true},
+	{path: "tests", everything: true, support: true},
+}
+
+func join(lists ...[]string) []string {
+	var all []string
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// roomOf finds the innermost room that contains a package.
+func roomOf(importPath string) (room, bool) {
+	rel, ok := relative(importPath)
+	if !ok {
+		return room{}, false
+	}
+	var best room
+	found := false
+	for _, r := range rooms {
+		if within(rel, r.path) && (!found || len(r.path) > len(best.path)) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// relative cuts the module off the path of one of its packages.
+func relative(importPath string) (string, bool) {
+	if importPath == module {
+		return "", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func within(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+}

@@ -1,0 +1,100 @@
+package arch_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A rule that can't fail protects nothing, so each one is shown a planted leak.
+
+func TestArrowsRefuseALeak(t *testing.T) {
+	for _, c := range []struct{ from, imports, complaint string }{
+		{"/internal/runtime", "/internal/transport", "may import only"},
+		{"/internal/runtime", "/internal/checkpoint/memory", "may import only"},
+		{"/internal/runtime/pregel", "/internal/runtime", "may import only"},
+		{"/internal/checkpoint", "/internal/graph", "may import only"},
+		{"/internal/checkpoint/sqlite", "/internal/checkpoint/memory", "may import only"},
+		{"/internal/checkpoint/sqlite/schema", "/internal/runtime", "may import only"},
+		{"/internal/payload", "/internal/graph", "may import only"},
+		{"/internal/node", "/gen/graphd/v1", "may import only"},
+		{"/internal/transport", "/internal/checkpoint/redis", "may import only"},
+	} {
+		err := checkArrows(module+c.from, []string{"fmt", module + c.imports})
+		require.ErrorContains(t, err, c.complaint, "%s imports %s", c.from, c.imports)
+		require.ErrorContains(t, err, module+c.imports)
+	}
+	for _, c := range []struct{ from, imports string }{
+		{"/internal/runtime", "/internal/runtime/pregel"},
+		{"/internal/transport", "/gen/graphd/v1"},
+		{"/internal/transport/convert", "/internal/transport"},
+		{"/internal/checkpoint/redis", "/internal/checkpoint"},
+		{"/cmd/graphd", "/internal/checkpoint/memory"},
+	} {
+		require.NoError(t, checkArrows(module+c.from, []string{module + c.imports}))
+	}
+}
+
+func TestLinksRefuseALeak(t *testing.T) {
+	for _, c := range []struct{ from, dep string }{
+		{"/internal/runtime", "google.golang.org/grpc/status"},
+		{"/internal/runtime/pregel", "google.golang.org/protobuf/proto"},
+		{"/internal/worker", "github.com/redis/go-redis/v9"},
+		{"/internal/node", module + "/gen/graphd/v1"},
+		{"/internal/checkpoint/sqlite", "github.com/redis/go-redis/v9"},
+		{"/internal/checkpoint/redis", "modernc.org/sqlite/lib"},
+		{"/internal/graph/expr", "google.golang.org/grpc"},
+		{"/internal/transport", "modernc.org/sqlite"},
+	} {
+		require.ErrorContains(t, checkLinks(module+c.from, []string{"fmt", c.dep}), c.dep)
+	}
+	require.NoError(t, checkLinks(module+"/internal/checkpoint/sqlite", []string{"modernc.org/sqlite"}))
+	require.NoError(t, checkLinks(module+"/internal/transport", []string{"google.golang.org/grpc"}))
+	require.NoError(t, checkLinks(module+"/internal/runtime", []string{"google.golang.org/grpcish"}))
+}
+
+func TestSupportRefusesALeak(t *testing.T) {
+	for _, dep := range []string{
+		module + "/internal/testkit",
+		module + "/internal/checkpoint/checkpointtest",
+		"github.com/stretchr/testify/require",
+	} {
+		require.ErrorContains(t, checkSupport(module+"/cmd/graphd", []string{dep}), dep)
+		require.NoError(t, checkSupport(module+"/internal/testkit", []string{dep}))
+	}
+}
+
+func TestFanOutRefusesAMeetingPlace(t *testing.T) {
+	var imports []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		imports = append(imports, module+"/internal/"+name)
+	}
+	from := module + "/internal/transport"
+	require.NoError(t, checkFanOut(from, append(imports, "fmt", "google.golang.org/grpc")))
+	imports = append(imports, module+"/internal/g")
+	require.ErrorContains(t, checkFanOut(from, imports), "imports 7 packages")
+	require.NoError(t, checkFanOut(module+"/cmd/graphd", imports))
+}
+
+func TestClockIsFound(t *testing.T) {
+	pure := `package p
+import "time"
+const wait = time.Second
+func later(t time.Time) time.Time { return t.Add(wait) }`
+	require.NoError(t, checkClock("pure.go", []byte(pure)))
+
+	for _, call := range []string{"time.Now()", "time.Since(t)", "time.NewTimer(1)", "time.Sleep(1)"} {
+		src := "package p\nimport \"time\"\nvar t time.Time\nfunc f() { _ = " + call + " }\n"
+		require.ErrorContains(t, checkClock("impure.go", []byte(src)), "impure.go:4")
+	}
+}
+
+func TestUnknownPackageHasNoRoom(t *testing.T) {
+	_, ok := roomOf(module + "/internal/util")
+	require.False(t, ok)
+	_, ok = roomOf("fmt")
+	require.False(t, ok)
+	r, ok := roomOf(module + "/internal/checkpoint/sqlite/schema")
+	require.True(t, ok)
+	require.Equal(t, "internal/checkpoint/sqlite", r.path)
+}
