@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// NewThread asks for a thread.
+type NewThread struct {
+	Thread     string // "" = made by the server
+	Graph      string // "" = decided by the first run
+	Version    string // "" = the newest
+	Metadata   map[string]string
+	Expiration Expiration
+	RequestID  string
+	Digest     string // of the request's content, for RequestID
+	By         string
+}
+
+// Expiration says when a thread is deleted; zero = never. At most one field
+// is set.
+type Expiration struct {
+	At  time.Time
+	TTL time.Duration // after the last change
+}
+
+// ThreadChange changes what a caller may change of a thread.
+type ThreadChange struct {
+	Thread string
+	Etag   uint64 // revision the thread must be at, 0 = any
+	// Metadata replaces all labels when Replace is set; otherwise its keys are
+	// set, and the keys in Drop are removed.
+	Metadata   map[string]string
+	Replace    bool
+	Drop       []string
+	Expiration *Expiration // nil = stays
+	By         string
+}
+
+// ForkRequest asks for a thread whose history is another's up to a checkpoint.
+type ForkRequest struct {
+	Source     string
+	Checkpoint string            // of the root graph, "" = newest
+	Thread     string            // "" = made by the server
+	Metadata   map[string]string // nil = the source's
+	RequestID  string
+	Digest     string
+	By         string
+}
+
+// HistoryQuery selects snapshots of one namespace, newest first.
+type HistoryQuery struct {
+	Thread    string
+	Namespace string // node names, with or without task ids
+	Before    uint64 // only checkpoints of smaller Seq, 0 = all
+	Limit     int
+	Values    bool // fill Snapshot.Values
+}
+
+// InterruptChange changes what a caller may change of an open question.
+type InterruptChange struct {
+	Thread    string
+	Interrupt string
+	Etag      uint64     // revision the question must be at, 0 = any
+	Assignees *[]string  // nil = stays
+	Expires   *time.Time // nil = stays, zero = never
+	By        string
+}
+
+// FollowRequest asks for the events of a thread as they are stored.
+type FollowRequest struct {
+	Thread string
+	After  uint64 // only events of greater Seq
+	// Ephemeral asks for events that are not stored, too.
+	Ephemeral bool
+}
+
+// Feed hands out the events of one thread in order. One goroutine may use it.
+type Feed interface {
+	// Next waits for events and returns those there are, never none without an
+	// error. It returns ctx's error when ctx ends, checkpoint.ErrTrimmed when
+	// the reader fell behind the log, checkpoint.ErrThreadNotFound when the
+	// thread was deleted, and what the store says otherwise. The events are
+	// shared with other readers.
+	Next(ctx context.Context) ([]checkpoint.Event, error)
+	// Dropped counts the ephemeral events that were left out so far because
+	// the reader was behind.
+	Dropped() uint64
+	// Close ends the feed. It may be called twice.
+	Close()
+}
+
+// InterruptFeed hands out changed questions of all threads in the order of
+// Interrupt.Change. One goroutine may use it.
+type InterruptFeed interface {
+	// Next waits for changes and returns those there are; a question that
+	// changed several times may come once, as it is now.
+	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
+	// Close ends the feed. It may be called twice.
+	Close()
+}
+
+// GraphEntry is one version of a graph as a registry keeps it.
+type GraphEntry struct {
+	Graph    *graph.Graph
+	Versions []string  // all there are of this name, oldest first
+	Created  time.Time // zero for a graph that was never put
+}
