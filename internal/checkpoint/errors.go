@@ -12,6 +12,9 @@ var (
 	ErrGraphExists        = errors.New("graph version exists with other content")
 	// ErrConflict says that the thread is not at the expected revision.
 	ErrConflict = errors.New("thread was changed by somebody else")
+	// ErrInvalid says that a Change contradicts itself or does not continue the
+	// thread: the caller has a defect. Nothing was applied.
+	ErrInvalid = errors.New("change is not valid")
 	// ErrTrimmed says that events after the given number are gone.
 	ErrTrimmed = errors.New("event log was trimmed")
 	// ErrUnavailable says that the store did not answer; whether a change was

@@ -6,14 +6,21 @@ import (
 )
 
 // Change is everything that one operation does to one thread. A store must
-// apply all of it or none of it.
+// apply all of it or none of it. DropAfter and ClearTasks come first, the
+// additions follow.
+//
+// The caller may reuse a Change and its slices afterwards. What their elements
+// refer to, checkpoints, maps, pointers and slices inside, is shared from then
+// on and nobody may change it; the same holds for what a store returns.
 type Change struct {
 	Thread string
 	// Expect is the revision of the Head the change was computed from; 0 means
 	// that the thread must not exist.
 	Expect uint64
 	// Op names the attempt. A store that has already applied Op as the newest
-	// change of the thread must answer with the receipt of then.
+	// change of the thread must answer with the receipt of then and change
+	// nothing, whatever Expect is. A deleted thread remembers no Op. "" names
+	// nothing and is never matched.
 	Op string
 	// Head replaces the thread's head.
 	Head Head
@@ -27,12 +34,16 @@ type Change struct {
 	Memos       []Memo        // the first of a (Task, Scope, Key, Index) stays
 	// ClearTasks names checkpoints whose task records and memos are used up.
 	ClearTasks []string
-	Interrupts []Interrupt // inserted or replaced by ID
-	Runs       []Run       // inserted or replaced by ID
-	Events     []Event     // appended; their Seq continue the log
-	Request    *Request    // remembered for idempotence
+	// Interrupts are inserted or replaced by ID. The store sets Change to a
+	// number that grows over all threads, in the order in which questions
+	// become visible, and Revision to 1 or one more than it was.
+	Interrupts []Interrupt
+	// Runs are inserted or replaced by ID; the store sets Revision likewise.
+	Runs    []Run
+	Events  []Event  // appended; their Seq continue the log
+	Request *Request // remembered for idempotence; replaces one of the same ID
 	// DropAfter, when set, removes every checkpoint with a greater Seq, its
-	// values, list elements and task records: the rollback of a run.
+	// values, list elements, task records and memos: the rollback of a run.
 	DropAfter *uint64
 	// TrimEvents, when set, removes events with a smaller Seq.
 	TrimEvents uint64
@@ -50,7 +61,8 @@ type Request struct {
 	Created time.Time
 }
 
-// Receipt is a store's acknowledgement: what it says is durable.
+// Receipt is a store's acknowledgement: what it says is durable. Revision is
+// Expect+1; LeaseExpires is zero without a lease.
 type Receipt struct {
 	Revision     uint64
 	LeaseExpires time.Time
@@ -59,9 +71,9 @@ type Receipt struct {
 
 // Pending is the partial progress of the superstep after a checkpoint.
 type Pending struct {
-	Tasks      []Task
-	Memos      []Memo
-	Interrupts []Interrupt // questions of the checkpoint's tasks, in order of creation
+	Tasks      []Task      // sorted by ID
+	Memos      []Memo      // sorted by Task, Scope, Key, Index
+	Interrupts []Interrupt // questions whose Checkpoint it is, in any state, in the order of their first put
 }
 
 // Writer reads and changes the head of a thread.
@@ -70,16 +82,20 @@ type Writer interface {
 	// there is no such thread.
 	Head(ctx context.Context, thread string) (Head, error)
 	// Apply makes one change, durable on return. It must return ErrConflict
-	// and change nothing when the head is not at Expect.
+	// and change nothing when the head is not at Expect, and ErrInvalid when
+	// the change contradicts itself or its numbers do not continue the thread.
+	// When ctx ends first the error wraps ErrUnavailable and the cause of ctx,
+	// and the change may still be applied.
 	Apply(ctx context.Context, c *Change) (Receipt, error)
 }
 
 // History reads checkpoints and the progress after them.
 type History interface {
 	// Checkpoint returns one checkpoint of a namespace; with an empty id the
-	// newest. It must return ErrCheckpointNotFound when there is none.
+	// newest. It must return ErrCheckpointNotFound when there is none, also
+	// when there is no such thread.
 	Checkpoint(ctx context.Context, thread, namespace, id string) (*Checkpoint, error)
-	// Checkpoints lists a namespace, newest first.
+	// Checkpoints lists a namespace, newest first; none for an unknown thread.
 	Checkpoints(ctx context.Context, q CheckpointQuery) ([]*Checkpoint, error)
 	// Pending returns the progress after a checkpoint, empty when there is none.
 	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
@@ -90,15 +106,17 @@ type CheckpointQuery struct {
 	Thread    string
 	Namespace string
 	Before    uint64 // only smaller Seq; 0 = all
-	Limit     int
-	// AnyTask matches namespaces by node names alone, whatever the task ids.
+	Limit     int    // 0 = all
+	// AnyTask matches namespaces by node names alone, whatever the task ids:
+	// "a|b" and "a:1|b:2" both find "a:3|b:4".
 	AnyTask bool
 }
 
 // Log reads the event log of a thread.
 type Log interface {
-	// Events returns at most limit events with Seq > after, oldest first. It
-	// must return ErrTrimmed when events after that number are gone.
+	// Events returns at most limit events with Seq > after, oldest first; a
+	// limit of 0 means all. It must return ErrTrimmed when events after that
+	// number are gone, and ErrThreadNotFound when there is no such thread.
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]Event, error)
 }
 
@@ -106,7 +124,8 @@ type Log interface {
 type Records interface {
 	// Run must return ErrRunNotFound when the thread has no such run.
 	Run(ctx context.Context, thread, run string) (Run, error)
-	// Runs lists a thread's runs, newest first, of Order smaller than before.
+	// Runs lists a thread's runs, newest first, of Order smaller than before;
+	// a before or limit of 0 means all.
 	Runs(ctx context.Context, thread string, before uint64, limit int) ([]Run, error)
 	// Interrupt must return ErrInterruptNotFound when there is no such question.
 	Interrupt(ctx context.Context, thread, id string) (Interrupt, error)
@@ -116,13 +135,16 @@ type Records interface {
 
 // Index searches over all threads.
 type Index interface {
-	// Threads lists heads by update time, newest first.
+	// Threads lists heads by update time, newest first, then by Thread. A
+	// record that can't be read is left out; reading it by name tells why.
 	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
-	// Interrupts lists questions by creation, oldest first, or, with
-	// ByChange, in the order of their last change.
+	// Interrupts lists questions by Created, oldest first, then by Thread and
+	// ID, or, with ByChange, in the order of their last change. It leaves out
+	// what can't be read, as Threads does.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
 	// Due lists threads whose Due or whose lease's end has passed by the
-	// store's clock, and says when the next one will be (zero = none known).
+	// store's clock, longest ago first, and says when the next one that is not
+	// listed will be (zero = none known). A limit of 0 means all.
 	Due(ctx context.Context, limit int) (threads []string, next time.Time, err error)
 }
 
@@ -132,7 +154,7 @@ type ThreadQuery struct {
 	Graph    string
 	Metadata map[string]string // all must be equal
 	Before   ThreadPosition    // keyset page: strictly after this one in the order
-	Limit    int
+	Limit    int               // 0 = all
 }
 
 // ThreadPosition is a place in the order of Threads; zero = the start.
@@ -152,7 +174,7 @@ type InterruptQuery struct {
 	States   []InterruptState
 	After    InterruptPosition // keyset page
 	ByChange bool              // order by Change, After.Change is the cursor
-	Limit    int
+	Limit    int               // 0 = all
 }
 
 // InterruptPosition is a place in the order of Interrupts; zero = the start.
@@ -172,6 +194,8 @@ type Store interface {
 	Log
 	Records
 	Index
+	// Close waits for what is under way. Calls made later must fail with an
+	// error that wraps ErrUnavailable.
 	Close() error
 }
 
@@ -188,6 +212,6 @@ type Graphs interface {
 	// PutGraph must return ErrGraphExists when the version exists with
 	// another Source, and nil when it exists with the same one.
 	PutGraph(ctx context.Context, g GraphRecord) error
-	// GraphRecords lists every version, oldest first.
+	// GraphRecords lists every version, oldest first, then by Name and Version.
 	GraphRecords(ctx context.Context) ([]GraphRecord, error)
 }

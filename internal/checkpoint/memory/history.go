@@ -1,0 +1,217 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// history holds the checkpoints of a thread, in order of Seq per namespace.
+type history struct {
+	root   []*checkpoint.Checkpoint
+	nested map[string][]*checkpoint.Checkpoint
+}
+
+// progress is what is known of the superstep after a checkpoint.
+type progress struct {
+	tasks map[string]checkpoint.Task
+	memos map[place]checkpoint.Memo
+}
+
+// place is where in a task a memo belongs.
+type place struct {
+	task, scope, key string
+	index            int
+}
+
+func (h *history) add(cps []*checkpoint.Checkpoint) {
+	for _, cp := range cps {
+		if cp.Namespace == "" {
+			h.root = append(h.root, cp)
+			continue
+		}
+		if h.nested == nil {
+			h.nested = map[string][]*checkpoint.Checkpoint{}
+		}
+		h.nested[cp.Namespace] = append(h.nested[cp.Namespace], cp)
+	}
+}
+
+// drop removes and returns the checkpoints with a greater Seq.
+func (h *history) drop(after uint64) []*checkpoint.Checkpoint {
+	i := position(h.root, after)
+	dropped := slices.Clone(h.root[i:])
+	h.root = slices.Delete(h.root, i, len(h.root))
+	for ns, list := range h.nested {
+		i := position(list, after)
+		dropped = append(dropped, list[i:]...)
+		if list = slices.Delete(list, i, len(list)); len(list) == 0 {
+			delete(h.nested, ns)
+			continue
+		}
+		h.nested[ns] = list
+	}
+	return dropped
+}
+
+func (h *history) namespace(ns string) []*checkpoint.Checkpoint {
+	if ns == "" {
+		return h.root
+	}
+	return h.nested[ns]
+}
+
+// position returns how many of the checkpoints have a Seq of at most seq.
+func position(list []*checkpoint.Checkpoint, seq uint64) int {
+	i, found := slices.BinarySearchFunc(list, seq, func(cp *checkpoint.Checkpoint, seq uint64) int {
+		return cmp.Compare(cp.Seq, seq)
+	})
+	if found {
+		i++
+	}
+	return i
+}
+
+// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	t := s.locked(thread)
+	if t == nil {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	defer t.mu.Unlock()
+	list := t.history.namespace(namespace)
+	if id == "" && len(list) > 0 {
+		return list[len(list)-1], nil
+	}
+	i, found := slices.BinarySearchFunc(list, id, func(cp *checkpoint.Checkpoint, id string) int {
+		return strings.Compare(cp.ID, id)
+	})
+	if !found {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return list[i], nil
+}
+
+// Checkpoints lists the checkpoints of a namespace, newest first.
+func (s *Store) Checkpoints(
+	ctx context.Context, q checkpoint.CheckpointQuery,
+) ([]*checkpoint.Checkpoint, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	t := s.locked(q.Thread)
+	if t == nil {
+		return nil, nil
+	}
+	defer t.mu.Unlock()
+	list := t.history.namespace(q.Namespace)
+	if q.AnyTask {
+		list = t.history.path(checkpoint.NodePath(q.Namespace))
+	}
+	end := len(list)
+	if q.Before > 0 {
+		end = position(list, q.Before-1)
+	}
+	start := 0
+	if q.Limit > 0 {
+		start = max(0, end-q.Limit)
+	}
+	out := slices.Clone(list[start:end])
+	slices.Reverse(out)
+	return out, nil
+}
+
+// path collects the namespaces whose node names are the given ones.
+func (h *history) path(nodes string) []*checkpoint.Checkpoint {
+	if nodes == "" {
+		return h.root
+	}
+	var out []*checkpoint.Checkpoint
+	for ns, list := range h.nested {
+		if checkpoint.NodePath(ns) == nodes {
+			out = append(out, list...)
+		}
+	}
+	slices.SortFunc(out, func(a, b *checkpoint.Checkpoint) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+// Pending returns the progress after a checkpoint.
+func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.Pending{}, err
+	}
+	t := s.locked(thread)
+	if t == nil {
+		return checkpoint.Pending{}, nil
+	}
+	defer t.mu.Unlock()
+	var p checkpoint.Pending
+	if pr := t.progress[id]; pr != nil {
+		p.Tasks = slices.SortedFunc(maps.Values(pr.tasks), func(a, b checkpoint.Task) int {
+			return strings.Compare(a.ID, b.ID)
+		})
+		p.Memos = slices.SortedFunc(maps.Values(pr.memos), compareMemos)
+	}
+	for _, q := range t.asked[id] {
+		p.Interrupts = append(p.Interrupts, *q.record.Load())
+	}
+	return p, nil
+}
+
+func (t *thread) addProgress(c *checkpoint.Change) {
+	for i := range c.Tasks {
+		pr := t.progressOf(c.Tasks[i].Checkpoint)
+		pr.put(&c.Tasks[i])
+	}
+	for i := range c.Memos {
+		pr := t.progressOf(c.Memos[i].Checkpoint)
+		pr.remember(&c.Memos[i])
+	}
+}
+
+func (t *thread) progressOf(id string) *progress {
+	if t.progress == nil {
+		t.progress = map[string]*progress{}
+	}
+	pr := t.progress[id]
+	if pr == nil {
+		pr = &progress{}
+		t.progress[id] = pr
+	}
+	return pr
+}
+
+func (p *progress) put(task *checkpoint.Task) {
+	if p.tasks == nil {
+		p.tasks = map[string]checkpoint.Task{}
+	}
+	p.tasks[task.ID] = *task
+}
+
+// remember keeps the first memo of a place.
+func (p *progress) remember(m *checkpoint.Memo) {
+	if p.memos == nil {
+		p.memos = map[place]checkpoint.Memo{}
+	}
+	at := place{m.Task, m.Scope, m.Key, m.Index}
+	if _, ok := p.memos[at]; !ok {
+		p.memos[at] = *m
+	}
+}
+
+func compareMemos(a, b checkpoint.Memo) int {
+	return cmp.Or(
+		strings.Compare(a.Task, b.Task),
+		strings.Compare(a.Scope, b.Scope),
+		strings.Compare(a.Key, b.Key),
+		cmp.Compare(a.Index, b.Index),
+	)
+}

@@ -1,0 +1,110 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Chunks start small, because most threads are short, and stop growing where
+// an append would copy or clear too much at once.
+const (
+	firstChunk = 8
+	lastChunk  = 64
+)
+
+// log holds the events of a thread in chunks, so that an append never moves
+// what is there and a trim frees it.
+type log struct {
+	chunks [][]checkpoint.Event
+	first  uint64 // number of the oldest event that is kept; 0 = 1
+	last   uint64
+}
+
+func (l *log) add(events []checkpoint.Event) {
+	for len(events) > 0 {
+		n := len(l.chunks)
+		if n == 0 || len(l.chunks[n-1]) == cap(l.chunks[n-1]) {
+			size := firstChunk
+			if n > 0 {
+				size = min(2*cap(l.chunks[n-1]), lastChunk)
+			}
+			l.chunks = append(l.chunks, make([]checkpoint.Event, 0, size))
+			n++
+		}
+		tail := l.chunks[n-1]
+		k := min(cap(tail)-len(tail), len(events))
+		l.chunks[n-1] = append(tail, events[:k]...)
+		l.last = events[k-1].Seq
+		events = events[k:]
+	}
+}
+
+// trim forgets events with a smaller number.
+func (l *log) trim(before uint64) {
+	if before <= l.first {
+		return
+	}
+	l.first = min(before, l.last+1)
+	n := 0
+	for n < len(l.chunks) && l.chunks[n][len(l.chunks[n])-1].Seq < l.first {
+		n++
+	}
+	l.chunks = slices.Delete(l.chunks, 0, n)
+}
+
+// view returns the chunks that hold events after a number. They may be read
+// without the thread's lock: an append only writes behind them.
+func (l *log) view(after uint64) ([][]checkpoint.Event, error) {
+	if after+1 < l.first {
+		return nil, checkpoint.ErrTrimmed
+	}
+	i, _ := slices.BinarySearchFunc(l.chunks, after, func(c []checkpoint.Event, after uint64) int {
+		if c[len(c)-1].Seq <= after {
+			return -1
+		}
+		return 1
+	})
+	return slices.Clone(l.chunks[i:]), nil
+}
+
+// Events returns events with a greater number than after, oldest first.
+func (s *Store) Events(
+	ctx context.Context, thread string, after uint64, limit int,
+) ([]checkpoint.Event, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	t := s.locked(thread)
+	if t == nil {
+		return nil, checkpoint.ErrThreadNotFound
+	}
+	chunks, err := t.log.view(after)
+	t.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return collect(chunks, after, limit), nil
+}
+
+func collect(chunks [][]checkpoint.Event, after uint64, limit int) []checkpoint.Event {
+	var total int
+	for i, c := range chunks {
+		if i == 0 && len(c) > 0 && after >= c[0].Seq {
+			chunks[0] = c[after-c[0].Seq+1:]
+		}
+		total += len(chunks[i])
+	}
+	if limit > 0 {
+		total = min(total, limit)
+	}
+	if total == 0 {
+		return nil
+	}
+	out := make([]checkpoint.Event, 0, total)
+	for _, c := range chunks {
+		out = append(out, c[:min(len(c), total-len(out))]...)
+	}
+	return out
+}

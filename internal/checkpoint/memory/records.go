@@ -1,0 +1,167 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// runs holds the runs of a thread by id and by Order. The slice holds pointers
+// to records that are replaced, never changed.
+type runs struct {
+	byID    map[string]*checkpoint.Run
+	inOrder []*checkpoint.Run
+}
+
+func (r *runs) put(list []checkpoint.Run) {
+	for i := range list {
+		run := list[i]
+		run.Revision = 1
+		if old := r.byID[run.ID]; old != nil {
+			run.Revision = old.Revision + 1
+			at, _ := r.place(old)
+			r.inOrder = slices.Delete(r.inOrder, at, at+1)
+		}
+		if r.byID == nil {
+			r.byID = map[string]*checkpoint.Run{}
+		}
+		r.byID[run.ID] = &run
+		at, _ := r.place(&run)
+		r.inOrder = slices.Insert(r.inOrder, at, &run)
+	}
+}
+
+func (r *runs) place(run *checkpoint.Run) (int, bool) {
+	return slices.BinarySearchFunc(r.inOrder, run, func(a, b *checkpoint.Run) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.ID, b.ID))
+	})
+}
+
+// Head returns the thread's head.
+func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.Head{}, err
+	}
+	t := s.locked(thread)
+	if t == nil {
+		return checkpoint.Head{}, checkpoint.ErrThreadNotFound
+	}
+	defer t.mu.Unlock()
+	return t.readHead(s), nil
+}
+
+func (t *thread) readHead(s *Store) checkpoint.Head {
+	h := t.head
+	h.Queue = slices.Clone(h.Queue)
+	h.Now = s.clock()
+	return h
+}
+
+// Run returns one run of a thread.
+func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.Run{}, err
+	}
+	if t := s.locked(thread); t != nil {
+		defer t.mu.Unlock()
+		if r := t.runs.byID[run]; r != nil {
+			return *r, nil
+		}
+	}
+	return checkpoint.Run{}, checkpoint.ErrRunNotFound
+}
+
+// Runs lists a thread's runs, newest first.
+func (s *Store) Runs(
+	ctx context.Context, thread string, before uint64, limit int,
+) ([]checkpoint.Run, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	t := s.locked(thread)
+	if t == nil {
+		return nil, nil
+	}
+	defer t.mu.Unlock()
+	var out []checkpoint.Run
+	for _, r := range slices.Backward(t.runs.inOrder) {
+		if before > 0 && r.Order >= before {
+			continue
+		}
+		if limit > 0 && len(out) == limit {
+			break
+		}
+		out = append(out, *r)
+	}
+	return out, nil
+}
+
+// Interrupt returns one question of a thread.
+func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	if t := s.locked(thread); t != nil {
+		defer t.mu.Unlock()
+		if q := t.questions[id]; q != nil {
+			return *q.record.Load(), nil
+		}
+	}
+	return checkpoint.Interrupt{}, checkpoint.ErrInterruptNotFound
+}
+
+// Request returns a remembered request of a thread.
+func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.Request{}, err
+	}
+	if t := s.locked(thread); t != nil {
+		defer t.mu.Unlock()
+		if r, ok := t.requests[id]; ok {
+			return r, nil
+		}
+	}
+	return checkpoint.Request{}, checkpoint.ErrRequestNotFound
+}
+
+// graphs holds the graph definitions.
+type graphs struct {
+	mu   sync.Mutex
+	list []checkpoint.GraphRecord
+}
+
+// PutGraph keeps a version of a graph.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	for i := range s.graphs.list {
+		if old := &s.graphs.list[i]; old.Name == g.Name && old.Version == g.Version {
+			if old.Source != g.Source {
+				return checkpoint.ErrGraphExists
+			}
+			return nil
+		}
+	}
+	at, _ := slices.BinarySearchFunc(s.graphs.list, g, func(a, b checkpoint.GraphRecord) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
+	s.graphs.list = slices.Insert(s.graphs.list, at, g)
+	return nil
+}
+
+// GraphRecords lists every version of every graph, oldest first.
+func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	return slices.Clone(s.graphs.list), nil
+}

@@ -1,0 +1,107 @@
+// Package memory keeps threads in the memory of the process. It is the
+// executable meaning of the checkpoint contract, and what tests and throw-away
+// servers run on.
+//
+// Each thread has a lock of its own and nothing on the way of a commit depends
+// on how many threads there are or how long their history is.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+const shards = 64
+
+// Options configure a Store.
+type Options struct {
+	// Now is the clock that leases are compared with; nil = time.Now.
+	Now func() time.Time
+}
+
+// Store implements checkpoint.Store and checkpoint.Graphs.
+type Store struct {
+	now    func() time.Time
+	seed   maphash.Seed
+	shards [shards]shard
+	closed atomic.Bool
+
+	alarms alarms
+	inbox  inbox
+	graphs graphs
+}
+
+type shard struct {
+	mu      sync.RWMutex
+	threads map[string]*thread
+}
+
+var (
+	_ checkpoint.Store  = (*Store)(nil)
+	_ checkpoint.Graphs = (*Store)(nil)
+)
+
+// New returns an empty store.
+func New(opts Options) *Store {
+	s := &Store{now: opts.Now, seed: maphash.MakeSeed()}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	for i := range s.shards {
+		s.shards[i].threads = map[string]*thread{}
+	}
+	return s
+}
+
+// Close makes later calls fail with checkpoint.ErrUnavailable.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+// ready is the check every call begins with.
+func (s *Store) ready(ctx context.Context) error {
+	if s.closed.Load() {
+		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// clock returns the store's present without a monotonic part, so that times
+// compare the same before and after they are stored elsewhere.
+func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
+
+func (s *Store) shard(id string) *shard {
+	return &s.shards[maphash.String(s.seed, id)%shards]
+}
+
+func (s *Store) thread(id string) *thread {
+	sh := s.shard(id)
+	sh.mu.RLock()
+	t := sh.threads[id]
+	sh.mu.RUnlock()
+	return t
+}
+
+// locked returns the thread with its lock held, or nil when there is none.
+func (s *Store) locked(id string) *thread {
+	t := s.thread(id)
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	if t.gone {
+		t.mu.Unlock()
+		return nil
+	}
+	return t
+}
