@@ -1,0 +1,143 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Env is what the compiler must know of the world around a Spec. Every field
+// may be nil; then what it stands for is not checked, except that a Spec with
+// expressions needs Expressions and one with subgraphs needs Lookup.
+type Env struct {
+	Expressions Expressions
+	Lookup      Lookup
+	// HasFunction reports whether a node function or router is registered.
+	HasFunction func(name string) bool
+	// CheckSchema compiles a JSON Schema.
+	CheckSchema func(schema payload.JSON) error
+	// CheckValue checks a value against a JSON Schema.
+	CheckValue func(schema, value payload.JSON) error
+	// Line gives the line of a Problem's path in the file, 0 = unknown.
+	Line func(path string) int
+}
+
+// Compile checks a Spec and resolves its names. It reports everything that is
+// wrong in one *BuildError. The Spec must not be changed afterwards.
+func Compile(spec *Spec, env Env) (*Graph, error) {
+	b := &builder{
+		spec: spec,
+		env:  env,
+		g: &Graph{
+			Name: spec.Name, Version: spec.Version, Spec: spec,
+			InterruptBefore: spec.InterruptBefore, InterruptAfter: spec.InterruptAfter,
+			channels: make(map[string]int), nodes: make(map[string]*Node),
+		},
+		problems: problems{line: env.Line},
+	}
+	b.header()
+	b.stateKeys()
+	b.declareNodes()
+	b.madeChannels()
+	b.edges()
+	b.branches()
+	b.nodeDetails()
+	b.handlers()
+	b.limits()
+	b.breakpoints()
+	b.reach()
+	if len(b.found) > 0 {
+		slices.SortStableFunc(b.found, func(x, y Problem) int { return cmp.Compare(x.Line, y.Line) })
+		return nil, &BuildError{Graph: spec.Name, Problems: b.found}
+	}
+	if b.g.Version == "" {
+		b.g.Version = Digest(spec)
+	}
+	return b.g, nil
+}
+
+// builder carries one compilation. Each of its steps goes on after a problem,
+// as far as what is left makes sense.
+type builder struct {
+	problems
+
+	spec *Spec
+	env  Env
+	g    *Graph
+	// incoming marks nodes that an edge, a branch or a goto names as target.
+	incoming map[*Node]bool
+	entry    bool // something leads away from START
+}
+
+func (b *builder) header() {
+	b.name("graph", "graph", b.spec.Name, "/@|:")
+	if b.spec.Version != "" {
+		b.name("version", "version", b.spec.Version, "/@|:")
+	}
+	b.schema("input_schema", b.spec.InputSchema)
+	b.schema("output_schema", b.spec.OutputSchema)
+	b.schema("context_schema", b.spec.ContextSchema)
+}
+
+func (b *builder) schema(path string, schema payload.JSON) bool {
+	if schema == "" || !b.json(path, schema) {
+		return false
+	}
+	if k := payload.KindOf(schema); k != payload.ObjectKind && k != payload.Bool {
+		b.add(path, ReasonInvalidSchema, "a JSON Schema is an object or a boolean, not %s", k)
+		return false
+	}
+	if b.env.CheckSchema == nil {
+		return true
+	}
+	if err := b.env.CheckSchema(schema); err != nil {
+		b.add(path, ReasonInvalidSchema, "not a valid JSON Schema: %v", err)
+		return false
+	}
+	return true
+}
+
+func (b *builder) json(path string, value payload.JSON) bool {
+	if err := payload.Validate(string(value), payload.Limits{}); err != nil {
+		b.add(path, ReasonInvalidJSON, "%v", err)
+		return false
+	}
+	return true
+}
+
+// program compiles an expression; "" is no expression.
+func (b *builder) program(path, source string) Program {
+	if source == "" {
+		return nil
+	}
+	if b.env.Expressions == nil {
+		b.add(path, ReasonInvalidExpression, "expressions are not available here")
+		return nil
+	}
+	p, err := b.env.Expressions.Compile(source)
+	if err != nil {
+		b.add(path, ReasonInvalidExpression, "%v", err)
+		return nil
+	}
+	return p
+}
+
+// channel adds a channel and returns its position.
+func (b *builder) channel(c Channel) int {
+	if i, ok := b.g.channels[c.Name]; ok {
+		return i
+	}
+	b.g.Channels = append(b.g.Channels, c)
+	b.g.channels[c.Name] = len(b.g.Channels) - 1
+	return len(b.g.Channels) - 1
+}
+
+// literal is a Program that always yields the same value.
+type literal payload.JSON
+
+// Eval returns the value.
+func (l literal) Eval(Vars) (payload.JSON, error) { return payload.JSON(l), nil }
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

@@ -1,0 +1,134 @@
+package graph
+
+import "strings"
+
+// reach reports nodes that no run can come to, and joins that can never be
+// complete. Where a node may go anywhere (a function's own goto, a router
+// without paths) everything counts as reachable: a false alarm is worse.
+func (b *builder) reach() {
+	if !b.entry {
+		b.add("edges", ReasonNoEntry, "nothing leads away from START; add an edge like START -> %s", b.firstNode())
+		return
+	}
+	seen := b.reachable()
+	for _, n := range b.g.Nodes {
+		if !seen[n] {
+			b.add("nodes."+n.Name, ReasonUnreachableNode, "no run can reach node %q; lead an edge to it or remove it", n.Name)
+		}
+	}
+	for i := range b.spec.Edges {
+		e := &b.spec.Edges[i]
+		if len(e.From) < 2 {
+			continue
+		}
+		var dead []string
+		for _, name := range e.From {
+			if n, ok := b.g.nodes[name]; ok && !seen[n] {
+				dead = append(dead, name)
+			}
+		}
+		if len(dead) > 0 {
+			b.add(index("edges", i), ReasonDeadJoin, "the join into %q waits for %s, which no run can reach",
+				e.To, strings.Join(dead, ", "))
+		}
+	}
+}
+
+func (b *builder) firstNode() string {
+	for _, n := range b.g.Nodes[1:] {
+		return n.Name
+	}
+	return "first_node"
+}
+
+func (b *builder) reachable() map[*Node]bool {
+	targets := make(map[int][]*Node) // channel → nodes that it triggers
+	for _, n := range b.g.Nodes {
+		for _, c := range n.Triggers {
+			targets[c] = append(targets[c], n)
+		}
+	}
+	seen := map[*Node]bool{b.g.Nodes[0]: true}
+	todo := []*Node{b.g.Nodes[0]}
+	visit := func(nodes ...*Node) {
+		for _, n := range nodes {
+			if n != nil && !seen[n] {
+				seen[n] = true
+				todo = append(todo, n)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, c := range n.Edges {
+			visit(targets[c]...)
+		}
+		for _, c := range n.Joins {
+			visit(targets[c]...)
+		}
+		visit(n.Handler)
+		if n.goesAnywhere() {
+			visit(b.g.Nodes...)
+		}
+		for _, name := range b.chosen(n) {
+			visit(b.g.nodes[name])
+		}
+	}
+	return seen
+}
+
+// chosen names the targets of the conditional edges and declared gotos.
+func (b *builder) chosen(n *Node) []string {
+	var names []string
+	if n.Spec != nil {
+		names = append(names, n.Spec.Destinations...)
+	}
+	for i := range b.spec.Branches {
+		spec := &b.spec.Branches[i]
+		if spec.From != n.Name {
+			continue
+		}
+		for _, c := range spec.Cases {
+			names = append(names, c.To...)
+		}
+		for _, to := range spec.Paths {
+			names = append(names, to)
+		}
+		names = append(names, spec.Then...)
+		if (spec.Expr != "" || spec.Router != "") && spec.Paths == nil && spec.Then == nil {
+			names = append(names, b.nodeNames()...)
+		}
+	}
+	return names
+}
+
+// goesAnywhere reports whether the node's own code may choose any next node.
+func (n *Node) goesAnywhere() bool {
+	if n.Spec == nil || n.Spec.Destinations != nil {
+		return false
+	}
+	switch n.Kind {
+	case KindFunction, KindRemote:
+		return true
+	case KindExpr:
+		return n.Spec.Expr.Goto != ""
+	case KindAsk:
+		return n.Spec.Ask.Goto != ""
+	case KindGraph:
+		return n.Sub != nil && n.Sub.commandsParent()
+	case KindStart:
+	}
+	return false
+}
+
+// commandsParent reports whether code inside the graph may choose the next
+// node of the graph around it.
+func (g *Graph) commandsParent() bool {
+	for _, n := range g.Nodes {
+		if n.Kind == KindFunction || n.Kind == KindRemote || n.Sub != nil && n.Sub.commandsParent() {
+			return true
+		}
+	}
+	return false
+}
