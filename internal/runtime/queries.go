@@ -1,10 +1,8 @@
 package runtime
 
 import (
-	"context"
 	"time"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -68,39 +66,6 @@ type InterruptChange struct {
 	Assignees *[]string  // nil = stays
 	Expires   *time.Time // nil = stays, zero = never
 	By        string
-}
-
-// FollowRequest asks for the events of a thread as they are stored.
-type FollowRequest struct {
-	Thread string
-	After  uint64 // only events of greater Seq
-	// Ephemeral asks for events that are not stored, too.
-	Ephemeral bool
-}
-
-// Feed hands out the events of one thread in order. One goroutine may use it.
-type Feed interface {
-	// Next waits for events and returns those there are, never none without an
-	// error. It returns ctx's error when ctx ends, checkpoint.ErrTrimmed when
-	// the reader fell behind the log, checkpoint.ErrThreadNotFound when the
-	// thread was deleted, and what the store says otherwise. The events are
-	// shared with other readers.
-	Next(ctx context.Context) ([]checkpoint.Event, error)
-	// Dropped counts the ephemeral events that were left out so far because
-	// the reader was behind.
-	Dropped() uint64
-	// Close ends the feed. It may be called twice.
-	Close()
-}
-
-// InterruptFeed hands out changed questions of all threads in the order of
-// Interrupt.Change. One goroutine may use it.
-type InterruptFeed interface {
-	// Next waits for changes and returns those there are; a question that
-	// changed several times may come once, as it is now.
-	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
-	// Close ends the feed. It may be called twice.
-	Close()
 }
 
 // GraphEntry is one version of a graph as a registry keeps it.
