@@ -44,15 +44,25 @@ var rooms = []room{
 	},
 	{path: "internal/checkpoint", may: []string{"internal/payload"}, never: inner},
 	{
+		path: "internal/checkpoint/codec", may: []string{"internal/checkpoint", "internal/payload"},
+		never: inner,
+	},
+	{
+		path: "internal/checkpoint/faulty", support: true,
+		may: []string{"internal/checkpoint", "internal/payload"}, never: inner,
+	},
+	{
 		path: "internal/checkpoint/memory", may: []string{"internal/checkpoint", "internal/payload"},
 		never: inner,
 	},
 	{
-		path: "internal/checkpoint/sqlite", may: []string{"internal/checkpoint", "internal/payload"},
+		path:  "internal/checkpoint/sqlite",
+		may:   []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
 		never: join(wire, protos, []string{"github.com/redis/"}),
 	},
 	{
-		path: "internal/checkpoint/redis", may: []string{"internal/checkpoint", "internal/payload"},
+		path:  "internal/checkpoint/redis",
+		may:   []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
 		never: join(wire, protos, []string{"modernc.org/sqlite"}),
 	},
 	{
