@@ -73,16 +73,16 @@ breaking: $(BUF) ## Fail if proto/ breaks clients of the committed baseline
 
 .PHONY: baseline
 baseline: $(BUF) ## Make today's proto/ the baseline; only for a release
-	$(BUF) build proto --output $(BASELINE)
+	$(BUF) build proto --exclude-source-info --output $(BASELINE)
 
 .PHONY: demo
 demo: ## Run the refund review with an answer given beforehand (ANSWER=JSON)
 	go run ./cmd/graphd demo --answer '$(ANSWER)'
 
 .PHONY: serve
-serve: ## Serve the example graphs on an embedded store in .cache/
+serve: ## Serve the refund review on an embedded store in .cache/
 	@mkdir -p .cache
-	go run ./cmd/graphd serve --store sqlite:.cache/graphd.db --graphs examples
+	go run ./cmd/graphd serve --store sqlite:.cache/graphd.db --graphs examples/refund-review
 
 .PHONY: docker
 docker: ## Build the container image graphd:VERSION
