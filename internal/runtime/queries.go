@@ -74,3 +74,24 @@ type GraphEntry struct {
 	Versions []string  // all there are of this name, oldest first
 	Created  time.Time // zero for a graph that was never put
 }
+
+// GraphPut is a graph to check and, unless ValidateOnly, to keep for ever.
+type GraphPut struct {
+	Spec *graph.Spec // nil = Document is set
+	// Document is the text of a graph file, YAML or JSON.
+	Document     string
+	DocumentName string // for the words of problems, "" = unknown
+	ValidateOnly bool
+}
+
+// Worker is a connected process that runs nodes outside of the server.
+type Worker struct {
+	ID       string
+	Nodes    []string // "graph/node"
+	Slots    int      // tasks it can run at the same time
+	Free     int      // how many more it could take now
+	Beat     time.Time
+	Labels   map[string]string
+	Draining bool
+	Build    string
+}
