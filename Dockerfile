@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # Builds on the machine's own platform and cross-compiles, so an arm64 image needs no emulation:
 #   docker buildx build --platform linux/amd64,linux/arm64 .
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build

@@ -124,13 +124,17 @@ func checkLinks(importPath string, deps []string) error {
 		return nil
 	}
 	var all []error
-	for _, dep := range deps {
-		for _, prefix := range r.never {
+	for _, prefix := range r.never {
+		var found []string
+		for _, dep := range deps {
 			if within(dep, prefix) {
-				all = append(all, fmt.Errorf(
-					"%s links %s: room %s must not know %s (find the way with `go mod why` or `go list -deps`)",
-					importPath, dep, r.path, prefix))
+				found = append(found, dep)
 			}
+		}
+		if len(found) > 0 {
+			all = append(all, fmt.Errorf(
+				"%s links %v: room %s must not know %s (`go mod why` and `go list -deps` show the way)",
+				importPath, found, r.path, prefix))
 		}
 	}
 	return errors.Join(all...)

@@ -110,7 +110,7 @@ var rooms = []room{
 	{path: "gen", never: drivers},
 	{path: "cmd/graphd", everything: true},
 	{path: "sdk/go", may: []string{"gen"}, never: drivers},
-	{path: "examples", everything: true, support: true},
+	{path: "examples", everything: true},
 	{path: "bench", everything: true, support: true},
 	{path: "tests", everything: true, support: true},
 }
