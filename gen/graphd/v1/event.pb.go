@@ -388,6 +388,9 @@ type Event struct {
 	// The kind in a word for people and logs: "lifecycle", "updates", "values",
 	// "messages", "custom", "tasks", "checkpoints" or "__interrupt__".
 	Channel string `protobuf:"bytes,11,opt,name=channel,proto3" json:"channel,omitempty"`
+	// The event carries a value too large to be sent (ServerInfo.max_message_bytes)
+	// and comes without it. Read it with GetState.
+	ValueOmitted bool `protobuf:"varint,12,opt,name=value_omitted,json=valueOmitted,proto3" json:"value_omitted,omitempty"`
 	// What happened.
 	//
 	// Types that are valid to be assigned to Kind:
@@ -515,6 +518,13 @@ func (x *Event) GetChannel() string {
 		return x.Channel
 	}
 	return ""
+}
+
+func (x *Event) GetValueOmitted() bool {
+	if x != nil {
+		return x.ValueOmitted
+	}
+	return false
 }
 
 func (x *Event) GetKind() isEvent_Kind {
@@ -861,7 +871,8 @@ func (x *RunStateChanged) GetFailure() *Failure {
 // The state of a graph.
 type StateValues struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All output keys that are set, as a JSON object.
+	// All output keys that are set, as a JSON object; unset when the checkpoint
+	// is gone because its run was rolled back.
 	Values *Payload `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
 	// Checkpoint that holds them.
 	Checkpoint *CheckpointRef `protobuf:"bytes,2,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
@@ -1414,7 +1425,8 @@ type Gap struct {
 	// How many, as far as known; 0 means unknown.
 	Missing uint64 `protobuf:"varint,1,opt,name=missing,proto3" json:"missing,omitempty"`
 	// Durable events are among them: read the state again. False means that
-	// only ephemeral events were dropped.
+	// only ephemeral events were dropped. This version never loses durable ones:
+	// it ends the stream with CURSOR_TRIMMED.
 	DurableLost   bool `protobuf:"varint,2,opt,name=durable_lost,json=durableLost,proto3" json:"durable_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1515,7 +1527,8 @@ type EndOfStream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the stream ends.
 	Cause EndOfStream_Cause `protobuf:"varint,1,opt,name=cause,proto3,enum=graphd.v1.EndOfStream_Cause" json:"cause,omitempty"`
-	// The run that was followed as it is now; unset when a thread was followed.
+	// The run that was followed as it was when the stream ended; unset when a
+	// thread was followed.
 	Run *Run `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
 	// Watch after this cursor to miss nothing.
 	ResumeAt      *Cursor `protobuf:"bytes,3,opt,name=resume_at,json=resumeAt,proto3" json:"resume_at,omitempty"`
@@ -1588,7 +1601,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\fcustom_names\x18\x04 \x03(\tR\vcustomNamesB\b\n" +
 	"\x06_depth\"\x1f\n" +
 	"\tNamespace\x12\x12\n" +
-	"\x04path\x18\x01 \x03(\tR\x04path\"\x83\b\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\"\xa8\b\n" +
 	"\x05Event\x12)\n" +
 	"\x06cursor\x18\x01 \x01(\v2\x11.graphd.v1.CursorR\x06cursor\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1b\n" +
@@ -1601,7 +1614,8 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\aattempt\x18\t \x01(\rR\aattempt\x12\x1c\n" +
 	"\tephemeral\x18\n" +
 	" \x01(\bR\tephemeral\x12\x18\n" +
-	"\achannel\x18\v \x01(\tR\achannel\x121\n" +
+	"\achannel\x18\v \x01(\tR\achannel\x12#\n" +
+	"\rvalue_omitted\x18\f \x01(\bR\fvalueOmitted\x121\n" +
 	"\x06opened\x18\x14 \x01(\v2\x17.graphd.v1.StreamOpenedH\x00R\x06opened\x129\n" +
 	"\trun_state\x18\x15 \x01(\v2\x1a.graphd.v1.RunStateChangedH\x00R\brunState\x120\n" +
 	"\x06values\x18\x16 \x01(\v2\x16.graphd.v1.StateValuesH\x00R\x06values\x12/\n" +

@@ -267,7 +267,7 @@ func (x *Graph) GetSpec() *GraphSpec {
 // A graph as its author wrote it.
 type GraphSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the graph: 1 to 128 of A-Z a-z 0-9 _ . : -.
+	// Name of the graph: 1 to 128 bytes without / @ | :.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Version, same alphabet; empty derives it from the content.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`

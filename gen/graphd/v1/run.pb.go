@@ -517,7 +517,8 @@ type RunSpec struct {
 	Start isRunSpec_Start `protobuf_oneof:"start"`
 	// Values for this run only, readable as `context`, never part of the state.
 	Context *Payload `protobuf:"bytes,7,opt,name=context,proto3" json:"context,omitempty"`
-	// Labels for the run.
+	// Labels for the run: at most 64, keys of at most 128 bytes, values of at
+	// most 1 KiB.
 	Metadata map[string]string `protobuf:"bytes,8,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Stop before these nodes; "*" means every node.
 	InterruptBefore []string `protobuf:"bytes,9,rep,name=interrupt_before,json=interruptBefore,proto3" json:"interrupt_before,omitempty"`
@@ -724,7 +725,8 @@ type RunSpec_Input struct {
 
 type RunSpec_ReplayFrom struct {
 	// Run again from an earlier checkpoint (time travel). History is kept: the
-	// new checkpoints become children of this one.
+	// new checkpoints become children of this one. Its checkpoint_id must be
+	// set.
 	ReplayFrom *CheckpointRef `protobuf:"bytes,6,opt,name=replay_from,json=replayFrom,proto3,oneof"`
 }
 
