@@ -112,6 +112,7 @@ var rooms = []room{
 	{path: "sdk/go", may: []string{"gen"}, never: drivers},
 	{path: "examples", everything: true},
 	{path: "bench", everything: true, support: true},
+	{path: "docs", everything: true, support: true},
 	{path: "tests", everything: true, support: true},
 }
 

@@ -1,0 +1,139 @@
+// Package docs_test keeps the pages true: they name what the code has.
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+const root = ".."
+
+// Clients read reasons and codes in docs/protocol.md; transport has the table.
+// Neither may know a row that the other does not.
+func TestProtocolPageHasTheErrorTable(t *testing.T) {
+	inCode := map[string]string{}
+	for _, row := range transport.Table() {
+		inCode[row.Reason] = codeName(row.Code)
+	}
+	require.Equal(t, inCode, documentedReasons(t))
+}
+
+func TestProtocolPageHasEveryReasonOfAFailedRun(t *testing.T) {
+	section := errorSection(t)
+	for _, reason := range failureReasons(t) {
+		require.Contains(t, section, "`"+reason+"`", "docs/protocol.md lacks a reason of failed runs")
+	}
+}
+
+// codeName spells a code as gRPC's documents do: INVALID_ARGUMENT.
+func codeName(c codes.Code) string {
+	if c == codes.Canceled {
+		return "CANCELLED"
+	}
+	words := regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(c.String(), "${1}_${2}")
+	return strings.ToUpper(words)
+}
+
+func errorSection(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "protocol.md"))
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(page), "\n## Errors\n")
+	require.True(t, ok, "docs/protocol.md has no section Errors")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// documentedReasons reads the table of errors: reason → code. A row without a
+// code continues the one above.
+func documentedReasons(t *testing.T) map[string]string {
+	t.Helper()
+	quoted := regexp.MustCompile("`([A-Z_]+)`")
+	reasons, code := map[string]string{}, ""
+	for line := range strings.Lines(errorSection(t)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		if m := quoted.FindStringSubmatch(cells[1]); m != nil {
+			code = m[1]
+		}
+		for _, m := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			require.NotContains(t, reasons, m[1], "a reason stands in two rows")
+			reasons[m[1]] = code
+		}
+	}
+	return reasons
+}
+
+// failureReasons reads the Failed constants of internal/runtime/errors.go.
+func failureReasons(t *testing.T) []string {
+	t.Helper()
+	path := filepath.Join(root, "internal", "runtime", "errors.go")
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var reasons []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Failed") {
+			return true
+		}
+		lit, ok := spec.Values[0].(*ast.BasicLit)
+		require.True(t, ok, "%s is not a literal", spec.Names[0].Name)
+		value, err := strconv.Unquote(lit.Value)
+		require.NoError(t, err)
+		reasons = append(reasons, value)
+		return true
+	})
+	require.NotEmpty(t, reasons)
+	return reasons
+}
+
+func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+			require.NoError(t, err, "%s links to %s", page, m[1])
+		}
+	}
+}
+
+func TestREADMEStaysShort(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 200, "README.md: move the rest to docs/")
+}
+
+// pages lists the Markdown files of the module.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(root, "*.md"))
+	require.NoError(t, err)
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			all = append(all, path)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return all
+}
