@@ -1,0 +1,35 @@
+// Package codec is the written form of what stores keep: one JSON object per
+// record, so that any tool can read it.
+//
+// Every record begins with its format's version. A record of a newer version
+// is refused, never guessed at; fields that this version does not know are
+// skipped. User values stand in the record as they came, byte for byte.
+package codec
+
+import (
+	"fmt"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Version is the newest version of the format that this package reads, and
+// the one it writes.
+const Version = 1
+
+// Inline is the size in bytes up to which the value of a channel stands in
+// the checkpoint's record; a larger one is stored beside it.
+const Inline = 128
+
+// VersionError says that a record was written by a newer graphd. It wraps
+// checkpoint.ErrCorrupt.
+type VersionError struct {
+	Version uint64
+}
+
+// Error names the version.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%v: format version %d, this graphd reads up to %d", checkpoint.ErrCorrupt, e.Version, Version)
+}
+
+// Unwrap returns checkpoint.ErrCorrupt.
+func (*VersionError) Unwrap() error { return checkpoint.ErrCorrupt }
