@@ -1,0 +1,115 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// Issue is one thing that is wrong with an expression.
+type Issue struct {
+	Line    int // of the expression, from 1
+	Column  int // from 1, in code points
+	Message string
+}
+
+// CompileError lists everything that is wrong with an expression.
+type CompileError struct {
+	Source string
+	Issues []Issue
+}
+
+// Error shows the issues with their places.
+func (e *CompileError) Error() string {
+	parts := make([]string, len(e.Issues))
+	for i, issue := range e.Issues {
+		parts[i] = fmt.Sprintf("%d:%d: %s", issue.Line, issue.Column, issue.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// EvalError says why an expression came to no value.
+type EvalError struct {
+	Source  string
+	Message string
+	Err     error
+}
+
+// Error tells the reason and the expression.
+func (e *EvalError) Error() string { return fmt.Sprintf("%s, in %s", e.Message, shorten(e.Source)) }
+
+// Unwrap returns what the expression library reported.
+func (e *EvalError) Unwrap() error { return e.Err }
+
+// CostError is wrapped by an EvalError when the work of an evaluation went
+// beyond the limit.
+type CostError struct{ Err error }
+
+// Error tells what would be right.
+func (e *CostError) Error() string {
+	return "the expression does too much work; loop over less, or use a function node"
+}
+
+// Unwrap returns what the expression library reported.
+func (e *CostError) Unwrap() error { return e.Err }
+
+func shorten(source string) string {
+	source = strings.Join(strings.Fields(source), " ")
+	const most = 120
+	if r := []rune(source); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return source
+}
+
+func compileError(source string, issues *cel.Issues) error {
+	e := &CompileError{Source: source}
+	for _, issue := range issues.Errors() {
+		e.Issues = append(e.Issues, Issue{
+			Line:    issue.Location.Line(),
+			Column:  issue.Location.Column() + 1,
+			Message: plainIssue(issue.Message),
+		})
+	}
+	return e
+}
+
+// plainIssue turns the library's words into ones that help the author.
+func plainIssue(message string) string {
+	undeclared := regexp.MustCompile(`^undeclared reference to '([^']*)'`)
+	if m := undeclared.FindStringSubmatch(message); m != nil {
+		known := []string{"state", "input", "answer", "context", "error", "END"}
+		hint := ""
+		if !strings.Contains(m[1], "@") {
+			hint = graph.Suggest(m[1], known)
+		}
+		return fmt.Sprintf("nothing is called %q here%s", m[1], hint)
+	}
+	return strings.ReplaceAll(message, "Syntax error: ", "syntax error: ")
+}
+
+// explain turns an evaluation error into one that names keys that exist.
+func (e *evaluation) explain(source string, err error) error {
+	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) &&
+		cancelled.Cause == interpreter.CostLimitExceeded {
+		cost := &CostError{Err: err}
+		return &EvalError{Source: source, Message: cost.Error(), Err: cost}
+	}
+	message := err.Error()
+	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
+		for _, miss := range slices.Backward(e.misses) {
+			if miss.key == key {
+				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.known))
+				break
+			}
+		}
+	}
+	return &EvalError{Source: source, Message: message, Err: err}
+}

@@ -1,0 +1,138 @@
+// Package expr runs the expressions of a graph: CEL over JSON text.
+//
+// An expression sees the variables state, input, answer, context and error,
+// the constant END, CEL's standard library with optionals, and the extensions
+// for strings, lists, math, sets, encoders, bindings and two-variable
+// comprehensions. send(node, value) makes a Send for branches and gotos.
+//
+// Values are decoded only as far as the expression looks. What it merely
+// carries comes out as it went in, spelling of numbers and order of keys
+// included. Where it computes, whole numbers are 64-bit integers, and + - * /
+// accept a whole number and a fraction together, unlike plain CEL: JSON does
+// not tell 20 from 20.0 on purpose.
+//
+// An expression cannot hang: CEL has no loops but over lists and maps, and the
+// work of one evaluation is limited (see Options). There is no clock, no
+// randomness and no I/O in it, so a replay computes the same.
+package expr
+
+import (
+	"fmt"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Options bounds what expressions may cost.
+type Options struct {
+	// MaxSource is the longest expression, in code points; 0 = 16384.
+	MaxSource int
+	// MaxNesting is how deep comprehensions may be nested; 0 = 4.
+	MaxNesting int
+	// MaxCost is the work of one evaluation in CEL's units, about one per
+	// operation and per ten characters of text handled; 0 = 1,000,000, which
+	// is some tenths of a second.
+	MaxCost uint64
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxSource == 0 {
+		o.MaxSource = 16384
+	}
+	if o.MaxNesting == 0 {
+		o.MaxNesting = 4
+	}
+	if o.MaxCost == 0 {
+		o.MaxCost = 1_000_000
+	}
+	return o
+}
+
+// Compiler compiles expressions. It is safe for concurrent use.
+type Compiler struct {
+	env     *cel.Env // what runs
+	checks  *cel.Env // what authors may write
+	options Options
+}
+
+// New makes a compiler.
+func New(options Options) (*Compiler, error) {
+	options = options.withDefaults()
+	env, err := cel.NewEnv(
+		cel.Variable("state", cel.DynType),
+		cel.Variable("input", cel.DynType),
+		cel.Variable("answer", cel.DynType),
+		cel.Variable("context", cel.DynType),
+		cel.Variable("error", cel.DynType),
+		cel.Constant("END", cel.StringType, types.String(graph.End)),
+		cel.OptionalTypes(),
+		ext.Strings(), ext.Lists(), ext.Math(), ext.Sets(), ext.Encoders(),
+		ext.Bindings(), ext.TwoVarComprehensions(),
+		cel.ParserExpressionSizeLimit(options.MaxSource),
+		cel.ASTValidators(cel.ValidateComprehensionNestingLimit(options.MaxNesting)),
+		ownFunctions(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	checks, err := env.Extend(mixedArithmetic()...)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	return &Compiler{env: env, checks: checks, options: options}, nil
+}
+
+// Compile checks an expression and prepares it. The error is a *CompileError.
+func (c *Compiler) Compile(source string) (graph.Program, error) {
+	parsed, issues := c.env.Parse(source)
+	if issues.Err() != nil {
+		return nil, compileError(source, issues)
+	}
+	keys := stateKeys(parsed.NativeRep())
+	// Check before rewriting, so that problems speak of what was written.
+	if _, issues = c.checks.Check(parsed); issues.Err() != nil {
+		return nil, compileError(source, issues)
+	}
+	if parsed, issues = c.env.Parse(source); issues.Err() != nil {
+		return nil, compileError(source, issues)
+	}
+	rewrite(parsed.NativeRep())
+	checked, issues := c.env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, compileError(source, issues)
+	}
+	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(c.options.MaxCost))
+	if err != nil {
+		return nil, &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
+	}
+	return &Program{source: source, keys: keys, program: program}, nil
+}
+
+// Program is a compiled expression. It is safe for concurrent use.
+type Program struct {
+	source  string
+	keys    []string
+	program cel.Program
+}
+
+// StateKeys lists the state keys that the expression names, sorted. Keys that
+// it computes are not among them.
+func (p *Program) StateKeys() []string { return p.keys }
+
+// Eval computes the expression. The error is an *EvalError.
+func (p *Program) Eval(vars graph.Vars) (payload.JSON, error) {
+	e := &evaluation{vars: vars}
+	value, _, err := p.program.Eval(activation{e})
+	if err != nil {
+		return "", e.explain(p.source, err)
+	}
+	text, err := encode(value)
+	if err != nil {
+		return "", &EvalError{Source: p.source, Message: err.Error(), Err: err}
+	}
+	return text, nil
+}
