@@ -1,0 +1,99 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/metadata"
+)
+
+// Headers of requests and responses.
+const (
+	headerRequestID = "x-request-id"
+	headerThreadID  = "graphd-thread-id"
+	headerRunID     = "graphd-run-id"
+)
+
+// call is what is known of the call that is being served, for logs and errors.
+// Services fill it in as they learn it.
+type call struct {
+	id string // of the call, from the client's header or made here
+
+	mu     sync.Mutex
+	thread string
+	run    string
+}
+
+type callKey struct{}
+
+// newCall gives a call a record. An id that a client sends is taken over if it
+// is fit for a log.
+func newCall(ctx context.Context) (context.Context, *call) {
+	c := &call{}
+	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && fitID(ids[0]) {
+		c.id = ids[0]
+	} else {
+		c.id = rand.Text()
+	}
+	return context.WithValue(ctx, callKey{}, c), c
+}
+
+func fitID(id string) bool {
+	b := &border{}
+	b.id("", id)
+	return len(b.bad) == 0
+}
+
+// note records what a call is about.
+func note(ctx context.Context, thread, run string) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if thread != "" {
+		c.thread = thread
+	}
+	if run != "" {
+		c.run = run
+	}
+}
+
+// subject returns the ids an error should name; nil when none is known.
+func subject(ctx context.Context) map[string]string {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := make(map[string]string, 2)
+	if c.thread != "" {
+		ids["threadId"] = clip(c.thread, maxMetaValue)
+	}
+	if c.run != "" {
+		ids["runId"] = clip(c.run, maxMetaValue)
+	}
+	return ids
+}
+
+// callFields are the log fields of a call.
+func callFields(ctx context.Context) []zap.Field {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fields := []zap.Field{zap.String("request_id", c.id)}
+	if c.thread != "" {
+		fields = append(fields, zap.String("thread_id", clip(c.thread, maxID)))
+	}
+	if c.run != "" {
+		fields = append(fields, zap.String("run_id", clip(c.run, maxID)))
+	}
+	return fields
+}

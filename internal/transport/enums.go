@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// refuseUnknownEnums walks a message and refuses enum numbers that this
+// version does not know: proto3 keeps them, and a policy that is kept but not
+// understood would be accepted in silence.
+func refuseUnknownEnums(b *border, path string, m protoreflect.Message) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		at := join(path, string(fd.Name()))
+		switch {
+		case fd.IsMap():
+			return true // no map of the contract holds enums or messages with enums
+		case fd.Enum() != nil && fd.IsList():
+			for i := range v.List().Len() {
+				knownEnum(b, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), v.List().Get(i).Enum())
+			}
+		case fd.Enum() != nil:
+			knownEnum(b, at, fd.Enum(), v.Enum())
+		case fd.Message() != nil && fd.IsList():
+			for i := range v.List().Len() {
+				refuseUnknownEnums(b, fmt.Sprintf("%s[%d]", at, i), v.List().Get(i).Message())
+			}
+		case fd.Message() != nil:
+			refuseUnknownEnums(b, at, v.Message())
+		}
+		return true
+	})
+}
+
+func knownEnum(b *border, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
+	if enum.Values().ByNumber(n) != nil {
+		return
+	}
+	var names []string
+	for i := range enum.Values().Len() {
+		names = append(names, string(enum.Values().Get(i).Name()))
+	}
+	b.refuse(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// The maps between enums and the words of the domain. Numbers that are not
+// known do not get here.
+
+func concurrencyIn(p graphdv1.ConcurrencyPolicy) runtime.Concurrency {
+	switch p {
+	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE:
+		return runtime.Enqueue
+	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_CANCEL_ACTIVE:
+		return runtime.CancelActive
+	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ROLLBACK_ACTIVE:
+		return runtime.RollbackActive
+	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_UNSPECIFIED,
+		graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REJECT:
+		return runtime.Reject
+	}
+	return runtime.Reject
+}
+
+func openPolicyIn(p graphdv1.OpenInterruptPolicy) runtime.OpenPolicy {
+	switch p {
+	case graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD:
+		return runtime.DiscardOpen
+	case graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_ENQUEUE:
+		return runtime.EnqueueOpen
+	case graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_UNSPECIFIED,
+		graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_REJECT:
+		return runtime.RejectOpen
+	}
+	return runtime.RejectOpen
+}
+
+func coverageIn(c graphdv1.ResumeCoverage) runtime.Coverage {
+	switch c {
+	case graphdv1.ResumeCoverage_RESUME_COVERAGE_ALL:
+		return runtime.All
+	case graphdv1.ResumeCoverage_RESUME_COVERAGE_COLLECT:
+		return runtime.Collect
+	case graphdv1.ResumeCoverage_RESUME_COVERAGE_UNSPECIFIED,
+		graphdv1.ResumeCoverage_RESUME_COVERAGE_PARTIAL:
+		return runtime.Partial
+	}
+	return runtime.Partial
+}
+
+// onDisconnectCancel is RunRequest.OnDisconnect for DISCONNECT_POLICY_CANCEL.
+const onDisconnectCancel = "cancel"
+
+func disconnectIn(p graphdv1.DisconnectPolicy) string {
+	if p == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL {
+		return onDisconnectCancel
+	}
+	return ""
+}
+
+func expiryIn(a graphdv1.ExpiryAction) checkpoint.ExpiryAction {
+	switch a {
+	case graphdv1.ExpiryAction_EXPIRY_ACTION_FAIL_NODE:
+		return checkpoint.ExpiryFailNode
+	case graphdv1.ExpiryAction_EXPIRY_ACTION_RESUME_DEFAULT:
+		return checkpoint.ExpiryResumeDefault
+	case graphdv1.ExpiryAction_EXPIRY_ACTION_CANCEL_RUN:
+		return checkpoint.ExpiryCancelRun
+	case graphdv1.ExpiryAction_EXPIRY_ACTION_UNSPECIFIED:
+		return checkpoint.ExpiryNone
+	}
+	return checkpoint.ExpiryNone
+}
+
+func expiryOut(a checkpoint.ExpiryAction) graphdv1.ExpiryAction {
+	return graphdv1.ExpiryAction(enumOut(graphdv1.ExpiryAction_value, "EXPIRY_ACTION_", string(a)))
+}
+
+func runStateOut(s checkpoint.RunState) graphdv1.RunState {
+	return graphdv1.RunState(enumOut(graphdv1.RunState_value, "RUN_STATE_", string(s)))
+}
+
+func threadStateOut(s checkpoint.ThreadState) graphdv1.ThreadState {
+	return graphdv1.ThreadState(enumOut(graphdv1.ThreadState_value, "THREAD_STATE_", string(s)))
+}
+
+func interruptStateOut(s checkpoint.InterruptState) graphdv1.InterruptState {
+	return graphdv1.InterruptState(enumOut(graphdv1.InterruptState_value, "INTERRUPT_STATE_", string(s)))
+}
+
+func sourceOut(s checkpoint.Source) graphdv1.CheckpointSource {
+	return graphdv1.CheckpointSource(enumOut(graphdv1.CheckpointSource_value, "CHECKPOINT_SOURCE_", string(s)))
+}
+
+func phaseOut(p checkpoint.Phase) graphdv1.TaskChange_Phase {
+	return graphdv1.TaskChange_Phase(enumOut(graphdv1.TaskChange_Phase_value, "PHASE_", string(p)))
+}
+
+// enumOut finds the number of a word of the domain, whose spelling the contract
+// shares; a test holds the two together. An unknown word becomes UNSPECIFIED.
+func enumOut(values map[string]int32, prefix, word string) int32 {
+	return values[prefix+strings.ToUpper(word)]
+}

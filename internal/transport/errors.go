@@ -1,0 +1,188 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Domain is the ErrorInfo domain of every error.
+const Domain = "graphd.dev"
+
+// Reasons that only transport gives.
+const (
+	// ReasonSlowConsumer ends a stream whose client does not even read the
+	// message that says so.
+	ReasonSlowConsumer = "SLOW_CONSUMER"
+	// ReasonCancelled answers a caller that has gone away.
+	ReasonCancelled = "CANCELLED"
+	// ReasonDeadline answers a call whose deadline has passed.
+	ReasonDeadline = "DEADLINE_EXCEEDED"
+)
+
+// Row is one row of the error table: what a reason is in gRPC, and the
+// metadata a client may find with it besides threadId and runId.
+type Row struct {
+	Reason string
+	Code   codes.Code
+	Meta   []string
+}
+
+// Table returns every reason a call may fail with. A reason keeps its code and
+// its metadata keys for ever.
+func Table() []Row {
+	return []Row{
+		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations"}},
+		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset"}},
+		{runtime.ReasonPayloadTooLarge, codes.InvalidArgument, []string{"field", "sizeBytes", "limitBytes"}},
+		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},
+		{runtime.ReasonResponseSchemaMismatch, codes.InvalidArgument, []string{"interruptId", "violations"}},
+		{runtime.ReasonInvalidPageToken, codes.InvalidArgument, nil},
+		{runtime.ReasonInvalidCursor, codes.InvalidArgument, []string{"logId"}},
+		{runtime.ReasonInvalidGraph, codes.InvalidArgument, []string{"graph", "violations"}},
+
+		{runtime.ReasonThreadNotFound, codes.NotFound, nil},
+		{runtime.ReasonRunNotFound, codes.NotFound, nil},
+		{runtime.ReasonGraphNotFound, codes.NotFound, []string{"graph"}},
+		{runtime.ReasonNodeNotFound, codes.NotFound, []string{"node", "graph"}},
+		{runtime.ReasonCheckpointNotFound, codes.NotFound, []string{"checkpointId"}},
+		{runtime.ReasonInterruptNotFound, codes.NotFound, []string{"interruptId", "openInterruptIds"}},
+
+		{runtime.ReasonThreadExists, codes.AlreadyExists, nil},
+		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
+		{runtime.ReasonGraphExists, codes.AlreadyExists, []string{"graph", "version"}},
+		{runtime.ReasonRequestIDConflict, codes.AlreadyExists, []string{"requestId"}},
+
+		{runtime.ReasonThreadInterrupted, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
+		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
+		{
+			runtime.ReasonInterruptAlreadyResolved, codes.FailedPrecondition,
+			[]string{"interruptId", "state", "responder"},
+		},
+		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime"}},
+		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
+		{runtime.ReasonResponseAmbiguous, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
+		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},
+		{runtime.ReasonRunNotCancellable, codes.FailedPrecondition, []string{"state"}},
+		{runtime.ReasonGraphVersionUnavailable, codes.FailedPrecondition, []string{"graph", "version"}},
+		{runtime.ReasonTaskLeaseLost, codes.FailedPrecondition, []string{"taskId"}},
+		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
+
+		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
+		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
+		{runtime.ReasonCheckpointConflict, codes.Aborted, []string{"current"}},
+
+		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+		{runtime.ReasonCursorAhead, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+
+		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
+		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence"}},
+
+		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
+		{runtime.ReasonServerDraining, codes.Unavailable, nil},
+		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
+
+		{runtime.ReasonAccessDenied, codes.PermissionDenied, nil},
+		{runtime.ReasonTokenInvalid, codes.Unauthenticated, nil},
+		{runtime.ReasonTokenExpired, codes.Unauthenticated, nil},
+
+		{runtime.ReasonFeatureDisabled, codes.Unimplemented, []string{"feature", "field"}},
+		{runtime.ReasonWaitTimeout, codes.DeadlineExceeded, []string{"runState"}},
+		{ReasonDeadline, codes.DeadlineExceeded, nil},
+		{ReasonCancelled, codes.Canceled, nil},
+		{runtime.ReasonCheckpointCorrupt, codes.DataLoss, []string{"checkpointId"}},
+		{runtime.ReasonInternal, codes.Internal, []string{"errorId"}},
+	}
+}
+
+// sentinels maps what stores answer. The runtime wraps most of them itself;
+// what slips through still gets its reason.
+func sentinels() []struct {
+	err    error
+	reason string
+} {
+	return []struct {
+		err    error
+		reason string
+	}{
+		{checkpoint.ErrThreadNotFound, runtime.ReasonThreadNotFound},
+		{checkpoint.ErrRunNotFound, runtime.ReasonRunNotFound},
+		{checkpoint.ErrCheckpointNotFound, runtime.ReasonCheckpointNotFound},
+		{checkpoint.ErrInterruptNotFound, runtime.ReasonInterruptNotFound},
+		{checkpoint.ErrGraphExists, runtime.ReasonGraphExists},
+		{checkpoint.ErrConflict, runtime.ReasonCheckpointConflict},
+		{checkpoint.ErrTrimmed, runtime.ReasonCursorTrimmed},
+		{checkpoint.ErrUnavailable, runtime.ReasonStoreUnavailable},
+		{checkpoint.ErrCorrupt, runtime.ReasonCheckpointCorrupt},
+		{context.Canceled, ReasonCancelled},
+		{context.DeadlineExceeded, ReasonDeadline},
+	}
+}
+
+// refusal finds what an error says to a client; nil means that it says nothing
+// and is internal.
+func refusal(err error) *runtime.Error {
+	var known *runtime.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if e := payloadRefusal(err); e != nil {
+		return e
+	}
+	var build *graph.BuildError
+	if errors.As(err, &build) {
+		return graphRefusal(build)
+	}
+	for _, s := range sentinels() {
+		if errors.Is(err, s.err) {
+			return runtime.Errorf(s.reason, "%s", s.err.Error()).Because(err)
+		}
+	}
+	return nil
+}
+
+// payloadRefusal covers JSON text that is not what it should be.
+func payloadRefusal(err error) *runtime.Error {
+	var (
+		syntax  *payload.SyntaxError
+		limit   *payload.LimitError
+		kind    *payload.KindError
+		operand *payload.OperandError
+		message *payload.MessageError
+	)
+	switch {
+	case errors.As(err, &syntax):
+		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
+			With("offset", strconv.Itoa(syntax.Offset))
+	case errors.As(err, &limit) && limit.Limit == "bytes":
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "%w", err).
+			With("sizeBytes", strconv.Itoa(limit.Got)).With("limitBytes", strconv.Itoa(limit.Max))
+	case errors.As(err, &limit):
+		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
+			With("offset", strconv.Itoa(limit.Offset))
+	case errors.As(err, &kind), errors.As(err, &operand), errors.As(err, &message):
+		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err)
+	}
+	return nil
+}
+
+// graphRefusal lists the problems of a graph with their lines.
+func graphRefusal(build *graph.BuildError) *runtime.Error {
+	e := runtime.Errorf(runtime.ReasonInvalidGraph, "graph %q has %d problems", build.Graph, len(build.Problems)).
+		With("graph", build.Graph)
+	for _, p := range build.Problems {
+		e.Violations = append(e.Violations, runtime.Violation{
+			Field: p.Path, Line: p.Line, Description: p.Message + " (" + string(p.Reason) + ")",
+		})
+	}
+	return e
+}

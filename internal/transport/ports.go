@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Starter begins, continues and stops runs.
+type Starter interface {
+	Start(ctx context.Context, req runtime.StartRequest) (runtime.Started, error)
+	Resume(ctx context.Context, req runtime.ResumeRequest) (runtime.Started, error)
+	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
+}
+
+// Runs reads runs.
+type Runs interface {
+	// Run returns a run; with an empty id the thread's newest.
+	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
+	// Runs lists a thread's runs, newest first, of Order smaller than before;
+	// 0 means all.
+	Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error)
+	// WaitRun returns the run when it has stopped: it is final or waits for
+	// people. It returns ctx's error when ctx ends first.
+	WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
+}
+
+// ThreadReader reads threads.
+type ThreadReader interface {
+	Thread(ctx context.Context, thread string) (checkpoint.Head, error)
+	Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
+}
+
+// ThreadWriter makes, changes and removes threads.
+type ThreadWriter interface {
+	CreateThread(ctx context.Context, req runtime.NewThread) (checkpoint.Head, error)
+	UpdateThread(ctx context.Context, req runtime.ThreadChange) (checkpoint.Head, error)
+	ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error)
+	// DeleteThread removes a thread that is at the revision etag (0 = any) and
+	// not busy, or whatever it does when forced.
+	DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error
+}
+
+// States reads and writes the state of threads.
+type States interface {
+	State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error)
+	States(ctx context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, error)
+	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
+	// StateAt returns the output keys at a checkpoint.
+	StateAt(ctx context.Context, thread, namespace, checkpoint string) (payload.JSON, error)
+}
+
+// Inbox reads and changes questions of all threads.
+type Inbox interface {
+	Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
+	UpdateInterrupt(ctx context.Context, c runtime.InterruptChange) (checkpoint.Interrupt, error)
+}
+
+// Engine is all that transport asks of the runtime besides following.
+type Engine interface {
+	Starter
+	Runs
+	ThreadReader
+	ThreadWriter
+	States
+	Inbox
+}
+
+// Follower reads the events of one thread in order. One goroutine uses it.
+type Follower interface {
+	// Next waits for events and returns at least one. It returns ctx's error,
+	// or its cause, when ctx ends.
+	Next(ctx context.Context) ([]checkpoint.Event, error)
+	Close()
+}
+
+// InterruptFollower reads changed questions of all threads in the order of
+// their Change. One goroutine uses it.
+type InterruptFollower interface {
+	// Next waits for changes and returns at least one. It returns ctx's error,
+	// or its cause, when ctx ends.
+	Next(ctx context.Context) ([]checkpoint.Interrupt, error)
+	Close()
+}
+
+// Registry keeps graphs.
+type Registry interface {
+	// ListGraphs returns the newest version of every graph, by name.
+	ListGraphs(ctx context.Context) ([]runtime.GraphEntry, error)
+	// GetGraph returns a version of a graph; with an empty version the newest.
+	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
+	// PutGraph checks and keeps a graph. Problems come as *graph.BuildError.
+	PutGraph(ctx context.Context, put runtime.GraphPut) (runtime.GraphEntry, error)
+}
+
+// Workers knows the connected workers.
+type Workers interface {
+	// Workers lists them by id.
+	Workers(ctx context.Context) ([]runtime.Worker, error)
+}

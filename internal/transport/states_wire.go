@@ -1,0 +1,48 @@
+package transport
+
+import (
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+func snapshotOut(s runtime.Snapshot) *graphdv1.StateSnapshot {
+	out := &graphdv1.StateSnapshot{
+		Values: jsonOut(s.Values), Next: s.Next, Interrupts: interruptsOut(s.Interrupts),
+		AppliedThrough: cursorOut(s.LogID, s.LastEvent),
+	}
+	for _, t := range s.Tasks {
+		task := &graphdv1.SnapshotTask{
+			TaskId: t.ID, Node: t.Node, Namespace: namespaceOut(t.Namespace),
+			Failure: failureOut(t.Failure), Interrupts: interruptsOut(t.Interrupts), Result: jsonOut(t.Result),
+		}
+		if t.State != nil {
+			task.State = snapshotOut(*t.State)
+		}
+		out.Tasks = append(out.Tasks, task)
+	}
+	if c := s.Checkpoint; c != nil {
+		out.Checkpoint = checkpointOut(c.ID, c.Namespace)
+		out.Parent = checkpointOut(c.Parent, c.Namespace)
+		out.Step = int32(c.Step) //nolint:gosec // bounded by the limit of supersteps
+		out.Source = sourceOut(c.Source)
+		out.CreateTime = timeOut(c.Time)
+		out.Metadata = c.Metadata
+		out.RunId, out.Graph, out.GraphVersion = c.Run, c.Graph, c.Version
+	}
+	return out
+}
+
+func updateStateIn(b *border, req *graphdv1.UpdateStateRequest) runtime.UpdateStateRequest {
+	b.must("values", req.GetValues() != nil)
+	id, namespace := checkpointIn(b, "at", req.GetAt())
+	return runtime.UpdateStateRequest{
+		Thread:     b.id("thread_id", req.GetThreadId()),
+		Checkpoint: id,
+		Namespace:  namespace,
+		Values:     b.payload("values", req.GetValues()),
+		AsNode:     b.name("as_node", req.GetAsNode()),
+		Expected:   b.optionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
+		Supersede:  req.GetSupersedeInterrupts(),
+		RequestID:  b.optionalID("request_id", req.GetRequestId()),
+	}
+}

@@ -1,0 +1,147 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Details travel in trailers, which proxies cut at 8 KB.
+const (
+	maxStatusBytes = 6 << 10
+	maxViolations  = 20
+	maxMessage     = 1 << 10
+	maxMetaValue   = 512
+	maxDescription = 300
+)
+
+// retryDelay is what a client is told to wait when the server is the one that
+// is short of something.
+const retryDelay = time.Second
+
+// mapper turns errors into statuses. Causes are logged, never sent.
+type mapper struct {
+	codes map[string]codes.Code
+	log   *zap.Logger
+}
+
+func newMapper(log *zap.Logger) *mapper {
+	m := &mapper{codes: make(map[string]codes.Code), log: log}
+	for _, row := range Table() {
+		m.codes[row.Reason] = row.Code
+	}
+	return m
+}
+
+// status converts an error. subject fills in threadId and runId where the
+// error does not name them.
+func (m *mapper) status(ctx context.Context, err error, subject map[string]string) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok && !wrapsRefusal(err) {
+		return err
+	}
+	e := refusal(err)
+	code, known := codes.Internal, false
+	if e != nil {
+		code, known = m.codes[e.Reason]
+	}
+	if !known || e.Reason == runtime.ReasonInternal {
+		e, code = m.internal(ctx, err), codes.Internal
+	} else if code == codes.Unavailable || code == codes.DataLoss {
+		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err))...)
+	}
+	return render(code, e, subject)
+}
+
+// wrapsRefusal keeps an error that only carries a status somewhere in its chain
+// from hiding the refusal around it.
+func wrapsRefusal(err error) bool {
+	var e *runtime.Error
+	return errors.As(err, &e)
+}
+
+// internal logs the cause under an id and says no more than the id.
+func (m *mapper) internal(ctx context.Context, err error) *runtime.Error {
+	id := rand.Text()
+	m.log.Error("internal error", append(callFields(ctx), zap.String("error_id", id), zap.Error(err))...)
+	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id)
+}
+
+func render(code codes.Code, e *runtime.Error, subject map[string]string) error {
+	meta := make(map[string]string, len(e.Meta)+len(subject)+1)
+	maps.Copy(meta, subject)
+	for k, v := range e.Meta {
+		meta[k] = clip(v, maxMetaValue)
+	}
+	if n := len(e.Violations); n > 0 {
+		meta["violations"] = strconv.Itoa(n)
+	}
+	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: Domain, Metadata: meta}
+	st := status.New(code, clip(e.Message, maxMessage))
+	for shown := min(len(e.Violations), maxViolations); ; shown-- {
+		full, err := st.WithDetails(details(info, code, e.Violations[:shown])...)
+		if err != nil {
+			return st.Err()
+		}
+		if shown == 0 || proto.Size(full.Proto()) <= maxStatusBytes {
+			return full.Err()
+		}
+	}
+}
+
+// details are the ErrorInfo and at most one more.
+func details(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violation) []protoadapt.MessageV1 {
+	list := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
+	switch {
+	case len(bad) > 0:
+		request := &errdetails.BadRequest{}
+		for _, v := range bad {
+			request.FieldViolations = append(request.FieldViolations, &errdetails.BadRequest_FieldViolation{
+				Field: clip(v.Field, maxMetaValue), Description: clip(describe(v), maxDescription),
+			})
+		}
+		list = append(list, protoadapt.MessageV1Of(request))
+	case code == codes.ResourceExhausted, code == codes.Unavailable:
+		list = append(list, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay)}))
+	}
+	return list
+}
+
+func describe(v runtime.Violation) string {
+	if v.Line > 0 {
+		return fmt.Sprintf("line %d: %s", v.Line, v.Description)
+	}
+	return v.Description
+}
+
+// clip shortens text to at most n bytes of valid UTF-8: gRPC refuses to send a
+// status with anything else.
+func clip(text string, n int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= n {
+		return text
+	}
+	cut := n - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
