@@ -38,7 +38,8 @@ type Head struct {
 
 	Run   string   // the run that is active, waits or ended last; "" = none yet
 	Queue []string // runs waiting behind it, in order
-	// Open and Answered count the questions of Run in those states.
+	// Open counts the questions of the thread that wait for an answer, and
+	// Answered the answers that have come since the run was last taken up.
 	Open     int
 	Answered int
 	// Hold keeps answers from waking the thread until none is Open.

@@ -8,7 +8,7 @@ import (
 )
 
 // Result is what one attempt of a task came to. Exactly one of three things
-// holds: Failure is set, Asks is not empty, or the attempt completed.
+// holds: Failure is set, Asks or Waiting is not empty, or the attempt completed.
 type Result struct {
 	// Update is an object with a value per channel, or, for a graph whose
 	// state is one value, that value. "" and null update nothing.
@@ -21,6 +21,9 @@ type Result struct {
 
 	Asks    []Ask
 	Failure *Failure
+	// Waiting lists the open questions of a subgraph that has paused; its
+	// node goes on when one of them is answered.
+	Waiting []string
 }
 
 // Ask is one question of a task.

@@ -1,0 +1,140 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Why an attempt was cut off.
+var (
+	errNodeTimeout = errors.New("the node did not end within its timeout")
+	errIdleTimeout = errors.New("the node was silent for longer than its idle timeout")
+	errStepTimeout = errors.New("the superstep did not end within its timeout")
+	errSibling     = errors.New("another task of the superstep failed")
+)
+
+// effects are what one attempt may do besides returning. After the attempt has
+// ended they do nothing, so that a node that was given up cannot speak.
+type effects struct {
+	loop    *loop
+	task    *pregel.Task
+	attempt int
+	over    atomic.Bool
+
+	mu   sync.Mutex
+	idle *time.Timer
+	wait time.Duration
+}
+
+// limit puts the node's timeouts on an attempt.
+func (fx *effects) limit(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
+	if n.Timeout <= 0 && n.IdleTimeout <= 0 {
+		return ctx, func() {}
+	}
+	cancel := context.CancelFunc(func() {})
+	if n.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, n.Timeout, errNodeTimeout)
+	}
+	if n.IdleTimeout <= 0 {
+		return ctx, cancel
+	}
+	ctx, cut := context.WithCancelCause(ctx)
+	fx.mu.Lock()
+	fx.wait = n.IdleTimeout
+	fx.idle = time.AfterFunc(n.IdleTimeout, func() { cut(errIdleTimeout) })
+	fx.mu.Unlock()
+	return ctx, func() {
+		fx.end()
+		cut(nil)
+		cancel()
+	}
+}
+
+// timedOut is the failure of an attempt that ran into one of its own timeouts.
+func timedOut(ctx context.Context, n *graph.Node) *pregel.Failure {
+	cause := context.Cause(ctx)
+	var limit time.Duration
+	switch {
+	case errors.Is(cause, errNodeTimeout):
+		limit = n.Timeout
+	case errors.Is(cause, errIdleTimeout):
+		limit = n.IdleTimeout
+	default:
+		return nil
+	}
+	return &pregel.Failure{Failure: checkpoint.Failure{
+		Reason: FailedNodeTimeout, Message: cause.Error() + " of " + limit.String(),
+		Details: map[string]string{"timeout": limit.String()},
+	}}
+}
+
+func (fx *effects) end() {
+	fx.over.Store(true)
+	fx.mu.Lock()
+	defer fx.mu.Unlock()
+	if fx.idle != nil {
+		fx.idle.Stop()
+	}
+}
+
+// alive puts the idle timeout off.
+func (fx *effects) alive() {
+	fx.mu.Lock()
+	defer fx.mu.Unlock()
+	if fx.idle != nil && !fx.over.Load() {
+		fx.idle.Reset(fx.wait)
+	}
+}
+
+// Emit sends an event to whoever watches; a durable one is committed first.
+func (fx *effects) Emit(em Emission) {
+	if fx.over.Load() {
+		return
+	}
+	fx.alive()
+	l := fx.loop
+	e := checkpoint.Event{
+		Kind: em.Kind, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: fx.task.Node.Name, Task: fx.task.ID, Attempt: fx.attempt, Name: em.Name, Value: em.Value,
+	}
+	if !em.Durable {
+		l.announce(e)
+		return
+	}
+	err := l.commit(func(t *tx) error {
+		t.emit(e)
+		return nil
+	})
+	if err != nil {
+		l.session.log.Warn("durable event not stored")
+	}
+}
+
+// Remember stores a memo before its value is used; the first value stays.
+func (fx *effects) Remember(ctx context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	if fx.over.Load() {
+		return "", false, context.Canceled
+	}
+	fx.alive()
+	l := fx.loop
+	m.Task, m.Checkpoint = fx.task.ID, l.state.Checkpoint().ID
+	for _, known := range l.pending.memos[m.Task] {
+		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
+			return known.Value, true, nil
+		}
+	}
+	_, err := l.session.commit(ctx, func(t *tx) error {
+		t.Memos = append(t.Memos, m)
+		return nil
+	})
+	l.memoed.Store(true)
+	return m.Value, false, err
+}

@@ -1,0 +1,224 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Graphs finds compiled graphs.
+type Graphs interface {
+	// Graph returns a version of a graph, the newest for an empty version, or
+	// false when there is none.
+	Graph(name, version string) (*graph.Graph, bool)
+}
+
+// Schemas checks values against JSON Schemas.
+type Schemas interface {
+	// Check returns what is wrong with a value, place by place; nil when it
+	// fits. The error says that the schema itself is broken.
+	Check(schema, value payload.JSON) ([]Violation, error)
+}
+
+// Observer is told what happened, for metrics. It must not block.
+type Observer interface {
+	RunEnded(graph string, state checkpoint.RunState, took time.Duration)
+	NodeEnded(graph, node, outcome string, took time.Duration)
+	CommitEnded(took time.Duration, err error)
+}
+
+// Options tune an engine. Zero fields mean the defaults that are named.
+type Options struct {
+	Owner         string        // name of this replica; random when empty
+	Lease         time.Duration // how long a silent replica keeps a thread; 15 s
+	StepLimit     int           // supersteps of a run when nobody says; 10 000
+	Parallel      int           // tasks of one superstep at the same time; 64
+	MaxLive       int           // live runs in this process; 10 000
+	QueueLimit    int           // runs waiting behind one another; 64
+	Sweep         time.Duration // how often abandoned work is looked for; 1 s
+	StoreAttempts int           // tries of a store call that is not answered; 3
+	EventLimit    uint64        // events kept per thread, 0 = all
+	Logger        *zap.Logger   // silent when nil
+	Observer      Observer      // none when nil
+	Now           func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	or := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	orInt := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	or(&o.Lease, 15*time.Second)
+	or(&o.Sweep, time.Second)
+	orInt(&o.StepLimit, 10_000)
+	orInt(&o.Parallel, 64)
+	orInt(&o.MaxLive, 10_000)
+	orInt(&o.QueueLimit, 64)
+	orInt(&o.StoreAttempts, 3)
+	if o.Owner == "" {
+		o.Owner = uuid.NewString()[:13]
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Observer == nil {
+		o.Observer = silent{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// silent is the observer of those who want none.
+type silent struct{}
+
+func (silent) RunEnded(string, checkpoint.RunState, time.Duration) {}
+func (silent) NodeEnded(string, string, string, time.Duration)     {}
+func (silent) CommitEnded(time.Duration, error)                    {}
+
+// Engine runs graphs over the threads of one store. Several engines may share
+// a store.
+type Engine struct {
+	id       string // owner name in leases: replica and incarnation
+	store    checkpoint.Store
+	executor Executor
+	graphs   Graphs
+	schemas  Schemas
+	opts     Options
+	observer Observer
+	log      *zap.Logger
+	now      func() time.Time
+	hub      *hub
+	ops      atomic.Uint64
+
+	base     context.Context // of every live run; ended by Close
+	cancel   context.CancelCauseFunc
+	commits  context.Context // of store calls that must outlive a cancelled run
+	cut      context.CancelFunc
+	draining chan struct{}
+	wake     chan struct{} // the sweeper has something to do
+	work     sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	drained  bool
+}
+
+// New makes an engine and starts looking for work that was left behind. ctx
+// carries values for the runs; its end does not stop them, Close does.
+func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Executor, schemas Schemas, opts Options) *Engine {
+	opts = opts.withDefaults()
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
+	e := &Engine{
+		id: opts.Owner + "/" + uuid.NewString()[:8], store: store, executor: executor,
+		graphs: graphs, schemas: schemas, opts: opts, observer: opts.Observer, log: opts.Logger,
+		now: opts.Now, hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
+		draining: make(chan struct{}), wake: make(chan struct{}, 1),
+		sessions: make(map[string]*session),
+	}
+	e.work.Add(1)
+	go func() {
+		defer e.work.Done()
+		e.sweep(base)
+	}()
+	return e
+}
+
+// session returns the live run of a thread in this process, or nil.
+func (e *Engine) session(thread string) *session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[thread]
+}
+
+// adopt registers the hold on a thread; it refuses when there is one already,
+// when the engine is draining, or when it is full.
+func (e *Engine) adopt(s *session) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.drained || e.sessions[s.thread] != nil {
+		return false
+	}
+	e.sessions[s.thread] = s
+	e.work.Add(1)
+	return true
+}
+
+func (e *Engine) drop(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.thread] == s {
+		delete(e.sessions, s.thread)
+		e.work.Done()
+	}
+}
+
+// room reports whether one more run may go live here.
+func (e *Engine) room() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.drained && len(e.sessions) < e.opts.MaxLive
+}
+
+func (e *Engine) isDraining() bool {
+	select {
+	case <-e.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Drain stops taking up work, lets every live run finish its superstep, and
+// hands the rest to whoever comes next. When ctx ends first, running nodes are
+// cut off; they will run again.
+func (e *Engine) Drain(ctx context.Context) {
+	e.mu.Lock()
+	if !e.drained {
+		e.drained = true
+		close(e.draining)
+	}
+	e.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		e.work.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		e.cancel(errDrain)
+		// What is finished is still handed over; a store that hangs is not waited for.
+		last := time.AfterFunc(handOver, e.cut)
+		defer last.Stop()
+		<-idle
+	}
+	e.cancel(errDrain)
+	e.cut()
+}
+
+// handOver is how long the last commits of a drain may take.
+const handOver = 2 * time.Second
+
+// Close drains without mercy.
+func (e *Engine) Close() {
+	ctx, cancel := context.WithCancel(e.base)
+	cancel()
+	e.Drain(ctx)
+}

@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// enter puts an input into a graph: the input's checkpoint and, where its
+// edges need no code to decide, the superstep of the start node, in one change.
+// Tasks that were still pending are given up.
+func (l *loop) enter(t *tx, input payload.JSON) error {
+	writes, ok, err := l.state.Input(input)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return emptyInput(l.graph())
+	}
+	pending, err := l.state.Plan()
+	if err != nil {
+		pending = nil // a Send to a node that is gone can't be carried out anyway
+	}
+	done := make([]pregel.Done, 0, len(pending)+1)
+	done = append(done, pregel.Done{Writes: writes})
+	for _, p := range pending {
+		done = append(done, pregel.Done{Task: p})
+	}
+	stamp := l.stamp(t, checkpoint.SourceInput)
+	if l.state.Fresh() {
+		stamp.Step = -1
+	}
+	state, err := l.state.Apply(done, stamp)
+	if err != nil {
+		return err
+	}
+	tasks, err := state.Plan()
+	if err != nil {
+		return err
+	}
+	if old := l.state.Checkpoint().ID; old != "" {
+		t.ClearTasks = append(t.ClearTasks, old)
+	}
+	next := &loop{
+		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
+		stop: l.stop, before: l.before, after: l.after,
+	}
+	next.put(t, state, tasks)
+	next.passStart(t)
+	l.state, l.tasks, l.revisit, l.pending = next.state, next.tasks, false, progress{}
+	return nil
+}
+
+// passStart runs the start node's superstep in the same change, unless code
+// must decide its edges or the decision fails: then the loop runs it.
+func (l *loop) passStart(t *tx) {
+	if len(l.tasks) != 1 || l.tasks[0].Node.Kind != graph.KindStart || len(pregel.Routers(l.tasks[0].Node)) > 0 {
+		return
+	}
+	task := l.tasks[0]
+	writes, err := l.state.Complete(task, pregel.Result{Update: l.state.StartInput()}, nil)
+	if err != nil {
+		return
+	}
+	before := *t
+	w := &work{loop: l, fresh: []outcome{{task: task, writes: writes}}}
+	next, tasks, err := l.apply(t, w)
+	if err != nil {
+		*t = before
+		return
+	}
+	l.state, l.tasks = next, tasks
+}
+
+func emptyInput(g *graph.Graph) *Error {
+	names := make([]string, len(g.Input))
+	for i, c := range g.Input {
+		names[i] = g.Channels[c].Name
+	}
+	return Errorf(ReasonInvalidField, "the input has no key that graph %s takes; it takes %s",
+		g.Name, strings.Join(names, ", ")).InField("input", "must have at least one of %s", strings.Join(names, ", "))
+}
+
+// inject applies the updates and gotos that came with calls, and wait beside
+// the tasks of the superstep, in the order in which they came.
+func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
+	var commands []checkpoint.Task
+	for _, r := range l.pending.tasks {
+		if strings.HasPrefix(r.ID, commandPrefix) {
+			commands = append(commands, r)
+		}
+	}
+	slices.SortFunc(commands, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
+	for _, c := range commands {
+		next, err := s.Inject(c.Writes)
+		if err != nil {
+			return nil, err
+		}
+		s = next
+		delete(l.pending.tasks, c.ID)
+	}
+	return s, nil
+}
+
+// commandPrefix begins the ids of task records that hold the writes of a call.
+const commandPrefix = "!command-"

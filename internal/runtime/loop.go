@@ -1,0 +1,313 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// loop drives one graph of a run, superstep by superstep: the root graph, or a
+// subgraph inside one of its tasks.
+type loop struct {
+	session *session
+	run     *checkpoint.Run
+	state   *pregel.State
+	tasks   []*pregel.Task
+	level   level
+	stop    int // the last superstep that may run
+	pending progress
+	// revisit says that this superstep may have been begun before, by an
+	// earlier attempt or before a pause.
+	revisit bool
+	before  []string // breakpoints
+	after   []string
+	memoed  atomic.Bool // memos exist for this superstep
+}
+
+// level is where a loop stands among the graphs of a run.
+type level struct {
+	root    bool
+	stored  bool              // its checkpoints are kept
+	task    string            // the parent's task, "" at the root
+	parents map[string]string // ancestor namespace → checkpoint
+}
+
+// verdict is why a loop has ended.
+type verdict struct {
+	state   checkpoint.RunState // running = another process shall go on
+	failure *checkpoint.Failure
+	waiting []string              // questions that are open
+	command *pregel.Result        // for the enclosing graph
+	err     error                 // the store failed or the lease is lost: nothing was decided
+	settled bool                  // the end is durable already
+	pause   *checkpoint.Interrupt // a breakpoint, to be stored with the end
+}
+
+func (l *loop) graph() *graph.Graph { return l.state.Graph() }
+
+// drive runs the loop to its end.
+func (l *loop) drive(ctx context.Context) verdict {
+	if v := l.judge(l.state, l.tasks, nil); v != nil {
+		return l.settle(*v)
+	}
+	for {
+		if l.level.root && l.session.engine.isDraining() {
+			return l.settle(verdict{state: checkpoint.RunRunning})
+		}
+		if v := l.superstep(ctx); v != nil {
+			return *v
+		}
+	}
+}
+
+// judge says whether a graph in this state goes on: nil means that its tasks
+// are to be run. ran lists the tasks of the superstep that led here.
+func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task) *verdict {
+	if hit := s.Breaks(l.after, ran); len(hit) > 0 && len(tasks) > 0 {
+		return l.breakpoint(s, "after", hit)
+	}
+	if s.NextStep() > l.stop {
+		return failed(&checkpoint.Failure{
+			Reason:  FailedStepLimit,
+			Message: fmt.Sprintf("the graph did not end within %d supersteps; raise step_limit or check its loops", l.limit()),
+			Details: map[string]string{"limit": fmt.Sprint(l.limit())},
+		})
+	}
+	if len(tasks) == 0 {
+		return &verdict{state: checkpoint.RunSucceeded}
+	}
+	if hit := s.Breaks(l.before, tasks); len(hit) > 0 && !l.begun() {
+		return l.breakpoint(s, "before", hit)
+	}
+	return nil
+}
+
+// begun reports whether the superstep has progress from before: then it has
+// passed its breakpoint already.
+func (l *loop) begun() bool { return l.revisit && len(l.pending.tasks) > 0 }
+
+func (l *loop) limit() int {
+	if l.run.Request.StepLimit > 0 {
+		return l.run.Request.StepLimit
+	}
+	if n := l.graph().Spec.StepLimit; n > 0 {
+		return n
+	}
+	return l.session.engine.opts.StepLimit
+}
+
+func failed(f *checkpoint.Failure) *verdict {
+	return &verdict{state: checkpoint.RunFailed, failure: f}
+}
+
+func broken(err error) *verdict { return &verdict{state: checkpoint.RunFailed, err: err} }
+
+// superstep runs the tasks that are due and commits what they did. It returns
+// nil when the graph goes on.
+func (l *loop) superstep(ctx context.Context) *verdict {
+	w := l.arrange()
+	if len(w.run) > 0 {
+		l.execute(ctx, w)
+	}
+	if w.err != nil {
+		return broken(w.err)
+	}
+	if v := l.interrupted(ctx, w); v != nil {
+		return v
+	}
+	if w.command != nil && !l.level.root {
+		return &verdict{state: checkpoint.RunSucceeded, command: w.command}
+	}
+	if f := w.failure(); f != nil {
+		v := l.settleWith(w, *failed(f))
+		return &v
+	}
+	if len(w.waiting) > 0 {
+		return l.park(w)
+	}
+	return l.advance(w)
+}
+
+// interrupted says how the loop ends when its work was stopped from outside.
+func (l *loop) interrupted(ctx context.Context, w *work) *verdict {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var v verdict
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errLeaseLost):
+		return broken(errLeaseLost)
+	case errors.Is(cause, errDrain):
+		v = verdict{state: checkpoint.RunRunning}
+	case errors.Is(cause, errTimedOut), errors.Is(cause, context.DeadlineExceeded):
+		v = verdict{state: checkpoint.RunTimedOut, failure: &checkpoint.Failure{
+			Reason: FailedRunTimeout, Message: "the run did not end within its timeout",
+		}}
+	default:
+		v = verdict{state: checkpoint.RunCancelled, failure: &checkpoint.Failure{
+			Reason: FailedCancelledByClient, Message: "the run was cancelled",
+		}}
+	}
+	v = l.settleWith(w, v)
+	return &v
+}
+
+// advance ends the superstep: one commit with the next checkpoint, its events,
+// the answers that were used, and the end of the run if this was it.
+func (l *loop) advance(w *work) *verdict {
+	var (
+		next  *pregel.State
+		tasks []*pregel.Task
+		v     *verdict
+		bad   error
+	)
+	err := l.commit(func(t *tx) error {
+		next, tasks, bad = l.apply(t, w)
+		if bad != nil {
+			return errNoChange
+		}
+		v = l.judge(next, tasks, w.planned())
+		if v == nil || !l.level.root {
+			return nil
+		}
+		return l.end(t, next, v)
+	})
+	switch {
+	case err != nil:
+		return broken(err)
+	case bad != nil:
+		r := l.settleWith(w, *failed(l.updateFailure(bad)))
+		return &r
+	}
+	l.state, l.tasks, l.revisit, l.pending = next, tasks, false, progress{}
+	l.memoed.Store(false)
+	if v != nil && !v.settled {
+		s := l.settle(*v)
+		return &s
+	}
+	return v
+}
+
+// apply puts the next checkpoint of the loop into a change.
+func (l *loop) apply(t *tx, w *work) (*pregel.State, []*pregel.Task, error) {
+	stamp := l.stamp(t, checkpoint.SourceLoop)
+	next, err := l.state.Apply(w.done(), stamp)
+	if err != nil {
+		return nil, nil, err
+	}
+	tasks, err := next.Plan()
+	if err != nil {
+		return nil, nil, err
+	}
+	l.report(t, w)
+	w.consume(t)
+	if l.revisit || w.recorded || l.memoed.Load() {
+		t.ClearTasks = append(t.ClearTasks, l.state.Checkpoint().ID)
+	}
+	l.put(t, next, tasks)
+	return next, tasks, nil
+}
+
+// stamp numbers the next checkpoint of the loop.
+func (l *loop) stamp(t *tx, source checkpoint.Source) pregel.Stamp {
+	step := l.state.NextStep()
+	stamp := pregel.Stamp{
+		Time: t.now, Run: l.run.ID, Source: source, Step: step,
+		Metadata: l.run.Metadata, Parents: l.level.parents,
+	}
+	if l.level.stored {
+		stamp.ID, stamp.Seq = t.number()
+	} else {
+		stamp.ID, stamp.Seq = pregel.VirtualCheckpointID(l.level.task, step), uint64(step+3)
+	}
+	return stamp
+}
+
+// put adds a checkpoint, and the events that tell of it, to a change.
+func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
+	cp := next.Checkpoint()
+	cp.Next = pregel.Next(tasks)
+	if l.level.stored {
+		t.Checkpoints = append(t.Checkpoints, cp)
+		if l.level.root {
+			t.Head.Checkpoint = cp.ID
+		}
+	}
+	if next.OutputChanged() {
+		l.values(t, next)
+	}
+	t.emit(checkpoint.Event{
+		Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
+		Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
+	})
+	for _, task := range tasks {
+		if task.Node.Kind != graph.KindStart {
+			t.emit(l.taskEvent(task, checkpoint.PhaseScheduled, cp.Step+1))
+		}
+	}
+}
+
+// values tells of a new state. The text is made only for those who look on.
+func (l *loop) values(t *tx, s *pregel.State) {
+	cp := s.Checkpoint()
+	e := checkpoint.Event{
+		Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step, Checkpoint: cp.ID,
+	}
+	if l.session.topic.wantsValues() {
+		e.Value = s.Values()
+	}
+	t.emit(e)
+}
+
+// commit makes one change of the loop. A subgraph without checkpoints commits
+// its questions and events only.
+func (l *loop) commit(b build) error {
+	_, err := l.session.commit(l.session.engine.commits, b)
+	return err
+}
+
+// settle makes the end of the loop durable; only the root's end is one.
+func (l *loop) settle(v verdict) verdict { return l.settleWith(&work{}, v) }
+
+// settleWith does so together with what the tasks of the last superstep did.
+func (l *loop) settleWith(w *work, v verdict) verdict {
+	if v.err != nil || v.settled {
+		return v
+	}
+	err := l.commit(func(t *tx) error {
+		l.report(t, w)
+		l.record(t, w)
+		if l.level.root {
+			return l.end(t, l.state, &v)
+		}
+		if len(t.live) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
+			return errNoChange
+		}
+		return nil
+	})
+	if err != nil {
+		return verdict{state: v.state, err: err}
+	}
+	return v
+}
+
+// updateFailure says why the writes of a superstep could not be applied.
+func (l *loop) updateFailure(err error) *checkpoint.Failure {
+	f := &checkpoint.Failure{Reason: FailedInvalidUpdate, Message: err.Error()}
+	var target *pregel.TargetError
+	var update *pregel.UpdateError
+	switch {
+	case errors.As(err, &target):
+		f.Reason = FailedUnknownTarget
+		f.Details = map[string]string{"target": target.Target}
+	case errors.As(err, &update):
+		f.Details = map[string]string{"channel": update.Channel}
+	}
+	return f
+}

@@ -1,0 +1,361 @@
+package pregel
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Done is a finished task with what it wrote. A task that failed and was taken
+// over by its handler is done without writes.
+type Done struct {
+	Task   *Task
+	Writes []checkpoint.Write
+}
+
+// Stamp is what a new checkpoint is marked with; none of it can be computed
+// from the state.
+type Stamp struct {
+	ID       string
+	Seq      uint64
+	Time     time.Time
+	Run      string
+	Source   checkpoint.Source
+	Step     int
+	Metadata map[string]string
+	Parents  map[string]string
+	// Sibling makes the new checkpoint a sibling of the state's, not a child.
+	Sibling bool
+}
+
+// Apply ends a superstep: it combines the writes of all its tasks with the
+// state and returns the state at the next boundary. The order of done does not
+// matter. On error nothing has changed.
+func (s *State) Apply(done []Done, stamp Stamp) (*State, error) {
+	e := s.edit(stamp.Seq)
+	slices.SortStableFunc(done, byPath)
+	e.react(done)
+	if err := e.write(done); err != nil {
+		return nil, err
+	}
+	e.sweep()
+	return e.checkpoint(stamp), nil
+}
+
+// Inject applies writes that no task made, such as the update of a command,
+// without ending a superstep: triggers are neither consumed nor cleared.
+func (s *State) Inject(writes []checkpoint.Write) (*State, error) {
+	e := s.edit(0)
+	if err := e.write([]Done{{Writes: writes}}); err != nil {
+		return nil, err
+	}
+	next := *s.cp
+	next.Channels, next.Seen, next.Updated = e.channels, e.seen, e.updatedNames()
+	return e.state(&next), nil
+}
+
+// Restamp copies the state into a new checkpoint.
+func (s *State) Restamp(stamp Stamp) *State {
+	e := s.edit(stamp.Seq)
+	for i := range e.channels {
+		e.updated[i] = slices.Contains(s.cp.Updated, e.channels[i].Name)
+	}
+	return e.checkpoint(stamp)
+}
+
+// byPath orders tasks as LangGraph does: writes without a task first, triggered
+// tasks by node name, Sends by position, a handler where its task was.
+func byPath(a, b Done) int {
+	if a.Task == nil || b.Task == nil {
+		return cmp.Compare(rank(a.Task), rank(b.Task))
+	}
+	x, y := a.Task.root(), b.Task.root()
+	if x.Push != y.Push {
+		return cmp.Compare(rank(x), rank(y))
+	}
+	if x.Push {
+		return cmp.Compare(x.Index, y.Index)
+	}
+	return cmp.Compare(x.Node.Name, y.Node.Name)
+}
+
+func rank(t *Task) int {
+	switch {
+	case t == nil:
+		return 0
+	case !t.root().Push:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// root is the task itself, or the one that a handler takes over for.
+func (t *Task) root() *Task {
+	if t.handled != nil {
+		return t.handled
+	}
+	return t
+}
+
+// edit is a superstep while it is being applied.
+type edit struct {
+	from      *State
+	seq       uint64
+	next      uint64 // version of every channel the superstep changes
+	bump      bool   // tasks ran, as opposed to an injected write
+	channels  []checkpoint.Channel
+	seen      []checkpoint.NodeSeen
+	updated   []bool // by position: changed and available
+	written   []bool
+	untracked map[int]payload.JSON
+}
+
+func (s *State) edit(seq uint64) *edit {
+	n := len(s.cp.Channels)
+	marks := make([]bool, 2*n)
+	return &edit{
+		from: s, seq: seq, next: s.top + 1,
+		channels: slices.Clone(s.cp.Channels), seen: s.cp.Seen,
+		updated: marks[:n:n], written: marks[n:], untracked: s.untracked,
+	}
+}
+
+func (e *edit) cell(i int) cell {
+	return cell{
+		spec: &e.from.graph.Channels[i], ch: &e.channels[i],
+		seq: e.seq, seal: e.from.sealed, extra: e.from.cp.ID,
+	}
+}
+
+// mark notes that a channel changed in this superstep.
+func (e *edit) mark(i int) {
+	e.channels[i].Version = e.next
+	e.updated[i] = available(&e.from.graph.Channels[i], &e.channels[i])
+}
+
+// react records which versions the finished tasks have reacted to, and resets
+// the triggers that fired.
+func (e *edit) react(done []Done) {
+	for _, d := range done {
+		if d.Task == nil || d.Task.handled != nil {
+			continue
+		}
+		e.bump = true
+		if !d.Task.Push {
+			e.see(d.Task.Node)
+		}
+	}
+	for _, d := range done {
+		if d.Task == nil || d.Task.Push {
+			continue
+		}
+		for _, t := range d.Task.Node.Triggers {
+			if e.cell(t).consume() {
+				e.channels[t].Version = e.next
+			}
+		}
+	}
+}
+
+func (e *edit) see(n *graph.Node) {
+	versions := make([]checkpoint.SeenVersion, 0, len(n.Triggers))
+	for _, t := range n.Triggers {
+		if c := &e.from.cp.Channels[t]; c.Version > 0 {
+			versions = append(versions, checkpoint.SeenVersion{Channel: c.Name, Version: c.Version})
+		}
+	}
+	e.setSeen(n.Name, versions)
+}
+
+func (e *edit) setSeen(node string, versions []checkpoint.SeenVersion) {
+	if len(e.seen) == 0 || (len(e.from.cp.Seen) > 0 && &e.seen[0] == &e.from.cp.Seen[0]) {
+		e.seen = append(make([]checkpoint.NodeSeen, 0, len(e.seen)+1), e.seen...)
+	}
+	for i := range e.seen {
+		if e.seen[i].Node == node {
+			e.seen[i].Versions = versions
+			return
+		}
+	}
+	e.seen = append(e.seen, checkpoint.NodeSeen{Node: node, Versions: versions})
+}
+
+// indexed is a write with the position of its channel.
+type indexed struct {
+	channel int
+	write   checkpoint.Write
+}
+
+// write groups the writes by channel, in path order, and updates each channel
+// once. Writes for channels that the graph no longer has are dropped.
+func (e *edit) write(done []Done) error {
+	n := 0
+	for _, d := range done {
+		n += len(d.Writes)
+	}
+	all := make([]indexed, 0, n)
+	for _, d := range done {
+		for _, w := range d.Writes {
+			if i, ok := e.from.graph.ChannelIndex(w.Channel); ok {
+				all = append(all, indexed{i, w})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b indexed) int { return a.channel - b.channel })
+	group := make([]checkpoint.Write, 0, len(all))
+	for len(all) > 0 {
+		channel := all[0].channel
+		group = group[:0]
+		for len(all) > 0 && all[0].channel == channel {
+			group = append(group, all[0].write)
+			all = all[1:]
+		}
+		if err := e.update(channel, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *edit) update(i int, writes []checkpoint.Write) error {
+	c := e.cell(i)
+	changed, err := c.update(writes)
+	if err != nil {
+		return err
+	}
+	e.written[i] = true
+	if c.spec.Kind == graph.Untracked {
+		e.track(i)
+	}
+	if changed {
+		e.mark(i)
+	}
+	return nil
+}
+
+// track moves an untracked value out of what will be stored.
+func (e *edit) track(i int) {
+	next := make(map[int]payload.JSON, len(e.untracked)+1)
+	for k, v := range e.untracked {
+		next[k] = v
+	}
+	next[i] = e.channels[i].Value
+	e.channels[i].Value = ""
+	e.untracked = next
+}
+
+// sweep clears what lives for one superstep only, and releases deferred nodes
+// when nothing else is left to do.
+func (e *edit) sweep() {
+	if !e.bump {
+		return
+	}
+	specs := e.from.graph.Channels
+	for i := range specs {
+		if !e.written[i] && e.cell(i).clear() {
+			e.mark(i)
+		}
+	}
+	if e.triggersSomething() {
+		return
+	}
+	for i := range specs {
+		if e.cell(i).finish() {
+			e.mark(i)
+		}
+	}
+}
+
+func (e *edit) triggersSomething() bool {
+	for i := range e.from.graph.Channels {
+		if e.updated[i] && isTrigger(e.from.graph.Channels[i].Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+func isTrigger(k graph.Kind) bool {
+	switch k {
+	case graph.Trigger, graph.LastFinish, graph.Barrier, graph.BarrierFinish, graph.Guard:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *edit) updatedNames() []string {
+	n := 0
+	for _, u := range e.updated {
+		if u {
+			n++
+		}
+	}
+	names := make([]string, 0, n)
+	for i, u := range e.updated {
+		if u {
+			names = append(names, e.channels[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// checkpoint closes the edit: everything changed since the last checkpoint is
+// marked as stored by this one.
+func (e *edit) checkpoint(stamp Stamp) *State {
+	for i := range e.channels {
+		c := &e.channels[i]
+		if c.Version == 0 || c.Stored != 0 || (c.Value == "" && c.List == nil) {
+			continue
+		}
+		c.Stored = stamp.Seq
+		if c.List != nil {
+			c.List = number(c.List, stamp.Seq)
+		}
+	}
+	old := e.from.cp
+	parent := old.ID
+	if stamp.Sibling {
+		parent = old.Parent
+	}
+	return e.state(&checkpoint.Checkpoint{
+		ID: stamp.ID, Seq: stamp.Seq, Parent: parent, Namespace: old.Namespace,
+		Graph: e.from.graph.Name, Version: e.from.graph.Version, Run: stamp.Run,
+		Source: stamp.Source, Step: stamp.Step, Time: stamp.Time,
+		Metadata: stamp.Metadata, Parents: stamp.Parents,
+		Channels: e.channels, Seen: e.seen, Updated: e.updatedNames(),
+	})
+}
+
+// number names the stored list that was begun between two checkpoints.
+func number(l *checkpoint.List, seq uint64) *checkpoint.List {
+	next := *l
+	next.Segments = slices.Clone(l.Segments)
+	if len(next.Segments) == 0 {
+		next.Segments = []checkpoint.Segment{{ID: seq, Len: len(l.Items)}}
+		next.Fresh = len(l.Items)
+	}
+	for i := range next.Segments {
+		if next.Segments[i].ID == 0 {
+			next.Segments[i].ID = seq
+		}
+	}
+	return &next
+}
+
+func (e *edit) state(cp *checkpoint.Checkpoint) *State {
+	sealed := e.from.sealed
+	if sealed == ^uint64(0) && e.seq > 0 {
+		sealed = e.seq - 1
+	}
+	return &State{
+		graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed,
+		top: max(e.from.top, e.next),
+	}
+}

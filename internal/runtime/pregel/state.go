@@ -1,0 +1,243 @@
+package pregel
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// State is a graph at a superstep boundary. It is immutable.
+type State struct {
+	graph *graph.Graph
+	cp    *checkpoint.Checkpoint
+	// untracked holds values that are never stored, by channel position.
+	untracked map[int]payload.JSON
+	// sealed is the number of the checkpoint at which another branch of the
+	// history may also append: lists stored up to it must not grow in place.
+	sealed uint64
+	top    uint64 // greatest channel version
+}
+
+// New returns the state of a graph that has never run in this namespace.
+func New(g *graph.Graph, namespace string) *State {
+	return Load(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false)
+}
+
+// Load binds a checkpoint to a graph. Channels that the graph does not have
+// (a key was removed) are kept behind the others and never looked at. Forked
+// says that later checkpoints than this one exist.
+func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool) *State {
+	s := &State{graph: g, cp: cp}
+	bound := *cp
+	bound.Channels = align(g, cp.Channels)
+	for i := range bound.Channels {
+		c := &bound.Channels[i]
+		s.top = max(s.top, c.Version)
+		if c.List != nil {
+			// The spare capacity belongs to whoever made the list.
+			l := *c.List
+			l.Items = slices.Clip(l.Items)
+			c.List = &l
+		}
+	}
+	s.cp = &bound
+	if forked {
+		s.sealed = ^uint64(0)
+	}
+	return s
+}
+
+func align(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
+	out := make([]checkpoint.Channel, len(g.Channels), len(g.Channels)+4)
+	for i := range g.Channels {
+		out[i].Name = g.Channels[i].Name
+	}
+	for i := range stored {
+		if at, ok := g.ChannelIndex(stored[i].Name); ok {
+			out[at] = adapt(g.Channels[at].Kind, stored[i])
+		} else if stored[i].Version > 0 {
+			out = append(out, stored[i])
+		}
+	}
+	return out
+}
+
+// adapt lets a channel change between list and whole value when its reducer
+// was changed while a thread waited.
+func adapt(k graph.Kind, c checkpoint.Channel) checkpoint.Channel {
+	switch {
+	case isList(k) && c.List == nil && c.Value != "":
+		if items, err := payload.Elements(c.Value); err == nil {
+			c.List, c.Value, c.Stored = &checkpoint.List{Items: items, Fresh: len(items)}, "", 0
+		}
+	case !isList(k) && c.List != nil:
+		c.Value, c.List, c.Stored = payload.Array(c.List.Items), nil, 0
+	}
+	return c
+}
+
+// Graph returns the graph the state belongs to.
+func (s *State) Graph() *graph.Graph { return s.graph }
+
+// Checkpoint returns the state in the form that stores keep.
+func (s *State) Checkpoint() *checkpoint.Checkpoint { return s.cp }
+
+// Namespace returns where in the thread the state lives.
+func (s *State) Namespace() string { return s.cp.Namespace }
+
+// Fresh reports whether the namespace has never been written.
+func (s *State) Fresh() bool { return s.top == 0 }
+
+// NextStep is the number of the superstep that would run now.
+func (s *State) NextStep() int { return s.cp.Step + 1 }
+
+// value returns what a channel holds as JSON text, its default included.
+func (s *State) value(i int) (payload.JSON, bool) {
+	c, spec := &s.cp.Channels[i], &s.graph.Channels[i]
+	switch {
+	case spec.Kind == graph.Untracked:
+		v, ok := s.untracked[i]
+		return v, ok
+	case c.List != nil:
+		if len(c.List.Items) == 0 && spec.Kind == graph.Topic {
+			return "", false
+		}
+		return payload.Array(c.List.Items), true
+	case c.Value != "":
+		return c.Value, spec.Kind != graph.LastFinish || c.Flag
+	case c.Version == 0 && spec.Default != "":
+		return spec.Default, true
+	}
+	return "", false
+}
+
+// Value returns a state key's value, or false when it is unset.
+func (s *State) Value(key string) (payload.JSON, bool) {
+	i, ok := s.graph.ChannelIndex(key)
+	if !ok || !s.graph.Channels[i].State {
+		return "", false
+	}
+	return s.value(i)
+}
+
+// Object returns the given state keys as one JSON object, in the graph's
+// order, leaving out those that are unset. For a graph whose state is one
+// value it returns that value, or "".
+func (s *State) Object(keys []int) payload.JSON {
+	if i, ok := s.graph.ChannelIndex(rootChannel); ok {
+		v, _ := s.value(i)
+		return v
+	}
+	fields := make([]payload.Field, 0, len(keys))
+	for _, i := range keys {
+		if v, ok := s.value(i); ok {
+			fields = append(fields, payload.Field{Key: s.graph.Channels[i].Name, Value: v})
+		}
+	}
+	return payload.Object(fields)
+}
+
+// rootChannel is the channel of a graph whose state is one value.
+const rootChannel = "__root__"
+
+// Values returns all state keys as people see them.
+func (s *State) Values() payload.JSON { return s.Object(s.graph.State) }
+
+// Output returns the keys that the graph declares as its result.
+func (s *State) Output() payload.JSON { return s.Object(s.graph.Output) }
+
+// StartInput is the input that waits for the start node, "" when there is none.
+func (s *State) StartInput() payload.JSON {
+	return s.cp.Channels[s.graph.StartChannel].Value
+}
+
+// OutputChanged reports whether the last superstep changed a state key.
+func (s *State) OutputChanged() bool {
+	for _, name := range s.cp.Updated {
+		if i, ok := s.graph.ChannelIndex(name); ok && s.graph.Channels[i].State {
+			return true
+		}
+	}
+	return false
+}
+
+// View is what one task sees of the state: the channels its node reads.
+type View struct {
+	state *State
+	reads []int
+}
+
+// View returns the view of a node.
+func (s *State) View(n *graph.Node) View { return View{state: s, reads: n.Reads} }
+
+// Lookup returns the value of a key the node reads, or false when it is unset.
+func (v View) Lookup(key string) (payload.JSON, bool) {
+	i, ok := v.state.graph.ChannelIndex(key)
+	if !ok || !slices.Contains(v.reads, i) {
+		return "", false
+	}
+	return v.state.value(i)
+}
+
+// Keys lists the keys that are set.
+func (v View) Keys() []string {
+	keys := make([]string, 0, len(v.reads))
+	for _, i := range v.reads {
+		if _, ok := v.state.value(i); ok {
+			keys = append(keys, v.state.graph.Channels[i].Name)
+		}
+	}
+	return keys
+}
+
+// Object returns the view as one JSON object.
+func (v View) Object() payload.JSON {
+	if v.state == nil {
+		return "{}"
+	}
+	return v.state.Object(v.reads)
+}
+
+// JoinNamespace appends one level to a namespace.
+func JoinNamespace(parent, level string) string {
+	if parent == "" {
+		return level
+	}
+	return parent + "|" + level
+}
+
+// NodePath drops the task ids of a namespace: "a:1|b:2" becomes "a|b".
+func NodePath(namespace string) string {
+	if !strings.Contains(namespace, ":") {
+		return namespace
+	}
+	levels := strings.Split(namespace, "|")
+	for i, l := range levels {
+		levels[i], _, _ = strings.Cut(l, ":")
+	}
+	return strings.Join(levels, "|")
+}
+
+// nodeNames lists the nodes people may name, for messages.
+func nodeNames(g *graph.Graph) []string {
+	names := make([]string, 0, len(g.Nodes))
+	for _, n := range g.Nodes {
+		if n.Kind != graph.KindStart {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// keyNames lists channels by position, for messages.
+func keyNames(g *graph.Graph, positions []int) []string {
+	names := make([]string, len(positions))
+	for i, p := range positions {
+		names[i] = g.Channels[p].Name
+	}
+	return names
+}

@@ -1,0 +1,395 @@
+package pregel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// TargetError says that a goto, a Send or a conditional edge names a node that
+// the graph does not have.
+type TargetError struct {
+	Target string
+	Known  []string
+}
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("no node %q to go to; the graph has %s", e.Target, strings.Join(e.Known, ", "))
+}
+
+// ResultError says that a node's result can't be taken as an update.
+type ResultError struct {
+	Problem string
+}
+
+func (e *ResultError) Error() string { return e.Problem }
+
+// Complete turns the result of a finished task into writes: its updates, its
+// gotos, and what its edges and conditional edges do. Routes holds the
+// decisions of conditional edges that are made by code, by branch name. The
+// errors are *TargetError, *ResultError, *UpdateError, or a failed expression.
+func (s *State) Complete(t *Task, r Result, routes map[string][]checkpoint.Send) ([]checkpoint.Write, error) {
+	w := writer{state: s, task: t, writes: make([]checkpoint.Write, 0, 4+len(r.Writes)+len(t.Node.Edges))}
+	if err := w.updates(r); err != nil {
+		return nil, err
+	}
+	own := len(w.writes)
+	for _, target := range r.Goto {
+		if err := w.send(target); err != nil {
+			return nil, err
+		}
+	}
+	w.edges()
+	if err := w.branches(own, routes); err != nil {
+		return nil, err
+	}
+	return w.writes, nil
+}
+
+// Command turns an update and gotos that come with a call, not from a task,
+// into writes.
+func (s *State) Command(r Result) ([]checkpoint.Write, error) {
+	w := writer{state: s}
+	if err := w.updates(r); err != nil {
+		return nil, err
+	}
+	for _, target := range r.Goto {
+		if err := w.send(target); err != nil {
+			return nil, err
+		}
+	}
+	return w.writes, nil
+}
+
+// Input turns the input of a run into the write that starts it. ok is false
+// when the input holds no key that the graph accepts.
+func (s *State) Input(input payload.JSON) (writes []checkpoint.Write, ok bool, err error) {
+	known, err := s.accepted(input)
+	if err != nil {
+		return nil, false, err
+	}
+	return []checkpoint.Write{{Channel: s.graph.Channels[s.graph.StartChannel].Name, Value: input}}, known, nil
+}
+
+// accepted checks the keys of an input.
+func (s *State) accepted(input payload.JSON) (bool, error) {
+	if _, root := s.graph.ChannelIndex(rootChannel); root {
+		return true, nil
+	}
+	fields, err := payload.Fields(input)
+	if err != nil {
+		return false, &ResultError{Problem: "the input must be an object with a key per channel: " + err.Error()}
+	}
+	any := false
+	for _, f := range fields {
+		i, ok := s.graph.ChannelIndex(f.Key)
+		switch {
+		case ok && slices.Contains(s.graph.Input, i):
+			any = true
+		case s.graph.Spec.Strict:
+			return false, &ResultError{Problem: fmt.Sprintf("unknown input key %q; the graph takes %s",
+				f.Key, strings.Join(keyNames(s.graph, s.graph.Input), ", "))}
+		}
+	}
+	return any, nil
+}
+
+// Routers lists the conditional edges of a node that code decides.
+func Routers(n *graph.Node) []graph.Branch {
+	var out []graph.Branch
+	for _, b := range n.Branches {
+		if b.Router != "" {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Ahead returns the state as a conditional edge of the task sees it: with the
+// updates of the task itself, and of no other.
+func (s *State) Ahead(t *Task, r Result) (*State, error) {
+	w := writer{state: s, task: t}
+	if err := w.updates(r); err != nil {
+		return nil, err
+	}
+	return s.Inject(w.writes)
+}
+
+// writer collects the writes of one task.
+type writer struct {
+	state  *State
+	task   *Task // nil for a command
+	writes []checkpoint.Write
+}
+
+func (w *writer) start() bool { return w.task != nil && w.task.Node.Kind == graph.KindStart }
+
+func (w *writer) updates(r Result) error {
+	if err := w.object(r.Update); err != nil {
+		return err
+	}
+	for _, x := range r.Writes {
+		i, ok := w.state.graph.ChannelIndex(x.Channel)
+		if !ok || !w.state.graph.Channels[i].State {
+			return &ResultError{Problem: fmt.Sprintf("unknown channel %q; the graph has %s",
+				x.Channel, strings.Join(keyNames(w.state.graph, w.state.graph.State), ", "))}
+		}
+		w.writes = append(w.writes, x)
+	}
+	return nil
+}
+
+func (w *writer) object(update payload.JSON) error {
+	if update == "" || update == payload.Null {
+		return nil
+	}
+	g := w.state.graph
+	if _, root := g.ChannelIndex(rootChannel); root {
+		w.writes = append(w.writes, checkpoint.Write{Channel: rootChannel, Value: update})
+		return nil
+	}
+	if k := payload.KindOf(update); k != payload.ObjectKind {
+		return &ResultError{Problem: fmt.Sprintf("the result must be an object with a key per channel, not %s %s", k, brief(update))}
+	}
+	var problem error
+	err := payload.EachField(update, func(key string, value payload.JSON) bool {
+		i, ok := g.ChannelIndex(key)
+		switch {
+		case ok && g.Channels[i].State && (!w.start() || slices.Contains(g.Input, i)):
+			w.writes = append(w.writes, checkpoint.Write{Channel: key, Value: value})
+		case g.Spec.Strict:
+			problem = &ResultError{Problem: fmt.Sprintf("unknown channel %q; the graph has %s",
+				key, strings.Join(keyNames(g, g.State), ", "))}
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		return &ResultError{Problem: "the result is not valid JSON: " + err.Error()}
+	}
+	return problem
+}
+
+// brief shortens a value for a message.
+func brief(v payload.JSON) string {
+	const most = 60
+	if len(v) <= most {
+		return string(v)
+	}
+	return strings.ToValidUTF8(string(v[:most]), "") + "…"
+}
+
+// send adds one target of a goto or a conditional edge.
+func (w *writer) send(target checkpoint.Send) error {
+	g := w.state.graph
+	if target.Node == graph.End {
+		if target.Input != "" {
+			return &ResultError{Problem: "cannot send an input to the end of the graph"}
+		}
+		return nil
+	}
+	n, ok := g.Node(target.Node)
+	if !ok || n.Kind == graph.KindStart {
+		return &TargetError{Target: target.Node, Known: nodeNames(g)}
+	}
+	if target.Input != "" {
+		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[g.Sends].Name, Value: encodeSend(target)})
+		return nil
+	}
+	w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[n.Channel].Name, Value: payload.Null})
+	return nil
+}
+
+func (w *writer) edges() {
+	g := w.state.graph
+	for _, i := range w.task.Node.Edges {
+		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[i].Name, Value: payload.Null})
+	}
+	for _, i := range w.task.Node.Joins {
+		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[i].Name, Value: payload.Quote(w.task.Node.Name)})
+	}
+}
+
+// branches decides the conditional edges; they see the state with the first
+// own writes of this task applied.
+func (w *writer) branches(own int, routes map[string][]checkpoint.Send) error {
+	n := w.task.Node
+	if len(n.Branches) == 0 {
+		return nil
+	}
+	ahead, err := w.state.Inject(w.writes[:own:own])
+	if err != nil {
+		return err
+	}
+	vars := graph.Vars{State: ahead.View(&graph.Node{Reads: w.state.graph.State}), Input: w.task.Input}
+	for _, b := range n.Branches {
+		targets, err := decide(b, vars, routes)
+		if err != nil {
+			return fmt.Errorf("conditional edge %s of %s: %w", b.Name, n.Name, err)
+		}
+		for _, t := range targets {
+			if err := w.send(t); err != nil {
+				return fmt.Errorf("conditional edge %s of %s: %w", b.Name, n.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func decide(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send) ([]checkpoint.Send, error) {
+	switch {
+	case b.Router != "":
+		return mapPaths(b.Paths, routes[b.Name])
+	case b.Expr != nil:
+		v, err := b.Expr.Eval(vars)
+		if err != nil {
+			return nil, err
+		}
+		targets, err := Targets(v)
+		if err != nil {
+			return nil, err
+		}
+		return mapPaths(b.Paths, targets)
+	}
+	for _, c := range b.Cases {
+		holds := true
+		if c.When != nil {
+			v, err := c.When.Eval(vars)
+			if err != nil {
+				return nil, err
+			}
+			holds = v == "true"
+			if !holds && v != "false" {
+				return nil, &ResultError{Problem: "a condition must be true or false, not " + brief(v)}
+			}
+		}
+		if holds {
+			targets := make([]checkpoint.Send, len(c.To))
+			for i, to := range c.To {
+				targets[i].Node = to
+			}
+			return targets, nil
+		}
+	}
+	return nil, nil
+}
+
+// mapPaths looks up the keys of a conditional edge; Sends pass as they are.
+func mapPaths(paths map[string]string, targets []checkpoint.Send) ([]checkpoint.Send, error) {
+	if paths == nil {
+		return targets, nil
+	}
+	out := make([]checkpoint.Send, len(targets))
+	for i, t := range targets {
+		out[i] = t
+		if t.Input != "" {
+			continue
+		}
+		node, ok := paths[t.Node]
+		if !ok {
+			known := make([]string, 0, len(paths))
+			for k := range paths {
+				known = append(known, k)
+			}
+			slices.Sort(known)
+			return nil, &TargetError{Target: t.Node, Known: known}
+		}
+		out[i].Node = node
+	}
+	return out, nil
+}
+
+// errNoTarget answers a conditional edge or goto that yields nothing usable.
+var errNoTarget = errors.New("must yield a node name, a Send, or a list of them")
+
+// Targets reads what a goto or a conditional edge yielded: a name, a Send as
+// {"$send": [node, input]}, or a list of those.
+func Targets(v payload.JSON) ([]checkpoint.Send, error) {
+	switch payload.KindOf(v) {
+	case payload.String:
+		name, err := payload.Unquote(v)
+		if err != nil {
+			return nil, err
+		}
+		return []checkpoint.Send{{Node: name}}, nil
+	case payload.ObjectKind:
+		t, err := sendTarget(v)
+		return []checkpoint.Send{t}, err
+	case payload.ArrayKind:
+		return listTargets(v)
+	default:
+		return nil, fmt.Errorf("%w, not %s", errNoTarget, brief(v))
+	}
+}
+
+func listTargets(v payload.JSON) ([]checkpoint.Send, error) {
+	items, err := payload.Elements(v)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]checkpoint.Send, 0, len(items))
+	for _, item := range items {
+		if payload.KindOf(item) == payload.ArrayKind {
+			return nil, fmt.Errorf("%w, not a list in a list", errNoTarget)
+		}
+		one, err := Targets(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+func sendTarget(v payload.JSON) (checkpoint.Send, error) {
+	pair, ok := payload.Lookup(v, "$send")
+	if !ok {
+		return checkpoint.Send{}, fmt.Errorf("%w, not %s", errNoTarget, brief(v))
+	}
+	parts, err := payload.Elements(pair)
+	if err != nil || len(parts) != 2 {
+		return checkpoint.Send{}, fmt.Errorf("a Send is {\"$send\": [node, input]}, not %s", brief(v))
+	}
+	name, err := payload.Unquote(parts[0])
+	if err != nil {
+		return checkpoint.Send{}, fmt.Errorf("a Send names a node, not %s", brief(parts[0]))
+	}
+	return checkpoint.Send{Node: name, Input: parts[1]}, nil
+}
+
+// UpdateOf is what a task's writes look like in an event or a snapshot: an
+// object of the state keys it wrote, null when it wrote none, and a list of
+// single-key objects when it wrote a key more than once.
+func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
+	fields := make([]payload.Field, 0, len(writes))
+	repeated := false
+	for _, w := range writes {
+		i, ok := s.graph.ChannelIndex(w.Channel)
+		if !ok || !s.graph.Channels[i].State {
+			continue
+		}
+		if w.Channel == rootChannel {
+			return w.Value
+		}
+		for _, f := range fields {
+			repeated = repeated || f.Key == w.Channel
+		}
+		fields = append(fields, payload.Field{Key: w.Channel, Value: w.Value})
+	}
+	switch {
+	case len(fields) == 0:
+		return payload.Null
+	case !repeated:
+		return payload.Object(fields)
+	}
+	items := make([]payload.JSON, len(fields))
+	for i := range fields {
+		items[i] = payload.Object(fields[i : i+1])
+	}
+	return payload.Array(items)
+}

@@ -1,0 +1,109 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Run returns a run of a thread; with an empty id the newest. The errors are
+// *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	if run == "" {
+		head, err := e.store.Head(ctx, thread)
+		if err != nil {
+			return checkpoint.Run{}, e.threadError(thread, err)
+		}
+		run = head.Run
+	}
+	r, err := e.store.Run(ctx, thread, run)
+	switch {
+	case errors.Is(err, checkpoint.ErrRunNotFound):
+		return r, Errorf(ReasonRunNotFound, "thread %q has no run %q", thread, run).
+			With("threadId", thread).With("runId", run)
+	case err != nil:
+		return r, e.threadError(thread, err)
+	}
+	return r, nil
+}
+
+// Runs lists a thread's runs, newest first, of Order smaller than before; 0
+// means all.
+func (e *Engine) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+	if _, err := e.Thread(ctx, thread); err != nil {
+		return nil, err
+	}
+	runs, err := e.store.Runs(ctx, thread, before, limit)
+	return runs, storeError(err)
+}
+
+// WaitRun returns the run when it has stopped: it is over, or it waits for
+// people. It returns the cause of ctx when ctx ends first.
+func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return checkpoint.Run{}, err
+	}
+	f := e.Follow(FollowRequest{Thread: thread, After: head.LastEvent})
+	defer f.Close()
+	for {
+		r, err := e.Run(ctx, thread, run)
+		if err != nil || Stopped(r.State) {
+			return r, err
+		}
+		for found := false; !found; {
+			events, err := f.Next(ctx)
+			if err != nil {
+				return r, err
+			}
+			for i := range events {
+				found = found || events[i].Kind == checkpoint.EventRunState
+			}
+		}
+	}
+}
+
+// Stopped reports whether a run in this state does nothing until somebody
+// makes it: it is over, or it waits for people.
+func Stopped(s checkpoint.RunState) bool {
+	return s.Terminal() || s == checkpoint.RunInterrupted
+}
+
+// Thread returns the head of a thread.
+func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
+	head, err := e.store.Head(ctx, thread)
+	if err != nil {
+		return head, e.threadError(thread, err)
+	}
+	return head, nil
+}
+
+// Threads lists threads by update time, newest first.
+func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	heads, err := e.store.Threads(ctx, q)
+	return heads, storeError(err)
+}
+
+// Interrupts lists questions over all threads.
+func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	list, err := e.store.Interrupts(ctx, q)
+	return list, storeError(err)
+}
+
+// Interrupt returns one question. The errors are *Error: THREAD_NOT_FOUND,
+// INTERRUPT_NOT_FOUND, and those of the store.
+func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	q, err := e.store.Interrupt(ctx, thread, id)
+	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
+		if _, err := e.Thread(ctx, thread); err != nil {
+			return q, err
+		}
+		return q, Errorf(ReasonInterruptNotFound, "thread %q has no question %q", thread, id).
+			With("threadId", thread).With("interruptId", id)
+	}
+	if err != nil {
+		return q, e.threadError(thread, err)
+	}
+	return q, nil
+}

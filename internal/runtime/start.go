@@ -1,0 +1,612 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Start begins a run, or queues it, or attaches to the one that the same
+// request began before. It returns when the run is durable. The errors are
+// *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// THREAD_QUEUE_FULL, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
+// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
+func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
+	if req.Thread == "" {
+		req.Thread, req.CreateThread = newThreadID(req.RequestID), true
+	}
+	a := &admission{engine: e, req: req}
+	for {
+		started, err := a.try(ctx)
+		if !errors.Is(err, checkpoint.ErrConflict) {
+			return started, err
+		}
+	}
+}
+
+// newThreadID makes a thread id; the same request id makes the same one, so
+// that a repeated call finds its thread.
+func newThreadID(request string) string {
+	if request == "" {
+		return uuid.Must(uuid.NewV7()).String()
+	}
+	sum := sha256.Sum256([]byte("thread\x00" + request))
+	return hex.EncodeToString(sum[:16])
+}
+
+// admission decides about one start request.
+type admission struct {
+	engine *Engine
+	req    StartRequest
+}
+
+// try makes one attempt; ErrConflict says that the thread changed meanwhile.
+func (a *admission) try(ctx context.Context) (Started, error) {
+	head, err := a.head(ctx)
+	if err != nil {
+		return Started{}, err
+	}
+	if known, ok, err := a.known(ctx, head); ok || err != nil {
+		return known, err
+	}
+	g, err := a.graph(&head)
+	if err != nil {
+		return Started{}, err
+	}
+	if err := a.check(g); err != nil {
+		return Started{}, err
+	}
+	if err := a.expected(&head); err != nil {
+		return Started{}, err
+	}
+	switch head.State {
+	case checkpoint.ThreadBusy:
+		return a.behind(ctx, head, g)
+	case checkpoint.ThreadInterrupted:
+		switch a.req.Open {
+		case EnqueueOpen:
+			return a.enqueue(ctx, head, g, false)
+		case RejectOpen:
+			return Started{}, a.engine.threadInterrupted(ctx, &head)
+		}
+	}
+	return a.begin(ctx, head, g)
+}
+
+// head reads the thread, or drafts the head of a new one.
+func (a *admission) head(ctx context.Context) (checkpoint.Head, error) {
+	head, err := a.engine.store.Head(ctx, a.req.Thread)
+	switch {
+	case err == nil:
+		return head, nil
+	case !errors.Is(err, checkpoint.ErrThreadNotFound):
+		return head, storeError(err)
+	case !a.req.CreateThread:
+		return head, threadNotFound(a.req.Thread)
+	case a.req.Graph == "":
+		return head, Errorf(ReasonInvalidField, "a new thread needs a graph").InField("run.graph", "must be set for a new thread")
+	}
+	return a.engine.draft(a.req.Thread), nil
+}
+
+// draft is the head of a thread that does not exist yet.
+func (e *Engine) draft(thread string) checkpoint.Head {
+	return checkpoint.Head{
+		Thread: thread, LogID: uuid.NewString()[:8], Created: e.now(), State: checkpoint.ThreadIdle,
+	}
+}
+
+// known finds what the same request, or the same run id, began before.
+func (a *admission) known(ctx context.Context, head checkpoint.Head) (Started, bool, error) {
+	if head.Revision == 0 {
+		return Started{}, false, nil
+	}
+	run := a.req.Run
+	if a.req.RequestID != "" {
+		old, err := a.engine.request(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+		if err != nil {
+			return Started{}, false, err
+		}
+		if old != nil {
+			s, err := a.engine.attach(ctx, head, old.Run)
+			return s, true, err
+		}
+	}
+	if run == "" {
+		return Started{}, false, nil
+	}
+	old, err := a.engine.store.Run(ctx, head.Thread, run)
+	switch {
+	case errors.Is(err, checkpoint.ErrRunNotFound):
+		return Started{}, false, nil
+	case err != nil:
+		return Started{}, false, storeError(err)
+	case !sameStart(old.Request, a.req.Request):
+		return Started{}, false, Errorf(ReasonRunExists, "run %q exists with another input", run).With("runId", run)
+	}
+	return Started{Run: old, Head: head, After: before(old.FirstEvent), Attached: true}, true, nil
+}
+
+func sameStart(a, b checkpoint.RunRequest) bool {
+	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
+}
+
+func before(event uint64) uint64 { return max(event, 1) - 1 }
+
+// request looks for a remembered request id; nil when it is new.
+func (e *Engine) request(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
+	old, err := e.store.Request(ctx, thread, id)
+	switch {
+	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, storeError(err)
+	case old.Digest != digest:
+		return nil, Errorf(ReasonRequestIDConflict, "request id %q was used for another request", id).With("requestId", id)
+	}
+	return &old, nil
+}
+
+func (e *Engine) attach(ctx context.Context, head checkpoint.Head, run string) (Started, error) {
+	r, err := e.store.Run(ctx, head.Thread, run)
+	if err != nil {
+		return Started{}, storeError(err)
+	}
+	return Started{Run: r, Head: head, After: before(r.FirstEvent), Attached: true}, nil
+}
+
+// graph pins the thread to a graph, or checks that it is the right one.
+func (a *admission) graph(head *checkpoint.Head) (*graph.Graph, error) {
+	name, version := a.req.Graph, a.req.Version
+	if head.Graph != "" {
+		if name != "" && name != head.Graph {
+			return nil, Errorf(ReasonInvalidField, "thread %q runs graph %q, not %q", head.Thread, head.Graph, name).
+				InField("run.graph", "must be %q for this thread", head.Graph).With("graph", head.Graph)
+		}
+		name = head.Graph
+		if version == "" {
+			version = head.Version
+		}
+	}
+	g, err := a.engine.graphOf(name, version)
+	if err != nil {
+		return nil, err
+	}
+	head.Graph, head.Version = g.Name, g.Version
+	return g, nil
+}
+
+// check refuses a request that can't be carried out, before anything is begun.
+func (a *admission) check(g *graph.Graph) error {
+	r := &a.req.Request
+	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
+		for _, n := range list {
+			if _, ok := g.Node(n); !ok && n != graph.Every {
+				return nodeNotFound(g, n)
+			}
+		}
+	}
+	for _, to := range r.Goto {
+		if _, ok := g.Node(to.Node); !ok && to.Node != graph.End {
+			return nodeNotFound(g, to.Node)
+		}
+	}
+	if r.StepLimit < 0 {
+		return Errorf(ReasonInvalidField, "the step limit must be positive").InField("run.step_limit", "must be at least 1")
+	}
+	if r.Input == "" {
+		return nil
+	}
+	if err := a.engine.fits(g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
+		return err
+	}
+	return a.engine.fits(g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
+}
+
+func nodeNotFound(g *graph.Graph, name string) *Error {
+	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, name).With("node", name)
+}
+
+// fits checks a value against a JSON Schema; "" fits everything.
+func (e *Engine) fits(schema, value payload.JSON, reason, field string) error {
+	if schema == "" || e.schemas == nil {
+		return nil
+	}
+	if value == "" {
+		value = payload.Null
+	}
+	wrong, err := e.schemas.Check(schema, value)
+	if err != nil {
+		return Errorf(ReasonInternal, "a schema of the graph is broken").Because(err)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	bad := Errorf(reason, "%s: %s", field, wrong[0].Description)
+	for _, w := range wrong {
+		bad.Violations = append(bad.Violations, Violation{Field: field + w.Field, Description: w.Description})
+	}
+	return bad
+}
+
+func (a *admission) expected(head *checkpoint.Head) error {
+	return atCheckpoint(head, a.req.Request.Expected)
+}
+
+func atCheckpoint(head *checkpoint.Head, expected string) error {
+	if expected == "" || expected == head.Checkpoint {
+		return nil
+	}
+	return Errorf(ReasonCheckpointConflict, "the thread is at checkpoint %q, not at %q", head.Checkpoint, expected).
+		With("current", head.Checkpoint)
+}
+
+// behind decides about a run for a thread that is busy.
+func (a *admission) behind(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+	switch a.req.Concurrency {
+	case Enqueue:
+		return a.enqueue(ctx, head, g, false)
+	case CancelActive, RollbackActive:
+		return a.enqueue(ctx, head, g, true)
+	default:
+		return Started{}, Errorf(ReasonThreadBusy, "run %q of the thread is active; wait for it, or choose another concurrency policy", head.Run).
+			With("activeRunId", head.Run)
+	}
+}
+
+// enqueue puts the run behind the active one; first, it overtakes the others
+// and the active one is told to stop.
+func (a *admission) enqueue(ctx context.Context, head checkpoint.Head, g *graph.Graph, first bool) (Started, error) {
+	if len(head.Queue) >= a.engine.opts.QueueLimit {
+		return Started{}, Errorf(ReasonThreadQueueFull, "%d runs are waiting already", len(head.Queue))
+	}
+	var run checkpoint.Run
+	next, err := a.engine.changeFrom(ctx, head, func(t *tx) error {
+		if t.Head.State != head.State {
+			return checkpoint.ErrConflict
+		}
+		run = a.run(t, g, checkpoint.RunQueued)
+		if first {
+			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
+			t.Head.Cancel = &checkpoint.Cancel{
+				Run: t.Head.Run, Rollback: a.req.Concurrency == RollbackActive,
+				Reason: "another run takes its place", By: a.req.By,
+			}
+		} else {
+			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
+		}
+		t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent
+		t.Runs = append(t.Runs, run)
+		a.remember(t, run.ID)
+		return nil
+	})
+	if err != nil {
+		return Started{}, err
+	}
+	if first {
+		a.engine.stopLocal(head.Thread, errCancelled)
+	}
+	a.engine.nudge()
+	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
+}
+
+// run drafts the record of the new run.
+func (a *admission) run(t *tx, g *graph.Graph, state checkpoint.RunState) checkpoint.Run {
+	id := a.req.Run
+	if id == "" {
+		id = newRunID(t, a.req.RequestID)
+	}
+	run := checkpoint.Run{
+		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
+		Metadata: a.req.Metadata, Created: t.now, Updated: t.now, Order: t.Head.LastEvent + 1,
+		Request: a.req.Request, Base: t.Head.Checkpoint,
+	}
+	run.Request.DiscardOpen = a.req.Open == DiscardOpen
+	if limit := a.req.Request.Timeout; limit > 0 {
+		run.Deadline = t.now.Add(limit)
+	}
+	return run
+}
+
+// newRunID makes a run id that the same attempt makes again.
+func newRunID(t *tx, request string) string {
+	if request != "" {
+		return newThreadID("run\x00" + t.Thread + "\x00" + request)
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+func (a *admission) remember(t *tx, run string) { t.remember(a.req.RequestID, a.req.Digest, run) }
+
+func (t *tx) remember(id, digest, run string) {
+	if id != "" {
+		t.Request = &checkpoint.Request{ID: id, Digest: digest, Run: run, Created: t.now}
+	}
+}
+
+// begin starts the run now: where there is room here, in the same change that
+// admits it.
+func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+	e := a.engine
+	s := e.hold(head.Thread)
+	if s == nil {
+		if e.session(head.Thread) != nil {
+			return Started{}, e.settling(ctx, head.Thread)
+		}
+		return a.enqueueIdle(ctx, head, g)
+	}
+	state, err := e.load(ctx, &head, g)
+	if err != nil {
+		s.release()
+		return Started{}, err
+	}
+	t := newTx(head, e.now())
+	run := a.run(t, g, checkpoint.RunRunning)
+	l := s.root(&run, state)
+	if err := e.first(ctx, t, l); err != nil {
+		s.release()
+		return Started{}, err
+	}
+	a.remember(t, run.ID)
+	s.lease(t)
+	next, err := e.applyHeld(ctx, s, t)
+	if err != nil {
+		s.release()
+		return Started{}, err
+	}
+	s.launch(next, l)
+	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
+}
+
+// applyHeld makes the first change of a session.
+func (e *Engine) applyHeld(ctx context.Context, s *session, t *tx) (checkpoint.Head, error) {
+	next, err := e.apply(ctx, t)
+	if err == nil {
+		s.topic.publish(t.live)
+	}
+	return next, err
+}
+
+// enqueueIdle leaves the run to whoever has room.
+func (a *admission) enqueueIdle(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+	if a.engine.isDraining() {
+		return Started{}, Errorf(ReasonServerDraining, "the server is going down; try another one")
+	}
+	if head.State == checkpoint.ThreadInterrupted {
+		return Started{}, Errorf(ReasonRateLimited, "the server is at its limit of live runs; try again")
+	}
+	head.Due = a.engine.now()
+	return a.enqueue(ctx, head, g, false)
+}
+
+// first puts the beginning of a run into a change: what is open is discarded,
+// the input or the command is taken in, the run is recorded as running.
+func (e *Engine) first(ctx context.Context, t *tx, l *loop) error {
+	run := l.run
+	if run.Request.DiscardOpen {
+		if err := e.supersede(ctx, t); err != nil {
+			return err
+		}
+	}
+	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
+	t.Head.Graph, t.Head.Version = run.Graph, run.Version
+	t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
+	if run.FirstEvent == 0 {
+		run.FirstEvent = t.Head.LastEvent
+	}
+	run.State, run.Updated = checkpoint.RunRunning, t.now
+	if err := e.entry(ctx, t, l); err != nil {
+		return err
+	}
+	run.Stop = l.stop
+	t.Runs = append(t.Runs, *run)
+	return nil
+}
+
+// entry takes in what the run was asked to begin with.
+func (e *Engine) entry(ctx context.Context, t *tx, l *loop) error {
+	r := &l.run.Request
+	if r.From != "" {
+		return e.replay(ctx, t, l)
+	}
+	l.stop = l.state.NextStep() + 1 + l.limit()
+	if r.Input == "" && l.state.Fresh() && (r.Update != "" || len(r.Goto) > 0) {
+		r.Input = r.Update // a command on a fresh thread starts it
+		if r.Input == "" {
+			r.Input = "{}"
+		}
+	}
+	if r.Input != "" {
+		if t.Head.Open > 0 || t.Head.Answered > 0 {
+			if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+				return err
+			}
+		}
+		return l.enter(t, r.Input)
+	}
+	if l.state.Fresh() {
+		return emptyInput(l.graph())
+	}
+	return e.continueFrom(ctx, t, l)
+}
+
+// continueFrom goes on with what the thread has left to do, and with the
+// updates and gotos of the call.
+func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
+	p, err := e.store.Pending(ctx, t.Thread, l.state.Checkpoint().ID)
+	if err != nil {
+		return storeError(err)
+	}
+	l.pending, l.revisit = newProgress(p), true
+	if err := e.command(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
+		return err
+	}
+	return e.prepare(t, l)
+}
+
+// prepare plans the superstep at which a loaded thread goes on.
+func (e *Engine) prepare(t *tx, l *loop) error {
+	s, err := l.inject(l.state)
+	if err != nil {
+		return e.refusal(err)
+	}
+	l.state = s
+	if l.paused() {
+		l.state = l.state.PassBreak()
+	}
+	if l.tasks, err = l.state.Plan(); err != nil {
+		return e.refusal(err)
+	}
+	if t != nil {
+		l.values(t, l.state)
+	}
+	return nil
+}
+
+// command stores an update and gotos beside the tasks of the superstep.
+func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
+	if update == "" && len(to) == 0 {
+		return nil
+	}
+	writes, err := l.state.Command(pregel.Result{Update: update, Goto: to})
+	if err != nil {
+		return e.refusal(err)
+	}
+	if _, err := l.state.Inject(writes); err != nil {
+		return e.refusal(err)
+	}
+	record := checkpoint.Task{
+		ID:         commandPrefix + pregel.CheckpointID("", "", t.Head.LastEvent),
+		Checkpoint: l.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
+	}
+	t.Tasks = append(t.Tasks, record)
+	if l.pending.tasks == nil {
+		l.pending.tasks = make(map[string]checkpoint.Task, 1)
+	}
+	l.pending.tasks[record.ID] = record
+	return nil
+}
+
+// refusal puts what the core says of a bad call into the words of a client.
+func (e *Engine) refusal(err error) error {
+	var target *pregel.TargetError
+	var result *pregel.ResultError
+	var update *pregel.UpdateError
+	switch {
+	case errors.As(err, &target):
+		return Errorf(ReasonNodeNotFound, "%v", err).With("node", target.Target)
+	case errors.As(err, &result), errors.As(err, &update):
+		return Errorf(ReasonInvalidField, "%v", err).InField("update", "%v", err)
+	default:
+		return err
+	}
+}
+
+// supersede closes the open questions for a run that takes their place.
+func (e *Engine) supersede(ctx context.Context, t *tx) error {
+	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
+		return nil
+	}
+	old, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return storeError(err)
+	}
+	if err := e.withdraw(ctx, t, old.ID, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	old.State, old.Updated = checkpoint.RunSuperseded, t.now
+	t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
+	old.LastEvent = t.Head.LastEvent
+	t.Runs = append(t.Runs, old)
+	return nil
+}
+
+// replay goes back to an older checkpoint: unless an update or a fork made it,
+// it is copied, so that what follows has ids of its own and asks again.
+func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
+	r := &l.run.Request
+	cp, err := e.store.Checkpoint(ctx, t.Thread, r.FromNamespace, r.From)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
+		return Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q", t.Thread, r.From).With("checkpointId", r.From)
+	}
+	if err != nil {
+		return storeError(err)
+	}
+	if cp.Namespace != "" {
+		root, err := e.rootOf(ctx, t.Thread, cp)
+		if err != nil {
+			return err
+		}
+		l.session.target, cp = cp, root
+	}
+	l.session.replay = cp.Seq
+	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
+		if parent, err := e.store.Checkpoint(ctx, t.Thread, "", cp.Parent); err == nil {
+			l.session.replay = parent.Seq
+		}
+	}
+	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	l.state = pregel.Load(l.graph(), cp, true)
+	l.stop = l.state.NextStep() + 1 + l.limit()
+	if r.Input != "" {
+		return l.enter(t, r.Input)
+	}
+	if err := l.fork(t, cp); err != nil {
+		return err
+	}
+	return e.command(t, l, r.Update, r.Goto)
+}
+
+// fork copies a checkpoint into a new one that is not bound to what followed it.
+func (l *loop) fork(t *tx, cp *checkpoint.Checkpoint) error {
+	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
+		stamp := l.stamp(t, checkpoint.SourceFork)
+		l.state = l.state.Restamp(stamp)
+	} else {
+		t.Head.Checkpoint = cp.ID
+	}
+	tasks, err := l.state.Plan()
+	if err != nil {
+		return l.session.engine.refusal(err)
+	}
+	l.tasks = tasks
+	if l.state.Checkpoint().ID != cp.ID {
+		l.put(t, l.state, tasks)
+	}
+	if l.paused() {
+		l.state = l.state.PassBreak()
+	}
+	return nil
+}
+
+// rootOf finds the root checkpoint under which a subgraph's was written.
+func (e *Engine) rootOf(ctx context.Context, thread string, cp *checkpoint.Checkpoint) (*checkpoint.Checkpoint, error) {
+	root, err := e.store.Checkpoint(ctx, thread, "", cp.Parents[""])
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return root, nil
+}
+
+// threadInterrupted refuses a call on a thread that waits for people, and
+// names the questions.
+func (e *Engine) threadInterrupted(ctx context.Context, head *checkpoint.Head) error {
+	ids, err := e.openIDs(ctx, head.Thread)
+	if err != nil {
+		return err
+	}
+	return Errorf(ReasonThreadInterrupted, "the thread waits for %d answers; resume it, or choose an open-interrupts policy", head.Open).
+		With("openInterruptIds", joinIDs(ids)).With("count", itoa(head.Open))
+}

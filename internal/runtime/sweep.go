@@ -1,0 +1,314 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// sweepBatch is how many threads one look at the store takes up.
+const sweepBatch = 256
+
+// nudge makes the sweeper look at once.
+func (e *Engine) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// sweep takes up what is due: queued runs, runs whose owner is gone, answers
+// that nobody picked up, questions and threads that expire. What is due is a
+// function of the threads' heads, so no wake-up can be lost.
+func (e *Engine) sweep(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-e.draining:
+			return
+		case <-ctx.Done():
+			return
+		case <-e.wake:
+		case <-timer.C:
+		}
+		next := e.sweepOnce(ctx)
+		timer.Reset(min(e.opts.Sweep, max(next, time.Millisecond)))
+	}
+}
+
+// sweepOnce looks once, and says how soon the next look is worth while.
+func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
+	threads, next, err := e.store.Due(ctx, sweepBatch)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.log.Warn("cannot look for due work", zap.Error(err))
+		}
+		return e.opts.Sweep
+	}
+	for _, thread := range threads {
+		if err := e.attend(ctx, thread); err != nil && !errors.Is(err, checkpoint.ErrConflict) && ctx.Err() == nil {
+			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
+		}
+	}
+	if next.IsZero() {
+		return e.opts.Sweep
+	}
+	return next.Sub(e.now())
+}
+
+// attend does what is due for one thread.
+func (e *Engine) attend(ctx context.Context, thread string) error {
+	if e.session(thread) != nil || !e.room() {
+		return nil
+	}
+	head, err := e.store.Head(ctx, thread)
+	if err != nil {
+		if errors.Is(err, checkpoint.ErrThreadNotFound) {
+			return nil
+		}
+		return err
+	}
+	switch {
+	case head.Leased():
+		return nil
+	case head.State == checkpoint.ThreadBusy:
+		return e.takeOver(ctx, head)
+	case expired(&head):
+		return e.remove(ctx, head)
+	case head.State == checkpoint.ThreadInterrupted && head.Answered > 0 && (!head.Hold || head.Open == 0):
+		return e.takeOver(ctx, head)
+	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
+		return e.expireQuestions(ctx, head)
+	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
+		return e.dequeue(ctx, head)
+	default:
+		return e.settle(ctx, head)
+	}
+}
+
+// expired reports whether a thread's time is over.
+func expired(h *checkpoint.Head) bool {
+	at := expiry(h)
+	return !at.IsZero() && !at.After(h.Now)
+}
+
+// expiry is when a thread will be deleted; zero = never.
+func expiry(h *checkpoint.Head) time.Time {
+	switch {
+	case !h.Expires.IsZero():
+		return h.Expires
+	case h.TTL > 0:
+		return h.Updated.Add(h.TTL)
+	}
+	return time.Time{}
+}
+
+func (e *Engine) remove(ctx context.Context, head checkpoint.Head) error {
+	_, err := e.store.Apply(ctx, &checkpoint.Change{Thread: head.Thread, Expect: head.Revision, Op: e.op(), Delete: true})
+	return err
+}
+
+// settle sets the time at which the thread must be looked at next.
+func (e *Engine) settle(ctx context.Context, head checkpoint.Head) error {
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Updated = head.Updated
+		t.Head.Due = expiry(&t.Head)
+		return nil
+	})
+	return err
+}
+
+// takeOver goes on with a run that nobody drives.
+func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
+	s := e.hold(head.Thread)
+	if s == nil {
+		return nil
+	}
+	t := newTx(head, e.now())
+	l, err := e.pickUp(ctx, s, t, nil)
+	if err != nil {
+		s.release()
+		return e.giveUp(ctx, head, err)
+	}
+	next, err := e.applyHeld(ctx, s, t)
+	if err != nil {
+		s.release()
+		return err
+	}
+	s.log.Info("run taken up", zap.String("run", l.run.ID), zap.Uint64("fence", next.Fence))
+	s.launch(next, l)
+	return nil
+}
+
+// giveUp fails a run that can't go on here or anywhere: its graph is gone or
+// its state can't be read. A store that does not answer is no such reason.
+func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) error {
+	var refused *Error
+	if !errors.As(cause, &refused) || refused.Reason == ReasonStoreUnavailable || refused.Reason == ReasonGraphNotFound ||
+		refused.Reason == ReasonGraphVersionUnavailable {
+		return e.later(ctx, head, cause)
+	}
+	run, err := e.store.Run(ctx, head.Thread, head.Run)
+	if err != nil {
+		return err
+	}
+	_, err = e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Owner, t.Head.Due = "", time.Time{}
+		run.State, run.Updated = checkpoint.RunFailed, t.now
+		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
+		t.endRun(&run)
+		return nil
+	})
+	return err
+}
+
+// later leaves a thread alone for a while.
+func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) error {
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Updated, t.Head.Owner = head.Updated, ""
+		t.Head.Due = t.now.Add(e.opts.Lease)
+		return nil
+	})
+	return errors.Join(cause, err)
+}
+
+// dequeue begins the first of the runs that wait.
+func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
+	s := e.hold(head.Thread)
+	if s == nil {
+		return nil
+	}
+	run, err := e.store.Run(ctx, head.Thread, head.Queue[0])
+	if err != nil {
+		s.release()
+		return storeError(err)
+	}
+	t := newTx(head, e.now())
+	t.Head.Queue = head.Queue[1:]
+	l, refused := e.beginQueued(ctx, s, t, &run)
+	if refused != nil {
+		s.release()
+		return e.dropQueued(ctx, head, run, refused)
+	}
+	s.lease(t)
+	next, err := e.applyHeld(ctx, s, t)
+	if err != nil {
+		s.release()
+		return err
+	}
+	s.launch(next, l)
+	return nil
+}
+
+func (e *Engine) beginQueued(ctx context.Context, s *session, t *tx, run *checkpoint.Run) (*loop, error) {
+	g, err := e.graphOf(run.Graph, run.Version)
+	if err != nil {
+		return nil, err
+	}
+	if err := atCheckpoint(&t.Head, run.Request.Expected); err != nil {
+		return nil, err
+	}
+	state, err := e.load(ctx, &t.Head, g)
+	if err != nil {
+		return nil, err
+	}
+	run.Base = t.Head.Checkpoint
+	l := s.root(run, state)
+	return l, e.first(ctx, t, l)
+}
+
+// dropQueued fails a queued run that can no longer begin; what is behind it
+// gets its turn.
+func (e *Engine) dropQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, cause error) error {
+	var refused *Error
+	if !errors.As(cause, &refused) || refused.Reason == ReasonStoreUnavailable {
+		return cause
+	}
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Queue = head.Queue[1:]
+		run.State, run.Updated = checkpoint.RunFailed, t.now
+		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
+		t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure})
+		run.LastEvent = t.Head.LastEvent
+		t.Runs = append(t.Runs, run)
+		return nil
+	})
+	return err
+}
+
+// expireQuestions does what was agreed on for questions nobody answered in time.
+func (e *Engine) expireQuestions(ctx context.Context, head checkpoint.Head) error {
+	open, err := e.openInterrupts(ctx, head.Thread)
+	if err != nil {
+		return err
+	}
+	var late []checkpoint.Interrupt
+	cancel := false
+	next := expiry(&head)
+	for _, q := range open {
+		switch {
+		case q.Expires.IsZero():
+		case q.Expires.After(head.Now):
+			if next.IsZero() || q.Expires.Before(next) {
+				next = q.Expires
+			}
+		default:
+			q.State = checkpoint.InterruptExpired
+			if q.Expiry == checkpoint.ExpiryResumeDefault {
+				q.Response = orNull(q.Default)
+			}
+			cancel = cancel || q.Expiry == checkpoint.ExpiryCancelRun
+			late = append(late, q)
+		}
+	}
+	_, err = e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Due = next
+		for i := range late {
+			late[i].Updated = t.now
+		}
+		wake := lateAndActing(late)
+		t.Interrupts = append(t.Interrupts, late...)
+		t.Head.Open -= len(late)
+		if len(late) > 0 {
+			t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+		}
+		if wake > 0 && !cancel {
+			t.Head.Answered += wake
+			t.Head.Due = t.now
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if cancel {
+		_, err = e.Cancel(ctx, CancelRequest{Thread: head.Thread, Run: head.Run, Reason: "a question expired"})
+	}
+	e.nudge()
+	return err
+}
+
+// lateAndActing counts the expired questions whose node goes on: with the
+// default, or with the news that nobody answered.
+func lateAndActing(late []checkpoint.Interrupt) int {
+	n := 0
+	for _, q := range late {
+		if q.Expiry != checkpoint.ExpiryCancelRun {
+			n++
+		}
+	}
+	return n
+}
+
+func orNull(v payload.JSON) payload.JSON {
+	if v == "" {
+		return payload.Null
+	}
+	return v
+}

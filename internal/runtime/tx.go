@@ -1,0 +1,215 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// tx is one change to a thread while it is put together. It is computed from
+// a head, and computed again from a newer one when somebody was faster.
+type tx struct {
+	checkpoint.Change
+
+	now  time.Time
+	live []checkpoint.Event // what followers get: Events with states filled in
+}
+
+// build puts a change together. It may be called several times and must not
+// have effects of its own.
+type build func(t *tx) error
+
+// errNoChange is returned by a build that finds nothing left to do.
+var errNoChange = errors.New("no change")
+
+func newTx(head checkpoint.Head, now time.Time) *tx {
+	t := &tx{now: now}
+	t.Thread, t.Expect, t.Head = head.Thread, head.Revision, head
+	t.Head.Updated = now
+	return t
+}
+
+// emit appends a durable event.
+func (t *tx) emit(e checkpoint.Event) {
+	t.Head.LastEvent++
+	e.Seq, e.Time = t.Head.LastEvent, t.now
+	if e.Run == "" {
+		e.Run = t.Head.Run
+	}
+	t.live = append(t.live, e)
+}
+
+// number allots the next checkpoint of the thread.
+func (t *tx) number() (id string, seq uint64) {
+	t.Head.Seq++
+	return pregel.CheckpointID(t.Thread, t.Head.LogID, t.Head.Seq), t.Head.Seq
+}
+
+// seal prepares the change for the store. The log keeps values events without
+// the state: it is in the checkpoint already.
+func (t *tx) seal(op string) *checkpoint.Change {
+	t.Op = op
+	t.Events = t.live
+	for i := range t.live {
+		if t.live[i].Kind == checkpoint.EventValues && t.live[i].Value != "" && t.live[i].Checkpoint != "" {
+			t.Events = stripValues(t.live)
+			break
+		}
+	}
+	return &t.Change
+}
+
+func stripValues(events []checkpoint.Event) []checkpoint.Event {
+	out := make([]checkpoint.Event, len(events))
+	copy(out, events)
+	for i := range out {
+		if out[i].Kind == checkpoint.EventValues && out[i].Checkpoint != "" {
+			out[i].Value = ""
+		}
+	}
+	return out
+}
+
+// change makes one change to a thread that this process need not be running.
+// It is retried while others are faster, and handed to the live run when the
+// thread is driven here, so that the two never race.
+func (e *Engine) change(ctx context.Context, thread string, b build) (checkpoint.Head, error) {
+	if s := e.session(thread); s != nil {
+		head, err := s.commit(ctx, b)
+		if !errors.Is(err, errLeaseLost) {
+			return head, err
+		}
+	}
+	for {
+		head, err := e.store.Head(ctx, thread)
+		if err != nil {
+			return head, e.threadError(thread, err)
+		}
+		head, err = e.tryChange(ctx, head, b)
+		if !errors.Is(err, checkpoint.ErrConflict) {
+			return head, err
+		}
+	}
+}
+
+// changeFrom makes one attempt at a change that was decided on a given head;
+// ErrConflict says that it must be decided anew.
+func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b build) (checkpoint.Head, error) {
+	if s := e.session(head.Thread); s != nil {
+		next, err := s.commit(ctx, b)
+		if !errors.Is(err, errLeaseLost) {
+			return next, err
+		}
+	}
+	return e.tryChange(ctx, head, b)
+}
+
+// settling waits for a run that has ended but still holds its thread here, so
+// that the caller can decide anew.
+func (e *Engine) settling(ctx context.Context, thread string) error {
+	if s := e.session(thread); s != nil {
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return checkpoint.ErrConflict
+}
+
+// tryChange makes one change from a given head.
+func (e *Engine) tryChange(ctx context.Context, head checkpoint.Head, b build) (checkpoint.Head, error) {
+	t := newTx(head, e.now())
+	if err := b(t); err != nil {
+		if errors.Is(err, errNoChange) {
+			return head, nil
+		}
+		return head, err
+	}
+	next, err := e.apply(ctx, t)
+	if err == nil {
+		if topic := e.hub.find(t.Thread); topic != nil {
+			topic.publish(t.live)
+		}
+	}
+	return next, err
+}
+
+// apply sends a change to the store and repeats it, under the same op, while
+// the store does not answer.
+func (e *Engine) apply(ctx context.Context, t *tx) (checkpoint.Head, error) {
+	c := t.seal(e.op())
+	started := time.Now()
+	receipt, err := e.store.Apply(ctx, c)
+	for attempt := 1; err != nil && errors.Is(err, checkpoint.ErrUnavailable) && attempt < e.opts.StoreAttempts; attempt++ {
+		if waitErr := pause(ctx, backoff(attempt)); waitErr != nil {
+			break
+		}
+		receipt, err = e.store.Apply(ctx, c)
+	}
+	e.observer.CommitEnded(time.Since(started), err)
+	if err != nil {
+		return checkpoint.Head{}, storeError(err)
+	}
+	head := t.Head
+	head.Revision, head.Now = receipt.Revision, receipt.Now
+	if head.Owner == "" {
+		head.LeaseExpires = time.Time{}
+	} else {
+		head.LeaseExpires = receipt.LeaseExpires
+	}
+	return head, nil
+}
+
+// op names one attempt to change something, unique among all replicas.
+func (e *Engine) op() string {
+	return e.id + "-" + strconv.FormatUint(e.ops.Add(1), 36)
+}
+
+// backoff is how long to wait before the n-th repetition of a store call.
+func backoff(n int) time.Duration {
+	return min(10*time.Millisecond<<min(n, 8), time.Second)
+}
+
+// pause waits, or returns why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// storeError puts what a store answered into the words of a client.
+func storeError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, checkpoint.ErrConflict):
+		return err
+	case errors.Is(err, checkpoint.ErrTrimmed):
+		return Errorf(ReasonCursorTrimmed, "events after this cursor are gone; ask for a snapshot first").Because(err)
+	case errors.Is(err, checkpoint.ErrCorrupt):
+		return Errorf(ReasonCheckpointCorrupt, "a stored record of the thread can't be read").Because(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	default:
+		return Errorf(ReasonStoreUnavailable, "the store did not answer; nothing that you were not told of can be relied on").Because(err)
+	}
+}
+
+func threadNotFound(thread string) *Error {
+	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
+}
+
+func (e *Engine) threadError(thread string, err error) error {
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return threadNotFound(thread)
+	}
+	return storeError(err)
+}

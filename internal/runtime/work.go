@@ -1,0 +1,330 @@
+package runtime
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// progress is what is known of a superstep that was begun before.
+type progress struct {
+	tasks      map[string]checkpoint.Task
+	memos      map[string][]checkpoint.Memo
+	interrupts map[string][]checkpoint.Interrupt
+}
+
+func newProgress(p checkpoint.Pending) progress {
+	out := progress{}
+	if len(p.Tasks) > 0 {
+		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
+	}
+	for _, t := range p.Tasks {
+		out.tasks[t.ID] = t
+	}
+	if len(p.Memos) > 0 {
+		out.memos = make(map[string][]checkpoint.Memo)
+	}
+	for _, m := range p.Memos {
+		out.memos[m.Task] = append(out.memos[m.Task], m)
+	}
+	if len(p.Interrupts) > 0 {
+		out.interrupts = make(map[string][]checkpoint.Interrupt)
+	}
+	for _, i := range p.Interrupts {
+		out.interrupts[i.Task] = append(out.interrupts[i.Task], i)
+	}
+	return out
+}
+
+// journal is what a task must see again.
+func (p progress) journal(task string) pregel.Journal {
+	j := pregel.Journal{Memos: p.memos[task]}
+	for _, i := range p.interrupts[task] {
+		switch i.State {
+		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
+			j.Answers = append(j.Answers, pregel.Answer{
+				Interrupt: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
+				Dismissed: i.Dismissed, Reason: i.Note,
+				Expired: i.State == checkpoint.InterruptExpired && i.Response == "",
+			})
+		}
+	}
+	return j
+}
+
+// work is a superstep under way: what need not be run, what is running, and
+// what has come of it.
+type work struct {
+	loop     *loop
+	run      []*pregel.Task // to be executed
+	cached   []outcome      // finished before; not run again
+	waiting  []string       // open questions
+	fresh    []outcome      // ended now, not yet stored
+	stored   []outcome      // ended now, already recorded
+	recorded bool           // task records exist for this superstep
+	told     bool           // the cached results have been reported
+	command  *pregel.Result // for the enclosing graph
+	err      error          // the store failed
+}
+
+// outcome is how one task ended.
+type outcome struct {
+	task    *pregel.Task
+	result  pregel.Result
+	writes  []checkpoint.Write
+	failure *checkpoint.Failure
+	asks    []checkpoint.Interrupt // new questions
+	waiting []string               // questions that keep it from going on
+	handled bool                   // its error handler takes over
+	aborted bool                   // cut off; as if it had never begun
+	cached  bool
+	attempt int
+}
+
+func (o *outcome) finished() bool {
+	return o.failure == nil && len(o.waiting) == 0 && !o.aborted
+}
+
+// arrange sorts the tasks of the superstep into those to run and those that
+// have come far enough already.
+func (l *loop) arrange() *work {
+	w := &work{loop: l, run: l.tasks}
+	if len(l.pending.tasks) == 0 {
+		return w
+	}
+	w.run = nil
+	for _, t := range l.tasks {
+		l.place(w, t)
+	}
+	return w
+}
+
+func (l *loop) place(w *work, t *pregel.Task) {
+	record, ok := l.pending.tasks[t.ID]
+	switch {
+	case !ok:
+		w.run = append(w.run, t)
+	case record.State == checkpoint.TaskDone:
+		w.cached = append(w.cached, outcome{task: t, writes: record.Writes, cached: true})
+	case record.State == checkpoint.TaskFailed && t.Node.Handler != nil:
+		w.cached = append(w.cached, outcome{task: t, failure: record.Failure, handled: true, cached: true})
+		l.place(w, t.Handler(record.Failure))
+	case record.State == checkpoint.TaskWaiting && !l.ready(t, record):
+		w.waiting = append(w.waiting, record.Waiting...)
+	default:
+		w.run = append(w.run, t)
+	}
+}
+
+// ready reports whether a task that asked may go on: all its questions have
+// been answered, or, for a subgraph, one of them has.
+func (l *loop) ready(t *pregel.Task, record checkpoint.Task) bool {
+	if t.Node.Kind == graph.KindGraph {
+		return l.revisit
+	}
+	for _, id := range record.Waiting {
+		for _, i := range l.pending.interrupts[t.ID] {
+			if i.ID == id && i.State == checkpoint.InterruptOpen {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *work) planned() []*pregel.Task { return w.loop.tasks }
+
+// ended lists every task that has come to an end, in the order of the plan.
+func (w *work) ended() []outcome {
+	if len(w.cached) == 0 && len(w.stored) == 0 {
+		return w.fresh
+	}
+	return slices.Concat(w.cached, w.stored, w.fresh)
+}
+
+// done lists the finished tasks with their writes.
+func (w *work) done() []pregel.Done {
+	ended := w.ended()
+	done := make([]pregel.Done, 0, len(ended))
+	for i := range ended {
+		if ended[i].finished() || ended[i].handled {
+			done = append(done, pregel.Done{Task: ended[i].task, Writes: ended[i].writes})
+		}
+	}
+	return done
+}
+
+// failure is what makes the superstep fail: of several the first in the order
+// of the plan.
+func (w *work) failure() *checkpoint.Failure {
+	var first *outcome
+	for _, list := range [][]outcome{w.stored, w.fresh} {
+		for i := range list {
+			o := &list[i]
+			if o.failure == nil || o.handled {
+				continue
+			}
+			if first == nil || cmp.Compare(o.task.Node.Name, first.task.Node.Name) < 0 {
+				first = o
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first.failure
+}
+
+// consume marks the answers that the finished tasks have used.
+func (w *work) consume(t *tx) {
+	for _, list := range [][]outcome{w.stored, w.fresh} {
+		for i := range list {
+			w.consumeOf(t, &list[i])
+		}
+	}
+}
+
+func (w *work) consumeOf(t *tx, o *outcome) {
+	if o.failure != nil || o.aborted {
+		return
+	}
+	asked := w.loop.pending.interrupts[o.task.ID]
+	for k := range asked {
+		if asked[k].State != checkpoint.InterruptAnswered || t.changed(asked[k].ID) {
+			continue
+		}
+		used := asked[k]
+		used.State, used.Updated = checkpoint.InterruptConsumed, t.now
+		t.Interrupts = append(t.Interrupts, used)
+	}
+}
+
+// changed reports whether the change touches a question already.
+func (t *tx) changed(interrupt string) bool {
+	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
+}
+
+// record puts what has ended, and is not stored yet, into a change, so that it
+// need not be run again.
+func (l *loop) record(t *tx, w *work) {
+	for i := range w.fresh {
+		o := &w.fresh[i]
+		if o.aborted {
+			continue
+		}
+		w.consumeOf(t, o)
+		l.ask(t, o)
+		t.Tasks = append(t.Tasks, l.taskRecord(o))
+	}
+}
+
+func (l *loop) taskRecord(o *outcome) checkpoint.Task {
+	r := checkpoint.Task{
+		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+		Node: o.task.Node.Name, Attempt: o.attempt,
+	}
+	switch {
+	case o.failure != nil:
+		r.State, r.Failure = checkpoint.TaskFailed, o.failure
+	case len(o.waiting) > 0:
+		r.State, r.Waiting = checkpoint.TaskWaiting, o.waiting
+	default:
+		r.State, r.Writes = checkpoint.TaskDone, o.writes
+	}
+	return r
+}
+
+// ask adds the new questions of a task to a change.
+func (l *loop) ask(t *tx, o *outcome) {
+	if len(o.asks) == 0 {
+		return
+	}
+	asks := slices.Clone(o.asks)
+	for i := range asks {
+		asks[i].Created, asks[i].Updated = t.now, t.now
+		t.due(asks[i].Expires)
+	}
+	t.Interrupts = append(t.Interrupts, asks...)
+	t.Head.Open += len(asks)
+	t.emit(checkpoint.Event{
+		Kind: checkpoint.EventInterrupt, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
+		Checkpoint: l.state.Checkpoint().ID, Interrupts: asks,
+	})
+}
+
+// report adds the events of the tasks that ended since the last commit.
+func (l *loop) report(t *tx, w *work) {
+	for i := range w.cached {
+		if o := &w.cached[i]; o.finished() && !w.told {
+			l.update(t, o)
+		}
+	}
+	for i := range w.fresh {
+		o := &w.fresh[i]
+		if o.aborted || o.task.Node.Kind == graph.KindStart {
+			continue
+		}
+		e := l.taskEvent(o.task, o.phase(), l.state.NextStep())
+		e.Attempt, e.Failure = o.attempt, o.failure
+		if o.finished() {
+			l.update(t, o)
+		}
+		t.emit(e)
+	}
+}
+
+func (l *loop) update(t *tx, o *outcome) {
+	if o.task.Node.Kind == graph.KindStart {
+		return
+	}
+	t.emit(checkpoint.Event{
+		Kind: checkpoint.EventUpdate, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
+		Value: l.state.UpdateOf(o.writes), Cached: o.cached,
+	})
+}
+
+func (o *outcome) phase() checkpoint.Phase {
+	switch {
+	case o.failure != nil:
+		return checkpoint.PhaseFailed
+	case len(o.waiting) > 0:
+		return checkpoint.PhaseInterrupted
+	default:
+		return checkpoint.PhaseSucceeded
+	}
+}
+
+func (l *loop) taskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {
+	e := checkpoint.Event{
+		Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: step,
+		Node: task.Node.Name, Task: task.ID, Phase: phase,
+	}
+	if phase == checkpoint.PhaseScheduled && task.Push {
+		e.Value = task.Input
+	}
+	return e
+}
+
+// partial is the state with the writes of the finished tasks of a superstep
+// that is not over: what people see while a sibling waits. It is the state
+// itself when the writes do not fit together.
+func (w *work) partial() *pregel.State {
+	s := w.loop.state
+	var writes []checkpoint.Write
+	for _, d := range w.done() {
+		writes = append(writes, d.Writes...)
+	}
+	if len(writes) == 0 {
+		return s
+	}
+	next, err := s.Inject(writes)
+	if err != nil {
+		return s
+	}
+	return next
+}
