@@ -69,6 +69,8 @@ type builder struct {
 	// incoming marks nodes that an edge, a branch or a goto names as target.
 	incoming map[*Node]bool
 	entry    bool // something leads away from START
+	// reads are the keys that the node at hand sees; nil = all.
+	reads []int
 }
 
 func (b *builder) header() {
@@ -121,7 +123,28 @@ func (b *builder) program(path, source string) Program {
 		b.add(path, ReasonInvalidExpression, "%v", err)
 		return nil
 	}
+	b.checkKeys(path, p)
 	return p
+}
+
+// keyed is a Program that tells which state keys it names.
+type keyed interface{ StateKeys() []string }
+
+// checkKeys refuses an expression that names a key it can never see.
+func (b *builder) checkKeys(path string, p Program) {
+	k, ok := p.(keyed)
+	if _, root := b.g.channels[Root]; !ok || root {
+		return
+	}
+	for _, key := range k.StateKeys() {
+		at, known := b.g.channels[key]
+		switch {
+		case !known || !b.g.Channels[at].State:
+			b.unknown(path, ReasonUnknownChannel, "channel", key, b.keyNames())
+		case b.reads != nil && !slices.Contains(b.reads, at):
+			b.add(path, ReasonUnknownChannel, "the expression reads %q, which is not among the node's reads", key)
+		}
+	}
 }
 
 // channel adds a channel and returns its position.

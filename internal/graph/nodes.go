@@ -53,9 +53,11 @@ func (b *builder) nodeDetails() {
 		for i, name := range n.Spec.Destinations {
 			b.mark(b.target(index(path+".destinations", i), name))
 		}
+		b.reads = n.Reads
 		b.kind(path, n)
 		b.policy(path, n)
 	}
+	b.reads = nil
 }
 
 // kind compiles the one kind field that a node must have.

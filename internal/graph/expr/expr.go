@@ -34,8 +34,8 @@ type Options struct {
 	// MaxNesting is how deep comprehensions may be nested; 0 = 4.
 	MaxNesting int
 	// MaxCost is the work of one evaluation in CEL's units, about one per
-	// operation and per ten characters of text handled; 0 = 1,000,000, which
-	// is some tenths of a second.
+	// operation and per ten characters of text handled; 0 = 10,000,000, which
+	// is about a second.
 	MaxCost uint64
 }
 
@@ -47,7 +47,7 @@ func (o Options) withDefaults() Options {
 		o.MaxNesting = 4
 	}
 	if o.MaxCost == 0 {
-		o.MaxCost = 1_000_000
+		o.MaxCost = 10_000_000
 	}
 	return o
 }

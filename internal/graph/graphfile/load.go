@@ -1,0 +1,145 @@
+package graphfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// File is one graph file that could be read.
+type File struct {
+	Path      string
+	Spec      *graph.Spec
+	Positions Positions
+	// Err lists what is wrong with the text; Spec then lacks those fields.
+	Err error
+}
+
+// FileError says what is wrong with a file.
+type FileError struct {
+	Path string
+	Err  error // a *graph.BuildError, or why the file cannot be read
+}
+
+// Error shows every problem as "file:line: path: message (REASON)".
+func (e *FileError) Error() string {
+	var build *graph.BuildError
+	if !errors.As(e.Err, &build) {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	lines := make([]string, len(build.Problems))
+	for i, p := range build.Problems {
+		where := e.Path
+		if p.Line > 0 {
+			where = fmt.Sprintf("%s:%d", e.Path, p.Line)
+		}
+		p.Line = 0
+		lines[i] = where + ": " + p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Read reads one file. The error is a *FileError when the file cannot be read
+// or is no YAML or JSON; other problems are in File.Err.
+func Read(path string) (File, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return File{}, &FileError{Path: path, Err: err}
+	}
+	spec, positions, err := Parse(path, data)
+	if spec == nil {
+		return File{}, &FileError{Path: path, Err: err}
+	}
+	return File{Path: path, Spec: spec, Positions: positions, Err: err}, nil
+}
+
+// Load reads every graph file of a folder: *.yaml, *.yml and *.json in it, and
+// graph.yaml, graph.yml and graph.json in the folders right below. It returns
+// what could be read, by path, and all *FileErrors joined.
+func Load(dir string) ([]File, error) {
+	paths, err := find(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	var failures []error
+	for _, path := range paths {
+		file, err := Read(path)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		files = append(files, file)
+	}
+	return files, errors.Join(failures...)
+}
+
+func find(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, &FileError{Path: dir, Err: err}
+	}
+	var paths []string
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case strings.HasPrefix(entry.Name(), "."):
+		case !entry.IsDir() && isGraphFile(entry.Name()):
+			paths = append(paths, path)
+		default:
+			for _, name := range []string{"graph.yaml", "graph.yml", "graph.json"} {
+				inside := filepath.Join(path, name)
+				if info, err := os.Stat(inside); err == nil && !info.IsDir() {
+					paths = append(paths, inside)
+				}
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+func isGraphFile(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// Compile compiles the graph of a file. Problems of the text and of the graph
+// are reported together, in one *FileError around a *graph.BuildError.
+func (f File) Compile(env graph.Env) (*graph.Graph, error) {
+	env.Line = f.Positions.Line
+	g, err := graph.Compile(f.Spec, env)
+	if f.Err == nil && err == nil {
+		return g, nil
+	}
+	all := &graph.BuildError{Graph: f.Spec.Name}
+	named := make(map[string]bool)
+	for _, cause := range []error{f.Err, err} {
+		var build *graph.BuildError
+		if !errors.As(cause, &build) {
+			continue
+		}
+		for _, p := range build.Problems {
+			// What the text got wrong is not said again as missing.
+			if cause == f.Err || !named[p.Path] {
+				all.Problems = append(all.Problems, p)
+			}
+		}
+		for _, p := range build.Problems {
+			named[p.Path] = true
+		}
+	}
+	slices.SortStableFunc(all.Problems, func(x, y graph.Problem) int { return x.Line - y.Line })
+	return nil, &FileError{Path: f.Path, Err: all}
+}

@@ -1,0 +1,123 @@
+package graphfile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// CompileAll compiles files that may use each other as subgraphs, in any
+// order; what they do not find among themselves they look up in env. It
+// returns the graphs in the order of the files, without those that are wrong,
+// and all *FileErrors joined. Two files with the same graph and version, and
+// graphs that contain each other, are wrong.
+func CompileAll(files []File, env graph.Env) ([]*graph.Graph, error) {
+	s := &set{files: files, env: env, states: make([]state, len(files)), graphs: make([]*graph.Graph, len(files))}
+	s.refuseTwins()
+	for i := range files {
+		s.compile(i)
+	}
+	var graphs []*graph.Graph
+	for _, g := range s.graphs {
+		if g != nil {
+			graphs = append(graphs, g)
+		}
+	}
+	return graphs, errors.Join(s.failures...)
+}
+
+type state int
+
+const (
+	untouched state = iota
+	compiling
+	settled
+)
+
+// set compiles the files that a file needs before the file itself.
+type set struct {
+	files    []File
+	env      graph.Env
+	states   []state
+	graphs   []*graph.Graph
+	failures []error
+}
+
+func (s *set) refuseTwins() {
+	first := make(map[[2]string]int)
+	for i, f := range s.files {
+		key := [2]string{f.Spec.Name, f.Spec.Version}
+		if j, taken := first[key]; taken && f.Spec.Name != "" {
+			s.fail(i, graph.Problem{
+				Path: "graph", Reason: graph.ReasonDuplicateName, Line: f.Positions.Line("graph"),
+				Message: fmt.Sprintf("graph %q is in %s already; rename it or give it a version", f.Spec.Name, s.files[j].Path),
+			})
+			continue
+		}
+		first[key] = i
+	}
+}
+
+func (s *set) fail(i int, p graph.Problem) {
+	s.states[i] = settled
+	s.failures = append(s.failures, &FileError{
+		Path: s.files[i].Path,
+		Err:  &graph.BuildError{Graph: s.files[i].Spec.Name, Problems: []graph.Problem{p}},
+	})
+}
+
+func (s *set) compile(i int) {
+	if s.states[i] != untouched {
+		return
+	}
+	s.states[i] = compiling
+	for n := range s.files[i].Spec.Nodes {
+		node := &s.files[i].Spec.Nodes[n]
+		if node.Graph == nil {
+			continue
+		}
+		j, ok := s.find(node.Graph.Name, node.Graph.Version)
+		if !ok || j == i { // Compile itself reports both
+			continue
+		}
+		if s.states[j] == compiling {
+			path := "nodes." + node.Name + ".graph"
+			s.fail(i, graph.Problem{
+				Path: path, Reason: graph.ReasonSubgraphCycle, Line: s.files[i].Positions.Line(path),
+				Message: fmt.Sprintf("graphs %q and %q contain each other", s.files[i].Spec.Name, node.Graph.Name),
+			})
+			return
+		}
+		s.compile(j)
+	}
+	s.states[i] = settled
+	env := s.env
+	env.Lookup = s.lookup
+	g, err := s.files[i].Compile(env)
+	if err != nil {
+		s.failures = append(s.failures, err)
+		return
+	}
+	s.graphs[i] = g
+}
+
+// find returns the file of a graph; without a version the last one is meant.
+func (s *set) find(name, version string) (int, bool) {
+	for i := len(s.files) - 1; i >= 0; i-- {
+		if spec := s.files[i].Spec; spec.Name == name && (version == "" || spec.Version == version) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (s *set) lookup(name, version string) (*graph.Graph, bool) {
+	if i, ok := s.find(name, version); ok && s.graphs[i] != nil {
+		return s.graphs[i], true
+	}
+	if s.env.Lookup != nil {
+		return s.env.Lookup(name, version)
+	}
+	return nil, false
+}
