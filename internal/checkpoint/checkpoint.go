@@ -46,6 +46,7 @@ type Checkpoint struct {
 	Seen     []NodeSeen // which versions each node has reacted to
 	Updated  []string   // channels the last superstep changed, sorted
 	Next     []NextTask // tasks that are due at this checkpoint
+	Event    uint64     // number of the event that told of it; what its tasks did follows
 }
 
 // Channel is one channel of a checkpoint. A channel that holds nothing (a

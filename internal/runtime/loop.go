@@ -246,6 +246,7 @@ func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
 		Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
 		Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
 	})
+	cp.Event = t.Head.LastEvent
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
 			t.emit(l.taskEvent(task, checkpoint.PhaseScheduled, cp.Step+1))

@@ -34,6 +34,7 @@ type session struct {
 	mu      sync.Mutex
 	head    checkpoint.Head
 	lost    bool
+	failure error // of a commit inside a subgraph
 	renew   *time.Timer
 	renewed time.Time // when the lease was last prolonged, by our clock
 }

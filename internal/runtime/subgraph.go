@@ -24,10 +24,18 @@ func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int) pregel
 	return l.ascend(child, child.drive(ctx))
 }
 
-// persistence of a subgraph node.
+// How a subgraph is kept: fresh for each visit of its node, growing over all
+// visits, or not at all.
+const (
+	inherit  = "inherit"
+	persist  = "persist"
+	disabled = "disabled"
+)
+
+// persistence says how the subgraph of a node is kept.
 func persistence(n *graph.Node) string {
 	if n.Spec.Graph.Persistence == "" {
-		return "inherit"
+		return inherit
 	}
 	return n.Spec.Graph.Persistence
 }
@@ -35,13 +43,10 @@ func persistence(n *graph.Node) string {
 // descend finds the state in which the subgraph goes on, or a fresh one.
 func (l *loop) descend(t *pregel.Task, attempt int) (*loop, error) {
 	mode := persistence(t.Node)
-	ns := pregel.JoinNamespace(l.state.Namespace(), t.Node.Name+":"+t.ID)
-	if mode == "persist" {
-		ns = pregel.JoinNamespace(pregel.NodePath(l.state.Namespace()), t.Node.Name)
-	}
+	ns := childNamespace(l.state, t)
 	child := &loop{
 		session: l.session, run: l.run, stop: 0,
-		level:  level{stored: mode != "disabled" && l.level.stored, task: t.ID, parents: maps.Clone(l.level.parents)},
+		level:  level{stored: mode != disabled && l.level.stored, task: t.ID, parents: maps.Clone(l.level.parents)},
 		before: t.Node.Sub.InterruptBefore, after: t.Node.Sub.InterruptAfter,
 	}
 	if child.level.parents == nil {
@@ -49,7 +54,7 @@ func (l *loop) descend(t *pregel.Task, attempt int) (*loop, error) {
 	}
 	child.level.parents[l.state.Namespace()] = l.state.Checkpoint().ID
 	child.state = pregel.New(t.Node.Sub, ns)
-	if !child.level.stored || (mode == "inherit" && !l.revisit && attempt == 1) {
+	if !child.level.stored || (mode == inherit && !l.revisit && attempt == 1) {
 		return child, nil
 	}
 	cp, err := l.standing(ns)

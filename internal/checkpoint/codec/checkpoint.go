@@ -22,6 +22,7 @@ func AppendCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
 	b = seen(b, c.Seen)
 	b = list(b, "updated", c.Updated)
 	b = nextTasks(b, "next", c.Next)
+	b = unum(b, "event", c.Event)
 	return append(b, '}')
 }
 
@@ -71,6 +72,8 @@ func (sc *scanner) checkpointField(c *checkpoint.Checkpoint, beside *[]Beside, n
 		c.Updated = sc.list()
 	case "next":
 		c.Next = sc.nextTasks()
+	case "event":
+		c.Event = sc.unum()
 	default:
 		sc.skip()
 	}

@@ -241,3 +241,26 @@ func keyNames(g *graph.Graph, positions []int) []string {
 	}
 	return names
 }
+
+// LastNode is the node that reacted last, or false when two did so in the
+// same superstep. Before the first superstep it is the start node.
+func (s *State) LastNode() (string, bool) {
+	var best, second uint64
+	name := graph.Start
+	for i := range s.cp.Seen {
+		n := &s.cp.Seen[i]
+		if _, ok := s.graph.Node(n.Node); !ok {
+			continue
+		}
+		newest := uint64(0)
+		for _, v := range n.Versions {
+			newest = max(newest, v.Version)
+		}
+		if newest > best {
+			best, second, name = newest, best, n.Node
+		} else {
+			second = max(second, newest)
+		}
+	}
+	return name, best == 0 || best != second
+}

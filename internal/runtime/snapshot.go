@@ -1,0 +1,285 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// State reads a state. The newest one includes what the tasks of its superstep
+// have finished so far; an older one is as it was. The errors are *Error:
+// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
+// those of the store.
+func (e *Engine) State(ctx context.Context, req StateRequest) (Snapshot, error) {
+	head, err := e.Thread(ctx, req.Thread)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if head.Graph == "" {
+		return Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
+	}
+	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs}
+	snap, err := r.read(req.Namespace, req.Checkpoint)
+	if err != nil {
+		return snap, err
+	}
+	if len(req.Keys) > 0 {
+		snap.Values, err = selectKeys(snap.Values, req.Keys)
+	}
+	snap.LastEvent, snap.LogID = head.LastEvent, head.LogID
+	return snap, err
+}
+
+func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
+	fields, err := payload.Fields(values)
+	if err != nil {
+		return values, Errorf(ReasonInvalidField, "the state is one value and has no keys").InField("keys", "must be empty for this graph")
+	}
+	fields = slices.DeleteFunc(fields, func(f payload.Field) bool { return !slices.Contains(keys, f.Key) })
+	return payload.Object(fields), nil
+}
+
+// StateAt returns the values at a checkpoint.
+func (e *Engine) StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	s, err := e.stateAt(ctx, &head, namespace, id)
+	if err != nil {
+		return "", err
+	}
+	return s.Values(), nil
+}
+
+// States lists older states of a namespace, newest first.
+func (e *Engine) States(ctx context.Context, q HistoryQuery) ([]Snapshot, error) {
+	head, err := e.Thread(ctx, q.Thread)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{
+		Thread: q.Thread, Namespace: q.Namespace, Before: q.Before, Limit: q.Limit, AnyTask: q.Namespace != "",
+	})
+	if err != nil {
+		return nil, storeError(err)
+	}
+	r := &reader{engine: e, ctx: ctx, head: &head}
+	results, err := r.results(list)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Snapshot, len(list))
+	for i, cp := range list {
+		g, err := e.graphAt(&head, cp)
+		if err != nil {
+			return nil, err
+		}
+		s := pregel.Load(g, cp, true)
+		if out[i], err = r.past(s, results); err != nil {
+			return nil, err
+		}
+		if q.Values {
+			out[i].Values = s.Values()
+		}
+		out[i].LastEvent, out[i].LogID = head.LastEvent, head.LogID
+	}
+	return out, nil
+}
+
+// reader puts snapshots of one thread together.
+type reader struct {
+	engine    *Engine
+	ctx       context.Context //nolint:containedctx // lives as long as one call
+	head      *checkpoint.Head
+	subgraphs bool
+}
+
+func (r *reader) read(namespace, id string) (Snapshot, error) {
+	s, err := r.engine.stateAt(r.ctx, r.head, namespace, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if id == "" || (namespace == "" && id == r.head.Checkpoint) {
+		return r.present(s)
+	}
+	results, err := r.results([]*checkpoint.Checkpoint{s.Checkpoint()})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snap, err := r.past(s, results)
+	snap.Values = s.Values()
+	return snap, err
+}
+
+// present is the snapshot of the newest state, with the progress of the
+// superstep under way.
+func (r *reader) present(s *pregel.State) (Snapshot, error) {
+	p, err := r.pending(s)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	l := &loop{state: s, pending: newProgress(p), revisit: true}
+	if l.state, err = l.inject(s); err != nil {
+		l.state = s // a command that no longer fits shows when the run goes on
+	}
+	tasks, err := l.state.Plan()
+	if err != nil {
+		tasks = nil
+	}
+	l.tasks = tasks
+	w := l.arrange()
+	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partial().Values()}
+	for _, t := range tasks {
+		one, open, err := r.task(l, t)
+		if err != nil {
+			return snap, err
+		}
+		snap.Tasks = append(snap.Tasks, one)
+		snap.Interrupts = append(snap.Interrupts, open...)
+		if one.Result == "" {
+			snap.Next = append(snap.Next, t.Node.Name)
+		}
+	}
+	for _, q := range p.Interrupts {
+		if q.Reason == checkpoint.ReasonBreakpoint && q.State == checkpoint.InterruptOpen {
+			snap.Interrupts = append(snap.Interrupts, q)
+		}
+	}
+	return snap, nil
+}
+
+func (r *reader) pending(s *pregel.State) (checkpoint.Pending, error) {
+	if s.Checkpoint().ID == "" {
+		return checkpoint.Pending{}, nil
+	}
+	p, err := r.engine.store.Pending(r.ctx, r.head.Thread, s.Checkpoint().ID)
+	return p, storeError(err)
+}
+
+// task describes one task of the superstep under way, and the questions that
+// are open below it.
+func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Interrupt, error) {
+	out := SnapshotTask{ID: t.ID, Node: t.Node.Name}
+	record, known := l.pending.tasks[t.ID]
+	if known {
+		out.Failure = record.Failure
+		if record.State == checkpoint.TaskDone {
+			out.Result = l.state.UpdateOf(record.Writes)
+		}
+	}
+	for _, q := range l.pending.interrupts[t.ID] {
+		if q.State == checkpoint.InterruptOpen {
+			out.Interrupts = append(out.Interrupts, q)
+		}
+	}
+	if t.Node.Kind != graph.KindGraph {
+		return out, out.Interrupts, nil
+	}
+	out.Namespace = childNamespace(l.state, t)
+	if !known && !r.subgraphs {
+		return out, nil, nil
+	}
+	child, err := r.read(out.Namespace, "")
+	if err != nil {
+		var missing *Error
+		if errors.As(err, &missing) && missing.Reason == ReasonCheckpointNotFound {
+			return out, nil, nil
+		}
+		return out, nil, err
+	}
+	out.Interrupts = child.Interrupts
+	if r.subgraphs {
+		out.State = &child
+	}
+	return out, out.Interrupts, nil
+}
+
+// past is the snapshot of an older state: what its tasks did later is told by
+// the event log, as far as it reaches.
+func (r *reader) past(s *pregel.State, results map[string]checkpoint.Event) (Snapshot, error) {
+	cp := s.Checkpoint()
+	snap := Snapshot{Checkpoint: cp}
+	p, err := r.pending(s)
+	if err != nil {
+		return snap, err
+	}
+	known := newProgress(p)
+	for _, next := range cp.Next {
+		t := SnapshotTask{ID: next.ID, Node: next.Node}
+		e, ok := results[next.ID]
+		switch {
+		case ok && e.Kind == checkpoint.EventUpdate:
+			t.Result = e.Value
+		case ok:
+			t.Failure = e.Failure
+		}
+		for _, q := range known.interrupts[next.ID] {
+			if q.State == checkpoint.InterruptOpen {
+				t.Interrupts = append(t.Interrupts, q)
+			}
+		}
+		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
+		snap.Next = append(snap.Next, next.Node)
+		snap.Tasks = append(snap.Tasks, t)
+	}
+	return snap, nil
+}
+
+// resultScan bounds how much of the log is searched for results of old tasks.
+const resultScan = 8192
+
+// results finds in the event log what the tasks of some checkpoints did.
+func (r *reader) results(list []*checkpoint.Checkpoint) (map[string]checkpoint.Event, error) {
+	wanted := make(map[string]bool)
+	from := ^uint64(0)
+	for _, cp := range list {
+		for _, n := range cp.Next {
+			wanted[n.ID] = true
+		}
+		from = min(from, cp.Event)
+	}
+	found := make(map[string]checkpoint.Event, len(wanted))
+	for read := 0; len(wanted) > 0 && read < resultScan; {
+		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, readBatch)
+		if errors.Is(err, checkpoint.ErrTrimmed) {
+			from = r.head.FirstEvent
+			if r.head.FirstEvent == 0 {
+				return found, nil
+			}
+			read += readBatch
+			continue
+		}
+		if err != nil {
+			return nil, storeError(err)
+		}
+		if len(events) == 0 {
+			return found, nil
+		}
+		for _, e := range events {
+			if !wanted[e.Task] {
+				continue
+			}
+			failed := e.Kind == checkpoint.EventTask && e.Phase == checkpoint.PhaseFailed
+			if e.Kind == checkpoint.EventUpdate || (failed && found[e.Task].Kind != checkpoint.EventUpdate) {
+				found[e.Task] = e
+			}
+		}
+		from = events[len(events)-1].Seq
+		read += len(events)
+	}
+	return found, nil
+}
+
+// childNamespace is where the subgraph of a task lives.
+func childNamespace(s *pregel.State, t *pregel.Task) string {
+	if persistence(t.Node) == persist {
+		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
+	}
+	return pregel.JoinNamespace(s.Namespace(), t.Node.Name+":"+t.ID)
+}

@@ -1,0 +1,329 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
+// GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
+func (e *Engine) CreateThread(ctx context.Context, req NewThread) (checkpoint.Head, error) {
+	if req.Thread == "" {
+		req.Thread = newThreadID(req.RequestID)
+	}
+	head := e.draft(req.Thread)
+	head.Metadata = req.Metadata
+	if req.Graph != "" {
+		g, err := e.graphOf(req.Graph, req.Version)
+		if err != nil {
+			return head, err
+		}
+		head.Graph, head.Version = g.Name, g.Version
+	}
+	made, err := e.tryChange(ctx, head, func(t *tx) error {
+		expire(t, req.Expiration)
+		t.remember(req.RequestID, req.Digest, "")
+		return nil
+	})
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return e.existing(ctx, req)
+	}
+	return made, err
+}
+
+// existing answers a creation that came second: the same request gets what it
+// made, any other is refused.
+func (e *Engine) existing(ctx context.Context, req NewThread) (checkpoint.Head, error) {
+	if req.RequestID != "" {
+		old, err := e.request(ctx, req.Thread, req.RequestID, req.Digest)
+		if err != nil {
+			return checkpoint.Head{}, err
+		}
+		if old != nil {
+			return e.Thread(ctx, req.Thread)
+		}
+	}
+	return checkpoint.Head{}, Errorf(ReasonThreadExists, "thread %q exists", req.Thread).With("threadId", req.Thread)
+}
+
+// expire sets when a thread is deleted.
+func expire(t *tx, x Expiration) {
+	t.Head.Expires, t.Head.TTL = x.At, x.TTL
+	t.due(expiry(&t.Head))
+}
+
+// UpdateThread changes labels and expiry. The errors are *Error:
+// THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
+func (e *Engine) UpdateThread(ctx context.Context, req ThreadChange) (checkpoint.Head, error) {
+	return e.change(ctx, req.Thread, func(t *tx) error {
+		if err := atRevision(t.Expect, req.Etag); err != nil {
+			return err
+		}
+		labels := maps.Clone(t.Head.Metadata)
+		if req.Replace || labels == nil {
+			labels = make(map[string]string, len(req.Metadata))
+		}
+		maps.Copy(labels, req.Metadata)
+		for _, key := range req.Drop {
+			delete(labels, key)
+		}
+		t.Head.Metadata = labels
+		if req.Expiration != nil {
+			expire(t, *req.Expiration)
+		}
+		return nil
+	})
+}
+
+func atRevision(is, want uint64) error {
+	if want == 0 || want == is {
+		return nil
+	}
+	return Errorf(ReasonEtagMismatch, "the record was changed; read it again").With("current", strconv.FormatUint(is, 10))
+}
+
+// DeleteThread removes a thread that is at the revision etag (0 = any) and not
+// busy; when forced, whatever it does. The errors are *Error:
+// THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
+func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
+	for {
+		head, err := e.store.Head(ctx, thread)
+		if err != nil {
+			return e.threadError(thread, err)
+		}
+		if err := atRevision(head.Revision, etag); err != nil {
+			return err
+		}
+		if head.State == checkpoint.ThreadBusy && !force {
+			return Errorf(ReasonThreadBusy, "run %q of the thread is active; cancel it, or force the deletion", head.Run).
+				With("activeRunId", head.Run)
+		}
+		err = e.remove(ctx, head)
+		if errors.Is(err, checkpoint.ErrConflict) {
+			continue
+		}
+		if err == nil {
+			e.forget(thread)
+		}
+		return storeError(err)
+	}
+}
+
+// EventDeleted tells followers that their thread is gone. It is never stored.
+const EventDeleted checkpoint.EventKind = "deleted"
+
+// forget stops what is going on here for a thread that was deleted.
+func (e *Engine) forget(thread string) {
+	e.stopLocal(thread, errLeaseLost)
+	if t := e.hub.find(thread); t != nil {
+		t.whisper(checkpoint.Event{Kind: EventDeleted, Ephemeral: true, Time: e.now()})
+	}
+}
+
+// ForkThread makes a thread that begins with the state another one has, or had
+// at a checkpoint. Questions are not copied: tasks that were waiting ask anew.
+// The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
+// CHECKPOINT_NOT_FOUND, and those of the store.
+func (e *Engine) ForkThread(ctx context.Context, req ForkRequest) (checkpoint.Head, error) {
+	if req.Thread == "" {
+		req.Thread = newThreadID(req.RequestID)
+	}
+	source, err := e.Thread(ctx, req.Source)
+	if err != nil {
+		return source, err
+	}
+	head := e.draft(req.Thread)
+	head.Graph, head.Version, head.Metadata = source.Graph, source.Version, source.Metadata
+	if req.Metadata != nil {
+		head.Metadata = req.Metadata
+	}
+	var origin *pregel.State
+	if source.Checkpoint != "" || req.Checkpoint != "" {
+		if origin, err = e.stateAt(ctx, &source, "", req.Checkpoint); err != nil {
+			return source, err
+		}
+	}
+	made, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.remember(req.RequestID, req.Digest, "")
+		return transplant(t, origin)
+	})
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return e.existing(ctx, NewThread{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
+	}
+	return made, err
+}
+
+// transplant makes a state the first checkpoint of a new thread.
+func transplant(t *tx, origin *pregel.State) error {
+	if origin == nil {
+		return nil
+	}
+	bare := *origin.Checkpoint()
+	bare.ID = ""
+	bare.Channels = make([]checkpoint.Channel, len(origin.Checkpoint().Channels))
+	copy(bare.Channels, origin.Checkpoint().Channels)
+	for i := range bare.Channels {
+		c := &bare.Channels[i]
+		c.Stored = 0
+		if c.List != nil {
+			c.List = &checkpoint.List{Items: c.List.Items}
+		}
+	}
+	id, seq := t.number()
+	state := pregel.Load(origin.Graph(), &bare, false).Restamp(pregel.Stamp{
+		ID: id, Seq: seq, Time: t.now, Source: checkpoint.SourceFork, Step: bare.Step, Metadata: bare.Metadata,
+	})
+	tasks, err := state.Plan()
+	if err != nil {
+		return err
+	}
+	cp := state.Checkpoint()
+	cp.Next = pregel.Next(tasks)
+	t.Checkpoints = append(t.Checkpoints, cp)
+	t.Head.Checkpoint = cp.ID
+	t.emit(checkpoint.Event{
+		Kind: checkpoint.EventCheckpoint, Step: cp.Step, Checkpoint: cp.ID, Source: cp.Source, Next: cp.Next,
+	})
+	return nil
+}
+
+// UpdateInterrupt changes who is asked and until when. The errors are *Error:
+// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
+// the store.
+func (e *Engine) UpdateInterrupt(ctx context.Context, c InterruptChange) (checkpoint.Interrupt, error) {
+	_, err := e.change(ctx, c.Thread, func(t *tx) error {
+		q, err := e.Interrupt(ctx, c.Thread, c.Interrupt)
+		if err != nil {
+			return err
+		}
+		if err := atRevision(q.Revision, c.Etag); err != nil {
+			return err
+		}
+		if q.State != checkpoint.InterruptOpen {
+			return resolved(&q)
+		}
+		if c.Assignees != nil {
+			q.Assignees = *c.Assignees
+		}
+		if c.Expires != nil {
+			q.Expires = *c.Expires
+			t.due(q.Expires)
+		}
+		q.Updated = t.now
+		t.Interrupts = append(t.Interrupts, q)
+		return nil
+	})
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	e.nudge()
+	return e.Interrupt(ctx, c.Thread, c.Interrupt)
+}
+
+// InterruptFollower reads changes of questions over all threads, in order. It
+// is for one goroutine.
+type InterruptFollower struct {
+	engine *Engine
+	query  checkpoint.InterruptQuery
+	every  time.Duration
+}
+
+// FollowInterrupts begins to read the changes after a cursor, which is the
+// Change of a question; the query's filters apply.
+func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
+	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
+	if q.Limit == 0 {
+		q.Limit = readBatch
+	}
+	return &InterruptFollower{engine: e, query: q, every: inboxPoll}
+}
+
+// inboxPoll is how often a watcher of the inbox looks at the store: an inbox
+// is for people.
+const inboxPoll = 200 * time.Millisecond
+
+// Next waits for changes and returns at least one. It returns the cause of ctx
+// when ctx ends.
+func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+	for {
+		list, err := f.engine.store.Interrupts(ctx, f.query)
+		if err != nil {
+			return nil, storeError(err)
+		}
+		if len(list) > 0 {
+			f.query.After.Change = list[len(list)-1].Change
+			return list, nil
+		}
+		if err := pause(ctx, f.every); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Close ends the reading.
+func (*InterruptFollower) Close() {}
+
+// stateAt loads the state of a namespace at a checkpoint, "" = the newest.
+func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
+	if id == "" && namespace == "" {
+		id = head.Checkpoint
+	}
+	if id == "" && namespace == "" {
+		g, err := e.graphOf(head.Graph, head.Version)
+		if err != nil {
+			return nil, err
+		}
+		return pregel.New(g, ""), nil
+	}
+	cp, err := e.find(ctx, head.Thread, namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	g, err := e.graphAt(head, cp)
+	if err != nil {
+		return nil, err
+	}
+	return pregel.Load(g, cp, cp.ID != head.Checkpoint), nil
+}
+
+// graphAt is the graph of a checkpoint's namespace: what the thread's graph
+// has there now, or what wrote the checkpoint.
+func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
+	if cp.Namespace == "" {
+		return e.graphOf(head.Graph, head.Version)
+	}
+	return e.graphOf(cp.Graph, cp.Version)
+}
+
+// find loads a checkpoint; the namespace may lack the task ids.
+func (e *Engine) find(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	cp, err := e.store.Checkpoint(ctx, thread, namespace, id)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
+		var list []*checkpoint.Checkpoint
+		list, err = e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true})
+		if err != nil {
+			return nil, storeError(err)
+		}
+		for _, c := range list {
+			if id == "" || c.ID == id {
+				return c, nil
+			}
+		}
+		err = checkpoint.ErrCheckpointNotFound
+	}
+	switch {
+	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
+		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
+			With("threadId", thread).With("checkpointId", id)
+	case err != nil:
+		return nil, storeError(err)
+	}
+	return cp, nil
+}
