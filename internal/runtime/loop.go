@@ -127,7 +127,7 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 		v := l.settleWith(w, *failed(f))
 		return &v
 	}
-	if len(w.waiting) > 0 {
+	if len(w.allWaiting()) > 0 {
 		return l.park(w)
 	}
 	return l.advance(w)

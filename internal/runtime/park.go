@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -57,7 +58,7 @@ func (l *loop) unlessEmpty(t *tx) error {
 
 // allWaiting lists the questions that keep the superstep from ending.
 func (w *work) allWaiting() []string {
-	all := w.waiting
+	all := slices.Clone(w.waiting)
 	for _, o := range w.ended() {
 		all = append(all, o.waiting...)
 	}
