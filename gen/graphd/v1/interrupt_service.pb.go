@@ -326,10 +326,11 @@ type InterruptChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The question as it is now; unset on a bookmark.
 	Interrupt *Interrupt `protobuf:"bytes,1,opt,name=interrupt,proto3" json:"interrupt,omitempty"`
-	// Token to go on from here.
+	// Token to go on from here; empty while the questions that were open at the
+	// beginning are being sent.
 	ResumeToken string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// Nothing changed: the stream is alive, and once, that all questions that
-	// were open at the beginning have been sent.
+	// Nothing changed: the stream is alive. The first one says that all questions
+	// that were open at the beginning have been sent.
 	Bookmark      bool `protobuf:"varint,3,opt,name=bookmark,proto3" json:"bookmark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

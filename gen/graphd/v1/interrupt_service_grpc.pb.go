@@ -40,7 +40,9 @@ type InterruptServiceClient interface {
 	// INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH.
 	UpdateInterrupt(ctx context.Context, in *UpdateInterruptRequest, opts ...grpc.CallOption) (*Interrupt, error)
 	// Follows the questions of all threads: at first every open one, then each
-	// change. Errors: INVALID_FIELD, INVALID_CURSOR.
+	// change. A server that drains ends it with SERVER_DRAINING: call another one
+	// with the last token. Errors: INVALID_FIELD, INVALID_CURSOR,
+	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(ctx context.Context, in *WatchInterruptsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InterruptChange], error)
 }
 
@@ -116,7 +118,9 @@ type InterruptServiceServer interface {
 	// INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH.
 	UpdateInterrupt(context.Context, *UpdateInterruptRequest) (*Interrupt, error)
 	// Follows the questions of all threads: at first every open one, then each
-	// change. Errors: INVALID_FIELD, INVALID_CURSOR.
+	// change. A server that drains ends it with SERVER_DRAINING: call another one
+	// with the last token. Errors: INVALID_FIELD, INVALID_CURSOR,
+	// SERVER_DRAINING, SLOW_CONSUMER.
 	WatchInterrupts(*WatchInterruptsRequest, grpc.ServerStreamingServer[InterruptChange]) error
 	mustEmbedUnimplementedInterruptServiceServer()
 }

@@ -1,0 +1,185 @@
+package transport
+
+import (
+	"context"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// graphService runs graphs.
+type graphService struct {
+	graphdv1.UnimplementedGraphServiceServer
+	*service
+}
+
+// Stream starts a run and follows it.
+func (s *graphService) Stream(req *graphdv1.StreamRequest, stream eventStream) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	ctx := stream.Context()
+	b := s.border()
+	selected := selectionIn(b, req.GetFilter())
+	started, err := s.start(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect())
+	if err != nil {
+		return err
+	}
+	return s.serve(stream, startedSubscription(started, selected, req.GetOnDisconnect()))
+}
+
+// Resume answers questions and follows the run that goes on.
+func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	ctx := stream.Context()
+	b := s.border()
+	selected := selectionIn(b, req.GetFilter())
+	started, err := s.resume(ctx, b, req.GetResume(), req.GetRequestId())
+	if err != nil {
+		return err
+	}
+	return s.serve(stream, startedSubscription(started, selected, req.GetOnDisconnect()))
+}
+
+// startedSubscription follows a run from where the call began to its next stop.
+func startedSubscription(
+	st runtime.Started, selected selection, onDisconnect graphdv1.DisconnectPolicy,
+) *subscription {
+	run := st.Run
+	sub := &subscription{
+		head: st.Head, run: &run, opened: &run, after: st.After, attached: st.Attached, firstStop: true,
+		cancel:    onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
+		selection: selected,
+	}
+	if rest, last := resting(&st.Head, &run); rest {
+		sub.stopAt = max(last, 1)
+	}
+	return sub
+}
+
+// StartRun starts a run.
+func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
+	if s.isDraining() {
+		return nil, draining()
+	}
+	started, err := s.start(ctx, s.border(), req.GetRun(), req.GetRequestId(), 0)
+	if err != nil {
+		return nil, err
+	}
+	return s.describe(ctx, started.Run, started.Head.LogID)
+}
+
+// ResumeRun answers questions.
+func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
+	if s.isDraining() {
+		return nil, draining()
+	}
+	started, err := s.resume(ctx, s.border(), req.GetResume(), req.GetRequestId())
+	if err != nil {
+		return nil, err
+	}
+	return s.describe(ctx, started.Run, started.Head.LogID)
+}
+
+func (s *graphService) start(
+	ctx context.Context, b *border, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
+) (runtime.Started, error) {
+	note(ctx, spec.GetThreadId(), spec.GetRunId())
+	req := startIn(b, spec, requestID)
+	if err := b.err(); err != nil {
+		return runtime.Started{}, err
+	}
+	var err error
+	if req.Digest, err = digestFor(requestID, spec); err != nil {
+		return runtime.Started{}, err
+	}
+	req.By, req.Request.OnDisconnect = s.by(ctx), disconnectIn(leave)
+	started, err := s.engine.Start(ctx, req)
+	note(ctx, started.Run.Thread, started.Run.ID)
+	return started, err
+}
+
+func (s *graphService) resume(
+	ctx context.Context, b *border, spec *graphdv1.ResumeSpec, requestID string,
+) (runtime.Started, error) {
+	note(ctx, spec.GetThreadId(), "")
+	req := resumeIn(b, spec, requestID)
+	if err := b.err(); err != nil {
+		return runtime.Started{}, err
+	}
+	var err error
+	if req.Digest, err = digestFor(requestID, spec); err != nil {
+		return runtime.Started{}, err
+	}
+	req.By = s.by(ctx)
+	started, err := s.engine.Resume(ctx, req)
+	note(ctx, started.Run.Thread, started.Run.ID)
+	return started, err
+}
+
+// GetRun returns a run.
+func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
+	note(ctx, req.GetThreadId(), req.GetRunId())
+	b := s.border()
+	thread, id := b.id("thread_id", req.GetThreadId()), b.id("run_id", req.GetRunId())
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	return s.runNow(ctx, thread, id)
+}
+
+// runNow reads a run and converts it.
+func (s *graphService) runNow(ctx context.Context, thread, id string) (*graphdv1.Run, error) {
+	head, err := s.engine.Thread(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.engine.Run(ctx, thread, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.describe(ctx, run, head.LogID)
+}
+
+// ListRuns lists the runs of a thread.
+func (s *graphService) ListRuns(
+	ctx context.Context, req *graphdv1.ListRunsRequest,
+) (*graphdv1.ListRunsResponse, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	thread := b.id("thread_id", req.GetThreadId())
+	size := pageSize(b, req.GetPageSize())
+	wanted := runFilterIn(b, req.GetFilter())
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	list := listed("runs", thread, req.GetFilter())
+	var before uint64
+	if err := s.tokens.read(req.GetPageToken(), list, &before); err != nil {
+		return nil, err
+	}
+	head, err := s.engine.Thread(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.engine.Runs(ctx, thread, before, size+1)
+	if err != nil {
+		return nil, err
+	}
+	runs, next, err := page(s.tokens, list, runs, size, func(r checkpoint.Run) any { return r.Order })
+	if err != nil {
+		return nil, err
+	}
+	resp := &graphdv1.ListRunsResponse{NextPageToken: next}
+	for _, r := range runs {
+		if wanted(r) {
+			resp.Runs = append(resp.Runs, runOut(r, head.LogID, nil))
+		}
+	}
+	return resp, nil
+}

@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// inboxStream is the sending side of WatchInterrupts.
+type inboxStream = grpc.ServerStreamingServer[graphdv1.InterruptChange]
+
+// inboxWatch is one client that follows the questions of all threads.
+type inboxWatch struct {
+	*interruptService
+
+	query  checkpoint.InterruptQuery
+	list   string // what its tokens are bound to
+	after  uint64 // last change looked at
+	resume bool
+	out    *sender[*graphdv1.InterruptChange]
+}
+
+// WatchInterrupts follows questions: those that are open, then each change.
+func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, stream inboxStream) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	ctx := stream.Context()
+	b := s.border()
+	w := &inboxWatch{
+		interruptService: s, query: interruptQueryIn(b, req.GetFilter(), ""),
+		list: listed("inbox", req.GetFilter()), resume: req.GetResumeToken() != "",
+	}
+	if err := b.err(); err != nil {
+		return err
+	}
+	if err := s.tokens.read(req.GetResumeToken(), w.list, &w.after); err != nil {
+		return runtime.Errorf(runtime.ReasonInvalidCursor,
+			"resume_token was not made by this service for this filter; leave it empty to begin").Because(err)
+	}
+	life, release := s.lifetime(ctx)
+	defer release()
+	w.out = newSender(stream.Send, s.stall)
+	err := w.relay(ctx, life)
+	err = w.out.close(ctx, err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errStalled):
+		return runtime.Errorf(ReasonSlowConsumer, "the client does not read")
+	}
+	return err
+}
+
+func (w *inboxWatch) relay(ctx, life context.Context) error {
+	if !w.resume {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	f := w.followAll(w.after)
+	defer f.Close()
+	for {
+		if errors.Is(context.Cause(life), errDraining) {
+			return draining()
+		}
+		turn, cancel := w.turn(life, w.out.last)
+		changed, err := f.Next(turn)
+		why := context.Cause(turn)
+		cancel()
+		switch {
+		case err == nil:
+			for i := range changed {
+				if err := w.show(ctx, changed[i]); err != nil {
+					return err
+				}
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case why == nil:
+			return err
+		}
+		if time.Since(w.out.last) >= w.heartbeat {
+			if err := w.send(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin sends the questions that wait for somebody. Changes made meanwhile are
+// not missed: following begins where the changes ended before.
+func (w *inboxWatch) begin(ctx context.Context) error {
+	start, err := latestChange(ctx, w.engine)
+	if err != nil {
+		return err
+	}
+	q := w.query
+	if len(q.States) == 0 {
+		q.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
+	}
+	q.Limit = maxPage
+	for {
+		open, err := w.engine.Interrupts(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range open {
+			// Until all are sent a broken stream has to begin again.
+			if err := w.out.send(ctx, &graphdv1.InterruptChange{Interrupt: interruptOut(open[i])}); err != nil {
+				return err
+			}
+			q.After = checkpoint.InterruptPosition{
+				Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
+			}
+		}
+		if len(open) < q.Limit {
+			break
+		}
+	}
+	w.after = start
+	return w.send(ctx, nil)
+}
+
+// latestChange finds the number of the newest change by asking, for a growing
+// number and then between two, whether there is a change after it.
+func latestChange(ctx context.Context, inbox Inbox) (uint64, error) {
+	next := func(after uint64) (uint64, error) {
+		found, err := inbox.Interrupts(ctx, checkpoint.InterruptQuery{
+			ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
+		})
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		return found[0].Change, nil
+	}
+	var low uint64 // there is a change of this number, or it is 0
+	for step := uint64(1); ; step *= 2 {
+		change, err := next(low + step - 1)
+		if err != nil {
+			return 0, err
+		}
+		if change == 0 {
+			return between(low, low+step-1, next)
+		}
+		low = change
+	}
+}
+
+// between finds the newest change in [low, high], where there is none after
+// high.
+func between(low, high uint64, next func(uint64) (uint64, error)) (uint64, error) {
+	for low < high {
+		middle := low + (high-low)/2
+		change, err := next(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case change == 0:
+			high = middle
+		default:
+			low = change
+		}
+	}
+	return high, nil
+}
+
+func (w *inboxWatch) show(ctx context.Context, q checkpoint.Interrupt) error {
+	w.after = max(w.after, q.Change)
+	if !matches(w.query, q) {
+		return nil
+	}
+	return w.send(ctx, interruptOut(q))
+}
+
+// send sends a question, or a bookmark, with the token to go on from.
+func (w *inboxWatch) send(ctx context.Context, q *graphdv1.Interrupt) error {
+	token, err := w.tokens.make(w.list, w.after)
+	if err != nil {
+		return err
+	}
+	return w.out.send(ctx, &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil})
+}

@@ -1,0 +1,331 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// eventStream is the sending side of Stream, Resume and Watch.
+type eventStream = grpc.ServerStreamingServer[graphdv1.Event]
+
+// pump shows the log of a thread to a client. Stream, Resume and Watch differ
+// in where they begin and when they stop, nothing else.
+type pump struct {
+	*streams
+
+	engine Engine
+	follow func(runtime.FollowRequest) Follower
+	log    *zap.Logger
+}
+
+// subscription is what one client follows.
+type subscription struct {
+	head     checkpoint.Head
+	run      *checkpoint.Run // nil = the thread across its runs
+	opened   *checkpoint.Run // shown first; nil = none
+	after    uint64          // last event looked at
+	attached bool
+	// firstStop ends the stream at the first stop of the run that it meets,
+	// as if the client had been there then.
+	firstStop bool
+	stopAt    uint64 // the run is at rest and this is its last event; 0 = unknown
+	until     uint64 // end of the log when following was not asked for
+	bounded   bool   // until is set
+	snapshot  bool
+	cancel    bool // cancel the run when the client leaves
+	selection
+}
+
+// watching is a subscription that is being served.
+type watching struct {
+	*pump
+	*subscription
+
+	out *sender[*graphdv1.Event]
+}
+
+// serve sends until the run stops, the client leaves, or something else ends
+// the stream.
+func (p *pump) serve(stream eventStream, sub *subscription) error {
+	ctx := stream.Context()
+	runID := ""
+	if sub.opened != nil {
+		runID = sub.opened.ID
+	}
+	note(ctx, sub.head.Thread, runID)
+	err := stream.SendHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID))
+	if err != nil {
+		return err
+	}
+	life, release := p.lifetime(ctx)
+	defer release()
+	w := &watching{pump: p, subscription: sub, out: newSender(stream.Send, p.stall)}
+	err = w.relay(ctx, life)
+	if errors.Is(err, errStalled) {
+		err = w.end(ctx, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, nil)
+	}
+	if closing := w.out.close(ctx, err); err == nil {
+		err = closing
+	}
+	if errors.Is(err, errStalled) {
+		return runtime.Errorf(ReasonSlowConsumer, "the client does not read").
+			With("resumeSequence", strconv.FormatUint(sub.after, 10))
+	}
+	if ctx.Err() != nil {
+		w.left(ctx)
+		return ctx.Err()
+	}
+	return err
+}
+
+// relay opens the stream and passes events on until there is a reason to end.
+func (w *watching) relay(ctx, life context.Context) error {
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+	if w.snapshot {
+		if err := w.sendSnapshot(ctx); err != nil {
+			return err
+		}
+	}
+	f := w.follow(runtime.FollowRequest{
+		Thread: w.head.Thread, After: w.after, Values: w.kinds[checkpoint.EventValues],
+	})
+	defer f.Close()
+	for {
+		if cause := w.over(life); cause != 0 {
+			return w.end(ctx, cause, nil)
+		}
+		turn, cancel := w.turn(life, w.out.last)
+		events, err := f.Next(turn)
+		why := context.Cause(turn)
+		cancel()
+		switch {
+		case err == nil:
+			ended, err := w.pass(ctx, events)
+			if ended || err != nil {
+				return err
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case deleted(err):
+			return w.end(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
+		case why == nil:
+			return w.broken(err)
+		}
+		if time.Since(w.out.last) >= w.heartbeat {
+			if err := w.beat(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// over says whether the stream has a reason to end before the next event.
+func (w *watching) over(life context.Context) graphdv1.EndOfStream_Cause {
+	switch {
+	case errors.Is(context.Cause(life), errDraining):
+		return graphdv1.EndOfStream_CAUSE_DRAINING
+	case w.atEnd():
+		return graphdv1.EndOfStream_CAUSE_RUN_STOPPED
+	case w.bounded && w.after >= w.until:
+		return graphdv1.EndOfStream_CAUSE_LOG_END
+	}
+	return 0
+}
+
+func (w *watching) atEnd() bool { return w.stopAt > 0 && w.after >= w.stopAt }
+
+func deleted(err error) bool {
+	return errors.Is(err, checkpoint.ErrThreadNotFound) ||
+		errors.Is(err, &runtime.Error{Reason: runtime.ReasonThreadNotFound})
+}
+
+// broken adds to an error where the client may go on.
+func (w *watching) broken(err error) error {
+	if e := refusal(err); e != nil {
+		return e.With("resumeSequence", strconv.FormatUint(w.after, 10)).Because(err)
+	}
+	return err
+}
+
+func (w *watching) open(ctx context.Context) error {
+	opened := &graphdv1.StreamOpened{Head: cursorOut(w.head.LogID, w.head.LastEvent), Attached: w.attached}
+	runID := ""
+	if w.opened != nil {
+		run, err := w.describe(ctx, *w.opened, w.head.LogID)
+		if err != nil {
+			return err
+		}
+		opened.Run, runID = run, w.opened.ID
+	}
+	return w.out.send(ctx, &graphdv1.Event{
+		Cursor: cursorOut(w.head.LogID, w.after), Time: timeOut(time.Now()),
+		ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
+		Kind: &graphdv1.Event_Opened{Opened: opened},
+	})
+}
+
+// sendSnapshot shows the present state; what follows begins after it.
+func (w *watching) sendSnapshot(ctx context.Context) error {
+	s, err := w.engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
+	if err != nil {
+		return err
+	}
+	w.after = s.LastEvent
+	values := &graphdv1.StateValues{
+		Values: jsonOut(s.Values), Interrupts: interruptsOut(s.Interrupts), Next: s.Next,
+	}
+	e := &graphdv1.Event{
+		Cursor: cursorOut(w.head.LogID, w.after), Time: timeOut(time.Now()), ThreadId: w.head.Thread,
+		Channel: wordValues, Kind: &graphdv1.Event_Values{Values: values},
+	}
+	if c := s.Checkpoint; c != nil {
+		values.Checkpoint = checkpointOut(c.ID, c.Namespace)
+		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time) //nolint:gosec // bounded by the step limit
+	}
+	return w.out.send(ctx, w.fit(e, len(s.Values)))
+}
+
+// pass sends the events the client asked for and says whether the stream has
+// ended with one of them.
+func (w *watching) pass(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+	for i := range events {
+		e := &events[i]
+		if w.bounded && (e.Seq > w.until || e.Ephemeral) {
+			continue
+		}
+		if w.mine(e) && w.wants(e) {
+			if err := w.show(ctx, e); err != nil {
+				return false, err
+			}
+		}
+		w.after = max(w.after, e.Seq)
+		if stop, err := w.stops(ctx, e); err != nil || stop {
+			if err == nil {
+				err = w.end(ctx, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, e)
+			}
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// mine reports whether an event is about what is followed.
+func (w *watching) mine(e *checkpoint.Event) bool {
+	return w.run == nil || e.Run == w.run.ID || e.Run == ""
+}
+
+// stops reports whether an event is the stop that the stream waits for.
+func (w *watching) stops(ctx context.Context, e *checkpoint.Event) (bool, error) {
+	run := w.run
+	if run == nil || e.Kind != checkpoint.EventRunState || e.Run != run.ID || !stopped(e.State) {
+		return false, nil
+	}
+	if w.firstStop || e.State.Terminal() {
+		return true, nil
+	}
+	// The run was waiting here; it may have gone on long ago.
+	rest, last, err := w.atRest(ctx, w.head.Thread, run.ID)
+	if err != nil || !rest {
+		return false, err
+	}
+	w.stopAt = last
+	return w.atEnd(), nil
+}
+
+// atRest reports whether a run has stopped and nothing is about to wake it, and
+// what its last event is.
+func (p *pump) atRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
+	head, err := p.engine.Thread(ctx, thread)
+	if err != nil {
+		return false, 0, err
+	}
+	run, err := p.engine.Run(ctx, thread, runID)
+	if err != nil {
+		return false, 0, err
+	}
+	rest, last = resting(&head, &run)
+	return rest, last, nil
+}
+
+// resting is atRest for records that are at hand. A run that waits for people
+// goes on by itself once answers are stored that nobody holds back.
+func resting(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64) {
+	current := head.Run == run.ID
+	if run.State == checkpoint.RunInterrupted && current &&
+		head.Answered > 0 && (!head.Hold || head.Open == 0) {
+		return false, 0
+	}
+	if !stopped(run.State) {
+		return false, 0
+	}
+	if current && !run.State.Terminal() {
+		return true, head.LastEvent
+	}
+	return true, run.LastEvent
+}
+
+func (w *watching) beat(ctx context.Context) error {
+	return w.out.send(ctx, &graphdv1.Event{
+		Time: timeOut(time.Now()), ThreadId: w.head.Thread, Channel: wordLifecycle,
+		Kind: &graphdv1.Event_Heartbeat{
+			Heartbeat: &graphdv1.Heartbeat{Scanned: cursorOut(w.head.LogID, w.after)},
+		},
+	})
+}
+
+// end sends the last message. stop is the event of the run's stop, if one was
+// met: it says what the run was then.
+func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
+	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: cursorOut(w.head.LogID, w.after)}
+	runID := ""
+	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
+		run, err := w.engine.Run(ctx, w.head.Thread, followed.ID)
+		if err != nil {
+			return w.broken(fmt.Errorf("read the run that was followed: %w", err))
+		}
+		if stop != nil {
+			run.State, run.Failure = stop.State, stop.Failure
+		}
+		if last.Run, err = w.describe(ctx, run, w.head.LogID); err != nil {
+			return w.broken(err)
+		}
+		runID = run.ID
+	}
+	return w.out.send(ctx, &graphdv1.Event{
+		Time: timeOut(time.Now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
+		Kind: &graphdv1.Event_End{End: last},
+	})
+}
+
+// leaveTimeout bounds the cancel that a client asked for by leaving.
+const leaveTimeout = 10 * time.Second
+
+// left cancels the run when the client wanted that. Only a client that goes
+// away by itself counts: a drain also ends its context, in the end.
+func (w *watching) left(ctx context.Context) {
+	if !w.cancel || w.isDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer done()
+	run := w.run
+	_, err := w.engine.Cancel(ctx, runtime.CancelRequest{
+		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
+	})
+	if err != nil {
+		w.log.Warn("run of a client that left was not cancelled", append(callFields(ctx), zap.Error(err))...)
+	}
+}

@@ -1,0 +1,159 @@
+package transport
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Info is what the server says of itself.
+type Info struct {
+	Version   string
+	Features  []string
+	Store     string        // "memory", "sqlite", "redis"
+	Retention time.Duration // of events, 0 = as long as the thread
+	Started   time.Time
+}
+
+// registryService tells what the server knows.
+type registryService struct {
+	graphdv1.UnimplementedRegistryServiceServer
+	*service
+
+	graphs  Registry
+	workers Workers // nil = none can connect
+	info    Info
+}
+
+// GetServerInfo tells version, features and limits.
+func (s *registryService) GetServerInfo(
+	context.Context, *graphdv1.GetServerInfoRequest,
+) (*graphdv1.ServerInfo, error) {
+	return &graphdv1.ServerInfo{
+		Version: s.info.Version, Features: s.info.Features, Store: s.info.Store,
+		MaxMessageBytes: count(s.maxBytes), MaxInlinePayloadBytes: count(s.limits.MaxBytes),
+		MaxPayloadDepth: count(s.limits.MaxDepth), HeartbeatInterval: durationOut(s.heartbeat),
+		EventRetention: durationOut(s.info.Retention), StartTime: timeOut(s.info.Started),
+	}, nil
+}
+
+// ListGraphs lists the newest version of every graph.
+func (s *registryService) ListGraphs(
+	ctx context.Context, req *graphdv1.ListGraphsRequest,
+) (*graphdv1.ListGraphsResponse, error) {
+	b := s.border()
+	size := pageSize(b, req.GetPageSize())
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	list := listed("graphs")
+	var after string
+	if err := s.tokens.read(req.GetPageToken(), list, &after); err != nil {
+		return nil, err
+	}
+	entries, err := s.graphs.ListGraphs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e runtime.GraphEntry) bool {
+		return e.Graph == nil || e.Graph.Name <= after && after != ""
+	})
+	entries, next, err := page(s.tokens, list, entries, size, func(e runtime.GraphEntry) any { return e.Graph.Name })
+	if err != nil {
+		return nil, err
+	}
+	resp := &graphdv1.ListGraphsResponse{NextPageToken: next}
+	for _, e := range entries {
+		resp.Graphs = append(resp.Graphs, graphOut(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
+	}
+	return resp, s.fits(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
+}
+
+// GetGraph returns a graph.
+func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
+	b := s.border()
+	name, version := b.name("graph", req.GetGraph()), b.name("version", req.GetVersion())
+	b.must("graph", name != "")
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	entry, err := s.graphs.GetGraph(ctx, name, version)
+	if err != nil {
+		return nil, err
+	}
+	return graphOut(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
+}
+
+// PutGraph checks and keeps a graph.
+func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
+	b := s.border()
+	put := runtime.GraphPut{
+		DocumentName: b.text("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
+	}
+	switch definition := req.GetDefinition().(type) {
+	case *graphdv1.PutGraphRequest_Spec:
+		b.must("spec", definition.Spec != nil)
+		put.Spec = specIn(b, definition.Spec)
+	case *graphdv1.PutGraphRequest_Document:
+		put.Document = definition.Document
+		b.must("document", strings.TrimSpace(definition.Document) != "")
+		if size := len(definition.Document); s.limits.MaxBytes > 0 && size > s.limits.MaxBytes {
+			b.refuse("document", "has %d bytes; at most %d are allowed", size, s.limits.MaxBytes)
+		}
+	default:
+		b.refuse("definition", "must be a spec or a document")
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	entry, err := s.graphs.PutGraph(ctx, put)
+	if err != nil {
+		return nil, err
+	}
+	return graphOut(entry, true), nil
+}
+
+// ListWorkers lists connected workers.
+func (s *registryService) ListWorkers(
+	ctx context.Context, req *graphdv1.ListWorkersRequest,
+) (*graphdv1.ListWorkersResponse, error) {
+	b := s.border()
+	size := pageSize(b, req.GetPageSize())
+	name := b.name("graph", req.GetGraph())
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	list := listed("workers", name)
+	var after string
+	if err := s.tokens.read(req.GetPageToken(), list, &after); err != nil {
+		return nil, err
+	}
+	if s.workers == nil {
+		return &graphdv1.ListWorkersResponse{}, nil
+	}
+	workers, err := s.workers.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers = slices.DeleteFunc(slices.Clone(workers), func(w runtime.Worker) bool {
+		return after != "" && w.ID <= after || name != "" && !slices.ContainsFunc(w.Nodes, func(n string) bool {
+			return strings.HasPrefix(n, name+"/")
+		})
+	})
+	workers, next, err := page(s.tokens, list, workers, size, func(w runtime.Worker) any { return w.ID })
+	if err != nil {
+		return nil, err
+	}
+	resp := &graphdv1.ListWorkersResponse{NextPageToken: next}
+	for _, w := range workers {
+		resp.Workers = append(resp.Workers, &graphdv1.WorkerInfo{
+			WorkerId: w.ID, Nodes: w.Nodes, TotalSlots: count(w.Slots), FreeSlots: count(w.Free),
+			LastBeatTime: timeOut(w.Beat), Labels: w.Labels, Draining: w.Draining, BuildId: w.Build,
+		})
+	}
+	return resp, nil
+}

@@ -1,0 +1,237 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	prommw "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	_ "google.golang.org/grpc/encoding/gzip" // lets clients choose gzip
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Options make a Server. Engine, Follow, FollowInterrupts and Registry must be
+// set; what is zero elsewhere takes the default.
+type Options struct {
+	Engine Engine
+	// Follow begins to read the events of a thread.
+	Follow func(runtime.FollowRequest) Follower
+	// FollowInterrupts begins to read the changes of questions after one.
+	FollowInterrupts func(after uint64) InterruptFollower
+	Registry         Registry
+	Workers          Workers // nil = no workers can connect
+	Info             Info
+
+	Log *zap.Logger // nil = nothing is logged
+	// Metrics is where the counters of calls are registered, nil = nowhere.
+	Metrics prometheus.Registerer
+	// Caller names the authenticated caller of a call, nil = nobody is known.
+	Caller func(ctx context.Context) string
+	// Credentials are for TLS, nil = plain text.
+	Credentials  credentials.TransportCredentials
+	NoReflection bool
+
+	Limits          payload.Limits // of one payload; default 1 MiB, 128 deep
+	MaxMessageBytes int            // of one message, both ways; default 8 MiB
+	MaxStreams      int            // open at the same time, 0 = any number
+	Heartbeat       time.Duration  // of a quiet stream; default 15 s
+	// Stall is how long a client may leave a message unread before its stream
+	// is ended; default 30 s.
+	Stall time.Duration
+	// MaxConnectionAge closes connections so that clients spread over replicas
+	// again, 0 = never. Streams are ended in order before.
+	MaxConnectionAge time.Duration
+	ConnectionGrace  time.Duration // after the age; default 30 s
+	// TokenKey marks the page tokens of this service. All replicas need the
+	// same; the default is a fixed key, since tokens hold no secrets.
+	TokenKey []byte
+}
+
+// Defaults of Options, and what keeps long streams alive through proxies.
+const (
+	defaultPayload  = 1 << 20
+	defaultNesting  = 128
+	defaultMessage  = 8 << 20
+	defaultBeat     = 15 * time.Second
+	defaultStall    = 30 * time.Second
+	defaultGrace    = 30 * time.Second
+	defaultTokenKey = "graphd.v1 page tokens"
+
+	pingAfter   = 60 * time.Second
+	pingTimeout = 20 * time.Second
+	minPing     = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultPayload)
+	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultNesting)
+	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMessage)
+	o.Heartbeat = orDefault(o.Heartbeat, defaultBeat)
+	o.Stall = orDefault(o.Stall, defaultStall)
+	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if len(o.TokenKey) == 0 {
+		o.TokenKey = []byte(defaultTokenKey)
+	}
+	return o
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+// Server serves graphd over gRPC.
+type Server struct {
+	grpc    *grpc.Server
+	health  *health.Server
+	streams *streams
+	drain   sync.Once
+}
+
+// NewServer makes a server; Serve starts it. The error says which option is
+// missing or can't be used.
+func NewServer(o Options) (*Server, error) {
+	o = o.withDefaults()
+	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
+		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
+	}
+	var metrics *prommw.ServerMetrics
+	if o.Metrics != nil {
+		metrics = prommw.NewServerMetrics(prommw.WithServerHandlingTimeHistogram())
+		if err := o.Metrics.Register(metrics); err != nil {
+			return nil, fmt.Errorf("transport: register metrics: %w", err)
+		}
+	}
+	s := &Server{
+		grpc:   grpc.NewServer(append(settings(o), chain(newMapper(o.Log), metrics, o.Log)...)...),
+		health: health.NewServer(),
+		streams: &streams{
+			heartbeat: o.Heartbeat, stall: o.Stall, max: int64(o.MaxStreams), maxBytes: o.MaxMessageBytes,
+			life: streamLife(o), draining: make(chan struct{}),
+		},
+	}
+	s.register(o)
+	if metrics != nil {
+		metrics.InitializeMetrics(s.grpc)
+	}
+	return s, nil
+}
+
+// streamLife is how long after the making of its connection a stream is ended.
+// gRPC spreads the age by a tenth, asks the client to go, and cuts what is left
+// after the grace.
+func streamLife(o Options) time.Duration {
+	if o.MaxConnectionAge <= 0 {
+		return 0
+	}
+	return o.MaxConnectionAge + o.MaxConnectionAge/10 + o.ConnectionGrace/2
+}
+
+func settings(o Options) []grpc.ServerOption {
+	alive := keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}
+	if o.MaxConnectionAge > 0 {
+		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = o.MaxConnectionAge, o.ConnectionGrace
+	}
+	list := []grpc.ServerOption{
+		grpc.KeepaliveParams(alive),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
+		// A value that is too large is left out before; this only needs room for
+		// what surrounds it.
+		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
+		grpc.StatsHandler(births{}),
+	}
+	if o.Credentials != nil {
+		list = append(list, grpc.Creds(o.Credentials))
+	}
+	return list
+}
+
+func (s *Server) register(o Options) {
+	common := &service{
+		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log},
+		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
+	}
+	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})
+	graphdv1.RegisterThreadServiceServer(s.grpc, &threadService{service: common})
+	graphdv1.RegisterInterruptServiceServer(s.grpc, &interruptService{
+		service: common, followAll: o.FollowInterrupts,
+	})
+	graphdv1.RegisterRegistryServiceServer(s.grpc, &registryService{
+		service: common, graphs: o.Registry, workers: o.Workers, info: o.Info,
+	})
+	for name := range s.grpc.GetServiceInfo() {
+		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	if !o.NoReflection {
+		reflection.Register(s.grpc)
+	}
+}
+
+// Serve accepts connections until the server is drained or stopped.
+func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+
+// SetServing says in the health service whether the server takes work, for
+// instance while its store does not answer. It has no effect after Drain.
+func (s *Server) SetServing(ok bool) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if ok {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	for name := range s.grpc.GetServiceInfo() {
+		s.health.SetServingStatus(name, status)
+	}
+	s.health.SetServingStatus("", status)
+}
+
+// Drain takes the server out of service: it reports NOT_SERVING, refuses new
+// runs, ends every stream with the cursor to go on from, and waits for calls to
+// finish. When ctx ends first, the rest is cut and ctx's error returned.
+func (s *Server) Drain(ctx context.Context) error {
+	s.drain.Do(func() {
+		s.health.Shutdown()
+		close(s.streams.draining)
+	})
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+		return ctx.Err()
+	}
+}
+
+// Stop cuts all connections at once.
+func (s *Server) Stop() {
+	s.drain.Do(func() {
+		s.health.Shutdown()
+		close(s.streams.draining)
+	})
+	s.grpc.Stop()
+}

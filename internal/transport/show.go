@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// show sends one event.
+func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
+	values, err := w.valuesOf(ctx, e)
+	if err != nil {
+		return w.broken(err)
+	}
+	size := len(e.Value) + len(values)
+	for i := range e.Interrupts {
+		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
+	}
+	return w.out.send(ctx, w.fit(eventOut(e, w.head.Thread, w.head.LogID, values), size))
+}
+
+// valuesOf finds the state an event shows. Logs keep a reference to it only.
+func (w *watching) valuesOf(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
+	wanted := e.Kind == checkpoint.EventValues || e.Kind == checkpoint.EventCheckpoint && w.debug
+	if !wanted || e.Value != "" || e.Checkpoint == "" {
+		return e.Value, nil
+	}
+	values, err := w.engine.StateAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
+		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {
+		return "", nil // the run was rolled back
+	}
+	return values, err
+}
+
+// fit takes the value out of a message that is too large. payload is the size
+// of what it carries, so that small messages, nearly all, are not measured.
+func (s *streams) fit(e *graphdv1.Event, payload int) *graphdv1.Event {
+	const spare = 64 << 10
+	if payload+spare > s.maxBytes && proto.Size(e) > s.maxBytes {
+		omitValue(e)
+	}
+	return e
+}
+
+// maxOpenIDs bounds Run.open_interrupt_ids.
+const maxOpenIDs = 500
+
+// describe converts a run with the questions it waits for.
+func (p *pump) describe(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
+	if run.State != checkpoint.RunInterrupted {
+		return runOut(run, logID, nil), nil
+	}
+	open, err := p.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+		Thread: run.Thread, Run: run.ID, Limit: maxOpenIDs,
+		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(open))
+	for _, q := range open {
+		ids = append(ids, q.ID)
+	}
+	return runOut(run, logID, ids), nil
+}

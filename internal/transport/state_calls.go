@@ -1,0 +1,110 @@
+package transport
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// GetState returns the state at a checkpoint.
+func (s *threadService) GetState(
+	ctx context.Context, req *graphdv1.GetStateRequest,
+) (*graphdv1.StateSnapshot, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	id, namespace := checkpointIn(b, "at", req.GetAt())
+	q := runtime.StateRequest{
+		Thread: b.id("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
+		Keys: b.names("keys", req.GetKeys()), Subgraphs: req.GetSubgraphs(),
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	state, err := s.engine.State(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := snapshotOut(state)
+	return out, s.fits(out, "ask for fewer keys")
+}
+
+// UpdateState writes to a state.
+func (s *threadService) UpdateState(
+	ctx context.Context, req *graphdv1.UpdateStateRequest,
+) (*graphdv1.StateSnapshot, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	update := updateStateIn(b, req)
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	effect, ok := proto.Clone(req).(*graphdv1.UpdateStateRequest)
+	if ok {
+		effect.RequestId = ""
+	}
+	var err error
+	if update.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+		return nil, err
+	}
+	update.By = s.by(ctx)
+	state, err := s.engine.UpdateState(ctx, update)
+	if err != nil {
+		return nil, err
+	}
+	out := snapshotOut(state)
+	if proto.Size(out) > s.maxBytes {
+		out.Values = nil // the update is made; the state can be read by keys
+	}
+	return out, nil
+}
+
+// ListCheckpoints lists the history of a namespace.
+func (s *threadService) ListCheckpoints(
+	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
+) (*graphdv1.ListCheckpointsResponse, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	size := pageSize(b, req.GetPageSize())
+	q := runtime.HistoryQuery{
+		Thread:    b.id("thread_id", req.GetThreadId()),
+		Namespace: namespaceIn(b, "namespace", req.GetNamespace()),
+		Limit:     size + 1, Values: req.GetIncludeValues(),
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	list := listed("checkpoints", q.Thread, q.Namespace)
+	if err := s.tokens.read(req.GetPageToken(), list, &q.Before); err != nil {
+		return nil, err
+	}
+	states, err := s.engine.States(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	states, next, err := page(s.tokens, list, states, size, func(st runtime.Snapshot) any {
+		if st.Checkpoint == nil {
+			return uint64(0)
+		}
+		return st.Checkpoint.Seq
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp := &graphdv1.ListCheckpointsResponse{NextPageToken: next}
+	for _, st := range states {
+		resp.Checkpoints = append(resp.Checkpoints, snapshotOut(st))
+	}
+	return resp, s.fits(resp, "ask for a smaller page_size, or without include_values")
+}
+
+// fits refuses an answer that is larger than any client accepts.
+func (s *streams) fits(m proto.Message, instead string) error {
+	if size := proto.Size(m); size > s.maxBytes {
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
+			"the answer has %d bytes and the limit is %d; %s", size, s.maxBytes, instead)
+	}
+	return nil
+}
