@@ -88,10 +88,11 @@ func plainIssue(message string) string {
 		known := []string{"state", "input", "answer", "context", "error", "END"}
 		hint := ""
 		if !strings.Contains(m[1], "@") {
-			hint = graph.Suggest(m[1], known)
+			hint = graph.Suggest(m[1], known) + "; a text needs quotes of its own, like 'this'"
 		}
 		return fmt.Sprintf("nothing is called %q here%s", m[1], hint)
 	}
+	message, _, _ = strings.Cut(message, " expecting {") // a list of all tokens there are
 	return strings.ReplaceAll(message, "Syntax error: ", "syntax error: ")
 }
 

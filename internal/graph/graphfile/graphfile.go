@@ -51,6 +51,10 @@ func Parse(name string, data []byte) (*graph.Spec, Positions, error) {
 		return nil, Positions{}, &graph.BuildError{Problems: []graph.Problem{*problem}}
 	}
 	r := &reader{lines: Positions{"": root.Line}}
+	if root.Kind != yaml.MappingNode {
+		r.wrongType(root, "", "a mapping with the fields of a graph")
+		return nil, r.lines, &graph.BuildError{Problems: r.problems}
+	}
 	spec := r.spec(root)
 	if len(r.problems) > 0 {
 		return spec, r.lines, &graph.BuildError{Graph: spec.Name, Problems: r.problems}

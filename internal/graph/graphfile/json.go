@@ -77,7 +77,7 @@ func (j *jsonReader) value() (*yaml.Node, error) {
 		_, err = j.decoder.Token()
 		return node, err
 	case string:
-		node.Tag, node.Value = "!!str", t
+		node.Tag, node.Value, node.Style = "!!str", t, yaml.DoubleQuotedStyle
 	case json.Number:
 		node.Tag, node.Value = "!!float", t.String()
 	case bool:

@@ -2,6 +2,7 @@ package graphfile
 
 import (
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,10 +13,6 @@ import (
 // spec reads the whole file.
 func (r *reader) spec(root *yaml.Node) *graph.Spec {
 	s := &graph.Spec{}
-	if root.Kind != yaml.MappingNode {
-		r.wrongType(root, "", "a mapping with the fields of a graph")
-		return s
-	}
 	r.known(root, "", map[string]read{
 		"graph":             r.text(&s.Name),
 		"version":           r.text(&s.Version),
@@ -215,11 +212,12 @@ func (r *reader) source(n *yaml.Node, path string) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case yaml.ScalarNode:
+		if strings.TrimSpace(n.Value) == "" { // also YAML's "key:" with nothing behind it
+			r.add(n, path, graph.ReasonMissing, "the expression is empty; leave the field out, or say null")
+			return ""
+		}
 		if isNull(n) {
 			return "null"
-		}
-		if strings.TrimSpace(n.Value) == "" {
-			r.add(n, path, graph.ReasonMissing, "the expression is empty; leave the field out, or say null")
 		}
 		return n.Value
 	case yaml.AliasNode, yaml.DocumentNode:
@@ -227,9 +225,15 @@ func (r *reader) source(n *yaml.Node, path string) string {
 	return ""
 }
 
-// part is an expression inside a mapping or a list.
+// part is an expression inside a mapping or a list. A leaf stands in
+// parentheses unless it is a plain name or number, so that it stays one value.
 func (r *reader) part(n *yaml.Node, path string) string {
 	r.depth++
 	defer func() { r.depth-- }()
-	return r.source(n, path)
+	source := r.source(n, path)
+	isWord := func(c rune) bool { return c == '_' || c == '.' || unicode.IsLetter(c) || unicode.IsDigit(c) }
+	if n.Kind != yaml.ScalarNode || strings.TrimFunc(source, isWord) == "" {
+		return source
+	}
+	return "(" + source + ")"
 }

@@ -358,5 +358,10 @@ func (r *reader) jsonScalar(n *yaml.Node, path string) (payload.JSON, bool) {
 		r.add(n, path, graph.ReasonInvalidJSON, "%s is not a number in JSON", n.Value)
 		return "", false
 	}
+	// A number beyond floating point, like 1e400, is a text to the YAML library.
+	if n.Style == 0 && payload.KindOf(payload.JSON(n.Value)) == payload.Number &&
+		payload.Validate(n.Value, payload.Limits{}) == nil {
+		return payload.JSON(n.Value), true
+	}
 	return payload.Quote(n.Value), true
 }
