@@ -9,8 +9,8 @@ import (
 // apply all of it or none of it. DropAfter and ClearTasks come first, the
 // additions follow.
 //
-// The caller may reuse a Change and its slices afterwards. What their elements
-// refer to, checkpoints, maps, pointers and slices inside, is shared from then
+// The caller may reuse a Change and its slices afterwards, save Events, which
+// are given away. What their elements refer to, checkpoints, maps, pointers and slices inside, is shared from then
 // on and nobody may change it; the same holds for what a store returns.
 type Change struct {
 	Thread string

@@ -94,8 +94,8 @@ func (f *Follower) Wait(ctx context.Context) error {
 // Woken is closed over by callers that wait for several things at once.
 func (f *Follower) Woken() <-chan struct{} { return f.wake }
 
-// fromRing hands out what the ring has, and says whether the store must be
-// read because durable events are missing from it.
+// fromRing hands out the next batch of the ring, and says whether the store
+// must be read because durable events are missing from it.
 func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 	t := f.topic
 	t.mu.Lock()
@@ -103,31 +103,44 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 	if f.joined && f.pos < t.first {
 		f.joined = false
 		if f.after >= t.floor { // only ephemeral events were lost
-			events = append(events, checkpoint.Event{Kind: EventGap, Seq: f.after, Ephemeral: true})
+			f.pos, f.joined = f.place(), true
+			return []checkpoint.Event{{Kind: EventGap, Seq: f.after, Ephemeral: true}}, false
 		}
 	}
 	if !f.joined {
-		if f.after < t.floor || (t.last == 0 && len(t.ring) == 0) {
+		if f.after < t.floor || t.last == 0 {
 			return nil, true
 		}
 		f.pos, f.joined = f.place(), true
 	}
-	from := int(f.pos - t.first)
-	for i := from; i < len(t.ring); i++ {
-		if e := &t.ring[i]; e.Ephemeral || e.Seq > f.after {
-			events = append(events, *e)
+	for at := int(f.pos - t.first); at < len(t.ring); at++ {
+		f.pos++
+		if batch := f.unseen(t.ring[at]); len(batch) > 0 {
+			return batch, false
 		}
 	}
-	f.pos = t.first + uint64(len(t.ring))
-	f.after = max(f.after, t.last)
-	return events, false
+	return nil, false
 }
 
-// place finds the first entry of the ring that the follower has not seen.
+// unseen is the part of a batch that was not handed out before.
+func (f *Follower) unseen(batch []checkpoint.Event) []checkpoint.Event {
+	if batch[0].Ephemeral {
+		return batch
+	}
+	for len(batch) > 0 && batch[0].Seq <= f.after {
+		batch = batch[1:]
+	}
+	if len(batch) > 0 {
+		f.after = batch[len(batch)-1].Seq
+	}
+	return batch
+}
+
+// place finds the first batch of the ring that the follower has not seen.
 func (f *Follower) place() uint64 {
 	t := f.topic
-	for i := range t.ring {
-		if t.ring[i].Seq > f.after {
+	for i, batch := range t.ring {
+		if batch[len(batch)-1].Seq > f.after {
 			return t.first + uint64(i)
 		}
 	}

@@ -22,16 +22,17 @@ type topic struct {
 	refs   int // guarded by hub.mu
 
 	mu        sync.Mutex
-	ring      []checkpoint.Event // the newest events, durable and ephemeral
-	first     uint64             // position of ring[0]
-	floor     uint64             // durable events up to this number are not in the ring
-	last      uint64             // newest durable event that was published
+	ring      [][]checkpoint.Event // the newest batches, shared with whoever committed them
+	events    int                  // in the ring
+	first     uint64               // position of ring[0]
+	floor     uint64               // durable events up to this number are not in the ring
+	last      uint64               // newest durable event that was published
 	followers map[*Follower]struct{}
 	values    int // followers that want values events filled in
 }
 
-// ringSize bounds what a topic keeps; a follower that is further behind reads
-// the store.
+// ringSize bounds how many events a topic keeps; a follower that is further
+// behind reads the store.
 const ringSize = 512
 
 // join returns the topic of a thread and holds on to it until leave.
@@ -64,50 +65,53 @@ func (h *hub) find(thread string) *topic {
 	return h.topics[thread]
 }
 
-// publish hands on events that are durable, or that never will be. Durable
-// ones that do not continue what was published before empty the ring, and
-// followers find the missing ones in the store.
+// publish hands on a batch of durable events, in order. A batch that does not
+// continue what was published before empties the ring, and followers find the
+// missing events in the store. The batch must not be changed any more.
 func (t *topic) publish(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range events {
-		t.push(&events[i])
+	if events[len(events)-1].Seq <= t.last {
+		return
 	}
-	if over := len(t.ring) - ringSize; over > 0 {
-		t.drop(over)
+	if events[0].Seq != t.last+1 {
+		t.drop(len(t.ring))
+		t.floor = events[0].Seq - 1
+	}
+	t.last = events[len(events)-1].Seq
+	t.push(events)
+}
+
+// push adds a batch and wakes the followers. The caller holds mu.
+func (t *topic) push(batch []checkpoint.Event) {
+	t.ring = append(t.ring, batch)
+	t.events += len(batch)
+	n := 0
+	for over := t.events - ringSize; over > 0 && n < len(t.ring)-1; n++ {
+		over -= len(t.ring[n])
+	}
+	if n > 0 {
+		t.drop(n)
 	}
 	for f := range t.followers {
 		f.signal()
 	}
 }
 
-func (t *topic) push(e *checkpoint.Event) {
-	if !e.Ephemeral {
-		if e.Seq <= t.last {
-			return
-		}
-		if e.Seq != t.last+1 {
-			t.drop(len(t.ring))
-			t.floor = e.Seq - 1
-		}
-		t.last = e.Seq
-	}
-	t.ring = append(t.ring, *e)
-}
-
-// drop forgets the oldest n entries. The slice is replaced, never shifted in
-// place: followers read what they were handed.
+// drop forgets the oldest n batches.
 func (t *topic) drop(n int) {
-	for i := range n {
-		if !t.ring[i].Ephemeral {
-			t.floor = t.ring[i].Seq
+	for i, batch := range t.ring[:n] {
+		t.events -= len(batch)
+		if e := &batch[len(batch)-1]; !e.Ephemeral {
+			t.floor = e.Seq
 		}
+		t.ring[i] = nil
 	}
 	t.first += uint64(n)
-	t.ring = append(make([]checkpoint.Event, 0, len(t.ring)-n+64), t.ring[n:]...)
+	t.ring = t.ring[n:]
 }
 
 func (t *topic) subscribe(f *Follower) {
@@ -153,11 +157,5 @@ func (t *topic) whisper(e checkpoint.Event) {
 		return
 	}
 	e.Seq = t.last
-	t.ring = append(t.ring, e)
-	if over := len(t.ring) - ringSize; over > 0 {
-		t.drop(over)
-	}
-	for f := range t.followers {
-		f.signal()
-	}
+	t.push([]checkpoint.Event{e})
 }

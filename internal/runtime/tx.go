@@ -40,8 +40,14 @@ func (t *tx) emit(e checkpoint.Event) {
 	if e.Run == "" {
 		e.Run = t.Head.Run
 	}
+	if t.live == nil {
+		t.live = make([]checkpoint.Event, 0, usualEvents)
+	}
 	t.live = append(t.live, e)
 }
+
+// usualEvents is how many events a superstep of one task tells.
+const usualEvents = 6
 
 // number allots the next checkpoint of the thread.
 func (t *tx) number() (id string, seq uint64) {

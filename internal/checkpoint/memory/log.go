@@ -7,15 +7,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Chunks start small, because most threads are short, and stop growing where
-// an append would copy or clear too much at once.
-const (
-	firstChunk = 8
-	lastChunk  = 64
-)
-
-// log holds the events of a thread in chunks, so that an append never moves
-// what is there and a trim frees it.
+// log holds the events of a thread in the batches they came in, so that an
+// append never moves what is there and a trim frees it.
 type log struct {
 	chunks [][]checkpoint.Event
 	first  uint64 // number of the oldest event that is kept; 0 = 1
@@ -23,22 +16,11 @@ type log struct {
 }
 
 func (l *log) add(events []checkpoint.Event) {
-	for len(events) > 0 {
-		n := len(l.chunks)
-		if n == 0 || len(l.chunks[n-1]) == cap(l.chunks[n-1]) {
-			size := firstChunk
-			if n > 0 {
-				size = min(2*cap(l.chunks[n-1]), lastChunk)
-			}
-			l.chunks = append(l.chunks, make([]checkpoint.Event, 0, size))
-			n++
-		}
-		tail := l.chunks[n-1]
-		k := min(cap(tail)-len(tail), len(events))
-		l.chunks[n-1] = append(tail, events[:k]...)
-		l.last = events[k-1].Seq
-		events = events[k:]
+	if len(events) == 0 {
+		return
 	}
+	l.chunks = append(l.chunks, events)
+	l.last = events[len(events)-1].Seq
 }
 
 // trim forgets events with a smaller number.

@@ -1,0 +1,107 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// plusOne is the node of the chain: it adds one to an integer.
+func plusOne(_ context.Context, c *call) pregel.Result {
+	v, _ := c.State.Lookup("n")
+	n, _ := strconv.Atoi(string(v))
+	return pregel.Result{Update: payload.JSON(`{"n":` + strconv.Itoa(n+1) + `}`)}
+}
+
+const links = 10
+
+func chainWorld(b *testing.B) *world {
+	code := make(map[string]node, links)
+	names := make([]string, links)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%02d", i)
+		code[names[i]] = plusOne
+	}
+	return newWorld(b, code, chain("chain", []graph.ChannelSpec{{Name: "n"}}, names...))
+}
+
+// benchRun runs the chain once on a thread and waits for its end.
+func benchRun(b *testing.B, w *world, thread string) {
+	s, err := w.engine.Start(b.Context(), runtime.StartRequest{
+		Thread: thread, CreateThread: true, Graph: "chain",
+		Request: checkpoint.RunRequest{Input: `{"n":0}`},
+	})
+	require.NoError(b, err)
+	r, err := w.engine.WaitRun(b.Context(), thread, s.Run.ID)
+	require.NoError(b, err)
+	if r.State != checkpoint.RunSucceeded {
+		b.Fatal(r.State, r.Failure)
+	}
+}
+
+// perStep reports time and allocations per superstep: what the whole run
+// costs, admission and end included, over its node supersteps.
+func perStep(b *testing.B, runs int) {
+	steps := float64(runs * links)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/steps, "ns/superstep")
+}
+
+// BenchmarkChain is a chain of ten nodes on the memory store, a thread per run.
+func BenchmarkChain(b *testing.B) {
+	w := chainWorld(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		benchRun(b, w, "t"+strconv.Itoa(i))
+		w.nodes.take()
+	}
+	perStep(b, b.N)
+}
+
+// BenchmarkLongThread measures a run on a thread with a long history, beside
+// one on a thread with none: the two must cost the same.
+func BenchmarkLongThread(b *testing.B) {
+	for _, steps := range []int{0, 2000} {
+		b.Run(fmt.Sprintf("after=%d", steps), func(b *testing.B) {
+			w := chainWorld(b)
+			for range steps / links {
+				benchRun(b, w, "long")
+			}
+			w.nodes.take()
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				benchRun(b, w, "long")
+			}
+			perStep(b, b.N)
+		})
+	}
+}
+
+// BenchmarkManyThreads measures a run beside many idle threads.
+func BenchmarkManyThreads(b *testing.B) {
+	for _, threads := range []int{0, 2000} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			w := chainWorld(b)
+			for i := range threads {
+				benchRun(b, w, "idle"+strconv.Itoa(i))
+			}
+			w.nodes.take()
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				benchRun(b, w, "t"+strconv.Itoa(i))
+			}
+			perStep(b, b.N)
+		})
+	}
+}
