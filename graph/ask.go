@@ -1,0 +1,139 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ExpiryAction says what happens when nobody answers in time.
+type ExpiryAction string
+
+// What may happen when a question expires.
+const (
+	FailNode  ExpiryAction = "fail_node"
+	CancelRun ExpiryAction = "cancel_run"
+	// resumeDefault is chosen by DefaultAfter.
+	resumeDefault ExpiryAction = "resume_default"
+)
+
+// AskOption adds to a question.
+type AskOption func(*Question) error
+
+// Key matches the question by its key instead of its position: the n-th use of
+// a key in a scope is always the same question, whatever else is asked. It is
+// for code that may change while people think, and for loops.
+func Key(key string) AskOption {
+	return func(q *Question) error {
+		if key == "" {
+			return errors.New("the key of a question must not be empty; leave it out to match by position")
+		}
+		q.Key = key
+		return nil
+	}
+}
+
+// Reason classifies the question: "approval", "input", …
+func Reason(reason string) AskOption {
+	return func(q *Question) error {
+		q.Reason = reason
+		return nil
+	}
+}
+
+// Message is a prompt for people, shown when nothing else is known.
+func Message(text string) AskOption {
+	return func(q *Question) error {
+		q.Message = text
+		return nil
+	}
+}
+
+// Assignees says who should answer.
+func Assignees(who ...string) AskOption {
+	return func(q *Question) error {
+		q.Assignees = who
+		return nil
+	}
+}
+
+// Schema is the JSON Schema that answers must fit: anything that encodes to
+// one, or a json.RawMessage.
+func Schema(schema any) AskOption {
+	return func(q *Question) (err error) {
+		if q.Schema, err = encode(schema); err != nil {
+			return fmt.Errorf("the schema of a question: %w", err)
+		}
+		return nil
+	}
+}
+
+// ExpiresAfter ends the wait for an answer. After FailNode the function gets
+// an *ExpiredError.
+func ExpiresAfter(ttl time.Duration, action ExpiryAction) AskOption {
+	return func(q *Question) error {
+		if ttl <= 0 {
+			return fmt.Errorf("a question must expire after a positive time, not %s", ttl)
+		}
+		if action != FailNode && action != CancelRun {
+			return fmt.Errorf("unknown expiry action %q; use FailNode, CancelRun, or DefaultAfter", action)
+		}
+		q.TTL, q.Expiry = ttl, action
+		return nil
+	}
+}
+
+// DefaultAfter answers the question with a default when nobody else has.
+func DefaultAfter(ttl time.Duration, answer any) AskOption {
+	return func(q *Question) (err error) {
+		if ttl <= 0 {
+			return fmt.Errorf("a question must expire after a positive time, not %s", ttl)
+		}
+		if q.Default, err = encode(answer); err != nil {
+			return fmt.Errorf("the default answer of a question: %w", err)
+		}
+		q.TTL, q.Expiry = ttl, resumeDefault
+		return nil
+	}
+}
+
+// Interrupt asks a person and returns the answer as JSON text; null, false, 0
+// and "" are answers like any other. While there is none, the error is an
+// *Interrupted; return it. The payload is any value that encodes to JSON, or a
+// json.RawMessage that is sent as it is.
+//
+// On replay the n-th question of a scope gets the n-th answer; with Key, the
+// n-th question of that key. Several questions of one attempt, from several
+// goroutines with a Scope each or simply one after the other, go out together.
+func Interrupt(ctx context.Context, payload any, options ...AskOption) (json.RawMessage, error) {
+	b, err := bound(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := Question{Scope: scopeOf(ctx)}
+	if q.Value, err = encode(payload); err != nil {
+		return nil, Permanent(fmt.Errorf("the payload of a question: %w", err))
+	}
+	for _, option := range options {
+		if err := option(&q); err != nil {
+			return nil, Permanent(err)
+		}
+	}
+	return b.task.Ask(ctx, q)
+}
+
+// Ask is Interrupt with the answer decoded into a T. The answer null leaves
+// the zero T.
+func Ask[T any](ctx context.Context, payload any, options ...AskOption) (T, error) {
+	var answer T
+	text, err := Interrupt(ctx, payload, options...)
+	if err != nil {
+		return answer, err
+	}
+	if err := decode(text, &answer); err != nil {
+		return answer, OfType("AnswerMismatch", Permanent(fmt.Errorf("the answer %.120s: %w", text, err)))
+	}
+	return answer, nil
+}

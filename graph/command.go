@@ -1,0 +1,39 @@
+package graph
+
+import "encoding/json"
+
+// Command is a result that updates the state and says where to go. The plain
+// edges of the node are followed as well.
+type Command struct {
+	// Update is what a Func may return as an update; nil updates nothing.
+	Update any
+	Goto   []Target
+	// Parent hands update and targets to the graph around this one.
+	Parent bool
+}
+
+// Target is a node to go to: see To and Send.
+type Target struct {
+	Node string
+	// Input is the node's own input; nil = it runs on the state.
+	Input any
+}
+
+// To runs a node in the next superstep, on the state.
+func To(node string) Target { return Target{Node: node} }
+
+// Send runs a node in the next superstep with an input of its own, in parallel
+// with whatever else runs, as often as it is sent to.
+func Send(node string, input any) Target {
+	if input == nil {
+		input = json.RawMessage("null")
+	}
+	return Target{Node: node, Input: input}
+}
+
+// Overwrite is an update of one channel that bypasses its reducer.
+func Overwrite(value any) any { return overwrite{Value: value} }
+
+type overwrite struct {
+	Value any `json:"__overwrite__"`
+}

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"fmt"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// ask runs a node of kind ask: it asks, or goes on with the answer, or passes
+// through when there is nothing to ask.
+func ask(t *runtime.Task) pregel.Result {
+	vars := varsOf(t)
+	needed, err := condition(t.Node.When, vars)
+	if err != nil {
+		return failed(misfit("when", err))
+	}
+	if !needed {
+		return assign(t.Node.Otherwise, t.Node.Spec.Ask.Otherwise, t.Node.Goto, vars)
+	}
+	key, err := text(t.Node.Key, vars)
+	if err != nil {
+		return failed(misfit("key", err))
+	}
+	r := replay{journal: t.Journal}
+	known := r.answer(place{key: key})
+	if known == nil {
+		return question(t, key, vars)
+	}
+	switch {
+	case known.Dismissed:
+		return failed(failureFrom(&api.DismissedError{Question: "the question", Note: known.Reason}))
+	case known.Expired:
+		return failed(failureFrom(&api.ExpiredError{Question: "the question"}))
+	}
+	vars.Answer = known.Value
+	return assign(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
+}
+
+func question(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
+	spec := t.Node.Spec.Ask
+	message, err := text(t.Node.Message, vars)
+	if err != nil {
+		return failed(misfit("message", err))
+	}
+	value := payload.Null
+	if t.Node.Value != nil {
+		if value, err = t.Node.Value.Eval(vars); err != nil {
+			return failed(misfit("value", err))
+		}
+	}
+	return pregel.Result{Asks: []pregel.Ask{{
+		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
+		TTL: spec.TTL, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: spec.Default,
+		Assignees: spec.Assignees,
+	}}}
+}
+
+// condition evaluates a condition; without one it holds.
+func condition(p graph.Program, vars graph.Vars) (bool, error) {
+	if p == nil {
+		return true, nil
+	}
+	value, err := p.Eval(vars)
+	switch {
+	case err != nil:
+		return false, err
+	case value == "true", value == "false":
+		return value == "true", nil
+	}
+	return false, fmt.Errorf("a condition must be true or false, not %s", brief(value))
+}
+
+// text evaluates an expression that yields words. Other values are shown as
+// JSON, null and a missing expression as nothing.
+func text(p graph.Program, vars graph.Vars) (string, error) {
+	if p == nil {
+		return "", nil
+	}
+	value, err := p.Eval(vars)
+	switch {
+	case err != nil || value == payload.Null:
+		return "", err
+	case payload.KindOf(value) == payload.String:
+		return payload.Unquote(value)
+	}
+	return string(value), nil
+}

@@ -1,0 +1,204 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// call is one attempt of a function: what the function sees as its task.
+type call struct {
+	mux  *Mux
+	task *runtime.Task
+	info api.Info
+	in   input
+	replay
+}
+
+func newCall(m *Mux, t *runtime.Task) *call {
+	c := &call{mux: m, task: t, in: inputOf(t)}
+	c.info = api.Info{
+		Thread: t.Thread, Run: t.Run, Graph: t.Graph.Name, GraphVersion: t.Graph.Version,
+		Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
+		Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: failureOf(t.Failed),
+	}
+	c.replay.begin(t)
+	return c
+}
+
+// run calls the function in a goroutine of its own, so that the attempt ends
+// with its ctx even if the function does not.
+func (c *call) run(ctx context.Context, f api.Func) pregel.Result {
+	if ctx.Done() == nil {
+		return c.attempt(ctx, f)
+	}
+	done := make(chan pregel.Result, 1)
+	go func() {
+		// A function that leaves by runtime.Goexit must not leave us waiting.
+		r := pregel.Result{Failure: panicked(nil)}
+		defer func() { done <- r }()
+		r = c.attempt(ctx, f)
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(c.mux.options.Grace)
+	defer grace.Stop()
+	select {
+	case r := <-done:
+		return r
+	case <-grace.C:
+		c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
+			zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
+		return failed(&pregel.Failure{Failure: checkpoint.Failure{
+			Reason: runtime.FailedNode, Type: "Abandoned",
+			Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
+		}})
+	}
+}
+
+// attempt calls the function and works out what came of it. A panic, also in
+// what encodes the result, is a failure.
+func (c *call) attempt(ctx context.Context, f api.Func) (r pregel.Result) {
+	ended := false
+	defer func() {
+		if !ended {
+			r = c.settle(pregel.Result{Failure: panicked(recover())})
+		}
+	}()
+	value, err := f(api.WithTask(ctx, &c.info, c), api.NewState(values{&c.in}))
+	switch {
+	case err != nil:
+		r = failed(failureFrom(err))
+	case c.task.Router != "":
+		r = c.route(value)
+	default:
+		r = c.result(value)
+	}
+	r = c.settle(r)
+	ended = true
+	return r
+}
+
+// settle lets what happened on the way count for more than what was returned:
+// a replay that differs, and a question that was raised.
+func (c *call) settle(r pregel.Result) pregel.Result {
+	differs, asks, unused := c.replay.end()
+	switch {
+	case differs != nil:
+		return failed(failureFrom(differs))
+	case len(asks) > 0:
+		return pregel.Result{Asks: asks}
+	case r.Failure != nil || unused == "":
+		return r
+	}
+	if c.mux.options.StrictReplay {
+		return failed(failureFrom(&api.NonDeterministicError{Before: unused, Now: "the end of the function"}))
+	}
+	c.mux.log.Warn("a function ended without using all of its journal", zap.String("node", c.info.Node),
+		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run), zap.String("unused", unused))
+	return r
+}
+
+// Ask returns the recorded answer of a question, or raises it.
+func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
+	ask := pregel.Ask{
+		Scope: c.scope(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
+		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
+		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
+	}
+	if err := c.askable(&ask); err != nil {
+		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
+	}
+	answer, err := c.replay.ask(ask)
+	return json.RawMessage(answer), err
+}
+
+// askable refuses a question that nobody could answer.
+func (c *call) askable(a *pregel.Ask) error {
+	if err := payload.Validate(string(a.Value), c.mux.options.Limits); err != nil {
+		return fmt.Errorf("the payload of the question: %w", err)
+	}
+	if a.Schema == "" || c.mux.options.Schemas == nil {
+		return nil
+	}
+	sample := a.Default
+	if sample == "" {
+		sample = payload.Null
+	}
+	wrong, err := c.mux.options.Schemas.Check(a.Schema, sample)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the schema of the question: %w", err)
+	case a.Default != "" && len(wrong) > 0:
+		return fmt.Errorf("the default answer misses the schema: %s %s", wrong[0].Field, wrong[0].Description)
+	}
+	return nil
+}
+
+// Memo returns the record of a key, or runs f and records what it returns.
+func (c *call) Memo(
+	ctx context.Context, scope, key string, f func(context.Context) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	scope = c.scope(scope)
+	recorded, index, err := c.replay.memo(scope, key)
+	if err != nil || recorded != "" {
+		return json.RawMessage(recorded), err
+	}
+	value, err := f(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := payload.Validate(string(value), c.mux.options.Limits); err != nil {
+		return nil, api.Permanent(fmt.Errorf("memo %q: %w", key, err))
+	}
+	stored, _, err := c.task.Effects.Remember(ctx, checkpoint.Memo{
+		Task: c.task.ID, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memo %q was not recorded: %w", key, err)
+	}
+	return json.RawMessage(stored), nil
+}
+
+// Emit sends an event, unless it was seen before the replay.
+func (c *call) Emit(e api.Event) error {
+	if err := payload.Validate(string(e.Value), c.mux.options.Limits); err != nil {
+		return api.Permanent(fmt.Errorf("the value of an event: %w", err))
+	}
+	if c.replay.muted() {
+		return nil
+	}
+	kind := checkpoint.EventCustom
+	if e.Message {
+		kind = checkpoint.EventMessage
+	}
+	c.task.Effects.Emit(runtime.Emission{
+		Kind: kind, Name: e.Name, Value: payload.JSON(e.Value), Durable: e.Durable,
+	})
+	return nil
+}
+
+// scope keeps what a router does apart from what its node does.
+func (c *call) scope(scope string) string {
+	if c.task.Router == "" {
+		return scope
+	}
+	return routerScope + c.task.Router + "/" + scope
+}
+
+const routerScope = "router:"
+
+var errNoResult = errors.New("the function left its goroutine without a result")

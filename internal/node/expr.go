@@ -1,0 +1,82 @@
+package node
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// evaluate runs a node of kind expr.
+func evaluate(t *runtime.Task) pregel.Result {
+	return assign(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, varsOf(t))
+}
+
+// varsOf are the variables of the expressions of a node.
+func varsOf(t *runtime.Task) graph.Vars {
+	in := inputOf(t)
+	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failedText(t.Failed)}
+}
+
+// assign computes an update and where to go.
+func assign(programs []graph.Program, list []graph.Assignment, goTo graph.Program, vars graph.Vars) pregel.Result {
+	fields := make([]payload.Field, len(programs))
+	for i, p := range programs {
+		value, err := p.Eval(vars)
+		if err != nil {
+			return failed(misfit(list[i].Channel, err))
+		}
+		fields[i] = payload.Field{Key: list[i].Channel, Value: value}
+	}
+	r := pregel.Result{}
+	switch {
+	case len(fields) == 1 && fields[0].Key == graph.Root:
+		r.Update = fields[0].Value
+	case len(fields) > 0:
+		r.Update = payload.Object(fields)
+	}
+	if goTo == nil {
+		return r
+	}
+	targets, err := gotoOf(goTo, vars)
+	if err != nil {
+		return failed(misfit("goto", err))
+	}
+	r.Goto = targets
+	return r
+}
+
+func gotoOf(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
+	value, err := p.Eval(vars)
+	if err != nil {
+		return nil, err
+	}
+	if value == payload.Null {
+		return nil, nil
+	}
+	return pregel.Targets(value)
+}
+
+// misfit is the failure of an expression. The same state gives the same
+// failure, so it is not repeated.
+func misfit(where string, err error) *pregel.Failure {
+	return permanent(runtime.FailedNode, "ExpressionError", clip(fmt.Sprintf("%s: %v", where, err)))
+}
+
+// failedText is a failure as expressions see it.
+func failedText(f *checkpoint.Failure) payload.JSON {
+	if f == nil {
+		return ""
+	}
+	return payload.Object([]payload.Field{
+		{Key: "node", Value: payload.Quote(f.Node)},
+		{Key: "reason", Value: payload.Quote(f.Reason)},
+		{Key: "type", Value: payload.Quote(f.Type)},
+		{Key: "message", Value: payload.Quote(f.Message)},
+		{Key: "attempt", Value: payload.JSON(strconv.Itoa(f.Attempt))},
+	})
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	goruntime "runtime"
+	"strings"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// maxMessage bounds the words of a failure, in bytes: they are stored.
+const maxMessage = 8 << 10
+
+func failed(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
+
+func permanent(reason, kind, message string) *pregel.Failure {
+	return &pregel.Failure{
+		Failure:   checkpoint.Failure{Reason: reason, Type: kind, Message: message},
+		Permanent: true,
+	}
+}
+
+// failureFrom turns the error of a function into a failure.
+func failureFrom(err error) *pregel.Failure {
+	f := &pregel.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNode, Type: errorType(err), Message: clip(err.Error()),
+	}}
+	var (
+		lasting   *api.PermanentError
+		later     *api.RetryError
+		differs   *api.NonDeterministicError
+		dismissed *api.DismissedError
+		expired   *api.ExpiredError
+	)
+	f.Permanent = errors.As(err, &lasting)
+	if errors.As(err, &later) {
+		f.RetryAfter = later.After
+	}
+	switch {
+	case errors.As(err, &differs):
+		f.Reason, f.Type, f.Permanent = runtime.FailedNonDeterministic, "NonDeterministic", true
+	case errors.As(err, &dismissed):
+		f.Type, f.Permanent = "Dismissed", true
+	case errors.As(err, &expired):
+		f.Reason, f.Type, f.Permanent = runtime.ReasonInterruptExpired, "InterruptExpired", true
+	}
+	return f
+}
+
+// errorType is what retry policies know an error by: the type it was given, or
+// the name of its Go type, wrappers of the standard library left aside.
+func errorType(err error) string {
+	var typed *api.TypedError
+	if errors.As(err, &typed) && typed.Type != "" {
+		return typed.Type
+	}
+	if name := typeName(err); name != "" {
+		return name
+	}
+	return "error"
+}
+
+func typeName(err error) string {
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.PkgPath() {
+	case "errors", "fmt", reflect.TypeFor[api.PermanentError]().PkgPath():
+	default:
+		return t.Name()
+	}
+	switch w := err.(type) { //nolint:errorlint // looks at this very error, then at what it wraps
+	case interface{ Unwrap() error }:
+		if inner := w.Unwrap(); inner != nil {
+			return typeName(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range w.Unwrap() {
+			if name := typeName(inner); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func clip(text string) string {
+	if len(text) > maxMessage {
+		text = text[:maxMessage] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// panicked is the failure of a node that panicked with p, or left its
+// goroutine when p is nil. It must be called by the function that recovered.
+func panicked(p any) *pregel.Failure {
+	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Type: "panic"}}
+	if p == nil {
+		f.Type, f.Message = "Goexit", errNoResult.Error()
+		return f
+	}
+	f.Message, f.Stack = clip("panic: "+panicText(p)), stack()
+	return f
+}
+
+// panicText survives a value whose own text panics.
+func panicText(p any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a %T whose text panics as well", p)
+		}
+	}()
+	if err, ok := p.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(p)
+}
+
+// stack lists where a panic came from, innermost first, at most 20 lines: the
+// frames between the panic and the executor, without those of the Go runtime.
+func stack() string {
+	const most = 20
+	pcs := make([]uintptr, 128)
+	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(1, pcs)])
+	var lines []string
+	panicking := false
+	for {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			lines, panicking = nil, true
+		case !panicking || strings.HasPrefix(frame.Function, "runtime."):
+		case strings.HasPrefix(frame.Function, ownFrames):
+			more = false
+		case len(lines) < most:
+			lines = append(lines, fmt.Sprintf("%s %s:%d", frame.Function,
+				path.Join(path.Base(path.Dir(frame.File)), path.Base(frame.File)), frame.Line))
+		}
+		if !more {
+			return strings.Join(lines, "\n")
+		}
+	}
+}
+
+// ownFrames begins the names of this package's functions; below them is
+// nothing that the author of a node wrote.
+const ownFrames = "github.com/graphd-dev/graphd/internal/node."
+
+// failureOf shows an error handler what it takes over.
+func failureOf(f *checkpoint.Failure) *api.Failure {
+	if f == nil {
+		return nil
+	}
+	return &api.Failure{
+		Node: f.Node, Reason: f.Reason, Type: f.Type, Message: f.Message,
+		Attempt: f.Attempt, Details: f.Details,
+	}
+}

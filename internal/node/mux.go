@@ -1,0 +1,122 @@
+// Package node runs the nodes that need no other process: Go functions,
+// expressions, and questions to people. It implements the runtime's Executor.
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Options tune a Mux. Zero fields mean the defaults that are named.
+type Options struct {
+	// Remote runs nodes of kind remote; without it they fail.
+	Remote runtime.Executor
+	// Schemas checks the schema and the default of a question before it is
+	// asked; unchecked when nil.
+	Schemas runtime.Schemas
+	// Limits bound every value that a function hands over.
+	Limits payload.Limits
+	// Grace is how long a function may go on after its ctx has ended before it
+	// is given up; 500 ms.
+	Grace time.Duration
+	// StrictReplay fails a function that ends without asking for all that its
+	// journal holds. Otherwise it is logged.
+	StrictReplay bool
+	Logger       *zap.Logger // silent when nil
+}
+
+// Mux runs each node by its kind. It is safe for concurrent use.
+type Mux struct {
+	functions api.Functions
+	options   Options
+	log       *zap.Logger
+	encoders  sync.Pool // of *encoder
+}
+
+var _ runtime.Executor = (*Mux)(nil)
+
+// New makes a Mux that knows the given functions, also as routers.
+func New(functions api.Functions, options Options) *Mux {
+	if options.Grace <= 0 {
+		options.Grace = 500 * time.Millisecond
+	}
+	m := &Mux{functions: maps.Clone(functions), options: options, log: options.Logger}
+	if m.log == nil {
+		m.log = zap.NewNop()
+	}
+	m.encoders.New = func() any { return newEncoder() }
+	return m
+}
+
+// Has reports whether a function is registered under a name.
+func (m *Mux) Has(name string) bool { return m.functions[name] != nil }
+
+// Execute makes one attempt of a node or of a router.
+func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
+	ended := false
+	defer func() {
+		if !ended {
+			r = pregel.Result{Failure: panicked(recover())}
+		}
+	}()
+	r = m.execute(ctx, t)
+	ended = true
+	return r
+}
+
+func (m *Mux) execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	if t.Router != "" {
+		return m.function(ctx, t, t.Router)
+	}
+	switch t.Node.Kind {
+	case graph.KindFunction:
+		return m.function(ctx, t, functionName(t.Node))
+	case graph.KindExpr:
+		return evaluate(t)
+	case graph.KindAsk:
+		return ask(t)
+	case graph.KindRemote:
+		return m.remote(ctx, t)
+	case graph.KindStart, graph.KindGraph:
+	}
+	return failed(permanent(runtime.ReasonInternal, "Internal",
+		fmt.Sprintf("node %q is not for an executor to run", t.Node.Name)))
+}
+
+func functionName(n *graph.Node) string {
+	if s := n.Spec.Function; s != nil && s.Name != "" {
+		return s.Name
+	}
+	return n.Name
+}
+
+func (m *Mux) remote(ctx context.Context, t *runtime.Task) pregel.Result {
+	if m.options.Remote != nil {
+		return m.options.Remote.Execute(ctx, t)
+	}
+	return failed(permanent(runtime.ReasonNoWorkerAvailable, "NoWorker",
+		fmt.Sprintf("node %q of graph %q runs in a worker, and this server connects to none", t.Node.Name, t.Graph.Name)))
+}
+
+// function runs a registered function.
+func (m *Mux) function(ctx context.Context, t *runtime.Task, name string) pregel.Result {
+	f := m.functions[name]
+	if f == nil {
+		return failed(permanent(runtime.FailedNode, "UnknownFunction",
+			fmt.Sprintf("no function %q is registered in this process%s", name,
+				graph.Suggest(name, slices.Sorted(maps.Keys(m.functions))))))
+	}
+	return newCall(m, t).run(ctx, f)
+}
