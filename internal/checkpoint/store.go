@@ -10,8 +10,9 @@ import (
 // additions follow.
 //
 // The caller may reuse a Change and its slices afterwards, save Events, which
-// are given away. What their elements refer to, checkpoints, maps, pointers and slices inside, is shared from then
-// on and nobody may change it; the same holds for what a store returns.
+// are given away. What their elements refer to, checkpoints, maps, pointers and
+// slices inside, is shared from then on and nobody may change it; the same
+// holds for what a store returns.
 type Change struct {
 	Thread string
 	// Expect is the revision of the Head the change was computed from; 0 means

@@ -36,9 +36,9 @@ func (l *log) trim(before uint64) {
 	l.chunks = slices.Delete(l.chunks, 0, n)
 }
 
-// view returns the chunks that hold events after a number. They may be read
-// without the thread's lock: an append only writes behind them.
-func (l *log) view(after uint64) ([][]checkpoint.Event, error) {
+// view returns the chunks that hold limit events after a number, all for a
+// limit of 0. They are never changed, so they are read without the thread's lock.
+func (l *log) view(after uint64, limit int) ([][]checkpoint.Event, error) {
 	if after+1 < l.first {
 		return nil, checkpoint.ErrTrimmed
 	}
@@ -48,7 +48,11 @@ func (l *log) view(after uint64) ([][]checkpoint.Event, error) {
 		}
 		return 1
 	})
-	return slices.Clone(l.chunks[i:]), nil
+	end := len(l.chunks)
+	if limit > 0 {
+		end = min(end, i+limit+1) // no chunk is empty, and only the first may be used in part
+	}
+	return slices.Clone(l.chunks[i:end]), nil
 }
 
 // Events returns events with a greater number than after, oldest first.
@@ -62,7 +66,7 @@ func (s *Store) Events(
 	if t == nil {
 		return nil, checkpoint.ErrThreadNotFound
 	}
-	chunks, err := t.log.view(after)
+	chunks, err := t.log.view(after, limit)
 	t.mu.Unlock()
 	if err != nil {
 		return nil, err

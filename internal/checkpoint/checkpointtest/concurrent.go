@@ -1,0 +1,209 @@
+package checkpointtest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+func concurrencyCases() []testCase {
+	return []testCase{
+		{"each revision has exactly one winner", concurrentCAS},
+		{"many create, one wins", concurrentCreate},
+		{"threads do not disturb each other", concurrentThreads},
+		{"a reader never sees half a change", concurrentReaders},
+		{"who follows the changes of questions misses none", concurrentChanges},
+		{"a deletion races with changes", concurrentDelete},
+	}
+}
+
+// parallel runs work n times at once and waits.
+func parallel(n int, work func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { work(i) })
+	}
+	wg.Wait()
+}
+
+func concurrentCAS(e *env) {
+	const workers, rounds = 8, 20
+	th := e.thread("t")
+	th.apply()
+	var wins [workers*rounds + 2]atomic.Int32
+	parallel(workers, func(i int) {
+		for done := 0; done < rounds; {
+			h, err := e.store.Head(e.ctx, "t")
+			if !assert.NoError(e, err) {
+				return
+			}
+			c := &checkpoint.Change{Thread: "t", Expect: h.Revision, Op: fmt.Sprintf("%d/%d/%d", i, done, h.Revision), Head: h}
+			events(1)(c)
+			c.Events[0].Attempt = i + 1
+			r, err := e.store.Apply(e.ctx, c)
+			if errors.Is(err, checkpoint.ErrConflict) {
+				continue
+			}
+			if !assert.NoError(e, err) {
+				return
+			}
+			wins[r.Revision].Add(1)
+			done++
+		}
+	})
+	for rev := 2; rev < len(wins); rev++ {
+		require.EqualValues(e, 1, wins[rev].Load(), "winners of revision %d", rev)
+	}
+	h, err := e.store.Head(e.ctx, "t")
+	require.NoError(e, err)
+	require.EqualValues(e, workers*rounds+1, h.Revision)
+	list, err := e.store.Events(e.ctx, "t", 0, 0)
+	require.NoError(e, err)
+	require.Len(e, list, workers*rounds)
+}
+
+func concurrentCreate(e *env) {
+	var won atomic.Int32
+	parallel(8, func(i int) {
+		c := e.thread("t").change(events(1))
+		c.Op = fmt.Sprint("create ", i)
+		_, err := e.store.Apply(e.ctx, c)
+		if err == nil {
+			won.Add(1)
+			return
+		}
+		assert.ErrorIs(e, err, checkpoint.ErrConflict)
+	})
+	require.EqualValues(e, 1, won.Load())
+	h, err := e.store.Head(e.ctx, "t")
+	require.NoError(e, err)
+	require.EqualValues(e, 1, h.Revision)
+}
+
+func concurrentThreads(e *env) {
+	parallel(16, func(i int) {
+		th := e.thread(fmt.Sprint("t", i))
+		for range 10 {
+			c := th.change(point("", big("v", th.head.Seq+1)), events(2))
+			r, err := e.store.Apply(e.ctx, c)
+			if !assert.NoError(e, err) || !assert.Equal(e, th.rev+1, r.Revision) {
+				return
+			}
+			th.rev, th.head = r.Revision, c.Head
+		}
+		cp, err := e.store.Checkpoint(e.ctx, th.id, "", "")
+		if assert.NoError(e, err) {
+			assert.EqualValues(e, 10, cp.Seq)
+		}
+		list, err := e.store.Events(e.ctx, th.id, 0, 0)
+		assert.NoError(e, err)
+		assert.Len(e, list, 20)
+	})
+	require.Len(e, e.threads(checkpoint.ThreadQuery{}), 16)
+}
+
+func concurrentReaders(e *env) {
+	th := e.thread("t")
+	th.apply(point("", big("v", 1)), events(1))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for !stop.Load() {
+				h, err := e.store.Head(e.ctx, "t")
+				if !assert.NoError(e, err) {
+					return
+				}
+				assert.Equal(e, h.Seq, h.LastEvent, "one event per checkpoint")
+				assert.Equal(e, cpID(h.Seq), h.Checkpoint)
+				cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
+				if !assert.NoError(e, err) || !assert.Len(e, cp.Channels, 1) {
+					return
+				}
+				assert.Equal(e, big("v", cp.Seq), cp.Channels[0])
+				list, err := e.store.Events(e.ctx, "t", h.LastEvent-1, 0)
+				if !assert.NoError(e, err) || !assert.NotEmpty(e, list, "what the head counts is there") {
+					return
+				}
+			}
+		})
+	}
+	for range 50 {
+		th.apply(point("", big("v", th.head.Seq+1)), events(1))
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func concurrentChanges(e *env) {
+	const writers, each = 6, 20
+	var stop atomic.Bool
+	seen := map[string]int{}
+	var cursor uint64
+	follow := func() {
+		list, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{
+			ByChange: true, Limit: 5, After: checkpoint.InterruptPosition{Change: cursor},
+		})
+		assert.NoError(e, err)
+		for i := range list {
+			assert.Greater(e, list[i].Change, cursor)
+			cursor = list[i].Change
+			seen[list[i].Thread+"/"+list[i].ID]++
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			follow()
+		}
+	})
+	parallel(writers, func(i int) {
+		th := e.thread(fmt.Sprint("t", i))
+		for n := range each {
+			c := th.change()
+			c.Interrupts = []checkpoint.Interrupt{question(th.id, fmt.Sprint("q", n), "c")}
+			r, err := e.store.Apply(e.ctx, c)
+			if !assert.NoError(e, err) {
+				return
+			}
+			th.rev = r.Revision
+		}
+	})
+	stop.Store(true)
+	wg.Wait()
+	for before := -1; before != len(seen); {
+		before = len(seen)
+		follow()
+	}
+	require.Len(e, seen, writers*each)
+	for id, n := range seen {
+		require.Equal(e, 1, n, id)
+	}
+}
+
+func concurrentDelete(e *env) {
+	for round := range 10 {
+		id := fmt.Sprint("t", round)
+		e.thread(id).apply(events(1))
+		var won atomic.Int32
+		parallel(4, func(i int) {
+			c := &checkpoint.Change{
+				Thread: id, Expect: 1, Op: fmt.Sprint("op", i), Head: e.thread(id).head, Delete: i%2 == 0,
+			}
+			c.Head.LastEvent = 1
+			_, err := e.store.Apply(e.ctx, c)
+			if err == nil {
+				won.Add(1)
+				return
+			}
+			assert.ErrorIs(e, err, checkpoint.ErrConflict)
+		})
+		require.EqualValues(e, 1, won.Load())
+	}
+}

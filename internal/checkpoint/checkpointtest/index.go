@@ -1,0 +1,371 @@
+package checkpointtest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+func indexCases() []testCase {
+	return []testCase{
+		{"threads are listed by update time, newest first", indexThreads},
+		{"pages of threads are exact under ties", indexThreadPages},
+		{"threads are filtered", indexThreadFilters},
+		{"metadata is compared as text, whatever its keys are", indexOddMetadata},
+		{"a listed head is complete", indexThreadHead},
+		{"questions are listed by creation", indexQuestions},
+		{"pages of questions are exact under ties", indexQuestionPages},
+		{"questions are filtered", indexQuestionFilters},
+		{"the changes of questions can be followed", indexChanges},
+		{"due threads are listed, longest ago first", indexDue},
+		{"the end of a lease is due", indexDueLease},
+		{"a thread is due until it is changed", indexDueAgain},
+		{"due and later moves are seen at once", indexDueMoves},
+	}
+}
+
+func updated(at time.Time) func(*checkpoint.Change) {
+	return func(c *checkpoint.Change) { c.Head.Updated = at }
+}
+
+func (e *env) threads(q checkpoint.ThreadQuery) []string {
+	e.Helper()
+	heads, err := e.store.Threads(e.ctx, q)
+	require.NoError(e, err)
+	out := []string{}
+	for i := range heads {
+		out = append(out, heads[i].Thread)
+	}
+	return out
+}
+
+func indexThreads(e *env) {
+	require.Empty(e, e.threads(checkpoint.ThreadQuery{}))
+	a, b, c := e.thread("a"), e.thread("b"), e.thread("c")
+	b.apply(updated(day(2)))
+	a.apply(updated(day(1)))
+	c.apply(updated(day(2).Add(1)))
+	require.Equal(e, []string{"c", "b", "a"}, e.threads(checkpoint.ThreadQuery{}))
+	a.apply(updated(day(3)))
+	require.Equal(e, []string{"a", "c", "b"}, e.threads(checkpoint.ThreadQuery{}))
+	require.Equal(e, []string{"a", "c"}, e.threads(checkpoint.ThreadQuery{Limit: 2}))
+}
+
+func indexThreadPages(e *env) {
+	want := []string{}
+	for i := range 5 {
+		for j := range 5 {
+			id := fmt.Sprintf("t%d%d", i, j)
+			e.thread(id).apply(updated(day(-i)))
+			want = append(want, id)
+		}
+	}
+	for _, size := range []int{1, 2, 3, 7, 25} {
+		got := []string{}
+		q := checkpoint.ThreadQuery{Limit: size}
+		for {
+			heads, err := e.store.Threads(e.ctx, q)
+			require.NoError(e, err)
+			for i := range heads {
+				got = append(got, heads[i].Thread)
+			}
+			if len(heads) < size {
+				break
+			}
+			last := heads[len(heads)-1]
+			q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+		}
+		require.Equal(e, want, got, "pages of %d", size)
+	}
+}
+
+func indexThreadFilters(e *env) {
+	for i, h := range []checkpoint.Head{
+		{State: checkpoint.ThreadIdle, Graph: "g1", Metadata: map[string]string{"user": "a", "x": "1"}},
+		{State: checkpoint.ThreadBusy, Graph: "g1", Metadata: map[string]string{"user": "a"}},
+		{State: checkpoint.ThreadIdle, Graph: "g2", Metadata: map[string]string{"user": "b", "x": ""}},
+		{State: checkpoint.ThreadIdle, Graph: "g2"},
+	} {
+		th := e.thread(fmt.Sprint(i))
+		h.Thread = th.id
+		th.head = h
+		th.apply()
+	}
+	for _, c := range []struct {
+		q    checkpoint.ThreadQuery
+		want []string
+	}{
+		{checkpoint.ThreadQuery{State: checkpoint.ThreadIdle}, []string{"0", "2", "3"}},
+		{checkpoint.ThreadQuery{Graph: "g1"}, []string{"0", "1"}},
+		{checkpoint.ThreadQuery{Graph: "g"}, []string{}},
+		{checkpoint.ThreadQuery{Metadata: map[string]string{"user": "a"}}, []string{"0", "1"}},
+		{checkpoint.ThreadQuery{Metadata: map[string]string{"user": "a", "x": "1"}}, []string{"0"}},
+		{checkpoint.ThreadQuery{Metadata: map[string]string{"x": ""}}, []string{"2"}},
+		{checkpoint.ThreadQuery{Metadata: map[string]string{"none": "a"}}, []string{}},
+		{checkpoint.ThreadQuery{State: checkpoint.ThreadBusy, Graph: "g1", Metadata: map[string]string{"user": "a"}}, []string{"1"}},
+		{checkpoint.ThreadQuery{State: checkpoint.ThreadIdle, Limit: 2}, []string{"0", "2"}},
+	} {
+		require.Equal(e, c.want, e.threads(c.q), "%+v", c.q)
+	}
+}
+
+func indexOddMetadata(e *env) {
+	for i, k := range oddNames() {
+		th := e.thread(fmt.Sprint(i))
+		th.head.Metadata = map[string]string{k: k}
+		th.apply()
+	}
+	for i, k := range oddNames() {
+		got := e.threads(checkpoint.ThreadQuery{Metadata: map[string]string{k: k}})
+		require.Equal(e, []string{fmt.Sprint(i)}, got, "%q", k)
+	}
+}
+
+func indexThreadHead(e *env) {
+	th := e.thread("t")
+	th.apply(full("r"), owner("o", time.Minute))
+	h := th.stored()
+	heads, err := e.store.Threads(e.ctx, checkpoint.ThreadQuery{})
+	require.NoError(e, err)
+	require.Len(e, heads, 1)
+	if e.ownClock {
+		h.Now, heads[0].Now = time.Time{}, time.Time{}
+	}
+	require.Equal(e, h, heads[0])
+}
+
+func (e *env) questions(q checkpoint.InterruptQuery) []string {
+	e.Helper()
+	list, err := e.store.Interrupts(e.ctx, q)
+	require.NoError(e, err)
+	out := []string{}
+	for i := range list {
+		out = append(out, list[i].Thread+"/"+list[i].ID)
+	}
+	return out
+}
+
+// ask puts a question, edited.
+func (th *thread) ask(id string, edits ...func(*checkpoint.Interrupt)) {
+	th.Helper()
+	in := question(th.id, id, "c")
+	for _, edit := range edits {
+		edit(&in)
+	}
+	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{in} })
+}
+
+func created(at time.Time) func(*checkpoint.Interrupt) {
+	return func(in *checkpoint.Interrupt) { in.Created = at }
+}
+
+func indexQuestions(e *env) {
+	a, b := e.thread("a"), e.thread("b")
+	b.ask("1", created(day(2)))
+	a.ask("2", created(day(2).Add(1)))
+	b.ask("3", created(day(1)))
+	a.ask("1", created(day(2)))
+	want := []string{"b/3", "a/1", "b/1", "a/2"}
+	require.Equal(e, want, e.questions(checkpoint.InterruptQuery{}))
+	b.ask("3", created(day(1)), func(in *checkpoint.Interrupt) { in.State = checkpoint.InterruptAnswered })
+	require.Equal(e, want, e.questions(checkpoint.InterruptQuery{}), "an answer does not move a question")
+	require.Equal(e, want[:2], e.questions(checkpoint.InterruptQuery{Limit: 2}))
+}
+
+func indexQuestionPages(e *env) {
+	want := []string{}
+	for i := range 3 {
+		for j := range 3 {
+			th := e.thread(fmt.Sprintf("t%d%d", i, j))
+			for k := range 3 {
+				id := fmt.Sprintf("q%d", k)
+				th.ask(id, created(day(i)))
+				want = append(want, th.id+"/"+id)
+			}
+		}
+	}
+	for _, size := range []int{1, 2, 4, 5, 27} {
+		got := []string{}
+		q := checkpoint.InterruptQuery{Limit: size}
+		for {
+			list, err := e.store.Interrupts(e.ctx, q)
+			require.NoError(e, err)
+			for i := range list {
+				got = append(got, list[i].Thread+"/"+list[i].ID)
+			}
+			if len(list) < size {
+				break
+			}
+			last := list[len(list)-1]
+			q.After = checkpoint.InterruptPosition{Created: last.Created, Thread: last.Thread, ID: last.ID}
+		}
+		require.Equal(e, want, got, "pages of %d", size)
+	}
+}
+
+func indexQuestionFilters(e *env) {
+	a, b := e.thread("a"), e.thread("b")
+	a.ask("1", func(in *checkpoint.Interrupt) { in.Run, in.Assignees = "r1", []string{"ann", `b"ob\`} })
+	a.ask("2", func(in *checkpoint.Interrupt) { in.Graph, in.State = "g2", checkpoint.InterruptAnswered })
+	a.ask("3", func(in *checkpoint.Interrupt) { in.Node, in.State = "other", checkpoint.InterruptExpired })
+	b.ask("4", func(in *checkpoint.Interrupt) { in.Reason, in.Assignees = "input", []string{"ann"} })
+	states := func(s ...checkpoint.InterruptState) checkpoint.InterruptQuery {
+		return checkpoint.InterruptQuery{States: s}
+	}
+	for _, c := range []struct {
+		q    checkpoint.InterruptQuery
+		want []string
+	}{
+		{checkpoint.InterruptQuery{Thread: "a"}, []string{"a/1", "a/2", "a/3"}},
+		{checkpoint.InterruptQuery{Thread: "none"}, []string{}},
+		{checkpoint.InterruptQuery{Run: "r1"}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{Graph: "g2"}, []string{"a/2"}},
+		{checkpoint.InterruptQuery{Node: "other"}, []string{"a/3"}},
+		{checkpoint.InterruptQuery{Reason: "input"}, []string{"b/4"}},
+		{checkpoint.InterruptQuery{Assignee: "ann"}, []string{"a/1", "b/4"}},
+		{checkpoint.InterruptQuery{Assignee: `b"ob\`}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{Assignee: "an"}, []string{}},
+		{states(checkpoint.InterruptOpen), []string{"a/1", "b/4"}},
+		{states(checkpoint.InterruptAnswered, checkpoint.InterruptExpired), []string{"a/2", "a/3"}},
+		{states(checkpoint.InterruptSuperseded), []string{}},
+		{checkpoint.InterruptQuery{Thread: "a", Graph: "g", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}}, []string{"a/1"}},
+		{checkpoint.InterruptQuery{Assignee: "ann", Limit: 1}, []string{"a/1"}},
+	} {
+		require.Equal(e, c.want, e.questions(c.q), "%+v", c.q)
+		c.q.ByChange = true
+		require.Equal(e, c.want, e.questions(c.q), "by change: %+v", c.q)
+	}
+}
+
+func indexChanges(e *env) {
+	a, b := e.thread("a"), e.thread("b")
+	a.ask("1")
+	b.ask("2")
+	a.ask("3")
+	var cursor uint64
+	follow := func(limit int) []string {
+		list, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{
+			ByChange: true, Limit: limit, After: checkpoint.InterruptPosition{Change: cursor},
+		})
+		require.NoError(e, err)
+		out := []string{}
+		for i := range list {
+			require.Greater(e, list[i].Change, cursor)
+			cursor = list[i].Change
+			out = append(out, list[i].ID)
+		}
+		return out
+	}
+	require.Equal(e, []string{"1", "2"}, follow(2))
+	a.ask("1")
+	require.Equal(e, []string{"3", "1"}, follow(0), "a question stands where its last change is")
+	require.Empty(e, follow(0))
+	a.apply(func(c *checkpoint.Change) { c.Delete = true })
+	require.Empty(e, follow(0))
+	b.ask("4")
+	require.Equal(e, []string{"4"}, follow(0), "numbers grow on after a deletion")
+	for i := range 200 { // enough for any clean-up of old entries
+		b.ask(fmt.Sprint("x", i%3))
+	}
+	require.Equal(e, []string{"x2", "x0", "x1"}, follow(0))
+}
+
+func (e *env) due(limit int) ([]string, time.Time) {
+	e.Helper()
+	threads, next, err := e.store.Due(e.ctx, limit)
+	require.NoError(e, err)
+	return threads, next
+}
+
+func dueAt(at time.Time) func(*checkpoint.Change) {
+	return func(c *checkpoint.Change) { c.Head.Due = at }
+}
+
+// base is an instant that is well after the store's present.
+func (e *env) base() time.Time {
+	if e.ownClock {
+		return time.Now().Add(time.Hour).Round(0).UTC()
+	}
+	return e.clock.now().Add(time.Hour)
+}
+
+func indexDue(e *env) {
+	threads, next := e.due(0)
+	require.Empty(e, threads)
+	require.Zero(e, next)
+
+	future := e.base()
+	e.thread("never").apply()
+	e.thread("later").apply(dueAt(future.Add(time.Hour)))
+	e.thread("soon").apply(dueAt(future))
+	e.thread("b").apply(dueAt(day(-2)))
+	e.thread("a").apply(dueAt(day(-3)))
+	e.thread("c").apply(dueAt(day(-1)))
+	threads, next = e.due(0)
+	require.Equal(e, []string{"a", "b", "c"}, threads)
+	require.Equal(e, future, next)
+	threads, next = e.due(2)
+	require.Equal(e, []string{"a", "b"}, threads)
+	require.Equal(e, day(-1), next, "the next one that is not listed is due already")
+	threads, next = e.due(3)
+	require.Len(e, threads, 3)
+	require.Equal(e, future, next)
+}
+
+func indexDueLease(e *env) {
+	th := e.thread("t")
+	r := th.apply(owner("o", 40*time.Millisecond), dueAt(e.base()))
+	threads, next := e.due(0)
+	require.Empty(e, threads)
+	require.Equal(e, r.LeaseExpires, next)
+	e.pass(20 * time.Millisecond)
+	r = th.apply(owner("o", 40*time.Millisecond))
+	e.pass(20 * time.Millisecond)
+	threads, next = e.due(0)
+	require.Empty(e, threads, "renewed")
+	require.Equal(e, r.LeaseExpires, next)
+	e.pass(20 * time.Millisecond)
+	threads, _ = e.due(0)
+	require.Equal(e, []string{"t"}, threads)
+	th.apply(owner("", 0), dueAt(time.Time{}))
+	threads, next = e.due(0)
+	require.Empty(e, threads)
+	require.Zero(e, next)
+}
+
+func indexDueAgain(e *env) {
+	th := e.thread("t")
+	th.apply(dueAt(day(-1)))
+	for range 3 {
+		threads, _ := e.due(0)
+		require.Equal(e, []string{"t"}, threads, "looking does not change it")
+	}
+	th.apply()
+	threads, _ := e.due(0)
+	require.Equal(e, []string{"t"}, threads)
+	th.apply(dueAt(time.Time{}))
+	threads, next := e.due(0)
+	require.Empty(e, threads)
+	require.Zero(e, next)
+}
+
+func indexDueMoves(e *env) {
+	th, other := e.thread("t"), e.thread("u")
+	future := e.base()
+	other.apply(dueAt(future.Add(30 * time.Minute)))
+	for _, at := range []time.Duration{time.Hour, time.Minute, 2 * time.Hour, time.Second, time.Minute, time.Hour, time.Second} {
+		th.apply(dueAt(future.Add(at)))
+		_, next := e.due(0)
+		require.Equal(e, future.Add(min(at, 30*time.Minute)), next)
+	}
+	th.apply(func(c *checkpoint.Change) { c.Delete = true })
+	_, next := e.due(0)
+	require.Equal(e, future.Add(30*time.Minute), next)
+	th = e.thread("t")
+	th.apply(dueAt(day(-1)))
+	threads, _ := e.due(0)
+	require.Equal(e, []string{"t"}, threads)
+}

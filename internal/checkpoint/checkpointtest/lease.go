@@ -1,0 +1,71 @@
+package checkpointtest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+func leaseCases() []testCase {
+	return []testCase{
+		{"the end of a lease is the store's present plus its length", leaseClock},
+		{"no length leaves the end as it is", leaseKept},
+		{"without an owner there is no lease", leaseNoOwner},
+		{"a lease runs out by the store's clock", leaseRunsOut},
+	}
+}
+
+func owner(name string, lease time.Duration) func(*checkpoint.Change) {
+	return func(c *checkpoint.Change) { c.Head.Owner, c.Lease = name, lease }
+}
+
+func leaseClock(e *env) {
+	th := e.thread("t")
+	r := th.apply(owner("o", time.Minute))
+	require.Equal(e, r.Now.Add(time.Minute), r.LeaseExpires)
+	if !e.ownClock {
+		require.Equal(e, e.clock.now(), r.Now)
+	}
+	h := th.stored()
+	require.Equal(e, r.LeaseExpires, h.LeaseExpires)
+	require.False(e, h.Now.Before(r.Now))
+	require.True(e, h.Leased())
+
+	e.pass(20 * time.Millisecond)
+	renewed := th.apply(owner("o", time.Minute))
+	require.True(e, renewed.LeaseExpires.After(r.LeaseExpires))
+	require.Equal(e, renewed.LeaseExpires, th.stored().LeaseExpires)
+}
+
+func leaseKept(e *env) {
+	th := e.thread("t")
+	r := th.apply(owner("o", time.Minute))
+	e.pass(20 * time.Millisecond)
+	kept := th.apply(events(1))
+	require.Equal(e, r.LeaseExpires, kept.LeaseExpires)
+	require.True(e, kept.Now.After(r.Now))
+	require.Equal(e, r.LeaseExpires, th.stored().LeaseExpires)
+}
+
+func leaseNoOwner(e *env) {
+	th := e.thread("t")
+	r := th.apply(owner("", time.Minute))
+	require.Zero(e, r.LeaseExpires)
+	th.apply(owner("o", time.Minute))
+	r = th.apply(owner("", 0))
+	require.Zero(e, r.LeaseExpires)
+	h := th.stored()
+	require.Zero(e, h.LeaseExpires)
+	require.False(e, h.Leased())
+}
+
+func leaseRunsOut(e *env) {
+	th := e.thread("t")
+	th.apply(owner("o", 30*time.Millisecond))
+	e.pass(30 * time.Millisecond)
+	h := th.stored()
+	require.False(e, h.Leased())
+	require.Equal(e, "o", h.Owner, "an expired lease still says whose it was")
+}

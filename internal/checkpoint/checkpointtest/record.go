@@ -1,0 +1,170 @@
+package checkpointtest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+func recordCases() []testCase {
+	return []testCase{
+		{"what is missing is not found", recordMissing},
+		{"a run is read as it was put, its revision grows", recordRun},
+		{"runs are listed newest first, in pages", recordRuns},
+		{"a question is read as it was put, its numbers grow", recordQuestion},
+		{"a request is remembered", recordRequest},
+		{"threads do not share ids", recordApart},
+	}
+}
+
+// question returns an open question of a thread.
+func question(thread, id, at string) checkpoint.Interrupt {
+	return checkpoint.Interrupt{
+		ID: id, Thread: thread, Run: "r", Graph: "g", Checkpoint: at, Node: "ask", Task: "t", Reason: "approval",
+		Value: `{"amount": 9007199254740993}`, State: checkpoint.InterruptOpen, Created: day(1), Updated: day(1),
+	}
+}
+
+func recordMissing(e *env) {
+	e.thread("t").apply()
+	for _, thread := range []string{"t", "nobody"} {
+		_, err := e.store.Run(e.ctx, thread, "x")
+		require.ErrorIs(e, err, checkpoint.ErrRunNotFound)
+		_, err = e.store.Interrupt(e.ctx, thread, "x")
+		require.ErrorIs(e, err, checkpoint.ErrInterruptNotFound)
+		_, err = e.store.Request(e.ctx, thread, "x")
+		require.ErrorIs(e, err, checkpoint.ErrRequestNotFound)
+		runs, err := e.store.Runs(e.ctx, thread, 0, 0)
+		require.NoError(e, err)
+		require.Empty(e, runs)
+	}
+}
+
+func recordRun(e *env) {
+	th := e.thread("t")
+	run := checkpoint.Run{
+		ID: "r", Thread: "t", Graph: "g", Version: "v", State: checkpoint.RunFailed,
+		Failure:  &checkpoint.Failure{Reason: "X", Details: map[string]string{"a": "b"}},
+		Metadata: map[string]string{"k": "v"}, Created: day(1), Updated: day(2), Order: 3, Deadline: day(4),
+		Request: checkpoint.RunRequest{
+			Input: `{"n": 1.0}`, From: "c", FromNamespace: "a:1", Update: "null",
+			Goto: []checkpoint.Send{{Node: "n", Input: "1"}, {Node: "m"}}, Context: "{}",
+			InterruptBefore: []string{"*"}, InterruptAfter: []string{"a", "b"}, StepLimit: 25, Timeout: time.Minute,
+			Expected: "c", DiscardOpen: true, OnDisconnect: "cancel",
+		},
+		Base: "c", Stop: 9, Output: `{"x": null}`, FirstEvent: 1, LastEvent: 7, Revision: 99,
+	}
+	th.apply(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
+	got, err := e.store.Run(e.ctx, "t", "r")
+	require.NoError(e, err)
+	run.Revision = 1
+	require.Equal(e, run, got, "the store counts revisions, whatever is given")
+
+	run.State, run.Output = checkpoint.RunSucceeded, ""
+	th.apply(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
+	th.apply()
+	got, err = e.store.Run(e.ctx, "t", "r")
+	require.NoError(e, err)
+	run.Revision = 2
+	require.Equal(e, run, got)
+}
+
+func recordRuns(e *env) {
+	th := e.thread("t")
+	put := func(ids ...string) {
+		th.apply(func(c *checkpoint.Change) {
+			for _, id := range ids {
+				c.Runs = append(c.Runs, checkpoint.Run{ID: id, Thread: "t", Order: uint64(id[0] - 'a' + 1)})
+			}
+		})
+	}
+	put("c", "a")
+	put("b", "e")
+	put("d", "c")
+	for _, c := range []struct {
+		before uint64
+		limit  int
+		want   string
+	}{{0, 0, "edcba"}, {0, 2, "ed"}, {4, 2, "cb"}, {2, 2, "a"}, {1, 0, ""}, {99, 0, "edcba"}} {
+		runs, err := e.store.Runs(e.ctx, "t", c.before, c.limit)
+		require.NoError(e, err)
+		got := ""
+		for i := range runs {
+			got += runs[i].ID
+		}
+		require.Equal(e, c.want, got, "%+v", c)
+	}
+}
+
+func recordQuestion(e *env) {
+	th := e.thread("t")
+	q := checkpoint.Interrupt{
+		ID: "q", Thread: "t", Run: "r", Graph: "g", Namespace: "a:1", Checkpoint: "c", Node: "n", Task: "x",
+		Scope: "s", Key: "k", Index: 2, Reason: "approval", Message: "Ünïcode?\n", Value: `{"b": 1.0}`,
+		Schema: `{"type": "object"}`, State: checkpoint.InterruptOpen, Created: day(1), Updated: day(2), Expires: day(3),
+		Expiry: checkpoint.ExpiryResumeDefault, Default: "null", Assignees: []string{"a", "b"}, Change: 99, Revision: 99,
+	}
+	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
+	first, err := e.store.Interrupt(e.ctx, "t", "q")
+	require.NoError(e, err)
+	require.EqualValues(e, 1, first.Revision)
+	require.NotZero(e, first.Change)
+	q.Change, q.Revision = first.Change, first.Revision
+	require.Equal(e, q, first)
+
+	q.State, q.Response, q.Note, q.Responder, q.Request = checkpoint.InterruptAnswered, "null", "why", "me", "req"
+	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, question("t", "q2", "c")} })
+	second, err := e.store.Interrupt(e.ctx, "t", "q")
+	require.NoError(e, err)
+	require.EqualValues(e, 2, second.Revision)
+	require.Greater(e, second.Change, first.Change)
+	other, err := e.store.Interrupt(e.ctx, "t", "q2")
+	require.NoError(e, err)
+	require.Greater(e, other.Change, second.Change, "every question of a change has its own number")
+	q.Change, q.Revision = second.Change, second.Revision
+	require.Equal(e, q, second)
+
+	q.Response, q.Dismissed = "", true
+	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
+	third, err := e.store.Interrupt(e.ctx, "t", "q")
+	require.NoError(e, err)
+	require.Empty(e, third.Response, "no answer differs from null")
+	require.True(e, third.Dismissed)
+	require.Greater(e, third.Change, other.Change)
+}
+
+func recordRequest(e *env) {
+	th := e.thread("t")
+	want := checkpoint.Request{ID: "id", Digest: "d", Run: "r", Created: day(1)}
+	th.apply(func(c *checkpoint.Change) { c.Request = &want })
+	th.apply()
+	got, err := e.store.Request(e.ctx, "t", "id")
+	require.NoError(e, err)
+	require.Equal(e, want, got)
+	second := checkpoint.Request{ID: "id", Digest: "d2", Created: day(2)}
+	th.apply(func(c *checkpoint.Change) { c.Request = &second })
+	got, err = e.store.Request(e.ctx, "t", "id")
+	require.NoError(e, err)
+	require.Equal(e, second, got)
+}
+
+func recordApart(e *env) {
+	names := []string{"t", "T", "t ", "t/", "t%"}
+	for i, id := range names {
+		e.thread(id).apply(full("r"), func(c *checkpoint.Change) { c.Runs[0].Stop = i })
+	}
+	for i, id := range names {
+		run, err := e.store.Run(e.ctx, id, "run")
+		require.NoError(e, err)
+		require.Equal(e, i, run.Stop)
+		in, err := e.store.Interrupt(e.ctx, id, "q")
+		require.NoError(e, err)
+		require.Equal(e, id, in.Thread)
+		p, err := e.store.Pending(e.ctx, id, cpID(1))
+		require.NoError(e, err)
+		require.Len(e, p.Tasks, 1)
+		require.Len(e, p.Interrupts, 1)
+	}
+}

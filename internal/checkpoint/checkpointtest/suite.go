@@ -1,0 +1,220 @@
+// Package checkpointtest is the checkpoint contract as a test suite: a case
+// for every sentence of it that a store could break. Every backend runs all.
+package checkpointtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Store is what a backend must offer.
+type Store interface {
+	checkpoint.Store
+	checkpoint.Graphs
+}
+
+// Open makes an empty store for one case. The store should take its present
+// from now; one that has a clock of its own says so by OwnClock.
+type Open func(t *testing.T, now func() time.Time) Store
+
+// Option says how a backend differs.
+type Option func(*env)
+
+// OwnClock says that the store does not use the clock of the suite: cases that
+// need time to pass then wait for it, some tens of milliseconds each.
+func OwnClock() Option {
+	return func(e *env) { e.ownClock = true }
+}
+
+// Run runs every case, each on a store of its own.
+func Run(t *testing.T, open Open, options ...Option) {
+	t.Helper()
+	for _, group := range []struct {
+		name  string
+		cases []testCase
+	}{
+		{"Apply", applyCases()},
+		{"Lease", leaseCases()},
+		{"History", historyCases()},
+		{"Lists", listCases()},
+		{"Progress", progressCases()},
+		{"Log", logCases()},
+		{"Records", recordCases()},
+		{"Index", indexCases()},
+		{"Values", valueCases()},
+		{"Concurrency", concurrencyCases()},
+		{"Graphs", graphCases()},
+		{"Life", lifeCases()},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.name, func(t *testing.T) {
+					e := &env{T: t, ctx: t.Context(), clock: newClock()}
+					for _, o := range options {
+						o(e)
+					}
+					e.store = open(t, e.clock.now)
+					t.Cleanup(func() { require.NoError(t, e.store.Close()) })
+					c.run(e)
+				})
+			}
+		})
+	}
+}
+
+type testCase struct {
+	name string
+	run  func(e *env)
+}
+
+// env is what a case works with.
+type env struct {
+	*testing.T
+	ctx      context.Context
+	store    Store
+	clock    *clock
+	ownClock bool
+}
+
+// pass lets time go by for the store.
+func (e *env) pass(d time.Duration) {
+	if !e.ownClock {
+		e.clock.add(d)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}
+
+// clock is a present that only the suite moves.
+type clock struct {
+	mu      sync.Mutex
+	present time.Time
+}
+
+func newClock() *clock {
+	return &clock{present: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)}
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.present = c.present.Add(d)
+}
+
+// thread drives one thread the way the runtime does: it keeps the head and
+// makes changes that continue it.
+type thread struct {
+	*env
+	id   string
+	head checkpoint.Head
+	rev  uint64
+	ops  int
+}
+
+// thread returns a driver for a thread that does not exist yet.
+func (e *env) thread(id string) *thread {
+	return &thread{env: e, id: id, head: checkpoint.Head{
+		Thread: id, LogID: "log-" + id, Graph: "g", Version: "1", State: checkpoint.ThreadIdle,
+		Created: day(0), Updated: day(0), FirstEvent: 1,
+	}}
+}
+
+// day is an instant with a fraction that only nanoseconds can hold.
+func day(n int) time.Time {
+	return time.Date(2026, 1, 1, 8, 0, 0, 1, time.UTC).AddDate(0, 0, n)
+}
+
+// change returns the next change of the thread, with nothing in it.
+func (th *thread) change(edits ...func(*checkpoint.Change)) *checkpoint.Change {
+	th.ops++
+	c := &checkpoint.Change{
+		Thread: th.id, Expect: th.rev, Op: fmt.Sprintf("%s/%d", th.id, th.ops), Head: th.head,
+	}
+	for _, edit := range edits {
+		edit(c)
+	}
+	return c
+}
+
+// apply makes a change that must succeed and takes over its head.
+func (th *thread) apply(edits ...func(*checkpoint.Change)) checkpoint.Receipt {
+	th.Helper()
+	return th.commit(th.change(edits...))
+}
+
+func (th *thread) commit(c *checkpoint.Change) checkpoint.Receipt {
+	th.Helper()
+	r, err := th.store.Apply(th.ctx, c)
+	require.NoError(th, err)
+	require.Equal(th, c.Expect+1, r.Revision, "a receipt's revision is Expect+1")
+	th.rev = r.Revision
+	if !c.Delete {
+		th.head = c.Head
+	}
+	return r
+}
+
+// stored returns the head as the store has it, which must be the one applied.
+func (th *thread) stored() checkpoint.Head {
+	th.Helper()
+	h, err := th.store.Head(th.ctx, th.id)
+	require.NoError(th, err)
+	require.Equal(th, th.rev, h.Revision)
+	same := h
+	same.Revision, same.LeaseExpires, same.Now = 0, time.Time{}, time.Time{}
+	require.Equal(th, th.head, same)
+	return h
+}
+
+// events appends n events to a change.
+func events(n int) func(*checkpoint.Change) {
+	return func(c *checkpoint.Change) {
+		for range n {
+			c.Head.LastEvent++
+			c.Events = append(c.Events, checkpoint.Event{
+				Seq: c.Head.LastEvent, Time: day(1), Kind: checkpoint.EventCustom, Run: "r", Node: "n",
+				Name: "tick", Value: "9007199254740993",
+			})
+		}
+	}
+}
+
+// point adds a checkpoint of a namespace that continues the thread.
+func point(namespace string, channels ...checkpoint.Channel) func(*checkpoint.Change) {
+	return func(c *checkpoint.Change) {
+		c.Head.Seq++
+		cp := &checkpoint.Checkpoint{
+			ID: cpID(c.Head.Seq), Seq: c.Head.Seq, Namespace: namespace, Graph: "g", Version: "1", Run: "r",
+			Source: checkpoint.SourceLoop, Step: int(c.Head.Seq) - 2, Time: day(1), Channels: channels,
+		}
+		if namespace == "" {
+			cp.Parent, c.Head.Checkpoint = c.Head.Checkpoint, cp.ID
+		}
+		c.Checkpoints = append(c.Checkpoints, cp)
+	}
+}
+
+func cpID(seq uint64) string { return fmt.Sprintf("%08d-cp", seq) }
+
+func ids(cps []*checkpoint.Checkpoint) []string {
+	out := []string{}
+	for _, cp := range cps {
+		out = append(out, cp.ID)
+	}
+	return out
+}

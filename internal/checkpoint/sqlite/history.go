@@ -1,0 +1,242 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+func (s *Store) Checkpoint(
+	ctx context.Context, thread, namespace, id string,
+) (cp *checkpoint.Checkpoint, err error) {
+	err = s.snapshot(ctx, func(tx *sql.Tx) error {
+		stmt, args := s.query.newest, []any{thread, checkpoint.NodePath(namespace), namespace}
+		if id != "" {
+			stmt, args = s.query.checkpoint, append(args, id)
+		}
+		var manifest string
+		err := tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...).Scan(&manifest)
+		if errors.Is(err, sql.ErrNoRows) {
+			return checkpoint.ErrCheckpointNotFound
+		}
+		if err != nil {
+			return err
+		}
+		cp, err = s.loader(ctx, tx, thread).load(manifest, id)
+		return err
+	})
+	return cp, err
+}
+
+// Checkpoints lists the checkpoints of a namespace, newest first.
+func (s *Store) Checkpoints(
+	ctx context.Context, q checkpoint.CheckpointQuery,
+) (out []*checkpoint.Checkpoint, err error) {
+	err = s.snapshot(ctx, func(tx *sql.Tx) error {
+		manifests, err := s.manifests(ctx, tx, &q)
+		if err != nil {
+			return err
+		}
+		l := s.loader(ctx, tx, q.Thread)
+		for _, m := range manifests {
+			cp, err := l.load(m.text, fmt.Sprint(m.seq))
+			if err != nil {
+				return err
+			}
+			out = append(out, cp)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+type manifest struct {
+	seq  uint64
+	text string
+}
+
+func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) ([]manifest, error) {
+	before := signed(q.Before)
+	if q.Before == 0 {
+		before = math.MaxInt64
+	}
+	path := checkpoint.NodePath(q.Namespace)
+	stmt, args := s.query.checkpoints, []any{q.Thread, path, q.Namespace, before, all(q.Limit)}
+	if q.AnyTask {
+		stmt, args = s.query.checkpointsPath, []any{q.Thread, path, before, all(q.Limit)}
+	}
+	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, func() (m manifest, err error) {
+		err = rows.Scan(&m.seq, &m.text)
+		return m, err
+	})
+}
+
+// loader fills in the values that are kept beside manifests. Checkpoints that
+// are read together share what they have in common.
+type loader struct {
+	ctx    context.Context //nolint:containedctx // of the one read it is made for
+	value  *sql.Stmt
+	items  *sql.Stmt
+	thread string
+	values map[place]payload.JSON
+	lists  map[place][]payload.JSON
+}
+
+// place is where a value or a segment is stored.
+type place struct {
+	channel string
+	seq     uint64
+}
+
+func (s *Store) loader(ctx context.Context, tx *sql.Tx, thread string) *loader {
+	return &loader{
+		ctx: ctx, thread: thread,
+		value: tx.StmtContext(ctx, s.query.value), items: tx.StmtContext(ctx, s.query.items),
+		values: map[place]payload.JSON{}, lists: map[place][]payload.JSON{},
+	}
+}
+
+func (l *loader) load(text, name string) (*checkpoint.Checkpoint, error) {
+	cp, beside, err := codec.DecodeCheckpoint(text)
+	if err != nil {
+		return nil, of(err, "thread %q, checkpoint %q", l.thread, name)
+	}
+	for _, b := range beside {
+		ch := &cp.Channels[b.Channel]
+		if ch.List != nil {
+			err = l.fillList(ch)
+		} else {
+			ch.Value, err = l.one(place{ch.Name, ch.Stored}, b.Bytes)
+		}
+		if err != nil {
+			return nil, of(err, "thread %q, checkpoint %q, channel %q", l.thread, cp.ID, ch.Name)
+		}
+	}
+	return cp, nil
+}
+
+func (l *loader) one(at place, size int) (payload.JSON, error) {
+	if v, ok := l.values[at]; ok {
+		return v, nil
+	}
+	var v string
+	err := l.value.QueryRowContext(l.ctx, l.thread, at.seq, at.channel).Scan(&v)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("%w: value of checkpoint %d is missing", checkpoint.ErrCorrupt, at.seq)
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(v) != size {
+		return "", fmt.Errorf("%w: value of checkpoint %d has %d bytes, want %d", checkpoint.ErrCorrupt, at.seq, len(v), size)
+	}
+	l.values[at] = payload.JSON(v)
+	return payload.JSON(v), nil
+}
+
+func (l *loader) fillList(ch *checkpoint.Channel) error {
+	for i, seg := range ch.List.Segments {
+		items, err := l.segment(place{ch.Name, seg.ID}, seg.Len)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			ch.List.Items = items[:seg.Len:seg.Len] // shared; an append makes a copy
+			continue
+		}
+		ch.List.Items = append(ch.List.Items, items[:seg.Len]...)
+	}
+	return nil
+}
+
+// segment returns at least the first n elements of a segment.
+func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
+	if items, ok := l.lists[at]; ok && len(items) >= n {
+		return items, nil
+	}
+	rows, err := l.items.QueryContext(l.ctx, l.thread, at.channel, at.seq, n)
+	if err != nil {
+		return nil, err
+	}
+	items, err := collect(rows, func() (payload.JSON, error) {
+		var v string
+		err := rows.Scan(&v)
+		return payload.JSON(v), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(items) < n {
+		return nil, fmt.Errorf("%w: segment %d has %d elements, want %d", checkpoint.ErrCorrupt, at.seq, len(items), n)
+	}
+	l.lists[at] = items
+	return items, nil
+}
+
+// Pending returns the progress after a checkpoint.
+func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+	err = s.snapshot(ctx, func(tx *sql.Tx) error {
+		p, err = s.pending(ctx, tx, thread, id)
+		return err
+	})
+	return p, err
+}
+
+func (s *Store) pending(ctx context.Context, tx *sql.Tx, thread, id string) (p checkpoint.Pending, err error) {
+	read := func(stmt *sql.Stmt) (*sql.Rows, error) {
+		return tx.StmtContext(ctx, stmt).QueryContext(ctx, thread, id)
+	}
+	rows, err := read(s.query.tasks)
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	p.Tasks, err = collect(rows, func() (checkpoint.Task, error) {
+		return scanRecord(rows, codec.DecodeTask, "thread %q, task %q", thread)
+	})
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	if rows, err = read(s.query.memos); err != nil {
+		return checkpoint.Pending{}, err
+	}
+	p.Memos, err = collect(rows, func() (checkpoint.Memo, error) {
+		return scanRecord(rows, codec.DecodeMemo, "thread %q, memo %q", thread)
+	})
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	if rows, err = read(s.query.questions); err != nil {
+		return checkpoint.Pending{}, err
+	}
+	p.Interrupts, err = collect(rows, func() (checkpoint.Interrupt, error) { return scanInterrupt(rows) })
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	return p, nil
+}
+
+// scanRecord reads a key and a record; name says what the key belongs to.
+func scanRecord[T any](
+	rows *sql.Rows, decode func(string) (T, error), name, thread string,
+) (v T, err error) {
+	var id, record string
+	if err := rows.Scan(&id, &record); err != nil {
+		return v, err
+	}
+	v, err = decode(record)
+	return v, of(err, name, thread, id)
+}

@@ -1,0 +1,22 @@
+//go:build windows
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// tryLock takes the lock, or reports that somebody holds it. The locked byte
+// lies behind the text of the file, so that others can still read the pid.
+func tryLock(f *os.File) (held bool, err error) {
+	at := &windows.Overlapped{Offset: 1 << 20}
+	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err = windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return true, nil
+	}
+	return false, err
+}

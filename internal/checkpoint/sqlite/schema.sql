@@ -1,0 +1,140 @@
+-- What graphd keeps of its threads. Times are nanoseconds since 1970; the
+-- records are JSON. Only the process that holds the .lock file may write.
+
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value ANY
+) STRICT, WITHOUT ROWID;
+
+-- One row per thread, replaced by every change of it.
+CREATE TABLE threads (
+  thread        TEXT PRIMARY KEY,
+  revision      INTEGER NOT NULL,
+  op            TEXT    NOT NULL, -- the newest change
+  applied       INTEGER NOT NULL, -- and when it was made
+  graph         TEXT    NOT NULL,
+  state         TEXT    NOT NULL,
+  updated       INTEGER NOT NULL,
+  seq           INTEGER NOT NULL, -- last checkpoint
+  first_event   INTEGER NOT NULL, -- oldest event that is kept
+  last_event    INTEGER NOT NULL,
+  owner         TEXT    NOT NULL, -- who holds the lease, '' = nobody
+  lease_expires INTEGER,
+  wake          INTEGER,          -- when somebody should look at the thread
+  head          TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX threads_updated ON threads (updated DESC, thread);
+CREATE INDEX threads_wake ON threads (wake, thread) WHERE wake IS NOT NULL;
+
+-- The state after each superstep, without large values.
+CREATE TABLE checkpoints (
+  thread    TEXT    NOT NULL,
+  seq       INTEGER NOT NULL,
+  id        TEXT    NOT NULL,
+  namespace TEXT    NOT NULL, -- '' = the root graph
+  path      TEXT    NOT NULL, -- the namespace's node names alone
+  manifest  TEXT    NOT NULL,
+  PRIMARY KEY (thread, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX checkpoints_path ON checkpoints (thread, path, seq);
+
+-- Values that are too large for a manifest, by the checkpoint that wrote them.
+CREATE TABLE channel_values (
+  thread  TEXT    NOT NULL,
+  seq     INTEGER NOT NULL,
+  channel TEXT    NOT NULL,
+  value   TEXT    NOT NULL,
+  PRIMARY KEY (thread, seq, channel)
+) STRICT;
+
+-- Elements of append-like channels. A segment is named by the checkpoint that
+-- began it; seq is the checkpoint that wrote the element.
+CREATE TABLE list_items (
+  thread  TEXT    NOT NULL,
+  channel TEXT    NOT NULL,
+  segment INTEGER NOT NULL,
+  idx     INTEGER NOT NULL,
+  seq     INTEGER NOT NULL,
+  value   TEXT    NOT NULL,
+  PRIMARY KEY (thread, channel, segment, idx)
+) STRICT;
+
+-- Partial progress of the superstep after a checkpoint.
+CREATE TABLE tasks (
+  thread     TEXT NOT NULL,
+  checkpoint TEXT NOT NULL,
+  id         TEXT NOT NULL,
+  record     TEXT NOT NULL,
+  PRIMARY KEY (thread, checkpoint, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memos (
+  thread     TEXT    NOT NULL,
+  checkpoint TEXT    NOT NULL,
+  task       TEXT    NOT NULL,
+  scope      TEXT    NOT NULL,
+  key        TEXT    NOT NULL,
+  idx        INTEGER NOT NULL,
+  record     TEXT    NOT NULL,
+  PRIMARY KEY (thread, checkpoint, task, scope, key, idx)
+) STRICT, WITHOUT ROWID;
+
+-- Questions to people.
+CREATE TABLE interrupts (
+  thread     TEXT    NOT NULL,
+  id         TEXT    NOT NULL,
+  born       INTEGER NOT NULL, -- change that put it first
+  change     INTEGER NOT NULL, -- change that put it last
+  revision   INTEGER NOT NULL,
+  created    INTEGER NOT NULL,
+  checkpoint TEXT    NOT NULL,
+  run        TEXT    NOT NULL,
+  graph      TEXT    NOT NULL,
+  node       TEXT    NOT NULL,
+  reason     TEXT    NOT NULL,
+  state      TEXT    NOT NULL,
+  record     TEXT    NOT NULL,
+  PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX interrupts_change ON interrupts (change);
+CREATE INDEX interrupts_created ON interrupts (created, thread, id);
+CREATE INDEX interrupts_state ON interrupts (state, created, thread, id);
+CREATE INDEX interrupts_checkpoint ON interrupts (thread, checkpoint, born);
+
+CREATE TABLE runs (
+  thread   TEXT    NOT NULL,
+  id       TEXT    NOT NULL,
+  ord      INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  state    TEXT    NOT NULL,
+  record   TEXT    NOT NULL,
+  PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_order ON runs (thread, ord, id);
+
+-- The numbered log of a thread.
+CREATE TABLE events (
+  thread TEXT    NOT NULL,
+  seq    INTEGER NOT NULL,
+  kind   TEXT    NOT NULL,
+  record TEXT    NOT NULL,
+  PRIMARY KEY (thread, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Request ids of clients, so that a repeated call does nothing twice.
+CREATE TABLE requests (
+  thread  TEXT    NOT NULL,
+  id      TEXT    NOT NULL,
+  digest  TEXT    NOT NULL,
+  run     TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE graphs (
+  name    TEXT    NOT NULL,
+  version TEXT    NOT NULL,
+  created INTEGER NOT NULL,
+  source  TEXT    NOT NULL,
+  PRIMARY KEY (name, version)
+) STRICT, WITHOUT ROWID;

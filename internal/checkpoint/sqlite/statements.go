@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+)
+
+// statements are what the writer runs, prepared once.
+type statements struct {
+	begin, commit, rollback *sql.Stmt
+
+	head, putHead                  *sql.Stmt
+	checkpoint, value, item        *sql.Stmt
+	task, memo, run, event         *sql.Stmt
+	interrupt, lastChange, request *sql.Stmt
+	clearTasks, clearMemos, trim   *sql.Stmt
+	drop, remove                   []*sql.Stmt
+	graph, putGraph                *sql.Stmt
+}
+
+func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error) {
+	p := preparer{prepare: func(q string) (*sql.Stmt, error) { return conn.PrepareContext(ctx, q) }}
+	s := &statements{
+		begin:    p.stmt(`BEGIN IMMEDIATE`),
+		commit:   p.stmt(`COMMIT`),
+		rollback: p.stmt(`ROLLBACK`),
+
+		head: p.stmt(`SELECT revision, op, applied, lease_expires, seq, first_event, last_event
+			FROM threads WHERE thread = ?`),
+		putHead: p.stmt(`INSERT INTO threads (thread, revision, op, applied, graph, state, updated, seq,
+			first_event, last_event, owner, lease_expires, wake, head)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (thread) DO UPDATE SET revision = excluded.revision, op = excluded.op,
+			applied = excluded.applied, graph = excluded.graph, state = excluded.state, updated = excluded.updated,
+			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
+			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake, head = excluded.head`),
+		checkpoint: p.stmt(`INSERT INTO checkpoints (thread, seq, id, namespace, path, manifest) VALUES (?, ?, ?, ?, ?, ?)`),
+		value:      p.stmt(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
+		item:       p.stmt(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
+		task:       p.stmt(`INSERT OR REPLACE INTO tasks (thread, checkpoint, id, record) VALUES (?, ?, ?, ?)`),
+		memo: p.stmt(`INSERT OR IGNORE INTO memos (thread, checkpoint, task, scope, key, idx, record)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`),
+		run: p.stmt(`INSERT INTO runs (thread, id, ord, revision, state, record) VALUES (?, ?, ?, 1, ?, ?)
+			ON CONFLICT (thread, id) DO UPDATE SET ord = excluded.ord, revision = revision + 1,
+			state = excluded.state, record = excluded.record`),
+		event: p.stmt(`INSERT INTO events (thread, seq, kind, record) VALUES (?, ?, ?, ?)`),
+		interrupt: p.stmt(`INSERT INTO interrupts (thread, id, born, change, revision, created, checkpoint, run,
+			graph, node, reason, state, record) VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
+			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
+			node = excluded.node, reason = excluded.reason, state = excluded.state, record = excluded.record`),
+		lastChange: p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
+		request:    p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, created) VALUES (?, ?, ?, ?, ?)`),
+		clearTasks: p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
+		clearMemos: p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
+		trim:       p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
+		graph:      p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
+		putGraph:   p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+	}
+	// The checkpoints go last: the task records are found through them.
+	for _, q := range []string{
+		`DELETE FROM tasks WHERE thread = ?1 AND checkpoint IN
+			(SELECT id FROM checkpoints WHERE thread = ?1 AND seq > ?2)`,
+		`DELETE FROM memos WHERE thread = ?1 AND checkpoint IN
+			(SELECT id FROM checkpoints WHERE thread = ?1 AND seq > ?2)`,
+		`DELETE FROM list_items WHERE thread = ? AND seq > ?`,
+		`DELETE FROM channel_values WHERE thread = ? AND seq > ?`,
+		`DELETE FROM checkpoints WHERE thread = ? AND seq > ?`,
+	} {
+		s.drop = append(s.drop, p.stmt(q))
+	}
+	for _, q := range []string{
+		`DELETE FROM threads WHERE thread = ?`,
+		`DELETE FROM checkpoints WHERE thread = ?`,
+		`DELETE FROM channel_values WHERE thread = ?`,
+		`DELETE FROM list_items WHERE thread = ?`,
+		`DELETE FROM tasks WHERE thread = ?`,
+		`DELETE FROM memos WHERE thread = ?`,
+		`DELETE FROM interrupts WHERE thread = ?`,
+		`DELETE FROM runs WHERE thread = ?`,
+		`DELETE FROM events WHERE thread = ?`,
+		`DELETE FROM requests WHERE thread = ?`,
+	} {
+		s.remove = append(s.remove, p.stmt(q))
+	}
+	return s, p.err
+}
+
+// queries are the fixed reads; lists with filters are put together on demand.
+type queries struct {
+	head, headFirst              *sql.Stmt
+	newest, checkpoint           *sql.Stmt
+	value, items                 *sql.Stmt
+	tasks, memos, questions      *sql.Stmt
+	events, run, runs            *sql.Stmt
+	interrupt, request           *sql.Stmt
+	due, graphs                  *sql.Stmt
+	checkpoints, checkpointsPath *sql.Stmt
+}
+
+func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
+	p := preparer{prepare: func(q string) (*sql.Stmt, error) { return db.PrepareContext(ctx, q) }}
+	q := &queries{
+		head:      p.stmt(`SELECT revision, lease_expires, head FROM threads WHERE thread = ?`),
+		headFirst: p.stmt(`SELECT first_event FROM threads WHERE thread = ?`),
+		newest: p.stmt(`SELECT manifest FROM checkpoints
+			WHERE thread = ? AND path = ? AND namespace = ? ORDER BY seq DESC LIMIT 1`),
+		checkpoint: p.stmt(`SELECT manifest FROM checkpoints WHERE thread = ? AND path = ? AND namespace = ? AND id = ?`),
+		checkpoints: p.stmt(`SELECT seq, manifest FROM checkpoints
+			WHERE thread = ? AND path = ? AND namespace = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
+		checkpointsPath: p.stmt(`SELECT seq, manifest FROM checkpoints
+			WHERE thread = ? AND path = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
+		value: p.stmt(`SELECT value FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
+		items: p.stmt(`SELECT value FROM list_items
+			WHERE thread = ? AND channel = ? AND segment = ? AND idx < ? ORDER BY idx`),
+		tasks: p.stmt(`SELECT id, record FROM tasks WHERE thread = ? AND checkpoint = ? ORDER BY id`),
+		memos: p.stmt(`SELECT task || '/' || scope || '/' || key || '/' || idx, record FROM memos
+			WHERE thread = ? AND checkpoint = ? ORDER BY task, scope, key, idx`),
+		questions: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts
+			WHERE thread = ? AND checkpoint = ? ORDER BY born`),
+		events: p.stmt(`SELECT seq, record FROM events WHERE thread = ? AND seq > ? ORDER BY seq LIMIT ?`),
+		run:    p.stmt(`SELECT id, revision, record FROM runs WHERE thread = ? AND id = ?`),
+		runs: p.stmt(`SELECT id, revision, record FROM runs
+			WHERE thread = ? AND ord < ? ORDER BY ord DESC, id DESC LIMIT ?`),
+		interrupt: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
+		request:   p.stmt(`SELECT id, digest, run, created FROM requests WHERE thread = ? AND id = ?`),
+		due:       p.stmt(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
+		graphs:    p.stmt(`SELECT name, version, created, source FROM graphs ORDER BY created, name, version`),
+	}
+	return q, p.err
+}
+
+// preparer keeps the first error, so that a list of statements reads as one.
+type preparer struct {
+	prepare func(query string) (*sql.Stmt, error)
+	err     error
+}
+
+func (p *preparer) stmt(query string) *sql.Stmt {
+	if p.err != nil {
+		return nil
+	}
+	s, err := p.prepare(query)
+	if err != nil {
+		p.err = failed(err)
+	}
+	return s
+}

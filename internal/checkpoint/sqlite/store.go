@@ -1,0 +1,179 @@
+// Package sqlite keeps threads in one SQLite file, for a server that needs
+// nothing else installed.
+//
+// The process owns the file alone, by a lock beside it. All changes go through
+// one goroutine that takes whatever waits and commits it in one transaction,
+// so that many threads share the cost of one fsync while a lone change waits
+// for nobody. Reads use connections of their own and see what is durable.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Options configure a Store.
+type Options struct {
+	// Path names the database file; it is made when it is missing. Path-wal,
+	// Path-shm and Path.lock lie beside it.
+	Path string
+	// Now is the clock that leases are compared with; nil = time.Now.
+	Now func() time.Time
+}
+
+// Store implements checkpoint.Store and checkpoint.Graphs.
+type Store struct {
+	now   func() time.Time
+	lock  *fileLock
+	write *writer
+	reads *sql.DB
+	query *queries
+
+	closing  sync.Once
+	closeErr error
+}
+
+var (
+	_ checkpoint.Store  = (*Store)(nil)
+	_ checkpoint.Graphs = (*Store)(nil)
+)
+
+// Open opens the file or makes it. It fails with an InUseError when another
+// process has it open and with a SchemaError when a newer graphd wrote it.
+// Leases that were held when the file was last used end now: whoever held
+// them is gone.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if opts.Path == "" {
+		return nil, errors.New("sqlite: no path given, want the name of a file")
+	}
+	path, err := filepath.Abs(opts.Path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{now: opts.Now, lock: lock}
+	if err := s.open(ctx, path); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, path string) error {
+	// The connections outlive the call that opened them.
+	life := context.WithoutCancel(ctx)
+	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	if err := migrate(ctx, db, path); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if s.write, err = newWriter(life, db, s.clock); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.reads, err = sql.Open("sqlite", dsn(path, "query_only(1)", "busy_timeout(5000)"))
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	conns := max(4, runtime.NumCPU())
+	s.reads.SetMaxOpenConns(conns)
+	s.reads.SetMaxIdleConns(conns)
+	if s.query, err = prepareQueries(life, s.reads); err != nil {
+		return err
+	}
+	return s.endLeases(ctx)
+}
+
+// endLeases makes the threads of a dead owner due at once.
+func (s *Store) endLeases(ctx context.Context) error {
+	now := nanos(s.clock())
+	return s.write.do(ctx, func(w *writer) error {
+		_, err := w.conn.ExecContext(w.life,
+			`UPDATE threads SET lease_expires = min(lease_expires, ?1), wake = min(wake, ?1) WHERE owner <> ''`, now)
+		return err
+	})
+}
+
+// Close waits for the changes that were handed in, then lets go of the file.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		var errs []error
+		if s.reads != nil {
+			errs = append(errs, s.reads.Close())
+		}
+		if s.write != nil {
+			errs = append(errs, s.write.close())
+		}
+		s.closeErr = errors.Join(append(errs, s.lock.release())...)
+	})
+	return s.closeErr
+}
+
+func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
+
+func dsn(path string, pragmas ...string) string {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // C:/… on Windows
+	}
+	q := url.Values{"_pragma": pragmas}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: q.Encode()}).String()
+}
+
+// failed turns an error of the driver into one of the contract; what the
+// contract knows already passes.
+func failed(err error) error {
+	var se *sqlite.Error
+	switch {
+	case err == nil, errors.Is(err, checkpoint.ErrUnavailable), errors.Is(err, checkpoint.ErrCorrupt),
+		errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrInvalid),
+		errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrTrimmed),
+		errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrCheckpointNotFound):
+		return err
+	case errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CORRUPT || se.Code()&0xff == sqlite3.SQLITE_NOTADB):
+		return fmt.Errorf("%w: sqlite: %w", checkpoint.ErrCorrupt, err)
+	}
+	return fmt.Errorf("%w: sqlite: %w", checkpoint.ErrUnavailable, err)
+}
+
+// nanos is how times stand in columns: nanoseconds since 1970. No time is the
+// least number; a time that does not fit is as far away as one can be.
+func nanos(t time.Time) int64 {
+	switch {
+	case t.IsZero():
+		return math.MinInt64
+	case t.Year() < 1678:
+		return math.MinInt64 + 1
+	case t.Year() > 2261:
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.Unix(0, n.Int64).UTC()
+}

@@ -1,0 +1,197 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// maxBatch bounds how many changes share a transaction, so that the first one
+// does not wait for ever on the last.
+const maxBatch = 256
+
+// writer is the only one who changes the file.
+type writer struct {
+	life context.Context //nolint:containedctx // of the connection, which never ends before close
+	db   *sql.DB
+	conn *sql.Conn
+	now  func() time.Time
+	stmt *statements
+	// change is the number of the last change of any question.
+	change uint64
+
+	mu     sync.RWMutex // held for reading while a job is handed in
+	closed bool
+	jobs   chan *job
+	idle   chan struct{} // closed when the last job is done
+}
+
+// job is one change that waits for its turn. It checks first and writes then:
+// an error of the contract means that it has written nothing.
+type job struct {
+	run  func(w *writer) error
+	done chan error
+}
+
+func newWriter(life context.Context, db *sql.DB, now func() time.Time) (*writer, error) {
+	conn, err := db.Conn(life)
+	if err != nil {
+		return nil, failed(err)
+	}
+	w := &writer{
+		life: life, db: db, conn: conn, now: now,
+		jobs: make(chan *job, maxBatch), idle: make(chan struct{}),
+	}
+	if w.stmt, err = prepareStatements(life, conn); err != nil {
+		return nil, errors.Join(failed(err), conn.Close())
+	}
+	var change int64
+	err = conn.QueryRowContext(life, `SELECT value FROM meta WHERE key = 'last_change'`).Scan(&change)
+	if err != nil {
+		return nil, errors.Join(failed(err), conn.Close())
+	}
+	w.change = uint64(change) //nolint:gosec // we wrote it
+	go w.loop()
+	return w, nil
+}
+
+// do hands in a change and waits until it is durable or refused. When ctx ends
+// first nobody knows which.
+func (w *writer) do(ctx context.Context, run func(w *writer) error) error {
+	if err := ctx.Err(); err != nil {
+		return gaveUp(ctx)
+	}
+	j := &job{run: run, done: make(chan error, 1)}
+	if err := w.hand(ctx, j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return gaveUp(ctx)
+	}
+}
+
+func (w *writer) hand(ctx context.Context, j *job) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
+	}
+	select {
+	case w.jobs <- j:
+		return nil
+	case <-ctx.Done():
+		return gaveUp(ctx)
+	}
+}
+
+func gaveUp(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
+}
+
+// close waits for the jobs that were handed in.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.jobs)
+	w.mu.Unlock()
+	<-w.idle
+	return errors.Join(w.conn.Close(), w.db.Close())
+}
+
+// loop commits, as one, what came in while the commit before was made.
+func (w *writer) loop() {
+	defer close(w.idle)
+	batch := make([]*job, 0, maxBatch)
+	for first := range w.jobs {
+		// Those whom the last commit woke are about to hand in their next.
+		runtime.Gosched()
+		batch = w.waiting(append(batch[:0], first))
+		w.commit(batch)
+	}
+}
+
+func (w *writer) waiting(batch []*job) []*job {
+	for len(batch) < maxBatch {
+		select {
+		case j, ok := <-w.jobs:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, j)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs jobs in one transaction. A job that is refused has changed
+// nothing. When one breaks, the transaction is undone and each has its own.
+func (w *writer) commit(batch []*job) {
+	results, err := w.transact(batch)
+	if err != nil && len(batch) > 1 {
+		for i := range batch {
+			w.commit(batch[i : i+1])
+		}
+		return
+	}
+	for i, j := range batch {
+		if err != nil {
+			j.done <- err
+			continue
+		}
+		j.done <- results[i]
+	}
+}
+
+func (w *writer) transact(batch []*job) (results []error, err error) {
+	if err := w.start(); err != nil {
+		return nil, failed(err)
+	}
+	results = make([]error, len(batch))
+	for i, j := range batch {
+		err := j.run(w)
+		if err != nil && !refusal(err) {
+			return nil, w.undo(failed(err))
+		}
+		results[i] = err
+	}
+	if _, err := w.stmt.commit.ExecContext(w.life); err != nil {
+		return nil, w.undo(failed(err))
+	}
+	return results, nil
+}
+
+// start begins a transaction; one that could not be ended before is ended now.
+func (w *writer) start() error {
+	_, err := w.stmt.begin.ExecContext(w.life)
+	if err == nil {
+		return nil
+	}
+	if _, stuck := w.stmt.rollback.ExecContext(w.life); stuck != nil {
+		return err
+	}
+	_, err = w.stmt.begin.ExecContext(w.life)
+	return err
+}
+
+// undo rolls back. Some errors have made SQLite do so already, and then there
+// is no transaction to end.
+func (w *writer) undo(cause error) error {
+	_, _ = w.stmt.rollback.ExecContext(w.life)
+	return cause
+}
+
+func refusal(err error) bool {
+	return errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, checkpoint.ErrInvalid) ||
+		errors.Is(err, checkpoint.ErrGraphExists)
+}
