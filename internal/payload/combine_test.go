@@ -156,7 +156,7 @@ func TestMerge(t *testing.T) {
 func TestUnion(t *testing.T) {
 	got, err := payload.Union(`[1,{"a":1,"b":2},"x",1]`, `["x", { "b":2,"a":1 }, 1.0, [], "\u0078", []]`)
 	require.NoError(t, err)
-	require.Equal(t, payload.JSON(`[1,{"a":1,"b":2},"x",1.0,[]]`), got)
+	require.Equal(t, payload.JSON(`[1,{"a":1,"b":2},"x",1,1.0,[]]`), got)
 	_, err = payload.Union(`[1]`, `1`)
 	require.EqualError(t, err, "cannot unite array and number: both must be arrays")
 	_, err = payload.Union(`[1`, `[]`)

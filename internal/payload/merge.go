@@ -45,9 +45,8 @@ func merge(a, b JSON, deep bool) (JSON, error) {
 }
 
 // Union adds to the array a the elements of the array b that it does not have,
-// in their order. A repetition inside a or b is dropped too; the first of equal
-// elements stays as it is written. The error is an *OperandError, or a
-// *SyntaxError.
+// in their order. a stays as it is; what b repeats is added once. The error is
+// an *OperandError, or a *SyntaxError.
 func Union(a, b JSON) (JSON, error) {
 	left, right := KindOf(a), KindOf(b)
 	if left != ArrayKind || right != ArrayKind {
@@ -64,18 +63,20 @@ func Union(a, b JSON) (JSON, error) {
 	return Array(UnionItems(x, y)), nil
 }
 
-// UnionItems is Union over arrays that are split already. It does not change
-// its arguments.
+// UnionItems is Union over arrays that are split already: the first len(a)
+// elements of the result are those of a. It does not change its arguments.
 func UnionItems(a, b []JSON) []JSON {
-	out := make([]JSON, 0, len(a)+len(b))
+	out := make([]JSON, len(a), len(a)+len(b))
+	copy(out, a)
 	seen := make(map[JSON]bool, len(a)+len(b))
-	for _, items := range [][]JSON{a, b} {
-		for _, item := range items {
-			key := CanonicalText(item)
-			if !seen[key] {
-				seen[key] = true
-				out = append(out, item)
-			}
+	for _, item := range a {
+		seen[CanonicalText(item)] = true
+	}
+	for _, item := range b {
+		key := CanonicalText(item)
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, item)
 		}
 	}
 	return out

@@ -18,6 +18,30 @@ import (
 type evaluation struct {
 	vars   graph.Vars
 	misses []miss
+	// known keeps the variables and state keys that were decoded, by name:
+	// a loop may ask for the same large list again and again.
+	known []decoded
+}
+
+type decoded struct {
+	name  string
+	value ref.Val
+}
+
+// once decodes a value the first time it is asked for.
+func (e *evaluation) once(name string, read func() (payload.JSON, bool)) (ref.Val, bool) {
+	for i := range e.known {
+		if e.known[i].name == name {
+			return e.known[i].value, true
+		}
+	}
+	text, ok := read()
+	if !ok {
+		return nil, false
+	}
+	value := decoder{e: e, where: name}.value(text)
+	e.known = append(e.known, decoded{name: name, value: value})
+	return value, true
 }
 
 type miss struct {
@@ -61,7 +85,8 @@ func (a activation) ResolveName(name string) (any, bool) {
 func (a activation) Parent() interpreter.Activation { return nil }
 
 func (a activation) decode(name string, text payload.JSON) ref.Val {
-	return decoder{e: a.e, where: name}.value(text)
+	value, _ := a.e.once(name, func() (payload.JSON, bool) { return text, true })
+	return value
 }
 
 // state is a map over the channels; where the whole state is one value, it is
@@ -100,12 +125,11 @@ func (s *stateMap) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
-	text, ok := s.reader.Lookup(string(name))
+	value, ok := s.e.once("state."+string(name), func() (payload.JSON, bool) { return s.reader.Lookup(string(name)) })
 	if !ok {
 		s.e.missed("state", string(name), s.reader.Keys())
-		return nil, false
 	}
-	return decoder{e: s.e, where: "state." + string(name)}.value(text), true
+	return value, ok
 }
 
 // Get returns the value of a state key, or an error.

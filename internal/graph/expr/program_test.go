@@ -1,0 +1,83 @@
+package expr_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+func TestStateKeys(t *testing.T) {
+	p, err := newCompiler(t).Compile(`has(state.b) && state["a"].b.c == state.?d.orValue(state.list[0].x) && input.z == state[input.k]`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "d", "list"}, p.(*expr.Program).StateKeys())
+}
+
+func TestProgramIsSafeForConcurrentUse(t *testing.T) {
+	p, err := newCompiler(t).Compile(`state.items.map(i, {"id": i.id, "sum": i.qty * i.cost, "n": state.price})`)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				got, err := p.Eval(vars())
+				assert.NoError(t, err)
+				assert.Equal(t, payload.JSON(`[{"id":"a","sum":2.2,"n":19.990},{"id":"b","sum":20,"n":19.990}]`), got)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestStateThatIsOneValue(t *testing.T) {
+	c := newCompiler(t)
+	for source, want := range map[string]payload.JSON{
+		`state`: `[ 1.0, 2 ]`, `state[0] + 1`: "2.0", `state + [3]`: "[1.0,2,3]",
+	} {
+		p, err := c.Compile(source)
+		require.NoError(t, err)
+		got, err := p.Eval(graph.Vars{State: state{{Key: graph.Root, Value: "[ 1.0, 2 ]"}}})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestNoStateAtAll(t *testing.T) {
+	p, err := newCompiler(t).Compile(`size(state) == 0 && answer == null`)
+	require.NoError(t, err)
+	got, err := p.Eval(graph.Vars{})
+	require.NoError(t, err)
+	require.Equal(t, payload.JSON("true"), got)
+}
+
+// FuzzCarry checks that whatever JSON goes through an expression untouched
+// comes out byte for byte.
+func FuzzCarry(f *testing.F) {
+	for _, text := range []string{`1e400`, `{"a":[1.0,{"b":"\u00e9"}],"a":2}`, `-0`, `"x"`, `[null,true]`} {
+		f.Add(text)
+	}
+	c, err := expr.New(expr.Options{})
+	require.NoError(f, err)
+	whole, err := c.Compile(`state.v`)
+	require.NoError(f, err)
+	inside, err := c.Compile(`{"k": [state.v, true ? state.v : null]}`)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string) {
+		if payload.Validate(text, payload.Limits{MaxDepth: 100}) != nil || payload.KindOf(payload.JSON(text)) == payload.String {
+			return // strings may be spelled anew
+		}
+		v := graph.Vars{State: state{{Key: "v", Value: payload.JSON(text)}}}
+		got, err := whole.Eval(v)
+		require.NoError(t, err)
+		want := payload.Trim(payload.JSON(text))
+		require.Equal(t, want, got)
+		got, err = inside.Eval(v)
+		require.NoError(t, err)
+		require.Equal(t, `{"k":[`+want+`,`+want+`]}`, got)
+	})
+}
