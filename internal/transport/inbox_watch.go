@@ -65,7 +65,7 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 			return err
 		}
 	}
-	f := w.followAll(w.after)
+	f := w.followAll(w.query, w.after)
 	defer f.Close()
 	for {
 		if errors.Is(context.Cause(life), errDraining) {
@@ -174,9 +174,6 @@ func between(low, high uint64, next func(uint64) (uint64, error)) (uint64, error
 
 func (w *inboxWatch) show(ctx context.Context, q checkpoint.Interrupt) error {
 	w.after = max(w.after, q.Change)
-	if !matches(w.query, q) {
-		return nil
-	}
 	return w.send(ctx, interruptOut(q))
 }
 

@@ -13,7 +13,7 @@ type interruptService struct {
 	graphdv1.UnimplementedInterruptServiceServer
 	*service
 
-	followAll func(after uint64) InterruptFollower
+	followAll func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
 }
 
 // ListInterrupts lists questions over all threads.

@@ -230,7 +230,7 @@ func (w *watching) mine(e *checkpoint.Event) bool {
 // stops reports whether an event is the stop that the stream waits for.
 func (w *watching) stops(ctx context.Context, e *checkpoint.Event) (bool, error) {
 	run := w.run
-	if run == nil || e.Kind != checkpoint.EventRunState || e.Run != run.ID || !stopped(e.State) {
+	if run == nil || e.Kind != checkpoint.EventRunState || e.Run != run.ID || !runtime.Stopped(e.State) {
 		return false, nil
 	}
 	if w.firstStop || e.State.Terminal() {
@@ -268,7 +268,7 @@ func resting(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64
 		head.Answered > 0 && (!head.Hold || head.Open == 0) {
 		return false, 0
 	}
-	if !stopped(run.State) {
+	if !runtime.Stopped(run.State) {
 		return false, 0
 	}
 	if current && !run.State.Terminal() {

@@ -93,15 +93,6 @@ func interruptQueryIn(b *border, filter, thread string, fallback ...checkpoint.I
 	return q
 }
 
-// matches reports whether a question is one that a query asks for.
-func matches(q checkpoint.InterruptQuery, i checkpoint.Interrupt) bool {
-	same := func(want, got string) bool { return want == "" || want == got }
-	return same(q.Thread, i.Thread) && same(q.Run, i.Run) && same(q.Graph, i.Graph) &&
-		same(q.Node, i.Node) && same(q.Reason, i.Reason) &&
-		(q.Assignee == "" || slices.Contains(i.Assignees, q.Assignee)) &&
-		(len(q.States) == 0 || slices.Contains(q.States, i.State))
-}
-
 // runFilterIn converts a filter over the runs of one thread.
 func runFilterIn(b *border, filter string) func(checkpoint.Run) bool {
 	conditions := filterIn(b, filter, "state", "graph", metadataField)

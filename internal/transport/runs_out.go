@@ -18,8 +18,3 @@ func runOut(r checkpoint.Run, logID string, open []string) *graphdv1.Run {
 		Etag:             etagOf(r.Revision),
 	}
 }
-
-// stopped reports whether a run does nothing until somebody does something.
-func stopped(s checkpoint.RunState) bool {
-	return s.Terminal() || s == checkpoint.RunInterrupted
-}

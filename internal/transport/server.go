@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -29,8 +30,9 @@ type Options struct {
 	Engine Engine
 	// Follow begins to read the events of a thread.
 	Follow func(runtime.FollowRequest) Follower
-	// FollowInterrupts begins to read the changes of questions after one.
-	FollowInterrupts func(after uint64) InterruptFollower
+	// FollowInterrupts begins to read the changes, after one of them, of the
+	// questions that a query selects.
+	FollowInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Workers          Workers // nil = no workers can connect
 	Info             Info
