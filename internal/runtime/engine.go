@@ -28,11 +28,18 @@ type Schemas interface {
 	Check(schema, value payload.JSON) ([]Violation, error)
 }
 
-// Observer is told what happened, for metrics. It must not block.
+// Observer is told what happened, for metrics. It must not block. Graphs,
+// nodes, states and reasons are labels; durations are wall clock.
 type Observer interface {
-	RunEnded(graph string, state checkpoint.RunState, took time.Duration)
+	RunStarted(graph string) // admitted
+	RunDriven(graph string)  // taken up by this process, each time
+	// RunEnded follows each RunDriven; state is "lost" when the run goes on
+	// elsewhere without this process having ended its part.
+	RunEnded(graph, state string, took time.Duration)
 	NodeEnded(graph, node, outcome string, took time.Duration)
 	CommitEnded(took time.Duration, err error)
+	InterruptRaised(graph, reason string)
+	InterruptResolved(graph, state string)
 }
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -87,9 +94,13 @@ func (o Options) withDefaults() Options {
 // silent is the observer of those who want none.
 type silent struct{}
 
-func (silent) RunEnded(string, checkpoint.RunState, time.Duration) {}
-func (silent) NodeEnded(string, string, string, time.Duration)     {}
-func (silent) CommitEnded(time.Duration, error)                    {}
+func (silent) RunStarted(string)                               {}
+func (silent) RunDriven(string)                                {}
+func (silent) RunEnded(string, string, time.Duration)          {}
+func (silent) NodeEnded(string, string, string, time.Duration) {}
+func (silent) CommitEnded(time.Duration, error)                {}
+func (silent) InterruptRaised(string, string)                  {}
+func (silent) InterruptResolved(string, string)                {}
 
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.

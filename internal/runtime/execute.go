@@ -214,7 +214,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, router strin
 		Failed: t.Failed, Router: router, Journal: l.pending.journal(t.ID),
 		Effects: fx, Metadata: l.run.Metadata,
 	}
-	r := l.session.engine.executor.Execute(ctx, task)
+	r := l.session.engine.guard(ctx, task)
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
 	}

@@ -7,6 +7,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -19,6 +20,19 @@ type Executor interface {
 	// Execute makes one attempt. It must return when ctx ends and must not
 	// panic; a result that comes after the end of ctx is ignored.
 	Execute(ctx context.Context, t *Task) pregel.Result
+}
+
+// guard calls the executor and turns a panic, which it should have caught
+// itself, into a failed attempt: one node must not take the server with it.
+func (e *Engine) guard(ctx context.Context, t *Task) (r pregel.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
+				Reason: FailedNode, Type: "panic", Message: fmt.Sprintf("the node panicked: %v", p),
+			}}}
+		}
+	}()
+	return e.executor.Execute(ctx, t)
 }
 
 // Task is one attempt to run a node.

@@ -71,17 +71,30 @@ func (s *session) drive(ctx context.Context, stop context.CancelCauseFunc, l *lo
 	if s.current().Cancel != nil {
 		stop(errCancelled)
 	}
+	began := s.engine.now()
+	s.engine.observer.RunDriven(l.run.Graph)
 	v := s.guarded(ctx, l)
-	took := s.engine.now().Sub(l.run.Created)
+	s.report(l, v, s.engine.now().Sub(began))
+	s.close()
+	s.engine.nudge()
+}
+
+// report says how the live part of a run ended.
+func (s *session) report(l *loop, v verdict, took time.Duration) {
+	state := string(v.state)
+	if !v.settled {
+		state = "lost"
+	}
+	s.engine.observer.RunEnded(l.run.Graph, state, took)
 	switch {
 	case v.err != nil && !errors.Is(v.err, errLeaseLost):
 		s.log.Error("run given up; it will be taken up again", zap.Error(v.err))
-	case v.settled:
-		s.engine.observer.RunEnded(l.run.Graph, v.state, took)
-		s.log.Debug("run stopped", zap.String("state", string(v.state)), zap.Duration("took", took))
+	case v.failure != nil:
+		s.log.Info("run stopped", zap.String("state", state), zap.String("reason", v.failure.Reason),
+			zap.String("node", v.failure.Node), zap.String("message", v.failure.Message), zap.Duration("took", took))
+	default:
+		s.log.Debug("run stopped", zap.String("state", state), zap.Duration("took", took))
 	}
-	s.close()
-	s.engine.nudge()
 }
 
 // guarded keeps a defect in the engine from taking the process with it: the

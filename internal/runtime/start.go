@@ -203,11 +203,13 @@ func (a *admission) check(g *graph.Graph) error {
 	if r.StepLimit < 0 {
 		return Errorf(ReasonInvalidField, "the step limit must be positive").InField("run.step_limit", "must be at least 1")
 	}
-	if r.Input == "" {
-		return nil
+	if r.Input != "" {
+		if err := a.engine.fits(g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
+			return err
+		}
 	}
-	if err := a.engine.fits(g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
-		return err
+	if r.Context == "" && r.Input == "" {
+		return nil // going on: the context of the run before was checked
 	}
 	return a.engine.fits(g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
 }
@@ -296,6 +298,7 @@ func (a *admission) enqueue(ctx context.Context, head checkpoint.Head, g *graph.
 	if first {
 		a.engine.stopLocal(head.Thread, errCancelled)
 	}
+	a.engine.observer.RunStarted(run.Graph)
 	a.engine.nudge()
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
 }
@@ -365,6 +368,7 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 		return Started{}, err
 	}
 	s.launch(next, l)
+	e.observer.RunStarted(run.Graph)
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
 }
 

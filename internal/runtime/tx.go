@@ -161,6 +161,7 @@ func (e *Engine) apply(ctx context.Context, t *tx) (checkpoint.Head, error) {
 	if err != nil {
 		return checkpoint.Head{}, storeError(err)
 	}
+	e.count(t)
 	head := t.Head
 	head.Revision, head.Now = receipt.Revision, receipt.Now
 	if head.Owner == "" {
@@ -169,6 +170,22 @@ func (e *Engine) apply(ctx context.Context, t *tx) (checkpoint.Head, error) {
 		head.LeaseExpires = receipt.LeaseExpires
 	}
 	return head, nil
+}
+
+// count tells the observer of the questions in a change.
+func (e *Engine) count(t *tx) {
+	for i := range t.live {
+		switch t.live[i].Kind {
+		case checkpoint.EventInterrupt:
+			for _, q := range t.live[i].Interrupts {
+				e.observer.InterruptRaised(t.Head.Graph, q.Reason)
+			}
+		case checkpoint.EventResolved:
+			for _, q := range t.live[i].Interrupts {
+				e.observer.InterruptResolved(t.Head.Graph, string(q.State))
+			}
+		}
+	}
 }
 
 // op names one attempt to change something, unique among all replicas.
