@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+)
+
+// LoadDir reads the graph files of a folder, stores what is new and makes each
+// file's graph the newest of its name. Called again, it takes up what has
+// changed: a changed file is a new version. It returns what has become the
+// newest, and every *graphfile.FileError joined: a broken file keeps what it
+// was before.
+func (r *Registry) LoadDir(ctx context.Context, dir string) ([]*graph.Graph, error) {
+	files, readErr := graphfile.Load(dir)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	good, compileErr := graphfile.CompileAll(files, r.env)
+	l := &loading{registry: r, files: make(map[*graph.Spec]graphfile.File, len(files)), done: make(map[*graph.Spec]bool)}
+	for _, f := range files {
+		l.files[f.Spec] = f
+	}
+	for _, g := range good {
+		l.load(ctx, g)
+	}
+	return l.changed, errors.Join(readErr, compileErr, errors.Join(l.failures...))
+}
+
+// loading puts the graphs of a folder, each after those it contains.
+type loading struct {
+	registry *Registry
+	files    map[*graph.Spec]graphfile.File
+	done     map[*graph.Spec]bool
+	changed  []*graph.Graph
+	failures []error
+}
+
+func (l *loading) load(ctx context.Context, g *graph.Graph) {
+	file, ours := l.files[g.Spec]
+	if !ours || l.done[g.Spec] {
+		return
+	}
+	l.done[g.Spec] = true
+	for _, n := range g.Nodes {
+		if n.Sub != nil {
+			l.load(ctx, n.Sub)
+		}
+	}
+	r := l.registry
+	kept, err := r.keep(ctx, file)
+	if err != nil {
+		l.failures = append(l.failures, &graphfile.FileError{Path: file.Path, Err: err})
+		return
+	}
+	id := identity{kept.Name, kept.Version}
+	if r.files[file.Path] == id {
+		return
+	}
+	r.files[file.Path] = id
+	r.prefer(kept)
+	l.changed = append(l.changed, kept)
+}

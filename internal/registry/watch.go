@@ -1,0 +1,57 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// Watch looks at a folder this often and loads it again when a file in it has
+// changed, until ctx ends. Report is told what LoadDir says; it is not called
+// while nothing changes. What is in the folder at the call counts as loaded.
+func (r *Registry) Watch(ctx context.Context, dir string, every time.Duration, report func([]*graph.Graph, error)) {
+	seen := fingerprint(dir)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := fingerprint(dir)
+		if now == seen {
+			continue
+		}
+		seen = now
+		report(r.LoadDir(ctx, dir))
+	}
+}
+
+// fingerprint changes when a file of a folder, or of the folders right below
+// it, changes.
+func fingerprint(dir string) string {
+	var b strings.Builder
+	for _, pattern := range []string{"*", "*/*"} {
+		// The pattern is ours and the folder's own brackets are harmless here:
+		// fs.Glob matches below the root only.
+		names, err := fs.Glob(os.DirFS(dir), pattern)
+		if err != nil {
+			return err.Error()
+		}
+		for _, name := range names {
+			info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+			if err != nil || info.IsDir() {
+				continue
+			}
+			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}
