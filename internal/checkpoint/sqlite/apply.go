@@ -44,6 +44,9 @@ func (p *present) receipt() checkpoint.Receipt {
 }
 
 func (w *writer) present(thread string) (p present, err error) {
+	if p, ok := w.known[thread]; ok {
+		return p, nil
+	}
 	err = w.stmt.head.QueryRowContext(w.life, thread).
 		Scan(&p.revision, &p.op, &p.applied, &p.leaseExpires, &p.seq, &p.firstEvent, &p.lastEvent)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -82,7 +85,11 @@ func (w *writer) apply(d *change) (checkpoint.Receipt, error) {
 func (w *writer) putHead(d *change, p *present) (checkpoint.Receipt, error) {
 	now := w.now()
 	h := &d.Head
-	next := present{revision: d.Expect + 1, applied: nanos(now), leaseExpires: p.leaseExpires}
+	next := present{
+		revision: d.Expect + 1, seq: h.Seq, lastEvent: h.LastEvent,
+		firstEvent: max(p.firstEvent, min(d.TrimEvents, h.LastEvent+1)),
+		op:         d.Op, applied: nanos(now), leaseExpires: p.leaseExpires,
+	}
 	if d.Lease > 0 {
 		next.leaseExpires = sql.NullInt64{Int64: nanos(now.Add(d.Lease)), Valid: true}
 	}
@@ -93,10 +100,16 @@ func (w *writer) putHead(d *change, p *present) (checkpoint.Receipt, error) {
 	if due := nanos(h.Due); !h.Due.IsZero() && (!wake.Valid || due < wake.Int64) {
 		wake = sql.NullInt64{Int64: due, Valid: true}
 	}
-	first := max(p.firstEvent, min(d.TrimEvents, h.LastEvent+1))
 	err := w.exec(w.stmt.putHead, d.Thread, next.revision, d.Op, next.applied, h.Graph, string(h.State),
-		nanos(h.Updated), h.Seq, first, h.LastEvent, h.Owner, next.leaseExpires, wake, d.head)
-	return next.receipt(), err
+		nanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, d.head)
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	if len(w.known) >= maxKnown {
+		clear(w.known)
+	}
+	w.known[d.Thread] = next
+	return next.receipt(), nil
 }
 
 func (w *writer) exec(s *sql.Stmt, args ...any) error {
@@ -105,6 +118,7 @@ func (w *writer) exec(s *sql.Stmt, args ...any) error {
 }
 
 func (w *writer) remove(d *change) (checkpoint.Receipt, error) {
+	delete(w.known, d.Thread)
 	for _, s := range w.stmt.remove {
 		if err := w.exec(s, d.Thread); err != nil {
 			return checkpoint.Receipt{}, err
@@ -202,12 +216,20 @@ func (w *writer) addRecords(d *change) error {
 	return nil
 }
 
+// addEvents writes several rows per statement: the log is most of what a
+// superstep writes.
 func (w *writer) addEvents(d *change) error {
-	for i := range d.events {
-		e := &d.events[i]
-		if err := w.exec(w.stmt.event, d.Thread, e.seq, e.id, e.record); err != nil {
+	args := make([]any, 0, 4*min(len(d.events), len(w.stmt.events)))
+	for rest := d.events; len(rest) > 0; {
+		n := min(len(rest), len(w.stmt.events))
+		args = args[:0]
+		for i := range rest[:n] {
+			args = append(args, d.Thread, rest[i].seq, rest[i].id, rest[i].record)
+		}
+		if err := w.exec(w.stmt.events[n-1], args...); err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
 	if d.TrimEvents > 1 {
 		return w.exec(w.stmt.trim, d.Thread, d.TrimEvents)

@@ -3,7 +3,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
+
+// maxRows is how many events one statement writes at most.
+const maxRows = 8
 
 // statements are what the writer runs, prepared once.
 type statements struct {
@@ -11,7 +15,8 @@ type statements struct {
 
 	head, putHead                  *sql.Stmt
 	checkpoint, value, item        *sql.Stmt
-	task, memo, run, event         *sql.Stmt
+	task, memo, run                *sql.Stmt
+	events                         []*sql.Stmt // by the number of rows, from 1
 	interrupt, lastChange, request *sql.Stmt
 	clearTasks, clearMemos, trim   *sql.Stmt
 	drop, remove                   []*sql.Stmt
@@ -43,7 +48,6 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		run: p.stmt(`INSERT INTO runs (thread, id, ord, revision, state, record) VALUES (?, ?, ?, 1, ?, ?)
 			ON CONFLICT (thread, id) DO UPDATE SET ord = excluded.ord, revision = revision + 1,
 			state = excluded.state, record = excluded.record`),
-		event: p.stmt(`INSERT INTO events (thread, seq, kind, record) VALUES (?, ?, ?, ?)`),
 		interrupt: p.stmt(`INSERT INTO interrupts (thread, id, born, change, revision, created, checkpoint, run,
 			graph, node, reason, state, record) VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
@@ -56,6 +60,10 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		trim:       p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
 		graph:      p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
 		putGraph:   p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+	}
+	for n := range maxRows {
+		s.events = append(s.events, p.stmt(
+			`INSERT INTO events (thread, seq, kind, record) VALUES (?, ?, ?, ?)`+strings.Repeat(`, (?, ?, ?, ?)`, n)))
 	}
 	// The checkpoints go last: the task records are found through them.
 	for _, q := range []string{

@@ -81,7 +81,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 func (s *Store) open(ctx context.Context, path string) error {
 	// The connections outlive the call that opened them.
 	life := context.WithoutCancel(ctx)
-	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
+	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

@@ -12,9 +12,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// maxBatch bounds how many changes share a transaction, so that the first one
-// does not wait for ever on the last.
-const maxBatch = 256
+const (
+	// maxBatch bounds how many changes share a transaction, so that the first
+	// one does not wait for ever on the last.
+	maxBatch = 256
+	// maxKnown bounds how many threads are remembered.
+	maxKnown = 4096
+)
 
 // writer is the only one who changes the file.
 type writer struct {
@@ -25,6 +29,9 @@ type writer struct {
 	stmt *statements
 	// change is the number of the last change of any question.
 	change uint64
+	// known is what the last changes left of their threads, as the open
+	// transaction sees it. Nobody else writes the file, so it is true.
+	known map[string]present
 
 	mu     sync.RWMutex // held for reading while a job is handed in
 	closed bool
@@ -46,7 +53,8 @@ func newWriter(life context.Context, db *sql.DB, now func() time.Time) (*writer,
 	}
 	w := &writer{
 		life: life, db: db, conn: conn, now: now,
-		jobs: make(chan *job, maxBatch), idle: make(chan struct{}),
+		known: map[string]present{},
+		jobs:  make(chan *job, maxBatch), idle: make(chan struct{}),
 	}
 	if w.stmt, err = prepareStatements(life, conn); err != nil {
 		return nil, errors.Join(failed(err), conn.Close())
@@ -112,10 +120,18 @@ func (w *writer) loop() {
 	defer close(w.idle)
 	batch := make([]*job, 0, maxBatch)
 	for first := range w.jobs {
-		// Those whom the last commit woke are about to hand in their next.
-		runtime.Gosched()
+		w.gather()
 		batch = w.waiting(append(batch[:0], first))
 		w.commit(batch)
+	}
+}
+
+// gather lets those whom the last commit woke hand in what is next, for as
+// long as more comes. It never waits: a lone job costs it one turn.
+func (w *writer) gather() {
+	for seen := -1; seen < len(w.jobs); {
+		seen = len(w.jobs)
+		runtime.Gosched()
 	}
 }
 
@@ -187,6 +203,7 @@ func (w *writer) start() error {
 // undo rolls back. Some errors have made SQLite do so already, and then there
 // is no transaction to end.
 func (w *writer) undo(cause error) error {
+	clear(w.known)
 	_, _ = w.stmt.rollback.ExecContext(w.life)
 	return cause
 }
