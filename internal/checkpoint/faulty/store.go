@@ -1,0 +1,211 @@
+// Package faulty breaks a store on purpose, always at the same place, so that
+// a crash at every call can be tried one after the other.
+package faulty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// ErrInjected is the cause of every failure that was planned. The errors of a
+// Store wrap it and checkpoint.ErrUnavailable.
+var ErrInjected = errors.New("injected fault")
+
+// How says what happens to a call that is hit.
+type How int
+
+// What a fault does.
+const (
+	Before How = iota // the call fails and does nothing
+	After             // the call is made, but its answer is lost
+	Hang              // nothing comes back until the caller's context ends
+)
+
+// Method names a method of checkpoint.Store.
+type Method string
+
+// Methods that may be counted.
+const (
+	Head        Method = "Head"
+	Apply       Method = "Apply"
+	Checkpoint  Method = "Checkpoint"
+	Checkpoints Method = "Checkpoints"
+	Pending     Method = "Pending"
+	Events      Method = "Events"
+	Run         Method = "Run"
+	Runs        Method = "Runs"
+	Interrupt   Method = "Interrupt"
+	Request     Method = "Request"
+	Threads     Method = "Threads"
+	Interrupts  Method = "Interrupts"
+	Due         Method = "Due"
+)
+
+// Plan says which calls are hit. The zero Plan hits none and only counts.
+type Plan struct {
+	At  int // number of the first call that is hit, from 1; 0 = none
+	For int // how many in a row are hit; 0 = one, negative = all that follow
+	How How
+	// Only counts calls of these methods; empty = of all.
+	Only []Method
+}
+
+// Store passes calls on, save those that its Plan breaks.
+type Store struct {
+	store checkpoint.Store
+
+	mu    sync.Mutex
+	plan  Plan
+	calls []Method
+	hits  int
+}
+
+var _ checkpoint.Store = (*Store)(nil)
+
+// New returns a Store that breaks calls to store as the plan says.
+func New(store checkpoint.Store, plan Plan) *Store {
+	return &Store{store: store, plan: plan}
+}
+
+// Calls returns the calls that were counted so far, in order.
+func (s *Store) Calls() []Method {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Hits returns how many calls were broken so far.
+func (s *Store) Hits() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hits
+}
+
+// Heal lets every later call pass.
+func (s *Store) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan.At = 0
+}
+
+// hit counts a call and returns its number, and whether the plan is to break it.
+func (s *Store) hit(m Method) (n int, how How, broken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.plan.Only) > 0 && !slices.Contains(s.plan.Only, m) {
+		return 0, 0, false
+	}
+	s.calls = append(s.calls, m)
+	n = len(s.calls)
+	length := max(s.plan.For, 1)
+	broken = s.plan.At > 0 && n >= s.plan.At && (s.plan.For < 0 || n < s.plan.At+length)
+	if broken {
+		s.hits++
+	}
+	return n, s.plan.How, broken
+}
+
+// call makes one call under the plan.
+func call[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) (T, error) {
+	n, how, broken := s.hit(m)
+	if !broken {
+		return do()
+	}
+	var none T
+	fault := fmt.Errorf("%w: %w: call %d, %s", checkpoint.ErrUnavailable, ErrInjected, n, m)
+	switch how {
+	case Before:
+	case After:
+		if _, err := do(); err != nil {
+			return none, err
+		}
+	case Hang:
+		<-ctx.Done()
+		return none, fmt.Errorf("%w: %w", fault, context.Cause(ctx))
+	}
+	return none, fault
+}
+
+// Head passes on or breaks the call.
+func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	return call(ctx, s, Head, func() (checkpoint.Head, error) { return s.store.Head(ctx, thread) })
+}
+
+// Apply passes on or breaks the call.
+func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return call(ctx, s, Apply, func() (checkpoint.Receipt, error) { return s.store.Apply(ctx, c) })
+}
+
+// Checkpoint passes on or breaks the call.
+func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	return call(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
+		return s.store.Checkpoint(ctx, thread, namespace, id)
+	})
+}
+
+// Checkpoints passes on or breaks the call.
+func (s *Store) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
+	return call(ctx, s, Checkpoints, func() ([]*checkpoint.Checkpoint, error) { return s.store.Checkpoints(ctx, q) })
+}
+
+// Pending passes on or breaks the call.
+func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return call(ctx, s, Pending, func() (checkpoint.Pending, error) { return s.store.Pending(ctx, thread, id) })
+}
+
+// Events passes on or breaks the call.
+func (s *Store) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	return call(ctx, s, Events, func() ([]checkpoint.Event, error) { return s.store.Events(ctx, thread, after, limit) })
+}
+
+// Run passes on or breaks the call.
+func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return call(ctx, s, Run, func() (checkpoint.Run, error) { return s.store.Run(ctx, thread, run) })
+}
+
+// Runs passes on or breaks the call.
+func (s *Store) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+	return call(ctx, s, Runs, func() ([]checkpoint.Run, error) { return s.store.Runs(ctx, thread, before, limit) })
+}
+
+// Interrupt passes on or breaks the call.
+func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return call(ctx, s, Interrupt, func() (checkpoint.Interrupt, error) { return s.store.Interrupt(ctx, thread, id) })
+}
+
+// Request passes on or breaks the call.
+func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	return call(ctx, s, Request, func() (checkpoint.Request, error) { return s.store.Request(ctx, thread, id) })
+}
+
+// Threads passes on or breaks the call.
+func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	return call(ctx, s, Threads, func() ([]checkpoint.Head, error) { return s.store.Threads(ctx, q) })
+}
+
+// Interrupts passes on or breaks the call.
+func (s *Store) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return call(ctx, s, Interrupts, func() ([]checkpoint.Interrupt, error) { return s.store.Interrupts(ctx, q) })
+}
+
+// Due passes on or breaks the call.
+func (s *Store) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	var next time.Time
+	threads, err := call(ctx, s, Due, func() (threads []string, err error) {
+		threads, next, err = s.store.Due(ctx, limit)
+		return threads, err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return threads, next, nil
+}
+
+// Close closes the store; it is never broken nor counted.
+func (s *Store) Close() error { return s.store.Close() }
