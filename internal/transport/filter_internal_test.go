@@ -1,0 +1,147 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFilters(t *testing.T) {
+	allowed := []string{"state", "graph", "metadata"}
+	for text, want := range map[string][]condition{
+		"":                                 nil,
+		" \n ":                             nil,
+		`state = "OPEN"`:                   {{"state", "", "OPEN"}},
+		`state=OPEN`:                       {{"state", "", "OPEN"}},
+		`graph = 'it''s'`:                  nil,
+		`metadata.user = "u 1"`:            {{"metadata", "user", "u 1"}},
+		`metadata.a.b-c:d = x`:             {{"metadata", "a.b-c:d", "x"}},
+		`metadata."a key" = x`:             {{"metadata", "a key", "x"}},
+		`graph = "a\"b\\"`:                 {{"graph", "", `a"b\`}},
+		`graph = ""`:                       {{"graph", "", ""}},
+		`state = A AND metadata.k = "AND"`: {{"state", "", "A"}, {"metadata", "k", "AND"}},
+	} {
+		got, err := parseFilter(text, allowed)
+		if strings.Contains(text, "''") {
+			require.Error(t, err, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, want := range map[string]string{
+		`values = 1`:                          "expected a field: state, graph, metadata.KEY (at byte 0)",
+		`state`:                               "expected = after state; it is the only comparison (at byte 5)",
+		`state > 1`:                           "expected = after state",
+		`state = `:                            "expected a value in quotes (at byte 8)",
+		`state = "x`:                          "the quote is never closed (at byte 8)",
+		`state = "\x"`:                        "a backslash may only stand before",
+		`state = A OR state = B`:              "expected AND",
+		`state = A, state = B`:                "expected AND",
+		`(state = A)`:                         "expected a field",
+		`NOT state = A`:                       "expected a field",
+		`state = A state = B`:                 "expected AND",
+		`state = A AND state = B`:             "state is asked for twice",
+		`metadata.k = 1 AND metadata."k" = 2`: "metadata.k is asked for twice",
+		`metadata = A`:                        "expected metadata.KEY",
+		`metadata. = A`:                       "expected metadata.KEY",
+		`state = A AND`:                       "expected a field",
+		strings.Repeat("x", 5000):             "has 5000 bytes",
+	} {
+		_, err := parseFilter(text, allowed)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, seed := range []string{`state = "OPEN" AND metadata.user = 'u'`, `metadata."\\" = ""`, `state=`, "\x00", `graph = "ä`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := parseFilter(text, []string{"state", "graph", "metadata"})
+		if err != nil {
+			require.Empty(t, got)
+			return
+		}
+		// What was understood, written down again, is understood in the same way.
+		var parts []string
+		for _, c := range got {
+			name := c.Field
+			if c.Key != "" {
+				name += "." + quote(c.Key)
+			}
+			parts = append(parts, name+" = "+quote(c.Value))
+		}
+		printed := strings.Join(parts, " AND ")
+		if len(printed) > maxFilter {
+			return
+		}
+		again, err := parseFilter(printed, []string{"state", "graph", "metadata"})
+		require.NoError(t, err, printed)
+		require.Equal(t, got, again)
+	})
+}
+
+func quote(text string) string {
+	return `"` + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), `"`, `\"`) + `"`
+}
+
+func TestTokens(t *testing.T) {
+	tk := tokens{key: []byte("k")}
+	text, err := tk.make(listed("a", "b"), uint64(1<<63))
+	require.NoError(t, err)
+	var at uint64
+	require.NoError(t, tk.read(text, listed("a", "b"), &at))
+	require.Equal(t, uint64(1<<63), at)
+	require.Error(t, tk.read(text, listed("ab"), &at))
+	require.NotEqual(t, listed("a", "b"), listed("a.b"))
+	require.NotEqual(t, listed("", "b"), listed("b", ""))
+	require.Error(t, tokens{key: []byte("other")}.read(text, listed("a", "b"), &at))
+	require.NoError(t, tk.read("", "any", &at))
+	for i := range len(text) {
+		changed := []byte(text)
+		changed[i] ^= 1
+		at = 7
+		if tk.read(string(changed), listed("a", "b"), &at) == nil {
+			// The last character may hold bits that mean nothing.
+			require.Equal(t, len(text)-1, i)
+			continue
+		}
+		require.Equal(t, uint64(7), at)
+	}
+}
+
+func FuzzToken(f *testing.F) {
+	tk := tokens{key: []byte("k")}
+	good, err := tk.make("list", "t1")
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add("")
+	f.Add("!!")
+	f.Add(strings.Repeat("A", 64))
+	f.Fuzz(func(t *testing.T, text string) {
+		at := "before"
+		if err := tk.read(text, "list", &at); err != nil {
+			require.Equal(t, "before", at)
+			return
+		}
+		if text == "" {
+			require.Equal(t, "before", at)
+			return
+		}
+		require.Equal(t, "t1", at, "a forged token was accepted")
+	})
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("ä€😀", 5)
+	f.Add("\xff\xfe", 4)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = 3 + max(0, n)%100
+		got := clip(text, n)
+		require.LessOrEqual(t, len(got), n)
+		require.True(t, utf8.ValidString(got))
+	})
+}

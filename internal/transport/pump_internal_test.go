@@ -1,0 +1,611 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// thread is a runtime with one thread whose log the test writes.
+type thread struct {
+	Engine // calls the test does not expect
+
+	mu        sync.Mutex
+	head      checkpoint.Head
+	run       checkpoint.Run
+	log       []checkpoint.Event
+	grown     chan struct{}
+	broken    error
+	cancelled []runtime.CancelRequest
+	snapshot  runtime.Snapshot
+	values    payload.JSON
+	missing   error // of StateAt
+}
+
+func newThread() *thread {
+	return &thread{
+		head:  checkpoint.Head{Thread: "t1", LogID: "L", Run: "r1", FirstEvent: 1},
+		run:   checkpoint.Run{ID: "r1", Thread: "t1", State: checkpoint.RunRunning, FirstEvent: 1},
+		grown: make(chan struct{}),
+	}
+}
+
+func (th *thread) happen(events ...checkpoint.Event) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for _, e := range events {
+		if !e.Ephemeral {
+			th.head.LastEvent++
+		}
+		e.Seq = th.head.LastEvent
+		if e.Run == "" {
+			e.Run = "r1"
+		}
+		if e.Run == "r1" {
+			th.run.LastEvent = e.Seq
+			if e.Kind == checkpoint.EventRunState {
+				th.run.State = e.State
+			}
+		}
+		th.log = append(th.log, e)
+	}
+	close(th.grown)
+	th.grown = make(chan struct{})
+}
+
+func (th *thread) fail(err error) {
+	th.mu.Lock()
+	th.broken = err
+	th.mu.Unlock()
+	th.happen()
+}
+
+func (th *thread) Thread(context.Context, string) (checkpoint.Head, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.head, nil
+}
+
+func (th *thread) Run(context.Context, string, string) (checkpoint.Run, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.run, nil
+}
+
+func (th *thread) Start(context.Context, runtime.StartRequest) (runtime.Started, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return runtime.Started{Run: th.run, Head: th.head, Attached: th.run.LastEvent > 0}, nil
+}
+
+func (th *thread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.cancelled = append(th.cancelled, req)
+	return th.run, nil
+}
+
+func (th *thread) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
+}
+
+func (th *thread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
+	return th.snapshot, nil
+}
+
+func (th *thread) StateAt(context.Context, string, string, string) (payload.JSON, error) {
+	return th.values, th.missing
+}
+
+type logReader struct {
+	th *thread
+	at int
+}
+
+func (th *thread) follow(req runtime.FollowRequest) Follower {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	r := &logReader{th: th}
+	for r.at < len(th.log) && th.log[r.at].Seq <= req.After {
+		r.at++
+	}
+	return r
+}
+
+func (r *logReader) Next(ctx context.Context) ([]checkpoint.Event, error) {
+	for {
+		r.th.mu.Lock()
+		events, grown, broken := r.th.log[r.at:], r.th.grown, r.th.broken
+		r.th.mu.Unlock()
+		r.at += len(events)
+		if len(events) > 0 {
+			return events, nil
+		}
+		if broken != nil {
+			return nil, broken
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (*logReader) Close() {}
+
+// wire is a client's end of a stream. It takes a message whenever it has a
+// token to read one; unlimited takes all.
+type wire struct {
+	grpc.ServerStream
+
+	ctx       context.Context
+	tokens    chan struct{}
+	unlimited bool
+	mu        sync.Mutex
+	got       []*graphdv1.Event
+	header    metadata.MD
+}
+
+func (w *wire) Context() context.Context { return w.ctx }
+
+func (w *wire) SendHeader(md metadata.MD) error {
+	w.header = md
+	return nil
+}
+
+func (w *wire) Send(e *graphdv1.Event) error {
+	if !w.unlimited {
+		select {
+		case <-w.tokens:
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.got = append(w.got, e)
+	return nil
+}
+
+func (w *wire) events() []*graphdv1.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*graphdv1.Event(nil), w.got...)
+}
+
+// session is one open stream under test.
+type session struct {
+	*wire
+
+	service *graphService
+	leave   context.CancelFunc
+	done    chan struct{}
+	err     error
+}
+
+func newGraphService(th *thread) *graphService {
+	return &graphService{service: &service{pump: &pump{
+		streams: &streams{
+			heartbeat: 15 * time.Second, stall: 30 * time.Second, maxBytes: 8 << 20, draining: make(chan struct{}),
+		},
+		engine: th, follow: th.follow, log: zap.NewNop(),
+	}}}
+}
+
+func open(t *testing.T, th *thread, call func(*graphService, eventStream) error) *session {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	s := &session{
+		wire:    &wire{ctx: ctx, unlimited: true, tokens: make(chan struct{}, 100)},
+		service: newGraphService(th), leave: leave, done: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.done)
+		s.err = call(s.service, s.wire)
+	}()
+	return s
+}
+
+func watch(req *graphdv1.WatchRequest) func(*graphService, eventStream) error {
+	req.ThreadId = "t1"
+	return func(s *graphService, stream eventStream) error { return s.Watch(req, stream) }
+}
+
+func stream(req *graphdv1.StreamRequest) func(*graphService, eventStream) error {
+	req.Run = &graphdv1.RunSpec{ThreadId: "t1"}
+	return func(s *graphService, stream eventStream) error { return s.Stream(req, stream) }
+}
+
+// last returns the newest message.
+func (s *session) last(t *testing.T) *graphdv1.Event {
+	t.Helper()
+	synctest.Wait()
+	events := s.events()
+	require.NotEmpty(t, events)
+	return events[len(events)-1]
+}
+
+// ended waits for the end and returns what the stream said of it.
+func (s *session) ended(t *testing.T) *graphdv1.EndOfStream {
+	t.Helper()
+	<-s.done
+	require.NoError(t, s.err)
+	end := s.last(t).GetEnd()
+	require.NotNil(t, end)
+	return end
+}
+
+func state(s checkpoint.RunState) checkpoint.Event {
+	return checkpoint.Event{Kind: checkpoint.EventRunState, State: s}
+}
+
+func update(node string) checkpoint.Event {
+	return checkpoint.Event{Kind: checkpoint.EventUpdate, Node: node, Value: `{"a":9007199254740993}`}
+}
+
+func TestStreamShowsARunFromOpeningToStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, stream(&graphdv1.StreamRequest{}))
+		opened := s.last(t).GetOpened()
+		require.Equal(t, "r1", opened.GetRun().GetRunId())
+		require.Equal(t, "L", opened.GetHead().GetLogId())
+		require.Equal(t, []string{"t1"}, s.header.Get("graphd-thread-id"))
+		require.Equal(t, []string{"r1"}, s.header.Get("graphd-run-id"))
+
+		th.happen(update("a"), checkpoint.Event{Kind: checkpoint.EventTask, Node: "b"})
+		th.happen(
+			checkpoint.Event{Kind: checkpoint.EventInterrupt, Node: "b", Interrupts: []checkpoint.Interrupt{{ID: "q1"}}},
+			state(checkpoint.RunInterrupted), update("never"))
+		end := s.ended(t)
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, end.GetCause())
+		require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, end.GetRun().GetState())
+		require.Equal(t, []string{"q1"}, end.GetRun().GetOpenInterruptIds())
+		require.Equal(t, uint64(4), end.GetResumeAt().GetSequence())
+
+		var kinds []string
+		for _, e := range s.events() {
+			kinds = append(kinds, e.GetChannel()+":"+e.GetNode())
+		}
+		require.Equal(t, []string{
+			"lifecycle:", "updates:a", "__interrupt__:__interrupt__", "lifecycle:", "lifecycle:",
+		}, kinds)
+		require.Equal(t, `{"a":9007199254740993}`, s.events()[1].GetUpdate().GetValues().GetJson())
+	})
+}
+
+func TestQuietStreamBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
+		synctest.Wait()
+		time.Sleep(14 * time.Second)
+		synctest.Wait()
+		require.Len(t, s.events(), 1)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, uint64(0), s.last(t).GetHeartbeat().GetScanned().GetSequence())
+		require.NotNil(t, s.last(t).GetHeartbeat())
+
+		// Events that the filter hides move the heartbeat's cursor, not its time.
+		for range 20 {
+			th.happen(checkpoint.Event{Kind: checkpoint.EventTask})
+			time.Sleep(time.Second)
+		}
+		require.Len(t, s.events(), 3)
+		require.GreaterOrEqual(t, s.last(t).GetHeartbeat().GetScanned().GetSequence(), uint64(14))
+		require.Nil(t, s.last(t).GetCursor())
+		s.leave()
+		<-s.done
+	})
+}
+
+func TestClientThatReadsTooSlowlyIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
+		synctest.Wait()
+		s.unlimited = false
+		th.happen(update("a"), update("b"), update("c"))
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		require.Len(t, s.events(), 1)
+		time.Sleep(2 * time.Second)
+		// It reads again, too late for the stream and soon enough for its end.
+		for range 10 {
+			s.tokens <- struct{}{}
+		}
+		end := s.ended(t)
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, end.GetCause())
+		require.Equal(t, uint64(1), end.GetResumeAt().GetSequence())
+		require.Equal(t, uint64(1), s.events()[1].GetCursor().GetSequence())
+	})
+}
+
+func TestClientThatNeverReadsIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
+		synctest.Wait()
+		s.unlimited = false
+		th.happen(update("a"), update("b"))
+		<-s.done
+		var e *runtime.Error
+		require.ErrorAs(t, s.err, &e)
+		require.Equal(t, ReasonSlowConsumer, e.Reason)
+		require.Equal(t, "1", e.Meta["resumeSequence"])
+		require.Equal(t, int64(0), s.service.open.Load())
+		s.leave()
+	})
+}
+
+func TestDrainTellsEveryStreamWhereToGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, stream(&graphdv1.StreamRequest{
+			OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
+		}))
+		th.happen(update("a"))
+		synctest.Wait()
+		close(s.service.draining)
+		end := s.ended(t)
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, end.GetCause())
+		require.Equal(t, uint64(1), end.GetResumeAt().GetSequence())
+		require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, end.GetRun().GetState())
+		require.Empty(t, th.cancelled)
+
+		err := s.service.Watch(&graphdv1.WatchRequest{ThreadId: "t1"}, s.wire)
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonServerDraining})
+	})
+}
+
+func TestOldConnectionEndsItsStreamsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, func(gs *graphService, stream eventStream) error {
+			gs.life = time.Minute
+			w, ok := stream.(*wire)
+			require.True(t, ok)
+			w.ctx = births{}.TagConn(w.ctx, nil)
+			return watch(&graphdv1.WatchRequest{Follow: true})(gs, stream)
+		})
+		time.Sleep(59 * time.Second)
+		require.Nil(t, s.last(t).GetEnd())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, s.ended(t).GetCause())
+	})
+}
+
+func TestDisconnect(t *testing.T) {
+	for policy, want := range map[graphdv1.DisconnectPolicy]int{
+		graphdv1.DisconnectPolicy_DISCONNECT_POLICY_UNSPECIFIED: 0,
+		graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CONTINUE:    0,
+		graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL:      1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			th := newThread()
+			s := open(t, th, stream(&graphdv1.StreamRequest{OnDisconnect: policy}))
+			synctest.Wait()
+			s.leave()
+			<-s.done
+			require.ErrorIs(t, s.err, context.Canceled)
+			require.Len(t, th.cancelled, want)
+		})
+	}
+}
+
+func TestDeadlineAndServerTroubleAreNoDisconnect(t *testing.T) {
+	cancelling := &graphdv1.StreamRequest{OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL}
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, func(gs *graphService, es eventStream) error {
+			w, ok := es.(*wire)
+			require.True(t, ok)
+			var cancel context.CancelFunc
+			w.ctx, cancel = context.WithTimeout(w.ctx, time.Second)
+			defer cancel()
+			return stream(cancelling)(gs, es)
+		})
+		<-s.done
+		require.ErrorIs(t, s.err, context.DeadlineExceeded)
+		require.Empty(t, th.cancelled)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, stream(cancelling))
+		th.happen(update("a"))
+		th.fail(checkpoint.ErrUnavailable)
+		<-s.done
+		var e *runtime.Error
+		require.ErrorAs(t, s.err, &e)
+		require.Equal(t, runtime.ReasonStoreUnavailable, e.Reason)
+		require.Equal(t, "1", e.Meta["resumeSequence"])
+		require.Empty(t, th.cancelled)
+	})
+}
+
+func TestDeletedThreadEndsTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
+		th.fail(runtime.Errorf(runtime.ReasonThreadNotFound, "gone"))
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, s.ended(t).GetCause())
+	})
+}
+
+func TestWatchWithoutFollowEndsAtTheEndOfTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{}))
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_LOG_END, s.ended(t).GetCause())
+
+		th.happen(update("a"), checkpoint.Event{Kind: checkpoint.EventTask})
+		s = open(t, th, watch(&graphdv1.WatchRequest{}))
+		end := s.ended(t)
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_LOG_END, end.GetCause())
+		require.Equal(t, uint64(2), end.GetResumeAt().GetSequence())
+		require.Len(t, s.events(), 3)
+		require.Nil(t, end.GetRun())
+	})
+}
+
+func TestWatchOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		other := update("other")
+		other.Run = "r0"
+		th.happen(update("a"), state(checkpoint.RunInterrupted), state(checkpoint.RunRunning), other)
+		// The run waited once and went on: a late watcher sees it through.
+		s := open(t, th, watch(&graphdv1.WatchRequest{RunId: "r1", Follow: true}))
+		synctest.Wait()
+		require.Len(t, s.events(), 4)
+		th.happen(state(checkpoint.RunSucceeded))
+		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.ended(t).GetRun().GetState())
+
+		// A run that is over ends the watch where its part of the log ends.
+		s = open(t, th, watch(&graphdv1.WatchRequest{RunId: "r1", Follow: true}))
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, s.ended(t).GetCause())
+		s = open(t, th, watch(&graphdv1.WatchRequest{
+			RunId: "r1", Follow: true, Start: &graphdv1.WatchRequest_Now{},
+		}))
+		require.Equal(t, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, s.ended(t).GetCause())
+		require.Len(t, s.events(), 2)
+	})
+}
+
+func TestRestingRuns(t *testing.T) {
+	head := checkpoint.Head{Run: "r1", LastEvent: 9}
+	for name, c := range map[string]struct {
+		state          checkpoint.RunState
+		answered, open int
+		hold           bool
+		rest           bool
+	}{
+		"running":          {checkpoint.RunRunning, 0, 0, false, false},
+		"done":             {checkpoint.RunSucceeded, 0, 0, false, true},
+		"waiting":          {checkpoint.RunInterrupted, 0, 2, false, true},
+		"answered":         {checkpoint.RunInterrupted, 1, 1, false, false},
+		"answers held":     {checkpoint.RunInterrupted, 1, 1, true, true},
+		"held and all in":  {checkpoint.RunInterrupted, 2, 0, true, false},
+		"queued behind it": {checkpoint.RunQueued, 0, 0, false, false},
+	} {
+		h := head
+		h.Answered, h.Open, h.Hold = c.answered, c.open, c.hold
+		rest, _ := resting(&h, &checkpoint.Run{ID: "r1", State: c.state})
+		require.Equal(t, c.rest, rest, name)
+	}
+}
+
+func TestSnapshotComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		th.happen(update("a"), update("b"), update("c"))
+		th.snapshot = runtime.Snapshot{
+			Values: "{}", Next: []string{"n"}, LastEvent: 2, LogID: "L",
+			Interrupts: []checkpoint.Interrupt{{ID: "q1"}},
+			Checkpoint: &checkpoint.Checkpoint{ID: "c1", Run: "r1", Step: 3},
+		}
+		s := open(t, th, watch(&graphdv1.WatchRequest{SnapshotFirst: true, Follow: true}))
+		require.Equal(t, "c", s.last(t).GetNode())
+		first := s.events()[1]
+		require.Equal(t, uint64(2), first.GetCursor().GetSequence())
+		require.Equal(t, "{}", first.GetValues().GetValues().GetJson())
+		require.Equal(t, []string{"n"}, first.GetValues().GetNext())
+		require.Equal(t, "q1", first.GetValues().GetInterrupts()[0].GetInterruptId())
+		require.Len(t, s.events(), 3)
+		s.leave()
+		<-s.done
+	})
+}
+
+func TestValuesAreReadWhereTheyAreStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		th.values = `{"a":1}`
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true, Filter: &graphdv1.EventFilter{
+			Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_DEBUG},
+		}}))
+		th.happen(checkpoint.Event{Kind: checkpoint.EventValues, Checkpoint: "c1"})
+		require.Equal(t, `{"a":1}`, s.last(t).GetValues().GetValues().GetJson())
+		th.happen(checkpoint.Event{Kind: checkpoint.EventValues, Value: `{"partial":1}`})
+		require.Equal(t, `{"partial":1}`, s.last(t).GetValues().GetValues().GetJson())
+		th.happen(checkpoint.Event{
+			Kind: checkpoint.EventCheckpoint, Checkpoint: "c1", Parent: "c0", Source: checkpoint.SourceLoop,
+			Next: []checkpoint.NextTask{{ID: "k", Node: "n"}},
+		})
+		saved := s.last(t).GetCheckpoint()
+		require.Equal(t, `{"a":1}`, saved.GetValues().GetJson())
+		require.Equal(t, "c0", saved.GetParent().GetCheckpointId())
+		require.Equal(t, "n", saved.GetNext()[0].GetNode())
+
+		th.missing = checkpoint.ErrCheckpointNotFound
+		th.values = ""
+		th.happen(checkpoint.Event{Kind: checkpoint.EventValues, Checkpoint: "rolled-back"})
+		require.Nil(t, s.last(t).GetValues().GetValues())
+		require.Equal(t, "rolled-back", s.last(t).GetValues().GetCheckpoint().GetCheckpointId())
+
+		th.missing = errors.New("disk on fire")
+		th.happen(checkpoint.Event{Kind: checkpoint.EventValues, Checkpoint: "c2"})
+		<-s.done
+		require.ErrorContains(t, s.err, "disk on fire")
+	})
+}
+
+func TestValueThatIsTooLargeIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, func(gs *graphService, es eventStream) error {
+			gs.maxBytes = 100
+			return watch(&graphdv1.WatchRequest{Follow: true})(gs, es)
+		})
+		large := update("a")
+		large.Value = payload.Quote(string(make([]byte, 200)))
+		th.happen(large)
+		e := s.last(t)
+		require.True(t, e.GetValueOmitted())
+		require.Nil(t, e.GetUpdate().GetValues())
+		require.Equal(t, "a", e.GetNode())
+		s.leave()
+		<-s.done
+	})
+}
+
+func TestGapIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
+		th.happen(update("a"), checkpoint.Event{Kind: runtime.EventGap, Ephemeral: true})
+		gap := s.last(t)
+		require.NotNil(t, gap.GetGap())
+		require.True(t, gap.GetEphemeral())
+		require.Equal(t, uint64(1), gap.GetCursor().GetSequence())
+		s.leave()
+		<-s.done
+	})
+}
+
+func TestAttachedStreamShowsTheRunFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		th.happen(update("a"), state(checkpoint.RunInterrupted), state(checkpoint.RunRunning), state(checkpoint.RunSucceeded))
+		s := open(t, th, stream(&graphdv1.StreamRequest{RequestId: "r"}))
+		end := s.ended(t)
+		require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, end.GetRun().GetState())
+		require.Equal(t, uint64(2), end.GetResumeAt().GetSequence())
+		require.True(t, s.events()[0].GetOpened().GetAttached())
+		require.Equal(t, "a", s.events()[1].GetNode())
+	})
+}
