@@ -23,6 +23,9 @@ type call struct {
 	info api.Info
 	in   input
 	replay
+
+	done    chan struct{} // closed when outcome is set
+	outcome pregel.Result
 }
 
 func newCall(m *Mux, t *runtime.Task) *call {
@@ -39,34 +42,42 @@ func newCall(m *Mux, t *runtime.Task) *call {
 // run calls the function in a goroutine of its own, so that the attempt ends
 // with its ctx even if the function does not.
 func (c *call) run(ctx context.Context, f api.Func) pregel.Result {
-	if ctx.Done() == nil {
+	if c.mux.options.Inline || ctx.Done() == nil {
 		return c.attempt(ctx, f)
 	}
-	done := make(chan pregel.Result, 1)
-	go func() {
-		// A function that leaves by runtime.Goexit must not leave us waiting.
-		r := pregel.Result{Failure: panicked(nil)}
-		defer func() { done <- r }()
-		r = c.attempt(ctx, f)
-	}()
+	c.done = make(chan struct{})
+	go c.apart(ctx, f)
 	select {
-	case r := <-done:
-		return r
+	case <-c.done:
+		return c.outcome
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(c.mux.options.Grace)
 	defer grace.Stop()
 	select {
-	case r := <-done:
-		return r
+	case <-c.done:
+		return c.outcome
 	case <-grace.C:
-		c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
-			zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
-		return failed(&pregel.Failure{Failure: checkpoint.Failure{
-			Reason: runtime.FailedNode, Type: "Abandoned",
-			Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
-		}})
+		return c.abandon(ctx)
 	}
+}
+
+// apart leaves the outcome behind, also of a function that ends its goroutine.
+func (c *call) apart(ctx context.Context, f api.Func) {
+	defer close(c.done)
+	c.outcome.Failure = panicked(nil)
+	c.outcome = c.attempt(ctx, f)
+}
+
+// abandon gives up a function that goes on. What it still does is ignored: the
+// effects of an attempt end with it.
+func (c *call) abandon(ctx context.Context) pregel.Result {
+	c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
+		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
+	return failed(&pregel.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNode, Type: "Abandoned",
+		Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
+	}})
 }
 
 // attempt calls the function and works out what came of it. A panic, also in

@@ -34,18 +34,22 @@ func (r *Registry) Watch(ctx context.Context, dir string, every time.Duration, r
 	}
 }
 
-// fingerprint changes when a file of a folder, or of the folders right below
+// fingerprint changes when a graph file of a folder, or of the folders right below
 // it, changes.
 func fingerprint(dir string) string {
 	var b strings.Builder
 	for _, pattern := range []string{"*", "*/*"} {
-		// The pattern is ours and the folder's own brackets are harmless here:
-		// fs.Glob matches below the root only.
+		// Not filepath.Glob: the folder's own name may hold brackets.
 		names, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
 			return err.Error()
 		}
 		for _, name := range names {
+			switch strings.ToLower(filepath.Ext(name)) {
+			case ".yaml", ".yml", ".json":
+			default:
+				continue
+			}
 			info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
 			if err != nil || info.IsDir() {
 				continue

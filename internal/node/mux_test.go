@@ -1,0 +1,319 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+func execute(t testing.TB, task *runtime.Task) pregel.Result {
+	t.Helper()
+	return node.New(nil, node.Options{}).Execute(t.Context(), task)
+}
+
+func TestFunctionSeesTheStateAndItself(t *testing.T) {
+	var info api.Info
+	f := func(ctx context.Context, s api.State) (any, error) {
+		info = api.TaskInfo(ctx)
+		var whole struct{ A, B json.RawMessage }
+		require.NoError(t, s.Unmarshal(&whole))
+		require.Equal(t, json.RawMessage("1"), whole.A)
+		require.Equal(t, `{"a":1,"c":[]}`, s.Raw())
+		require.Equal(t, []string{"a", "c"}, s.Keys())
+		require.Equal(t, json.RawMessage("1"), s.Get("a"))
+		require.Nil(t, s.Get("b"))
+		var n int
+		require.NoError(t, s.Decode("a", &n))
+		require.ErrorContains(t, s.Decode("b", &n), `state key "b" is not set or not read by the node; set are a, c`)
+		require.ErrorContains(t, s.Decode("a", &whole), `state key "a"`)
+		return nil, nil
+	}
+	r := run(t, f, func(t *runtime.Task) {
+		t.Context, t.Metadata = `{"user":1.0}`, map[string]string{"k": "v"}
+		t.Failed = &checkpoint.Failure{Node: "other", Reason: "NODE_FAILED", Type: "T", Message: "m", Attempt: 3}
+	})
+	require.Nil(t, r.Failure)
+	require.Equal(t, api.Info{
+		Thread: "t", Run: "r", Graph: "g", GraphVersion: "v1", Node: "n", Task: "task", Step: 1, Attempt: 1,
+		Metadata: map[string]string{"k": "v"}, Context: `{"user":1.0}`,
+		Failed: &api.Failure{Node: "other", Reason: "NODE_FAILED", Type: "T", Message: "m", Attempt: 3},
+	}, info)
+}
+
+func TestTypedFunction(t *testing.T) {
+	f := api.Typed(func(_ context.Context, s struct{ A int }) (any, error) { return map[string]int{"b": s.A + 1}, nil })
+	require.Equal(t, payload.JSON(`{"b":2}`), run(t, f).Update)
+	bad := api.Typed(func(_ context.Context, s struct{ A string }) (any, error) { return nil, nil })
+	require.True(t, run(t, bad).Failure.Permanent)
+}
+
+func TestSendIsTheInput(t *testing.T) {
+	for sent, want := range map[payload.JSON]string{
+		`{"x": 1.0, "a": null}`: `{"x":1.0,"keys":["x","a"]}`,
+		`[1]`:                   `{"x":null,"keys":null}`,
+		`null`:                  `{"x":null,"keys":null}`,
+	} {
+		r := run(t, func(ctx context.Context, s api.State) (any, error) {
+			require.Equal(t, string(sent), s.Raw())
+			require.Equal(t, string(sent), api.TaskInfo(ctx).Input)
+			return struct {
+				X    json.RawMessage `json:"x"`
+				Keys []string        `json:"keys"`
+			}{s.Get("x"), s.Keys()}, nil
+		}, func(t *runtime.Task) { t.Send = sent })
+		require.Equal(t, payload.JSON(want), r.Update)
+	}
+	// A conditional edge decides on the state, also after a Send.
+	r := run(t, func(_ context.Context, s api.State) (any, error) {
+		require.Equal(t, `{"a":1,"c":[]}`, s.Raw())
+		return "n", nil
+	}, asRouter, func(t *runtime.Task) { t.Send = `{"x":1}` })
+	require.Nil(t, r.Failure)
+}
+
+type explosive struct{}
+
+func (explosive) Error() string { panic("again") }
+
+func explode(how func()) api.Func {
+	return func(context.Context, api.State) (any, error) {
+		how()
+		return nil, nil
+	}
+}
+
+func TestPanics(t *testing.T) {
+	var none map[string]int
+	for says, f := range map[string]api.Func{
+		"panic: boom":                 explode(func() { panic("boom") }),
+		"panic: assignment to entry":  explode(func() { none["x"] = 1 }),
+		"panic: bad luck":             explode(func() { panic(errors.New("bad luck")) }),
+		"a node_test.explosive whose": explode(func() { panic(explosive{}) }),
+	} {
+		r := run(t, f)
+		require.NotNil(t, r.Failure, says)
+		require.Equal(t, "NODE_FAILED", r.Failure.Reason)
+		require.Equal(t, "panic", r.Failure.Type)
+		require.Contains(t, r.Failure.Message, says)
+		lines := strings.Split(r.Failure.Stack, "\n")
+		require.Contains(t, lines[0], "node_test.TestPanics")
+		require.Contains(t, lines[0], "node/mux_test.go:")
+		require.Contains(t, lines[len(lines)-1], "explode")
+		require.NotContains(t, r.Failure.Stack, "runtime.")
+	}
+	r := run(t, returning(marshaler(func() ([]byte, error) { panic("in the result") })))
+	require.Contains(t, r.Failure.Message, "in the result")
+	r = run(t, explode(func() { goruntime.Goexit() }))
+	require.Equal(t, "Goexit", r.Failure.Type)
+}
+
+type marshaler func() ([]byte, error)
+
+func (m marshaler) MarshalJSON() ([]byte, error) { return m() }
+
+func deep(n int) {
+	if n == 0 {
+		panic("deep")
+	}
+	deep(n - 1)
+}
+
+func TestStackIsTrimmed(t *testing.T) {
+	r := run(t, explode(func() { deep(50) }))
+	require.Len(t, strings.Split(r.Failure.Stack, "\n"), 20)
+}
+
+func TestExecuteEndsWithItsContext(t *testing.T) {
+	task := taskOf(t, oneNode(t, "function: {}"), `{}`)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too slow"))
+		defer cancel()
+		release := make(chan struct{})
+		fx := &effects{}
+		attempt := *task
+		attempt.Effects = fx
+		started := time.Now()
+		r := node.New(api.Functions{"n": func(ctx context.Context, _ api.State) (any, error) {
+			<-release
+			return nil, nil
+		}}, node.Options{}).Execute(ctx, &attempt)
+		require.Equal(t, 1500*time.Millisecond, time.Since(started))
+		require.Equal(t, "Abandoned", r.Failure.Type)
+		require.Contains(t, r.Failure.Message, "too slow")
+		close(release)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		attempt := *task
+		r := node.New(api.Functions{"n": func(ctx context.Context, _ api.State) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}, node.Options{}).Execute(ctx, &attempt)
+		require.ErrorContains(t, ctx.Err(), "deadline")
+		require.Equal(t, "context deadline exceeded", r.Failure.Message)
+	})
+}
+
+func TestExpressions(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  string
+		state payload.JSON
+		want  pregel.Result
+	}{
+		"updates":       {`expr: {update: {a: 'state.b', c: '[state.b]'}}`, `{"b":9007199254740993}`, pregel.Result{Update: `{"a":9007199254740993,"c":[9007199254740993]}`}},
+		"goes":          {`expr: {goto: '"other"'}`, `{}`, pregel.Result{Goto: []checkpoint.Send{{Node: "other"}}}},
+		"goes nowhere":  {`expr: {goto: 'null'}`, `{}`, pregel.Result{}},
+		"goes and sets": {`expr: {update: {a: '1'}, goto: '[END, send("other", state.b)]'}`, `{"b":1.0}`, pregel.Result{Update: `{"a":1}`, Goto: []checkpoint.Send{{Node: "__end__"}, {Node: "other", Input: "1.0"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, execute(t, taskOf(t, oneNode(t, c.kind), c.state)))
+		})
+	}
+}
+
+func TestExpressionVariables(t *testing.T) {
+	g := oneNode(t, `expr: {update: {a: 'error.message', b: 'context.user', c: '[input]'}}`)
+	task := taskOf(t, g, `{}`)
+	task.Context, task.Send = `{"user":1.0}`, `{"x":2.0}`
+	task.Failed = &checkpoint.Failure{Message: "it broke"}
+	require.Equal(t, pregel.Result{Update: `{"a":"it broke","b":1.0,"c":[{"x":2.0}]}`}, execute(t, task))
+
+	task = taskOf(t, oneNode(t, `expr: {update: {b: 'state.a'}}`), `{"a":"of the graph"}`)
+	task.Send = `{"a":"of the send"}`
+	require.Equal(t, pregel.Result{Update: `{"b":"of the send"}`}, execute(t, task))
+	task = taskOf(t, oneNode(t, `expr: {update: {b: 'input'}}`), `{"a":"of the graph"}`)
+	task.Send = `17`
+	require.Equal(t, pregel.Result{Update: `{"b":17}`}, execute(t, task))
+}
+
+func TestExpressionsThatFail(t *testing.T) {
+	for kind, says := range map[string]string{
+		`expr: {update: {b: 'state.a'}}`:                       "b: state has no key \"a\"",
+		`expr: {goto: '1'}`:                                    "goto: must yield a node name",
+		`ask: {when: '1', value: '1'}`:                         "when: a condition must be true or false, not 1",
+		`ask: {value: 'state.a'}`:                              "value: state has no key",
+		`ask: {message: 'state.a'}`:                            "message: state has no key",
+		`ask: {value: '1', when: 'false', goto: '[["n"]]'}`:    "goto: must yield a node name",
+		`ask: {value: '1', when: 'state.a', update: {a: '1'}}`: "when: state has no key",
+	} {
+		r := execute(t, taskOf(t, oneNode(t, kind), `{}`))
+		require.NotNil(t, r.Failure, kind)
+		require.Equal(t, "ExpressionError", r.Failure.Type)
+		require.True(t, r.Failure.Permanent)
+		require.Contains(t, r.Failure.Message, says)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	g := oneNode(t, `ask: {when: 'state.a > 1', value: '{"n": state.a}', message: '"really " + string(state.a) + "?"', `+
+		`key: k, reason: approval, schema: {type: boolean}, assignees: [ann], ttl: 1h, expiry: resume_default, default: false, `+
+		`update: {b: answer}, otherwise: {b: '"not asked"'}, goto: 'answer == null ? END : "other"'}`)
+	require.Equal(t, pregel.Result{Asks: []pregel.Ask{{
+		Key: "k", Reason: "approval", Message: "really 2?", Value: `{"n":2}`, Schema: `{"type":"boolean"}`,
+		TTL: time.Hour, Expiry: checkpoint.ExpiryResumeDefault, Default: "false", Assignees: []string{"ann"},
+	}}}, execute(t, taskOf(t, g, `{"a":2}`)))
+
+	require.Equal(t, pregel.Result{Update: `{"b":"not asked"}`, Goto: []checkpoint.Send{{Node: "__end__"}}},
+		execute(t, taskOf(t, g, `{"a":1}`)))
+
+	task := taskOf(t, g, `{"a":2}`)
+	task.Journal.Answers = []pregel.Answer{{Key: "other", Value: "1"}, {Key: "k", Value: "true"}}
+	require.Equal(t, pregel.Result{Update: `{"b":true}`, Goto: []checkpoint.Send{{Node: "other"}}}, execute(t, task))
+}
+
+func TestAskTakesEveryAnswer(t *testing.T) {
+	g := oneNode(t, `ask: {value: '1', update: {b: answer}}`)
+	for _, answer := range []payload.JSON{`null`, `false`, `0`, `""`, `9007199254740993`, `{"x": 1.0}`} {
+		task := taskOf(t, g, `{}`)
+		task.Journal.Answers = []pregel.Answer{{Value: answer}}
+		require.Equal(t, pregel.Result{Update: `{"b":` + answer + `}`}, execute(t, task))
+	}
+	task := taskOf(t, g, `{}`)
+	task.Journal.Answers = []pregel.Answer{{Dismissed: true, Reason: "spam"}}
+	r := execute(t, task)
+	require.Equal(t, "Dismissed", r.Failure.Type)
+	require.Equal(t, "the question was dismissed: spam", r.Failure.Message)
+	task.Journal.Answers = []pregel.Answer{{Expired: true}}
+	r = execute(t, task)
+	require.Equal(t, "INTERRUPT_EXPIRED", r.Failure.Reason)
+	require.True(t, r.Failure.Permanent)
+}
+
+func TestAskWithMessageOnly(t *testing.T) {
+	r := execute(t, taskOf(t, oneNode(t, `ask: {message: '"ok?"'}`), `{}`))
+	require.Equal(t, []pregel.Ask{{Message: "ok?", Value: "null"}}, r.Asks)
+	r = execute(t, taskOf(t, oneNode(t, `ask: {message: '[1]'}`), `{}`))
+	require.Equal(t, "[1]", r.Asks[0].Message)
+}
+
+type remote struct{}
+
+func (remote) Execute(context.Context, *runtime.Task) pregel.Result {
+	return pregel.Result{Update: `{"a":"from afar"}`}
+}
+
+func TestRemote(t *testing.T) {
+	task := taskOf(t, oneNode(t, `remote: {}`), `{}`)
+	r := execute(t, task)
+	require.Equal(t, "NO_WORKER_AVAILABLE", r.Failure.Reason)
+	require.True(t, r.Failure.Permanent)
+	require.Contains(t, r.Failure.Message, `node "n" of graph "g"`)
+	r = node.New(nil, node.Options{Remote: remote{}}).Execute(t.Context(), task)
+	require.Equal(t, payload.JSON(`{"a":"from afar"}`), r.Update)
+}
+
+func TestNodesOfTheEngine(t *testing.T) {
+	g := oneNode(t, "function: {}")
+	r := execute(t, &runtime.Task{Graph: g, Node: g.Nodes[0]})
+	require.Equal(t, graph.Start, g.Nodes[0].Name)
+	require.Equal(t, "INTERNAL", r.Failure.Reason)
+}
+
+func BenchmarkFunction(b *testing.B) {
+	task := taskOf(b, oneNode(b, "function: {}"), `{"a":1}`)
+	for name, f := range map[string]api.Func{
+		"text": returning(json.RawMessage(`{"a":2}`)),
+		"map":  func(context.Context, api.State) (any, error) { return map[string]any{"a": 2}, nil },
+	} {
+		for place, inline := range map[string]bool{"inline": true, "apart": false} {
+			m := node.New(api.Functions{"n": f}, node.Options{Inline: inline})
+			b.Run(name+"/"+place, func(b *testing.B) {
+				ctx, cancel := context.WithCancel(b.Context())
+				defer cancel()
+				b.ReportAllocs()
+				for b.Loop() {
+					if r := m.Execute(ctx, task); r.Failure != nil {
+						b.Fatal(r.Failure.Message)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkExpression(b *testing.B) {
+	task := taskOf(b, oneNode(b, `expr: {update: {a: 'state.a + 1'}}`), `{"a":1}`)
+	m := node.New(nil, node.Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := m.Execute(b.Context(), task); r.Failure != nil {
+			b.Fatal(r.Failure.Message)
+		}
+	}
+}

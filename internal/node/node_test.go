@@ -1,0 +1,111 @@
+package node_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// effects keeps what a node did besides returning.
+type effects struct {
+	mu      sync.Mutex
+	emitted []runtime.Emission
+	memos   []checkpoint.Memo
+}
+
+func (e *effects) Emit(em runtime.Emission) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.emitted = append(e.emitted, em)
+}
+
+func (e *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, known := range e.memos {
+		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
+			return known.Value, true, nil
+		}
+	}
+	e.memos = append(e.memos, m)
+	return m.Value, false, nil
+}
+
+// built compiles a graph file that only says what the test is about.
+func built(t testing.TB, text string) *graph.Graph {
+	t.Helper()
+	compiler, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	spec, _, err := graphfile.Parse("g.yaml", []byte(text))
+	require.NoError(t, err)
+	g, err := graph.Compile(spec, graph.Env{Expressions: compiler})
+	require.NoError(t, err)
+	return g
+}
+
+// oneNode is a graph with channels a, b, c and the node n.
+func oneNode(t testing.TB, kind string) *graph.Graph {
+	t.Helper()
+	return built(t, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
+		"nodes:\n  n: {"+kind+"}\n  other: {function: {}}\nedges: [START -> n, START -> other]\n")
+}
+
+// taskOf is an attempt of node n over a state, an object.
+func taskOf(t testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
+	t.Helper()
+	n, ok := g.Node("n")
+	require.True(t, ok)
+	fields, err := payload.Fields(state)
+	require.NoError(t, err)
+	writes := make([]checkpoint.Write, len(fields))
+	for i, f := range fields {
+		writes[i] = checkpoint.Write{Channel: f.Key, Value: f.Value}
+	}
+	s, err := pregel.New(g, "").Inject(writes)
+	require.NoError(t, err)
+	return &runtime.Task{
+		Thread: "t", Run: "r", ID: "task", Graph: g, Node: n, Step: 1, Attempt: 1,
+		State: s.View(n), Effects: &effects{},
+	}
+}
+
+// run makes one attempt of a function node over {"a": 1}.
+func run(t testing.TB, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+	t.Helper()
+	return runWith(t, node.Options{}, f, change...)
+}
+
+func runWith(t testing.TB, o node.Options, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+	t.Helper()
+	task := taskOf(t, oneNode(t, "function: {}"), `{"a":1}`)
+	for _, c := range change {
+		c(task)
+	}
+	return node.New(api.Functions{"n": f, "router": f}, o).Execute(t.Context(), task)
+}
+
+func returning(v any) api.Func {
+	return func(context.Context, api.State) (any, error) { return v, nil }
+}
+
+func answers(list ...pregel.Answer) func(*runtime.Task) {
+	return func(t *runtime.Task) { t.Journal.Answers = list }
+}
+
+func memos(list ...checkpoint.Memo) func(*runtime.Task) {
+	return func(t *runtime.Task) { t.Journal.Memos = list }
+}
+
+func asRouter(t *runtime.Task) { t.Router = "router" }
