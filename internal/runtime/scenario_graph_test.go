@@ -1,0 +1,233 @@
+package runtime_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// parseGraph reads the body of a graph command:
+//
+//	channels a:append b n:add=0
+//	ask: ask "sure?" | set b=$1          a node and its code
+//	ask retry=3/10ms handler=h: …        with options: defer, reads=a,b, retry=attempts/interval,
+//	                                     on=Type, timeout=1s, idle=1s, handler=node, to=x,y
+//	sub = child persist                  a node that is a graph
+//	START -> a -> [x,y] -> END           edges; a list fans out
+//	[x,y] => z                           a join
+//	a ? state.n > 3 -> x,y ; -> END      conditional cases
+//	a ?? expression                      a conditional edge that yields names
+//	a ?! router k=x                      one that the code of router decides, with paths
+//	router: goto x                       code of a router, not a node: "router!: …"
+func parseGraph(args []string, body []string) (*graph.Spec, map[string]string, error) {
+	s := &graph.Spec{Name: args[0]}
+	code := make(map[string]string)
+	for _, a := range args[1:] {
+		if err := graphOption(s, a); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, line := range body {
+		if err := graphLine(s, code, strings.TrimSpace(line)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s, code, nil
+}
+
+func graphOption(s *graph.Spec, option string) error {
+	key, value, _ := strings.Cut(option, "=")
+	var err error
+	switch key {
+	case "strict":
+		s.Strict = true
+	case "input":
+		s.Input = strings.Split(value, ",")
+	case "output":
+		s.Output = strings.Split(value, ",")
+	case "before":
+		s.InterruptBefore = strings.Split(value, ",")
+	case "after":
+		s.InterruptAfter = strings.Split(value, ",")
+	case "steps":
+		s.StepLimit, err = strconv.Atoi(value)
+	case "step-timeout":
+		s.StepTimeout, err = time.ParseDuration(value)
+	case "handler":
+		s.Defaults.ErrorHandler = value
+	default:
+		err = fmt.Errorf("unknown graph option %q", option)
+	}
+	return err
+}
+
+func graphLine(s *graph.Spec, code map[string]string, line string) error {
+	if rest, ok := strings.CutPrefix(line, "channels "); ok {
+		for _, w := range words(rest) {
+			s.Channels = append(s.Channels, channelOf(w))
+		}
+		return nil
+	}
+	if head, steps, ok := cutNode(line); ok {
+		return nodeLine(s, code, head, strings.TrimSpace(steps))
+	}
+	for _, sign := range []string{" ?? ", " ?! ", " ? ", " => ", " -> ", " = "} {
+		if left, right, ok := strings.Cut(line, sign); ok {
+			return linkLine(s, strings.TrimSpace(left), strings.TrimSpace(sign), strings.TrimSpace(right))
+		}
+	}
+	return fmt.Errorf("cannot read %q", line)
+}
+
+// cutNode splits "name options: code"; other lines have no colon before
+// their sign.
+func cutNode(line string) (head, steps string, ok bool) {
+	head, steps, ok = strings.Cut(line, ":")
+	return head, steps, ok && !strings.ContainsAny(head, "?>[\"{")
+}
+
+func channelOf(word string) graph.ChannelSpec {
+	name, rest, _ := strings.Cut(word, ":")
+	reducer, value, _ := strings.Cut(rest, "=")
+	return graph.ChannelSpec{Name: name, Reducer: reducer, Default: payload.JSON(value)}
+}
+
+func nodeLine(s *graph.Spec, code map[string]string, head, steps string) error {
+	options := words(head)
+	if router, ok := strings.CutSuffix(options[0], "!"); ok {
+		code[router] = steps
+		return nil
+	}
+	n := graph.NodeSpec{Name: options[0], Function: &graph.FunctionSpec{}}
+	code[n.Name] = steps
+	err := nodeOptions(&n, options[1:])
+	s.Nodes = append(s.Nodes, n)
+	return err
+}
+
+func nodeOptions(n *graph.NodeSpec, options []string) error {
+	var retry graph.RetrySpec
+	var err error
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		switch key {
+		case "defer":
+			n.Defer = true
+		case "reads":
+			n.Reads = strings.Split(value, ",")
+		case "to":
+			n.Destinations = strings.Split(value, ",")
+		case "handler":
+			n.Policy.ErrorHandler = value
+		case "timeout":
+			n.Policy.Timeout, err = time.ParseDuration(value)
+		case "idle":
+			n.Policy.IdleTimeout, err = time.ParseDuration(value)
+		case "on":
+			retry.On = strings.Split(value, ",")
+		case "backoff":
+			retry.Backoff, err = strconv.ParseFloat(value, 64)
+		case "max":
+			retry.MaxInterval, err = time.ParseDuration(value)
+		case "retry":
+			attempts, interval, _ := strings.Cut(value, "/")
+			retry.NoJitter = true
+			if retry.MaxAttempts, err = strconv.Atoi(attempts); err == nil {
+				retry.InitialInterval, err = time.ParseDuration(interval)
+			}
+		default:
+			err = fmt.Errorf("unknown node option %q", o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if retry.MaxAttempts > 0 {
+		n.Policy.Retry = []graph.RetrySpec{retry}
+	}
+	return nil
+}
+
+func linkLine(s *graph.Spec, left, sign, right string) error {
+	switch sign {
+	case "->":
+		return chainLine(s, append([]string{left}, strings.Split(right, " -> ")...))
+	case "=>":
+		s.Edges = append(s.Edges, graph.EdgeSpec{From: listOf(left), To: end(right)})
+	case "?":
+		b := graph.BranchSpec{From: end(left)}
+		for _, c := range strings.Split(right, " ; ") {
+			when, to, _ := strings.Cut(" "+c, " -> ")
+			b.Cases = append(b.Cases, graph.CaseSpec{When: strings.TrimSpace(when), To: listOf("[" + strings.TrimSpace(to) + "]")})
+		}
+		s.Branches = append(s.Branches, b)
+	case "??":
+		s.Branches = append(s.Branches, graph.BranchSpec{From: end(left), Expr: right})
+	case "?!":
+		b := graph.BranchSpec{From: end(left)}
+		for i, w := range words(right) {
+			if i == 0 {
+				b.Router = w
+				continue
+			}
+			key, to, _ := strings.Cut(w, "=")
+			if b.Paths == nil {
+				b.Paths = make(map[string]string)
+			}
+			b.Paths[key] = end(to)
+		}
+		s.Branches = append(s.Branches, b)
+	case "=":
+		w := words(right)
+		sub := &graph.SubgraphSpec{Name: w[0]}
+		n := graph.NodeSpec{Name: "", Graph: sub}
+		rest := w[1:]
+		if len(rest) > 0 && !strings.Contains(rest[0], "=") {
+			sub.Persistence, rest = rest[0], rest[1:]
+		}
+		n.Name = left
+		err := nodeOptions(&n, rest)
+		s.Nodes = append(s.Nodes, n)
+		return err
+	}
+	return nil
+}
+
+func chainLine(s *graph.Spec, stops []string) error {
+	for i := 1; i < len(stops); i++ {
+		for _, from := range listOf(strings.TrimSpace(stops[i-1])) {
+			for _, to := range listOf(strings.TrimSpace(stops[i])) {
+				s.Edges = append(s.Edges, graph.EdgeSpec{From: []string{from}, To: to})
+			}
+		}
+	}
+	return nil
+}
+
+func listOf(text string) []string {
+	inner, ok := strings.CutPrefix(text, "[")
+	if !ok {
+		return []string{end(text)}
+	}
+	list := strings.Split(strings.TrimSuffix(inner, "]"), ",")
+	for i := range list {
+		list[i] = end(strings.TrimSpace(list[i]))
+	}
+	return list
+}
+
+// end spells the two reserved nodes as the graph package does.
+func end(name string) string {
+	switch name {
+	case "START":
+		return graph.Start
+	case "END":
+		return graph.End
+	default:
+		return name
+	}
+}

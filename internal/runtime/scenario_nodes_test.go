@@ -1,0 +1,320 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// actors run the code of a scenario's nodes: steps between bars.
+//
+//	set a=["x"]            update a channel; more words set more of them
+//	write a=["x"]          one more value for a channel
+//	overwrite a=["x"]      replace the value, whatever the reducer
+//	return "x"             the whole result as it is
+//	ask "q"                ask; the answer is $1 for the first question, then $2
+//	ask key="k" "q"        ask under a key
+//	until 18 "q" "again"   ask until the answer is at least so much
+//	goto x  ·  send x {…}  ·  parent
+//	fail Boom              fail with a type; fail! is permanent
+//	unless ok …            do the step only while the counter ok is 0
+//	count k                count up, outside of the graph
+//	memo k                 count k up once per memo, $m is the value
+//	sleep 1s  ·  emit name {…}  ·  ignore   (ignore: outlive the end of the attempt)
+//
+// In JSON, $in is the Send's input, $state.a a key, $n the attempt, $#k the
+// counter k, $keys the keys the node sees, $failed what a handler takes over.
+type actors struct {
+	mu      sync.Mutex
+	code    map[string]string // by "graph/node"
+	counter map[string]int
+	entered []entry
+}
+
+// entry is one attempt that was begun.
+type entry struct {
+	space string
+	step  int
+	node  string
+}
+
+// scene is one attempt on its way through the steps.
+type scene struct {
+	*actors
+	ctx     context.Context
+	task    *runtime.Task
+	result  pregel.Result
+	update  []payload.Field
+	answers []string
+	uses    map[string]int
+	memo    string
+	ignore  bool
+}
+
+func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	name := t.Node.Name
+	if t.Router != "" {
+		name = t.Router
+	}
+	a.mu.Lock()
+	code, ok := a.code[t.Graph.Name+"/"+name]
+	if t.Router == "" {
+		a.entered = append(a.entered, entry{pregel.NodePath(t.Namespace), t.Step, name})
+	}
+	a.mu.Unlock()
+	if !ok {
+		return fail("no code for " + name)
+	}
+	s := &scene{actors: a, ctx: ctx, task: t, uses: make(map[string]int)}
+	for _, step := range strings.Split(code, " | ") {
+		if !s.step(strings.TrimSpace(step)) {
+			return s.result
+		}
+	}
+	if s.update != nil {
+		s.result.Update = payload.Object(s.update)
+	}
+	if ctx.Err() != nil && !s.ignore {
+		return fail("cut off")
+	}
+	return s.result
+}
+
+// step performs one step; false ends the attempt.
+func (s *scene) step(step string) bool {
+	w := words(step)
+	if len(w) == 0 {
+		return true
+	}
+	switch w[0] {
+	case "set":
+		for _, assignment := range w[1:] {
+			key, value, _ := strings.Cut(assignment, "=")
+			s.update = append(s.update, payload.Field{Key: key, Value: s.text(value)})
+		}
+	case "write", "overwrite":
+		key, value, _ := strings.Cut(w[1], "=")
+		s.result.Writes = append(s.result.Writes, checkpoint.Write{
+			Channel: key, Value: s.text(value), Overwrite: w[0] == "overwrite",
+		})
+	case "return":
+		s.result.Update = s.text(w[1])
+	case "goto", "route":
+		for _, name := range strings.Split(w[1], ",") {
+			s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: end(name)})
+		}
+	case "send":
+		s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: end(w[1]), Input: s.text(w[2])})
+	case "parent":
+		s.result.Parent = true
+	case "ask":
+		return s.ask(w[1:])
+	case "until":
+		return s.until(w[1:])
+	case "unless":
+		if s.count(w[1], 0) == 0 {
+			return s.step(strings.Join(w[2:], " "))
+		}
+	case "fail", "fail!":
+		r := fail(strings.Join(w[1:], " "))
+		r.Failure.Type, r.Failure.Permanent = w[1], w[0] == "fail!"
+		s.result = r
+		return false
+	case "count":
+		s.count(w[1], 1)
+	case "memo":
+		return s.remember(w[1])
+	case "sleep":
+		return s.sleep(w[1])
+	case "emit":
+		s.task.Effects.Emit(runtime.Emission{
+			Kind: checkpoint.EventCustom, Name: w[1], Value: s.text(w[2]), Durable: true,
+		})
+	case "ignore":
+		s.ignore = true
+	default:
+		s.result = fail("cannot do " + step)
+		return false
+	}
+	return true
+}
+
+// text fills the names in a JSON text with values.
+func (s *scene) text(t string) payload.JSON {
+	if !strings.Contains(t, "$") {
+		return payload.JSON(t)
+	}
+	pairs := []string{
+		"$n", strconv.Itoa(s.task.Attempt), "$m", s.memo, "$in", or(string(s.task.Send), "null"),
+		"$keys", string(quoteAll(s.task.State.Keys())),
+	}
+	if f := s.task.Failed; f != nil {
+		pairs = append(pairs, "$failed", string(payload.Quote(f.Node+" "+f.Message)))
+	}
+	for i, a := range s.answers {
+		pairs = append(pairs, "$"+strconv.Itoa(i+1), a)
+	}
+	s.mu.Lock()
+	for k, n := range s.counter {
+		pairs = append(pairs, "$#"+k, strconv.Itoa(n))
+	}
+	s.mu.Unlock()
+	for _, c := range s.task.Graph.Channels {
+		v, _ := s.task.State.Lookup(c.Name)
+		pairs = append(pairs, "$state."+c.Name, or(string(v), "null"))
+		if in, ok := payload.Lookup(s.task.Send, c.Name); ok && s.task.Send != "" {
+			pairs = append(pairs, "$in."+c.Name, string(in))
+		}
+	}
+	// The longest name first, or $in would win over $in.a.
+	return payload.JSON(strings.NewReplacer(longestFirst(pairs)...).Replace(t))
+}
+
+func longestFirst(pairs []string) []string {
+	type pair struct{ key, value string }
+	var all []pair
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, pair{pairs[i], pairs[i+1]})
+	}
+	slices.SortStableFunc(all, func(a, b pair) int { return len(b.key) - len(a.key) })
+	var out []string
+	for _, p := range all {
+		out = append(out, p.key, p.value)
+	}
+	return out
+}
+
+func quoteAll(names []string) payload.JSON {
+	items := make([]payload.JSON, len(names))
+	for i, n := range names {
+		items[i] = payload.Quote(n)
+	}
+	return payload.Array(items)
+}
+
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// ask takes the next answer from the journal, or ends the attempt with the
+// question, as an SDK would.
+func (s *scene) ask(args []string) bool {
+	a := pregel.Ask{}
+	for len(args) > 1 {
+		key, value, _ := strings.Cut(args[0], "=")
+		switch key {
+		case "key":
+			a.Key = strings.Trim(value, `"`)
+		case "schema":
+			a.Schema = payload.JSON(value)
+		}
+		args = args[1:]
+	}
+	a.Value, a.Index = s.text(args[0]), s.uses[a.Key]
+	s.uses[a.Key]++
+	for _, known := range s.task.Journal.Answers {
+		if known.Key != a.Key || known.Index != a.Index {
+			continue
+		}
+		if known.Dismissed {
+			s.result = fail("dismissed: " + known.Reason)
+			return false
+		}
+		s.answers = append(s.answers, string(known.Value))
+		return true
+	}
+	s.result = pregel.Result{Asks: []pregel.Ask{a}}
+	return false
+}
+
+func (s *scene) until(args []string) bool {
+	question := args[1]
+	for {
+		if !s.ask([]string{question}) {
+			return false
+		}
+		if number(s.answers[len(s.answers)-1]) >= number(args[0]) {
+			return true
+		}
+		question = args[2]
+	}
+}
+
+func (s *scene) count(key string, by int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counter[key] += by
+	return s.counter[key]
+}
+
+func (s *scene) remember(key string) bool {
+	for _, m := range s.task.Journal.Memos {
+		if m.Key == key {
+			s.memo = string(m.Value)
+			return true
+		}
+	}
+	value, _, err := s.task.Effects.Remember(s.ctx, checkpoint.Memo{
+		Key: key, Value: payload.JSON(strconv.Itoa(s.count(key, 1))),
+	})
+	if err != nil {
+		s.result = fail(err.Error())
+		return false
+	}
+	s.memo = string(value)
+	return true
+}
+
+func (s *scene) sleep(text string) bool {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.result = fail(err.Error())
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	if s.ignore {
+		<-timer.C
+		return true
+	}
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ctx.Done():
+		s.result = fail("cut off")
+		return false
+	}
+}
+
+// take tells which nodes were entered since the last call: supersteps between
+// slashes, the nodes of one superstep sorted.
+func (a *actors) take() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	groups := a.entered
+	a.entered = nil
+	var out []string
+	for i := 0; i < len(groups); {
+		var names []string
+		j := i
+		for ; j < len(groups) && groups[j].step == groups[i].step && groups[j].space == groups[i].space; j++ {
+			names = append(names, groups[j].node)
+		}
+		slices.Sort(names)
+		out = append(out, strings.Join(names, " "))
+		i = j
+	}
+	return fmt.Sprint(strings.Join(out, " / "))
+}

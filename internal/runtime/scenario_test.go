@@ -1,0 +1,131 @@
+package runtime_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the scenarios answer into their files, for review")
+
+// TestScenarios plays the files in testdata: what a reader sees there is what
+// the runtime does. Each file is a world of its own with a clock of its own,
+// so that a node that sleeps an hour costs nothing. After a change that is
+// meant, run with -rewrite and review the difference.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			blocks := splitBlocks(string(text))
+			var answers []string
+			synctest.Test(t, func(t *testing.T) { answers = play(t, blocks) })
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(joinBlocks(blocks, answers)), 0o600))
+				return
+			}
+			for i, b := range blocks {
+				require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
+			}
+		})
+	}
+}
+
+// block is one command of a scenario: a line, more lines that belong to it,
+// and, behind a rule, the answer up to an empty line.
+type block struct {
+	prose   string // comments and empty lines before it
+	line    int
+	command string
+	body    []string
+	want    string
+}
+
+const rule = "----"
+
+func splitBlocks(text string) []block {
+	var blocks []block
+	lines := strings.Split(text, "\n")
+	prose := ""
+	for i := 0; i < len(lines); i++ {
+		if l := lines[i]; l == "" || strings.HasPrefix(l, "#") {
+			prose += l + "\n"
+			continue
+		}
+		b := block{prose: prose, line: i + 1, command: lines[i]}
+		prose = ""
+		for i++; i < len(lines) && lines[i] != rule && lines[i] != ""; i++ {
+			b.body = append(b.body, lines[i])
+		}
+		if i < len(lines) && lines[i] == rule {
+			for i++; i < len(lines) && lines[i] != ""; i++ {
+				b.want += lines[i] + "\n"
+			}
+		}
+		blocks = append(blocks, b)
+		prose += "\n"
+	}
+	return blocks
+}
+
+func joinBlocks(blocks []block, answers []string) string {
+	var s strings.Builder
+	for i, b := range blocks {
+		s.WriteString(b.prose + b.command + "\n")
+		for _, l := range b.body {
+			s.WriteString(l + "\n")
+		}
+		if answers[i] != "" {
+			s.WriteString(rule + "\n" + answers[i])
+		}
+	}
+	return s.String()
+}
+
+// play runs the commands of a file in one world and returns their answers.
+func play(t *testing.T, blocks []block) []string {
+	s := newStage(t)
+	defer func() { s.engine.Close() }()
+	answers := make([]string, len(blocks))
+	for i, b := range blocks {
+		answers[i] = s.do(b)
+	}
+	return answers
+}
+
+// words splits a line at blanks that are not inside quotes or brackets.
+func words(line string) []string {
+	var out []string
+	depth, quoted, from := 0, false, -1
+	for i := range len(line) {
+		c := line[i]
+		switch {
+		case quoted:
+			quoted = c != '"' || line[i-1] == '\\'
+		case c == '"':
+			quoted = true
+		case strings.IndexByte("{[(", c) >= 0:
+			depth++
+		case strings.IndexByte("}])", c) >= 0:
+			depth--
+		}
+		blank := c == ' ' && depth == 0 && !quoted
+		if blank && from >= 0 {
+			out, from = append(out, line[from:i]), -1
+		} else if !blank && from < 0 {
+			from = i
+		}
+	}
+	if from >= 0 {
+		out = append(out, line[from:])
+	}
+	return out
+}
