@@ -227,4 +227,4 @@ func etagOf(revision uint64) string { return strconv.FormatUint(revision, 10) }
 func indexed(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
 // count converts a number that is never negative and never large.
-func count(n int) uint32 { return uint32(max(0, min(n, math.MaxUint32))) } //nolint:gosec // bounded
+func count(n int) uint32 { return uint32(max(0, min(n, math.MaxUint32))) }

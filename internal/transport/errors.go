@@ -131,15 +131,13 @@ func sentinels() []struct {
 // refusal finds what an error says to a client; nil means that it says nothing
 // and is internal.
 func refusal(err error) *runtime.Error {
-	var known *runtime.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*runtime.Error](err); ok {
 		return known
 	}
 	if e := payloadRefusal(err); e != nil {
 		return e
 	}
-	var build *graph.BuildError
-	if errors.As(err, &build) {
+	if build, ok := errors.AsType[*graph.BuildError](err); ok {
 		return graphRefusal(build)
 	}
 	for _, s := range sentinels() {

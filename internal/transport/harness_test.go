@@ -36,7 +36,6 @@ type engine struct {
 	asks    []checkpoint.Interrupt
 	log     []checkpoint.Event
 	grown   chan struct{} // closed when the log grows
-	broken  error         // what followers say at the end of the log
 }
 
 func newEngine() *engine {
@@ -92,14 +91,6 @@ func (e *engine) happen(events ...checkpoint.Event) {
 		}
 		e.log = append(e.log, ev)
 	}
-	close(e.grown)
-	e.grown = make(chan struct{})
-}
-
-func (e *engine) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.broken = err
 	close(e.grown)
 	e.grown = make(chan struct{})
 }
@@ -255,14 +246,11 @@ func (e *engine) follow(req runtime.FollowRequest) transport.Follower {
 func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
 		f.e.mu.Lock()
-		events, grown, broken := f.e.log[f.after:], f.e.grown, f.e.broken
+		events, grown := f.e.log[f.after:], f.e.grown
 		f.e.mu.Unlock()
 		f.after += len(events)
 		if len(events) > 0 {
 			return events, nil
-		}
-		if broken != nil {
-			return nil, broken
 		}
 		select {
 		case <-grown:

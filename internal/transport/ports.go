@@ -49,7 +49,7 @@ type States interface {
 	States(ctx context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, error)
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	// StateAt returns the output keys at a checkpoint.
-	StateAt(ctx context.Context, thread, namespace, checkpoint string) (payload.JSON, error)
+	StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
 }
 
 // Inbox reads and changes questions of all threads.

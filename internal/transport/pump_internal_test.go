@@ -249,6 +249,9 @@ func (s *session) ended(t *testing.T) *graphdv1.EndOfStream {
 	return end
 }
 
+// later lets virtual time pass.
+func later(d time.Duration) { <-time.NewTimer(d).C }
+
 func state(s checkpoint.RunState) checkpoint.Event {
 	return checkpoint.Event{Kind: checkpoint.EventRunState, State: s}
 }
@@ -293,17 +296,17 @@ func TestQuietStreamBeats(t *testing.T) {
 		th := newThread()
 		s := open(t, th, watch(&graphdv1.WatchRequest{Follow: true}))
 		synctest.Wait()
-		time.Sleep(14 * time.Second)
+		later(14 * time.Second)
 		synctest.Wait()
 		require.Len(t, s.events(), 1)
-		time.Sleep(2 * time.Second)
+		later(2 * time.Second)
 		require.Equal(t, uint64(0), s.last(t).GetHeartbeat().GetScanned().GetSequence())
 		require.NotNil(t, s.last(t).GetHeartbeat())
 
 		// Events that the filter hides move the heartbeat's cursor, not its time.
 		for range 20 {
 			th.happen(checkpoint.Event{Kind: checkpoint.EventTask})
-			time.Sleep(time.Second)
+			later(time.Second)
 		}
 		require.Len(t, s.events(), 3)
 		require.GreaterOrEqual(t, s.last(t).GetHeartbeat().GetScanned().GetSequence(), uint64(14))
@@ -320,10 +323,10 @@ func TestClientThatReadsTooSlowlyIsTold(t *testing.T) {
 		synctest.Wait()
 		s.unlimited = false
 		th.happen(update("a"), update("b"), update("c"))
-		time.Sleep(29 * time.Second)
+		later(29 * time.Second)
 		synctest.Wait()
 		require.Len(t, s.events(), 1)
-		time.Sleep(2 * time.Second)
+		later(2 * time.Second)
 		// It reads again, too late for the stream and soon enough for its end.
 		for range 10 {
 			s.tokens <- struct{}{}
@@ -382,9 +385,9 @@ func TestOldConnectionEndsItsStreamsInOrder(t *testing.T) {
 			w.ctx = births{}.TagConn(w.ctx, nil)
 			return watch(&graphdv1.WatchRequest{Follow: true})(gs, stream)
 		})
-		time.Sleep(59 * time.Second)
+		later(59 * time.Second)
 		require.Nil(t, s.last(t).GetEnd())
-		time.Sleep(2 * time.Second)
+		later(2 * time.Second)
 		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, s.ended(t).GetCause())
 	})
 }

@@ -70,7 +70,7 @@ const (
 	defaultBeat     = 15 * time.Second
 	defaultStall    = 30 * time.Second
 	defaultGrace    = 30 * time.Second
-	defaultTokenKey = "graphd.v1 page tokens"
+	defaultTokenKey = "graphd.v1 page tokens" //nolint:gosec // no secret, see Options.TokenKey
 
 	pingAfter   = 60 * time.Second
 	pingTimeout = 20 * time.Second
@@ -184,7 +184,7 @@ func (s *Server) register(o Options) {
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
-	healthpb.RegisterHealthServer(s.grpc, s.health)
+	healthpb.RegisterHealthServer(s.grpc, healthService{Server: s.health, streams: s.streams})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}

@@ -39,11 +39,11 @@ func (w *watching) valuesOf(ctx context.Context, e *checkpoint.Event) (payload.J
 	return values, err
 }
 
-// fit takes the value out of a message that is too large. payload is the size
-// of what it carries, so that small messages, nearly all, are not measured.
-func (s *streams) fit(e *graphdv1.Event, payload int) *graphdv1.Event {
+// fit takes the value out of a message that is too large. size is that of
+// what it carries, so that small messages, nearly all, are not measured.
+func (s *streams) fit(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
-	if payload+spare > s.maxBytes && proto.Size(e) > s.maxBytes {
+	if size+spare > s.maxBytes && proto.Size(e) > s.maxBytes {
 		omitValue(e)
 	}
 	return e

@@ -74,8 +74,8 @@ func (m *mapper) status(ctx context.Context, err error, subject map[string]strin
 // wrapsRefusal keeps an error that only carries a status somewhere in its chain
 // from hiding the refusal around it.
 func wrapsRefusal(err error) bool {
-	var e *runtime.Error
-	return errors.As(err, &e)
+	_, ok := errors.AsType[*runtime.Error](err)
+	return ok
 }
 
 // internal logs the cause under an id and says no more than the id.

@@ -63,9 +63,14 @@ func refuseOutputs(b *border, t *graphdv1.Thread) {
 		name string
 		set  bool
 	}{
-		{"state", t.GetState() != 0}, {"values", t.GetValues() != nil}, {"interrupts", len(t.GetInterrupts()) > 0},
-		{"create_time", t.GetCreateTime() != nil}, {"update_time", t.GetUpdateTime() != nil},
-		{"head", t.GetHead() != nil}, {"checkpoint", t.GetCheckpoint() != nil}, {"run_id", t.GetRunId() != ""},
+		{"state", t.GetState() != 0},
+		{"values", t.GetValues() != nil},
+		{"interrupts", len(t.GetInterrupts()) > 0},
+		{"create_time", t.GetCreateTime() != nil},
+		{"update_time", t.GetUpdateTime() != nil},
+		{"head", t.GetHead() != nil},
+		{"checkpoint", t.GetCheckpoint() != nil},
+		{"run_id", t.GetRunId() != ""},
 	} {
 		if f.set {
 			b.refuse("thread."+f.name, "is set by the server; leave it unset")
@@ -108,7 +113,7 @@ func threadChangeIn(b *border, req *graphdv1.UpdateThreadRequest) runtime.Thread
 			setLabel(&c, key, labels)
 		case path == maskTTL || path == maskExpire:
 			e := expirationIn(b, t)
-			if (path == maskTTL) != (e.At.IsZero()) && e != (runtime.Expiration{}) {
+			if (path == maskTTL) != e.At.IsZero() && e != (runtime.Expiration{}) {
 				b.refuse("update_mask", "names %q, but thread has the other kind of expiration", path)
 			}
 			c.Expiration = &e

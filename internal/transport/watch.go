@@ -107,7 +107,7 @@ func before(first uint64) uint64 {
 }
 
 func inLog(after uint64, head *checkpoint.Head) error {
-	reason, what := "", ""
+	var reason, what string
 	switch {
 	case after > head.LastEvent:
 		reason, what = runtime.ReasonCursorAhead, fmt.Sprintf("event %d does not exist yet", after)

@@ -21,7 +21,7 @@ func TestWordsAndNumbersMatch(t *testing.T) {
 			require.False(t, seen[n], "%s: two words have the number %d", enum.Name(), n)
 			seen[n] = true
 		}
-		require.Equal(t, enum.Values().Len()-1, len(numbers), "%s: a number has no word", enum.Name())
+		require.Len(t, numbers, enum.Values().Len()-1, "%s: a number has no word", enum.Name())
 	}
 	var n []int32
 	for _, s := range []checkpoint.RunState{

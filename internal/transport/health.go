@@ -1,0 +1,39 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// healthService is the standard one, but its watches end when the server
+// drains: whoever only watches would keep the server from going down.
+type healthService struct {
+	*health.Server
+
+	streams *streams
+}
+
+// Watch reports the status of a service and each change of it.
+func (h healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	life, release := h.streams.lifetime(stream.Context())
+	defer release()
+	err := h.Server.Watch(req, &healthStream{ServerStreamingServer: stream, ctx: life})
+	if errors.Is(context.Cause(life), errDraining) {
+		return stream.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING})
+	}
+	return err
+}
+
+// healthStream is a watch that ends with its context.
+type healthStream struct {
+	grpc.ServerStreamingServer[healthpb.HealthCheckResponse]
+
+	ctx context.Context
+}
+
+// Context returns the context that ends with the server.
+func (s *healthStream) Context() context.Context { return s.ctx }

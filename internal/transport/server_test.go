@@ -1,0 +1,231 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+func TestDrainEndsStreamsAndLetsHealthKnowFirst(t *testing.T) {
+	e := newEngine()
+	c := serve(t, e)
+	health := healthpb.NewHealthClient(c.conn)
+	watched, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{Service: "graphd.v1.GraphService"})
+	require.NoError(t, err)
+	first, err := watched.Recv()
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, first.GetStatus())
+
+	stream, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	e.happen(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: "{}"})
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := c.WaitRun(t.Context(), &graphdv1.WaitRunRequest{ThreadId: "t1", RunId: "run-1"})
+		waiting <- err
+	}()
+
+	require.NoError(t, c.server.Drain(t.Context()))
+	next, err := watched.Recv()
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, next.GetStatus())
+	for err == nil {
+		_, err = watched.Recv()
+	}
+	require.ErrorIs(t, err, io.EOF)
+
+	last, err := stream.Recv()
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, last.GetEnd().GetCause())
+	require.Equal(t, uint64(1), last.GetEnd().GetResumeAt().GetSequence())
+	_, err = stream.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, codes.Unavailable, status.Code(<-waiting))
+}
+
+// A call that does not end by itself is cut when the drain's time is up.
+func TestDrainHasADeadline(t *testing.T) {
+	c := serve(t, newEngine())
+	stream, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&reflectionpb.ServerReflectionRequest{
+		MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{},
+	}))
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.server.Drain(ctx), context.DeadlineExceeded)
+	_, err = stream.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+}
+
+func TestDrainWithoutStreamsIsQuick(t *testing.T) {
+	c := serve(t, newEngine())
+	_, err := c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+	require.NoError(t, c.server.Drain(t.Context()))
+	require.NoError(t, c.server.Drain(t.Context()))
+}
+
+func TestHealthOfEveryService(t *testing.T) {
+	c := serve(t, newEngine())
+	health := healthpb.NewHealthClient(c.conn)
+	for _, name := range []string{
+		"", "graphd.v1.GraphService", "graphd.v1.ThreadService", "graphd.v1.InterruptService", "graphd.v1.RegistryService",
+	} {
+		for _, serving := range []bool{true, false, true} {
+			c.server.SetServing(serving)
+			got, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+			require.NoError(t, err)
+			require.Equal(t, serving, got.GetStatus() == healthpb.HealthCheckResponse_SERVING, name)
+		}
+	}
+}
+
+func TestReflectionIsASwitch(t *testing.T) {
+	ask := func(c client) error {
+		stream, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
+		require.NoError(t, err)
+		err = stream.Send(&reflectionpb.ServerReflectionRequest{
+			MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "graphd.v1.Event"},
+		})
+		if err == nil { // otherwise Recv says why the stream ended already
+			require.NoError(t, stream.CloseSend())
+		}
+		answer, err := stream.Recv()
+		if err == nil {
+			require.NotEmpty(t, answer.GetFileDescriptorResponse().GetFileDescriptorProto())
+		}
+		return err
+	}
+	require.NoError(t, ask(serve(t, newEngine())))
+	err := ask(serve(t, newEngine(), func(o *transport.Options) { o.NoReflection = true }))
+	require.Equal(t, codes.Unimplemented, status.Code(err))
+}
+
+// A client that never reads costs one message, not the log: its stream is cut
+// and the server is free of it.
+func TestSilentClientOverTheWire(t *testing.T) {
+	e := newEngine()
+	c := serve(t, e, func(o *transport.Options) { o.Stall = 20 * time.Millisecond; o.MaxStreams = 1 })
+	stream, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	large := payload.Quote(strings.Repeat("x", 256<<10))
+	for range 8 {
+		e.happen(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: large})
+	}
+	require.Eventually(t, func() bool {
+		other, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1"})
+		if err != nil {
+			return false
+		}
+		_, err = other.Recv()
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond, "the stream still counts")
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	require.Equal(t, "SLOW_CONSUMER", info(t, err).GetReason())
+}
+
+func TestClientsMayChooseGzip(t *testing.T) {
+	e := newEngine()
+	e.state.Values = payload.Quote(strings.Repeat("x", 1<<20))
+	c := serve(t, e)
+	state, err := c.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: "t1"}, grpc.UseCompressor(gzip.Name))
+	require.NoError(t, err)
+	require.Len(t, state.GetValues().GetJson(), 1<<20+2)
+}
+
+func TestCallsAreCountedAndLogged(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	metrics := prometheus.NewRegistry()
+	e := newEngine()
+	c := serve(t, e, func(o *transport.Options) { o.Log = zap.New(core); o.Metrics = metrics })
+	_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{CreateThread: true}})
+	require.NoError(t, err)
+	_, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1"})
+	require.Error(t, err)
+
+	families, err := metrics.Gather()
+	require.NoError(t, err)
+	handled := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != "grpc_server_handled_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			key := ""
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "grpc_method" || l.GetName() == "grpc_code" {
+					key += l.GetValue() + " "
+				}
+			}
+			handled[key] += m.GetCounter().GetValue()
+		}
+	}
+	require.InDelta(t, 1, handled["OK StartRun "], 0)
+	require.InDelta(t, 1, handled["InvalidArgument GetRun "], 0)
+
+	finished := logs.FilterMessage("finished call").All()
+	require.Len(t, finished, 2)
+	fields := finished[0].ContextMap()
+	require.Equal(t, "t1", fields["thread_id"])
+	require.Equal(t, "run-1", fields["run_id"])
+	require.Equal(t, "StartRun", fields["grpc.method"])
+	require.NotEmpty(t, fields["request_id"])
+
+	_, err = transport.NewServer(transport.Options{
+		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{}, Metrics: metrics,
+	})
+	require.ErrorContains(t, err, "register metrics")
+}
+
+// A server that closes old connections ends their streams before, and clients
+// go on elsewhere.
+func TestOldConnectionsAreLeftInOrder(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) {
+		o.MaxConnectionAge, o.ConnectionGrace = 100*time.Millisecond, 400*time.Millisecond
+	})
+	stream, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+	require.NoError(t, err)
+	var last *graphdv1.Event
+	for {
+		e, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		last = e
+	}
+	require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, last.GetEnd().GetCause())
+	_, err = c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+}
