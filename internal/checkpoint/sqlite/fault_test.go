@@ -1,0 +1,202 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+func payloadOf[N ~int | ~uint64](n N) payload.JSON { return payload.JSON(fmt.Sprint(n)) }
+
+// payloadPad makes a value too large to stand in a manifest.
+const payloadPad = payload.JSON("                                                                " +
+	"                                                                ")
+
+func TestABrokenChangeIsUndoneAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := open(t, path)
+	db := outsider(t, path)
+	// The last thing that a change writes fails, for one thread.
+	do(t, db, `CREATE TRIGGER boom BEFORE INSERT ON threads WHEN NEW.thread = 'bad'
+		BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END`)
+	// While the file is locked the changes pile up and become one transaction.
+	do(t, db, `BEGIN IMMEDIATE`)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			name := fmt.Sprint("t", i)
+			if i == 7 {
+				name = "bad"
+			}
+			_, err := s.Apply(t.Context(), step(name, 1))
+			if name == "bad" {
+				assert.ErrorIs(t, err, checkpoint.ErrUnavailable)
+				assert.ErrorContains(t, err, "the disk is on fire")
+				return
+			}
+			assert.NoError(t, err)
+		})
+	}
+	do(t, db, `ROLLBACK`)
+	wg.Wait()
+	for i := range 16 {
+		if i != 7 {
+			requireSteps(t, s, fmt.Sprint("t", i), 1)
+		}
+	}
+	for _, table := range []string{"threads", "checkpoints", "channel_values", "list_items", "events", "interrupts"} {
+		var n int
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE thread = 'bad'").Scan(&n))
+		require.Zero(t, n, table)
+	}
+	do(t, db, `DROP TRIGGER boom`)
+	_, err := s.Apply(t.Context(), step("bad", 1))
+	require.NoError(t, err)
+	requireSteps(t, s, "bad", 1)
+}
+
+func TestACallerThatGivesUpMayFindItsChangeApplied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := open(t, path)
+	db := outsider(t, path)
+	do(t, db, `BEGIN IMMEDIATE`)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	c := step("t", 1)
+	_, err := s.Apply(ctx, c)
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	do(t, db, `ROLLBACK`)
+	// What is handed in later comes later.
+	_, err = s.Apply(t.Context(), step("u", 1))
+	require.NoError(t, err)
+	requireSteps(t, s, "t", 1)
+	r, err := s.Apply(t.Context(), c)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, r.Revision, "repeating it tells")
+}
+
+func TestCloseWaitsForWhatWasHandedIn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := open(t, path)
+	db := outsider(t, path)
+	do(t, db, `BEGIN IMMEDIATE`)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := s.Apply(ctx, step("t", 1))
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	do(t, db, `ROLLBACK`)
+	require.NoError(t, <-closed)
+	requireSteps(t, open(t, path), "t", 1)
+}
+
+// damaged opens a store with a good and a bad thread and damages the bad one.
+func damaged(t *testing.T, damage string) *sqlite.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := open(t, path)
+	for _, thread := range []string{"good", "bad"} {
+		for n := range uint64(3) {
+			c := step(thread, n+1)
+			c.Tasks = []checkpoint.Task{{ID: "task", Checkpoint: c.Head.Checkpoint}}
+			c.Memos = []checkpoint.Memo{{Task: "task", Checkpoint: c.Head.Checkpoint, Key: "memo", Value: "1"}}
+			c.Runs = []checkpoint.Run{{ID: "run", Thread: thread}}
+			_, err := s.Apply(t.Context(), c)
+			require.NoError(t, err)
+		}
+	}
+	do(t, outsider(t, path), damage)
+	return s
+}
+
+func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
+	const newest = "00000003"
+	for name, c := range map[string]struct {
+		damage string
+		read   func(ctx context.Context, s *sqlite.Store) error
+		want   string
+	}{
+		"head": {
+			`UPDATE threads SET head = 'x' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Head(ctx, "bad"); return err }, `thread "bad"`,
+		},
+		"manifest": {
+			`UPDATE checkpoints SET manifest = substr(manifest, 1, 40) WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error {
+				_, err := s.Checkpoint(ctx, "bad", "", "")
+				return err
+			}, `thread "bad", checkpoint`,
+		},
+		"lost value": {
+			`DELETE FROM channel_values WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error {
+				_, err := s.Checkpoint(ctx, "bad", "", newest)
+				return err
+			}, `channel "large"`,
+		},
+		"short value": {
+			`UPDATE channel_values SET value = '1' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error {
+				_, err := s.Checkpoint(ctx, "bad", "", newest)
+				return err
+			}, `has 1 bytes, want`,
+		},
+		"lost element": {
+			`DELETE FROM list_items WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error {
+				_, err := s.Checkpoint(ctx, "bad", "", newest)
+				return err
+			}, `segment 1 has 0 elements, want 3`,
+		},
+		"event": {
+			`UPDATE events SET record = '{"v":1' WHERE seq = 2 AND thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Events(ctx, "bad", 0, 0); return err }, `thread "bad", event 2`,
+		},
+		"task": {
+			`UPDATE tasks SET record = '' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Pending(ctx, "bad", newest); return err }, `task "task"`,
+		},
+		"memo": {
+			`UPDATE memos SET record = '{}' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Pending(ctx, "bad", newest); return err }, `memo "task//memo/0"`,
+		},
+		"question": {
+			`UPDATE interrupts SET record = '[]' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Interrupt(ctx, "bad", "q"); return err }, `interrupt "q"`,
+		},
+		"newer run": {
+			`UPDATE runs SET record = '{"v":2}' WHERE thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Run(ctx, "bad", "run"); return err }, `run "run": run: stored record is corrupt: format version 2`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, s := t.Context(), damaged(t, c.damage)
+			err := c.read(ctx, s)
+			require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+			require.ErrorContains(t, err, c.want)
+			require.NotErrorIs(t, err, checkpoint.ErrUnavailable)
+
+			requireSteps(t, s, "good", 3)
+			heads, err := s.Threads(ctx, checkpoint.ThreadQuery{Metadata: map[string]string{"k": "v"}})
+			require.NoError(t, err)
+			require.NotEmpty(t, heads)
+			questions, err := s.Interrupts(ctx, checkpoint.InterruptQuery{})
+			require.NoError(t, err)
+			require.NotEmpty(t, questions)
+			_, err = s.Interrupts(ctx, checkpoint.InterruptQuery{Assignee: "nobody"})
+			require.NoError(t, err)
+		})
+	}
+}
