@@ -64,4 +64,5 @@ const (
 	PhaseFailed      Phase = "failed"
 	PhaseInterrupted Phase = "interrupted"
 	PhaseCancelled   Phase = "cancelled"
+	PhaseUnassigned  Phase = "unassigned" // no worker can take it now
 )

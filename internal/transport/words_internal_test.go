@@ -61,7 +61,7 @@ func TestWordsAndNumbersMatch(t *testing.T) {
 	n = nil
 	for _, p := range []checkpoint.Phase{
 		checkpoint.PhaseScheduled, checkpoint.PhaseStarted, checkpoint.PhaseRetrying, checkpoint.PhaseSucceeded,
-		checkpoint.PhaseFailed, checkpoint.PhaseInterrupted, checkpoint.PhaseCancelled,
+		checkpoint.PhaseFailed, checkpoint.PhaseInterrupted, checkpoint.PhaseCancelled, checkpoint.PhaseUnassigned,
 	} {
 		n = append(n, int32(phaseOut(p)))
 	}

@@ -120,6 +120,9 @@ const (
 	TaskChange_PHASE_INTERRUPTED TaskChange_Phase = 6
 	// It was stopped.
 	TaskChange_PHASE_CANCELLED TaskChange_Phase = 7
+	// No connected worker can take it; it waits for one. Told once, failure
+	// has the reason NO_WORKER_AVAILABLE.
+	TaskChange_PHASE_UNASSIGNED TaskChange_Phase = 8
 )
 
 // Enum value maps for TaskChange_Phase.
@@ -133,6 +136,7 @@ var (
 		5: "PHASE_FAILED",
 		6: "PHASE_INTERRUPTED",
 		7: "PHASE_CANCELLED",
+		8: "PHASE_UNASSIGNED",
 	}
 	TaskChange_Phase_value = map[string]int32{
 		"PHASE_UNSPECIFIED": 0,
@@ -143,6 +147,7 @@ var (
 		"PHASE_FAILED":      5,
 		"PHASE_INTERRUPTED": 6,
 		"PHASE_CANCELLED":   7,
+		"PHASE_UNASSIGNED":  8,
 	}
 )
 
@@ -1659,7 +1664,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\x11InterruptResolved\x124\n" +
 	"\n" +
 	"interrupts\x18\x01 \x03(\v2\x14.graphd.v1.InterruptR\n" +
-	"interrupts\"\x9f\x03\n" +
+	"interrupts\"\xb5\x03\n" +
 	"\n" +
 	"TaskChange\x121\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x1b.graphd.v1.TaskChange.PhaseR\x05phase\x12,\n" +
@@ -1667,7 +1672,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\vretry_delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryDelay\x12(\n" +
 	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x1a\n" +
-	"\btriggers\x18\x05 \x03(\tR\btriggers\"\xad\x01\n" +
+	"\btriggers\x18\x05 \x03(\tR\btriggers\"\xc3\x01\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_SCHEDULED\x10\x01\x12\x11\n" +
@@ -1676,7 +1681,8 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\x0fPHASE_SUCCEEDED\x10\x04\x12\x10\n" +
 	"\fPHASE_FAILED\x10\x05\x12\x15\n" +
 	"\x11PHASE_INTERRUPTED\x10\x06\x12\x13\n" +
-	"\x0fPHASE_CANCELLED\x10\a\"L\n" +
+	"\x0fPHASE_CANCELLED\x10\a\x12\x14\n" +
+	"\x10PHASE_UNASSIGNED\x10\b\"L\n" +
 	"\fMessageDelta\x12(\n" +
 	"\x05value\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"K\n" +

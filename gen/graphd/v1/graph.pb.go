@@ -480,10 +480,13 @@ type ChannelSpec struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How values written to the key are combined: last (the default), any,
 	// append, add, merge, deep_merge, union, min, max, messages, ephemeral,
-	// untracked or topic.
+	// untracked, topic or remote.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// Value before the first write; unset leaves the key unset.
-	DefaultValue  *Payload `protobuf:"bytes,3,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
+	DefaultValue *Payload `protobuf:"bytes,3,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
+	// With reducer remote: name of the function in the worker that combines the
+	// values.
+	ReducerName   string `protobuf:"bytes,4,opt,name=reducer_name,json=reducerName,proto3" json:"reducer_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,6 +540,13 @@ func (x *ChannelSpec) GetDefaultValue() *Payload {
 		return x.DefaultValue
 	}
 	return nil
+}
+
+func (x *ChannelSpec) GetReducerName() string {
+	if x != nil {
+		return x.ReducerName
+	}
+	return ""
 }
 
 // Declares one node.
@@ -1242,6 +1252,7 @@ type BranchSpec struct {
 	//	*BranchSpec_Cases
 	//	*BranchSpec_Expr
 	//	*BranchSpec_Router
+	//	*BranchSpec_WorkerRouter
 	Decision isBranchSpec_Decision `protobuf_oneof:"decision"`
 	// Node for each key that expr or router may yield; empty means keys are node
 	// names.
@@ -1331,6 +1342,15 @@ func (x *BranchSpec) GetRouter() string {
 	return ""
 }
 
+func (x *BranchSpec) GetWorkerRouter() string {
+	if x != nil {
+		if x, ok := x.Decision.(*BranchSpec_WorkerRouter); ok {
+			return x.WorkerRouter
+		}
+	}
+	return ""
+}
+
 func (x *BranchSpec) GetPaths() map[string]string {
 	if x != nil {
 		return x.Paths
@@ -1364,11 +1384,18 @@ type BranchSpec_Router struct {
 	Router string `protobuf:"bytes,5,opt,name=router,proto3,oneof"`
 }
 
+type BranchSpec_WorkerRouter struct {
+	// Function in the worker that yields the same.
+	WorkerRouter string `protobuf:"bytes,8,opt,name=worker_router,json=workerRouter,proto3,oneof"`
+}
+
 func (*BranchSpec_Cases) isBranchSpec_Decision() {}
 
 func (*BranchSpec_Expr) isBranchSpec_Decision() {}
 
 func (*BranchSpec_Router) isBranchSpec_Decision() {}
+
+func (*BranchSpec_WorkerRouter) isBranchSpec_Decision() {}
 
 // Cases of a conditional edge, tried in order.
 type Cases struct {
@@ -1681,11 +1708,12 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\bdefaults\x18\x13 \x01(\v2\x15.graphd.v1.PolicySpecR\bdefaults\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"t\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +
 	"\vChannelSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\areducer\x18\x02 \x01(\tR\areducer\x127\n" +
-	"\rdefault_value\x18\x03 \x01(\v2\x12.graphd.v1.PayloadR\fdefaultValue\"\xb5\x04\n" +
+	"\rdefault_value\x18\x03 \x01(\v2\x12.graphd.v1.PayloadR\fdefaultValue\x12!\n" +
+	"\freducer_name\x18\x04 \x01(\tR\vreducerName\"\xb5\x04\n" +
 	"\bNodeSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12=\n" +
@@ -1738,14 +1766,15 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\x03tls\x18\x02 \x01(\bR\x03tls\"<\n" +
 	"\bEdgeSpec\x12\x18\n" +
 	"\asources\x18\x01 \x03(\tR\asources\x12\x16\n" +
-	"\x06target\x18\x02 \x01(\tR\x06target\"\xaa\x02\n" +
+	"\x06target\x18\x02 \x01(\tR\x06target\"\xd1\x02\n" +
 	"\n" +
 	"BranchSpec\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
 	"\x05cases\x18\x03 \x01(\v2\x10.graphd.v1.CasesH\x00R\x05cases\x12\x14\n" +
 	"\x04expr\x18\x04 \x01(\tH\x00R\x04expr\x12\x18\n" +
-	"\x06router\x18\x05 \x01(\tH\x00R\x06router\x126\n" +
+	"\x06router\x18\x05 \x01(\tH\x00R\x06router\x12%\n" +
+	"\rworker_router\x18\b \x01(\tH\x00R\fworkerRouter\x126\n" +
 	"\x05paths\x18\x06 \x03(\v2 .graphd.v1.BranchSpec.PathsEntryR\x05paths\x12\x18\n" +
 	"\atargets\x18\a \x03(\tR\atargets\x1a8\n" +
 	"\n" +
@@ -1890,6 +1919,7 @@ func file_graphd_v1_graph_proto_init() {
 		(*BranchSpec_Cases)(nil),
 		(*BranchSpec_Expr)(nil),
 		(*BranchSpec_Router)(nil),
+		(*BranchSpec_WorkerRouter)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
