@@ -82,10 +82,18 @@ var rooms = []room{
 	{
 		path: "internal/node", never: inner,
 		may: []string{
-			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"graph", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
 			"internal/payload",
 		},
 	},
+	{
+		path: "internal/registry", never: inner,
+		may: []string{
+			"internal/runtime", "internal/checkpoint", "internal/graph", "internal/graph/graphfile",
+			"internal/payload",
+		},
+	},
+	{path: "internal/schema", may: []string{"internal/runtime", "internal/payload"}, never: inner},
 	{
 		path: "internal/worker", never: inner,
 		may: []string{
@@ -105,9 +113,12 @@ var rooms = []room{
 			"internal/payload",
 		},
 	},
+	{path: "internal/cli", may: []string{"gen"}, never: drivers},
 	{path: "internal/testkit", everything: true, support: true},
 	{path: "internal/arch", everything: true, support: true},
 	{path: "gen", never: drivers},
+	// What users write nodes against: it knows nobody.
+	{path: "graph", never: inner},
 	{path: "cmd/graphd", everything: true},
 	{path: "sdk/go", may: []string{"gen"}, never: drivers},
 	{path: "examples", everything: true},

@@ -39,10 +39,12 @@ func newCall(m *Mux, t *runtime.Task) *call {
 	return c
 }
 
-// run calls the function in a goroutine of its own, so that the attempt ends
-// with its ctx even if the function does not.
+// run calls the function. Where a time limit is set, the function gets a
+// goroutine of its own, so that the attempt ends in time even if the function
+// does not; without a limit that is not worth its microseconds.
 func (c *call) run(ctx context.Context, f api.Func) pregel.Result {
-	if c.mux.options.Inline || ctx.Done() == nil {
+	_, limited := ctx.Deadline()
+	if !limited && c.task.Node.IdleTimeout <= 0 && !c.mux.options.Apart {
 		return c.attempt(ctx, f)
 	}
 	c.done = make(chan struct{})

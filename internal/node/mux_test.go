@@ -118,7 +118,7 @@ func TestPanics(t *testing.T) {
 	}
 	r := run(t, returning(marshaler(func() ([]byte, error) { panic("in the result") })))
 	require.Contains(t, r.Failure.Message, "in the result")
-	r = run(t, explode(func() { goruntime.Goexit() }))
+	r = runWith(t, node.Options{Apart: true}, explode(func() { goruntime.Goexit() }))
 	require.Equal(t, "Goexit", r.Failure.Type)
 }
 
@@ -157,6 +157,24 @@ func TestExecuteEndsWithItsContext(t *testing.T) {
 		require.Contains(t, r.Failure.Message, "too slow")
 		close(release)
 	})
+	for _, o := range []node.Options{{Apart: true}, {}} {
+		synctest.Test(t, func(t *testing.T) {
+			// Without a deadline: somebody cancels.
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			attempt := *task
+			idle := *task.Node
+			idle.IdleTimeout = time.Hour
+			attempt.Node = &idle
+			release := make(chan struct{})
+			defer close(release)
+			r := node.New(api.Functions{"n": func(context.Context, api.State) (any, error) {
+				<-release
+				return nil, nil
+			}}, o).Execute(ctx, &attempt)
+			require.Equal(t, "Abandoned", r.Failure.Type)
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -291,8 +309,8 @@ func BenchmarkFunction(b *testing.B) {
 		"text": returning(json.RawMessage(`{"a":2}`)),
 		"map":  func(context.Context, api.State) (any, error) { return map[string]any{"a": 2}, nil },
 	} {
-		for place, inline := range map[string]bool{"inline": true, "apart": false} {
-			m := node.New(api.Functions{"n": f}, node.Options{Inline: inline})
+		for place, apart := range map[string]bool{"inline": false, "apart": true} {
+			m := node.New(api.Functions{"n": f}, node.Options{Apart: apart})
 			b.Run(name+"/"+place, func(b *testing.B) {
 				ctx, cancel := context.WithCancel(b.Context())
 				defer cancel()

@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -43,6 +40,9 @@ func (c *Checker) Check(schema, value payload.JSON) ([]runtime.Violation, error)
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(value)))
 	if err != nil {
 		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil
+	}
+	if found := oversized(decoded); found != nil {
+		return found, nil
 	}
 	err = s.Validate(decoded)
 	if err == nil {
@@ -87,12 +87,17 @@ func (c *Checker) compiled(schema payload.JSON) (*jsonschema.Schema, error) {
 }
 
 // here is the address of a schema for references inside it.
-const here = "graphd:schema"
+const here = root + "local/schema"
+
+const root = "graphd://"
 
 func compile(schema payload.JSON) (*jsonschema.Schema, error) {
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if found := oversized(decoded); found != nil {
+		return nil, errors.New(found[0].Field + " " + found[0].Description)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(closed{})
@@ -113,7 +118,7 @@ type closed struct{}
 
 // Load refuses.
 func (closed) Load(url string) (any, error) {
-	return nil, fmt.Errorf("$ref to %q is not allowed; put the definition into $defs", url)
+	return nil, fmt.Errorf("reference to %q is not allowed; put the definition into $defs", strings.TrimPrefix(url, root+"local/"))
 }
 
 // plain takes the words of an error that help the author.
@@ -135,85 +140,3 @@ func plain(err error) error {
 	}
 	return errors.New(strings.ReplaceAll(err.Error(), here, ""))
 }
-
-// violations lists the leaves of an error: the places that are really wrong.
-func violations(e *jsonschema.ValidationError) []runtime.Violation {
-	w := words{printer: message.NewPrinter(language.English)}
-	w.collect(e)
-	return w.found
-}
-
-type words struct {
-	printer *message.Printer
-	found   []runtime.Violation
-}
-
-func (w *words) collect(e *jsonschema.ValidationError) {
-	switch k := e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf, *kind.Not:
-		w.alternatives(e)
-		return
-	case *kind.Required:
-		for _, name := range k.Missing {
-			w.add(append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], name), "is missing")
-		}
-		return
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			w.add(append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], name), "is not allowed here")
-		}
-		return
-	}
-	if len(e.Causes) == 0 {
-		w.add(e.InstanceLocation, e.ErrorKind.LocalizedString(w.printer))
-		return
-	}
-	for _, cause := range e.Causes {
-		w.collect(cause)
-	}
-}
-
-// alternatives are one violation, as none of them is the one that was meant.
-func (w *words) alternatives(e *jsonschema.ValidationError) {
-	parts := make([]string, 0, len(e.Causes))
-	for _, cause := range e.Causes {
-		inner := words{printer: w.printer}
-		inner.collect(cause)
-		for _, v := range inner.found {
-			part := v.Description
-			if v.Field != pointer(e.InstanceLocation) {
-				part = v.Field + " " + part
-			}
-			parts = append(parts, part)
-		}
-	}
-	text := "fits none of the alternatives"
-	switch k := e.ErrorKind.(type) {
-	case *kind.OneOf:
-		if len(k.Subschemas) > 0 {
-			text = "fits more than one of the alternatives"
-		}
-	case *kind.Not:
-		text = "is what the schema excludes"
-	}
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", or ")
-	}
-	w.add(e.InstanceLocation, text)
-}
-
-func (w *words) add(at []string, description string) {
-	w.found = append(w.found, runtime.Violation{Field: pointer(at), Description: description})
-}
-
-// pointer writes a place as a JSON pointer.
-func pointer(tokens []string) string {
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	var b strings.Builder
-	for _, t := range tokens {
-		b.WriteByte('/')
-		b.WriteString(escape.Replace(t))
-	}
-	return b.String()
-}
-
