@@ -1,0 +1,462 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+	"github.com/graphd-dev/graphd/internal/registry"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+var (
+	_ runtime.Graphs     = (*registry.Registry)(nil)
+	_ transport.Registry = (*registry.Registry)(nil)
+)
+
+// clock ticks a second with every look at it.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) tick() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Second)
+	return c.now
+}
+
+func options(t testing.TB, store checkpoint.Graphs, functions ...string) registry.Options {
+	t.Helper()
+	compiler, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	checker := schema.New(0)
+	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return registry.Options{
+		Store: store, Now: c.tick,
+		Env: graph.Env{
+			Expressions: compiler, CheckSchema: checker.Compile, CheckValue: checker.Fit,
+			HasFunction: func(name string) bool { return strings.Contains(strings.Join(functions, " "), name) },
+		},
+	}
+}
+
+func open(t testing.TB, store checkpoint.Graphs, functions ...string) *registry.Registry {
+	t.Helper()
+	r, err := registry.New(t.Context(), options(t, store, functions...))
+	require.NoError(t, err)
+	return r
+}
+
+// text is a graph with one node that sets x to an expression.
+func text(name, version, value string) string {
+	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
+		"nodes:\n  n: {expr: {update: {x: '" + value + "'}}}\nedges: [START -> n]\n"
+}
+
+// around is a graph that contains another.
+func around(name, version, sub, subVersion string) string {
+	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
+		"nodes:\n  n: {graph: {name: " + sub + ", version: " + subVersion + "}}\nedges: [START -> n]\n"
+}
+
+func put(t testing.TB, r *registry.Registry, document string) runtime.GraphEntry {
+	t.Helper()
+	e, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: document})
+	require.NoError(t, err)
+	return e
+}
+
+func refused(t testing.TB, err error, reason string) *runtime.Error {
+	t.Helper()
+	var e *runtime.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, reason, e.Reason)
+	return e
+}
+
+func TestPutAndGet(t *testing.T) {
+	r := open(t, memory.New(memory.Options{}))
+	first := put(t, r, text("g", "v1", "1"))
+	require.Equal(t, []string{"v1"}, first.Versions)
+	require.Equal(t, "v1", first.Graph.Version)
+	require.False(t, first.Created.IsZero())
+	put(t, r, text("g", "v2", "2"))
+	put(t, r, text("a", `""`, "1"))
+
+	e, err := r.GetGraph(t.Context(), "g", "")
+	require.NoError(t, err)
+	require.Equal(t, "v2", e.Graph.Version)
+	require.Equal(t, []string{"v1", "v2"}, e.Versions)
+	e, err = r.GetGraph(t.Context(), "g", "v1")
+	require.NoError(t, err)
+	require.Same(t, first.Graph, e.Graph)
+	require.Equal(t, first.Created, e.Created)
+
+	all, err := r.ListGraphs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, "a", all[0].Graph.Name)
+	require.True(t, strings.HasPrefix(all[0].Graph.Version, "sha-"))
+	require.Equal(t, "v2", all[1].Graph.Version)
+
+	g, ok := r.Graph("g", "")
+	require.True(t, ok)
+	require.Equal(t, "v2", g.Version)
+	_, ok = r.Graph("g", "v3")
+	require.False(t, ok)
+	_, ok = r.Graph("nobody", "")
+	require.False(t, ok)
+}
+
+func TestGetSaysWhatThereIs(t *testing.T) {
+	r := open(t, memory.New(memory.Options{}))
+	put(t, r, text("refund", "v1", "1"))
+	_, err := r.GetGraph(t.Context(), "refunds", "")
+	e := refused(t, err, runtime.ReasonGraphNotFound)
+	require.Contains(t, e.Message, `did you mean "refund"?`)
+	require.Equal(t, map[string]string{"graph": "refunds"}, e.Meta)
+	_, err = r.GetGraph(t.Context(), "refund", "v9")
+	e = refused(t, err, runtime.ReasonGraphVersionUnavailable)
+	require.Contains(t, e.Message, "known: v1")
+	require.Equal(t, map[string]string{"graph": "refund", "version": "v9"}, e.Meta)
+}
+
+func TestAVersionNeverChanges(t *testing.T) {
+	for name, store := range map[string]checkpoint.Graphs{"stored": memory.New(memory.Options{}), "not stored": nil} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, store)
+			first := put(t, r, text("g", "v1", "1"))
+			again := put(t, r, "# the same\n"+text("g", "v1", "1"))
+			require.Same(t, first.Graph, again.Graph)
+			_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2")})
+			e := refused(t, err, runtime.ReasonGraphExists)
+			require.Equal(t, map[string]string{"graph": "g", "version": "v1"}, e.Meta)
+			_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2"), ValidateOnly: true})
+			refused(t, err, runtime.ReasonGraphExists)
+			g, _ := r.Graph("g", "")
+			require.Same(t, first.Graph, g)
+
+			// Putting an old version again does not make it the newest.
+			put(t, r, text("g", "v2", "2"))
+			put(t, r, text("g", "v1", "1"))
+			g, _ = r.Graph("g", "")
+			require.Equal(t, "v2", g.Version)
+		})
+	}
+}
+
+func TestOrderDoesNotMakeAVersion(t *testing.T) {
+	const one = "graph: g\nchannels: {a: {}, b: {}}\nnodes: {n: {expr: {update: {a: '1'}}}}\nedges: [START -> n]\n"
+	const two = "graph: g\nchannels: {b: {}, a: {}}\nnodes: {n: {expr: {update: {a: '1'}}}}\nedges: [START -> n]\n"
+	r := open(t, memory.New(memory.Options{}))
+	require.Same(t, put(t, r, one).Graph, put(t, r, two).Graph)
+}
+
+func TestProblemsComeAsBuildErrors(t *testing.T) {
+	r := open(t, memory.New(memory.Options{}), "known")
+	for name, c := range map[string]struct {
+		document string
+		reasons  []graph.Reason
+	}{
+		"no YAML":          {"graph: [", []graph.Reason{graph.ReasonInvalidSyntax}},
+		"an unknown field": {text("g", "v1", "1") + "nodez: {}\n", []graph.Reason{graph.ReasonUnknownField}},
+		"several":          {text("g", "v1", "state.y +") + "step_limit: -1\nfoo: 1\n", []graph.Reason{graph.ReasonUnknownField, graph.ReasonInvalidExpression, graph.ReasonOutOfRange}},
+		"a function":       {"graph: g\nchannels: {x: {}}\nnodes: {n: {function: {name: unknown}}}\nedges: [START -> n]\n", []graph.Reason{graph.ReasonUnknownFunction}},
+		"a schema":         {text("g", "v1", "1") + "input_schema: {type: text}\n", []graph.Reason{graph.ReasonInvalidSchema}},
+		"a subgraph":       {around("g", "v1", "nobody", `""`), []graph.Reason{graph.ReasonUnknownGraph}},
+		"itself":           {around("g", "v1", "g", `""`), []graph.Reason{graph.ReasonSubgraphCycle}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, validate := range []bool{true, false} {
+				_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: c.document, DocumentName: "g.yaml", ValidateOnly: validate})
+				build, ok := err.(*graph.BuildError) //nolint:errorlint // transport looks at the error itself
+				require.True(t, ok, "%v", err)
+				var reasons []graph.Reason
+				for _, p := range build.Problems {
+					reasons = append(reasons, p.Reason)
+					require.Positive(t, p.Line)
+				}
+				require.ElementsMatch(t, c.reasons, reasons)
+			}
+		})
+	}
+	all, err := r.ListGraphs(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, all)
+}
+
+func TestPutForms(t *testing.T) {
+	store := memory.New(memory.Options{})
+	r := open(t, store, "f")
+	e := put(t, r, ` {"graph":"j","channels":{"x":{}},"nodes":{"n":{"function":{"name":"f"}}},"edges":[{"from":"START","to":"n"}]}`)
+	require.Equal(t, "j", e.Graph.Name)
+
+	spec := &graph.Spec{
+		Name: "s", Channels: []graph.ChannelSpec{{Name: "x"}}, Nodes: []graph.NodeSpec{{Name: "n", Function: &graph.FunctionSpec{Name: "f"}}},
+		Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "n"}},
+	}
+	checked, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec, ValidateOnly: true})
+	require.NoError(t, err)
+	require.Empty(t, checked.Versions)
+	_, ok := r.Graph("s", "")
+	require.False(t, ok)
+	kept, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec})
+	require.NoError(t, err)
+	require.Equal(t, checked.Graph.Version, kept.Graph.Version)
+
+	again := open(t, store, "f")
+	g, ok := again.Graph("s", "")
+	require.True(t, ok)
+	require.Equal(t, kept.Graph.Version, g.Version)
+}
+
+func TestSubgraphsArePinned(t *testing.T) {
+	store := memory.New(memory.Options{})
+	r := open(t, store)
+	put(t, r, text("sub", "v1", "1"))
+	outer := put(t, r, around("outer", "v1", "sub", `""`)).Graph
+	require.Equal(t, "v1", outer.Spec.Nodes[0].Graph.Version)
+	free := put(t, r, around("free", `""`, "sub", `""`)).Graph
+	put(t, r, text("sub", "v2", "2"))
+
+	// The same text again means the same version, whatever is newest now.
+	require.Same(t, outer, put(t, r, around("outer", "v1", "sub", `""`)).Graph)
+	// A version of its own content is another one with another subgraph.
+	moved := put(t, r, around("free", `""`, "sub", `""`)).Graph
+	require.NotEqual(t, free.Version, moved.Version)
+	require.Equal(t, "v2", moved.Nodes[1].Sub.Version)
+
+	for _, again := range []*registry.Registry{r, open(t, store)} {
+		g, ok := again.Graph("outer", "v1")
+		require.True(t, ok)
+		require.Equal(t, "v1", g.Nodes[1].Sub.Version)
+		g, ok = again.Graph("free", free.Version)
+		require.True(t, ok)
+		require.Equal(t, "v1", g.Nodes[1].Sub.Version)
+	}
+}
+
+func TestStoredGraphsThatNoLongerCompile(t *testing.T) {
+	store := memory.New(memory.Options{})
+	with := open(t, store, "f")
+	put(t, with, "graph: g\nversion: v1\nchannels: {x: {}}\nnodes: {n: {function: {name: f}}}\nedges: [START -> n]\n")
+	put(t, with, text("ok", "v1", "1"))
+	require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "odd", Version: "v1", Source: "{"}))
+
+	without := open(t, store)
+	_, ok := without.Graph("ok", "")
+	require.True(t, ok)
+	_, ok = without.Graph("g", "v1")
+	require.False(t, ok)
+	_, err := without.GetGraph(t.Context(), "g", "v1")
+	e := refused(t, err, runtime.ReasonGraphVersionUnavailable)
+	require.Contains(t, e.Message, `no function "f" is registered`)
+	_, err = without.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
+	refused(t, err, runtime.ReasonGraphExists)
+}
+
+func TestReplicasLearnFromTheStore(t *testing.T) {
+	store := memory.New(memory.Options{})
+	one, two := open(t, store), open(t, store)
+	put(t, one, text("g", "v1", "1"))
+	e, err := two.GetGraph(t.Context(), "g", "")
+	require.NoError(t, err)
+	require.Equal(t, "v1", e.Graph.Version)
+
+	put(t, one, text("g", "v2", "2"))
+	same, err := two.PutGraph(t.Context(), runtime.GraphPut{Document: "# theirs\n" + text("g", "v2", "2")})
+	require.NoError(t, err)
+	require.Equal(t, []string{"v1", "v2"}, same.Versions)
+	put(t, one, text("g", "v3", "3"))
+	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v3", "4")})
+	refused(t, err, runtime.ReasonGraphExists)
+}
+
+// failing is a store that is down.
+type failing struct{}
+
+func (failing) PutGraph(context.Context, checkpoint.GraphRecord) error {
+	return checkpoint.ErrUnavailable
+}
+
+func (failing) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) {
+	return nil, checkpoint.ErrUnavailable
+}
+
+// deaf is a store that takes nothing.
+type deaf struct{ failing }
+
+func (deaf) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) { return nil, nil }
+
+func TestStoreThatFails(t *testing.T) {
+	_, err := registry.New(t.Context(), options(t, failing{}))
+	refused(t, err, runtime.ReasonStoreUnavailable)
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+
+	r := open(t, deaf{})
+	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
+	refused(t, err, runtime.ReasonStoreUnavailable)
+	_, ok := r.Graph("g", "")
+	require.False(t, ok, "what is not stored is not visible")
+}
+
+func write(t testing.TB, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func names(graphs []*graph.Graph) []string {
+	var out []string
+	for _, g := range graphs {
+		out = append(out, g.Name+"@"+g.Version)
+	}
+	return out
+}
+
+func TestFolder(t *testing.T) {
+	dir, store := t.TempDir(), memory.New(memory.Options{})
+	write(t, dir, "a-outer.yaml", around("outer", "v1", "sub", `""`))
+	write(t, dir, "z.yaml", text("sub", "s1", "1"))
+	write(t, dir, "deep/graph.yaml", text("deep", "d1", "1"))
+	r := open(t, store)
+	changed, err := r.LoadDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"sub@s1", "outer@v1", "deep@d1"}, names(changed))
+
+	changed, err = r.LoadDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.Empty(t, changed)
+
+	// A changed file is a new version; a broken one keeps what it was.
+	write(t, dir, "z.yaml", text("sub", "s2", "2"))
+	write(t, dir, "deep/graph.yaml", text("deep", "d2", "state.nothing"))
+	changed, err = r.LoadDir(t.Context(), dir)
+	require.Equal(t, []string{"sub@s2"}, names(changed))
+	var file *graphfile.FileError
+	require.ErrorAs(t, err, &file)
+	require.Equal(t, filepath.Join(dir, "deep/graph.yaml"), file.Path)
+	require.ErrorContains(t, err, "graph.yaml:5: nodes.n.expr.update.x")
+	g, _ := r.Graph("deep", "")
+	require.Equal(t, "d1", g.Version)
+
+	// Other content under the same version is refused, with the file's name.
+	write(t, dir, "deep/graph.yaml", text("deep", "d1", "7"))
+	_, err = r.LoadDir(t.Context(), dir)
+	refused(t, err, runtime.ReasonGraphExists)
+	require.ErrorContains(t, err, "deep/graph.yaml")
+
+	// Back to what it was: the file says what is newest.
+	write(t, dir, "z.yaml", text("sub", "s1", "1"))
+	changed, err = r.LoadDir(t.Context(), dir)
+	require.Error(t, err)
+	require.Equal(t, []string{"sub@s1"}, names(changed))
+	g, _ = r.Graph("sub", "")
+	require.Equal(t, "s1", g.Version)
+
+	// All of it was stored.
+	again := open(t, store)
+	for _, want := range [][2]string{{"sub", "s1"}, {"sub", "s2"}, {"outer", "v1"}, {"deep", "d1"}} {
+		_, ok := again.Graph(want[0], want[1])
+		require.True(t, ok, want)
+	}
+	_, err = r.LoadDir(t.Context(), filepath.Join(dir, "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestFilesWithoutAVersion(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "outer.yaml", around("outer", `""`, "sub", `""`))
+	write(t, dir, "sub.yaml", text("sub", `""`, "1"))
+	r := open(t, memory.New(memory.Options{}))
+	first, err := r.LoadDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.Len(t, first, 2)
+	write(t, dir, "sub.yaml", text("sub", `""`, "2"))
+	second, err := r.LoadDir(t.Context(), dir)
+	require.NoError(t, err)
+	require.Len(t, second, 2, "what contains the changed graph has changed, too")
+	require.Same(t, second[0], second[1].Nodes[1].Sub)
+}
+
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "g.yaml", text("g", "v1", "1"))
+	r := open(t, memory.New(memory.Options{}))
+	_, err := r.LoadDir(t.Context(), dir)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		type report struct {
+			names []string
+			err   error
+		}
+		reports := make(chan report, 4)
+		go r.Watch(ctx, dir, time.Second, func(g []*graph.Graph, err error) { reports <- report{names(g), err} })
+		synctest.Wait()
+		<-time.NewTimer(10500 * time.Millisecond).C
+		require.Empty(t, reports, "nothing has changed")
+		write(t, dir, "notes.txt", "not a graph")
+		write(t, dir, "g.yaml", text("g", "version2", "2"))
+		require.Equal(t, report{names: []string{"g@version2"}}, <-reports)
+		write(t, dir, "g.yaml", "graph: [")
+		broken := <-reports
+		require.Error(t, broken.err)
+		require.Empty(t, broken.names)
+		require.NoError(t, os.Remove(filepath.Join(dir, "g.yaml")))
+		require.Equal(t, report{}, <-reports)
+		cancel()
+	})
+	g, _ := r.Graph("g", "")
+	require.Equal(t, "version2", g.Version)
+}
+
+func TestReadingWhileWriting(t *testing.T) {
+	r := open(t, nil)
+	put(t, r, text("g", "v0", "0"))
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, ok := r.Graph("g", ""); !ok {
+					t.Error("the graph was gone")
+					return
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		v := "v" + strings.Repeat("i", i+1)
+		_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", v, "1")})
+		if err != nil {
+			t.Error(errors.Unwrap(err), err)
+		}
+	}
+	close(stop)
+	group.Wait()
+}
