@@ -1,0 +1,28 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) cancelCommand() *cobra.Command {
+	var o cli.CancelOptions
+	cmd := &cobra.Command{
+		Use:   "cancel THREAD [RUN]",
+		Short: "Stop a run",
+		Args:  between(1, "THREAD", "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Thread = args[0]
+			if len(args) > 1 {
+				o.Run = args[1]
+			}
+			return p.session(func(s *cli.Session) error { return s.Cancel(cmd.Context(), o) })
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Rollback, "rollback", false, "remove the run's checkpoints: the thread is as it was before")
+	f.StringVar(&o.Reason, "reason", "", "why, for the record")
+	f.BoolVar(&o.NoWait, "no-wait", false, "return when the request is stored instead of when the run has stopped")
+	return cmd
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	refundreview "github.com/graphd-dev/graphd/examples/refund-review"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// demoOptions are the flags of `demo`.
+type demoOptions struct {
+	cli.DemoOptions
+
+	graph string // a file in place of the embedded one
+	store string // sqlite:PATH; "" = where demos are kept
+}
+
+func (p *program) demoCommand() *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Play a refund review on a server in this process",
+		Long: `Play a refund review against a real server in this process, on an embedded store: show every node's
+update as it streams, stop at the question, answer it, and show what came of it.
+
+The answer is taken from --answer or asked at the terminal. Without both, everything stays stored
+and the command that resumes is printed; the exit code is then 3.`,
+		Example: `  graphd demo --answer '{"decision": "approved_with_conditions", "conditions": "10% restocking fee"}'`,
+		Args:    noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Thread = "demo-" + strings.ToLower(rand.Text()[:8])
+			o.Name, o.Document = refundreview.File, refundreview.Document
+			if o.graph != "" {
+				text, err := os.ReadFile(o.graph)
+				if err != nil {
+					return err
+				}
+				o.Name, o.Document = o.graph, string(text)
+			}
+			return p.demo(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
+	f.StringVar(&o.Request, "request", "I want a refund for order 8841, the lamp arrived broken.", "what the customer writes")
+	f.StringVar(&o.User, "user", "42", "who the customer is: any JSON")
+	f.StringVar(&o.graph, "graph", "", "a graph file in place of the built-in one")
+	f.StringVar(&o.store, "store", "", "sqlite:PATH to keep everything in (default: removed when the demo ends)")
+	cmd.AddCommand(p.demoResumeCommand())
+	return cmd
+}
+
+func (p *program) demoResumeCommand() *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "resume THREAD --store sqlite:PATH",
+		Short: "Go on with a demo that waits for an answer",
+		Args:  exactly("THREAD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Thread = args[0]
+			if path, ok := strings.CutPrefix(o.store, "sqlite:"); ok {
+				if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("no demo waits in %s: a demo removes its store when it has ended", path)
+				}
+			}
+			return p.demo(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
+	cmd.Flags().StringVar(&o.store, "store", "", "where the demo was kept")
+	cobra.CheckErr(cmd.MarkFlagRequired("store"))
+	return cmd
+}
+
+// demo starts a server, plays the demo against it over a loopback port, and
+// drains it. The store goes when nothing waits in it.
+func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
+	kept := o.store != "" && o.Document != ""
+	if o.store == "" {
+		if o.store, err = demoStore(o.Thread); err != nil {
+			return err
+		}
+	}
+	o.Again = []string{"demo", "resume", o.Thread, "--store", o.store}
+	life := context.WithoutCancel(ctx)
+	s, err := newServer(life, serverOptions{Listen: "127.0.0.1:0", Store: o.store}, zap.NewNop(), p.version)
+	if err != nil {
+		return err
+	}
+	s.start()
+	p.server = s.address()
+	if p.output == string(cli.Text) {
+		fmt.Fprintf(p.Out, "server %s  store %s\n", s.address(), o.store)
+	}
+	err = p.session(func(session *cli.Session) error {
+		session.Self = cli.Self{Program: p.program}
+		return session.Demo(ctx, o.DemoOptions)
+	})
+	limit, cancel := context.WithTimeout(life, 5*time.Second)
+	defer cancel()
+	err = errors.Join(err, s.drain(limit))
+	if !kept && cli.ExitCode(err) != cli.ExitWaiting {
+		err = errors.Join(err, removeStore(o.store))
+	}
+	return err
+}
+
+// demoStore is where a demo keeps its thread until it is answered: in the
+// user's state folder, so that it survives the process.
+func demoStore(thread string) (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if home, err := os.UserHomeDir(); dir == "" && err == nil {
+		dir = filepath.Join(home, ".local", "state")
+	}
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "graphd")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		dir = filepath.Join(os.TempDir(), "graphd")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
+	}
+	return "sqlite:" + filepath.Join(dir, thread+".db"), nil
+}
+
+// removeStore removes the file of a store and what lies beside it.
+func removeStore(name string) error {
+	path, ok := strings.CutPrefix(name, "sqlite:")
+	if !ok {
+		return nil
+	}
+	var all []error
+	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
+		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}

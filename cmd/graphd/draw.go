@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/graphfile"
+	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+func (p *program) graphDrawCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "draw NAME[@VERSION] | FILE",
+		Short: "Draw a graph of the server, or of a file, as Mermaid",
+		Args:  exactly("NAME or FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.session(func(s *cli.Session) error {
+				g, err := drawn(cmd.Context(), s, args[0])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprint(p.Out, g.Mermaid())
+				return err
+			})
+		},
+	}
+}
+
+// drawn compiles what is to be drawn. Subgraphs are fetched from the server.
+func drawn(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
+	env, err := compileEnv(schema.New(0))
+	if err != nil {
+		return nil, err
+	}
+	env.Lookup = func(name, version string) (*graph.Graph, bool) {
+		if version != "" {
+			name += "@" + version
+		}
+		g, err := fetched(ctx, s, name, env)
+		return g, err == nil
+	}
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return fetched(ctx, s, name, env)
+	}
+	file, err := graphfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return file.Compile(env)
+}
+
+func fetched(ctx context.Context, s *cli.Session, name string, env graph.Env) (*graph.Graph, error) {
+	g, err := s.Graph(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := transport.ReadSpec(g.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	return graph.Compile(spec, env)
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) inboxCommand() *cobra.Command {
+	var o cli.InboxOptions
+	cmd := &cobra.Command{
+		Use:   "inbox",
+		Short: "Show who is asked what, over all threads",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.session(func(s *cli.Session) error { return s.Inbox(cmd.Context(), o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Thread, "thread", "", "only the questions of this thread")
+	f.StringVar(&o.Filter, "filter", "", `which questions, like 'assignee = "ann"'; 'state = "*"' shows answered ones too`)
+	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most this many; 0 shows all")
+	f.BoolVarP(&o.Watch, "watch", "w", false, "go on showing what changes")
+	return cmd
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+)
+
+// invocation is how to call this program again from the present folder. The
+// binary that `go run` makes is gone by then, so that call is named instead.
+func invocation() []string {
+	path, err := os.Executable()
+	if err != nil || !strings.Contains(filepath.ToSlash(path), "/go-build") {
+		return []string{os.Args[0]}
+	}
+	if _, err := os.Stat(filepath.Join("cmd", "graphd", "main.go")); err == nil {
+		return []string{"go", "run", "./cmd/graphd"}
+	}
+	what := "github.com/graphd-dev/graphd/cmd/graphd"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		what = info.Path + "@" + info.Main.Version
+	}
+	return []string{"go", "run", what}
+}

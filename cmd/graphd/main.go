@@ -1,0 +1,72 @@
+// Command graphd serves stateful graphs over gRPC and is the client of such a
+// server. Here flags are parsed, rooms are wired together, and signals are
+// turned into a drain; what a command does is in internal/cli, what the
+// server does in the other rooms.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// version is set by the build: -ldflags "-X main.version=v1.2.3".
+var version string //nolint:gochecknoglobals // the linker writes it
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	p := &program{
+		IO: cli.IO{
+			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+			Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
+			Color:    isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		},
+		errTerminal: isTerminal(os.Stderr),
+		getenv:      os.Getenv,
+		program:     invocation(),
+		version:     buildVersion(),
+	}
+	return p.execute(ctx, os.Args[1:])
+}
+
+// withSignals returns a context that the first SIGINT or SIGTERM ends, in
+// order; the second ends the process at once.
+func withSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(cli.ExitError)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// buildVersion is what the linker or the module says, "dev" when neither does.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}

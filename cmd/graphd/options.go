@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// serverOptions are everything a server can be told. A flag --drain-timeout is
+// also GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file
+// that --config names; flags win over the environment, that over the file.
+type serverOptions struct {
+	Listen       string
+	Store        string
+	Graphs       []string
+	Metrics      string
+	LogLevel     string
+	LogFormat    string
+	DrainTimeout time.Duration
+	Config       string
+}
+
+// register is the table of the options: names, defaults and what they mean.
+func (o *serverOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.Listen, "listen", cli.DefaultServer, "address to serve gRPC on, HOST:PORT")
+	f.StringVar(&o.Store, "store", "sqlite:graphd.db", "memory, or sqlite:PATH")
+	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
+	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
+	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.LogFormat, "log-format", "", "json or console (default: console on a terminal, else json)")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
+	f.StringVar(&o.Config, "config", "", "YAML file with options")
+}
+
+const flagConfig = "config"
+
+// complete takes what no flag said from the environment, then from the file.
+func (o *serverOptions) complete(f *pflag.FlagSet, getenv func(string) string) error {
+	own := &serverOptions{}
+	table := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.register(table)
+	given := make(map[string]bool)
+	table.VisitAll(func(t *pflag.Flag) { given[t.Name] = f.Changed(t.Name) })
+	if err := fromEnv(f, given, getenv); err != nil {
+		return err
+	}
+	if o.Config == "" {
+		return nil
+	}
+	return fromFile(f, given, o.Config)
+}
+
+func envName(flag string) string {
+	return "GRAPHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func fromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) string) error {
+	var all []error
+	for name, done := range given {
+		text := getenv(envName(name))
+		if done || text == "" {
+			continue
+		}
+		given[name] = true
+		parts := []string{text}
+		if _, many := f.Lookup(name).Value.(pflag.SliceValue); many {
+			parts = filepath.SplitList(text)
+		}
+		all = append(all, set(f, name, envName(name), parts))
+	}
+	return errors.Join(all...)
+}
+
+func fromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
+	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return cli.Usagef("--config: %v", err).WithHint("want a YAML file like `listen: 0.0.0.0:7700`")
+	}
+	var document map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return cli.Usagef("%s: %v", path, err).WithHint("want one `option: value` per line")
+	}
+	var all []error
+	for key, node := range document {
+		done, known := given[key]
+		where := fmt.Sprintf("%s line %d: %s", path, node.Line, key)
+		if !known || key == flagConfig {
+			names := slices.DeleteFunc(keys(given), func(name string) bool { return name == flagConfig })
+			all = append(all, cli.Usagef("%s: unknown option%s", where, graph.Suggest(key, names)).WithHint("correct the file"))
+			continue
+		}
+		var parts []string
+		if err := node.Decode(&parts); err != nil {
+			parts = []string{node.Value}
+			if node.Kind != yaml.ScalarNode {
+				all = append(all, cli.Usagef("%s: want a text or a list of texts", where).WithHint("correct the file"))
+				continue
+			}
+		}
+		if !done {
+			all = append(all, set(f, key, where, parts))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func keys(m map[string]bool) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}
+
+// set gives a flag the values that were found elsewhere.
+func set(f *pflag.FlagSet, name, where string, values []string) error {
+	if _, many := f.Lookup(name).Value.(pflag.SliceValue); !many && len(values) != 1 {
+		return cli.Usagef("%s: takes one value", where).WithHint("correct it, or use --%s", name)
+	}
+	for _, v := range values {
+		if err := f.Set(name, v); err != nil {
+			return cli.Usagef("%s: %v", where, err).WithHint("correct it, or use --%s", name)
+		}
+	}
+	return nil
+}
+
+// fields shows all options in a log line, secrets masked.
+func (o *serverOptions) fields() []zap.Field {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c := &serverOptions{}
+	c.register(shown)
+	*c = *o
+	c.Store = masked(o.Store)
+	var list []zap.Field
+	shown.VisitAll(func(f *pflag.Flag) {
+		if v := f.Value.String(); v != "" && v != "[]" {
+			list = append(list, zap.String(f.Name, v))
+		}
+	})
+	return list
+}
+
+// masked hides the password of an address.
+func masked(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return text
+	}
+	return u.Redacted()
+}

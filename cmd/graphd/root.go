@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// program is one call of graphd.
+type program struct {
+	cli.IO
+
+	errTerminal bool // a person reads Err
+	getenv      func(string) string
+	program     []string // how to call it again
+	version     string
+
+	server string // --server
+	output string // -o
+}
+
+// execute runs the command line and returns the exit code.
+func (p *program) execute(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return cli.ExitDone
+	}
+	err = asUsage(cmd, err)
+	format, bad := cli.ParseFormat(p.output)
+	if bad != nil {
+		format = cli.Text
+	}
+	cli.Explain(p.Err, err, format, p.server, p.self())
+	return cli.ExitCode(err)
+}
+
+// asUsage finds the errors of cobra, which have no type: what fails before a
+// command begins is the fault of the command line.
+func asUsage(cmd *cobra.Command, err error) error {
+	var usage *cli.UsageError
+	if errors.As(err, &usage) && usage.Hint != "" {
+		return err
+	}
+	message, found := err.Error(), errors.As(err, &usage)
+	if !found && !strings.HasPrefix(message, "unknown command") && !strings.HasPrefix(message, "required flag") {
+		return err
+	}
+	return cli.Usagef("%s", strings.ReplaceAll(strings.TrimSpace(message), "\n\t", " ")).
+		WithHint("see `%s --help`", cmd.CommandPath())
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "graphd",
+		Short: "Run stateful graphs that ask people and go on where they stopped",
+		Long: `graphd runs stateful graphs as a service: superstep by superstep, every one stored,
+and paused for as long as a person takes to answer.
+
+Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the run failed.`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args:               noSuchCommand,
+		RunE:               func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
+		DisableAutoGenTag:  true,
+		DisableSuggestions: false,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return cli.Usagef("%v", err).WithHint("%s", flagHint(cmd, err))
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.server, "server", p.orEnv("GRAPHD_SERVER", cli.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
+	flags.StringVarP(&p.output, "output", "o", "text", "text for people, json or jsonl for programs")
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "Server:"},
+		&cobra.Group{ID: groupRun, Title: "Run graphs:"},
+		&cobra.Group{ID: groupLook, Title: "Look and change:"},
+	)
+	for group, list := range map[string][]*cobra.Command{
+		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand()},
+		groupRun:    {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
+		groupLook: {
+			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),
+			p.updateCommand(), p.graphCommand(),
+		},
+	} {
+		for _, c := range list {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(p.versionCommand())
+	return root
+}
+
+// Groups of the help.
+const (
+	groupServer = "server"
+	groupRun    = "run"
+	groupLook   = "look"
+)
+
+func (p *program) orEnv(name, fallback string) string {
+	if v := p.getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}
+
+// self is how to call graphd again for the same server.
+func (p *program) self() cli.Self {
+	s := cli.Self{Program: p.program}
+	if p.server != p.orEnv("GRAPHD_SERVER", cli.DefaultServer) {
+		s.Flags = []string{"--server", p.server}
+	}
+	return s
+}
+
+// session makes the client side of a command and closes it after do.
+func (p *program) session(do func(s *cli.Session) error) error {
+	format, err := cli.ParseFormat(p.output)
+	if err != nil {
+		return err
+	}
+	client, err := cli.Dial(p.server)
+	if err != nil {
+		return err
+	}
+	s := &cli.Session{Client: client, IO: p.IO, Format: format, Self: p.self()}
+	return errors.Join(do(s), client.Close())
+}
+
+// exactly is cobra.ExactArgs with words for what is missing.
+func exactly(names ...string) cobra.PositionalArgs { return between(len(names), names...) }
+
+// between takes at least `least` of the named arguments.
+func between(least int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return cli.Usagef("%s: %s is missing", cmd.CommandPath(), names[len(args)]).
+				WithHint("%s", cmd.UseLine())
+		case len(args) > len(names):
+			return cli.Usagef("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]).
+				WithHint("%s; quote JSON with single quotes", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// noSuchCommand refuses arguments of a command that only has subcommands.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		slices.Sort(near)
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return cli.Usagef("unknown command %q for %q", args[0], cmd.CommandPath()).WithHint("%s", hint)
+}

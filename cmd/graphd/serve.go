@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/telemetry"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	var o serverOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve graphs over gRPC",
+		Long: `Serve graphs over gRPC until SIGINT or SIGTERM; then finish what runs and tell every
+stream where to go on. A second signal stops at once.
+
+Every flag may also be an environment variable (GRAPHD_STORE for --store; several folders in
+GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that --config names
+(store: sqlite:graphd.db). Flags win over the environment, the environment over the file.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd.Flags(), p.getenv); err != nil {
+				return err
+			}
+			log, err := p.logger(o)
+			if err != nil {
+				return err
+			}
+			log.Info("configuration", o.fields()...)
+			return p.serve(cmd.Context(), o, log, nil)
+		},
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// logger makes the log of a server; people get lines to read.
+func (p *program) logger(o serverOptions) (*zap.Logger, error) {
+	format := o.LogFormat
+	if format == "" {
+		format = telemetry.FormatJSON
+		if p.errTerminal {
+			format = telemetry.FormatConsole
+		}
+	}
+	log, err := telemetry.NewLogger(format, o.LogLevel)
+	var option *telemetry.OptionError
+	if errors.As(err, &option) {
+		return nil, usage(err)
+	}
+	return log, err
+}
+
+// serve runs a server until ctx ends, and drains it. ready is told when it
+// serves; it may be nil.
+func (p *program) serve(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
+	life := context.WithoutCancel(ctx)
+	s, err := newServer(life, o, log, p.version)
+	if err != nil {
+		return err
+	}
+	s.start()
+	fields := []zap.Field{zap.String("address", s.address()), zap.String("version", p.version)}
+	if s.webOn != nil {
+		fields = append(fields, zap.String("metrics", s.webOn.Addr().String()))
+	}
+	log.Info("serving", fields...)
+	if ready != nil {
+		ready(s)
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+		log.Info("draining", zap.Duration("timeout", o.DrainTimeout))
+	case failed = <-s.failed:
+	}
+	limit, cancel := context.WithTimeout(life, o.DrainTimeout)
+	defer cancel()
+	err = errors.Join(failed, s.drain(limit))
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		log.Info("stopped")
+	}
+	return err
+}

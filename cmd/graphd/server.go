@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/registry"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/schema"
+	"github.com/graphd-dev/graphd/internal/telemetry"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+// server is a whole graphd in this process.
+type server struct {
+	log      *zap.Logger
+	store    store
+	registry *registry.Registry
+	engine   *runtime.Engine
+	grpc     *transport.Server
+	listener net.Listener
+	web      *http.Server
+	webOn    net.Listener // nil = no metrics are served
+	failed   chan error   // serving has ended by itself
+}
+
+// newServer wires a server and begins to listen; serve starts it. Whatever was
+// opened before an error is closed again.
+func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version string) (_ *server, err error) {
+	s := &server{log: log, failed: make(chan error, 2)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
+	// First the port: a second server should say that, not that the store is locked.
+	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
+		return s, fmt.Errorf("can't listen: %w", err)
+	}
+	var kind string
+	if s.store, kind, err = openStore(ctx, o.Store); err != nil {
+		return s, err
+	}
+	metrics := telemetry.NewMetrics(version)
+	if err := s.wire(ctx, metrics, transport.Info{
+		Version: version, Features: []string{"reflection"}, Store: kind, Started: time.Now(),
+	}); err != nil {
+		return s, err
+	}
+	if err := s.load(ctx, o.Graphs); err != nil {
+		return s, err
+	}
+	return s, s.listenWeb(o.Metrics, metrics)
+}
+
+// wire connects the rooms, from the inside out.
+func (s *server) wire(ctx context.Context, metrics *telemetry.Metrics, info transport.Info) error {
+	schemas := schema.New(0)
+	mux := node.New(api.Functions{}, node.Options{Schemas: schemas, Logger: s.log.Named("node")})
+	env, err := compileEnv(schemas)
+	if err != nil {
+		return err
+	}
+	env.HasFunction = mux.Has
+	s.registry, err = registry.New(ctx, registry.Options{Store: s.store, Env: env, Logger: s.log.Named("registry")})
+	if err != nil {
+		return err
+	}
+	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
+		Logger: s.log.Named("runtime"), Observer: metrics,
+	})
+	s.grpc, err = transport.NewServer(transport.Options{
+		Engine: s.engine,
+		Follow: func(req runtime.FollowRequest) transport.Follower { return s.engine.Follow(req) },
+		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+			return s.engine.FollowInterrupts(q, after)
+		},
+		Registry: s.registry, Info: info, Log: s.log.Named("transport"), Metrics: metrics.Registry(),
+	})
+	return err
+}
+
+// compileEnv is what graphs are checked against.
+func compileEnv(schemas *schema.Checker) (graph.Env, error) {
+	expressions, err := expr.New(expr.Options{})
+	if err != nil {
+		return graph.Env{}, err
+	}
+	return graph.Env{Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit}, nil
+}
+
+// load reads the folders with graphs. A server does not start with a broken
+// graph: nobody would look for it later.
+func (s *server) load(ctx context.Context, dirs []string) error {
+	var all []error
+	for _, dir := range dirs {
+		loaded, err := s.registry.LoadDir(ctx, dir)
+		all = append(all, err)
+		s.logLoaded(loaded)
+	}
+	return errors.Join(all...)
+}
+
+func (s *server) logLoaded(loaded []*graph.Graph) {
+	for _, g := range loaded {
+		s.log.Info("graph loaded", zap.String("graph", g.Name), zap.String("version", g.Version))
+	}
+}
+
+func (s *server) listenWeb(address string, metrics *telemetry.Metrics) error {
+	if address == "" {
+		return nil
+	}
+	var err error
+	if s.webOn, err = net.Listen("tcp", address); err != nil { //nolint:noctx // has no effect on listening
+		return fmt.Errorf("can't listen for metrics: %w", err)
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/metrics", metrics.Handler())
+	routes.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.web = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
+	return nil
+}
+
+// address is where gRPC is served.
+func (s *server) address() string { return s.listener.Addr().String() }
+
+// start serves in the background; failed tells when that ends by itself.
+func (s *server) start() {
+	go func() {
+		if err := s.grpc.Serve(s.listener); err != nil {
+			s.failed <- fmt.Errorf("serving gRPC: %w", err)
+		}
+	}()
+	if s.web == nil {
+		return
+	}
+	go func() {
+		if err := s.web.Serve(s.webOn); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serving metrics: %w", err)
+		}
+	}()
+}
+
+// drain ends the server in order: health says no, streams are told where to go
+// on, runs finish their superstep, and only then the store is let go. When ctx
+// ends first the rest is cut; it will run again.
+func (s *server) drain(ctx context.Context) error {
+	told := make(chan error, 1)
+	go func() { told <- s.grpc.Drain(ctx) }()
+	s.engine.Drain(ctx)
+	err := <-told
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn("the drain timeout has passed; what was left was cut")
+		err = nil
+	}
+	return errors.Join(err, s.release())
+}
+
+// release lets go of what is open.
+func (s *server) release() error {
+	var all []error
+	if s.listener != nil {
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			all = append(all, err)
+		}
+	}
+	if s.web != nil {
+		all = append(all, s.web.Close())
+	}
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	if s.store != nil {
+		all = append(all, s.store.Close())
+	}
+	return errors.Join(all...)
+}

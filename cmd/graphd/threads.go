@@ -1,0 +1,63 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) threadsCommand() *cobra.Command {
+	cmd := p.threadsListCommand("threads", "List, copy and delete threads")
+	cmd.Args = noSuchCommand
+	cmd.AddCommand(
+		p.threadsListCommand("list", "List threads, last changed first"),
+		p.threadsForkCommand(), p.threadsDeleteCommand(),
+	)
+	return cmd
+}
+
+func (p *program) threadsListCommand(use, short string) *cobra.Command {
+	var o cli.ThreadsOptions
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.session(func(s *cli.Session) error { return s.ListThreads(cmd.Context(), o) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.State, "state", "", "only threads that are idle, busy, interrupted or failed")
+	f.StringVar(&o.Filter, "filter", "", `which threads, like 'graph = "g" AND metadata.user = "u1"'`)
+	f.IntVarP(&o.Limit, "limit", "n", 0, "show at most this many; 0 shows all")
+	return cmd
+}
+
+func (p *program) threadsForkCommand() *cobra.Command {
+	var o cli.ForkOptions
+	cmd := &cobra.Command{
+		Use: "fork THREAD [NEW]", Short: "Copy a thread up to a checkpoint",
+		Args: between(1, "THREAD", "NEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Source = args[0]
+			if len(args) > 1 {
+				o.Thread = args[1]
+			}
+			return p.session(func(s *cli.Session) error { return s.ForkThread(cmd.Context(), o) })
+		},
+	}
+	cmd.Flags().StringVar(&o.Checkpoint, "at", "", "last checkpoint to copy (default: the newest)")
+	cmd.Flags().StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
+	return cmd
+}
+
+func (p *program) threadsDeleteCommand() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "delete THREAD", Short: "Delete a thread with everything that belongs to it",
+		Args: exactly("THREAD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.session(func(s *cli.Session) error { return s.DeleteThread(cmd.Context(), args[0], force) })
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also when a run is active, which is stopped")
+	return cmd
+}

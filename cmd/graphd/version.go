@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this program",
+		Args:  exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			format, err := cli.ParseFormat(p.output)
+			if err != nil {
+				return err
+			}
+			if format == cli.Text {
+				_, err := fmt.Fprintf(p.Out, "graphd %s (%s, %s/%s)\n", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			}
+			return json.NewEncoder(p.Out).Encode(map[string]string{
+				"version": p.version, "go": runtime.Version(), "commit": commit(),
+				"platform": runtime.GOOS + "/" + runtime.GOARCH,
+			})
+		},
+	}
+}
+
+// commit is what the Go tool recorded of the checkout, "" when nothing.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// DefaultServer is where a server listens unless it is told otherwise.
+const DefaultServer = "127.0.0.1:7700"
+
+// Client speaks to one server.
+type Client struct {
+	Target     string
+	Graphs     graphdv1.GraphServiceClient
+	Threads    graphdv1.ThreadServiceClient
+	Interrupts graphdv1.InterruptServiceClient
+	Registry   graphdv1.RegistryServiceClient
+	Health     grpc_health_v1.HealthClient
+
+	conn *grpc.ClientConn
+}
+
+// A server may allow larger messages than gRPC's 4 MiB; a dead connection is
+// noticed by pings that the server permits.
+const (
+	maxMessage = 64 << 20
+	pingAfter  = 20 * time.Second
+	pingWait   = 10 * time.Second
+)
+
+// Dial makes a client; it connects with the first call. More options are for
+// tests.
+func Dial(target string, more ...grpc.DialOption) (*Client, error) {
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingWait}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{
+				BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second,
+			},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+	}, more...)
+	conn, err := grpc.NewClient(target, options...)
+	if err != nil {
+		return nil, Usagef("--server %s: %v", target, err).WithHint("want HOST:PORT, like %s", DefaultServer)
+	}
+	return &Client{
+		Target: target, conn: conn,
+		Graphs:     graphdv1.NewGraphServiceClient(conn),
+		Threads:    graphdv1.NewThreadServiceClient(conn),
+		Interrupts: graphdv1.NewInterruptServiceClient(conn),
+		Registry:   graphdv1.NewRegistryServiceClient(conn),
+		Health:     grpc_health_v1.NewHealthClient(conn),
+	}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }

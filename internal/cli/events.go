@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// events shows a stream to people, event by event.
+type events struct {
+	*page
+
+	open bool // a message is being shown piece by piece
+}
+
+func (p *events) show(e *graphdv1.Event) error {
+	if _, piece := e.GetKind().(*graphdv1.Event_Message); p.open && !piece {
+		p.line("")
+		p.open = false
+	}
+	switch k := e.GetKind().(type) {
+	case *graphdv1.Event_Opened:
+		p.opened(e, k.Opened)
+	case *graphdv1.Event_RunState:
+		p.runState(k.RunState)
+	case *graphdv1.Event_Values:
+		p.values(e, k.Values)
+	case *graphdv1.Event_Update:
+		p.update(e, k.Update)
+	case *graphdv1.Event_Interrupt:
+		p.line("%s", p.paint(yellow, "__interrupt__"))
+		for _, q := range k.Interrupt.GetInterrupts() {
+			p.question(q)
+		}
+	case *graphdv1.Event_InterruptResolved:
+		for _, q := range k.InterruptResolved.GetInterrupts() {
+			p.resolved(q)
+		}
+	case *graphdv1.Event_Task:
+		p.task(e, k.Task)
+	case *graphdv1.Event_Message:
+		p.piece(k.Message)
+	case *graphdv1.Event_Custom:
+		p.line("%s %s  %s", p.node(e), k.Custom.GetName(), p.value("  ", k.Custom.GetValue().GetJson()))
+	case *graphdv1.Event_Checkpoint:
+		p.checkpoint(e, k.Checkpoint)
+	case *graphdv1.Event_Gap:
+		p.line("%s", p.paint(dim, "(some passing events were dropped: this reader was slow)"))
+	}
+	return p.err
+}
+
+func (p *events) opened(e *graphdv1.Event, o *graphdv1.StreamOpened) {
+	text := "thread " + e.GetThreadId()
+	if id := o.GetRun().GetRunId(); id != "" {
+		text += "  run " + id
+	}
+	if o.GetAttached() {
+		text += "  (the request was known; this is its run)"
+	}
+	p.line("%s", p.paint(dim, text))
+}
+
+// runState tells of failures; how a run ends is said at the end of the stream.
+func (p *events) runState(c *graphdv1.RunStateChanged) {
+	if f := c.GetFailure(); f != nil {
+		p.failure("", f)
+	}
+}
+
+func (p *events) values(e *graphdv1.Event, v *graphdv1.StateValues) {
+	p.line("%s", p.paint(bold, "state")+p.paint(dim, stepOf(e)))
+	p.pairs("  ", members(v.GetValues().GetJson()))
+	for _, q := range v.GetInterrupts() {
+		p.question(q)
+	}
+	if len(v.GetNext()) > 0 {
+		p.line("  next: %s", strings.Join(v.GetNext(), ", "))
+	}
+}
+
+func (p *events) update(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
+	head := p.node(e)
+	if u.GetCached() {
+		head += p.paint(dim, "  (kept from before)")
+	}
+	p.line("%s", head)
+	switch list := members(u.GetValues().GetJson()); {
+	case e.GetValueOmitted():
+		p.line("  (too large to be sent; see state)")
+	case len(list) > 0:
+		p.pairs("  ", list)
+	case list == nil && u.GetValues() != nil && u.GetValues().GetJson() != "null":
+		p.line("  %s", p.value("  ", u.GetValues().GetJson()))
+	default:
+		p.line("  %s", p.paint(dim, "(no update)"))
+	}
+}
+
+// question shows what a person has to know to answer.
+func (p *page) question(q *graphdv1.Interrupt) {
+	what := " asks"
+	if q.GetReason() != "" {
+		what += " (" + q.GetReason() + ")"
+	}
+	if q.GetReason() == "breakpoint" {
+		what = " is a breakpoint"
+	}
+	text := "  " + p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())) + what
+	if q.GetMessage() != "" {
+		text += ": " + q.GetMessage()
+	}
+	p.line("%s", text)
+	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
+	if v := q.GetValue(); v != nil {
+		if list := members(v.GetJson()); len(list) > 0 {
+			p.pairs("    ", list)
+		} else {
+			p.line("    %s  %s", p.paint(cyan, "value"), p.value("      ", v.GetJson()))
+		}
+	}
+	if form := formOf(q.GetResponseSchema().GetJson()).describe(); form != "" {
+		p.line("    %s  %s", p.paint(green, "answer"), form)
+	}
+	if q.GetExpireTime() != nil {
+		p.line("    %s  %s", p.paint(cyan, "expires"), clock(q.GetExpireTime()))
+	}
+}
+
+func (p *events) resolved(q *graphdv1.Interrupt) {
+	text := p.paint(dim, place(q.GetCheckpoint().GetNamespace(), q.GetNode())+": question "+questionWord(q))
+	if q.GetResponse() != nil {
+		text += "  " + p.value("  ", q.GetResponse().GetJson())
+	}
+	p.line("%s", text)
+}
+
+func (p *events) task(e *graphdv1.Event, t *graphdv1.TaskChange) {
+	phase := strings.ToLower(strings.TrimPrefix(t.GetPhase().String(), "PHASE_"))
+	text := p.node(e) + " " + phase
+	if e.GetAttempt() > 1 {
+		text += " (attempt " + number(e.GetAttempt()) + ")"
+	}
+	if d := t.GetRetryDelay(); d != nil {
+		text += ", again in " + d.AsDuration().String()
+	}
+	p.line("%s", text)
+	if t.GetFailure() != nil {
+		p.failure("  ", t.GetFailure())
+	}
+}
+
+// piece shows a part of a message where the one before it ended.
+func (p *events) piece(m *graphdv1.MessageDelta) {
+	text, ok := plainText(m.GetValue().GetJson())
+	if !ok {
+		text = m.GetValue().GetJson() + "\n"
+	}
+	p.open = !strings.HasSuffix(text, "\n")
+	if p.err == nil {
+		_, p.err = p.w.Write([]byte(text))
+	}
+}
+
+func (p *events) checkpoint(e *graphdv1.Event, c *graphdv1.CheckpointSaved) {
+	text := "checkpoint " + c.GetCheckpoint().GetCheckpointId() + stepOf(e)
+	var next []string
+	for _, t := range c.GetNext() {
+		next = append(next, t.GetNode())
+	}
+	if len(next) > 0 {
+		text += "  next: " + strings.Join(next, ", ")
+	}
+	p.line("%s", p.paint(dim, text))
+	p.pairs("  ", members(c.GetValues().GetJson()))
+}
+
+func (p *page) failure(indent string, f *graphdv1.Failure) {
+	text := f.GetReason() + ": " + f.GetMessage()
+	if f.GetNode() != "" {
+		text = f.GetNode() + ": " + text
+	}
+	p.line("%s%s", indent, p.paint(red, text))
+	for line := range strings.Lines(f.GetStack()) {
+		p.line("%s  %s", indent, p.paint(dim, strings.TrimRight(line, "\n")))
+	}
+}
+
+func (p *events) node(e *graphdv1.Event) string {
+	return p.paint(bold, place(e.GetNamespace(), e.GetNode()))
+}
+
+// place names a node with the subgraphs around it: "outer/inner/node".
+func place(namespace []string, node string) string {
+	var b strings.Builder
+	for _, element := range namespace {
+		name, _, _ := strings.Cut(element, ":")
+		b.WriteString(name + "/")
+	}
+	return b.String() + node
+}
+
+func stepOf(e *graphdv1.Event) string { return "  step " + number(e.GetStep()) }

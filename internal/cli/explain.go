@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// refused is what a server said about a call that it refused.
+type refused struct {
+	Code       string            `json:"code"`
+	Reason     string            `json:"reason,omitempty"`
+	Message    string            `json:"message"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	Violations []violation       `json:"violations,omitempty"`
+	Hint       string            `json:"hint,omitempty"`
+}
+
+type violation struct {
+	Field       string `json:"field"`
+	Description string `json:"description"`
+}
+
+// refusal reads the status of a call; nil when err carries none.
+func refusal(err error) *refused {
+	var carrier interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &carrier) {
+		return nil
+	}
+	st := carrier.GRPCStatus()
+	r := &refused{Code: codeName(st.Code()), Message: st.Message()}
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			r.Reason, r.Metadata = d.GetReason(), d.GetMetadata()
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				r.Violations = append(r.Violations, violation{v.GetField(), v.GetDescription()})
+			}
+		}
+	}
+	return r
+}
+
+// Reason returns the reason of a refused call, "" when err is none.
+func Reason(err error) string {
+	if r := refusal(err); r != nil {
+		return r.Reason
+	}
+	return ""
+}
+
+// codeName spells a code as the protocol page does: INVALID_ARGUMENT.
+func codeName(c codes.Code) string {
+	if c == codes.Canceled {
+		return "CANCELLED"
+	}
+	var b strings.Builder
+	for i, r := range c.String() {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+// unreachable reports whether nobody answered at all.
+func unreachable(err error) bool {
+	return status.Code(err) == codes.Unavailable && Reason(err) == ""
+}
+
+// Explain tells a person, or with a format for programs a program, what went
+// wrong and what to do next. Self is how to call graphd again.
+func Explain(w io.Writer, err error, format Format, target string, self Self) {
+	var ended *Ended
+	if err == nil || errors.As(err, &ended) {
+		return
+	}
+	r := refusal(err)
+	if r == nil {
+		r = local(err)
+	} else {
+		r.Hint = hint(r, unreachable(err), target, self)
+		if unreachable(err) {
+			r.Message = fmt.Sprintf("no answer from %s: %s", target, cause(r.Message))
+		}
+	}
+	if format == JSON || format == JSONL {
+		if text, failed := json.Marshal(map[string]*refused{"error": r}); failed == nil {
+			fmt.Fprintf(w, "%s\n", text)
+			return
+		}
+	}
+	r.print(w)
+}
+
+func local(err error) *refused {
+	r := &refused{Code: "ERROR", Message: err.Error()}
+	var usage *UsageError
+	if errors.As(err, &usage) {
+		r.Code, r.Hint = "USAGE", usage.Hint
+	}
+	return r
+}
+
+func (r *refused) print(w io.Writer) {
+	fmt.Fprint(w, "error: ")
+	if r.Reason != "" {
+		fmt.Fprintf(w, "%s: ", r.Reason)
+	}
+	fmt.Fprintf(w, "%s\n", r.Message)
+	for _, v := range r.Violations {
+		if v.Field == "" {
+			fmt.Fprintf(w, "  %s\n", v.Description)
+			continue
+		}
+		fmt.Fprintf(w, "  %s: %s\n", v.Field, v.Description)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
+		if key != "violations" {
+			fmt.Fprintf(w, "  %s: %s\n", key, r.Metadata[key])
+		}
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", r.Hint)
+	}
+}
+
+// cause takes what matters out of gRPC's words for a failed connection.
+func cause(message string) string {
+	if _, after, ok := strings.Cut(message, `desc = "`); ok {
+		message = strings.TrimSuffix(after, `"`)
+	}
+	return strings.TrimPrefix(message, "connection error: ")
+}
+
+// hint says which command helps.
+func hint(r *refused, unreachable bool, target string, self Self) string {
+	if unreachable {
+		return fmt.Sprintf("start a server with `%s serve --listen %s`, or name another with --server",
+			CommandLine(self.Program...), target)
+	}
+	thread := r.Metadata["threadId"]
+	cmd := func(args ...string) string {
+		return "`" + self.Command(args...) + "`"
+	}
+	switch r.Reason {
+	case "THREAD_INTERRUPTED":
+		return fmt.Sprintf("see the question with %s and answer it with resume, or replace it with --on-open discard",
+			cmd("inbox", "--thread", thread))
+	case "RESPONSE_AMBIGUOUS", "RESPONSES_INCOMPLETE":
+		return fmt.Sprintf("several questions are open, see %s; answer by id: --answer ID=JSON", cmd("inbox", "--thread", thread))
+	case "RESPONSE_SCHEMA_MISMATCH":
+		return fmt.Sprintf("the question is still open; %s shows what it expects", cmd("inbox", "--thread", thread))
+	case "THREAD_NOT_INTERRUPTED", "NOTHING_TO_DO":
+		return fmt.Sprintf("nothing waits for an answer; %s shows where the thread stands", cmd("state", thread))
+	case "INTERRUPT_NOT_FOUND", "INTERRUPT_ALREADY_RESOLVED", "INTERRUPT_EXPIRED":
+		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
+	case "THREAD_BUSY":
+		return fmt.Sprintf("follow the active run with %s, or choose --on-busy enqueue|cancel|rollback", cmd("watch", thread))
+	case "THREAD_NOT_FOUND", "RUN_NOT_FOUND":
+		return cmd("threads") + " lists the threads"
+	case "GRAPH_NOT_FOUND":
+		return cmd("graph", "list") + " lists the graphs"
+	case "CHECKPOINT_NOT_FOUND", "CHECKPOINT_CONFLICT":
+		if thread != "" {
+			return cmd("history", thread) + " lists the checkpoints"
+		}
+	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "INVALID_CURSOR":
+		return cmd("watch", thread, "--snapshot") + " begins with the present state"
+	}
+	return ""
+}

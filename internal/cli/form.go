@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+)
+
+// form is what a schema of an answer says to a person: which keys there are
+// and what may stand in them. It is a help to type, never a check; the server
+// checks.
+type form struct {
+	choices []string // of the whole answer, as JSON
+	fields  []formField
+}
+
+type formField struct {
+	name     string
+	required bool
+	choices  []string // as JSON; nil = anything
+}
+
+// formOf reads a JSON Schema as far as people need it.
+func formOf(schema string) form {
+	var f form
+	parts := asMap(schema)
+	f.choices = choicesOf(schema)
+	required := elements(parts["required"])
+	for _, m := range members(parts["properties"]) {
+		name := jsonString(m.key)
+		f.fields = append(f.fields, formField{
+			name: m.key, required: slices.Contains(required, name), choices: choicesOf(m.value),
+		})
+	}
+	return f
+}
+
+func choicesOf(schema string) []string {
+	parts := asMap(schema)
+	if one, ok := parts["const"]; ok {
+		return []string{Compact(one)}
+	}
+	if parts["type"] == `"boolean"` {
+		return []string{"true", "false"}
+	}
+	list := elements(parts["enum"])
+	for i := range list {
+		list[i] = Compact(list[i])
+	}
+	return list
+}
+
+func asMap(text string) map[string]string {
+	parts := make(map[string]string)
+	for _, m := range members(text) {
+		parts[m.key] = m.value
+	}
+	return parts
+}
+
+// describe words the form on one line; "" when anything goes.
+func (f form) describe() string {
+	if len(f.choices) > 0 {
+		return strings.Join(f.choices, " | ")
+	}
+	var words []string
+	for _, field := range f.fields {
+		word := field.name
+		if !field.required {
+			word += "?"
+		}
+		if len(field.choices) > 0 {
+			word += ": " + strings.Join(bare(field.choices), " | ")
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// example is an answer that fits the form as far as it is known.
+func (f form) example() string {
+	if len(f.choices) > 0 {
+		return f.choices[0]
+	}
+	if len(f.fields) == 0 {
+		return "true"
+	}
+	w := &writer{}
+	w.WriteByte('{')
+	for _, field := range f.fields {
+		if !field.required {
+			continue
+		}
+		if w.Len() > 1 {
+			w.WriteByte(',')
+		}
+		w.text(field.name)
+		w.WriteByte(':')
+		if len(field.choices) > 0 {
+			w.WriteString(field.choices[0])
+		} else {
+			w.WriteString(`"..."`)
+		}
+	}
+	w.WriteByte('}')
+	return w.String()
+}
+
+// complete turns what a person typed into JSON: JSON stays, and a bare word
+// that is a choice becomes the answer it stands for.
+func (f form) complete(typed string) (string, error) {
+	err := checkJSON(typed)
+	if err == nil {
+		return typed, nil
+	}
+	word := jsonString(typed)
+	if slices.Contains(f.choices, word) {
+		return word, nil
+	}
+	for _, field := range f.fields {
+		if field.required && slices.Contains(field.choices, word) {
+			return "{" + jsonString(field.name) + ":" + word + "}", nil
+		}
+	}
+	return "", err
+}
+
+// bare shows JSON strings without their quotes.
+func bare(list []string) []string {
+	words := make([]string, len(list))
+	for i, text := range list {
+		words[i] = text
+		if s, ok := plainText(text); ok {
+			words[i] = s
+		}
+	}
+	return words
+}

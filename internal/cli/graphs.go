@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// ListGraphs lists the graphs of the server.
+func (s *Session) ListGraphs(ctx context.Context) error {
+	all, err := collect(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
+		resp, err := s.Registry.ListGraphs(ctx, &graphdv1.ListGraphsRequest{PageSize: size, PageToken: token})
+		return resp.GetGraphs(), resp.GetNextPageToken(), err
+	})
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return list(s, &graphdv1.ListGraphsResponse{Graphs: all}, all)
+	}
+	p := s.page()
+	rows := [][]string{{"GRAPH", "VERSION", "VERSIONS", "DESCRIPTION"}}
+	for _, g := range all {
+		rows = append(rows, []string{
+			g.GetGraph(), g.GetVersion(), number(len(g.GetVersions())), g.GetDescription(),
+		})
+	}
+	p.table(rows)
+	return p.err
+}
+
+// ShowGraph shows one graph, NAME or NAME@VERSION.
+func (s *Session) ShowGraph(ctx context.Context, name string) error {
+	g, err := s.Graph(ctx, name)
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(g)
+	}
+	p := s.page()
+	p.line("%s  version %s", p.paint(bold, g.GetGraph()), g.GetVersion())
+	if g.GetDescription() != "" {
+		p.line("%s", g.GetDescription())
+	}
+	p.line("")
+	rows := [][]string{{"NODE", "KIND", "DESCRIPTION"}}
+	for _, n := range g.GetSpec().GetNodes() {
+		rows = append(rows, []string{n.GetName(), nodeKind(n), n.GetDescription()})
+	}
+	p.table(rows)
+	p.line("")
+	rows = [][]string{{"CHANNEL", "REDUCER", "DEFAULT"}}
+	for _, c := range g.GetSpec().GetChannels() {
+		reducer := c.GetReducer()
+		if reducer == "" {
+			reducer = "last"
+		}
+		rows = append(rows, []string{c.GetName(), reducer, orDash(Compact(c.GetDefaultValue().GetJson()))})
+	}
+	p.table(rows)
+	if g.GetInputSchema() != nil {
+		p.line("")
+		p.line("input  %s", formOf(g.GetInputSchema().GetJson()).describe())
+	}
+	return p.err
+}
+
+// Graph fetches a graph in full, by NAME or NAME@VERSION.
+func (s *Session) Graph(ctx context.Context, name string) (*graphdv1.Graph, error) {
+	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
+	req.Graph, req.Version = graphName(name)
+	return s.Registry.GetGraph(ctx, req)
+}
+
+func nodeKind(n *graphdv1.NodeSpec) string {
+	switch k := n.GetKind().(type) {
+	case *graphdv1.NodeSpec_Function:
+		return "function"
+	case *graphdv1.NodeSpec_Expr:
+		return "expr"
+	case *graphdv1.NodeSpec_Ask:
+		return "ask"
+	case *graphdv1.NodeSpec_Graph:
+		return "graph " + k.Graph.GetGraph()
+	case *graphdv1.NodeSpec_Remote:
+		return "remote"
+	}
+	return "-"
+}
+
+// PutGraph sends a graph file to the server, which checks and keeps it.
+func (s *Session) PutGraph(ctx context.Context, path string) error {
+	text, err := os.ReadFile(path) //nolint:gosec // the caller names the file
+	if err != nil {
+		return err
+	}
+	g, err := s.putDocument(ctx, filepath.Base(path), string(text))
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(g)
+	}
+	p := s.page()
+	p.line("%s  version %s", g.GetGraph(), g.GetVersion())
+	return p.err
+}
+
+func (s *Session) putDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
+	return s.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
+		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
+	})
+}

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// CheckHealth asks the server whether it takes work; Ended with 1 when not.
+func (s *Session) CheckHealth(ctx context.Context) error {
+	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	status := resp.GetStatus()
+	if s.Format != Text {
+		err = s.message(resp)
+	} else {
+		p := s.page()
+		p.line("%s", strings.ToLower(status.String()))
+		err = p.err
+	}
+	if err == nil && status != grpc_health_v1.HealthCheckResponse_SERVING {
+		return &Ended{Code: ExitError}
+	}
+	return err
+}
+
+// Info shows what the server is.
+func (s *Session) Info(ctx context.Context) (*graphdv1.ServerInfo, error) {
+	return s.Registry.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// ResumeOptions are the flags of `resume`.
+type ResumeOptions struct {
+	Thread    string
+	Interrupt string   // the question that Value answers; "" = the open one
+	Value     string   // "" = none
+	Answers   []string // ID=JSON
+	Dismiss   []string // ID or ID=REASON
+	Note      string
+	Coverage  string
+	Update    string
+	Metadata  []string
+	Events    []string
+	Detach    bool
+	RequestID string
+}
+
+// Resume answers questions and shows the run that goes on. Without an answer
+// it asks at a terminal.
+func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
+	spec, err := s.resumeSpec(o)
+	if err != nil {
+		return err
+	}
+	filter, err := Filter(o.Events)
+	if err != nil {
+		return err
+	}
+	if o.empty() && s.Terminal && s.Format == Text {
+		return s.askAndResume(ctx, spec, filter, o)
+	}
+	return s.resume(ctx, spec, filter, o)
+}
+
+func (o *ResumeOptions) empty() bool {
+	return o.Value == "" && len(o.Answers) == 0 && len(o.Dismiss) == 0
+}
+
+func (s *Session) resume(
+	ctx context.Context, spec *graphdv1.ResumeSpec, filter *graphdv1.EventFilter, o ResumeOptions,
+) error {
+	id := requestID(o.RequestID)
+	if o.Detach {
+		run, err := s.Graphs.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: spec, RequestId: id})
+		if err != nil {
+			return err
+		}
+		return s.detached(run)
+	}
+	req := &graphdv1.ResumeRequest{Resume: spec, Filter: filter, RequestId: id}
+	return s.stream(ctx, filter, func(ctx context.Context) (eventStream, error) {
+		return s.Graphs.Resume(ctx, req)
+	})
+}
+
+func (s *Session) resumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
+	spec := &graphdv1.ResumeSpec{ThreadId: o.Thread}
+	var err error
+	if spec.Responses, err = s.responses(o); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Value == "" && o.Interrupt != "":
+		return nil, Usagef("--interrupt says which question --value answers").
+			WithHint("add --value JSON, or use --dismiss %s", o.Interrupt)
+	case o.Value != "" && o.Interrupt == "" && len(spec.Responses) > 0:
+		return nil, Usagef("--value without --interrupt is for the only question").
+			WithHint("answer several by id: --answer ID=JSON")
+	case o.Value != "":
+		value, err := s.Value("--value", o.Value)
+		if err != nil {
+			return nil, err
+		}
+		r := &graphdv1.InterruptResponse{
+			InterruptId: o.Interrupt, Outcome: &graphdv1.InterruptResponse_Value{Value: value}, Note: o.Note,
+		}
+		if o.Interrupt == "" {
+			spec.Single = r
+		} else {
+			spec.Responses = append(spec.Responses, r)
+		}
+	}
+	if o.Update != "" {
+		if spec.Update, err = s.Value("--update", o.Update); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Metadata, err = labels("--metadata", o.Metadata); err != nil {
+		return nil, err
+	}
+	spec.Coverage, err = coverageOf(o.Coverage)
+	return spec, err
+}
+
+func (s *Session) responses(o ResumeOptions) ([]*graphdv1.InterruptResponse, error) {
+	var all []*graphdv1.InterruptResponse
+	for _, answer := range o.Answers {
+		id, text, ok := strings.Cut(answer, "=")
+		if !ok || id == "" {
+			return nil, Usagef("--answer %q: want ID=JSON", answer).
+				WithHint("the only open question takes --value JSON")
+		}
+		value, err := s.Value("--answer "+id+"=", text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &graphdv1.InterruptResponse{
+			InterruptId: id, Outcome: &graphdv1.InterruptResponse_Value{Value: value}, Note: o.Note,
+		})
+	}
+	for _, dismissal := range o.Dismiss {
+		id, reason, _ := strings.Cut(dismissal, "=")
+		if id == "" {
+			return nil, Usagef("--dismiss %q: want ID or ID=REASON", dismissal)
+		}
+		all = append(all, &graphdv1.InterruptResponse{
+			InterruptId: id, Note: o.Note, Outcome: &graphdv1.InterruptResponse_Dismissal{
+				Dismissal: &graphdv1.Dismissal{Reason: reason},
+			},
+		})
+	}
+	return all, nil
+}
+
+// askAndResume asks for every open question in turn. What the server refuses
+// because of its schema is asked again.
+func (s *Session) askAndResume(
+	ctx context.Context, spec *graphdv1.ResumeSpec, filter *graphdv1.EventFilter, o ResumeOptions,
+) error {
+	questions, err := s.openQuestions(ctx, o.Thread)
+	if err != nil {
+		return err
+	}
+	ask := s.prompt()
+	for {
+		spec.Responses = nil
+		for _, q := range withoutBreakpoints(questions) {
+			text, err := ask.answer(ctx, q)
+			if err != nil {
+				return s.unanswered(err, o.Thread, questions)
+			}
+			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
+				InterruptId: q.GetInterruptId(),
+				Outcome:     &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)},
+			})
+		}
+		err := s.resume(ctx, spec, filter, o)
+		if Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
+			return err
+		}
+		refusal(err).print(s.Out)
+	}
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// patience is how long a stream waits for a server that went away.
+const patience = 30 * time.Second
+
+// follow shows a stream in the session's format and returns how it ended.
+func (s *Session) follow(
+	ctx context.Context, f *follow, open func(context.Context) (eventStream, error),
+) (*graphdv1.EndOfStream, error) {
+	f.graphs, f.patience = s.Graphs, patience
+	f.lost = func(err error) {
+		if s.Format == Text {
+			s.note("the connection broke (%v); looking for the server again", short(err))
+		}
+	}
+	if f.show == nil {
+		f.show = s.shower()
+	}
+	end, err := f.to(ctx, open)
+	if err != nil && ctx.Err() != nil {
+		return nil, s.left(f)
+	}
+	return end, err
+}
+
+func short(err error) string {
+	if r := refusal(err); r != nil {
+		return r.Code
+	}
+	return err.Error()
+}
+
+// shower returns what shows events in the session's format.
+func (s *Session) shower() func(*graphdv1.Event) error {
+	switch s.Format {
+	case JSONL:
+		return func(e *graphdv1.Event) error { return s.message(e) }
+	case JSON:
+		return func(*graphdv1.Event) error { return nil }
+	case Text:
+	}
+	shown := &events{page: s.page()}
+	return shown.show
+}
+
+func (s *Session) page() *page { return &page{w: s.Out, color: s.Color} }
+
+// left tells whoever interrupts a stream that only the stream has ended.
+func (s *Session) left(f *follow) error {
+	if f.thread == "" {
+		return &Ended{Code: ExitError}
+	}
+	args := []string{"watch", f.thread}
+	if f.cursor != nil {
+		args = append(args, "--from", cursorText(f.cursor))
+	}
+	s.note("the run goes on; follow it with\n  %s", s.Self.Command(args...))
+	return &Ended{Code: ExitError}
+}
+
+// concluded shows how a run stands when its stream has ended, and turns that
+// into the exit code.
+func (s *Session) concluded(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+	if s.Format == JSON {
+		if err := s.message(end.GetRun()); err != nil {
+			return err
+		}
+	}
+	if s.Format == Text {
+		if err := s.conclude(ctx, thread, end); err != nil {
+			return err
+		}
+	}
+	return verdict(end)
+}
+
+// verdict is the exit code of a stream that has ended.
+func verdict(end *graphdv1.EndOfStream) error {
+	if end.GetRun() == nil {
+		if end.GetCause() == graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
+			return &Ended{Code: ExitError}
+		}
+		return nil
+	}
+	switch end.GetRun().GetState() {
+	case graphdv1.RunState_RUN_STATE_INTERRUPTED:
+		return &Ended{Code: ExitWaiting}
+	case graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_TIMED_OUT,
+		graphdv1.RunState_RUN_STATE_CANCELLED, graphdv1.RunState_RUN_STATE_SUPERSEDED:
+		return &Ended{Code: ExitFailed}
+	}
+	return nil
+}
+
+func (s *Session) conclude(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+	p := s.page()
+	switch end.GetCause() {
+	case graphdv1.EndOfStream_CAUSE_THREAD_DELETED:
+		p.line("%s", p.paint(red, "the thread was deleted"))
+		return p.err
+	case graphdv1.EndOfStream_CAUSE_LOG_END:
+		p.line("%s", p.paint(dim, "end of the log, cursor "+cursorText(end.GetResumeAt())))
+		return p.err
+	}
+	run := end.GetRun()
+	switch run.GetState() {
+	case graphdv1.RunState_RUN_STATE_SUCCEEDED:
+		p.line("%s", p.paint(green, "succeeded"))
+		p.pairs("  ", members(run.GetOutput().GetJson()))
+	case graphdv1.RunState_RUN_STATE_INTERRUPTED:
+		questions, err := s.openQuestions(ctx, thread)
+		if err != nil {
+			return err
+		}
+		s.howToAnswer(p, thread, questions)
+	default:
+		p.line("%s", p.paint(red, stateWord(run.GetState())))
+		if run.GetFailure() != nil {
+			p.failure("  ", run.GetFailure())
+		}
+	}
+	return p.err
+}
+
+// howToAnswer prints the command that resumes.
+func (s *Session) howToAnswer(p *page, thread string, questions []*graphdv1.Interrupt) {
+	p.line("%s", p.paint(yellow, "waiting for a person; go on with"))
+	p.line("  %s", s.Self.Command(answerArgs(thread, questions)...))
+}
+
+// answerArgs are the arguments of a resume that fits the questions.
+func answerArgs(thread string, questions []*graphdv1.Interrupt) []string {
+	args := []string{"resume", thread}
+	asked := withoutBreakpoints(questions)
+	for _, q := range asked {
+		example := formOf(q.GetResponseSchema().GetJson()).example()
+		if len(asked) == 1 && len(questions) == 1 {
+			return append(args, "--value", example)
+		}
+		args = append(args, "--answer", q.GetInterruptId()+"="+example)
+	}
+	return args
+}
+
+func withoutBreakpoints(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
+	var asked []*graphdv1.Interrupt
+	for _, q := range questions {
+		if q.GetReason() != "breakpoint" {
+			asked = append(asked, q)
+		}
+	}
+	return asked
+}
+
+// openQuestions lists what a thread waits for.
+func (s *Session) openQuestions(ctx context.Context, thread string) ([]*graphdv1.Interrupt, error) {
+	var all []*graphdv1.Interrupt
+	req := &graphdv1.ListInterruptsRequest{ThreadId: thread}
+	for {
+		resp, err := s.Interrupts.ListInterrupts(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, resp.GetInterrupts()...)
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			return all, nil
+		}
+	}
+}

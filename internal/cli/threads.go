@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// ThreadsOptions are the flags of `threads list`.
+type ThreadsOptions struct {
+	State  string // idle, busy, interrupted, failed; "" = any
+	Filter string
+	Limit  int // 0 = all
+}
+
+// ListThreads lists threads, last changed first.
+func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
+	filter := o.Filter
+	if o.State != "" {
+		n, err := choice("--state", o.State, graphdv1.ThreadState_value, "THREAD_STATE_")
+		if err != nil {
+			return err
+		}
+		word := strings.TrimPrefix(graphdv1.ThreadState(n).String(), "THREAD_STATE_")
+		filter = both(filter, "state = "+strconv.Quote(word))
+	}
+	all, err := collect(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
+		resp, err := s.Threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{
+			PageSize: size, PageToken: token, Filter: filter,
+		})
+		return resp.GetThreads(), resp.GetNextPageToken(), err
+	})
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return list(s, &graphdv1.ListThreadsResponse{Threads: all}, all)
+	}
+	p := s.page()
+	rows := [][]string{{"THREAD", "STATE", "GRAPH", "VERSION", "CHANGED", "LABELS"}}
+	for _, t := range all {
+		rows = append(rows, []string{
+			t.GetThreadId(), threadWord(t.GetState()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
+			age(t.GetUpdateTime(), time.Now()) + " ago", labelText(t.GetMetadata()),
+		})
+	}
+	p.table(rows)
+	return p.err
+}
+
+func both(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + " AND " + b
+}
+
+// DeleteThread removes a thread.
+func (s *Session) DeleteThread(ctx context.Context, thread string, force bool) error {
+	_, err := s.Threads.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread, Force: force})
+	if err != nil {
+		return err
+	}
+	if s.Format == Text {
+		p := s.page()
+		p.line("deleted %s", thread)
+		return p.err
+	}
+	return nil
+}
+
+// ForkOptions are the flags of `threads fork`.
+type ForkOptions struct {
+	Source     string
+	Checkpoint string // "" = the newest
+	Thread     string // "" = made by the server
+	RequestID  string
+}
+
+// ForkThread copies a thread up to a checkpoint.
+func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
+	req := &graphdv1.ForkThreadRequest{
+		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestID(o.RequestID),
+	}
+	if o.Checkpoint != "" {
+		req.At = &graphdv1.CheckpointRef{CheckpointId: o.Checkpoint}
+	}
+	t, err := s.Threads.ForkThread(ctx, req)
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(t)
+	}
+	p := s.page()
+	p.line("thread %s continues %s from checkpoint %s",
+		t.GetThreadId(), o.Source, orDash(t.GetCheckpoint().GetCheckpointId()))
+	return p.err
+}
+
+// CancelOptions are the flags of `cancel`.
+type CancelOptions struct {
+	Thread   string
+	Run      string // "" = the active one
+	Rollback bool
+	Reason   string
+	NoWait   bool
+}
+
+// Cancel asks a run to stop.
+func (s *Session) Cancel(ctx context.Context, o CancelOptions) error {
+	req := &graphdv1.CancelRunRequest{
+		ThreadId: o.Thread, RunId: o.Run, Reason: o.Reason, Wait: !o.NoWait,
+		Action: graphdv1.CancelRunRequest_ACTION_KEEP,
+	}
+	if o.Rollback {
+		req.Action = graphdv1.CancelRunRequest_ACTION_ROLLBACK
+	}
+	run, err := s.Graphs.CancelRun(ctx, req)
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(run)
+	}
+	p := s.page()
+	p.line("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), stateWord(run.GetState()))
+	return p.err
+}

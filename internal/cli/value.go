@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// Value reads JSON that a flag gives: the text itself, @FILE, or - for
+// standard input. The text stays as it is.
+func (s *Session) Value(flag, given string) (*graphdv1.Payload, error) {
+	text, from, err := s.source(given)
+	if err != nil {
+		return nil, Usagef("%s: %v", flag, err).WithHint("want JSON, @FILE, or - for standard input")
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	if err := checkJSON(text); err != nil {
+		hint := "want JSON, @FILE, or - for standard input; text is JSON in double quotes: " +
+			CommandLine(flag, quoted(text))
+		return nil, Usagef("%s: %s is not JSON: %v", flag, from, err).WithHint("%s", hint)
+	}
+	return jsonPayload(text), nil
+}
+
+func jsonPayload(text string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: text}}
+}
+
+// source returns the text of a value and how to name where it came from.
+func (s *Session) source(given string) (text, from string, err error) {
+	switch name, isFile := strings.CutPrefix(given, "@"); {
+	case isFile:
+		data, err := os.ReadFile(name) //nolint:gosec // the caller names the file
+		return string(data), name, err
+	case given == "-":
+		if s.In == nil {
+			return "", "", errors.New("there is no standard input")
+		}
+		data, err := io.ReadAll(s.In)
+		return string(data), "standard input", err
+	}
+	return given, "it", nil
+}
+
+// checkJSON says where text stops being one JSON value.
+func checkJSON(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var raw json.RawMessage
+	if err := dec.Decode(&raw); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("it ends too early")
+		}
+		return err
+	}
+	if rest := bytes.TrimSpace([]byte(text[dec.InputOffset():])); len(rest) > 0 {
+		return fmt.Errorf("there is more after the value, at byte %d", dec.InputOffset())
+	}
+	return nil
+}
+
+// quoted is text as a JSON string, shortened for a hint.
+func quoted(text string) string {
+	const most = 40
+	if len([]rune(text)) > most {
+		text = string([]rune(text)[:most]) + "…"
+	}
+	return jsonString(text)
+}
+
+// jsonString writes text as a JSON string.
+func jsonString(text string) string {
+	w := &writer{}
+	w.text(text)
+	return w.String()
+}
+
+// member is one key of a JSON object with its value as text.
+type member struct{ key, value string }
+
+// members splits a JSON object, in order; nil when it is none.
+func members(text string) []member {
+	dec := json.NewDecoder(strings.NewReader(text))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return nil
+	}
+	list := []member{}
+	for dec.More() {
+		tok, err := dec.Token()
+		key, ok := tok.(string)
+		if err != nil || !ok {
+			return nil
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil
+		}
+		list = append(list, member{key, string(raw)})
+	}
+	return list
+}
+
+// elements splits a JSON array; nil when it is none.
+func elements(text string) []string {
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil
+	}
+	list := make([]string, len(raw))
+	for i, r := range raw {
+		list[i] = string(r)
+	}
+	return list
+}
+
+// plainText is a JSON string without its quotes; false for any other value.
+func plainText(text string) (string, bool) {
+	var s *string
+	if err := json.Unmarshal([]byte(text), &s); err != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// WatchOptions are the flags of `watch`.
+type WatchOptions struct {
+	Thread   string
+	Run      string // "" = the thread across its runs
+	From     string // beginning, now or a cursor; "" = beginning of the run or thread
+	Snapshot bool
+	NoFollow bool
+	Events   []string
+}
+
+// Watch shows the log of a thread or a run.
+func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
+	filter, err := Filter(o.Events)
+	if err != nil {
+		return err
+	}
+	req := &graphdv1.WatchRequest{
+		ThreadId: o.Thread, RunId: o.Run, Filter: filter,
+		SnapshotFirst: o.Snapshot, Follow: !o.NoFollow,
+	}
+	if err := begin(req, o); err != nil {
+		return err
+	}
+	f := &follow{filter: filter, run: o.Run, bounded: o.NoFollow}
+	end, err := s.follow(ctx, f, func(ctx context.Context) (eventStream, error) {
+		return s.Graphs.Watch(ctx, req)
+	})
+	if err != nil {
+		return err
+	}
+	return s.concluded(ctx, o.Thread, end)
+}
+
+func begin(req *graphdv1.WatchRequest, o WatchOptions) error {
+	if o.From != "" && o.Snapshot {
+		return Usagef("--snapshot begins with the present state, so it does not go with --from")
+	}
+	switch o.From {
+	case "":
+	case "beginning":
+		req.Start = &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}
+	case "now":
+		req.Start = &graphdv1.WatchRequest_Now{Now: &emptypb.Empty{}}
+	default:
+		cursor, err := cursorOf(o.From)
+		if err != nil {
+			return err
+		}
+		req.Start = &graphdv1.WatchRequest_After{After: cursor}
+	}
+	return nil
+}
