@@ -85,8 +85,8 @@ type Writer interface {
 	// Apply makes one change, durable on return. It must return ErrConflict
 	// and change nothing when the head is not at Expect, and ErrInvalid when
 	// the change contradicts itself or its numbers do not continue the thread.
-	// When ctx ends first the error wraps ErrUnavailable and the cause of ctx,
-	// and the change may still be applied.
+	// When ctx ends first the error wraps ErrUnavailable and ctx.Err(), and
+	// the change may still be applied.
 	Apply(ctx context.Context, c *Change) (Receipt, error)
 }
 

@@ -26,8 +26,14 @@ type kind struct {
 
 func of[T any](appendTo func([]byte, *T) []byte, decode func(string) (T, error)) kind {
 	return kind{
-		blank:  func() any { return new(T) },
-		encode: func(v any) string { return string(appendTo(nil, v.(*T))) },
+		blank: func() any { return new(T) },
+		encode: func(v any) string {
+			r, ok := v.(*T)
+			if !ok {
+				return ""
+			}
+			return string(appendTo(nil, r))
+		},
 		decode: func(s string) (any, error) {
 			v, err := decode(s)
 			return &v, err

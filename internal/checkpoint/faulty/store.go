@@ -127,7 +127,7 @@ func call[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) 
 		}
 	case Hang:
 		<-ctx.Done()
-		return none, fmt.Errorf("%w: %w", fault, context.Cause(ctx))
+		return none, fmt.Errorf("%w: %w", fault, ctx.Err())
 	}
 	return none, fault
 }

@@ -118,9 +118,14 @@ func instant(t time.Time) int64 {
 
 type alarmHeap []alarm
 
-func (h alarmHeap) Len() int           { return len(h) }
-func (h alarmHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h alarmHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+// Len counts the alarms, for container/heap.
+func (h *alarmHeap) Len() int { return len(*h) }
+
+// Less orders by instant, for container/heap.
+func (h *alarmHeap) Less(i, j int) bool { return (*h)[i].at < (*h)[j].at }
+
+// Swap exchanges two alarms, for container/heap.
+func (h *alarmHeap) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 
 // Push appends an alarm, for container/heap.
 func (h *alarmHeap) Push(x any) {

@@ -88,7 +88,7 @@ func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Checkpo
 // loader fills in the values that are kept beside manifests. Checkpoints that
 // are read together share what they have in common.
 type loader struct {
-	ctx    context.Context //nolint:containedctx // of the one read it is made for
+	ctx    context.Context // of the one read it is made for
 	value  *sql.Stmt
 	items  *sql.Stmt
 	thread string

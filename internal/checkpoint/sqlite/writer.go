@@ -22,7 +22,7 @@ const (
 
 // writer is the only one who changes the file.
 type writer struct {
-	life context.Context //nolint:containedctx // of the connection, which never ends before close
+	life context.Context // of the connection; it ends with close
 	db   *sql.DB
 	conn *sql.Conn
 	now  func() time.Time
@@ -102,7 +102,7 @@ func (w *writer) hand(ctx context.Context, j *job) error {
 }
 
 func gaveUp(ctx context.Context) error {
-	return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
+	return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, ctx.Err())
 }
 
 // close waits for the jobs that were handed in.
