@@ -1031,8 +1031,9 @@ func (x *BeatAck) GetLost() [][]byte {
 	return nil
 }
 
-// No new tasks will come. Finish those that run; the server closes the stream
-// when they are done or after the deadline. Connect to another server then.
+// Only tasks of supersteps that are under way will come. Finish them; the
+// server closes the stream when they are done or after the deadline. Connect
+// to another server then.
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time left.
@@ -1148,7 +1149,14 @@ type CompleteTaskRequest struct {
 	// Lease of the task.
 	LeaseToken []byte `protobuf:"bytes,1,opt,name=lease_token,json=leaseToken,proto3" json:"lease_token,omitempty"`
 	// How it ended.
-	Result        *TaskResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	Result *TaskResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	// The last emits of the task, those that were not sent on the stream yet.
+	// They come before the result.
+	Emit *Emit `protobuf:"bytes,3,opt,name=emit,proto3" json:"emit,omitempty"`
+	// How many EmitItems of this lease were sent on the stream. The server waits
+	// a moment for those that are still under way, so that the result does not
+	// overtake them. 0 waits for none.
+	Emitted       uint64 `protobuf:"varint,4,opt,name=emitted,proto3" json:"emitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1195,6 +1203,20 @@ func (x *CompleteTaskRequest) GetResult() *TaskResult {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *CompleteTaskRequest) GetEmit() *Emit {
+	if x != nil {
+		return x.Emit
+	}
+	return nil
+}
+
+func (x *CompleteTaskRequest) GetEmitted() uint64 {
+	if x != nil {
+		return x.Emitted
+	}
+	return 0
 }
 
 // The result was taken.
@@ -1766,11 +1788,13 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"b\n" +
 	"\bThrottle\x12<\n" +
 	"\fmin_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\vminInterval\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x04R\adropped\"e\n" +
+	"\adropped\x18\x02 \x01(\x04R\adropped\"\xa4\x01\n" +
 	"\x13CompleteTaskRequest\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.graphd.v1.TaskResultR\x06result\"4\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.graphd.v1.TaskResultR\x06result\x12#\n" +
+	"\x04emit\x18\x03 \x01(\v2\x0f.graphd.v1.EmitR\x04emit\x12\x18\n" +
+	"\aemitted\x18\x04 \x01(\x04R\aemitted\"4\n" +
 	"\x14CompleteTaskResponse\x12\x1c\n" +
 	"\tduplicate\x18\x01 \x01(\bR\tduplicate\"\x9c\x01\n" +
 	"\x11RecordMemoRequest\x12\x1f\n" +
@@ -1856,10 +1880,11 @@ var file_graphd_v1_worker_service_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),  // 26: google.protobuf.Duration
 	(*TaskLease)(nil),            // 27: graphd.v1.TaskLease
 	(*TaskResult)(nil),           // 28: graphd.v1.TaskResult
-	(*Payload)(nil),              // 29: graphd.v1.Payload
-	(SubgraphPersistence)(0),     // 30: graphd.v1.SubgraphPersistence
-	(*Failure)(nil),              // 31: graphd.v1.Failure
-	(*TaskCompleted)(nil),        // 32: graphd.v1.TaskCompleted
+	(*Emit)(nil),                 // 29: graphd.v1.Emit
+	(*Payload)(nil),              // 30: graphd.v1.Payload
+	(SubgraphPersistence)(0),     // 31: graphd.v1.SubgraphPersistence
+	(*Failure)(nil),              // 32: graphd.v1.Failure
+	(*TaskCompleted)(nil),        // 33: graphd.v1.TaskCompleted
 }
 var file_graphd_v1_worker_service_proto_depIdxs = []int32{
 	2,  // 0: graphd.v1.ConnectRequest.hello:type_name -> graphd.v1.Hello
@@ -1888,28 +1913,29 @@ var file_graphd_v1_worker_service_proto_depIdxs = []int32{
 	26, // 23: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
 	26, // 24: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
 	28, // 25: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
-	29, // 26: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
-	29, // 27: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
-	29, // 28: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
-	30, // 29: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
-	29, // 30: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
-	29, // 31: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
-	20, // 32: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
-	31, // 33: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
-	32, // 34: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
-	0,  // 35: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
-	14, // 36: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
-	16, // 37: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
-	18, // 38: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
-	1,  // 39: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
-	15, // 40: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
-	17, // 41: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
-	19, // 42: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
-	39, // [39:43] is the sub-list for method output_type
-	35, // [35:39] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	29, // 26: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
+	30, // 27: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
+	30, // 28: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
+	30, // 29: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
+	31, // 30: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
+	30, // 31: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
+	30, // 32: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
+	20, // 33: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
+	32, // 34: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
+	33, // 35: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
+	0,  // 36: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
+	14, // 37: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
+	16, // 38: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
+	18, // 39: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
+	1,  // 40: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
+	15, // 41: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
+	17, // 42: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
+	19, // 43: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
+	40, // [40:44] is the sub-list for method output_type
+	36, // [36:40] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_service_proto_init() }

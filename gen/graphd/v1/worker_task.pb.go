@@ -1136,6 +1136,9 @@ type TaskUpdate_Emit struct {
 
 type TaskUpdate_Alive struct {
 	// The task has begun, or is still being worked on: puts off idle_timeout.
+	// Workers send it when they begin a task that does not end at once; a task
+	// of which nothing was heard goes to another worker as soon as the stream
+	// breaks.
 	Alive *emptypb.Empty `protobuf:"bytes,3,opt,name=alive,proto3,oneof"`
 }
 
