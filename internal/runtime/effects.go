@@ -3,9 +3,12 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -114,27 +117,82 @@ func (fx *effects) Emit(em Emission) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("durable event not stored")
+		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err))
 	}
 }
 
-// Remember stores a memo before its value is used; the first value stays.
-func (fx *effects) Remember(ctx context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+// Remember stores a memo before its value is used; the first value stays. It
+// does not end with the attempt: whether the memo is stored must be known
+// before anybody tries again.
+func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	if fx.over.Load() {
 		return "", false, context.Canceled
 	}
 	fx.alive()
 	l := fx.loop
 	m.Task, m.Checkpoint = fx.task.ID, l.state.Checkpoint().ID
-	for _, known := range l.pending.memos[m.Task] {
+	for _, known := range l.memos(m.Task) {
 		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
 			return known.Value, true, nil
 		}
 	}
-	_, err := l.session.commit(ctx, func(t *tx) error {
+	err := l.commit(func(t *tx) error {
 		t.Memos = append(t.Memos, m)
 		return nil
 	})
-	l.memoed.Store(true)
-	return m.Value, false, err
+	if err != nil {
+		return "", false, err
+	}
+	l.notes.add(m)
+	return m.Value, false, nil
+}
+
+// notes are the memos of the superstep under way that were recorded since it
+// was taken up.
+type notes struct {
+	mu    sync.Mutex
+	memos map[string][]checkpoint.Memo // by task
+}
+
+func (n *notes) add(m checkpoint.Memo) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.memos == nil {
+		n.memos = make(map[string][]checkpoint.Memo, 1)
+	}
+	n.memos[m.Task] = append(n.memos[m.Task], m)
+}
+
+func (n *notes) of(task string) []checkpoint.Memo {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.memos[task]
+}
+
+func (n *notes) any() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.memos) > 0
+}
+
+func (n *notes) clear() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.memos = nil
+}
+
+// memos are all that a task has recorded.
+func (l *loop) memos(task string) []checkpoint.Memo {
+	known, fresh := l.pending.memos[task], l.notes.of(task)
+	if len(fresh) == 0 {
+		return known
+	}
+	return slices.Concat(known, fresh)
+}
+
+// journal is what a task must see again.
+func (l *loop) journal(task string) pregel.Journal {
+	j := l.pending.journal(task)
+	j.Memos = l.memos(task)
+	return j
 }

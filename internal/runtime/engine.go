@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,11 +53,15 @@ type Options struct {
 	MaxLive       int           // live runs in this process; 10 000
 	QueueLimit    int           // runs waiting behind one another; 64
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
-	StoreAttempts int           // tries of a store call that is not answered; 3
-	EventLimit    uint64        // events kept per thread, 0 = all
-	Logger        *zap.Logger   // silent when nil
-	Observer      Observer      // none when nil
-	Now           func() time.Time
+	StoreAttempts int           // tries of a client's change that is not answered; 3
+	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
+	// Poll is how often a follower looks for what other replicas wrote, 0 =
+	// never: no other process writes to the store.
+	Poll       time.Duration
+	EventLimit uint64           // events kept per thread, 0 = all
+	Logger     *zap.Logger      // silent when nil
+	Observer   Observer         // none when nil
+	Now        func() time.Time // the clock of this process; the store's counts
 }
 
 func (o Options) withDefaults() Options {
@@ -71,6 +77,7 @@ func (o Options) withDefaults() Options {
 	}
 	or(&o.Lease, 15*time.Second)
 	or(&o.Sweep, time.Second)
+	or(&o.StoreTimeout, 5*time.Second)
 	orInt(&o.StepLimit, 10_000)
 	orInt(&o.Parallel, 64)
 	orInt(&o.MaxLive, 10_000)
@@ -113,7 +120,8 @@ type Engine struct {
 	opts     Options
 	observer Observer
 	log      *zap.Logger
-	now      func() time.Time
+	now      func() time.Time // the store's time
+	born     time.Time
 	hub      *hub
 	ops      atomic.Uint64
 
@@ -127,6 +135,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
+	drifting map[string]struct{} // threads whose lease may be ours without a session
 	drained  bool
 }
 
@@ -136,12 +145,14 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	opts = opts.withDefaults()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
+	clock := &clock{ours: opts.Now}
 	e := &Engine{
-		id: opts.Owner + "/" + uuid.NewString()[:8], store: store, executor: executor,
+		id:    opts.Owner + "/" + uuid.NewString()[:8],
+		store: &line{Store: store, limit: opts.StoreTimeout, clock: clock}, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: opts.Observer, log: opts.Logger,
-		now: opts.Now, hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
+		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
-		sessions: make(map[string]*session),
+		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
 	}
 	e.work.Add(1)
 	go func() {
@@ -180,12 +191,35 @@ func (e *Engine) drop(s *session) {
 	}
 }
 
+// adrift notes a thread whose run was given up here. The lease may still be
+// ours, and then nobody need wait for its end to go on.
+func (e *Engine) adrift(thread string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.drifting[thread] = struct{}{}
+}
+
+// salvage returns the threads that were given up since the last call.
+func (e *Engine) salvage() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	threads := slices.Collect(maps.Keys(e.drifting))
+	clear(e.drifting)
+	return threads
+}
+
+// uptime is how long the engine has existed, by a clock that nobody sets.
+func (e *Engine) uptime() time.Duration { return time.Since(e.born) }
+
 // room reports whether one more run may go live here.
 func (e *Engine) room() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.drained && len(e.sessions) < e.opts.MaxLive
 }
+
+// Draining is closed when the engine stops taking up work.
+func (e *Engine) Draining() <-chan struct{} { return e.draining }
 
 func (e *Engine) isDraining() bool {
 	select {

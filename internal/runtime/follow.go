@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -24,6 +25,8 @@ type Follower struct {
 	after  uint64 // newest durable event handed out
 	pos    uint64 // next position in the topic's ring
 	joined bool   // pos is valid
+	look   bool   // read the store, whatever the ring says
+	ended  bool   // the thread is gone
 	wake   chan struct{}
 }
 
@@ -59,13 +62,20 @@ func (f *Follower) signal() {
 }
 
 // Ready returns the events that can be had without waiting for new ones; nil
-// when there are none. The error is *Error with CURSOR_TRIMMED, or the store's.
+// when there are none. The errors are *Error: CURSOR_TRIMMED, THREAD_NOT_FOUND
+// once EventDeleted was handed out, and the store's.
 func (f *Follower) Ready(ctx context.Context) ([]checkpoint.Event, error) {
 	events, behind := f.fromRing()
-	if !behind {
+	switch {
+	case len(events) > 0:
 		return events, nil
+	case f.ended:
+		return nil, threadNotFound(f.thread)
+	case behind, f.look:
+		f.look = false
+		return f.fromStore(ctx)
 	}
-	return f.fromStore(ctx)
+	return nil, nil
 }
 
 // Next returns at least one event, waiting for it if need be.
@@ -83,8 +93,17 @@ func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 
 // Wait returns when there may be something new, or when ctx ends.
 func (f *Follower) Wait(ctx context.Context) error {
+	var poll <-chan time.Time
+	if every := f.engine.opts.Poll; every > 0 && f.engine.session(f.thread) == nil {
+		timer := time.NewTimer(every)
+		defer timer.Stop()
+		poll = timer.C
+	}
 	select {
 	case <-f.wake:
+		return nil
+	case <-poll:
+		f.look = true
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -101,16 +120,16 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f.joined && f.pos < t.first {
-		f.joined = false
-		if f.after >= t.floor { // only ephemeral events were lost
-			f.pos, f.joined = f.place(), true
+		lost := f.pos < t.dropped
+		f.pos = t.first
+		if lost {
 			return []checkpoint.Event{{Kind: EventGap, Seq: f.after, Ephemeral: true}}, false
 		}
 	}
+	if !t.over && (f.after < t.floor || t.last == 0) {
+		return nil, true
+	}
 	if !f.joined {
-		if f.after < t.floor || t.last == 0 {
-			return nil, true
-		}
 		f.pos, f.joined = f.place(), true
 	}
 	for at := int(f.pos - t.first); at < len(t.ring); at++ {
@@ -124,7 +143,11 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 
 // unseen is the part of a batch that was not handed out before.
 func (f *Follower) unseen(batch []checkpoint.Event) []checkpoint.Event {
-	if batch[0].Ephemeral {
+	if e := &batch[0]; e.Ephemeral {
+		f.ended = e.Kind == EventDeleted
+		if e.Seq < f.after && !f.ended {
+			return nil // from before what the store has shown
+		}
 		return batch
 	}
 	for len(batch) > 0 && batch[0].Seq <= f.after {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"sync"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -28,7 +29,9 @@ type topic struct {
 	floor     uint64               // durable events up to this number are not in the ring
 	last      uint64               // newest durable event that was published
 	followers map[*Follower]struct{}
-	values    int // followers that want values events filled in
+	values    int    // followers that want values events filled in
+	over      bool   // the thread was deleted; the last batch says so
+	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
 }
 
 // ringSize bounds how many events a topic keeps; a follower that is further
@@ -52,9 +55,25 @@ func (h *hub) leave(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.refs--
-	if t.refs == 0 {
+	if t.refs == 0 && h.topics[t.thread] == t {
 		delete(h.topics, t.thread)
 	}
+}
+
+// end tells the followers of a thread that it was deleted. A thread that is
+// made again under the same name gets a topic of its own.
+func (h *hub) end(thread string, now time.Time) {
+	h.mu.Lock()
+	t := h.topics[thread]
+	delete(h.topics, thread)
+	h.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	t.push([]checkpoint.Event{{Kind: EventDeleted, Seq: t.last, Ephemeral: true, Time: now}})
 }
 
 // find returns the topic of a thread if there is one; the caller must not
@@ -74,7 +93,13 @@ func (t *topic) publish(events []checkpoint.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if events[len(events)-1].Seq <= t.last {
+	if t.over || events[len(events)-1].Seq <= t.last {
+		return
+	}
+	if len(t.followers) == 0 { // whoever comes later reads the store
+		t.drop(len(t.ring))
+		t.last = events[len(events)-1].Seq
+		t.floor = t.last
 		return
 	}
 	if events[0].Seq != t.last+1 {
@@ -107,6 +132,8 @@ func (t *topic) drop(n int) {
 		t.events -= len(batch)
 		if e := &batch[len(batch)-1]; !e.Ephemeral {
 			t.floor = e.Seq
+		} else {
+			t.dropped = t.first + uint64(i) + 1
 		}
 		t.ring[i] = nil
 	}
@@ -153,7 +180,7 @@ func (t *topic) watched() bool {
 func (t *topic) whisper(e checkpoint.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.followers) == 0 {
+	if len(t.followers) == 0 || t.over {
 		return
 	}
 	e.Seq = t.last

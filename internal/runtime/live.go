@@ -16,67 +16,86 @@ import (
 
 // hold prepares to drive a thread here. It returns nil when this process must
 // leave the run to others: it is full, draining, or on the thread already.
-// Until go on or release is called nothing runs.
+// Until launch or release is called nothing runs, and others wait who want to
+// change the thread through the session.
 func (e *Engine) hold(thread string) *session {
 	if !e.room() {
 		return nil
 	}
-	s := &session{
-		engine: e, thread: thread, topic: e.hub.join(thread),
-		log: e.log.With(zap.String("thread", thread)), stop: func(error) {}, gone: make(chan struct{}),
-	}
-	// Others must wait for the first commit before they change the thread
-	// through this session.
-	s.mu.Lock()
+	s := e.newSession(thread, e.hub.join(thread))
+	s.turn <- struct{}{}
 	if !e.adopt(s) {
-		s.mu.Unlock()
+		s.stop(nil)
+		s.cut()
 		e.hub.leave(s.topic)
 		return nil
 	}
 	return s
 }
 
-// release gives up what hold prepared.
-func (s *session) release() {
+// release gives up what hold prepared. When nobody knows whether the lease was
+// taken, the thread is looked at again.
+func (s *session) release(err error) {
 	s.lost = true
-	s.mu.Unlock()
+	s.yield()
 	s.close()
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		s.engine.adrift(s.thread)
+	}
 }
 
-// lease puts the taking of the lease into a change.
+// lease puts the taking of the lease into a change. An appointment that has
+// come is kept while questions are open: what expires may be among them.
 func (s *session) lease(t *tx) {
 	t.Head.Owner = s.engine.id
 	t.Head.Fence++
 	t.Lease = s.engine.opts.Lease
-	t.Head.Due = time.Time{}
+	if t.Head.Open == 0 {
+		t.Head.Due = time.Time{}
+	}
 }
 
 // launch drives a loop whose first commit was made under the session's lease.
 func (s *session) launch(head checkpoint.Head, l *loop) {
-	ctx, stop := context.WithCancelCause(s.engine.base)
-	s.head, s.stop, s.renewed = head, stop, s.engine.now()
-	s.mu.Unlock()
+	s.head = head
+	s.renewed.Store(int64(s.engine.uptime()))
 	s.log = s.log.With(zap.String("run", l.run.ID), zap.String("graph", l.run.Graph))
+	s.obey() // a cancel may have come before anybody drove the run
+	s.yield()
 	s.keep()
-	go s.drive(ctx, stop, l)
+	go s.drive(l)
 }
 
-func (s *session) drive(ctx context.Context, stop context.CancelCauseFunc, l *loop) {
-	defer stop(nil)
+func (s *session) drive(l *loop) {
+	ctx, cancel := s.work, context.CancelFunc(func() {})
 	if !l.run.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, l.run.Deadline, errTimedOut)
-		defer cancel()
-	}
-	if s.current().Cancel != nil {
-		stop(errCancelled)
+		left := l.run.Deadline.Sub(s.engine.now())
+		ctx, cancel = context.WithTimeoutCause(ctx, left, errTimedOut)
 	}
 	began := s.engine.now()
 	s.engine.observer.RunDriven(l.run.Graph)
 	v := s.guarded(ctx, l)
+	cancel()
+	if errors.Is(v.err, checkpoint.ErrInvalid) {
+		s.log.Error("the store refused a change as invalid", zap.Error(v.err))
+		v = l.settle(*failed(internal()))
+	}
 	s.report(l, v, s.engine.now().Sub(began))
+	due, full := s.current().Due, !s.engine.room()
 	s.close()
-	s.engine.nudge()
+	if !v.settled {
+		s.engine.adrift(s.thread)
+	}
+	if !v.settled || !due.IsZero() || full {
+		s.engine.nudge()
+	}
+}
+
+// current returns the newest head that is known.
+func (s *session) current() checkpoint.Head {
+	s.turn <- struct{}{}
+	defer s.yield()
+	return s.head
 }
 
 // report says how the live part of a run ended.
@@ -103,10 +122,14 @@ func (s *session) guarded(ctx context.Context, l *loop) (v verdict) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("the engine panicked", zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
-			v = l.settle(*failed(&checkpoint.Failure{Reason: ReasonInternal, Message: "the engine failed; the operator's log says why"}))
+			v = l.settle(*failed(internal()))
 		}
 	}()
 	return l.drive(ctx)
+}
+
+func internal() *checkpoint.Failure {
+	return &checkpoint.Failure{Reason: ReasonInternal, Message: "the engine failed; the operator's log says why"}
 }
 
 // root makes the loop of a run's root graph around a state.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -26,7 +25,7 @@ type loop struct {
 	revisit bool
 	before  []string // breakpoints
 	after   []string
-	memoed  atomic.Bool // memos exist for this superstep
+	notes   notes // memos recorded in this superstep
 }
 
 // level is where a loop stands among the graphs of a run.
@@ -56,13 +55,26 @@ func (l *loop) drive(ctx context.Context) verdict {
 		return l.settle(*v)
 	}
 	for {
-		if l.level.root && l.session.engine.isDraining() {
-			return l.settle(verdict{state: checkpoint.RunRunning})
+		if v := l.bidden(); v != nil {
+			return l.settle(*v)
 		}
 		if v := l.superstep(ctx); v != nil {
 			return *v
 		}
 	}
+}
+
+// bidden says how the run ends when it was asked to stop between supersteps.
+func (l *loop) bidden() *verdict {
+	switch {
+	case !l.level.root:
+		return nil
+	case l.session.stopping.Load():
+		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+	case l.session.engine.isDraining():
+		return &verdict{state: checkpoint.RunRunning}
+	}
+	return nil
 }
 
 // judge says whether a graph in this state goes on: nil means that its tasks
@@ -150,9 +162,7 @@ func (l *loop) interrupted(ctx context.Context, w *work) *verdict {
 			Reason: FailedRunTimeout, Message: "the run did not end within its timeout",
 		}}
 	default:
-		v = verdict{state: checkpoint.RunCancelled, failure: &checkpoint.Failure{
-			Reason: FailedCancelledByClient, Message: "the run was cancelled",
-		}}
+		v = verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
 	}
 	v = l.settleWith(w, v)
 	return &v
@@ -173,7 +183,11 @@ func (l *loop) advance(w *work) *verdict {
 			return errNoChange
 		}
 		v = l.judge(next, tasks, w.planned())
-		if v == nil || !l.level.root {
+		if !l.level.root {
+			return nil
+		}
+		t.Head.Answered = 0 // all of them are used
+		if v == nil {
 			return nil
 		}
 		return l.end(t, next, v)
@@ -186,7 +200,7 @@ func (l *loop) advance(w *work) *verdict {
 		return &r
 	}
 	l.state, l.tasks, l.revisit, l.pending = next, tasks, false, progress{}
-	l.memoed.Store(false)
+	l.notes.clear()
 	if v != nil && !v.settled {
 		s := l.settle(*v)
 		return &s
@@ -207,7 +221,7 @@ func (l *loop) apply(t *tx, w *work) (*pregel.State, []*pregel.Task, error) {
 	}
 	l.report(t, w)
 	w.consume(t)
-	if l.revisit || w.recorded || l.memoed.Load() {
+	if l.revisit || w.recorded || l.notes.any() {
 		t.ClearTasks = append(t.ClearTasks, l.state.Checkpoint().ID)
 	}
 	l.put(t, next, tasks)
@@ -269,8 +283,7 @@ func (l *loop) values(t *tx, s *pregel.State) {
 // commit makes one change of the loop. A subgraph without checkpoints commits
 // its questions and events only.
 func (l *loop) commit(b build) error {
-	_, err := l.session.commit(l.session.engine.commits, b)
-	return err
+	return l.session.commit(b)
 }
 
 // settle makes the end of the loop durable; only the root's end is one.

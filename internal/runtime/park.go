@@ -30,8 +30,8 @@ func (l *loop) park(w *work) *verdict {
 		if !l.level.root {
 			return l.unlessEmpty(t)
 		}
-		if t.Head.Answered > 0 && (!t.Head.Hold || t.Head.Open == 0) {
-			again, t.Head.Answered = true, 0
+		if t.Head.Answered > 0 && (!t.Head.Hold || t.Head.Open == 0) && t.Head.Cancel == nil {
+			again, t.Head.Answered, t.Head.Hold = true, 0, false
 			return nil
 		}
 		return l.end(t, l.state, v)
@@ -43,6 +43,7 @@ func (l *loop) park(w *work) *verdict {
 	if !again {
 		return v
 	}
+	l.session.told = true
 	if err := l.resumeHere(); err != nil {
 		return broken(err)
 	}
@@ -68,11 +69,12 @@ func (w *work) allWaiting() []string {
 // resumeHere looks again at a superstep whose questions have been answered
 // while the loop was still live.
 func (l *loop) resumeHere() error {
-	p, err := l.session.engine.store.Pending(l.session.engine.commits, l.session.thread, l.state.Checkpoint().ID)
+	p, err := l.session.engine.store.Pending(l.session.calls, l.session.thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return storeError(err)
 	}
 	l.pending, l.revisit = newProgress(p), true
+	l.notes.clear()
 	return nil
 }
 
@@ -112,32 +114,30 @@ func (l *loop) pauseAt(t *tx, q *checkpoint.Interrupt, step int) {
 // end puts the end of the run into a change: its state, its result, the
 // release of the lease, and what happens to the runs behind it.
 func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
+	t.Head.Owner = ""
+	v.settled = true
+	if v.state == checkpoint.RunRunning { // handed over as it is
+		t.Head.Due = t.now
+		return nil
+	}
+	e, run := l.session.engine, *l.run
+	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
+		*v = verdict{state: checkpoint.RunCancelled, failure: cancelFailure(c.Reason), settled: true}
+		return e.endCancelled(l.session.calls, t, run, *c)
+	}
 	if v.pause != nil {
 		l.pauseAt(t, v.pause, s.NextStep())
 	}
-	t.Head.Owner = ""
-	if v.state == checkpoint.RunRunning { // handed over as it is
-		t.Head.Due = t.now
-		v.settled = true
-		return nil
-	}
-	if c := t.Head.Cancel; c != nil && v.state == checkpoint.RunCancelled && c.Rollback {
-		if err := l.session.engine.rollback(l.session.engine.commits, t, l.run); err != nil {
-			return err
-		}
-	}
-	run := *l.run
 	run.State, run.Failure, run.Updated = v.state, v.failure, t.now
 	if v.state == checkpoint.RunSucceeded {
 		run.Output = s.Output()
 	}
-	t.endRun(&run)
 	if v.state != checkpoint.RunInterrupted && v.state != checkpoint.RunFailed {
-		if err := l.session.engine.withdraw(l.session.engine.commits, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+		if err := e.withdraw(l.session.calls, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 			return err
 		}
 	}
-	v.settled = true
+	t.endRun(&run)
 	return nil
 }
 
@@ -159,8 +159,9 @@ func (t *tx) endRun(run *checkpoint.Run) {
 	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
 		t.Head.Cancel = nil
 	}
+	t.due(expiry(&t.Head))
 	if run.State != checkpoint.RunInterrupted && len(t.Head.Queue) > 0 {
-		t.Head.Due = t.now
+		t.due(t.now)
 	}
 }
 
@@ -191,12 +192,14 @@ func (e *Engine) withdraw(ctx context.Context, t *tx, run string, to checkpoint.
 		q.State, q.Updated = to, t.now
 		closed = append(closed, q)
 	}
+	stored := len(closed)
 	for i := range t.Interrupts {
 		if t.Interrupts[i].State == checkpoint.InterruptOpen {
 			t.Interrupts[i].State = to
+			closed = append(closed, t.Interrupts[i])
 		}
 	}
-	t.Interrupts = append(t.Interrupts, closed...)
+	t.Interrupts = append(t.Interrupts, closed[:stored]...)
 	t.Head.Open, t.Head.Answered, t.Head.Hold = 0, 0, false
 	if len(closed) > 0 {
 		t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})

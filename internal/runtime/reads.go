@@ -48,8 +48,8 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	f := e.Follow(FollowRequest{Thread: thread, After: head.LastEvent})
 	defer f.Close()
 	for {
-		r, err := e.Run(ctx, thread, run)
-		if err != nil || Stopped(r.State) {
+		r, stopped, err := e.resting(ctx, thread, run)
+		if err != nil || stopped {
 			return r, err
 		}
 		for found := false; !found; {
@@ -58,10 +58,21 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 				return r, err
 			}
 			for i := range events {
-				found = found || events[i].Kind == checkpoint.EventRunState
+				found = found || events[i].Kind == checkpoint.EventRunState || events[i].Kind == EventDeleted
 			}
 		}
 	}
+}
+
+// resting reads a run and reports whether it has stopped for good, or until
+// somebody comes: a run that has been answered goes on by itself.
+func (e *Engine) resting(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
+	r, err := e.Run(ctx, thread, run)
+	if err != nil || r.State != checkpoint.RunInterrupted {
+		return r, err == nil && Stopped(r.State), err
+	}
+	head, err := e.Thread(ctx, thread)
+	return r, err == nil && (head.Run != r.ID || !awake(&head)), err
 }
 
 // Stopped reports whether a run in this state does nothing until somebody

@@ -60,11 +60,9 @@ func (r *resumption) try(ctx context.Context) (Started, error) {
 	if err := atCheckpoint(&head, r.req.Expected); err != nil {
 		return Started{}, err
 	}
+	b.hold = r.req.Coverage == Collect && b.left() > 0
 	switch {
-	case head.State == checkpoint.ThreadBusy:
-		return r.deliver(ctx, head, b)
-	case r.req.Coverage == Collect && b.left() > 0:
-		b.hold = true
+	case head.State == checkpoint.ThreadBusy, b.hold:
 		return r.deliver(ctx, head, b)
 	default:
 		return r.goOn(ctx, head, b)
@@ -170,6 +168,9 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 	}
 	switch q.State {
 	case checkpoint.InterruptOpen:
+		if !q.Expires.IsZero() && !q.Expires.After(r.engine.now()) {
+			return tooLate(&q)
+		}
 	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
 		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
 			(q.Dismissed || payload.Equal(q.Response, resp.Value)) {
@@ -177,8 +178,7 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 		}
 		return resolved(&q)
 	case checkpoint.InterruptExpired:
-		return Errorf(ReasonInterruptExpired, "question %q has expired", q.ID).
-			With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
+		return tooLate(&q)
 	default:
 		return resolved(&q)
 	}
@@ -205,6 +205,11 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 	}
 	b.answered = append(b.answered, q)
 	return nil
+}
+
+func tooLate(q *checkpoint.Interrupt) *Error {
+	return Errorf(ReasonInterruptExpired, "question %q has expired", q.ID).
+		With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
 }
 
 func resolved(q *checkpoint.Interrupt) *Error {
@@ -267,14 +272,16 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 			With("activeRunId", head.Run)
 	}
 	next, err := r.engine.changeFrom(ctx, head, func(t *tx) error {
-		if t.Head.Revision != head.Revision && t.Head.State != head.State {
-			return checkpoint.ErrConflict
-		}
-		if err := r.unchanged(ctx, t, b); err != nil {
-			return err
+		if t.Head.Revision != head.Revision {
+			if t.Head.State != head.State || t.Head.Run != head.Run {
+				return checkpoint.ErrConflict
+			}
+			if err := r.unchanged(ctx, t, b); err != nil {
+				return err
+			}
 		}
 		b.store(t)
-		if !b.hold {
+		if !b.hold && t.Head.Owner == "" {
 			t.Head.Due = t.now
 		}
 		t.remember(r.req.RequestID, r.req.Digest, t.Head.Run)
@@ -294,13 +301,15 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 // unchanged makes sure that the questions are still open when the change is
 // made through a session whose head has moved since they were read.
 func (r *resumption) unchanged(ctx context.Context, t *tx, b *batch) error {
-	for _, a := range b.answered {
-		q, err := r.engine.store.Interrupt(ctx, t.Thread, a.ID)
-		if err != nil {
-			return storeError(err)
-		}
-		if q.State != checkpoint.InterruptOpen {
-			return checkpoint.ErrConflict
+	for _, list := range [][]checkpoint.Interrupt{b.answered, b.passed} {
+		for _, a := range list {
+			q, err := r.engine.store.Interrupt(ctx, t.Thread, a.ID)
+			if err != nil {
+				return storeError(err)
+			}
+			if q.Revision != a.Revision {
+				return checkpoint.ErrConflict
+			}
 		}
 	}
 	return nil
@@ -324,13 +333,13 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		return e.command(t, l, r.req.Update, r.req.Goto)
 	})
 	if err != nil {
-		s.release()
+		s.release(nil)
 		return Started{}, err
 	}
 	run := *l.run
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
-		s.release()
+		s.release(err)
 		return Started{}, err
 	}
 	s.launch(next, l)
@@ -374,7 +383,8 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 	}
 	l.pending, l.revisit = newProgress(p), true
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
-	if run.State != checkpoint.RunRunning {
+	s.told = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
+	if !s.told {
 		run.State = checkpoint.RunRunning
 		t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		l.stop = state.NextStep() + 1 + l.limit()
@@ -389,7 +399,7 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 			return nil, err
 		}
 	}
-	t.Head.Answered = 0 // whoever comes later is told of by the count
+	t.Head.Answered, t.Head.Hold = 0, false // whoever comes later is told of by the count
 	if err := e.prepare(t, l); err != nil {
 		return nil, err
 	}

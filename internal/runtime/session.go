@@ -3,7 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,56 +26,136 @@ type session struct {
 	thread string
 	topic  *topic
 	log    *zap.Logger
-	stop   context.CancelCauseFunc // ends the work of the live run
-	replay uint64                  // Seq of the checkpoint that the run replays, 0 = none
-	target *checkpoint.Checkpoint  // of a subgraph, to be replayed; nil = none
-	gone   chan struct{}           // closed when the thread is let go of
+	gone   chan struct{} // closed when the thread is let go of
 
-	mu      sync.Mutex
-	head    checkpoint.Head
-	lost    bool
-	failure error // of a commit inside a subgraph
-	renew   *time.Timer
-	renewed time.Time // when the lease was last prolonged, by our clock
+	// work is what the run's nodes run under; calls is for what the run asks
+	// of the store, which outlives cancelled work but not the lease.
+	work  context.Context //nolint:containedctx // lives as long as the session
+	stop  context.CancelCauseFunc
+	calls context.Context //nolint:containedctx // lives as long as the session
+	cut   context.CancelFunc
+
+	replay uint64                 // Seq of the checkpoint that the run replays, 0 = none
+	target *checkpoint.Checkpoint // of a subgraph, to be replayed; nil = none
+	// told says that the log has the results of finished tasks already: the
+	// run was running when it was taken up.
+	told bool
+
+	renewed  atomic.Int64 // Engine.uptime when the lease was last prolonged
+	stopping atomic.Bool  // a cancel is to be obeyed at the next superstep
+	renew    atomic.Pointer[time.Timer]
+
+	// turn holds a token while somebody changes the thread through the
+	// session; it guards what follows.
+	turn  chan struct{}
+	head  checkpoint.Head
+	lost  bool
+	grace *time.Timer // cuts the nodes off after a cancel
 }
 
-// commit makes one change under the lease. When somebody else changed the
+func (e *Engine) newSession(thread string, t *topic) *session {
+	s := &session{
+		engine: e, thread: thread, topic: t, log: e.log.With(zap.String("thread", thread)),
+		gone: make(chan struct{}), turn: make(chan struct{}, 1),
+	}
+	s.work, s.stop = context.WithCancelCause(e.base)
+	s.calls, s.cut = context.WithCancel(e.commits)
+	return s
+}
+
+// bystander is a session without a hold on the thread: it commits nothing.
+func (e *Engine) bystander(thread string) *session {
+	return &session{
+		engine: e, thread: thread, topic: &topic{thread: thread}, log: e.log,
+		calls: e.commits, turn: make(chan struct{}, 1), lost: true,
+	}
+}
+
+// take waits for the right to change the thread, until ctx ends.
+func (s *session) take(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) yield() { <-s.turn }
+
+// commit makes one change of the live run. It is repeated until the store
+// answers or the lease is over: what nodes have done is worth waiting for.
+// When it fails all the same the run is given up, because nobody may go on
+// from a state that is not known; the run is taken up again from the store.
+func (s *session) commit(b build) error {
+	if s.take(s.calls) != nil {
+		return errLeaseLost
+	}
+	defer s.yield()
+	return s.change(s.calls, b, s.holds, s.lose)
+}
+
+// amend makes a change for a caller beside the live run, within ctx. A failure
+// is the caller's alone.
+func (s *session) amend(ctx context.Context, b build) (checkpoint.Head, error) {
+	if err := s.take(ctx); err != nil {
+		return checkpoint.Head{}, err
+	}
+	defer s.yield()
+	ctx, cancel := s.engine.patience(ctx)
+	defer cancel()
+	err := s.change(ctx, b, s.engine.persist, func() {})
+	return s.head, err
+}
+
+// change makes one change under the lease. When somebody else changed the
 // thread in between (an answer came, a cancel was asked for) it is computed
 // again from the newer head; when the lease is gone the error is errLeaseLost
-// and nothing has changed.
-func (s *session) commit(ctx context.Context, b build) (checkpoint.Head, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lost {
-		return s.head, errLeaseLost
-	}
+// and nothing has changed. failed is called when the store did not do its part.
+func (s *session) change(ctx context.Context, b build, more func(attempt int) bool, failed func()) error {
 	for {
+		if s.lost {
+			return errLeaseLost
+		}
 		t := newTx(s.head, s.engine.now())
 		t.Lease = s.engine.opts.Lease
+		began := s.engine.uptime()
 		if err := b(t); err != nil {
 			if errors.Is(err, errNoChange) {
-				return s.head, nil
+				return nil
 			}
-			return s.head, err
+			return err
 		}
-		head, err := s.engine.apply(ctx, t)
-		switch {
-		case err == nil:
-			s.head, s.renewed = head, t.now
+		head, err := s.engine.apply(ctx, t, more)
+		if err == nil {
+			s.head = head
+			s.renewed.Store(int64(began))
 			s.lost = head.Owner != s.engine.id // given back by the change itself
 			s.topic.publish(t.live)
-			return head, nil
-		case !errors.Is(err, checkpoint.ErrConflict):
-			return s.head, err
+			s.obey()
+			return nil
 		}
-		if err := s.reload(ctx); err != nil {
-			return s.head, err
+		if errors.Is(err, checkpoint.ErrConflict) {
+			err = s.reload(ctx)
+		}
+		switch {
+		case err == nil, errors.Is(err, errLeaseLost):
+		case errors.Is(err, checkpoint.ErrInvalid): // ours to answer for, not the store's
+			return err
+		default:
+			failed()
+			return err
 		}
 	}
 }
 
 // reload fetches the head after a conflict and checks that the lease is still
-// ours. The caller holds mu.
+// ours. The caller has the turn.
 func (s *session) reload(ctx context.Context) error {
 	head, err := s.engine.store.Head(ctx, s.thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
@@ -90,81 +170,132 @@ func (s *session) reload(ctx context.Context) error {
 		return errLeaseLost
 	}
 	s.head = head
-	if head.Cancel != nil {
-		s.stop(errCancelled)
-	}
+	s.obey()
 	return nil
 }
 
-// fault gives the run up because a commit inside a subgraph failed.
-func (s *session) fault(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failure == nil {
-		s.failure = err
+// obey acts on the cancel request in the head, if it is for the live run: the
+// run ends after this superstep, and its nodes are cut off after the grace.
+// The caller has the turn.
+func (s *session) obey() {
+	c := s.head.Cancel
+	if c == nil || c.Run != s.head.Run || s.lost {
+		return
 	}
-	s.stop(errLeaseLost)
+	s.stopping.Store(true)
+	switch {
+	case c.Grace <= 0:
+		s.stop(errCancelled)
+	case s.grace == nil:
+		s.grace = time.AfterFunc(c.Grace, func() { s.stop(errCancelled) })
+	}
 }
 
+// fault gives the run up because a subgraph could not be driven on.
+func (s *session) fault() { s.stop(errLeaseLost) }
+
+// lose gives the run up. The caller has the turn.
 func (s *session) lose() {
 	s.lost = true
 	s.stop(errLeaseLost)
 }
 
-// current returns the newest head that is known.
-func (s *session) current() checkpoint.Head {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.head
+// holds reports whether the lease may still be ours: it has not run out since
+// the last commit that we know of.
+func (s *session) holds(int) bool {
+	return s.engine.uptime()-time.Duration(s.renewed.Load()) < s.engine.opts.Lease
 }
 
 // keep renews the lease while the run is quiet; each commit renews it too.
 func (s *session) keep() {
-	every := s.engine.opts.Lease / 3
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.renew = time.AfterFunc(every, func() {
-		_, err := s.commit(s.engine.commits, s.renewal)
-		if err != nil && !errors.Is(err, errLeaseLost) {
-			s.log.Warn("lease not renewed", zap.Error(err))
-			s.loseExpired()
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !s.lost {
-			s.renew.Reset(every)
-		}
-	})
+	s.renew.Store(time.AfterFunc(s.engine.opts.Lease/3, s.tick))
 }
 
+// tick prolongs the lease where no commit has done so lately. It gives the run
+// up, and cuts off a commit that hangs, once the lease may have passed to
+// somebody else.
+func (s *session) tick() {
+	if !s.holds(0) {
+		s.stop(errLeaseLost)
+		s.cut()
+		return
+	}
+	if !s.rewind() {
+		return
+	}
+	select {
+	case s.turn <- struct{}{}:
+	default: // a commit is under way; it renews the lease, or fails
+		return
+	}
+	defer s.yield()
+	err := s.change(s.calls, s.renewal, once, func() {})
+	if err != nil && !errors.Is(err, errLeaseLost) {
+		s.log.Warn("lease not renewed", zap.Error(err))
+	}
+}
+
+// rewind sets the timer of the renewal again, unless the session is over.
+func (s *session) rewind() bool {
+	timer := s.renew.Load()
+	if timer == nil {
+		return false
+	}
+	timer.Reset(s.engine.opts.Lease / 3)
+	select {
+	case <-s.gone:
+		timer.Stop()
+		return false
+	default:
+		return true
+	}
+}
+
+func once(int) bool { return false }
+
 // renewal is a change that only prolongs the lease, where no commit has done
-// so lately. It runs under mu.
+// so lately.
 func (s *session) renewal(t *tx) error {
-	if t.now.Sub(s.renewed) < s.engine.opts.Lease/3 {
+	if s.engine.uptime()-time.Duration(s.renewed.Load()) < s.engine.opts.Lease/3 {
 		return errNoChange
 	}
 	t.Head.Updated = s.head.Updated
 	return nil
 }
 
-// loseExpired gives the run up once the lease may have passed to another.
-func (s *session) loseExpired() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.engine.now().Sub(s.renewed) > s.engine.opts.Lease {
-		s.lose()
+// settled waits until the first change of the session is decided and, when the
+// session is over, until it has let go.
+func (s *session) settled(ctx context.Context) error {
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	lost := s.lost
+	s.yield()
+	if !lost {
+		return nil
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-// close lets go of the thread.
+// close lets go of the thread. Nothing of the run is running any more.
 func (s *session) close() {
-	s.mu.Lock()
+	s.cut() // whoever has the turn and hangs gives it back
+	s.turn <- struct{}{}
 	s.lost = true
-	if s.renew != nil {
-		s.renew.Stop()
+	if s.grace != nil {
+		s.grace.Stop()
 	}
-	s.mu.Unlock()
+	s.yield()
+	s.stop(nil)
 	s.engine.drop(s)
 	s.engine.hub.leave(s.topic)
 	close(s.gone)
+	if timer := s.renew.Load(); timer != nil {
+		timer.Stop()
+	}
 }

@@ -78,6 +78,10 @@ func (a *admission) try(ctx context.Context) (Started, error) {
 		case RejectOpen:
 			return Started{}, a.engine.threadInterrupted(ctx, &head)
 		}
+	case checkpoint.ThreadIdle, checkpoint.ThreadFailed:
+		if len(head.Queue) > 0 { // the next run is about to begin
+			return a.behind(ctx, head, g)
+		}
 	}
 	return a.begin(ctx, head, g)
 }
@@ -260,31 +264,37 @@ func (a *admission) behind(ctx context.Context, head checkpoint.Head, g *graph.G
 	case CancelActive, RollbackActive:
 		return a.enqueue(ctx, head, g, true)
 	default:
-		return Started{}, Errorf(ReasonThreadBusy, "run %q of the thread is active; wait for it, or choose another concurrency policy", head.Run).
-			With("activeRunId", head.Run)
+		active := head.Run
+		if head.State != checkpoint.ThreadBusy {
+			active = head.Queue[0]
+		}
+		return Started{}, Errorf(ReasonThreadBusy, "run %q of the thread is active; wait for it, or choose another concurrency policy", active).
+			With("activeRunId", active)
 	}
 }
 
 // enqueue puts the run behind the active one; first, it overtakes the others
 // and the active one is told to stop.
 func (a *admission) enqueue(ctx context.Context, head checkpoint.Head, g *graph.Graph, first bool) (Started, error) {
-	if len(head.Queue) >= a.engine.opts.QueueLimit {
-		return Started{}, Errorf(ReasonThreadQueueFull, "%d runs are waiting already", len(head.Queue))
-	}
 	var run checkpoint.Run
 	next, err := a.engine.changeFrom(ctx, head, func(t *tx) error {
-		if t.Head.State != head.State {
-			return checkpoint.ErrConflict
+		if err := a.stillRight(ctx, t, &head); err != nil {
+			return err
+		}
+		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
+			return Errorf(ReasonThreadQueueFull, "%d runs are waiting already", n).With("limit", itoa(a.engine.opts.QueueLimit))
 		}
 		run = a.run(t, g, checkpoint.RunQueued)
 		if first {
 			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
-			t.Head.Cancel = &checkpoint.Cancel{
-				Run: t.Head.Run, Rollback: a.req.Concurrency == RollbackActive,
-				Reason: "another run takes its place", By: a.req.By,
+			if err := a.overtake(ctx, t); err != nil {
+				return err
 			}
 		} else {
 			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
+		}
+		if t.Head.State == checkpoint.ThreadIdle || t.Head.State == checkpoint.ThreadFailed {
+			t.due(t.now)
 		}
 		t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent
@@ -295,12 +305,40 @@ func (a *admission) enqueue(ctx context.Context, head checkpoint.Head, g *graph.
 	if err != nil {
 		return Started{}, err
 	}
-	if first {
-		a.engine.stopLocal(head.Thread, errCancelled)
-	}
 	a.engine.observer.RunStarted(run.Graph)
 	a.engine.nudge()
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
+}
+
+// stillRight makes sure that a decision holds when the change is made through a
+// live run whose head has moved since.
+func (a *admission) stillRight(ctx context.Context, t *tx, head *checkpoint.Head) error {
+	if t.Head.Revision == head.Revision {
+		return nil
+	}
+	if t.Head.State != head.State {
+		return checkpoint.ErrConflict
+	}
+	_, known, err := a.known(ctx, t.Head)
+	if known {
+		return checkpoint.ErrConflict
+	}
+	return err
+}
+
+// overtake tells the active run, if there is one, to make room.
+func (a *admission) overtake(ctx context.Context, t *tx) error {
+	if t.Head.State != checkpoint.ThreadBusy {
+		return nil
+	}
+	err := a.engine.askToStop(ctx, t, checkpoint.Cancel{
+		Run: t.Head.Run, Rollback: a.req.Concurrency == RollbackActive,
+		Reason: "another run takes its place", By: a.req.By,
+	})
+	if errors.Is(err, errNoChange) {
+		return nil // it has been told already
+	}
+	return err
 }
 
 // run drafts the record of the new run.
@@ -350,21 +388,21 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	}
 	state, err := e.load(ctx, &head, g)
 	if err != nil {
-		s.release()
+		s.release(nil)
 		return Started{}, err
 	}
 	t := newTx(head, e.now())
 	run := a.run(t, g, checkpoint.RunRunning)
 	l := s.root(&run, state)
 	if err := e.first(ctx, t, l); err != nil {
-		s.release()
+		s.release(nil)
 		return Started{}, err
 	}
 	a.remember(t, run.ID)
 	s.lease(t)
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
-		s.release()
+		s.release(err)
 		return Started{}, err
 	}
 	s.launch(next, l)
@@ -374,7 +412,9 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 
 // applyHeld makes the first change of a session.
 func (e *Engine) applyHeld(ctx context.Context, s *session, t *tx) (checkpoint.Head, error) {
-	next, err := e.apply(ctx, t)
+	ctx, cancel := e.patience(ctx)
+	defer cancel()
+	next, err := e.apply(ctx, t, e.persist)
 	if err == nil {
 		s.topic.publish(t.live)
 	}
@@ -389,7 +429,6 @@ func (a *admission) enqueueIdle(ctx context.Context, head checkpoint.Head, g *gr
 	if head.State == checkpoint.ThreadInterrupted {
 		return Started{}, Errorf(ReasonRateLimited, "the server is at its limit of live runs; try again")
 	}
-	head.Due = a.engine.now()
 	return a.enqueue(ctx, head, g, false)
 }
 
@@ -402,7 +441,7 @@ func (e *Engine) first(ctx context.Context, t *tx, l *loop) error {
 			return err
 		}
 	}
-	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
+	t.Head.Run, t.Head.State, t.Head.Cancel = run.ID, checkpoint.ThreadBusy, nil
 	t.Head.Graph, t.Head.Version = run.Graph, run.Version
 	t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
 	if run.FirstEvent == 0 {

@@ -80,11 +80,11 @@ func (l *loop) standing(ns string) (*checkpoint.Checkpoint, error) {
 		return &moved, nil
 	}
 	e, thread := l.session.engine, l.session.thread
-	cp, err := e.store.Checkpoint(e.commits, thread, ns, "")
+	cp, err := e.store.Checkpoint(l.session.calls, thread, ns, "")
 	if err != nil || l.session.replay == 0 || cp.Run == l.run.ID {
 		return cp, err
 	}
-	older, err := e.store.Checkpoints(e.commits, checkpoint.CheckpointQuery{
+	older, err := e.store.Checkpoints(l.session.calls, checkpoint.CheckpointQuery{
 		Thread: thread, Namespace: ns, Before: l.session.replay, Limit: 1,
 	})
 	if err != nil {
@@ -112,7 +112,9 @@ func (l *loop) begin(input payload.JSON) error {
 		return l.goOn()
 	}
 	l.stop = l.state.NextStep() + 1 + l.limit()
+	fresh := l.state
 	return l.commit(func(t *tx) error {
+		l.state = fresh // the change may have to be made again
 		return l.enter(t, input)
 	})
 }
@@ -146,7 +148,7 @@ func (l *loop) paused() bool { return len(l.before) > 0 || len(l.after) > 0 }
 func (l *loop) ascend(child *loop, v verdict) pregel.Result {
 	switch {
 	case v.err != nil:
-		l.session.fault(v.err)
+		l.session.fault()
 		return l.subgraphError(v.err)
 	case v.command != nil:
 		r := *v.command

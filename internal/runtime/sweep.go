@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,6 +43,9 @@ func (e *Engine) sweep(ctx context.Context) {
 	}
 }
 
+// sweepers is how many threads are attended to at the same time.
+const sweepers = 16
+
 // sweepOnce looks once, and says how soon the next look is worth while.
 func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 	threads, next, err := e.store.Due(ctx, sweepBatch)
@@ -51,20 +55,40 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 		}
 		return e.opts.Sweep
 	}
-	for _, thread := range threads {
-		if err := e.attend(ctx, thread); err != nil && !errors.Is(err, checkpoint.ErrConflict) && ctx.Err() == nil {
-			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
-		}
+	slots := make(chan struct{}, sweepers)
+	var all sync.WaitGroup
+	for _, thread := range append(e.salvage(), threads...) {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			e.tend(ctx, thread)
+		})
 	}
+	all.Wait()
 	if next.IsZero() {
 		return e.opts.Sweep
 	}
 	return next.Sub(e.now())
 }
 
+// tend attends to one thread, and notes what went wrong.
+func (e *Engine) tend(ctx context.Context, thread string) {
+	err := e.attend(ctx, thread)
+	if err == nil || errors.Is(err, checkpoint.ErrConflict) {
+		return
+	}
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		e.adrift(thread)
+	}
+	if ctx.Err() == nil {
+		e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
+	}
+}
+
 // attend does what is due for one thread.
 func (e *Engine) attend(ctx context.Context, thread string) error {
-	if e.session(thread) != nil || !e.room() {
+	here := e.session(thread) != nil
+	if !here && !e.room() {
 		return nil
 	}
 	head, err := e.store.Head(ctx, thread)
@@ -74,14 +98,19 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 		}
 		return err
 	}
+	late := !head.Due.IsZero() && !head.Due.After(head.Now)
 	switch {
-	case head.Leased():
+	case here && late && head.Open > 0:
+		return e.expireQuestions(ctx, head)
+	case here, head.Leased() && head.Owner != e.id:
 		return nil
+	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
+		return e.finishCancel(ctx, head)
 	case head.State == checkpoint.ThreadBusy:
 		return e.takeOver(ctx, head)
 	case expired(&head):
 		return e.remove(ctx, head)
-	case head.State == checkpoint.ThreadInterrupted && head.Answered > 0 && (!head.Hold || head.Open == 0):
+	case awake(&head):
 		return e.takeOver(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
 		return e.expireQuestions(ctx, head)
@@ -90,6 +119,12 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 	default:
 		return e.settle(ctx, head)
 	}
+}
+
+// awake reports whether a thread that waits for people has answers to go on
+// with, though nobody drives it yet.
+func awake(h *checkpoint.Head) bool {
+	return h.State == checkpoint.ThreadInterrupted && h.Answered > 0 && (!h.Hold || h.Open == 0)
 }
 
 // expired reports whether a thread's time is over.
@@ -109,9 +144,15 @@ func expiry(h *checkpoint.Head) time.Time {
 	return time.Time{}
 }
 
+// remove deletes a thread that is at the revision of head.
 func (e *Engine) remove(ctx context.Context, head checkpoint.Head) error {
+	ctx, cancel := e.patience(ctx)
+	defer cancel()
 	_, err := e.store.Apply(ctx, &checkpoint.Change{Thread: head.Thread, Expect: head.Revision, Op: e.op(), Delete: true})
-	return err
+	if err == nil {
+		e.hub.end(head.Thread, e.now())
+	}
+	return storeError(err)
 }
 
 // settle sets the time at which the thread must be looked at next.
@@ -133,12 +174,12 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 	t := newTx(head, e.now())
 	l, err := e.pickUp(ctx, s, t, nil)
 	if err != nil {
-		s.release()
+		s.release(nil)
 		return e.giveUp(ctx, head, err)
 	}
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
-		s.release()
+		s.release(err)
 		return err
 	}
 	s.log.Info("run taken up", zap.String("run", l.run.ID), zap.Uint64("fence", next.Fence))
@@ -186,20 +227,20 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 	}
 	run, err := e.store.Run(ctx, head.Thread, head.Queue[0])
 	if err != nil {
-		s.release()
+		s.release(nil)
 		return storeError(err)
 	}
 	t := newTx(head, e.now())
 	t.Head.Queue = head.Queue[1:]
 	l, refused := e.beginQueued(ctx, s, t, &run)
 	if refused != nil {
-		s.release()
+		s.release(nil)
 		return e.dropQueued(ctx, head, run, refused)
 	}
 	s.lease(t)
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
-		s.release()
+		s.release(err)
 		return err
 	}
 	s.launch(next, l)
@@ -244,66 +285,81 @@ func (e *Engine) dropQueued(ctx context.Context, head checkpoint.Head, run check
 
 // expireQuestions does what was agreed on for questions nobody answered in time.
 func (e *Engine) expireQuestions(ctx context.Context, head checkpoint.Head) error {
-	open, err := e.openInterrupts(ctx, head.Thread)
-	if err != nil {
-		return err
-	}
-	var late []checkpoint.Interrupt
-	cancel := false
-	next := expiry(&head)
-	for _, q := range open {
-		switch {
-		case q.Expires.IsZero():
-		case q.Expires.After(head.Now):
-			if next.IsZero() || q.Expires.Before(next) {
-				next = q.Expires
-			}
-		default:
-			q.State = checkpoint.InterruptExpired
-			if q.Expiry == checkpoint.ExpiryResumeDefault {
-				q.Response = orNull(q.Default)
-			}
-			cancel = cancel || q.Expiry == checkpoint.ExpiryCancelRun
-			late = append(late, q)
+	_, err := e.changeFrom(ctx, head, func(t *tx) error {
+		if t.Head.Run != head.Run {
+			return checkpoint.ErrConflict
 		}
-	}
-	_, err = e.tryChange(ctx, head, func(t *tx) error {
-		t.Head.Due = next
-		for i := range late {
-			late[i].Updated = t.now
+		open, err := e.openInterrupts(ctx, t.Thread)
+		if err != nil {
+			return err
 		}
-		wake := lateAndActing(late)
-		t.Interrupts = append(t.Interrupts, late...)
-		t.Head.Open -= len(late)
-		if len(late) > 0 {
-			t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+		t.Head.Updated, t.Head.Due = head.Updated, time.Time{}
+		if t.Head.State != checkpoint.ThreadBusy {
+			t.Head.Due = expiry(&t.Head)
 		}
-		if wake > 0 && !cancel {
-			t.Head.Answered += wake
-			t.Head.Due = t.now
+		late := t.late(open)
+		if len(late) == 0 {
+			return nil
 		}
-		return nil
+		return e.expireThem(ctx, t, late)
 	})
-	if err != nil {
-		return err
-	}
-	if cancel {
-		_, err = e.Cancel(ctx, CancelRequest{Thread: head.Thread, Run: head.Run, Reason: "a question expired"})
-	}
 	e.nudge()
 	return err
 }
 
-// lateAndActing counts the expired questions whose node goes on: with the
-// default, or with the news that nobody answered.
-func lateAndActing(late []checkpoint.Interrupt) int {
-	n := 0
+// late picks the questions whose time is over, and makes an appointment for
+// the others.
+func (t *tx) late(open []checkpoint.Interrupt) []checkpoint.Interrupt {
+	var late []checkpoint.Interrupt
+	for _, q := range open {
+		if q.Expires.IsZero() || q.Expires.After(t.now) {
+			t.due(q.Expires)
+			continue
+		}
+		q.State, q.Updated = checkpoint.InterruptExpired, t.now
+		if q.Expiry == checkpoint.ExpiryResumeDefault {
+			q.Response = orNull(q.Default)
+		}
+		late = append(late, q)
+	}
+	return late
+}
+
+// expireThem puts the end of some questions into a change: their nodes go on,
+// with the default or with the news that nobody answered, or the run is
+// cancelled.
+func (e *Engine) expireThem(ctx context.Context, t *tx, late []checkpoint.Interrupt) error {
+	t.Interrupts = append(t.Interrupts, late...)
+	t.Head.Open = max(0, t.Head.Open-len(late))
+	t.Head.Updated = t.now
+	t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
 	for _, q := range late {
 		if q.Expiry != checkpoint.ExpiryCancelRun {
-			n++
+			t.Head.Answered++
+			continue
 		}
+		return e.cancelExpired(ctx, t)
 	}
-	return n
+	if t.Head.Owner == "" {
+		t.due(t.now)
+	}
+	return nil
+}
+
+// cancelExpired ends the run whose question expired, or asks its driver to.
+func (e *Engine) cancelExpired(ctx context.Context, t *tx) error {
+	wish := checkpoint.Cancel{Run: t.Head.Run, Reason: "a question expired"}
+	if t.Head.State == checkpoint.ThreadBusy {
+		if err := e.askToStop(ctx, t, wish); !errors.Is(err, errNoChange) {
+			return err
+		}
+		return nil
+	}
+	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return storeError(err)
+	}
+	return e.endCancelled(ctx, t, run, wish)
 }
 
 func orNull(v payload.JSON) payload.JSON {

@@ -105,27 +105,42 @@ func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, f
 			return Errorf(ReasonThreadBusy, "run %q of the thread is active; cancel it, or force the deletion", head.Run).
 				With("activeRunId", head.Run)
 		}
-		err = e.remove(ctx, head)
-		if errors.Is(err, checkpoint.ErrConflict) {
-			continue
+		err = e.removeHere(ctx, head, etag == 0 && force)
+		if !errors.Is(err, checkpoint.ErrConflict) {
+			return err
 		}
-		if err == nil {
-			e.forget(thread)
-		}
-		return storeError(err)
 	}
+}
+
+// removeHere removes a thread and stops what is going on for it in this
+// process. A live run commits all the time: when any revision will do, the
+// removal takes its turn among the commits.
+func (e *Engine) removeHere(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
+	s := e.session(head.Thread)
+	if s == nil {
+		return e.remove(ctx, head)
+	}
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	defer s.yield()
+	if anyRevision && !s.lost {
+		head.Revision = s.head.Revision
+	}
+	err := e.remove(ctx, head)
+	switch {
+	case err == nil:
+		s.lose()
+	case errors.Is(err, checkpoint.ErrConflict) && !s.lost:
+		if again := s.reload(ctx); again != nil && !errors.Is(again, errLeaseLost) {
+			return again
+		}
+	}
+	return err
 }
 
 // EventDeleted tells followers that their thread is gone. It is never stored.
 const EventDeleted checkpoint.EventKind = "deleted"
-
-// forget stops what is going on here for a thread that was deleted.
-func (e *Engine) forget(thread string) {
-	e.stopLocal(thread, errLeaseLost)
-	if t := e.hub.find(thread); t != nil {
-		t.whisper(checkpoint.Event{Kind: EventDeleted, Ephemeral: true, Time: e.now()})
-	}
-}
 
 // ForkThread makes a thread that begins with the state another one has, or had
 // at a checkpoint. Questions are not copied: tasks that were waiting ask anew.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -81,21 +82,15 @@ func stripValues(events []checkpoint.Event) []checkpoint.Event {
 }
 
 // change makes one change to a thread that this process need not be running.
-// It is retried while others are faster, and handed to the live run when the
-// thread is driven here, so that the two never race.
+// It is repeated while others are faster, and made through the live run when
+// the thread is driven here, so that the two never race.
 func (e *Engine) change(ctx context.Context, thread string, b build) (checkpoint.Head, error) {
-	if s := e.session(thread); s != nil {
-		head, err := s.commit(ctx, b)
-		if !errors.Is(err, errLeaseLost) {
-			return head, err
-		}
-	}
 	for {
 		head, err := e.store.Head(ctx, thread)
 		if err != nil {
 			return head, e.threadError(thread, err)
 		}
-		head, err = e.tryChange(ctx, head, b)
+		head, err = e.changeFrom(ctx, head, b)
 		if !errors.Is(err, checkpoint.ErrConflict) {
 			return head, err
 		}
@@ -103,10 +98,11 @@ func (e *Engine) change(ctx context.Context, thread string, b build) (checkpoint
 }
 
 // changeFrom makes one attempt at a change that was decided on a given head;
-// ErrConflict says that it must be decided anew.
+// ErrConflict says that it must be decided anew. Through a live run the build
+// may see a newer head.
 func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b build) (checkpoint.Head, error) {
 	if s := e.session(head.Thread); s != nil {
-		next, err := s.commit(ctx, b)
+		next, err := s.amend(ctx, b)
 		if !errors.Is(err, errLeaseLost) {
 			return next, err
 		}
@@ -114,14 +110,12 @@ func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b build) 
 	return e.tryChange(ctx, head, b)
 }
 
-// settling waits for a run that has ended but still holds its thread here, so
-// that the caller can decide anew.
+// settling waits until a run that begins or ends here has done so, and says
+// that the caller must decide anew.
 func (e *Engine) settling(ctx context.Context, thread string) error {
 	if s := e.session(thread); s != nil {
-		select {
-		case <-s.gone:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := s.settled(ctx); err != nil {
+			return err
 		}
 	}
 	return checkpoint.ErrConflict
@@ -136,7 +130,9 @@ func (e *Engine) tryChange(ctx context.Context, head checkpoint.Head, b build) (
 		}
 		return head, err
 	}
-	next, err := e.apply(ctx, t)
+	ctx, cancel := e.patience(ctx)
+	defer cancel()
+	next, err := e.apply(ctx, t, e.persist)
 	if err == nil {
 		if topic := e.hub.find(t.Thread); topic != nil {
 			topic.publish(t.live)
@@ -145,19 +141,39 @@ func (e *Engine) tryChange(ctx context.Context, head checkpoint.Head, b build) (
 	return next, err
 }
 
+// patience bounds how long a client's change waits for the store.
+func (e *Engine) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.opts.StoreTimeout, errSilent)
+}
+
+// errSilent says that the store took longer than clients wait for it.
+var errSilent = errors.New("the store does not answer")
+
+// persist says how often a call of a client is repeated to the store.
+func (e *Engine) persist(attempt int) bool { return attempt < e.opts.StoreAttempts }
+
 // apply sends a change to the store and repeats it, under the same op, while
-// the store does not answer.
-func (e *Engine) apply(ctx context.Context, t *tx) (checkpoint.Head, error) {
+// the store does not answer and more allows it.
+func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) (checkpoint.Head, error) {
 	c := t.seal(e.op())
 	started := time.Now()
 	receipt, err := e.store.Apply(ctx, c)
-	for attempt := 1; err != nil && errors.Is(err, checkpoint.ErrUnavailable) && attempt < e.opts.StoreAttempts; attempt++ {
-		if waitErr := pause(ctx, backoff(attempt)); waitErr != nil {
+	unanswered := false
+	for attempt := 1; errors.Is(err, checkpoint.ErrUnavailable) && more(attempt); attempt++ {
+		if pause(ctx, backoff(attempt)) != nil {
 			break
 		}
+		unanswered = true
 		receipt, err = e.store.Apply(ctx, c)
 	}
 	e.observer.CommitEnded(time.Since(started), err)
+	if unanswered && errors.Is(err, checkpoint.ErrConflict) {
+		// Applied before somebody else's change, or never: nobody can tell.
+		err = fmt.Errorf("%w: the change may have been made: %w", checkpoint.ErrUnavailable, errUnknown)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) { // not the caller's deadline
+		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, errSilent)
+	}
 	if err != nil {
 		return checkpoint.Head{}, storeError(err)
 	}
@@ -171,6 +187,9 @@ func (e *Engine) apply(ctx context.Context, t *tx) (checkpoint.Head, error) {
 	}
 	return head, nil
 }
+
+// errUnknown says that nobody knows whether a change was made.
+var errUnknown = errors.New("another change came between the attempts")
 
 // count tells the observer of the questions in a change.
 func (e *Engine) count(t *tx) {
@@ -217,6 +236,10 @@ func storeError(err error) error {
 		return err
 	case errors.Is(err, checkpoint.ErrTrimmed):
 		return Errorf(ReasonCursorTrimmed, "events after this cursor are gone; ask for a snapshot first").Because(err)
+	case errors.Is(err, checkpoint.ErrInvalid):
+		return Errorf(ReasonInternal, "the engine made a change that contradicts the thread; nothing was stored").Because(err)
+	case errors.Is(err, checkpoint.ErrCheckpointNotFound), errors.Is(err, checkpoint.ErrRunNotFound):
+		return Errorf(ReasonCheckpointCorrupt, "a record that the thread refers to is missing").Because(err)
 	case errors.Is(err, checkpoint.ErrCorrupt):
 		return Errorf(ReasonCheckpointCorrupt, "a stored record of the thread can't be read").Because(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

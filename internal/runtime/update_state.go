@@ -105,7 +105,7 @@ type stateUpdate struct {
 
 func (u *stateUpdate) build(ctx context.Context, t *tx) error {
 	u.l = &loop{
-		session: &session{engine: u.engine, thread: t.Thread, topic: &topic{thread: t.Thread}},
+		session: u.engine.bystander(t.Thread),
 		run:     &checkpoint.Run{ID: u.head.Run, Graph: u.state.Graph().Name, Metadata: u.state.Checkpoint().Metadata},
 		state:   u.state,
 		level:   level{root: u.req.Namespace == "", stored: true, parents: u.state.Checkpoint().Parents},
