@@ -8,7 +8,7 @@ import (
 
 // Interrupted says that a question waits for its answer. A function returns
 // it, wrapped or not; it is no failure.
-type Interrupted struct {
+type Interrupted struct { //nolint:errname // it is an error by type only, never a failure
 	Scope string
 	Key   string
 	Index int // n-th question of the scope, or n-th use of the key, from 0

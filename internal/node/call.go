@@ -22,7 +22,7 @@ type call struct {
 	task *runtime.Task
 	info api.Info
 	in   input
-	replay
+	past replay
 
 	done    chan struct{} // closed when outcome is set
 	outcome pregel.Result
@@ -35,7 +35,7 @@ func newCall(m *Mux, t *runtime.Task) *call {
 		Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
 		Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: failureOf(t.Failed),
 	}
-	c.replay.begin(t)
+	c.past.begin(t)
 	return c
 }
 
@@ -108,7 +108,7 @@ func (c *call) attempt(ctx context.Context, f api.Func) (r pregel.Result) {
 // settle lets what happened on the way count for more than what was returned:
 // a replay that differs, and a question that was raised.
 func (c *call) settle(r pregel.Result) pregel.Result {
-	differs, asks, unused := c.replay.end()
+	asks, unused, differs := c.past.end()
 	switch {
 	case differs != nil:
 		return failed(failureFrom(differs))
@@ -135,7 +135,7 @@ func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
 	if err := c.askable(&ask); err != nil {
 		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
 	}
-	answer, err := c.replay.ask(ask)
+	answer, err := c.past.ask(ask)
 	return json.RawMessage(answer), err
 }
 
@@ -166,7 +166,7 @@ func (c *call) Memo(
 	ctx context.Context, scope, key string, f func(context.Context) (json.RawMessage, error),
 ) (json.RawMessage, error) {
 	scope = c.scope(scope)
-	recorded, index, err := c.replay.memo(scope, key)
+	recorded, index, err := c.past.memo(scope, key)
 	if err != nil || recorded != "" {
 		return json.RawMessage(recorded), err
 	}
@@ -191,7 +191,7 @@ func (c *call) Emit(e api.Event) error {
 	if err := payload.Validate(string(e.Value), c.mux.options.Limits); err != nil {
 		return api.Permanent(fmt.Errorf("the value of an event: %w", err))
 	}
-	if c.replay.muted() {
+	if c.past.muted() {
 		return nil
 	}
 	kind := checkpoint.EventCustom

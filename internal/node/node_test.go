@@ -44,37 +44,37 @@ func (e *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, 
 }
 
 // built compiles a graph file that only says what the test is about.
-func built(t testing.TB, text string) *graph.Graph {
-	t.Helper()
+func built(tb testing.TB, text string) *graph.Graph {
+	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	spec, _, err := graphfile.Parse("g.yaml", []byte(text))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	g, err := graph.Compile(spec, graph.Env{Expressions: compiler})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return g
 }
 
 // oneNode is a graph with channels a, b, c and the node n.
-func oneNode(t testing.TB, kind string) *graph.Graph {
-	t.Helper()
-	return built(t, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
+func oneNode(tb testing.TB, kind string) *graph.Graph {
+	tb.Helper()
+	return built(tb, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
 		"nodes:\n  n: {"+kind+"}\n  other: {function: {}}\nedges: [START -> n, START -> other]\n")
 }
 
 // taskOf is an attempt of node n over a state, an object.
-func taskOf(t testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
-	t.Helper()
+func taskOf(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
+	tb.Helper()
 	n, ok := g.Node("n")
-	require.True(t, ok)
+	require.True(tb, ok)
 	fields, err := payload.Fields(state)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	writes := make([]checkpoint.Write, len(fields))
 	for i, f := range fields {
 		writes[i] = checkpoint.Write{Channel: f.Key, Value: f.Value}
 	}
 	s, err := pregel.New(g, "").Inject(writes)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return &runtime.Task{
 		Thread: "t", Run: "r", ID: "task", Graph: g, Node: n, Step: 1, Attempt: 1,
 		State: s.View(n), Effects: &effects{},
@@ -82,18 +82,18 @@ func taskOf(t testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
 }
 
 // run makes one attempt of a function node over {"a": 1}.
-func run(t testing.TB, f api.Func, change ...func(*runtime.Task)) pregel.Result {
-	t.Helper()
-	return runWith(t, node.Options{}, f, change...)
+func run(tb testing.TB, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+	tb.Helper()
+	return runWith(tb, node.Options{}, f, change...)
 }
 
-func runWith(t testing.TB, o node.Options, f api.Func, change ...func(*runtime.Task)) pregel.Result {
-	t.Helper()
-	task := taskOf(t, oneNode(t, "function: {}"), `{"a":1}`)
+func runWith(tb testing.TB, o node.Options, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+	tb.Helper()
+	task := taskOf(tb, oneNode(tb, "function: {}"), `{"a":1}`)
 	for _, c := range change {
 		c(task)
 	}
-	return node.New(api.Functions{"n": f, "router": f}, o).Execute(t.Context(), task)
+	return node.New(api.Functions{"n": f, "router": f}, o).Execute(tb.Context(), task)
 }
 
 func returning(v any) api.Func {
@@ -109,3 +109,9 @@ func memos(list ...checkpoint.Memo) func(*runtime.Task) {
 }
 
 func asRouter(t *runtime.Task) { t.Router = "router" }
+
+// sameText compares values as text: what is carried must not be rewritten.
+func sameText(tb testing.TB, want string, got payload.JSON) {
+	tb.Helper()
+	require.Equal(tb, want, string(got))
+}

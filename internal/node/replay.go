@@ -152,18 +152,18 @@ func waiting(a *pregel.Ask) error {
 	return &api.Interrupted{Scope: a.Scope, Key: a.Key, Index: a.Index}
 }
 
-// end says what the attempt came to: a difference, the questions it raised,
-// and, if there are entries that it did not come past, one of them.
-func (r *replay) end() (differs error, asks []pregel.Ask, unused string) {
+// end says what the attempt came to: the questions it raised, one of the
+// entries that it did not come past, if there are any, or a difference.
+func (r *replay) end() (asks []pregel.Ask, unused string, differs error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.differs == nil && r.left > 0 && len(r.asks) > 0 {
 		r.differs = r.moved()
 	}
 	if r.differs != nil {
-		return r.differs, nil, ""
+		return nil, "", r.differs
 	}
-	return nil, r.asks, r.unused()
+	return r.asks, r.unused(), nil
 }
 
 // moved finds an answer that was not asked for in a scope that asked something

@@ -67,8 +67,8 @@ func TestAnswersAreDecoded(t *testing.T) {
 		d, err := api.Ask[decision](ctx, "?")
 		return map[string]any{"a": d.Decision}, err
 	}
-	require.Equal(t, payload.JSON(`{"a":"yes"}`), run(t, f, answers(pregel.Answer{Value: `{"decision":"yes"}`})).Update)
-	require.Equal(t, payload.JSON(`{"a":""}`), run(t, f, answers(pregel.Answer{Value: `null`})).Update)
+	sameText(t, `{"a":"yes"}`, run(t, f, answers(pregel.Answer{Value: `{"decision":"yes"}`})).Update)
+	sameText(t, `{"a":""}`, run(t, f, answers(pregel.Answer{Value: `null`})).Update)
 	r := run(t, f, answers(pregel.Answer{Value: `17`}))
 	require.Equal(t, "AnswerMismatch", r.Failure.Type)
 	require.True(t, r.Failure.Permanent)
@@ -180,8 +180,8 @@ func TestKeysMayMove(t *testing.T) {
 		}
 	}
 	journal := answers(pregel.Answer{Key: "x", Value: "1"}, pregel.Answer{Key: "y", Value: "2"})
-	require.Equal(t, payload.JSON(`{"a":[1,2]}`), run(t, f("x", "y"), journal).Update)
-	require.Equal(t, payload.JSON(`{"a":[2,1]}`), run(t, f("y", "x"), journal).Update)
+	sameText(t, `{"a":[1,2]}`, run(t, f("x", "y"), journal).Update)
+	sameText(t, `{"a":[2,1]}`, run(t, f("y", "x"), journal).Update)
 	require.Equal(t, []pregel.Ask{{Key: "x", Index: 1, Value: `"x"`}}, run(t, f("x", "x"), journal).Asks)
 	require.Equal(t, []pregel.Ask{{Key: "z", Value: `"z"`}}, run(t, f("z"), journal).Asks)
 }
@@ -199,13 +199,12 @@ func TestDismissedAndExpired(t *testing.T) {
 
 	caught := func(ctx context.Context, _ api.State) (any, error) {
 		_, err := api.Interrupt(ctx, 1)
-		var dismissed *api.DismissedError
-		if errors.As(err, &dismissed) {
+		if dismissed, ok := errors.AsType[*api.DismissedError](err); ok {
 			return map[string]any{"a": dismissed.Note}, nil
 		}
 		return nil, err
 	}
-	require.Equal(t, payload.JSON(`{"a":"spam"}`), run(t, caught, answers(pregel.Answer{Dismissed: true, Reason: "spam"})).Update)
+	sameText(t, `{"a":"spam"}`, run(t, caught, answers(pregel.Answer{Dismissed: true, Reason: "spam"})).Update)
 }
 
 func TestAQuestionStandsWhateverTheFunctionDoes(t *testing.T) {
@@ -298,7 +297,7 @@ func TestMemoRunsOnce(t *testing.T) {
 	require.Len(t, run(t, f, with).Asks, 1)
 	require.Equal(t, []checkpoint.Memo{{Task: "task", Key: "order", Value: "9007199254740993"}}, fx.memos)
 	r := run(t, f, with, memos(fx.memos...), answers(pregel.Answer{Value: "null"}))
-	require.Equal(t, payload.JSON(`{"a":9007199254740993}`), r.Update)
+	sameText(t, `{"a":9007199254740993}`, r.Update)
 	require.Equal(t, 1, ran)
 
 	// Another attempt was faster: its record counts.
@@ -310,9 +309,9 @@ func TestMemoFails(t *testing.T) {
 	fx := &effects{}
 	with := func(t *runtime.Task) { t.Effects = fx }
 	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
-		return api.Memo(ctx, "k", func(context.Context) (any, error) { return nil, &rateLimited{} })
+		return api.Memo(ctx, "k", func(context.Context) (any, error) { return nil, &rateLimitedError{} })
 	}, with)
-	require.Equal(t, "rateLimited", r.Failure.Type)
+	require.Equal(t, "rateLimitedError", r.Failure.Type)
 	r = run(t, func(ctx context.Context, _ api.State) (any, error) {
 		return api.Memo(ctx, "k", func(context.Context) (any, error) { return func() {}, nil })
 	}, with)
@@ -329,8 +328,7 @@ func TestNothingIsRecordedBehindAQuestion(t *testing.T) {
 	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
 		_, _ = api.Interrupt(ctx, 1)
 		_, err := api.Memo(ctx, "k", func(context.Context) (int, error) { return 1, nil })
-		var waiting *api.Interrupted
-		if !errors.As(err, &waiting) {
+		if _, waits := errors.AsType[*api.Interrupted](err); !waits {
 			return nil, errors.New("the memo ran without the answer")
 		}
 		// Another scope may finish what it does.

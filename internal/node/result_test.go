@@ -46,7 +46,8 @@ func TestFunctionResults(t *testing.T) {
 		"several commands": {
 			[]api.Command{
 				{Update: map[string]any{"c": 1}, Goto: []api.Target{api.To("n")}},
-				{}, {Update: map[string]any{"c": 2, "a": 3}, Goto: []api.Target{api.To("other")}},
+				{},
+				{Update: map[string]any{"c": 2, "a": 3}, Goto: []api.Target{api.To("other")}},
 			},
 			pregel.Result{Update: `{"c":1,"a":3,"c":2}`, Goto: []checkpoint.Send{{Node: "n"}, {Node: "other"}}},
 		},
@@ -149,9 +150,9 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-type rateLimited struct{}
+type rateLimitedError struct{}
 
-func (*rateLimited) Error() string { return "slow down" }
+func (*rateLimitedError) Error() string { return "slow down" }
 
 func TestFailures(t *testing.T) {
 	plain := errors.New("no luck")
@@ -162,8 +163,8 @@ func TestFailures(t *testing.T) {
 		"plain":     {plain, pregel.Failure{Failure: checkpoint.Failure{Type: "error", Message: "no luck"}}},
 		"permanent": {api.Permanent(plain), pregel.Failure{Failure: checkpoint.Failure{Type: "error", Message: "no luck"}, Permanent: true}},
 		"a type of Go": {
-			fmt.Errorf("calling: %w", errors.Join(plain, &rateLimited{})),
-			pregel.Failure{Failure: checkpoint.Failure{Type: "rateLimited", Message: "calling: no luck\nslow down"}},
+			fmt.Errorf("calling: %w", errors.Join(plain, &rateLimitedError{})),
+			pregel.Failure{Failure: checkpoint.Failure{Type: "rateLimitedError", Message: "calling: no luck\nslow down"}},
 		},
 		"a type that was given": {
 			api.OfType("RateLimited", api.RetryAfter(plain, time.Second)),

@@ -42,10 +42,10 @@ func (c *clock) tick() time.Time {
 	return c.now
 }
 
-func options(t testing.TB, store checkpoint.Graphs, functions ...string) registry.Options {
-	t.Helper()
+func options(tb testing.TB, store checkpoint.Graphs, functions ...string) registry.Options {
+	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	checker := schema.New(0)
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	return registry.Options{
@@ -57,10 +57,10 @@ func options(t testing.TB, store checkpoint.Graphs, functions ...string) registr
 	}
 }
 
-func open(t testing.TB, store checkpoint.Graphs, functions ...string) *registry.Registry {
-	t.Helper()
-	r, err := registry.New(t.Context(), options(t, store, functions...))
-	require.NoError(t, err)
+func open(tb testing.TB, store checkpoint.Graphs, functions ...string) *registry.Registry {
+	tb.Helper()
+	r, err := registry.New(tb.Context(), options(tb, store, functions...))
+	require.NoError(tb, err)
 	return r
 }
 
@@ -76,18 +76,18 @@ func around(name, version, sub, subVersion string) string {
 		"nodes:\n  n: {graph: {name: " + sub + ", version: " + subVersion + "}}\nedges: [START -> n]\n"
 }
 
-func put(t testing.TB, r *registry.Registry, document string) runtime.GraphEntry {
-	t.Helper()
-	e, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: document})
-	require.NoError(t, err)
+func put(tb testing.TB, r *registry.Registry, document string) runtime.GraphEntry {
+	tb.Helper()
+	e, err := r.PutGraph(tb.Context(), runtime.GraphPut{Document: document})
+	require.NoError(tb, err)
 	return e
 }
 
-func refused(t testing.TB, err error, reason string) *runtime.Error {
-	t.Helper()
+func refused(tb testing.TB, err error, reason string) *runtime.Error {
+	tb.Helper()
 	var e *runtime.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, reason, e.Reason)
+	require.ErrorAs(tb, err, &e)
+	require.Equal(tb, reason, e.Reason)
 	return e
 }
 
@@ -149,7 +149,7 @@ func TestAVersionNeverChanges(t *testing.T) {
 			e := refused(t, err, runtime.ReasonGraphExists)
 			require.Equal(t, map[string]string{"graph": "g", "version": "v1"}, e.Meta)
 			_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2"), ValidateOnly: true})
-			refused(t, err, runtime.ReasonGraphExists)
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 			g, _ := r.Graph("g", "")
 			require.Same(t, first.Graph, g)
 
@@ -269,7 +269,7 @@ func TestStoredGraphsThatNoLongerCompile(t *testing.T) {
 	e := refused(t, err, runtime.ReasonGraphVersionUnavailable)
 	require.Contains(t, e.Message, `no function "f" is registered`)
 	_, err = without.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
-	refused(t, err, runtime.ReasonGraphExists)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 }
 
 func TestReplicasLearnFromTheStore(t *testing.T) {
@@ -286,7 +286,7 @@ func TestReplicasLearnFromTheStore(t *testing.T) {
 	require.Equal(t, []string{"v1", "v2"}, same.Versions)
 	put(t, one, text("g", "v3", "3"))
 	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v3", "4")})
-	refused(t, err, runtime.ReasonGraphExists)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 }
 
 // failing is a store that is down.
@@ -307,21 +307,21 @@ func (deaf) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) { re
 
 func TestStoreThatFails(t *testing.T) {
 	_, err := registry.New(t.Context(), options(t, failing{}))
-	refused(t, err, runtime.ReasonStoreUnavailable)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 
 	r := open(t, deaf{})
 	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
-	refused(t, err, runtime.ReasonStoreUnavailable)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
 	_, ok := r.Graph("g", "")
 	require.False(t, ok, "what is not stored is not visible")
 }
 
-func write(t testing.TB, dir, name, content string) {
-	t.Helper()
+func write(tb testing.TB, dir, name, content string) {
+	tb.Helper()
 	path := filepath.Join(dir, name)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	require.NoError(tb, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(tb, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func names(graphs []*graph.Graph) []string {
@@ -353,7 +353,7 @@ func TestFolder(t *testing.T) {
 	require.Equal(t, []string{"sub@s2"}, names(changed))
 	var file *graphfile.FileError
 	require.ErrorAs(t, err, &file)
-	require.Equal(t, filepath.Join(dir, "deep/graph.yaml"), file.Path)
+	require.Equal(t, filepath.Join(dir, "deep", "graph.yaml"), file.Path)
 	require.ErrorContains(t, err, "graph.yaml:5: nodes.n.expr.update.x")
 	g, _ := r.Graph("deep", "")
 	require.Equal(t, "d1", g.Version)
@@ -361,7 +361,7 @@ func TestFolder(t *testing.T) {
 	// Other content under the same version is refused, with the file's name.
 	write(t, dir, "deep/graph.yaml", text("deep", "d1", "7"))
 	_, err = r.LoadDir(t.Context(), dir)
-	refused(t, err, runtime.ReasonGraphExists)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 	require.ErrorContains(t, err, "deep/graph.yaml")
 
 	// Back to what it was: the file says what is newest.

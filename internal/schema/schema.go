@@ -39,7 +39,7 @@ func (c *Checker) Check(schema, value payload.JSON) ([]runtime.Violation, error)
 	}
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(value)))
 	if err != nil {
-		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil
+		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil //nolint:nilerr // the value is wrong, not the schema
 	}
 	if found := oversized(decoded); found != nil {
 		return found, nil
@@ -123,10 +123,8 @@ func (closed) Load(url string) (any, error) {
 
 // plain takes the words of an error that help the author.
 func plain(err error) error {
-	var wrong *jsonschema.SchemaValidationError
-	if errors.As(err, &wrong) {
-		var inner *jsonschema.ValidationError
-		if errors.As(wrong.Err, &inner) {
+	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if inner, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
 			parts := []string{}
 			for _, v := range violations(inner) {
 				parts = append(parts, strings.TrimSpace(v.Field+" "+v.Description))
@@ -134,8 +132,7 @@ func plain(err error) error {
 			return errors.New(strings.Join(parts, "; "))
 		}
 	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return load.Err
 	}
 	return errors.New(strings.ReplaceAll(err.Error(), here, ""))

@@ -60,8 +60,10 @@ func TestCheck(t *testing.T) {
 		"bounds": {
 			`{"items":{"minimum":0.1,"exclusiveMaximum":10,"multipleOf":0.3}}`, `[-0.25,10,0.30]`,
 			[]runtime.Violation{
-				{Field: "/0", Description: "-0.25 is less than 0.1"}, {Field: "/0", Description: "-0.25 is no multiple of 0.3"},
-				{Field: "/1", Description: "10 is not less than 10"}, {Field: "/1", Description: "10 is no multiple of 0.3"},
+				{Field: "/0", Description: "-0.25 is less than 0.1"},
+				{Field: "/0", Description: "-0.25 is no multiple of 0.3"},
+				{Field: "/1", Description: "10 is not less than 10"},
+				{Field: "/1", Description: "10 is no multiple of 0.3"},
 			},
 		},
 		"numbers beyond all numbers": {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -31,7 +32,7 @@ func (w *words) collect(e *jsonschema.ValidationError) {
 		return
 	case *kind.Required:
 		for _, name := range k.Missing {
-			w.add(append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], name), "is missing")
+			w.add(append(slices.Clip(e.InstanceLocation), name), "is missing")
 		}
 		return
 	case *kind.Maximum:
@@ -51,7 +52,7 @@ func (w *words) collect(e *jsonschema.ValidationError) {
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			w.add(append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], name), "is not allowed here")
+			w.add(append(slices.Clip(e.InstanceLocation), name), "is not allowed here")
 		}
 		return
 	}
