@@ -222,7 +222,14 @@ func (b *border) etag(field, etag string) uint64 {
 	return revision
 }
 
-func etagOf(revision uint64) string { return strconv.FormatUint(revision, 10) }
+// etagOf is the etag of a stored record; a record that was not read back from
+// the store has none.
+func etagOf(revision uint64) string {
+	if revision == 0 {
+		return ""
+	}
+	return strconv.FormatUint(revision, 10)
+}
 
 func indexed(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 

@@ -26,6 +26,7 @@ const big = `{"b":1.0, "a":9007199254740993}`
 
 func TestStartRunHandsOverEverything(t *testing.T) {
 	e := newEngine()
+	e.started.After = 11
 	c := serve(t, e, func(o *transport.Options) { o.Caller = func(context.Context) string { return "ann" } })
 	spec := &graphdv1.RunSpec{
 		ThreadId: "t1", CreateThread: true, Graph: "g", GraphVersion: "v1",
@@ -45,8 +46,9 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "run-1", run.GetRunId())
 	require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, run.GetState())
-	require.Equal(t, "4", run.GetEtag())
+	require.Empty(t, run.GetEtag())
 	require.Equal(t, "log-1", run.GetAppliedThrough().GetLogId())
+	require.Equal(t, uint64(11), run.GetAppliedThrough().GetSequence())
 
 	got, ok := e.last(t).(runtime.StartRequest)
 	require.True(t, ok)
@@ -134,6 +136,7 @@ func TestInterruptedRunNamesItsQuestions(t *testing.T) {
 	run, err := serve(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"i1"}, run.GetOpenInterruptIds())
+	require.Equal(t, "4", run.GetEtag())
 }
 
 func TestFailedRunIsData(t *testing.T) {

@@ -173,10 +173,15 @@ func payloadRefusal(err error) *runtime.Error {
 	return nil
 }
 
-// graphRefusal lists the problems of a graph with their lines.
+// graphRefusal lists the problems of a graph with their lines. The message has
+// the first one, for those who see nothing else.
 func graphRefusal(build *graph.BuildError) *runtime.Error {
-	e := runtime.Errorf(runtime.ReasonInvalidGraph, "graph %q has %d problems", build.Graph, len(build.Problems)).
-		With("graph", build.Graph)
+	first := ""
+	if len(build.Problems) > 0 {
+		first = ", the first at " + build.Problems[0].String()
+	}
+	e := runtime.Errorf(runtime.ReasonInvalidGraph, "graph %q has %d problems%s",
+		build.Graph, len(build.Problems), first).With("graph", build.Graph)
 	for _, p := range build.Problems {
 		e.Violations = append(e.Violations, runtime.Violation{
 			Field: p.Path, Line: p.Line, Description: p.Message + " (" + string(p.Reason) + ")",

@@ -57,12 +57,12 @@ func eventOut(e *checkpoint.Event, thread, logID string, values payload.JSON) *g
 	case checkpoint.EventInterrupt:
 		out.Channel, out.Node = nodeInterrupt, nodeInterrupt
 		out.Kind = &graphdv1.Event_Interrupt{Interrupt: &graphdv1.InterruptRaised{
-			Interrupts: interruptsOut(e.Interrupts),
+			Interrupts: withoutEtags(interruptsOut(e.Interrupts)),
 		}}
 	case checkpoint.EventResolved:
 		out.Channel = nodeInterrupt
 		out.Kind = &graphdv1.Event_InterruptResolved{InterruptResolved: &graphdv1.InterruptResolved{
-			Interrupts: interruptsOut(e.Interrupts),
+			Interrupts: withoutEtags(interruptsOut(e.Interrupts)),
 		}}
 	case checkpoint.EventCustom:
 		out.Channel = wordCustom
@@ -75,6 +75,15 @@ func eventOut(e *checkpoint.Event, thread, logID string, values payload.JSON) *g
 		out.Kind = &graphdv1.Event_Gap{Gap: &graphdv1.Gap{}}
 	}
 	return out
+}
+
+// withoutEtags keeps an event from showing an etag: events are written together
+// with the questions, before the store has numbered the change.
+func withoutEtags(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
+	for _, q := range questions {
+		q.Etag = ""
+	}
+	return questions
 }
 
 func checkpointSavedOut(e *checkpoint.Event, values payload.JSON) *graphdv1.CheckpointSaved {

@@ -50,16 +50,25 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) e
 func startedSubscription(
 	st runtime.Started, selected selection, onDisconnect graphdv1.DisconnectPolicy,
 ) *subscription {
-	run := st.Run
+	run := begun(st)
 	sub := &subscription{
 		head: st.Head, run: &run, opened: &run, after: st.After, attached: st.Attached, firstStop: true,
 		cancel:    onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
 		selection: selected,
 	}
-	if rest, last := resting(&st.Head, &run); rest {
+	if rest, last := resting(&st.Head, &st.Run); rest {
 		sub.stopAt = max(last, 1)
 	}
 	return sub
+}
+
+// begun is the run as a caller should see it who asked for it: watching after
+// its last event shows all that the call set going. It has no etag, because the
+// store numbered it after it was written.
+func begun(st runtime.Started) checkpoint.Run {
+	run := st.Run
+	run.LastEvent, run.Revision = st.After, 0
+	return run
 }
 
 // StartRun starts a run.
@@ -71,7 +80,7 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 	if err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, started.Run, started.Head.LogID)
+	return s.describe(ctx, begun(started), started.Head.LogID)
 }
 
 // ResumeRun answers questions.
@@ -83,7 +92,7 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 	if err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, started.Run, started.Head.LogID)
+	return s.describe(ctx, begun(started), started.Head.LogID)
 }
 
 func (s *graphService) start(

@@ -24,7 +24,7 @@ func specIn(b *border, s *graphdv1.GraphSpec) *graph.Spec {
 	}
 	for i, c := range s.GetChannels() {
 		out.Channels = append(out.Channels, graph.ChannelSpec{
-			Name: c.GetName(), Reducer: c.GetReducer(),
+			Name: c.GetName(), Reducer: c.GetReducer(), Function: c.GetReducerName(),
 			Default: b.payload(indexed("spec.channels", i)+".default_value", c.GetDefaultValue()),
 		})
 	}
@@ -98,6 +98,8 @@ func branchIn(br *graphdv1.BranchSpec) graph.BranchSpec {
 		out.Expr = decision.Expr
 	case *graphdv1.BranchSpec_Router:
 		out.Router = decision.Router
+	case *graphdv1.BranchSpec_WorkerRouter:
+		out.Router, out.InWorker = decision.WorkerRouter, true
 	}
 	return out
 }

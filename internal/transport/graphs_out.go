@@ -40,7 +40,7 @@ func specOut(s *graph.Spec) *graphdv1.GraphSpec {
 	}
 	for _, c := range s.Channels {
 		out.Channels = append(out.Channels, &graphdv1.ChannelSpec{
-			Name: c.Name, Reducer: c.Reducer, DefaultValue: jsonOut(c.Default),
+			Name: c.Name, Reducer: c.Reducer, ReducerName: c.Function, DefaultValue: jsonOut(c.Default),
 		})
 	}
 	for i := range s.Nodes {
@@ -104,6 +104,8 @@ func branchOut(br *graph.BranchSpec) *graphdv1.BranchSpec {
 	switch {
 	case br.Expr != "":
 		out.Decision = &graphdv1.BranchSpec_Expr{Expr: br.Expr}
+	case br.InWorker:
+		out.Decision = &graphdv1.BranchSpec_WorkerRouter{WorkerRouter: br.Router}
 	case br.Router != "":
 		out.Decision = &graphdv1.BranchSpec_Router{Router: br.Router}
 	default:

@@ -272,7 +272,7 @@ func TestStreamShowsARunFromOpeningToStop(t *testing.T) {
 
 		th.happen(update("a"), checkpoint.Event{Kind: checkpoint.EventTask, Node: "b"})
 		th.happen(
-			checkpoint.Event{Kind: checkpoint.EventInterrupt, Node: "b", Interrupts: []checkpoint.Interrupt{{ID: "q1"}}},
+			checkpoint.Event{Kind: checkpoint.EventInterrupt, Node: "b", Interrupts: []checkpoint.Interrupt{{ID: "q1", Revision: 9}}},
 			state(checkpoint.RunInterrupted), update("never"))
 		end := s.ended(t)
 		require.Equal(t, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, end.GetCause())
@@ -280,6 +280,7 @@ func TestStreamShowsARunFromOpeningToStop(t *testing.T) {
 		require.Equal(t, []string{"q1"}, end.GetRun().GetOpenInterruptIds())
 		require.Equal(t, uint64(4), end.GetResumeAt().GetSequence())
 
+		require.Empty(t, s.events()[2].GetInterrupt().GetInterrupts()[0].GetEtag())
 		var kinds []string
 		for _, e := range s.events() {
 			kinds = append(kinds, e.GetChannel()+":"+e.GetNode())

@@ -210,7 +210,8 @@ type Interrupt struct {
 	// The answerer's remark, or the reason of a dismissal.
 	Note string `protobuf:"bytes,25,opt,name=note,proto3" json:"note,omitempty"`
 	// Changes with every change of the question; send it back to be refused
-	// (ETAG_MISMATCH) instead of overwriting what somebody else did.
+	// (ETAG_MISMATCH) instead of overwriting what somebody else did. Unset in the
+	// events of a run's stream.
 	Etag          string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -358,14 +358,17 @@ type Run struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it changed last.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// Last event of the run so far. Watch after it to see what comes next.
+	// Last event of the run so far: watch after it to see what comes next. From
+	// StartRun, ResumeRun and in the opened of Stream and Resume it is the event
+	// before what the call set going.
 	AppliedThrough *Cursor `protobuf:"bytes,10,opt,name=applied_through,json=appliedThrough,proto3" json:"applied_through,omitempty"`
 	// Questions the run waits for; filled by WaitRun, GetRun, StartRun and
 	// ResumeRun and in the messages opened and end of a stream, not in lists.
 	OpenInterruptIds []string `protobuf:"bytes,11,rep,name=open_interrupt_ids,json=openInterruptIds,proto3" json:"open_interrupt_ids,omitempty"`
 	// The output keys of the state; set when the run has succeeded.
 	Output *Payload `protobuf:"bytes,12,opt,name=output,proto3" json:"output,omitempty"`
-	// Changes with every change of the run.
+	// Changes with every change of the run. Unset from StartRun, ResumeRun and in
+	// the opened of Stream and Resume.
 	Etag          string `protobuf:"bytes,13,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
