@@ -26,7 +26,7 @@ type Options struct {
 	// Schemas checks the schema and the default of a question before it is
 	// asked; unchecked when nil.
 	Schemas runtime.Schemas
-	// Limits bound every value that a function hands over.
+	// Limits bound every value that a node hands over.
 	Limits payload.Limits
 	// Grace is how long a function may go on after its ctx has ended before it
 	// is given up; 500 ms.
@@ -89,15 +89,31 @@ func (m *Mux) execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	case graph.KindFunction:
 		return m.function(ctx, t, functionName(t.Node))
 	case graph.KindExpr:
-		return evaluate(t)
+		return m.fitting(evaluate(t))
 	case graph.KindAsk:
-		return ask(t)
+		return m.fitting(ask(t))
 	case graph.KindRemote:
 		return m.remote(ctx, t)
 	case graph.KindStart, graph.KindGraph:
 	}
 	return failed(permanent(runtime.ReasonInternal, "Internal",
 		fmt.Sprintf("node %q is not for an executor to run", t.Node.Name)))
+}
+
+// fitting refuses what expressions have made too large.
+func (m *Mux) fitting(r pregel.Result) pregel.Result {
+	most := m.options.Limits.MaxBytes
+	size := len(r.Update)
+	for i := range r.Asks {
+		size = max(size, len(r.Asks[i].Value))
+	}
+	for i := range r.Goto {
+		size = max(size, len(r.Goto[i].Input))
+	}
+	if most <= 0 || size <= most {
+		return r
+	}
+	return failed(invalid(&payload.LimitError{Limit: "bytes", Max: most, Got: size}))
 }
 
 func functionName(n *graph.Node) string {

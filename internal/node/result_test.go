@@ -102,6 +102,15 @@ func TestResultsHaveASize(t *testing.T) {
 	r = runWith(t, o, returning(json.RawMessage(`{"a":[[[[[[1]]]]]]}`)))
 	require.Equal(t, "INVALID_NODE_UPDATE", r.Failure.Reason)
 	require.Contains(t, r.Failure.Message, "deeper")
+	for _, kind := range []string{
+		`expr: {update: {a: 'state.a + state.a'}}`, `ask: {value: '[state.a, state.a]'}`,
+		`expr: {goto: 'send("n", state.a + state.a)'}`,
+	} {
+		task := taskOf(t, oneNode(t, kind), `{"a":"0123456789"}`)
+		r = node.New(nil, o).Execute(t.Context(), task)
+		require.NotNil(t, r.Failure, kind)
+		require.Equal(t, "OUTPUT_TOO_LARGE", r.Failure.Reason)
+	}
 }
 
 func TestStateOfOneValueTakesAnyResult(t *testing.T) {

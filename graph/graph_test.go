@@ -1,0 +1,103 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/graph"
+)
+
+// desk answers every question the same way: a Task for tests of functions.
+type desk struct {
+	answer json.RawMessage
+	asked  []graph.Question
+	events []graph.Event
+}
+
+func (d *desk) Ask(_ context.Context, q graph.Question) (json.RawMessage, error) {
+	d.asked = append(d.asked, q)
+	if d.answer == nil {
+		return nil, &graph.Interrupted{Scope: q.Scope, Key: q.Key}
+	}
+	return d.answer, nil
+}
+
+func (*desk) Memo(
+	ctx context.Context, _, _ string, run func(context.Context) (json.RawMessage, error),
+) (json.RawMessage, error) {
+	return run(ctx)
+}
+
+func (d *desk) Emit(e graph.Event) error {
+	d.events = append(d.events, e)
+	return nil
+}
+
+// text is a State made of one JSON text.
+type text string
+
+func (t text) Lookup(key string) (string, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(t), &fields) != nil {
+		return "", false
+	}
+	value, ok := fields[key]
+	return string(value), ok
+}
+
+func (text) Keys() []string { return nil }
+
+func (t text) Text() string { return string(t) }
+
+func refund(ctx context.Context, state graph.State) (any, error) {
+	var amount json.Number
+	if err := state.Decode("amount", &amount); err != nil {
+		return nil, graph.Permanent(err)
+	}
+	payment, err := graph.Memo(ctx, "payment", func(context.Context) (string, error) { return "p-1", nil })
+	if err != nil {
+		return nil, err
+	}
+	approved, err := graph.Ask[bool](ctx, map[string]any{"amount": amount}, graph.Reason("approval"))
+	if err != nil {
+		return nil, err
+	}
+	if err := graph.Emit(ctx, "decided", approved); err != nil {
+		return nil, err
+	}
+	return graph.Command{Update: map[string]any{"payment": payment}, Goto: []graph.Target{graph.To("pay")}}, nil
+}
+
+func TestAFunctionCanBeTestedAlone(t *testing.T) {
+	d := &desk{answer: json.RawMessage("true")}
+	ctx := graph.WithTask(t.Context(), &graph.Info{Node: "refund"}, d)
+	require.Equal(t, "refund", graph.TaskInfo(ctx).Node)
+	result, err := refund(ctx, graph.NewState(text(`{"amount": 9007199254740993.50}`)))
+	require.NoError(t, err)
+	require.Equal(t, graph.Command{
+		Update: map[string]any{"payment": "p-1"}, Goto: []graph.Target{{Node: "pay"}},
+	}, result)
+	require.Equal(t, []graph.Question{{Reason: "approval", Value: json.RawMessage(`{"amount":9007199254740993.50}`)}}, d.asked)
+	require.Equal(t, []graph.Event{{Name: "decided", Value: json.RawMessage("true")}}, d.events)
+
+	_, err = refund(graph.WithTask(t.Context(), nil, &desk{}), graph.NewState(text(`{"amount":1}`)))
+	waiting, ok := errors.AsType[*graph.Interrupted](err)
+	require.True(t, ok)
+	require.EqualError(t, waiting, "waiting for the answer to question 1")
+	_, err = refund(ctx, graph.State{})
+	require.EqualError(t, err, `state key "amount" is not set or not read by the node; nothing is set`)
+}
+
+func ExampleTyped() {
+	double := graph.Typed(func(_ context.Context, s struct{ N int }) (any, error) {
+		return map[string]int{"n": 2 * s.N}, nil
+	})
+	result, err := double(context.Background(), graph.NewState(text(`{"n": 21}`)))
+	fmt.Println(result, err)
+	// Output: map[n:42] <nil>
+}
