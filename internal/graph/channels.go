@@ -45,9 +45,24 @@ func (b *builder) stateKey(spec *ChannelSpec) {
 		value = payload.Trim(spec.Default)
 		b.checkDefault(path+".default", reducer, value)
 	}
+	if ok {
+		b.reducerFunction(path, spec, reducer)
+	}
 	b.g.State = append(b.g.State, b.channel(Channel{
-		Name: spec.Name, Kind: reducer.Kind, Default: value, State: true,
+		Name: spec.Name, Kind: reducer.Kind, Default: value, State: true, Function: spec.Function,
 	}))
+}
+
+// reducerFunction checks that a function is named where one is needed.
+func (b *builder) reducerFunction(path string, spec *ChannelSpec, r Reducer) {
+	switch {
+	case r.Kind == ByWorker && spec.Function == "":
+		b.add(path+".function", ReasonMissing, "reducer remote needs the name of the function in the worker")
+	case r.Kind == ByWorker:
+		b.g.byWorker = true
+	case spec.Function != "":
+		b.add(path+".function", ReasonConflict, "a function goes with reducer remote, not with %s", r.Name)
+	}
 }
 
 func (b *builder) checkDefault(path string, r Reducer, value payload.JSON) {

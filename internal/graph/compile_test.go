@@ -31,7 +31,11 @@ func TestChannels(t *testing.T) {
 	spec := valid()
 	spec.Channels = nil
 	for _, r := range graph.Reducers() {
-		spec.Channels = append(spec.Channels, graph.ChannelSpec{Name: r.Name + "_key", Reducer: r.Name})
+		c := graph.ChannelSpec{Name: r.Name + "_key", Reducer: r.Name}
+		if r.Kind == graph.ByWorker {
+			c.Function = "fold"
+		}
+		spec.Channels = append(spec.Channels, c)
 	}
 	spec.Channels = append(spec.Channels, graph.ChannelSpec{Name: "x", Default: " 1.0 "}, graph.ChannelSpec{Name: "log"})
 	g := compile(t, spec)
@@ -48,7 +52,7 @@ func TestChannels(t *testing.T) {
 	}
 	kinds := []graph.Kind{
 		graph.Last, graph.Any, graph.Append, graph.Add, graph.Merge, graph.DeepMerge, graph.Union, graph.Min,
-		graph.Max, graph.Messages, graph.Ephemeral, graph.Untracked, graph.Topic, graph.Last, graph.Last,
+		graph.Max, graph.Messages, graph.Ephemeral, graph.Untracked, graph.Topic, graph.ByWorker, graph.Last, graph.Last,
 		graph.Guard, graph.TopicOnce, graph.Trigger, graph.Trigger, graph.Trigger, graph.Trigger, graph.Barrier,
 	}
 	for i, c := range g.Channels {

@@ -120,12 +120,12 @@ func (b *builder) branch(path string, spec *BranchSpec) {
 		b.entry = true
 	}
 	b.branchKind(path, spec)
-	compiled := Branch{Name: spec.Name, Router: spec.Router, Paths: spec.Paths}
+	compiled := Branch{Name: spec.Name, Router: spec.Router, InWorker: spec.InWorker, Paths: spec.Paths}
 	for i := range spec.Cases {
 		compiled.Cases = append(compiled.Cases, b.branchCase(index(path+".cases", i), &spec.Cases[i]))
 	}
 	compiled.Expr = b.program(path+".expr", spec.Expr)
-	if spec.Router != "" && b.env.HasFunction != nil && !b.env.HasFunction(spec.Router) {
+	if spec.Router != "" && !spec.InWorker && b.env.HasFunction != nil && !b.env.HasFunction(spec.Router) {
 		b.add(path+".router", ReasonUnknownFunction, "no function %q is registered", spec.Router)
 	}
 	for _, key := range sortedKeys(spec.Paths) {
@@ -147,6 +147,9 @@ func (b *builder) branch(path string, spec *BranchSpec) {
 }
 
 func (b *builder) branchKind(path string, spec *BranchSpec) {
+	if spec.InWorker && spec.Router == "" {
+		b.add(path, ReasonMissing, "the conditional edge names no function of the worker")
+	}
 	kinds := 0
 	for _, set := range []bool{len(spec.Cases) > 0, spec.Expr != "", spec.Router != ""} {
 		if set {

@@ -49,6 +49,7 @@ func encodeChannels(list []ChannelSpec) payload.JSON {
 	for i := range list {
 		o := object{}
 		o.text("reducer", list[i].Reducer)
+		o.text("function", list[i].Function)
 		o.raw("default", list[i].Default)
 		all.raw(list[i].Name, o.json())
 	}
@@ -152,6 +153,7 @@ func encodeBranches(list []BranchSpec) payload.JSON {
 		}
 		o.text("expr", s.Expr)
 		o.text("router", s.Router)
+		o.flag("in_worker", s.InWorker)
 		o.stringMap("paths", s.Paths)
 		if s.Then != nil {
 			o.raw("then", encodeList(s.Then))

@@ -29,6 +29,7 @@ type Graph struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 
+	byWorker bool // some channel is combined by a worker
 	channels map[string]int
 	nodes    map[string]*Node
 }
@@ -51,6 +52,7 @@ const (
 	Ephemeral
 	Untracked
 	Topic
+	ByWorker // combined by a function of a worker
 
 	// Made by the compiler.
 	TopicOnce  // the Sends of one superstep, cleared by the next
@@ -68,6 +70,8 @@ type Channel struct {
 	Default payload.JSON // "" = unset before the first write
 	Members []string     // Barrier: the nodes it waits for
 	State   bool         // a state key, shown to people
+	// Function is what combines the values of a ByWorker channel.
+	Function string
 }
 
 // NodeKind says who runs a node's code.
@@ -120,7 +124,9 @@ type Branch struct {
 	Cases  []Case
 	Expr   Program
 	Router string
-	Paths  map[string]string
+	// InWorker says that Router is a function of a worker.
+	InWorker bool
+	Paths    map[string]string
 }
 
 // Case is one alternative of a Branch; a nil When always holds.
@@ -166,6 +172,9 @@ func (g *Graph) Node(name string) (*Node, bool) {
 	n, ok := g.nodes[name]
 	return n, ok
 }
+
+// ByWorker reports whether workers combine the values of some channel.
+func (g *Graph) ByWorker() bool { return g.byWorker }
 
 // ChannelIndex returns the position of a channel by name.
 func (g *Graph) ChannelIndex(name string) (int, bool) {

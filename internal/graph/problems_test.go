@@ -74,7 +74,9 @@ func TestProblems(t *testing.T) {
 			s.Edges = []graph.EdgeSpec{edge(graph.Start, graph.End)}
 		}, []string{"channels MISSING_FIELD no channels"}},
 		"channel twice": {func(s *graph.Spec) { s.Channels = append(s.Channels, s.Channels[0]) }, []string{"channels.x DUPLICATE_NAME declared twice"}},
-		"reducer":       {func(s *graph.Spec) { s.Channels[1].Reducer = "apend" }, []string{`channels.log.reducer UNKNOWN_REDUCER did you mean "append"?; known: add, any, append, deep_merge, ephemeral, last, max, merge, messages, min, topic, union, untracked`}},
+		"no function":   {func(s *graph.Spec) { s.Channels[1].Reducer = "remote" }, []string{"channels.log.function MISSING_FIELD name of the function"}},
+		"idle function": {func(s *graph.Spec) { s.Channels[1].Function = "f" }, []string{"channels.log.function CONFLICTING_FIELDS goes with reducer remote"}},
+		"reducer":       {func(s *graph.Spec) { s.Channels[1].Reducer = "apend" }, []string{`channels.log.reducer UNKNOWN_REDUCER did you mean "append"?; known: add, any, append, deep_merge, ephemeral, last, max, merge, messages, min, remote, topic, union, untracked`}},
 		"bad default":   {func(s *graph.Spec) { s.Channels[1].Default = "[" }, []string{"channels.log.default INVALID_JSON not JSON"}},
 		"unfit default": {func(s *graph.Spec) { s.Channels[1].Default = "{}" }, []string{"channels.log.default INVALID_DEFAULT reducer append needs a default of kind array, not object"}},
 		"no default": {func(s *graph.Spec) {
@@ -180,6 +182,7 @@ func TestProblems(t *testing.T) {
 		"branch then":          {branch(graph.BranchSpec{From: "a", Expr: "'k'", Then: []string{"__start__"}}), []string{"conditional_edges[0].then[0] INVALID_EDGE START cannot be the target"}},
 		"branch case":          {branch(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "1 +", To: []string{"z"}}, {}}}), []string{"conditional_edges[0].cases[0].to UNKNOWN_NODE", "conditional_edges[0].cases[0].when INVALID_EXPRESSION", "conditional_edges[0].cases[1].to MISSING_FIELD leads nowhere"}},
 		"branch expression":    {branch(graph.BranchSpec{From: "a", Expr: "1 +"}), []string{"conditional_edges[0].expr INVALID_EXPRESSION"}},
+		"branch nowhere":       {branch(graph.BranchSpec{From: "a", InWorker: true, Expr: "'b'"}), []string{"conditional_edges[0] MISSING_FIELD no function of the worker"}},
 		"branch router":        {branch(graph.BranchSpec{From: "a", Router: "r"}), []string{`conditional_edges[0].router UNKNOWN_FUNCTION no function "r"`}},
 		"branches of one name": {branch(graph.BranchSpec{From: "a", Name: "n", Router: "known"}, graph.BranchSpec{From: "a", Name: "n", Router: "known"}), []string{`conditional_edges[1].name DUPLICATE_NAME two conditional edges named "n"`}},
 

@@ -37,6 +37,7 @@ func Reducers() []Reducer {
 		{Name: "ephemeral", Kind: Ephemeral, Takes: []payload.Kind{}},
 		{Name: "untracked", Kind: Untracked},
 		{Name: "topic", Kind: Topic, Takes: []payload.Kind{}},
+		{Name: "remote", Kind: ByWorker},
 	}
 }
 

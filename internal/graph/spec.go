@@ -53,6 +53,9 @@ type ChannelSpec struct {
 	Name    string
 	Reducer string       // see Reducers; "" = last
 	Default payload.JSON // value before the first write, "" = none
+	// Function names what combines the values in a worker; only with the
+	// reducer "remote".
+	Function string
 }
 
 // NodeSpec declares one node. Exactly one of the kind fields is set.
@@ -135,9 +138,12 @@ type BranchSpec struct {
 	From   string
 	Name   string // unique per source; "" = its position
 	Cases  []CaseSpec
-	Expr   string            // expression that yields a key, a list of keys, or sends
-	Router string            // a registered function that yields the same
-	Paths  map[string]string // key → node; nil = keys are node names
+	Expr   string // expression that yields a key, a list of keys, or sends
+	Router string // a registered function that yields the same
+	// InWorker says that Router is a function of the worker that runs the
+	// graph's remote nodes, not of this process.
+	InWorker bool
+	Paths    map[string]string // key → node; nil = keys are node names
 	// Then lists the possible targets of an Expr or Router without Paths, for
 	// drawing and reachability; nil = any.
 	Then []string

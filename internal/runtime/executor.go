@@ -8,6 +8,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -53,9 +54,22 @@ type Task struct {
 	// Router, when set, asks for the decision of a conditional edge instead
 	// of the node's work: the result's Goto holds the keys or sends.
 	Router string
+	// Branch names the conditional edge that Router is for.
+	Branch string
+	// Reduce, when set, asks to combine writes instead of the node's work, and
+	// Node is nil: the result's Update is the channel's new value.
+	Reduce *pregel.Reduction
+	// InWorker says that Router is a function of a worker, not of this process.
+	InWorker bool
+
+	Stop       int       // the superstep that may not be run any more
+	Checkpoint string    // the one the superstep started from
+	Time       time.Time // of that checkpoint: the same on every attempt
+	Triggers   []string  // channels that made the task due
 
 	Journal  pregel.Journal
 	Effects  Effects
+	Host     Host // nil for code that runs in this process only
 	Metadata map[string]string
 }
 

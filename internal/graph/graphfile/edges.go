@@ -123,13 +123,14 @@ func (r *reader) branches(n *yaml.Node, path string) []graph.BranchSpec {
 func (r *reader) branch(n *yaml.Node, path string) graph.BranchSpec {
 	s := graph.BranchSpec{}
 	r.known(n, path, map[string]read{
-		"from":   r.text(&s.From),
-		"name":   r.text(&s.Name),
-		"cases":  func(n *yaml.Node, path string) { s.Cases = r.cases(n, path) },
-		"expr":   r.expression(&s.Expr),
-		"router": r.text(&s.Router),
-		"paths":  r.textMap(&s.Paths),
-		"then":   r.names(&s.Then),
+		"from":      r.text(&s.From),
+		"name":      r.text(&s.Name),
+		"cases":     func(n *yaml.Node, path string) { s.Cases = r.cases(n, path) },
+		"expr":      r.expression(&s.Expr),
+		"router":    r.text(&s.Router),
+		"in_worker": r.flag(&s.InWorker),
+		"paths":     r.textMap(&s.Paths),
+		"then":      r.names(&s.Then),
 	})
 	s.From = nodeName(s.From)
 	for key, to := range s.Paths {

@@ -56,8 +56,9 @@ func (r *reader) channels(n *yaml.Node, path string) []graph.ChannelSpec {
 			c.Reducer = value.Value
 		} else {
 			r.known(value, join(path, f.key), map[string]read{
-				"reducer": r.text(&c.Reducer),
-				"default": r.json(&c.Default),
+				"reducer":  r.text(&c.Reducer),
+				"function": r.text(&c.Function),
+				"default":  r.json(&c.Default),
 			})
 		}
 		list = append(list, c)
