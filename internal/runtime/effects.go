@@ -90,6 +90,7 @@ func (fx *effects) end() {
 
 // alive puts the idle timeout off.
 func (fx *effects) alive() {
+	fx.loop.stir()
 	fx.mu.Lock()
 	defer fx.mu.Unlock()
 	if fx.idle != nil && !fx.over.Load() {

@@ -14,12 +14,9 @@ import (
 // edges need no code to decide, the superstep of the start node, in one change.
 // Tasks that were still pending are given up.
 func (l *loop) enter(t *tx, input payload.JSON) error {
-	writes, ok, err := l.state.Input(input)
+	writes, err := l.state.Input(input)
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return emptyInput(l.graph())
 	}
 	pending, err := l.state.Plan()
 	if err != nil {
@@ -30,11 +27,7 @@ func (l *loop) enter(t *tx, input payload.JSON) error {
 	for _, p := range pending {
 		done = append(done, pregel.Done{Task: p})
 	}
-	stamp := l.stamp(t, checkpoint.SourceInput)
-	if l.state.Fresh() {
-		stamp.Step = -1
-	}
-	state, err := l.state.Apply(done, stamp)
+	state, err := l.state.Apply(done, l.stamp(t, checkpoint.SourceInput))
 	if err != nil {
 		return err
 	}
@@ -62,7 +55,7 @@ func (l *loop) passStart(t *tx) {
 		return
 	}
 	task := l.tasks[0]
-	writes, err := l.state.Complete(task, pregel.Result{Update: l.state.StartInput()}, nil)
+	writes, err := l.state.Complete(task, l.startResult(), nil)
 	if err != nil {
 		return
 	}
@@ -76,13 +69,24 @@ func (l *loop) passStart(t *tx) {
 	l.state, l.tasks = next, tasks
 }
 
+// startResult is what the start node makes of an input, and of the nodes that
+// the call wants to be triggered along with it.
+func (l *loop) startResult() pregel.Result {
+	r := pregel.Result{Update: l.state.StartInput()}
+	if l.level.root && l.run.Request.Input != "" {
+		r.Goto = l.run.Request.Goto
+	}
+	return r
+}
+
 func emptyInput(g *graph.Graph) *Error {
 	names := make([]string, len(g.Input))
 	for i, c := range g.Input {
 		names[i] = g.Channels[c].Name
 	}
-	return Errorf(ReasonInvalidField, "the input has no key that graph %s takes; it takes %s",
-		g.Name, strings.Join(names, ", ")).InField("input", "must have at least one of %s", strings.Join(names, ", "))
+	takes := strings.Join(names, ", ")
+	return Errorf(ReasonInvalidField, "the thread is new, so a run of graph %s needs an input; it takes %s", g.Name, takes).
+		InField("input", "must be set; its keys are %s", takes)
 }
 
 // inject applies the updates and gotos that came with calls, and wait beside

@@ -89,10 +89,10 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 			}
 		}
 		for _, h := range w.handlers() {
-			running++
 			if !l.store(w) {
 				break
 			}
+			running++
 			go func() { ended <- l.attemptAll(ctx, h) }()
 		}
 		if w.failure() != nil || w.command != nil {
@@ -157,7 +157,7 @@ func (l *loop) attemptAll(ctx context.Context, t *pregel.Task) outcome {
 			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
 		})
 		if pause(ctx, delay) != nil {
-			o.aborted = true
+			l.cutOff(ctx, &o)
 			return o
 		}
 	}
@@ -174,13 +174,14 @@ func (l *loop) announce(e checkpoint.Event) {
 // attempt runs the node once and works out what its result means.
 func (l *loop) attempt(ctx context.Context, t *pregel.Task, n int) outcome {
 	o := outcome{task: t}
-	if err := ctx.Err(); err != nil {
-		o.aborted = true
+	if ctx.Err() != nil {
+		l.cutOff(ctx, &o)
 		return o
 	}
 	started := l.session.engine.now()
 	o.result = l.call(ctx, t, n)
 	l.interpret(ctx, &o)
+	l.stir()
 	if t.Node.Kind != graph.KindStart {
 		took := l.session.engine.now().Sub(started)
 		l.session.engine.observer.NodeEnded(l.graph().Name, t.Node.Name, string(o.phase()), took)
@@ -188,13 +189,20 @@ func (l *loop) attempt(ctx context.Context, t *pregel.Task, n int) outcome {
 	return o
 }
 
+// stir tells the graph around a subgraph that the subgraph is at work.
+func (l *loop) stir() {
+	if l.level.alive != nil {
+		l.level.alive()
+	}
+}
+
 // call hands the task to whoever runs its node.
 func (l *loop) call(ctx context.Context, t *pregel.Task, n int) pregel.Result {
 	switch t.Node.Kind {
 	case graph.KindStart:
-		return pregel.Result{Update: l.state.StartInput()}
+		return l.startResult()
 	case graph.KindGraph:
-		return l.subgraph(ctx, t, n)
+		return l.callGraph(ctx, t, n)
 	default:
 		return l.callNode(ctx, t, n, "", l.state)
 	}
@@ -211,10 +219,23 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, router strin
 		Thread: l.session.thread, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
 		State: state.View(t.Node), Send: t.Input, Context: l.run.Request.Context,
-		Failed: t.Failed, Router: router, Journal: l.pending.journal(t.ID),
+		Failed: t.Failed, Router: router, Journal: l.journal(t.ID),
 		Effects: fx, Metadata: l.run.Metadata,
 	}
 	r := l.session.engine.guard(ctx, task)
+	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
+		return pregel.Result{Failure: f}
+	}
+	return r
+}
+
+// callGraph makes one attempt of a subgraph under the timeouts of its node.
+func (l *loop) callGraph(ctx context.Context, t *pregel.Task, n int) pregel.Result {
+	fx := &effects{loop: l, task: t, attempt: n}
+	defer fx.end()
+	ctx, cancel := fx.limit(ctx, t.Node)
+	defer cancel()
+	r := l.subgraph(ctx, t, n, fx.alive)
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
 	}
@@ -283,17 +304,22 @@ func permanent(reason, message string) *pregel.Failure {
 	return &pregel.Failure{Failure: checkpoint.Failure{Reason: reason, Message: message}, Permanent: true}
 }
 
-// fail settles a failed attempt: cut off from outside, it counts as if it had
-// never begun.
+// fail settles a failed attempt.
 func (l *loop) fail(ctx context.Context, o *outcome, f *pregel.Failure) {
-	if ctx.Err() != nil {
-		if !errors.Is(context.Cause(ctx), errStepTimeout) {
-			o.aborted = true
-		} else {
-			f = permanent(FailedStepTimeout, "the superstep did not end within "+l.graph().Spec.StepTimeout.String())
-		}
-	}
 	o.fail(f)
+	if ctx.Err() != nil {
+		l.cutOff(ctx, o)
+	}
+}
+
+// cutOff settles an attempt that was stopped from outside: it counts as if it
+// had never begun, except that too slow a superstep is its tasks' failure.
+func (l *loop) cutOff(ctx context.Context, o *outcome) {
+	if !errors.Is(context.Cause(ctx), errStepTimeout) {
+		o.aborted = true
+		return
+	}
+	o.fail(permanent(FailedStepTimeout, "the superstep did not end within "+l.graph().Spec.StepTimeout.String()))
 }
 
 func (o *outcome) fail(f *pregel.Failure) {
@@ -304,21 +330,23 @@ func (o *outcome) fail(f *pregel.Failure) {
 }
 
 // questions turns what a task asks into stored questions. One that is open
-// already is the same question asked again; one that was answered before can
-// only be asked again by code that does not replay its journal.
+// already stays as it is, one that was withdrawn unanswered is opened anew; one
+// that was answered before can only be asked again by code that does not
+// replay its journal.
 func (l *loop) questions(o *outcome) {
 	now := l.session.engine.now()
 	for _, a := range o.result.Asks {
 		id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index)
 		o.waiting = append(o.waiting, id)
 		switch l.askedBefore(o.task.ID, id) {
-		case "":
+		case "", checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
 			q := l.question(o.task, a, id)
 			if a.TTL > 0 {
 				q.Expires = now.Add(a.TTL)
 			}
 			o.asks = append(o.asks, q)
 		case checkpoint.InterruptOpen:
+			// The same question, asked again.
 		default:
 			o.fail(permanent(FailedNonDeterministic, "the node asked a question again that was answered; "+
 				"on replay the same calls must come in the same order, or carry keys"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -23,6 +24,7 @@ type loop struct {
 	// revisit says that this superstep may have been begun before, by an
 	// earlier attempt or before a pause.
 	revisit bool
+	copied  bool     // it begins with a copy of the checkpoint in state
 	before  []string // breakpoints
 	after   []string
 	notes   notes // memos recorded in this superstep
@@ -34,6 +36,9 @@ type level struct {
 	stored  bool              // its checkpoints are kept
 	task    string            // the parent's task, "" at the root
 	parents map[string]string // ancestor namespace → checkpoint
+	again   bool              // the parent's task may have been run before
+	journey *journey          // nil = the run goes forward in time
+	alive   func()            // puts off the idle timeout of the parent's task; nil at the root
 }
 
 // verdict is why a loop has ended.
@@ -51,7 +56,7 @@ func (l *loop) graph() *graph.Graph { return l.state.Graph() }
 
 // drive runs the loop to its end.
 func (l *loop) drive(ctx context.Context) verdict {
-	if v := l.judge(l.state, l.tasks, nil); v != nil {
+	if v := l.judge(l.state, l.tasks, nil, l.pending); v != nil {
 		return l.settle(*v)
 	}
 	for {
@@ -78,9 +83,10 @@ func (l *loop) bidden() *verdict {
 }
 
 // judge says whether a graph in this state goes on: nil means that its tasks
-// are to be run. ran lists the tasks of the superstep that led here.
-func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task) *verdict {
-	if hit := s.Breaks(l.after, ran); len(hit) > 0 && len(tasks) > 0 {
+// are to be run. ran lists the tasks of the superstep that led here, p what is
+// known of the one ahead.
+func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task, p progress) *verdict {
+	if hit := s.Breaks(l.after, ran); len(hit) > 0 && !p.passed(s, "after") {
 		return l.breakpoint(s, "after", hit)
 	}
 	if s.NextStep() > l.stop {
@@ -93,15 +99,19 @@ func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task) *verdict {
 	if len(tasks) == 0 {
 		return &verdict{state: checkpoint.RunSucceeded}
 	}
-	if hit := s.Breaks(l.before, tasks); len(hit) > 0 && !l.begun() {
+	if hit := s.Breaks(l.before, tasks); len(hit) > 0 && len(p.tasks) == 0 && !p.passed(s, "before") {
 		return l.breakpoint(s, "before", hit)
 	}
 	return nil
 }
 
-// begun reports whether the superstep has progress from before: then it has
-// passed its breakpoint already.
-func (l *loop) begun() bool { return l.revisit && len(l.pending.tasks) > 0 }
+// passed reports whether somebody has let the run go on at a breakpoint.
+func (p progress) passed(s *pregel.State, when string) bool {
+	id := pregel.BreakpointID(s.Checkpoint().ID, when)
+	return slices.ContainsFunc(p.interrupts[""], func(q checkpoint.Interrupt) bool {
+		return q.ID == id && q.State == checkpoint.InterruptConsumed
+	})
+}
 
 func (l *loop) limit() int {
 	if l.run.Request.StepLimit > 0 {
@@ -175,6 +185,7 @@ func (l *loop) advance(w *work) *verdict {
 		next  *pregel.State
 		tasks []*pregel.Task
 		v     *verdict
+		known progress
 		bad   error
 	)
 	err := l.commit(func(t *tx) error {
@@ -182,7 +193,11 @@ func (l *loop) advance(w *work) *verdict {
 		if bad != nil {
 			return errNoChange
 		}
-		v = l.judge(next, tasks, w.planned())
+		var err error
+		if known, err = l.recall(next); err != nil {
+			return err
+		}
+		v = l.judge(next, tasks, w.planned(), known)
 		if !l.level.root {
 			return nil
 		}
@@ -196,10 +211,12 @@ func (l *loop) advance(w *work) *verdict {
 	case err != nil:
 		return broken(err)
 	case bad != nil:
-		r := l.settleWith(w, *failed(l.updateFailure(bad)))
+		w.misfit(bad, l.updateFailure(bad))
+		r := l.settleWith(w, *failed(w.unfit))
 		return &r
 	}
-	l.state, l.tasks, l.revisit, l.pending = next, tasks, false, progress{}
+	l.state, l.tasks = next, tasks
+	l.remember(known)
 	l.notes.clear()
 	if v != nil && !v.settled {
 		s := l.settle(*v)
@@ -245,6 +262,14 @@ func (l *loop) stamp(t *tx, source checkpoint.Source) pregel.Stamp {
 
 // put adds a checkpoint, and the events that tell of it, to a change.
 func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
+	if next.OutputChanged() {
+		l.values(t, next, false)
+	}
+	l.keep(t, next, tasks)
+}
+
+// keep adds a checkpoint without telling of the state in it.
+func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	cp := next.Checkpoint()
 	cp.Next = pregel.Next(tasks)
 	if l.level.stored {
@@ -252,14 +277,11 @@ func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
 		if l.level.root {
 			t.Head.Checkpoint = cp.ID
 		}
+		t.emit(checkpoint.Event{
+			Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
+			Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
+		})
 	}
-	if next.OutputChanged() {
-		l.values(t, next)
-	}
-	t.emit(checkpoint.Event{
-		Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
-		Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
-	})
 	cp.Event = t.Head.LastEvent
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
@@ -268,13 +290,16 @@ func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	}
 }
 
-// values tells of a new state. The text is made only for those who look on.
-func (l *loop) values(t *tx, s *pregel.State) {
+// values tells of a state. Where a checkpoint holds it the log names that, and
+// the text is made only for those who look on; a state that is ahead of its
+// checkpoint, or has none, goes into the log itself.
+func (l *loop) values(t *tx, s *pregel.State, ahead bool) {
 	cp := s.Checkpoint()
-	e := checkpoint.Event{
-		Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step, Checkpoint: cp.ID,
+	e := checkpoint.Event{Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step}
+	if !ahead && l.level.stored {
+		e.Checkpoint = cp.ID
 	}
-	if l.session.topic.wantsValues() {
+	if e.Checkpoint == "" || l.session.topic.wantsValues() {
 		e.Value = s.Values()
 	}
 	t.emit(e)
@@ -299,6 +324,9 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 		l.record(t, w)
 		if l.level.root {
 			return l.end(t, l.state, &v)
+		}
+		if v.pause != nil {
+			l.pauseAt(t, v.pause, l.state.NextStep())
 		}
 		if len(t.live) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
 			return errNoChange

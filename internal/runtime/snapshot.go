@@ -105,7 +105,7 @@ func (r *reader) read(namespace, id string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if id == "" || (namespace == "" && id == r.head.Checkpoint) {
+	if id == "" {
 		return r.present(s)
 	}
 	results, err := r.results([]*checkpoint.Checkpoint{s.Checkpoint()})
@@ -135,14 +135,14 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 	l.tasks = tasks
 	w := l.arrange()
 	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partial().Values()}
-	for _, t := range tasks {
+	for _, t := range l.withHandlers() {
 		one, open, err := r.task(l, t)
 		if err != nil {
 			return snap, err
 		}
 		snap.Tasks = append(snap.Tasks, one)
 		snap.Interrupts = append(snap.Interrupts, open...)
-		if one.Result == "" {
+		if one.Result == "" && !l.takenOver(t) {
 			snap.Next = append(snap.Next, t.Node.Name)
 		}
 	}
@@ -152,6 +152,23 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 		}
 	}
 	return snap, nil
+}
+
+// withHandlers lists the tasks of the superstep, each followed by the error
+// handler that has taken over for it.
+func (l *loop) withHandlers() []*pregel.Task {
+	all := make([]*pregel.Task, 0, len(l.tasks))
+	for _, t := range l.tasks {
+		all = append(all, t)
+		if h := l.handler(t, l.pending.tasks[t.ID]); h != nil {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func (l *loop) takenOver(t *pregel.Task) bool {
+	return l.handler(t, l.pending.tasks[t.ID]) != nil
 }
 
 func (r *reader) pending(s *pregel.State) (checkpoint.Pending, error) {
@@ -189,7 +206,8 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 	if err != nil {
 		var missing *Error
 		if errors.As(err, &missing) && missing.Reason == ReasonCheckpointNotFound {
-			return out, nil, nil
+			out.Interrupts, err = r.open(record.Waiting)
+			return out, out.Interrupts, err
 		}
 		return out, nil, err
 	}
@@ -200,8 +218,25 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 	return out, out.Interrupts, nil
 }
 
+// open reads those of some questions that wait for an answer: a subgraph that
+// keeps no checkpoints has no state of its own to find them in.
+func (r *reader) open(ids []string) ([]checkpoint.Interrupt, error) {
+	var out []checkpoint.Interrupt
+	for _, id := range ids {
+		q, err := r.engine.store.Interrupt(r.ctx, r.head.Thread, id)
+		if err != nil {
+			return nil, storeError(err)
+		}
+		if q.State == checkpoint.InterruptOpen {
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
 // past is the snapshot of an older state: what its tasks did later is told by
-// the event log, as far as it reaches.
+// the event log, as far as it reaches. It lists every question that was asked,
+// also those that have been answered.
 func (r *reader) past(s *pregel.State, results map[string]checkpoint.Event) (Snapshot, error) {
 	cp := s.Checkpoint()
 	snap := Snapshot{Checkpoint: cp}
@@ -214,16 +249,14 @@ func (r *reader) past(s *pregel.State, results map[string]checkpoint.Event) (Sna
 		t := SnapshotTask{ID: next.ID, Node: next.Node}
 		e, ok := results[next.ID]
 		switch {
+		case next.Node == graph.Start && cp.ID != r.head.Checkpoint: // tells nobody of its result
+			t.Result = s.Restrict(s.StartInput())
 		case ok && e.Kind == checkpoint.EventUpdate:
 			t.Result = e.Value
 		case ok:
 			t.Failure = e.Failure
 		}
-		for _, q := range known.interrupts[next.ID] {
-			if q.State == checkpoint.InterruptOpen {
-				t.Interrupts = append(t.Interrupts, q)
-			}
-		}
+		t.Interrupts = known.interrupts[next.ID]
 		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
 		snap.Next = append(snap.Next, next.Node)
 		snap.Tasks = append(snap.Tasks, t)

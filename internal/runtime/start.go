@@ -68,22 +68,25 @@ func (a *admission) try(ctx context.Context) (Started, error) {
 	if err := a.expected(&head); err != nil {
 		return Started{}, err
 	}
-	switch head.State {
-	case checkpoint.ThreadBusy:
+	waits := head.State == checkpoint.ThreadInterrupted
+	switch {
+	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
 		return a.behind(ctx, head, g)
-	case checkpoint.ThreadInterrupted:
-		switch a.req.Open {
-		case EnqueueOpen:
-			return a.enqueue(ctx, head, g, false)
-		case RejectOpen:
-			return Started{}, a.engine.threadInterrupted(ctx, &head)
-		}
-	case checkpoint.ThreadIdle, checkpoint.ThreadFailed:
-		if len(head.Queue) > 0 { // the next run is about to begin
-			return a.behind(ctx, head, g)
-		}
+	case waits && a.req.Open == EnqueueOpen:
+		return a.enqueue(ctx, head, g, false)
+	case a.drops(&head) && a.req.Open != DiscardOpen:
+		return Started{}, a.engine.threadInterrupted(ctx, &head)
 	}
 	return a.begin(ctx, head, g)
+}
+
+// drops reports whether the run would leave questions behind that somebody may
+// still answer. A run that goes on after a failure keeps them.
+func (a *admission) drops(head *checkpoint.Head) bool {
+	if head.State == checkpoint.ThreadInterrupted {
+		return true
+	}
+	return head.Open > 0 && (a.req.Request.Input != "" || a.req.Request.From != "")
 }
 
 // head reads the thread, or drafts the head of a new one.
@@ -464,23 +467,50 @@ func (e *Engine) entry(ctx context.Context, t *tx, l *loop) error {
 	}
 	l.stop = l.state.NextStep() + 1 + l.limit()
 	if r.Input == "" && l.state.Fresh() && (r.Update != "" || len(r.Goto) > 0) {
-		r.Input = r.Update // a command on a fresh thread starts it
-		if r.Input == "" {
-			r.Input = "{}"
-		}
+		r.Input = "{}" // a command on a fresh thread starts it
 	}
-	if r.Input != "" {
-		if t.Head.Open > 0 || t.Head.Answered > 0 {
-			if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
-				return err
-			}
-		}
-		return l.enter(t, r.Input)
-	}
-	if l.state.Fresh() {
+	switch {
+	case r.Input != "":
+		return e.turn(ctx, t, l)
+	case l.state.Fresh():
 		return emptyInput(l.graph())
+	default:
+		return e.continueFrom(ctx, t, l)
 	}
-	return e.continueFrom(ctx, t, l)
+}
+
+// turn begins anew with an input. What earlier calls have updated stays, and
+// so does the update of this one; what nodes had left to do is given up.
+func (e *Engine) turn(ctx context.Context, t *tx, l *loop) error {
+	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	if !l.state.Fresh() {
+		p, err := e.store.Pending(ctx, t.Thread, l.state.Checkpoint().ID)
+		if err != nil {
+			return storeError(err)
+		}
+		l.pending = newProgress(p)
+	}
+	return e.takeIn(t, l)
+}
+
+// takeIn puts the update and the input of the request into a state.
+func (e *Engine) takeIn(t *tx, l *loop) error {
+	r := &l.run.Request
+	s, err := l.inject(l.state)
+	if err != nil {
+		return e.refusal("update", err)
+	}
+	writes, err := s.Command(pregel.Result{Update: r.Update})
+	if err == nil && len(writes) > 0 {
+		s, err = s.Inject(writes)
+	}
+	if err != nil {
+		return e.refusal("update", err)
+	}
+	l.state = s
+	return e.refusal("input", l.enter(t, r.Input))
 }
 
 // continueFrom goes on with what the thread has left to do, and with the
@@ -491,6 +521,7 @@ func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
 		return storeError(err)
 	}
 	l.pending, l.revisit = newProgress(p), true
+	l.pending.patch(t.Interrupts) // questions that this change withdraws
 	if err := e.command(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
 		return err
 	}
@@ -501,17 +532,18 @@ func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
 func (e *Engine) prepare(t *tx, l *loop) error {
 	s, err := l.inject(l.state)
 	if err != nil {
-		return e.refusal(err)
+		return e.refusal("update", err)
 	}
+	ahead := s != l.state
 	l.state = s
 	if l.paused() {
 		l.state = l.state.PassBreak()
 	}
 	if l.tasks, err = l.state.Plan(); err != nil {
-		return e.refusal(err)
+		return e.refusal("update", err)
 	}
 	if t != nil {
-		l.values(t, l.state)
+		l.values(t, l.state, ahead)
 	}
 	return nil
 }
@@ -523,10 +555,10 @@ func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Se
 	}
 	writes, err := l.state.Command(pregel.Result{Update: update, Goto: to})
 	if err != nil {
-		return e.refusal(err)
+		return e.refusal("update", err)
 	}
 	if _, err := l.state.Inject(writes); err != nil {
-		return e.refusal(err)
+		return e.refusal("update", err)
 	}
 	record := checkpoint.Task{
 		ID:         commandPrefix + pregel.CheckpointID("", "", t.Head.LastEvent),
@@ -537,11 +569,13 @@ func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Se
 		l.pending.tasks = make(map[string]checkpoint.Task, 1)
 	}
 	l.pending.tasks[record.ID] = record
+	l.revisit = true // the record is used up by the superstep
 	return nil
 }
 
-// refusal puts what the core says of a bad call into the words of a client.
-func (e *Engine) refusal(err error) error {
+// refusal puts what the core says of a bad call into the words of a client;
+// field is the part of the call that is to blame.
+func (e *Engine) refusal(field string, err error) error {
 	var target *pregel.TargetError
 	var result *pregel.ResultError
 	var update *pregel.UpdateError
@@ -549,7 +583,7 @@ func (e *Engine) refusal(err error) error {
 	case errors.As(err, &target):
 		return Errorf(ReasonNodeNotFound, "%v", err).With("node", target.Target)
 	case errors.As(err, &result), errors.As(err, &update):
-		return Errorf(ReasonInvalidField, "%v", err).InField("update", "%v", err)
+		return Errorf(ReasonInvalidField, "%v", err).InField(field, "%v", err)
 	default:
 		return err
 	}
@@ -557,6 +591,9 @@ func (e *Engine) refusal(err error) error {
 
 // supersede closes the open questions for a run that takes their place.
 func (e *Engine) supersede(ctx context.Context, t *tx) error {
+	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
 	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
 		return nil
 	}
@@ -564,83 +601,11 @@ func (e *Engine) supersede(ctx context.Context, t *tx) error {
 	if err != nil {
 		return storeError(err)
 	}
-	if err := e.withdraw(ctx, t, old.ID, checkpoint.InterruptSuperseded); err != nil {
-		return err
-	}
 	old.State, old.Updated = checkpoint.RunSuperseded, t.now
 	t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
 	old.LastEvent = t.Head.LastEvent
 	t.Runs = append(t.Runs, old)
 	return nil
-}
-
-// replay goes back to an older checkpoint: unless an update or a fork made it,
-// it is copied, so that what follows has ids of its own and asks again.
-func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
-	r := &l.run.Request
-	cp, err := e.store.Checkpoint(ctx, t.Thread, r.FromNamespace, r.From)
-	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
-		return Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q", t.Thread, r.From).With("checkpointId", r.From)
-	}
-	if err != nil {
-		return storeError(err)
-	}
-	if cp.Namespace != "" {
-		root, err := e.rootOf(ctx, t.Thread, cp)
-		if err != nil {
-			return err
-		}
-		l.session.target, cp = cp, root
-	}
-	l.session.replay = cp.Seq
-	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
-		if parent, err := e.store.Checkpoint(ctx, t.Thread, "", cp.Parent); err == nil {
-			l.session.replay = parent.Seq
-		}
-	}
-	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
-		return err
-	}
-	l.state = pregel.Load(l.graph(), cp, true)
-	l.stop = l.state.NextStep() + 1 + l.limit()
-	if r.Input != "" {
-		return l.enter(t, r.Input)
-	}
-	if err := l.fork(t, cp); err != nil {
-		return err
-	}
-	return e.command(t, l, r.Update, r.Goto)
-}
-
-// fork copies a checkpoint into a new one that is not bound to what followed it.
-func (l *loop) fork(t *tx, cp *checkpoint.Checkpoint) error {
-	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
-		stamp := l.stamp(t, checkpoint.SourceFork)
-		l.state = l.state.Restamp(stamp)
-	} else {
-		t.Head.Checkpoint = cp.ID
-	}
-	tasks, err := l.state.Plan()
-	if err != nil {
-		return l.session.engine.refusal(err)
-	}
-	l.tasks = tasks
-	if l.state.Checkpoint().ID != cp.ID {
-		l.put(t, l.state, tasks)
-	}
-	if l.paused() {
-		l.state = l.state.PassBreak()
-	}
-	return nil
-}
-
-// rootOf finds the root checkpoint under which a subgraph's was written.
-func (e *Engine) rootOf(ctx context.Context, thread string, cp *checkpoint.Checkpoint) (*checkpoint.Checkpoint, error) {
-	root, err := e.store.Checkpoint(ctx, thread, "", cp.Parents[""])
-	if err != nil {
-		return nil, storeError(err)
-	}
-	return root, nil
 }
 
 // threadInterrupted refuses a call on a thread that waits for people, and

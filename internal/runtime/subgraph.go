@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -12,9 +13,10 @@ import (
 )
 
 // subgraph runs the graph of a node: a loop of its own in a namespace of the
-// thread, that pauses and fails as the node does.
-func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int) pregel.Result {
-	child, err := l.descend(t, attempt)
+// thread, that pauses and fails as the node does. alive is called whenever the
+// subgraph shows that it is at work.
+func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
+	child, err := l.descend(t, attempt, alive)
 	if err != nil {
 		return l.subgraphError(err)
 	}
@@ -41,20 +43,29 @@ func persistence(n *graph.Node) string {
 }
 
 // descend finds the state in which the subgraph goes on, or a fresh one.
-func (l *loop) descend(t *pregel.Task, attempt int) (*loop, error) {
+func (l *loop) descend(t *pregel.Task, attempt int, alive func()) (*loop, error) {
 	mode := persistence(t.Node)
 	ns := childNamespace(l.state, t)
 	child := &loop{
-		session: l.session, run: l.run, stop: 0,
-		level:  level{stored: mode != disabled && l.level.stored, task: t.ID, parents: maps.Clone(l.level.parents)},
+		session: l.session, run: l.run, state: pregel.New(t.Node.Sub, ns),
+		level: level{
+			stored: mode != disabled && l.level.stored, task: t.ID, parents: l.here(),
+			journey: l.level.journey, alive: alive, again: attempt > 1 || l.revisit || l.level.again,
+		},
 		before: t.Node.Sub.InterruptBefore, after: t.Node.Sub.InterruptAfter,
 	}
-	if child.level.parents == nil {
-		child.level.parents = make(map[string]string, 1)
+	if !child.level.stored {
+		return child, nil
 	}
-	child.level.parents[l.state.Namespace()] = l.state.Checkpoint().ID
-	child.state = pregel.New(t.Node.Sub, ns)
-	if !child.level.stored || (mode == inherit && !l.revisit && attempt == 1) {
+	then, err := l.addressed(t, ns)
+	if err != nil {
+		return nil, err
+	}
+	if then != nil {
+		child.state, child.copied = then, true
+		return child, nil
+	}
+	if mode == inherit && !l.revisit && attempt == 1 {
 		return child, nil
 	}
 	cp, err := l.standing(ns)
@@ -64,36 +75,17 @@ func (l *loop) descend(t *pregel.Task, attempt int) (*loop, error) {
 	if err != nil {
 		return nil, storeError(err)
 	}
-	child.state = pregel.Load(t.Node.Sub, cp, l.session.replay > 0)
+	child.state = pregel.Load(t.Node.Sub, cp, l.level.journey != nil)
 	child.revisit = cp.Parents[l.state.Namespace()] == l.state.Checkpoint().ID
 	return child, nil
 }
 
-// standing returns where a namespace stands: during a replay, where it stood
-// before the checkpoint that is replayed, until the replay itself writes there.
-func (l *loop) standing(ns string) (*checkpoint.Checkpoint, error) {
-	if target := l.session.target; target != nil && pregel.NodePath(target.Namespace) == pregel.NodePath(ns) {
-		l.session.target = nil
-		moved := *target
-		moved.Namespace, moved.Parents = ns, maps.Clone(target.Parents)
-		moved.Parents[l.state.Namespace()] = l.state.Checkpoint().ID
-		return &moved, nil
-	}
-	e, thread := l.session.engine, l.session.thread
-	cp, err := e.store.Checkpoint(l.session.calls, thread, ns, "")
-	if err != nil || l.session.replay == 0 || cp.Run == l.run.ID {
-		return cp, err
-	}
-	older, err := e.store.Checkpoints(l.session.calls, checkpoint.CheckpointQuery{
-		Thread: thread, Namespace: ns, Before: l.session.replay, Limit: 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(older) == 0 {
-		return nil, checkpoint.ErrCheckpointNotFound
-	}
-	return older[0], nil
+// here notes, for a subgraph, at which checkpoints the graphs around it stand.
+func (l *loop) here() map[string]string {
+	parents := make(map[string]string, len(l.level.parents)+1)
+	maps.Copy(parents, l.level.parents)
+	parents[l.state.Namespace()] = l.state.Checkpoint().ID
+	return parents
 }
 
 // childInput is what the subgraph gets: the Send's input, or the keys of the
@@ -102,7 +94,17 @@ func (l *loop) childInput(t *pregel.Task) payload.JSON {
 	if t.Input != "" {
 		return t.Input
 	}
-	return l.state.View(t.Node).Object()
+	sub := t.Node.Sub
+	if _, whole := sub.ChannelIndex(graph.Root); whole {
+		return l.state.View(t.Node).Object()
+	}
+	keys := make([]int, 0, len(t.Node.Reads))
+	for _, i := range t.Node.Reads {
+		if at, ok := sub.ChannelIndex(l.graph().Channels[i].Name); ok && slices.Contains(sub.Input, at) {
+			keys = append(keys, i)
+		}
+	}
+	return l.state.Object(keys)
 }
 
 // begin prepares the subgraph's first superstep: it goes on where it stopped,
@@ -112,11 +114,37 @@ func (l *loop) begin(input payload.JSON) error {
 		return l.goOn()
 	}
 	l.stop = l.state.NextStep() + 1 + l.limit()
-	fresh := l.state
-	return l.commit(func(t *tx) error {
-		l.state = fresh // the change may have to be made again
+	first := l.state
+	err := l.commit(func(t *tx) error {
+		l.state = first // the change may have to be made again
+		if l.copied {
+			return l.branch(t)
+		}
 		return l.enter(t, input)
 	})
+	if err != nil {
+		return err
+	}
+	if l.copied && l.paused() {
+		l.state = l.state.PassBreak()
+	}
+	p, err := l.recall(l.state)
+	l.remember(p)
+	return err
+}
+
+// recall returns what is known of a superstep of a subgraph that keeps no
+// checkpoints: it comes to the same one whenever its node is run again.
+func (l *loop) recall(s *pregel.State) (progress, error) {
+	if l.level.stored || !l.level.again {
+		return progress{}, nil
+	}
+	p, err := l.session.engine.store.Pending(l.session.calls, l.session.thread, s.Checkpoint().ID)
+	return newProgress(p), storeError(err)
+}
+
+func (l *loop) remember(p progress) {
+	l.pending, l.revisit = p, len(p.tasks) > 0
 }
 
 // goOn takes up the superstep at which the loop stopped.
@@ -180,6 +208,9 @@ func (l *loop) known(child *pregel.State) payload.JSON {
 }
 
 func (l *loop) subgraphError(err error) pregel.Result {
+	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, errLeaseLost) {
+		l.session.fault() // the node has not failed: nobody knows
+	}
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: FailedNode, Message: err.Error()}}
 	var own *Error
 	if errors.As(err, &own) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -77,21 +78,31 @@ func (e *Engine) updatable(ctx context.Context, head *checkpoint.Head, req Updat
 	if head.State == checkpoint.ThreadBusy {
 		return Errorf(ReasonThreadBusy, "run %q of the thread is active", head.Run).With("activeRunId", head.Run)
 	}
-	if head.Open == 0 || req.Supersede || req.Namespace != "" {
+	if head.Open == 0 || req.Supersede {
 		return nil
 	}
 	open, err := e.openInterrupts(ctx, head.Thread)
 	if err != nil {
 		return err
 	}
-	for _, q := range open {
-		if q.Reason != checkpoint.ReasonBreakpoint {
-			return Errorf(ReasonThreadInterrupted, "an update would drop %d open questions; "+
-				"answer them with the update, or set supersede_interrupts", head.Open).
-				With("openInterruptIds", joinIDs(idsOf(open))).With("count", itoa(head.Open))
-		}
+	dropped := slices.DeleteFunc(open, func(q checkpoint.Interrupt) bool {
+		return q.Reason == checkpoint.ReasonBreakpoint || !within(q.Namespace, req.Namespace)
+	})
+	if len(dropped) == 0 {
+		return nil
 	}
-	return nil
+	return Errorf(ReasonThreadInterrupted, "an update would drop %d open questions; "+
+		"answer them with the update, or set supersede_interrupts", len(dropped)).
+		With("openInterruptIds", joinIDs(idsOf(dropped))).With("count", itoa(len(dropped)))
+}
+
+// within reports whether a namespace is another one or lies below it; outer
+// may leave the task ids out.
+func within(ns, outer string) bool {
+	if !strings.Contains(outer, ":") {
+		ns = pregel.NodePath(ns)
+	}
+	return outer == "" || ns == outer || strings.HasPrefix(ns, outer+"|")
 }
 
 // stateUpdate is one update of a state.
@@ -133,7 +144,7 @@ func (u *stateUpdate) finished(ctx context.Context) ([]pregel.Done, error) {
 	}
 	u.l.pending, u.l.revisit = newProgress(p), true
 	if u.l.state, err = u.l.inject(u.state); err != nil {
-		return nil, u.engine.refusal(err)
+		return nil, u.engine.refusal("values", err)
 	}
 	tasks, err := u.l.state.Plan()
 	if err != nil {
@@ -149,15 +160,12 @@ func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) erro
 		return u.copy(t)
 	case u.req.AsNode == AsEnd:
 		return u.end(t, done)
-	case u.req.AsNode == AsInput || u.req.AsNode == graph.Start:
+	case u.req.AsNode == AsInput:
 		return u.input(t)
 	}
 	n, err := u.node()
 	if err != nil {
 		return err
-	}
-	if n.Kind == graph.KindStart {
-		return u.input(t)
 	}
 	return u.write(ctx, t, n, done)
 }
@@ -186,12 +194,7 @@ func (u *stateUpdate) node() (*graph.Node, error) {
 // write makes the checkpoint that the node's writers would have made.
 func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pregel.Done) error {
 	task := &pregel.Task{Node: n, Push: true}
-	for _, planned := range u.l.tasks {
-		if planned.Node == n {
-			task.ID = planned.ID
-		}
-	}
-	done = slices.DeleteFunc(done, func(d pregel.Done) bool { return d.Task.Node == n })
+	task.ID, done = u.stead(n, done)
 	o := outcome{task: task, result: pregel.Result{Update: u.req.Values}, attempt: 1}
 	u.l.interpret(ctx, &o)
 	if o.failure != nil {
@@ -200,7 +203,7 @@ func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pr
 	stamp := u.stamp(t, checkpoint.SourceUpdate)
 	next, err := u.l.state.Apply(append(done, pregel.Done{Task: task, Writes: o.writes}), stamp)
 	if err != nil {
-		return u.engine.refusal(err)
+		return u.engine.refusal("values", err)
 	}
 	t.emit(checkpoint.Event{
 		Kind: checkpoint.EventUpdate, Namespace: u.state.Namespace(), Step: stamp.Step,
@@ -209,10 +212,26 @@ func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pr
 	return u.put(t, next)
 }
 
+// stead finds the task that the update stands for: one of the node that has
+// not finished, else one that has, whose result it replaces.
+func (u *stateUpdate) stead(n *graph.Node, done []pregel.Done) (string, []pregel.Done) {
+	id := ""
+	for _, planned := range u.l.tasks {
+		if planned.Node != n {
+			continue
+		}
+		id = planned.ID
+		if !slices.ContainsFunc(done, func(d pregel.Done) bool { return d.Task.ID == id }) {
+			return id, done
+		}
+	}
+	return id, slices.DeleteFunc(done, func(d pregel.Done) bool { return d.Task.ID == id })
+}
+
 func (u *stateUpdate) put(t *tx, next *pregel.State) error {
 	tasks, err := next.Plan()
 	if err != nil {
-		return u.engine.refusal(err)
+		return u.engine.refusal("values", err)
 	}
 	if old := u.state.Checkpoint(); old.ID != "" && len(u.l.pending.tasks) > 0 {
 		t.ClearTasks = append(t.ClearTasks, old.ID)
@@ -231,17 +250,14 @@ func (u *stateUpdate) input(t *tx) error {
 	if u.req.Values == "" {
 		return Errorf(ReasonInvalidField, "an input needs values").InField("values", "must be set")
 	}
-	writes, ok, err := u.l.state.Input(u.req.Values)
+	writes, err := u.l.state.Input(u.req.Values)
 	if err != nil {
-		return u.engine.refusal(err)
-	}
-	if !ok {
-		return emptyInput(u.state.Graph())
+		return u.engine.refusal("values", err)
 	}
 	stamp := u.l.stamp(t, checkpoint.SourceInput)
 	next, err := u.l.state.Apply([]pregel.Done{{Writes: writes}}, stamp)
 	if err != nil {
-		return u.engine.refusal(err)
+		return u.engine.refusal("values", err)
 	}
 	return u.put(t, next)
 }
@@ -264,7 +280,7 @@ func (u *stateUpdate) end(t *tx, done []pregel.Done) error {
 	}
 	next, err := u.l.state.Apply(done, u.stamp(t, checkpoint.SourceUpdate))
 	if err != nil {
-		return u.engine.refusal(err)
+		return u.engine.refusal("values", err)
 	}
 	return u.put(t, next)
 }
@@ -282,7 +298,10 @@ func (u *stateUpdate) copy(t *tx) error {
 // afterwards settles the thread: questions that the update made pointless are
 // closed, and a failed thread is well again.
 func (u *stateUpdate) afterwards(ctx context.Context, t *tx) error {
-	if u.req.Namespace != "" || t.Head.State == checkpoint.ThreadIdle {
+	if u.req.Namespace != "" {
+		return u.engine.void(ctx, t, u.state.Namespace())
+	}
+	if t.Head.State == checkpoint.ThreadIdle {
 		return nil
 	}
 	if t.Head.State == checkpoint.ThreadInterrupted {
@@ -294,5 +313,27 @@ func (u *stateUpdate) afterwards(ctx context.Context, t *tx) error {
 		}
 	}
 	t.Head.State = checkpoint.ThreadIdle
+	return nil
+}
+
+// void closes the questions of a subgraph that has moved on without answers.
+func (e *Engine) void(ctx context.Context, t *tx, ns string) error {
+	if t.Head.Open == 0 {
+		return nil
+	}
+	open, err := e.openInterrupts(ctx, t.Thread)
+	if err != nil {
+		return err
+	}
+	closed := slices.DeleteFunc(open, func(q checkpoint.Interrupt) bool { return !within(q.Namespace, ns) })
+	for i := range closed {
+		closed[i].State, closed[i].Updated = checkpoint.InterruptSuperseded, t.now
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+	t.Interrupts = append(t.Interrupts, closed...)
+	t.Head.Open -= len(closed)
+	t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: closed})
 	return nil
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -59,15 +60,17 @@ func (p progress) journal(task string) pregel.Journal {
 // what has come of it.
 type work struct {
 	loop     *loop
-	run      []*pregel.Task // to be executed
-	cached   []outcome      // finished before; not run again
-	waiting  []string       // open questions
-	fresh    []outcome      // ended now, not yet stored
-	stored   []outcome      // ended now, already recorded
-	recorded bool           // task records exist for this superstep
-	told     bool           // the cached results have been reported
-	command  *pregel.Result // for the enclosing graph
-	err      error          // the store failed
+	run      []*pregel.Task      // to be executed
+	cached   []outcome           // finished before; not run again
+	waiting  []string            // open questions
+	fresh    []outcome           // ended now, not yet stored
+	stored   []outcome           // ended now, already recorded
+	recorded bool                // task records exist for this superstep
+	told     bool                // the cached results have been reported
+	command  *pregel.Result      // for the enclosing graph
+	unfit    *checkpoint.Failure // why the results could not be put together
+	channel  string              // where; "" = not known
+	err      error               // the store failed
 }
 
 // outcome is how one task ended.
@@ -109,14 +112,24 @@ func (l *loop) place(w *work, t *pregel.Task) {
 		w.run = append(w.run, t)
 	case record.State == checkpoint.TaskDone:
 		w.cached = append(w.cached, outcome{task: t, writes: record.Writes, cached: true})
-	case record.State == checkpoint.TaskFailed && t.Node.Handler != nil:
+	case l.handler(t, record) != nil:
 		w.cached = append(w.cached, outcome{task: t, failure: record.Failure, handled: true, cached: true})
-		l.place(w, t.Handler(record.Failure))
+		l.place(w, l.handler(t, record))
 	case record.State == checkpoint.TaskWaiting && !l.ready(t, record):
 		w.waiting = append(w.waiting, record.Waiting...)
 	default:
 		w.run = append(w.run, t)
 	}
+}
+
+// handler is the task that takes over for one that has failed, nil for none. A
+// node whose writes did not fit those of others has not failed itself: it is
+// run again.
+func (l *loop) handler(t *pregel.Task, record checkpoint.Task) *pregel.Task {
+	if record.State != checkpoint.TaskFailed || record.Failure.Node == "" {
+		return nil
+	}
+	return t.Handler(record.Failure)
 }
 
 // ready reports whether a task that asked may go on: all its questions have
@@ -164,7 +177,7 @@ func (w *work) failure() *checkpoint.Failure {
 	for _, list := range [][]outcome{w.stored, w.fresh} {
 		for i := range list {
 			o := &list[i]
-			if o.failure == nil || o.handled {
+			if o.failure == nil || o.handled || o.aborted {
 				continue
 			}
 			if first == nil || cmp.Compare(o.task.Node.Name, first.task.Node.Name) < 0 {
@@ -217,16 +230,41 @@ func (l *loop) record(t *tx, w *work) {
 		}
 		w.consumeOf(t, o)
 		l.ask(t, o)
-		t.Tasks = append(t.Tasks, l.taskRecord(o))
+		t.Tasks = append(t.Tasks, l.taskRecord(w, o))
+	}
+	for _, list := range [][]outcome{w.cached, w.stored} {
+		for i := range list {
+			if w.spoils(&list[i]) {
+				t.Tasks = append(t.Tasks, l.taskRecord(w, &list[i]))
+			}
+		}
 	}
 }
 
-func (l *loop) taskRecord(o *outcome) checkpoint.Task {
+// misfit notes that the results of the superstep could not be put together.
+func (w *work) misfit(err error, f *checkpoint.Failure) {
+	w.unfit = f
+	var update *pregel.UpdateError
+	if errors.As(err, &update) {
+		w.channel = update.Channel
+	}
+}
+
+// spoils reports whether a task has a part in that. Its result is worth
+// nothing then: the task must run again, or the superstep could never end.
+func (w *work) spoils(o *outcome) bool {
+	return w.unfit != nil && o.finished() && (w.channel == "" || slices.ContainsFunc(o.writes,
+		func(x checkpoint.Write) bool { return x.Channel == w.channel }))
+}
+
+func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 	r := checkpoint.Task{
 		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
 	}
 	switch {
+	case w.spoils(o):
+		r.State, r.Failure = checkpoint.TaskFailed, w.unfit
 	case o.failure != nil:
 		r.State, r.Failure = checkpoint.TaskFailed, o.failure
 	case len(o.waiting) > 0:
@@ -314,17 +352,9 @@ func (l *loop) taskEvent(task *pregel.Task, phase checkpoint.Phase, step int) ch
 // that is not over: what people see while a sibling waits. It is the state
 // itself when the writes do not fit together.
 func (w *work) partial() *pregel.State {
-	s := w.loop.state
-	var writes []checkpoint.Write
-	for _, d := range w.done() {
-		writes = append(writes, d.Writes...)
-	}
-	if len(writes) == 0 {
-		return s
-	}
-	next, err := s.Inject(writes)
+	next, err := w.loop.state.Partial(w.done())
 	if err != nil {
-		return s
+		return w.loop.state
 	}
 	return next
 }

@@ -58,6 +58,22 @@ func (s *State) Inject(writes []checkpoint.Write) (*State, error) {
 	return e.state(&next), nil
 }
 
+// Partial is the state with what some tasks of a superstep have written that is
+// not over: what people see while other tasks wait. The order of done does not
+// matter.
+func (s *State) Partial(done []Done) (*State, error) {
+	done = slices.Clone(done)
+	slices.SortStableFunc(done, byPath)
+	var writes []checkpoint.Write
+	for _, d := range done {
+		writes = append(writes, d.Writes...)
+	}
+	if len(writes) == 0 {
+		return s, nil
+	}
+	return s.Inject(writes)
+}
+
 // Restamp copies the state into a new checkpoint.
 func (s *State) Restamp(stamp Stamp) *State {
 	e := s.edit(stamp.Seq)
@@ -65,6 +81,24 @@ func (s *State) Restamp(stamp Stamp) *State {
 		e.updated[i] = slices.Contains(s.cp.Updated, e.channels[i].Name)
 	}
 	return e.checkpoint(stamp)
+}
+
+// Move puts the state into another namespace, where nothing of it is stored.
+func (s *State) Move(namespace string) *State {
+	if namespace == s.cp.Namespace {
+		return s
+	}
+	e := s.edit(0)
+	for i := range e.channels {
+		c := &e.channels[i]
+		c.Stored = 0
+		if c.List != nil {
+			c.List = &checkpoint.List{Items: slices.Clip(c.List.Items), Fresh: len(c.List.Items)}
+		}
+	}
+	next := *s.cp
+	next.Namespace, next.Channels = namespace, e.channels
+	return e.state(&next)
 }
 
 // byPath orders tasks as LangGraph does: writes without a task first, triggered
@@ -110,6 +144,7 @@ type edit struct {
 	bump      bool   // tasks ran, as opposed to an injected write
 	channels  []checkpoint.Channel
 	seen      []checkpoint.NodeSeen
+	changed   bool   // some channel has the next version
 	updated   []bool // by position: changed and available
 	written   []bool
 	untracked map[int]payload.JSON
@@ -134,7 +169,7 @@ func (e *edit) cell(i int) cell {
 
 // mark notes that a channel changed in this superstep.
 func (e *edit) mark(i int) {
-	e.channels[i].Version = e.next
+	e.channels[i].Version, e.changed = e.next, true
 	e.updated[i] = available(&e.from.graph.Channels[i], &e.channels[i])
 }
 
@@ -156,7 +191,7 @@ func (e *edit) react(done []Done) {
 		}
 		for _, t := range d.Task.Node.Triggers {
 			if e.cell(t).consume() {
-				e.channels[t].Version = e.next
+				e.channels[t].Version, e.changed = e.next, true
 			}
 		}
 	}
@@ -229,11 +264,11 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 		return err
 	}
 	e.written[i] = true
-	if c.spec.Kind == graph.Untracked {
-		e.track(i)
-	}
 	if changed {
 		e.mark(i)
+	}
+	if c.spec.Kind == graph.Untracked {
+		e.track(i)
 	}
 	return nil
 }
@@ -354,8 +389,9 @@ func (e *edit) state(cp *checkpoint.Checkpoint) *State {
 	if sealed == ^uint64(0) && e.seq > 0 {
 		sealed = e.seq - 1
 	}
-	return &State{
-		graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed,
-		top: max(e.from.top, e.next),
+	top := e.from.top
+	if e.changed { // else a state that is loaded again would count on from less
+		top = e.next
 	}
+	return &State{graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top}
 }

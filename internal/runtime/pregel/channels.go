@@ -62,13 +62,13 @@ func full(spec *graph.Channel, ch *checkpoint.Channel) bool {
 // reports whether the channel counts as changed.
 func (c cell) update(writes []checkpoint.Write) (bool, error) {
 	switch c.spec.Kind {
-	case graph.Last, graph.Guard:
+	case graph.Last, graph.Guard, graph.Ephemeral, graph.Untracked:
 		if len(writes) > 1 {
 			return false, c.errorf("got %d values in one superstep but keeps only one; "+
 				"give it a reducer (%s) or let one node write it", len(writes), reducerNames())
 		}
 		return c.set(writes[0].Value), nil
-	case graph.Any, graph.Ephemeral, graph.Trigger, graph.Untracked:
+	case graph.Any, graph.Trigger:
 		return c.set(writes[len(writes)-1].Value), nil
 	case graph.LastFinish:
 		c.ch.Flag = false
@@ -126,9 +126,16 @@ func (c cell) restart(items []payload.JSON) {
 	c.ch.Stored = c.seq
 }
 
-// grow appends to a list, sharing what is there already.
+// grow appends to a list, sharing what is there already. The spare room behind
+// the elements belongs to the next checkpoint alone: what is only looked at
+// ahead, perhaps by several tasks at once, must not write there.
 func (c cell) grow(items []payload.JSON) {
 	old := c.ch.List
+	if old != nil && c.seq == 0 {
+		clipped := *old
+		clipped.Items = slices.Clip(old.Items)
+		old = &clipped
+	}
 	if old == nil || len(old.Segments) == 0 {
 		var head []payload.JSON
 		if old != nil {

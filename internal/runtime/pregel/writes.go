@@ -66,37 +66,47 @@ func (s *State) Command(r Result) ([]checkpoint.Write, error) {
 	return w.writes, nil
 }
 
-// Input turns the input of a run into the write that starts it. ok is false
-// when the input holds no key that the graph accepts.
-func (s *State) Input(input payload.JSON) (writes []checkpoint.Write, ok bool, err error) {
-	known, err := s.accepted(input)
-	if err != nil {
-		return nil, false, err
+// Input turns the input of a run into the write that starts it. Keys that the
+// graph does not take are dropped by the start node, or refused here when the
+// graph is strict; an input without any key starts the graph all the same.
+func (s *State) Input(input payload.JSON) ([]checkpoint.Write, error) {
+	if err := s.accepts(input); err != nil {
+		return nil, err
 	}
-	return []checkpoint.Write{{Channel: s.graph.Channels[s.graph.StartChannel].Name, Value: input}}, known, nil
+	return []checkpoint.Write{{Channel: s.graph.Channels[s.graph.StartChannel].Name, Value: input}}, nil
 }
 
-// accepted checks the keys of an input.
-func (s *State) accepted(input payload.JSON) (bool, error) {
+// Restrict leaves of an input what the graph takes.
+func (s *State) Restrict(input payload.JSON) payload.JSON {
+	w := writer{state: s, task: &Task{Node: s.graph.Nodes[0]}}
+	if err := w.object(input); err != nil {
+		return input
+	}
+	if len(w.writes) == 0 {
+		return "{}"
+	}
+	return s.UpdateOf(w.writes)
+}
+
+// accepts checks the keys of an input.
+func (s *State) accepts(input payload.JSON) error {
 	if _, root := s.graph.ChannelIndex(rootChannel); root {
-		return true, nil
+		return nil
 	}
 	fields, err := payload.Fields(input)
 	if err != nil {
-		return false, &ResultError{Problem: "the input must be an object with a key per channel: " + err.Error()}
+		return &ResultError{Problem: "the input must be an object with a key per channel: " + err.Error()}
 	}
-	any := false
+	if !s.graph.Spec.Strict {
+		return nil
+	}
 	for _, f := range fields {
-		i, ok := s.graph.ChannelIndex(f.Key)
-		switch {
-		case ok && slices.Contains(s.graph.Input, i):
-			any = true
-		case s.graph.Spec.Strict:
-			return false, &ResultError{Problem: fmt.Sprintf("unknown input key %q; the graph takes %s",
+		if i, ok := s.graph.ChannelIndex(f.Key); !ok || !slices.Contains(s.graph.Input, i) {
+			return &ResultError{Problem: fmt.Sprintf("unknown input key %q; the graph takes %s",
 				f.Key, strings.Join(keyNames(s.graph, s.graph.Input), ", "))}
 		}
 	}
-	return any, nil
+	return nil
 }
 
 // Routers lists the conditional edges of a node that code decides.
@@ -373,9 +383,6 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 		if !ok || !s.graph.Channels[i].State {
 			continue
 		}
-		if w.Channel == rootChannel {
-			return w.Value
-		}
 		for _, f := range fields {
 			repeated = repeated || f.Key == w.Channel
 		}
@@ -385,11 +392,19 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	case len(fields) == 0:
 		return payload.Null
 	case !repeated:
-		return payload.Object(fields)
+		return oneUpdate(fields)
 	}
 	items := make([]payload.JSON, len(fields))
 	for i := range fields {
-		items[i] = payload.Object(fields[i : i+1])
+		items[i] = oneUpdate(fields[i : i+1])
 	}
 	return payload.Array(items)
+}
+
+// oneUpdate is an object, or the bare value where the state is one.
+func oneUpdate(fields []payload.Field) payload.JSON {
+	if fields[0].Key == rootChannel {
+		return fields[0].Value
+	}
+	return payload.Object(fields)
 }

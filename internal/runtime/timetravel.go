@@ -1,0 +1,196 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// journey is a replay under way, shared by all loops of the run that makes it.
+type journey struct {
+	before uint64                 // subgraphs stand where they stood before this number
+	target *checkpoint.Checkpoint // of a subgraph, to be replayed; nil = of the root
+
+	mu   sync.Mutex
+	been map[string]bool // namespaces that were put back already
+}
+
+// replay goes back to an older checkpoint. It is copied, so that what follows
+// has ids of its own and asks again, unless it is a copy or an update on which
+// nobody has answered anything.
+func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
+	cp, err := e.destination(ctx, t, l)
+	if err != nil {
+		return err
+	}
+	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	l.state = pregel.Load(l.graph(), cp, true)
+	l.stop = l.state.NextStep() + 1 + l.limit()
+	r := &l.run.Request
+	if r.Input != "" {
+		return e.takeIn(t, l)
+	}
+	used, err := e.used(ctx, t.Thread, cp)
+	if err != nil {
+		return err
+	}
+	if used {
+		if err := l.branch(t); err != nil {
+			return e.refusal("replay_from", err)
+		}
+	} else {
+		t.Head.Checkpoint = cp.ID
+		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
+	}
+	if err := e.command(t, l, r.Update, r.Goto); err != nil {
+		return err
+	}
+	return e.prepare(t, l)
+}
+
+// destination finds the root checkpoint to go back to. For a checkpoint of a
+// subgraph it is the one under which that was written.
+func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.Checkpoint, error) {
+	r := &l.run.Request
+	cp, err := e.store.Checkpoint(ctx, t.Thread, r.FromNamespace, r.From)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
+		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q", t.Thread, r.From).With("checkpointId", r.From)
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	j := &journey{been: make(map[string]bool)}
+	if cp.Namespace != "" {
+		j.target = cp
+		if cp, err = e.store.Checkpoint(ctx, t.Thread, "", cp.Parents[""]); err != nil {
+			return nil, storeError(err)
+		}
+	}
+	j.before = cp.Seq
+	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
+		if parent, err := e.store.Checkpoint(ctx, t.Thread, "", cp.Parent); err == nil {
+			j.before = parent.Seq
+		}
+	}
+	l.level.journey = j
+	return cp, nil
+}
+
+// used reports whether a checkpoint must be copied before it is run again.
+func (e *Engine) used(ctx context.Context, thread string, cp *checkpoint.Checkpoint) (bool, error) {
+	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
+		return true, nil
+	}
+	p, err := e.store.Pending(ctx, thread, cp.ID)
+	if err != nil {
+		return false, storeError(err)
+	}
+	return slices.ContainsFunc(p.Interrupts, func(q checkpoint.Interrupt) bool {
+		return q.State != checkpoint.InterruptOpen && q.State != checkpoint.InterruptSuperseded
+	}), nil
+}
+
+// branch copies the loop's checkpoint into a new one that is not bound to what
+// followed it.
+func (l *loop) branch(t *tx) error {
+	s := l.state.Restamp(l.stamp(t, checkpoint.SourceFork))
+	tasks, err := s.Plan()
+	if err != nil {
+		return err
+	}
+	l.keep(t, s, tasks)
+	l.state, l.tasks = s, tasks
+	return nil
+}
+
+// addressed returns the state in which a journey wants the subgraph of a task
+// to go on, or nil when the journey does not lead through it.
+func (l *loop) addressed(t *pregel.Task, ns string) (*pregel.State, error) {
+	j := l.level.journey
+	if j == nil || j.target == nil || !j.enter(ns) {
+		return nil, nil
+	}
+	then, id := j.stop(ns)
+	if then == "" {
+		return nil, nil
+	}
+	if same, err := l.sameTask(t, then); err != nil || !same {
+		return nil, err
+	}
+	cp, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, then, id)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return pregel.Load(t.Node.Sub, cp, true).Move(ns), nil
+}
+
+// enter reports whether a namespace is visited for the first time.
+func (j *journey) enter(ns string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	first := !j.been[ns]
+	j.been[ns] = true
+	return first
+}
+
+// stop finds the namespace of then, and the checkpoint, that correspond to a
+// namespace of now: the target's, or those of a graph on the way to it.
+func (j *journey) stop(ns string) (then, id string) {
+	if pregel.NodePath(j.target.Namespace) == pregel.NodePath(ns) {
+		return j.target.Namespace, j.target.ID
+	}
+	for then, id := range j.target.Parents {
+		if then != "" && pregel.NodePath(then) == pregel.NodePath(ns) {
+			return then, id
+		}
+	}
+	return "", ""
+}
+
+// sameTask reports whether a task of now is the one in whose namespace the
+// subgraph was then: ids differ after a copy, places among the tasks do not.
+func (l *loop) sameTask(t *pregel.Task, then string) (bool, error) {
+	outer, last := "", then
+	if i := strings.LastIndexByte(then, '|'); i >= 0 {
+		outer, last = then[:i], then[i+1:]
+	}
+	_, id, ok := strings.Cut(last, ":")
+	if !ok {
+		return true, nil // the namespace has no task: it is kept over all of them
+	}
+	at := l.level.journey.target.Parents[outer]
+	parent, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, outer, at)
+	if err != nil {
+		return false, storeError(err)
+	}
+	place := slices.IndexFunc(parent.Next, func(n checkpoint.NextTask) bool { return n.ID == id })
+	return place >= 0 && place < len(l.tasks) && l.tasks[place].ID == t.ID, nil
+}
+
+// standing returns where a namespace stands: on a journey, where it stood
+// before the checkpoint that is replayed, until the run itself writes there.
+func (l *loop) standing(ns string) (*checkpoint.Checkpoint, error) {
+	store, thread := l.session.engine.store, l.session.thread
+	cp, err := store.Checkpoint(l.session.calls, thread, ns, "")
+	j := l.level.journey
+	if err != nil || j == nil || cp.Run == l.run.ID {
+		return cp, err
+	}
+	older, err := store.Checkpoints(l.session.calls, checkpoint.CheckpointQuery{
+		Thread: thread, Namespace: ns, Before: j.before, Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(older) == 0 {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return older[0], nil
+}
