@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/node"
@@ -33,6 +35,7 @@ type server struct {
 	web      *http.Server
 	webOn    net.Listener // nil = no metrics are served
 	failed   chan error   // serving has ended by itself
+	draining atomic.Bool
 }
 
 // newServer wires a server and begins to listen; serve starts it. Whatever was
@@ -46,7 +49,9 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	}()
 	// First the port: a second server should say that, not that the store is locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
-		return s, fmt.Errorf("can't listen: %w", err)
+		return s, &cli.HintError{
+			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
+		}
 	}
 	var kind string
 	if s.store, kind, err = openStore(ctx, o.Store); err != nil {
@@ -124,13 +129,23 @@ func (s *server) listenWeb(address string, metrics *telemetry.Metrics) error {
 	}
 	var err error
 	if s.webOn, err = net.Listen("tcp", address); err != nil { //nolint:noctx // has no effect on listening
-		return fmt.Errorf("can't listen for metrics: %w", err)
+		return &cli.HintError{
+			Err: fmt.Errorf("can't listen for metrics: %w", err), Hint: "choose another address with --metrics HOST:PORT",
+		}
 	}
 	routes := http.NewServeMux()
 	routes.Handle("/metrics", metrics.Handler())
-	routes.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	routes.HandleFunc("/healthz", s.healthz)
 	s.web = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
 	return nil
+}
+
+func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if s.draining.Load() {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 // address is where gRPC is served.
@@ -157,6 +172,7 @@ func (s *server) start() {
 // on, runs finish their superstep, and only then the store is let go. When ctx
 // ends first the rest is cut; it will run again.
 func (s *server) drain(ctx context.Context) error {
+	s.draining.Store(true)
 	told := make(chan error, 1)
 	go func() { told <- s.grpc.Drain(ctx) }()
 	s.engine.Drain(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,7 +35,7 @@ func openStore(ctx context.Context, name string) (s store, kind string, err erro
 		}
 		s, err := sqlite.Open(ctx, sqlite.Options{Path: path})
 		if err != nil {
-			return nil, "", fmt.Errorf("the store %s can't be opened: %w", name, err)
+			return nil, "", notOpened(name, err)
 		}
 		return s, kind, nil
 	case "redis", "rediss":
@@ -43,4 +44,13 @@ func openStore(ctx context.Context, name string) (s store, kind string, err erro
 	}
 	return nil, "", cli.Usagef("--store %q is no store", masked(name)).
 		WithHint("want memory, or sqlite:PATH like sqlite:graphd.db")
+}
+
+func notOpened(name string, err error) error {
+	hint := "choose another file with --store sqlite:PATH"
+	var used *sqlite.InUseError
+	if errors.As(err, &used) {
+		hint = "one process owns a store: stop the other one, or choose another file with --store sqlite:PATH"
+	}
+	return &cli.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}
 }

@@ -10,7 +10,8 @@ import (
 type events struct {
 	*page
 
-	open bool // a message is being shown piece by piece
+	open    bool // a message is being shown piece by piece
+	allRuns bool // a thread is followed: say how each of its runs goes
 }
 
 func (p *events) show(e *graphdv1.Event) error {
@@ -22,7 +23,7 @@ func (p *events) show(e *graphdv1.Event) error {
 	case *graphdv1.Event_Opened:
 		p.opened(e, k.Opened)
 	case *graphdv1.Event_RunState:
-		p.runState(k.RunState)
+		p.runState(e, k.RunState)
 	case *graphdv1.Event_Values:
 		p.values(e, k.Values)
 	case *graphdv1.Event_Update:
@@ -61,10 +62,14 @@ func (p *events) opened(e *graphdv1.Event, o *graphdv1.StreamOpened) {
 	p.line("%s", p.paint(dim, text))
 }
 
-// runState tells of failures; how a run ends is said at the end of the stream.
-func (p *events) runState(c *graphdv1.RunStateChanged) {
+// runState tells how a run goes; of a single run that is said at the end.
+func (p *events) runState(e *graphdv1.Event, c *graphdv1.RunStateChanged) {
+	if !p.allRuns {
+		return
+	}
+	p.line("%s", p.paint(dim, "run "+e.GetRunId()+" "+stateWord(c.GetState())))
 	if f := c.GetFailure(); f != nil {
-		p.failure("", f)
+		p.failure("  ", f)
 	}
 }
 

@@ -39,6 +39,18 @@ func (e *UsageError) WithHint(format string, args ...any) *UsageError {
 	return &UsageError{Message: e.Message, Hint: fmt.Sprintf(format, args...)}
 }
 
+// HintError is an error with words for what helps.
+type HintError struct {
+	Err  error
+	Hint string
+}
+
+// Error returns the error's message.
+func (e *HintError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *HintError) Unwrap() error { return e.Err }
+
 // ExitCode is what the process ends with after err.
 func ExitCode(err error) int {
 	var ended *Ended

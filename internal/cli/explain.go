@@ -109,6 +109,10 @@ func local(err error) *refused {
 	if errors.As(err, &usage) {
 		r.Code, r.Hint = "USAGE", usage.Hint
 	}
+	var hinted *HintError
+	if errors.As(err, &hinted) {
+		r.Hint = hinted.Hint
+	}
 	return r
 }
 
@@ -140,7 +144,7 @@ func cause(message string) string {
 	if _, after, ok := strings.Cut(message, `desc = "`); ok {
 		message = strings.TrimSuffix(after, `"`)
 	}
-	return strings.TrimPrefix(message, "connection error: ")
+	return strings.TrimPrefix(strings.TrimPrefix(message, "connection error: "), "transport: Error while dialing: ")
 }
 
 // hint says which command helps.

@@ -15,13 +15,20 @@ func (s *Session) follow(
 	ctx context.Context, f *follow, open func(context.Context) (eventStream, error),
 ) (*graphdv1.EndOfStream, error) {
 	f.graphs, f.patience = s.Graphs, patience
+	lost := false
 	f.lost = func(err error) {
-		if s.Format == Text {
+		if s.Format == Text && !lost {
 			s.note("the connection broke (%v); looking for the server again", short(err))
 		}
+		lost = true
 	}
-	if f.show == nil {
-		f.show = s.shower()
+	show := f.show
+	if show == nil {
+		show = s.shower(!f.ofRun && f.run == "")
+	}
+	f.show = func(e *graphdv1.Event) error {
+		lost = false
+		return show(e)
 	}
 	end, err := f.to(ctx, open)
 	if err != nil && ctx.Err() != nil {
@@ -38,7 +45,7 @@ func short(err error) string {
 }
 
 // shower returns what shows events in the session's format.
-func (s *Session) shower() func(*graphdv1.Event) error {
+func (s *Session) shower(allRuns bool) func(*graphdv1.Event) error {
 	switch s.Format {
 	case JSONL:
 		return func(e *graphdv1.Event) error { return s.message(e) }
@@ -46,7 +53,7 @@ func (s *Session) shower() func(*graphdv1.Event) error {
 		return func(*graphdv1.Event) error { return nil }
 	case Text:
 	}
-	shown := &events{page: s.page()}
+	shown := &events{page: s.page(), allRuns: allRuns}
 	return shown.show
 }
 

@@ -37,8 +37,8 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-// wide is how much of a value stands next to its key.
-const wide = 88
+// wide is how long a line may get before a value is broken.
+const wide = 100
 
 // pairs writes keys and their JSON values, aligned; long values are broken
 // into lines below their key.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing")
+
+func TestTheDemoShowsTheWholeReview(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"conditions": {[]string{"--answer", `{"decision":"approved_with_conditions","conditions":"10% restocking fee"}`}, 0},
+		"rejected": {[]string{
+			"--request", "我要退款", "--user", `{"shop": 9007199254740993}`,
+			"--answer", `{"decision":"rejected","reason":"too late"}`,
+		}, 0},
+		"question":   {[]string{"--request", "When do you open?"}, 0},
+		"unanswered": {nil, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := caller{}.call(t, append([]string{"demo", "--store", "sqlite:" + filepath.Join(dir, "demo.db")}, test.args...)...)
+			require.Equal(t, test.code, r.code, r.err)
+			golden(t, name, normal(r.out, dir))
+		})
+	}
+}
+
+func TestTheDemoRefusesAWrongAnswer(t *testing.T) {
+	store := "sqlite:" + filepath.Join(t.TempDir(), "demo.db")
+	r := caller{}.call(t, "demo", "--store", store, "--answer", `{"decision":"approved_with_conditions"}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "RESPONSE_SCHEMA_MISMATCH")
+	require.Contains(t, r.err, "conditions")
+	r = caller{}.call(t, "demo", "--answer", `approved`)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.err, "not JSON")
+}
+
+// normal replaces what differs from run to run by words of the same length, so
+// that columns stay columns.
+func normal(text, dir string) string {
+	for _, r := range []struct{ pattern, with string }{
+		{regexp.QuoteMeta(dir), "DIR"},
+		{`demo-[a-z2-7]{8}`, "demo-xxxxxxxx"},
+		{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"},
+		{`\b[0-9a-f]{32}\b`, "ffffffffffffffffffffffffffffffff"},
+		{`\b([0-9a-f]{12})-[0-9a-f]{8}\b`, "$1-ffffffff"},
+		{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`, "2000-01-01 00:00:00"},
+	} {
+		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
+	}
+	return text
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "demo-"+name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// options reads what a server is told in the three ways there are.
+func options(t *testing.T, args []string, env map[string]string, file string) (*serverOptions, error) {
+	t.Helper()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "graphd.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+		args = append(args, "--config", path)
+	}
+	var o serverOptions
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.register(f)
+	require.NoError(t, f.Parse(args))
+	return &o, o.complete(f, func(name string) string { return env[name] })
+}
+
+func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
+	file := "listen: a:1\nstore: memory\ngraphs: [x, y]\ndrain-timeout: 3s\nlog-level: warn\n"
+	env := map[string]string{"GRAPHD_LISTEN": "b:2", "GRAPHD_STORE": "sqlite:env.db"}
+	o, err := options(t, []string{"--listen", "c:3"}, env, file)
+	require.NoError(t, err)
+	require.Equal(t, "c:3", o.Listen)
+	require.Equal(t, "sqlite:env.db", o.Store)
+	require.Equal(t, []string{"x", "y"}, o.Graphs)
+	require.Equal(t, 3*time.Second, o.DrainTimeout)
+	require.Equal(t, "warn", o.LogLevel)
+
+	o, err = options(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"p", "q"}, o.Graphs)
+	require.Equal(t, cli.DefaultServer, o.Listen)
+}
+
+func TestTheFileMayComeFromTheEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("store: memory\n"), 0o600))
+	o, err := options(t, nil, map[string]string{"GRAPHD_CONFIG": path}, "")
+	require.NoError(t, err)
+	require.Equal(t, "memory", o.Store)
+}
+
+func TestWrongOptionsAreRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		env  map[string]string
+		file string
+		says []string
+	}{
+		"unknown key":   {file: "stoer: memory\n", says: []string{"line 1", "stoer", `did you mean "store"?`}},
+		"config inside": {file: "config: other.yaml\n", says: []string{"unknown option"}},
+		"no YAML":       {file: "listen: [\n", says: []string{"graphd.yaml"}},
+		"a map":         {file: "listen: {host: a}\n", says: []string{"line 1", "listen", "text"}},
+		"two values":    {file: "listen: [a, b]\n", says: []string{"one value"}},
+		"wrong type":    {file: "drain-timeout: soon\n", says: []string{"drain-timeout", "soon"}},
+		"environment":   {env: map[string]string{"GRAPHD_DRAIN_TIMEOUT": "x"}, says: []string{"GRAPHD_DRAIN_TIMEOUT"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := options(t, nil, test.env, test.file)
+			require.Error(t, err)
+			require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+			for _, words := range test.says {
+				require.ErrorContains(t, err, words)
+			}
+		})
+	}
+}
+
+func TestSecretsAreMasked(t *testing.T) {
+	require.Equal(t, "redis://user:xxxxx@host:6379", masked("redis://user:secret@host:6379"))
+	require.Equal(t, "sqlite:graphd.db", masked("sqlite:graphd.db"))
+}
+
+func TestDevTakesUpChangedFiles(t *testing.T) {
+	path, err := binary()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "counting.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("graph: broken\nnodes: {}\n"), 0o600))
+	log := newLockedBuffer()
+	dev := execIn(dir, path, "dev", "--listen", "127.0.0.1:0")
+	dev.Stderr = log
+	require.NoError(t, dev.Start())
+	address := log.find(t, regexp.MustCompile(`graph list --server (\S+)`))
+	require.Contains(t, log.String(), "graph files are wrong")
+	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
+	log.find(t, regexp.MustCompile(`graph loaded.*counting`))
+	r := caller{server: address}.call(t, "graph", "list")
+	require.Contains(t, r.out, "counting")
+	require.NoError(t, dev.Process.Signal(os.Interrupt))
+	require.NoError(t, dev.Wait())
+	require.FileExists(t, filepath.Join(dir, ".graphd", "dev.db"))
+}

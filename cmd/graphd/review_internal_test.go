@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A question, its answer and the history, on each store that is built in.
+func TestAQuestionIsAskedAnsweredAndRemembered(t *testing.T) {
+	for name, store := range map[string]string{
+		"memory": "memory", "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "g.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serving(t, store)
+			r := c.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+			require.Equal(t, 3, r.code, r.err)
+			require.Contains(t, r.out, "__interrupt__")
+			require.Contains(t, r.out, "9007199254740993")
+			require.Contains(t, r.out, "graphd resume t1 --value '{\"decision\":\"approved\"}' --server "+c.server)
+
+			r = c.call(t, "inbox")
+			require.Equal(t, 0, r.code, r.err)
+			require.Contains(t, r.out, "human_review asks (approval)")
+
+			r = c.call(t, "resume", "t1", "--value", `{"decision": "perhaps"}`)
+			require.Equal(t, 1, r.code)
+			require.Contains(t, r.err, "RESPONSE_SCHEMA_MISMATCH")
+			require.Contains(t, r.err, "decision")
+
+			r = c.call(t, "resume", "t1", "--value", `{"decision": "approved_with_conditions", "conditions": "10% fee"}`)
+			require.Equal(t, 0, r.code, r.err)
+			require.Contains(t, r.out, "under this condition: 10% fee")
+
+			r = c.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+			require.Equal(t, 1, r.code)
+			require.Contains(t, r.err, "THREAD_NOT_INTERRUPTED")
+			require.Contains(t, r.err, "hint:")
+			requireLinear(t, c, "t1", 5)
+		})
+	}
+}
+
+// requireLinear checks that each checkpoint is the parent of the next.
+func requireLinear(t *testing.T, c caller, thread string, count int) {
+	t.Helper()
+	r := c.call(t, "history", thread, "-o", "jsonl")
+	require.Equal(t, 0, r.code, r.err)
+	type ref struct{ CheckpointID string }
+	var newest *ref
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	require.Len(t, lines, count)
+	for i, line := range lines {
+		var state struct{ Checkpoint, Parent *ref }
+		require.NoError(t, json.Unmarshal([]byte(line), &state), line)
+		if newest != nil {
+			require.Equal(t, newest, state.Checkpoint, "history forks before entry %d", i)
+		}
+		newest = state.Parent
+	}
+	require.Nil(t, newest, "the oldest checkpoint has a parent")
+}
+
+func TestValuesComeFromFlagsFilesAndStandardInput(t *testing.T) {
+	c := serving(t, "memory")
+	file := filepath.Join(t.TempDir(), "in.json")
+	require.NoError(t, os.WriteFile(file, []byte("\ufeff"+request+"\n"), 0o600))
+	r := c.call(t, "run", "refund-review", "-t", "a", "--input", "@"+file)
+	require.Equal(t, 3, r.code, r.err)
+	c.in = request
+	r = c.call(t, "run", "refund-review", "-t", "b", "--input", "-", "--detach", "-o", "json")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, `"threadId": "b"`)
+	r = c.call(t, "watch", "b", "--run", field(t, r.out, "runId"))
+	require.Equal(t, 3, r.code, r.err)
+	require.Contains(t, r.out, "__interrupt__")
+}
+
+func field(t *testing.T, document, name string) string {
+	t.Helper()
+	var all map[string]any
+	require.NoError(t, json.Unmarshal([]byte(document), &all), document)
+	text, ok := all[name].(string)
+	require.True(t, ok, "%s has no %s", document, name)
+	return text
+}
+
+func TestOutputIsReadableJSON(t *testing.T) {
+	c := serving(t, "memory")
+	r := c.call(t, "run", "refund-review", "-t", "a", "-i", request, "-e", "values,updates", "-o", "jsonl")
+	require.Equal(t, 3, r.code, r.err)
+	kinds := map[string]bool{}
+	for line := range strings.Lines(r.out) {
+		var event map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &event), line)
+		for kind := range event {
+			kinds[kind] = true
+		}
+	}
+	for _, kind := range []string{"opened", "update", "values", "interrupt", "end"} {
+		require.True(t, kinds[kind], "no event %s in %s", kind, r.out)
+	}
+	require.Contains(t, r.out, `"user_id":9007199254740993`)
+
+	r = c.call(t, "run", "refund-review", "-t", "b", "-i", `{"user_id": 1, "user_request": "hello"}`, "-o", "json")
+	require.Equal(t, 0, r.code, r.err)
+	require.Equal(t, "RUN_STATE_SUCCEEDED", field(t, r.out, "state"))
+
+	for _, args := range [][]string{
+		{"state", "a"}, {"inbox"}, {"history", "a"}, {"threads"}, {"graph", "list"},
+		{"graph", "show", "refund-review"}, {"health"}, {"version"},
+	} {
+		r = c.call(t, append(args, "-o", "json")...)
+		require.Equal(t, 0, r.code, "%v: %s", args, r.err)
+		require.True(t, json.Valid([]byte(r.out)), "%v: %s", args, r.out)
+		r = c.call(t, args...)
+		require.Equal(t, 0, r.code, "%v: %s", args, r.err)
+		require.NotEmpty(t, r.out, args)
+	}
+	r = c.call(t, "state", "a", "-o", "json")
+	require.Contains(t, r.out, `"user_id": 9007199254740993`)
+}
+
+func TestExitCodesAndWhatIsSaid(t *testing.T) {
+	c := serving(t, "memory")
+	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "open", "-i", request).code)
+	for _, test := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"run", "refund-review", "-t", "x", "-i", `{"user_id": 1, "user_request": "hi"}`}, 0, nil},
+		{[]string{"run", "refund-review", "-t", "y", "-i", `{"user_id": 1, "user_request": "hi"}`, "--step-limit", "1"},
+			4, nil},
+		{[]string{"run", "refund-review", "-t", "open", "-i", request}, 1,
+			[]string{"THREAD_INTERRUPTED", "openInterruptIds", "inbox --thread open"}},
+		{[]string{"run", "refund-review", "-t", "open", "-i", request, "--on-open", "discard"}, 3, nil},
+		{[]string{"run", "refund-reviw", "-i", "{}"}, 1, []string{"GRAPH_NOT_FOUND", "graph list"}},
+		{[]string{"state", "nobody"}, 1, []string{"THREAD_NOT_FOUND", "nobody", "threads"}},
+		{[]string{"graph", "show", "nothing"}, 1, []string{"GRAPH_NOT_FOUND"}},
+		{[]string{"run"}, 2, []string{"GRAPH is missing"}},
+		{[]string{"run", "refund-review", "--inptu", "{}"}, 2, []string{"unknown flag: --inptu", `did you mean "input"?`}},
+		{[]string{"run", "refund-review", "-i", "{a: 1}"}, 2, []string{"--input", "not JSON", "hint:"}},
+		{[]string{"run", "refund-review", "-i", `{} {}`}, 2, []string{"more after the value"}},
+		{[]string{"run", "refund-review", "-i", "@/no/such/file"}, 2, []string{"/no/such/file"}},
+		{[]string{"run", "refund-review", "-i", "{}", "-e", "update"}, 2, []string{"--events", "updates"}},
+		{[]string{"run", "refund-review", "-i", "{}", "--on-busy", "wait"}, 2, []string{"--on-busy", "enqueue"}},
+		{[]string{"resume", "open", "--answer", "yes"}, 2, []string{"ID=JSON", "--value"}},
+		{[]string{"resume", "open", "--interrupt", "i1"}, 2, []string{"--value"}},
+		{[]string{"resume", "open", "extra"}, 2, []string{`unexpected argument "extra"`}},
+		{[]string{"watch", "open", "--from", "somewhere"}, 2, []string{"LOG:SEQUENCE"}},
+		{[]string{"update", "open"}, 2, []string{"values"}},
+		{[]string{"threads", "lits"}, 2, []string{"unknown command", "list"}},
+		{[]string{"rum"}, 2, []string{"unknown command", "run"}},
+		{[]string{"inbox", "-o", "xml"}, 2, []string{"text, json and jsonl"}},
+		{[]string{"serve", "--store", "redis://:pass@host:6379"}, 2, []string{"not built in yet"}},
+		{[]string{"serve", "--store", "file.db"}, 2, []string{"sqlite:PATH"}},
+		{[]string{"serve", "--log-level", "loud"}, 2, []string{"debug, info, warn, error"}},
+		{[]string{"serve", "--drain-timeout", "soon"}, 2, []string{"drain-timeout"}},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			r := c.call(t, test.args...)
+			require.Equal(t, test.code, r.code, "%s%s", r.out, r.err)
+			for _, words := range test.says {
+				require.Contains(t, r.err, words)
+			}
+			require.NotContains(t, r.err, "pass@")
+			if test.code == 1 || test.code == 2 {
+				require.Contains(t, r.err, "error: ")
+				require.Contains(t, r.err, "hint: ")
+				require.Empty(t, r.out)
+			}
+		})
+	}
+}
+
+func TestErrorsForPrograms(t *testing.T) {
+	c := serving(t, "memory")
+	r := c.call(t, "state", "nobody", "-o", "json")
+	require.Equal(t, 1, r.code)
+	var said struct {
+		Error struct{ Code, Reason, Message string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.err), &said), r.err)
+	require.Equal(t, "NOT_FOUND", said.Error.Code)
+	require.Equal(t, "THREAD_NOT_FOUND", said.Error.Reason)
+}
+
+func TestNoServer(t *testing.T) {
+	c := caller{server: "127.0.0.1:1"}
+	for _, args := range [][]string{{"inbox"}, {"health"}, {"run", "g", "-i", "{}"}} {
+		r := c.call(t, args...)
+		require.Equal(t, 1, r.code, args)
+		require.Contains(t, r.err, "no answer from 127.0.0.1:1")
+		require.Contains(t, r.err, "graphd serve")
+	}
+}
+
+func TestBreakpointsTimeTravelForksAndUpdates(t *testing.T) {
+	c := serving(t, "memory")
+	in := `{"user_id": 1, "user_request": "hi"}`
+	r := c.call(t, "run", "refund-review", "-t", "a", "-i", in, "--interrupt-before", "execute")
+	require.Equal(t, 3, r.code, r.err)
+	require.Contains(t, r.out, "graphd resume a --server")
+	r = c.call(t, "update", "a", "--values", `{"request_type": "changed"}`, "--as-node", "human_review", "--supersede", "-o", "json")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, `"request_type": "changed"`)
+	r = c.call(t, "run", "refund-review", "-t", "a")
+	require.Equal(t, 0, r.code, "%s%s", r.out, r.err)
+	require.Contains(t, r.out, `"changed"`)
+	r = c.call(t, "threads", "fork", "a", "b")
+	require.Equal(t, 0, r.code, r.err)
+	r = c.call(t, "threads", "list", "-o", "jsonl")
+	require.Equal(t, 2, strings.Count(r.out, "\n"), r.out)
+	require.Equal(t, 0, c.call(t, "threads", "delete", "b").code)
+	r = c.call(t, "watch", "a", "--no-follow", "-e", "checkpoints")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "end of the log, cursor ")
+	r = c.call(t, "cancel", "a")
+	require.Equal(t, 0, r.code, r.err)
+}
+
+func TestGraphFiles(t *testing.T) {
+	c := serving(t, "memory")
+	good, bad := filepath.Join(examples, "graph.yaml"), filepath.Join(t.TempDir(), "bad.yaml")
+	require.NoError(t, os.WriteFile(bad, []byte("graph: bad\nchannels: {a: {reducer: sum}}\nnodes:\n  n: {expr: {update: {a: 'state.'}}}\nedges: [START -> m]\n"), 0o600))
+	offline := caller{server: "127.0.0.1:1"}
+	r := offline.call(t, "graph", "check", good)
+	require.Equal(t, 0, r.code, r.err)
+	r = offline.call(t, "graph", "check", good, bad)
+	require.Equal(t, 1, r.code)
+	for _, words := range []string{"bad.yaml:2: ", "sum", "bad.yaml:4: ", "bad.yaml:5: "} {
+		require.Contains(t, r.err, words)
+	}
+	fromFile := offline.call(t, "graph", "draw", good)
+	require.Equal(t, 0, fromFile.code, fromFile.err)
+	require.Contains(t, fromFile.out, "flowchart TD")
+	fromServer := c.call(t, "graph", "draw", "refund-review")
+	require.Equal(t, fromFile.out, fromServer.out, fromServer.err)
+	r = c.call(t, "graph", "put", bad)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "INVALID_GRAPH")
+	require.Contains(t, r.err, "line 2")
+	require.Equal(t, 0, c.call(t, "graph", "put", good).code)
+}
