@@ -53,7 +53,7 @@ type Options struct {
 	MaxLive       int           // live runs in this process; 10 000
 	QueueLimit    int           // runs waiting behind one another; 64
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
-	StoreAttempts int           // tries of a client's change that is not answered; 3
+	StoreAttempts int           // tries of a client's call that is not answered; 3
 	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
 	// Poll is how often a follower looks for what other replicas wrote, 0 =
 	// never: no other process writes to the store.
@@ -148,7 +148,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	clock := &clock{ours: opts.Now}
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: &line{Store: store, limit: opts.StoreTimeout, clock: clock}, executor: executor,
+		store: &line{Store: store, attempts: opts.StoreAttempts, limit: opts.StoreTimeout, clock: clock}, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: opts.Observer, log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -32,22 +33,29 @@ func (c *clock) observe(store time.Time) {
 	}
 }
 
-// line is the engine's line to its store. A read that is not answered in time
-// fails with checkpoint.ErrUnavailable, whether or not the caller has a
-// deadline. Apply is passed on as it is: the one who commits decides how long
-// it is worth waiting.
+// line is the engine's line to its store. A read that fails is repeated; one
+// that is not answered in time fails with checkpoint.ErrUnavailable, whether or
+// not the caller has a deadline. Apply is passed on as it is: the one who
+// commits decides how long it is worth waiting.
 type line struct {
 	checkpoint.Store
 
-	limit time.Duration
-	clock *clock
+	attempts int
+	limit    time.Duration
+	clock    *clock
 }
 
-// bounded makes one call that must be answered within the line's limit.
+// bounded makes one read that must be answered within the line's limit.
 func bounded[T any](ctx context.Context, l *line, call func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
 	out, err := call(inner)
+	for n := 1; n < l.attempts && errors.Is(err, checkpoint.ErrUnavailable); n++ {
+		if pause(inner, backoff(n)) != nil {
+			break
+		}
+		out, err = call(inner)
+	}
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
 		return out, fmt.Errorf("%w: no answer within %s", checkpoint.ErrUnavailable, l.limit)
 	}

@@ -69,6 +69,8 @@ func align(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
 // was changed while a thread waited.
 func adapt(k graph.Kind, c checkpoint.Channel) checkpoint.Channel {
 	switch {
+	case k == graph.Barrier || k == graph.BarrierFinish:
+		// A list of who has arrived, never anything else.
 	case isList(k) && c.List == nil && c.Value != "":
 		if items, err := payload.Elements(c.Value); err == nil {
 			c.List, c.Value, c.Stored = &checkpoint.List{Items: items, Fresh: len(items)}, "", 0
