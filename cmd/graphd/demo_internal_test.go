@@ -71,3 +71,17 @@ func golden(t *testing.T, name, got string) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }
+
+func TestTheDemoAsksAtATerminal(t *testing.T) {
+	state := t.TempDir()
+	c := caller{terminal: true, in: "approved_with_conditions\n{\"decision\": \"approved_with_conditions\", \"conditions\": \"5% fee\"}\n"}
+	r := c.call(t, "demo", "--store", "sqlite:"+filepath.Join(state, "a.db"))
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "RESPONSE_SCHEMA_MISMATCH")
+	require.Contains(t, r.out, "under this condition: 5% fee")
+
+	c.in = ""
+	r = c.call(t, "demo", "--store", "sqlite:"+filepath.Join(state, "b.db"))
+	require.Equal(t, 3, r.code, r.err)
+	require.Contains(t, r.out, "graphd demo resume ")
+}

@@ -31,9 +31,10 @@ type result struct {
 
 // caller calls commands the way main does, without a terminal.
 type caller struct {
-	server string
-	in     string
-	env    map[string]string
+	server   string
+	in       string
+	terminal bool
+	env      map[string]string
 }
 
 func (c caller) call(t *testing.T, args ...string) result {
@@ -42,7 +43,7 @@ func (c caller) call(t *testing.T, args ...string) result {
 	defer cancel()
 	var out, complaints bytes.Buffer
 	p := &program{
-		IO:      cli.IO{In: strings.NewReader(c.in), Out: &out, Err: &complaints},
+		IO:      cli.IO{In: strings.NewReader(c.in), Out: &out, Err: &complaints, Terminal: c.terminal},
 		getenv:  func(name string) string { return c.env[name] },
 		program: []string{"graphd"}, version: "test",
 	}

@@ -1,0 +1,136 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+const (
+	stopped   = graphdv1.EndOfStream_CAUSE_RUN_STOPPED
+	draining  = graphdv1.EndOfStream_CAUSE_DRAINING
+	running   = graphdv1.RunState_RUN_STATE_RUNNING
+	succeeded = graphdv1.RunState_RUN_STATE_SUCCEEDED
+)
+
+// A stream that breaks, is drained, and breaks again without a word is shown
+// as one.
+func TestAStreamGoesOnFromItsLastCursor(t *testing.T) {
+	s := &stage{plays: []play{
+		{err: refuse(codes.Unavailable, "SERVER_DRAINING")},
+		{events: []*graphdv1.Event{opened(), updated(3, "a", `{"n":1}`)}, err: status.Error(codes.Unavailable, "gone")},
+		{events: []*graphdv1.Event{opened(), updated(5, "b", `{"n":2}`), ended(draining, 7, running)}},
+		{events: []*graphdv1.Event{opened(), {Kind: &graphdv1.Event_Heartbeat{
+			Heartbeat: &graphdv1.Heartbeat{Scanned: &graphdv1.Cursor{LogId: "log", Sequence: 9}},
+		}}}},
+		{events: []*graphdv1.Event{opened(), updated(10, "c", `{"n":3}`), ended(stopped, 11, succeeded)}},
+	}}
+	c, out := session(t, s, "")
+	require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g@v1", Thread: "t1", Input: "{}"}))
+
+	require.Len(t, s.streams, 2)
+	require.NotEmpty(t, s.streams[0].GetRequestId())
+	require.Equal(t, s.streams[0].GetRequestId(), s.streams[1].GetRequestId(), "a repeated call must be the same one")
+	require.Equal(t, "v1", s.streams[0].GetRun().GetGraphVersion())
+	var after []uint64
+	for _, w := range s.watches {
+		require.Equal(t, "r1", w.GetRunId())
+		require.True(t, w.GetFollow())
+		after = append(after, w.GetAfter().GetSequence())
+	}
+	require.Equal(t, []uint64{3, 7, 9}, after)
+	require.Equal(t, 1, strings.Count(out.String(), "thread t1  run r1"), out.String())
+	for _, node := range []string{"a\n  n  1", "b\n  n  2", "c\n  n  3", "succeeded"} {
+		require.Contains(t, out.String(), node)
+	}
+}
+
+func TestWhatWillNotGetBetterIsNotTriedAgain(t *testing.T) {
+	for name, err := range map[string]error{
+		"nobody there": status.Error(codes.Unavailable, "connection refused"),
+		"refused":      refuse(codes.Aborted, "THREAD_BUSY"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stage{plays: []play{{err: err}}}
+			c, _ := session(t, s, "")
+			require.Error(t, c.Run(t.Context(), cli.RunOptions{Graph: "g", Input: "{}"}))
+			require.Len(t, s.streams, 1)
+			require.Empty(t, s.watches)
+		})
+	}
+	s := &stage{plays: []play{
+		{events: []*graphdv1.Event{opened()}, err: status.Error(codes.Unavailable, "gone")},
+		{err: refuse(codes.NotFound, "THREAD_NOT_FOUND")},
+	}}
+	c, _ := session(t, s, "")
+	err := c.Run(t.Context(), cli.RunOptions{Graph: "g", Input: "{}"})
+	require.Equal(t, "THREAD_NOT_FOUND", cli.Reason(err))
+}
+
+func TestExitCodesOfARun(t *testing.T) {
+	for state, code := range map[graphdv1.RunState]int{
+		succeeded:                               cli.ExitDone,
+		graphdv1.RunState_RUN_STATE_INTERRUPTED: cli.ExitWaiting,
+		graphdv1.RunState_RUN_STATE_FAILED:      cli.ExitFailed,
+		graphdv1.RunState_RUN_STATE_TIMED_OUT:   cli.ExitFailed,
+		graphdv1.RunState_RUN_STATE_CANCELLED:   cli.ExitFailed,
+		graphdv1.RunState_RUN_STATE_SUPERSEDED:  cli.ExitFailed,
+		graphdv1.RunState_RUN_STATE_UNSPECIFIED: cli.ExitDone,
+	} {
+		s := &stage{plays: []play{{events: []*graphdv1.Event{opened(), ended(stopped, 2, state)}}}}
+		c, _ := session(t, s, "")
+		require.Equal(t, code, cli.ExitCode(c.Run(t.Context(), cli.RunOptions{Graph: "g"})), state)
+	}
+}
+
+func TestEveryKindOfEventIsShown(t *testing.T) {
+	s := &stage{plays: []play{{events: []*graphdv1.Event{
+		opened(),
+		at(1, &graphdv1.Event{Node: "a", Attempt: 2, Kind: &graphdv1.Event_Task{Task: &graphdv1.TaskChange{
+			Phase:   graphdv1.TaskChange_PHASE_FAILED,
+			Failure: &graphdv1.Failure{Reason: "NODE_FAILED", Message: "boom", Node: "a", Stack: "main.go:1\n"},
+		}}}),
+		at(1, &graphdv1.Event{Node: "m", Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Value: text(`"Hel"`)}}}),
+		at(1, &graphdv1.Event{Node: "m", Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Value: text(`"lo"`)}}}),
+		at(2, &graphdv1.Event{
+			Node: "c", Namespace: []string{"outer:1"},
+			Kind: &graphdv1.Event_Custom{Custom: &graphdv1.CustomEvent{Name: "progress", Value: text("9007199254740993")}},
+		}),
+		at(3, &graphdv1.Event{Step: 4, Kind: &graphdv1.Event_Checkpoint{Checkpoint: &graphdv1.CheckpointSaved{
+			Checkpoint: &graphdv1.CheckpointRef{CheckpointId: "cp"}, Next: []*graphdv1.DueTask{{Node: "z"}},
+		}}}),
+		at(3, &graphdv1.Event{Kind: &graphdv1.Event_Gap{Gap: &graphdv1.Gap{}}}),
+		at(4, &graphdv1.Event{Node: "u", Kind: &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{Values: text("null")}}}),
+		at(5, &graphdv1.Event{Node: "u", ValueOmitted: true, Kind: &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{}}}),
+		at(6, &graphdv1.Event{Kind: &graphdv1.Event_RunState{RunState: &graphdv1.RunStateChanged{
+			State: graphdv1.RunState_RUN_STATE_FAILED, Failure: &graphdv1.Failure{Reason: "NODE_FAILED", Message: "boom"},
+		}}}),
+		{ThreadId: "t1", Kind: &graphdv1.Event_End{End: &graphdv1.EndOfStream{
+			Cause: graphdv1.EndOfStream_CAUSE_LOG_END, ResumeAt: &graphdv1.Cursor{LogId: "log", Sequence: 6},
+		}}},
+	}}}}
+	c, out := session(t, s, "")
+	require.NoError(t, c.Watch(t.Context(), cli.WatchOptions{Thread: "t1", NoFollow: true}))
+	require.Equal(t, `thread t1  run r1
+a failed (attempt 2)
+  a: NODE_FAILED: boom
+    main.go:1
+Hello
+outer/c progress  9007199254740993
+checkpoint cp  step 4  next: z
+(some passing events were dropped: this reader was slow)
+u
+  (no update)
+u
+  (too large to be sent; see state)
+run r1 failed
+  NODE_FAILED: boom
+end of the log, cursor log:6
+`, out.String())
+}

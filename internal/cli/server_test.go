@@ -1,0 +1,136 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// play answers one call: it sends the events and ends with the error.
+type play struct {
+	events []*graphdv1.Event
+	err    error
+}
+
+// stage is a server that plays what a test wrote, one play per call, and
+// remembers what it was asked.
+type stage struct {
+	graphdv1.UnimplementedGraphServiceServer
+	graphdv1.UnimplementedInterruptServiceServer
+
+	plays     []play
+	questions []*graphdv1.Interrupt
+	streams   []*graphdv1.StreamRequest
+	resumes   []*graphdv1.ResumeRequest
+	watches   []*graphdv1.WatchRequest
+}
+
+func (s *stage) next(send func(*graphdv1.Event) error) error {
+	if len(s.plays) == 0 {
+		return status.Error(codes.FailedPrecondition, "the test has no more plays")
+	}
+	p := s.plays[0]
+	s.plays = s.plays[1:]
+	for _, e := range p.events {
+		if err := send(e); err != nil {
+			return err
+		}
+	}
+	return p.err
+}
+
+func (s *stage) Stream(r *graphdv1.StreamRequest, w grpc.ServerStreamingServer[graphdv1.Event]) error {
+	s.streams = append(s.streams, r)
+	return s.next(w.Send)
+}
+
+func (s *stage) Resume(r *graphdv1.ResumeRequest, w grpc.ServerStreamingServer[graphdv1.Event]) error {
+	s.resumes = append(s.resumes, r)
+	return s.next(w.Send)
+}
+
+func (s *stage) Watch(r *graphdv1.WatchRequest, w grpc.ServerStreamingServer[graphdv1.Event]) error {
+	s.watches = append(s.watches, r)
+	return s.next(w.Send)
+}
+
+func (s *stage) ListInterrupts(
+	context.Context, *graphdv1.ListInterruptsRequest,
+) (*graphdv1.ListInterruptsResponse, error) {
+	return &graphdv1.ListInterruptsResponse{Interrupts: s.questions}, nil
+}
+
+// session connects a command to a stage. in is what is typed.
+func session(t *testing.T, s *stage, in string) (*cli.Session, *bytes.Buffer) {
+	t.Helper()
+	pipe := bufconn.Listen(1 << 20)
+	server := grpc.NewServer()
+	graphdv1.RegisterGraphServiceServer(server, s)
+	graphdv1.RegisterInterruptServiceServer(server, s)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(pipe) }()
+	client, err := cli.Dial("passthrough:///stage", grpc.WithContextDialer(
+		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, client.Close())
+		server.Stop()
+		require.NoError(t, <-served)
+	})
+	out := &bytes.Buffer{}
+	return &cli.Session{
+		Client: client, Format: cli.Text, Self: cli.Self{Program: []string{"graphd"}},
+		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out},
+	}, out
+}
+
+// refuse makes the error of a call.
+func refuse(code codes.Code, reason string) error {
+	st, err := status.New(code, "the server said no").
+		WithDetails(&errdetails.ErrorInfo{Domain: "graphd.dev", Reason: reason})
+	if err != nil {
+		return err
+	}
+	return st.Err()
+}
+
+// at gives an event its place in the log.
+func at(sequence uint64, e *graphdv1.Event) *graphdv1.Event {
+	e.Cursor, e.ThreadId, e.RunId = &graphdv1.Cursor{LogId: "log", Sequence: sequence}, "t1", "r1"
+	return e
+}
+
+func opened() *graphdv1.Event {
+	return at(0, &graphdv1.Event{Kind: &graphdv1.Event_Opened{Opened: &graphdv1.StreamOpened{
+		Run: &graphdv1.Run{RunId: "r1", ThreadId: "t1"},
+	}}})
+}
+
+func updated(sequence uint64, node, values string) *graphdv1.Event {
+	return at(sequence, &graphdv1.Event{
+		Node: node, Kind: &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{Values: text(values)}},
+	})
+}
+
+func ended(cause graphdv1.EndOfStream_Cause, after uint64, state graphdv1.RunState) *graphdv1.Event {
+	return &graphdv1.Event{ThreadId: "t1", Kind: &graphdv1.Event_End{End: &graphdv1.EndOfStream{
+		Cause: cause, ResumeAt: &graphdv1.Cursor{LogId: "log", Sequence: after},
+		Run: &graphdv1.Run{RunId: "r1", ThreadId: "t1", State: state, Output: text(`{"n":1}`)},
+	}}}
+}
+
+func text(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}
