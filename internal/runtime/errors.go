@@ -39,11 +39,13 @@ const (
 	ReasonRunNotCancellable        = "RUN_NOT_CANCELLABLE"
 	ReasonGraphVersionUnavailable  = "GRAPH_VERSION_UNAVAILABLE"
 	ReasonTaskLeaseLost            = "TASK_LEASE_LOST"
+	ReasonProtocolMismatch         = "PROTOCOL_MISMATCH"
 	ReasonNothingToDo              = "NOTHING_TO_DO"
 
 	ReasonThreadBusy         = "THREAD_BUSY"
 	ReasonEtagMismatch       = "ETAG_MISMATCH"
 	ReasonCheckpointConflict = "CHECKPOINT_CONFLICT"
+	ReasonWorkerReplaced     = "WORKER_REPLACED"
 
 	ReasonCursorTrimmed = "CURSOR_TRIMMED"
 	ReasonCursorAhead   = "CURSOR_AHEAD"
@@ -55,6 +57,7 @@ const (
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
 	ReasonServerDraining    = "SERVER_DRAINING"
 	ReasonNoWorkerAvailable = "NO_WORKER_AVAILABLE"
+	ReasonWorkerSilent      = "WORKER_SILENT"
 
 	ReasonAccessDenied = "ACCESS_DENIED"
 	ReasonTokenInvalid = "TOKEN_INVALID"

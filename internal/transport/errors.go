@@ -73,11 +73,13 @@ func Table() []Row {
 		{runtime.ReasonRunNotCancellable, codes.FailedPrecondition, []string{"state"}},
 		{runtime.ReasonGraphVersionUnavailable, codes.FailedPrecondition, []string{"graph", "version"}},
 		{runtime.ReasonTaskLeaseLost, codes.FailedPrecondition, []string{"taskId"}},
+		{runtime.ReasonProtocolMismatch, codes.FailedPrecondition, []string{"supported"}},
 		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
 
 		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
 		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
 		{runtime.ReasonCheckpointConflict, codes.Aborted, []string{"current"}},
+		{runtime.ReasonWorkerReplaced, codes.Aborted, []string{"workerId"}},
 
 		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 		{runtime.ReasonCursorAhead, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
@@ -90,6 +92,7 @@ func Table() []Row {
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
 		{runtime.ReasonServerDraining, codes.Unavailable, nil},
 		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
+		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
 
 		{runtime.ReasonAccessDenied, codes.PermissionDenied, nil},
 		{runtime.ReasonTokenInvalid, codes.Unauthenticated, nil},

@@ -81,6 +81,8 @@ func (c cell) update(writes []checkpoint.Write) (bool, error) {
 		return c.updateList(writes)
 	case graph.Add, graph.Merge, graph.DeepMerge, graph.Min, graph.Max:
 		return c.fold(writes)
+	case graph.ByWorker:
+		return c.place(writes)
 	}
 	return false, c.errorf("has an unknown kind")
 }

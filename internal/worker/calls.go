@@ -1,0 +1,274 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// calls are the graphs that a task has called. A call that is repeated waits
+// for the same run of the graph.
+type calls struct {
+	parent context.Context //nolint:containedctx // the calls end with the task, not with who asks
+	host   runtime.Host
+
+	mu      sync.Mutex
+	ctx     context.Context //nolint:containedctx // of the delivery
+	cancel  context.CancelCauseFunc
+	byIndex map[int]*called
+	running sync.WaitGroup
+	over    bool
+}
+
+type called struct {
+	call   runtime.GraphCall
+	result runtime.CallResult
+	err    error
+	done   chan struct{}
+}
+
+var errTaskOver = errors.New("the calling task is over")
+
+func newCalls(ctx context.Context, host runtime.Host) *calls { return &calls{parent: ctx, host: host} }
+
+// call runs a graph, or waits for the run that an earlier call began.
+func (c *calls) call(ctx context.Context, g runtime.GraphCall) (runtime.CallResult, error) {
+	run, err := c.begin(g)
+	if err != nil {
+		return runtime.CallResult{}, err
+	}
+	select {
+	case <-run.done:
+		return run.result, run.err
+	case <-ctx.Done():
+		return runtime.CallResult{}, context.Cause(ctx)
+	}
+}
+
+func (c *calls) begin(g runtime.GraphCall) (*called, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.host == nil {
+		return nil, leaseLost("")
+	}
+	if run := c.byIndex[g.Index]; run != nil {
+		if run.call.Graph != g.Graph {
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "call %d of the task is of graph %q", g.Index, run.call.Graph).
+				InField("call_index", "must differ for each call of the task")
+		}
+		return run, nil
+	}
+	if c.ctx == nil {
+		c.ctx, c.cancel = context.WithCancelCause(c.parent)
+		c.byIndex = make(map[int]*called)
+	}
+	run := &called{call: g, done: make(chan struct{})}
+	c.byIndex[g.Index] = run
+	c.running.Add(1)
+	go func(ctx context.Context) {
+		defer c.running.Done()
+		defer close(run.done)
+		run.result, run.err = c.host.Call(ctx, g)
+	}(c.ctx)
+	return run, nil
+}
+
+// idle reports whether the task has called no graph.
+func (c *calls) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx == nil
+}
+
+// restart stops every called graph, so that the task can be run again.
+func (c *calls) restart() {
+	c.mu.Lock()
+	cancel := c.cancel
+	c.over = true
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(errTaskOver)
+	}
+	c.running.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx, c.cancel, c.byIndex, c.over = nil, nil, nil, false
+}
+
+// end stops every called graph for good and waits for them.
+func (c *calls) end() {
+	c.mu.Lock()
+	c.over = true
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(errTaskOver)
+	}
+	c.running.Wait()
+}
+
+// Completion is how a task ended, in the words of its worker.
+type Completion struct {
+	Token   string
+	Result  pregel.Result
+	Refused bool               // the worker does not have the node; Result says why
+	Events  []runtime.Emission // the last ones
+	Dropped uint64
+	Emitted uint64 // sent on the stream
+}
+
+// Complete takes the result of a task. duplicate says that the lease had its
+// result already. The error is an *runtime.Error: TASK_LEASE_LOST, or
+// WAIT_TIMEOUT when the call should be repeated.
+func (h *Hub) Complete(ctx context.Context, c Completion) (duplicate bool, err error) {
+	h.mu.Lock()
+	duplicate = h.settled.has(c.Token)
+	h.mu.Unlock()
+	if duplicate {
+		return true, nil
+	}
+	j, err := h.find(ctx, c.Token)
+	if err != nil {
+		return h.again(c.Token), h.unless(c.Token, err)
+	}
+	if j.lent {
+		return false, leaseLost(j.task.ID)
+	}
+	if c.Emitted > 0 {
+		j.lane.await(ctx, c.Emitted)
+	}
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if h.jobs[c.Token] != j {
+		if h.settled.has(c.Token) {
+			return true, nil
+		}
+		return false, leaseLost(j.task.ID)
+	}
+	s := j.session
+	switch {
+	case c.Refused && s != nil:
+		h.refuse(j, s, c.Result.Failure.Message, 0)
+	case c.Refused:
+		h.requeue(j)
+	default:
+		if _, flooded := j.lane.put(c.Events, c.Dropped); flooded {
+			c.Result = floodFailure()
+		}
+		h.finish(j, c.Result)
+	}
+	if s != nil {
+		h.offerTo(s)
+	}
+	return false, nil
+}
+
+func (h *Hub) again(token string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.settled.has(token)
+}
+
+// unless drops an error about a lease whose result was taken meanwhile.
+func (h *Hub) unless(token string, err error) error {
+	if h.again(token) {
+		return nil
+	}
+	return err
+}
+
+// Remember records a memo of a task; the first value stays.
+func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
+	j, err := h.find(ctx, token)
+	if err != nil {
+		return "", false, err
+	}
+	if value, ok := h.recorded(j, m); ok {
+		return value, true, nil
+	}
+	value, existed, err := j.task.Effects.Remember(ctx, m)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.jobs[token] != j:
+		return "", false, leaseLost(j.task.ID)
+	case err != nil:
+		return "", false, err
+	}
+	if !existed {
+		m.Value = value
+		j.memos = append(j.memos, m)
+	}
+	return value, existed, nil
+}
+
+// recorded finds a memo that an earlier worker recorded in this attempt.
+func (h *Hub) recorded(j *job, m checkpoint.Memo) (payload.JSON, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, known := range j.memos {
+		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
+			return known.Value, true
+		}
+	}
+	return "", false
+}
+
+// Call runs a graph inside a task.
+func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runtime.CallResult, error) {
+	j, err := h.find(ctx, token)
+	if err != nil {
+		return runtime.CallResult{}, err
+	}
+	r, err := j.calls.call(ctx, g)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.jobs[token] != j {
+		return runtime.CallResult{}, leaseLost(j.task.ID)
+	}
+	return r, err
+}
+
+// Loan is the lease of a task that runs on an endpoint.
+type Loan struct {
+	Assignment Assignment
+
+	hub *Hub
+	job *job
+}
+
+// Lend leases a task to an endpoint, so that the node can record memos and
+// call graphs. It holds until Return.
+func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos []checkpoint.Memo) *Loan {
+	j := newJob(ctx, t)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	j.lent, j.stage, j.deliveries, j.memos = true, started, delivery, memos
+	j.token = h.sign(j.key)
+	h.jobs[j.token] = j
+	return &Loan{Assignment: j.assignment(h.opts.LeaseTTL), hub: h, job: j}
+}
+
+// Emit hands on events of the node.
+func (l *Loan) Emit(events []runtime.Emission, dropped uint64) (flooded bool) {
+	_, flooded = l.job.lane.put(events, dropped)
+	return flooded
+}
+
+// Return ends the lease. It waits for the graphs that the node has called, and
+// for its events. The memos are what the node recorded.
+func (l *Loan) Return(ctx context.Context) []checkpoint.Memo {
+	l.hub.mu.Lock()
+	l.hub.release(l.job)
+	l.job.stage = over
+	memos := l.job.memos
+	l.hub.mu.Unlock()
+	l.job.lane.flush(ctx)
+	l.job.calls.end()
+	return memos
+}

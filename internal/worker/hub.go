@@ -1,0 +1,193 @@
+// Package worker hands tasks to processes that dial graphd: it keeps their
+// sessions, offers each task to one that has room for it, and takes back what
+// a lost process leaves behind. It knows no wire; transport speaks for it.
+//
+// A task is queued, then offered under a lease, then started, until its result
+// comes. Each time it changes hands it gets a new lease, so that the result of
+// an older one cannot be applied any more.
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Options tune a Hub. Zero fields mean the defaults that are named.
+type Options struct {
+	Beat     time.Duration // how often workers give a sign of life; 10 s
+	LeaseTTL time.Duration // how long a task waits for a silent worker; 30 s
+	// Held is how long a task that a worker brings along from an earlier server
+	// is kept for the run to come back to; 60 s.
+	Held time.Duration
+	// Grace is how long a worker is told it has to stop a task; 5 s.
+	Grace  time.Duration
+	Losses int // workers a task may lose before it fails; 5
+	Nacks  int // refusals of a task before it fails; 10
+	// Key marks the leases. With the same key a restarted server, or another
+	// replica, knows the leases of the one before; random when empty.
+	Key    []byte
+	Logger *zap.Logger // silent when nil
+}
+
+func (o Options) withDefaults() Options {
+	o.Beat = cmp.Or(o.Beat, 10*time.Second)
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, 30*time.Second)
+	o.Held = cmp.Or(o.Held, 60*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Losses = cmp.Or(o.Losses, 5)
+	o.Nacks = cmp.Or(o.Nacks, 10)
+	if len(o.Key) == 0 {
+		o.Key = []byte(rand.Text())
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o
+}
+
+// Hub runs remote nodes in connected workers. It is safe for concurrent use.
+type Hub struct {
+	opts Options
+	log  *zap.Logger
+	life string // tells the leases of this process from those of an earlier one
+
+	mu       sync.Mutex
+	sessions map[string]*Session // by worker
+	jobs     map[string]*job     // by lease
+	queues   map[route]*queue
+	held     map[string]*heldTask // by task key: leases of an earlier server
+	settled  settled
+	alone    []lonely
+	order    uint64
+	fence    uint64
+	draining bool
+}
+
+var _ runtime.Executor = (*Hub)(nil)
+
+// New makes a hub without workers.
+func New(options Options) *Hub {
+	options = options.withDefaults()
+	return &Hub{
+		opts: options, log: options.Logger, life: rand.Text()[:12],
+		sessions: make(map[string]*Session), jobs: make(map[string]*job),
+		queues: make(map[route]*queue), held: make(map[string]*heldTask),
+		settled: settled{known: make(map[string]struct{})},
+	}
+}
+
+// Execute hands a task to a worker and waits for its result. It waits for a
+// worker as long as ctx allows.
+func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	j := newJob(ctx, t)
+	h.admit(j)
+	var r pregel.Result
+	select {
+	case r = <-j.done:
+		j.lane.flush(ctx)
+	case <-ctx.Done():
+		h.withdraw(j, context.Cause(ctx))
+		r = failed("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
+	}
+	j.calls.end()
+	return r
+}
+
+// admit queues a task, or gives it to the worker that has it already.
+func (h *Hub) admit(j *job) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	h.order++
+	j.order = h.order
+	if h.adopt(j) {
+		return
+	}
+	h.enqueue(j)
+	h.dispatch(j.route)
+}
+
+// withdraw gives a task up whose run does not want it any more. While the
+// server drains nobody is told: another server goes on with the task.
+func (h *Hub) withdraw(j *job, cause error) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if j.stage == over {
+		return
+	}
+	s, token := j.session, j.token
+	h.release(j)
+	h.dequeue(j)
+	j.stage = over
+	if s == nil {
+		return
+	}
+	if s.unsend(token) {
+		h.offerTo(s)
+		return
+	}
+	if !h.draining {
+		s.send(Cancel{Token: token, Reason: cause.Error(), Grace: h.opts.Grace})
+	}
+	h.offerTo(s)
+}
+
+// Drain tells every worker that the server is about to leave. Tasks are still
+// handed out, because the supersteps under way need them.
+func (h *Hub) Drain(left time.Duration, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		return
+	}
+	h.draining = true
+	for _, s := range h.sessions {
+		s.send(Drain{Left: left, Reason: reason})
+	}
+}
+
+// Close ends every session.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.draining = true
+	for _, s := range h.sessions {
+		s.finish(runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one"))
+	}
+	for _, held := range h.held {
+		held.timer.Stop()
+	}
+}
+
+// Workers lists the connected workers by id.
+func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]runtime.Worker, 0, len(h.sessions))
+	for _, s := range h.sessions {
+		out = append(out, s.describe())
+	}
+	slices.SortFunc(out, func(a, b runtime.Worker) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func failed(kind, message string) pregel.Result {
+	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNode, Type: kind, Message: message,
+	}}}
+}
+
+func leaseLost(task string) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonTaskLeaseLost,
+		"the lease is not valid any more: the task was given to another worker, cancelled or finished").With("taskId", task)
+}

@@ -1,0 +1,177 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// stage is how far a task has come.
+type stage int
+
+const (
+	queued  stage = iota
+	offered       // on its way to a worker, which has not said that it began
+	started
+	over
+)
+
+// job is a task from the moment it is asked for until its result is there.
+// What follows done is guarded by Hub.mu.
+type job struct {
+	ctx   context.Context //nolint:containedctx // the job is the call, seen from the workers
+	task  *runtime.Task
+	key   string
+	route route
+	done  chan pregel.Result // takes one
+	lane  *lane
+	calls *calls
+
+	stage      stage
+	order      uint64
+	token      string
+	session    *Session // nil while nobody has it, or its stream is broken
+	expiry     *time.Timer
+	deliveries int
+	losses     int
+	nacks      int
+	avoid      map[*Session]struct{} // who has refused it for now
+	memos      []checkpoint.Memo     // recorded in this attempt
+	told       bool                  // that nobody can take it
+	lent       bool                  // runs on an endpoint
+}
+
+func newJob(ctx context.Context, t *runtime.Task) *job {
+	j := &job{ctx: ctx, task: t, key: keyOf(t), route: routeOf(t), done: make(chan pregel.Result, 1)}
+	j.lane = newLane(t.Effects)
+	j.calls = newCalls(ctx, t.Host)
+	return j
+}
+
+// keyOf names a piece of work, over restarts too.
+func keyOf(t *runtime.Task) string {
+	switch {
+	case t.Reduce != nil:
+		return t.ID + ":reduce:" + t.Reduce.Channel
+	case t.Router != "":
+		return t.ID + ":route:" + t.Branch
+	}
+	return t.ID + ":run"
+}
+
+// assignment is what the worker is told. mu is held.
+func (j *job) assignment(ttl time.Duration) Assignment {
+	a := Assignment{Token: j.token, TTL: ttl, Delivery: j.deliveries, Task: j.task}
+	if len(j.memos) > 0 {
+		again := *j.task
+		again.Journal.Memos = append(again.Journal.Memos[:len(again.Journal.Memos):len(again.Journal.Memos)], j.memos...)
+		a.Task = &again
+	}
+	if deadline, ok := j.ctx.Deadline(); ok {
+		a.Timeout = max(time.Until(deadline), time.Millisecond)
+	}
+	return a
+}
+
+// offer leases a task to a worker. mu is held.
+func (h *Hub) offer(j *job, s *Session) {
+	j.deliveries++
+	h.lend(j, s, h.sign(j.key))
+	j.stage = offered
+	s.send(j.assignment(h.opts.LeaseTTL))
+}
+
+// lend makes a lease hold. mu is held.
+func (h *Hub) lend(j *job, s *Session, token string) {
+	j.token, j.session = token, s
+	h.jobs[token] = j
+	if s != nil {
+		s.jobs[token] = j
+	}
+	j.expiry = time.AfterFunc(h.opts.LeaseTTL, func() { h.expire(j, token) })
+}
+
+// renew prolongs a lease. mu is held.
+func (h *Hub) renew(j *job) {
+	if j.expiry != nil {
+		j.expiry.Reset(h.opts.LeaseTTL)
+	}
+}
+
+// release ends the lease of a task; what comes under it from now on is
+// refused. mu is held.
+func (h *Hub) release(j *job) {
+	if j.expiry != nil {
+		j.expiry.Stop()
+		j.expiry = nil
+	}
+	delete(h.jobs, j.token)
+	if j.session != nil {
+		delete(j.session.jobs, j.token)
+	}
+	j.session, j.token = nil, ""
+}
+
+// expire takes a task away from a worker that has been silent about it.
+func (h *Hub) expire(j *job, token string) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if j.token != token || j.stage == over {
+		return
+	}
+	s := j.session
+	h.log.Warn("a worker was silent about a task for longer than its lease", j.fields()...)
+	h.lose(j)
+	if s != nil {
+		s.unsend(token)
+		h.offerTo(s)
+	}
+}
+
+// lose gives a task whose worker is lost to another one. mu is held.
+func (h *Hub) lose(j *job) {
+	j.losses++
+	if j.losses >= h.opts.Losses {
+		h.finish(j, failed("WorkerLost", "every worker that was given the task was lost while it ran; see the workers' logs"))
+		return
+	}
+	h.requeue(j)
+}
+
+// requeue puts a task back to where it was in the queue. Graphs that it has
+// called must stop before anybody runs it again. mu is held.
+func (h *Hub) requeue(j *job) {
+	h.release(j)
+	j.stage = queued
+	if j.calls.idle() {
+		h.enqueue(j)
+		h.dispatch(j.route)
+		return
+	}
+	go func() {
+		j.calls.restart()
+		h.mu.Lock()
+		defer h.unlockAndTell()
+		if j.stage == queued {
+			h.enqueue(j)
+			h.dispatch(j.route)
+		}
+	}()
+}
+
+// finish hands over the result of a task. mu is held.
+func (h *Hub) finish(j *job, r pregel.Result) {
+	if j.stage == over {
+		return
+	}
+	if j.token != "" {
+		h.settled.add(j.token)
+	}
+	h.release(j)
+	h.dequeue(j)
+	j.stage = over
+	j.done <- r
+}

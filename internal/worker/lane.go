@@ -1,0 +1,165 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// lane carries the events of one task to its run, in order, on a goroutine of
+// its own, so that nothing that has to do with events can hold up anything
+// else. It is bounded: the oldest events that need not be kept are dropped.
+type lane struct {
+	effects runtime.Effects
+
+	mu       sync.Mutex
+	items    []runtime.Emission
+	durable  int // among items
+	lost     uint64
+	received uint64
+	over     bool
+	idle     chan struct{} // closed when nothing is left to hand on; nil while nothing runs
+	news     chan struct{} // closed when events arrive, if somebody waits for them
+}
+
+// Bounds of a lane, in events.
+const (
+	maxWaiting = 1024 // that may be dropped
+	maxDurable = 4096 // that may not
+)
+
+func newLane(effects runtime.Effects) *lane { return &lane{effects: effects} }
+
+// put adds events. It says how many were dropped, and whether more events that
+// must be kept are waiting than can be held.
+func (l *lane) put(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.received += uint64(len(events))
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
+	}
+	if l.over {
+		return 0, false
+	}
+	l.lost += dropped
+	for _, e := range events {
+		if e.Durable {
+			l.durable++
+		}
+	}
+	l.items = append(l.items, events...)
+	lost = l.trim()
+	if l.durable > maxDurable {
+		l.over = true
+		return lost, true
+	}
+	if l.idle == nil && (len(l.items) > 0 || l.lost > 0) {
+		l.idle = make(chan struct{})
+		go l.run(l.idle)
+	}
+	return lost, false
+}
+
+// trim drops the oldest events that may be dropped.
+func (l *lane) trim() uint64 {
+	surplus := len(l.items) - l.durable - maxWaiting
+	if surplus <= 0 {
+		return 0
+	}
+	left := surplus
+	l.items = slices.DeleteFunc(l.items, func(e runtime.Emission) bool {
+		if e.Durable || left == 0 {
+			return false
+		}
+		left--
+		return true
+	})
+	l.lost += uint64(surplus)
+	return uint64(surplus)
+}
+
+// run hands events on until none is left.
+func (l *lane) run(idle chan struct{}) {
+	defer close(idle)
+	for {
+		l.mu.Lock()
+		items, lost := l.items, l.lost
+		l.items, l.durable, l.lost = nil, 0, 0
+		if len(items) == 0 && lost == 0 {
+			l.idle = nil
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		if lost > 0 {
+			l.effects.Emit(runtime.Emission{Kind: runtime.EventGap})
+		}
+		for _, e := range items {
+			l.effects.Emit(e)
+		}
+	}
+}
+
+// flush closes the lane and waits until everything in it is handed on.
+func (l *lane) flush(ctx context.Context) {
+	l.mu.Lock()
+	l.over = true
+	idle := l.idle
+	l.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// stragglers is how long a result waits for events that were sent before it.
+const stragglers = 100 * time.Millisecond
+
+// await waits a moment until so many events have arrived.
+func (l *lane) await(ctx context.Context, count uint64) {
+	if l.complete(count) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, stragglers)
+	defer cancel()
+	for {
+		news := l.complete(count)
+		if news == nil {
+			return
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// complete returns what is closed when more events arrive, nil when so many
+// have come.
+func (l *lane) complete(count uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.received >= count {
+		return nil
+	}
+	if l.news == nil {
+		l.news = make(chan struct{})
+	}
+	return l.news
+}
+
+func floodFailure() pregel.Result {
+	r := failed("EmitFlood", "the node emitted more durable events than can be stored in time; emit fewer, or not durable ones")
+	r.Failure.Permanent = true
+	return r
+}

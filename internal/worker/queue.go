@@ -1,0 +1,207 @@
+package worker
+
+import (
+	"slices"
+	"sort"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// route is what a worker must serve to run a task.
+type route struct{ graph, version, node string }
+
+// routeOf says who may run a task. A reducer belongs to the whole graph.
+func routeOf(t *runtime.Task) route {
+	r := route{graph: t.Graph.Name, version: t.Graph.Version}
+	if t.Node != nil {
+		r.node = t.Node.Name
+	}
+	return r
+}
+
+// queue holds the tasks of one route, the oldest first.
+type queue struct{ jobs []*job }
+
+// enqueue puts a task where its age belongs. mu is held.
+func (h *Hub) enqueue(j *job) {
+	q := h.queues[j.route]
+	if q == nil {
+		q = &queue{}
+		h.queues[j.route] = q
+	}
+	at := sort.Search(len(q.jobs), func(i int) bool { return q.jobs[i].order > j.order })
+	q.jobs = slices.Insert(q.jobs, at, j)
+	h.notice(j.route)
+}
+
+// dequeue takes a task out of the queue if it is there. mu is held.
+func (h *Hub) dequeue(j *job) {
+	q := h.queues[j.route]
+	if q == nil {
+		return
+	}
+	if i := slices.Index(q.jobs, j); i >= 0 {
+		q.jobs = slices.Delete(q.jobs, i, i+1)
+	}
+	if len(q.jobs) == 0 {
+		delete(h.queues, j.route)
+	}
+}
+
+// dispatch offers the tasks of a route to whoever has most room. mu is held.
+func (h *Hub) dispatch(r route) {
+	for {
+		q := h.queues[r]
+		if q == nil {
+			return
+		}
+		j, s := h.match(q)
+		if j == nil {
+			return
+		}
+		h.dequeue(j)
+		h.offer(j, s)
+	}
+}
+
+func (h *Hub) match(q *queue) (*job, *Session) {
+	for _, j := range q.jobs {
+		var best *Session
+		for _, s := range h.sessions {
+			if s.takes(j) && (best == nil || s.free() > best.free()) {
+				best = s
+			}
+		}
+		if best != nil {
+			return j, best
+		}
+		if len(j.avoid) == 0 {
+			return nil, nil // nobody has room for any task of the route
+		}
+	}
+	return nil, nil
+}
+
+// offerTo gives a worker that has room the oldest tasks it serves. mu is held.
+func (h *Hub) offerTo(s *Session) {
+	for s.free() > 0 {
+		var oldest *job
+		for r, q := range h.queues {
+			if !s.serves(r) {
+				continue
+			}
+			for _, j := range q.jobs {
+				if s.takes(j) {
+					if oldest == nil || j.order < oldest.order {
+						oldest = j
+					}
+					break
+				}
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		h.dequeue(oldest)
+		h.offer(oldest, s)
+	}
+}
+
+// unlockAndTell releases mu, and then tells the runs of tasks that no connected
+// worker serves.
+func (h *Hub) unlockAndTell() {
+	alone := h.alone
+	h.alone = nil
+	h.mu.Unlock()
+	for _, l := range alone {
+		h.log.Info("no worker can take a task", append(l.job.fields(), zap.String("why", l.why))...)
+		if l.job.task.Host != nil {
+			l.job.task.Host.Unassigned(l.why)
+		}
+	}
+}
+
+// lonely is a task that nobody serves, whose run is still to be told.
+type lonely struct {
+	job *job
+	why string
+}
+
+// notice finds the tasks of a route that nobody serves. mu is held.
+func (h *Hub) notice(r route) {
+	q := h.queues[r]
+	if q == nil || h.served(r) {
+		return
+	}
+	for _, j := range q.jobs {
+		if !j.told {
+			j.told = true
+			h.alone = append(h.alone, lonely{j, h.whyNobody(r)})
+		}
+	}
+}
+
+func (h *Hub) served(r route) bool {
+	for _, s := range h.sessions {
+		if s.serves(r) && !s.leaving {
+			return true
+		}
+	}
+	return false
+}
+
+// whyNobody says in words of the operator why a route is not served.
+func (h *Hub) whyNobody(r route) string {
+	var versions []string
+	graph := false
+	for _, s := range h.sessions {
+		for _, served := range s.hello.Serves {
+			if served.Graph != r.graph {
+				continue
+			}
+			graph = true
+			if served.Version != "" && served.Version != r.version {
+				versions = append(versions, served.Version)
+			}
+		}
+	}
+	slices.Sort(versions)
+	versions = slices.Compact(versions)
+	switch {
+	case len(versions) > 0:
+		return "no connected worker serves version " + r.version + " of graph " + r.graph +
+			"; those that are connected serve " + join(versions)
+	case graph:
+		return "no connected worker serves node " + r.node + " of graph " + r.graph
+	default:
+		return "no worker of graph " + r.graph + " is connected"
+	}
+}
+
+func join(list []string) string {
+	const most = 5
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == most:
+			return text + ", …"
+		case i > 0:
+			text += ", "
+		}
+		text += s
+	}
+	return text
+}
+
+func (j *job) fields() []zap.Field {
+	f := []zap.Field{
+		zap.String("thread", j.task.Thread), zap.String("run", j.task.Run), zap.String("task", j.task.ID),
+		zap.String("graph", j.route.graph), zap.String("node", j.route.node),
+	}
+	if j.session != nil {
+		f = append(f, zap.String("worker", j.session.hello.Worker))
+	}
+	return f
+}
