@@ -252,10 +252,22 @@ func (e *Engine) Drain(ctx context.Context) {
 		// What is finished is still handed over; a store that hangs is not waited for.
 		last := time.AfterFunc(handOver, e.cut)
 		defer last.Stop()
-		<-idle
+		e.abandon(idle)
 	}
 	e.cancel(errDrain)
 	e.cut()
+}
+
+// abandon waits for the cut-off runs, save those whose node does not listen:
+// their lease runs out and another process goes on.
+func (e *Engine) abandon(idle <-chan struct{}) {
+	patience := time.NewTimer(2 * handOver)
+	defer patience.Stop()
+	select {
+	case <-idle:
+	case <-patience.C:
+		e.log.Warn("nodes that ignore their context are left behind")
+	}
 }
 
 // handOver is how long the last commits of a drain may take.

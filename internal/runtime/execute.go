@@ -215,10 +215,14 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, router strin
 	defer fx.end()
 	ctx, cancel := fx.limit(ctx, t.Node)
 	defer cancel()
+	view := state.View(t.Node)
+	if router != "" {
+		view = state.All()
+	}
 	task := &Task{
 		Thread: l.session.thread, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
-		State: state.View(t.Node), Send: t.Input, Context: l.run.Request.Context,
+		State: view, Send: t.Input, Context: l.run.Request.Context,
 		Failed: t.Failed, Router: router, Journal: l.journal(t.ID),
 		Effects: fx, Metadata: l.run.Metadata,
 	}

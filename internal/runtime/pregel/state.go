@@ -175,6 +175,9 @@ type View struct {
 // View returns the view of a node.
 func (s *State) View(n *graph.Node) View { return View{state: s, reads: n.Reads} }
 
+// All returns the view of what decides a conditional edge: every state key.
+func (s *State) All() View { return View{state: s, reads: s.graph.State} }
+
 // Lookup returns the value of a key the node reads, or false when it is unset.
 func (v View) Lookup(key string) (payload.JSON, bool) {
 	i, ok := v.state.graph.ChannelIndex(key)

@@ -236,7 +236,7 @@ func (w *writer) branches(own int, routes map[string][]checkpoint.Send) error {
 	if err != nil {
 		return err
 	}
-	vars := graph.Vars{State: ahead.View(&graph.Node{Reads: w.state.graph.State}), Input: w.task.Input}
+	vars := graph.Vars{State: ahead.All(), Input: w.task.Input}
 	for _, b := range n.Branches {
 		targets, err := decide(b, vars, routes)
 		if err != nil {
