@@ -127,7 +127,7 @@ func demoStore(thread string) (string, error) {
 		dir = os.TempDir()
 	}
 	dir = filepath.Join(dir, "graphd")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // the user's own environment names it
 		dir = filepath.Join(os.TempDir(), "graphd")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err

@@ -19,7 +19,7 @@ import (
 const lookEvery = 500 * time.Millisecond
 
 // devStore is where `dev` keeps threads unless it is told otherwise.
-var devStore = filepath.Join(".graphd", "dev.db")
+const devStore = ".graphd/dev.db"
 
 func (p *program) devCommand() *cobra.Command {
 	var o serverOptions

@@ -62,7 +62,7 @@ func serving(t *testing.T, store string) caller {
 	require.NoError(t, err)
 	s.start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
 		require.NoError(t, s.drain(ctx))
 	})

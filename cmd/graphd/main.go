@@ -17,7 +17,7 @@ import (
 )
 
 // version is set by the build: -ldflags "-X main.version=v1.2.3".
-var version string //nolint:gochecknoglobals // the linker writes it
+var version string
 
 func main() {
 	os.Exit(run())

@@ -111,8 +111,14 @@ func TestOutputIsReadableJSON(t *testing.T) {
 	require.Equal(t, "RUN_STATE_SUCCEEDED", field(t, r.out, "state"))
 
 	for _, args := range [][]string{
-		{"state", "a"}, {"inbox"}, {"history", "a"}, {"threads"}, {"graph", "list"},
-		{"graph", "show", "refund-review"}, {"health"}, {"version"},
+		{"state", "a"},
+		{"inbox"},
+		{"history", "a"},
+		{"threads"},
+		{"graph", "list"},
+		{"graph", "show", "refund-review"},
+		{"health"},
+		{"version"},
 	} {
 		r = c.call(t, append(args, "-o", "json")...)
 		require.Equal(t, 0, r.code, "%v: %s", args, r.err)
@@ -134,10 +140,15 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		says []string
 	}{
 		{[]string{"run", "refund-review", "-t", "x", "-i", `{"user_id": 1, "user_request": "hi"}`}, 0, nil},
-		{[]string{"run", "refund-review", "-t", "y", "-i", `{"user_id": 1, "user_request": "hi"}`, "--step-limit", "1"},
-			4, nil},
-		{[]string{"run", "refund-review", "-t", "open", "-i", request}, 1,
-			[]string{"THREAD_INTERRUPTED", "openInterruptIds", "inbox --thread open"}},
+		{
+			[]string{"run", "refund-review", "-t", "y", "-i", `{"user_id": 1, "user_request": "hi"}`, "--step-limit", "1"},
+			4, nil,
+		},
+		{
+			[]string{"run", "refund-review", "-t", "open", "-i", request},
+			1,
+			[]string{"THREAD_INTERRUPTED", "openInterruptIds", "inbox --thread open"},
+		},
 		{[]string{"run", "refund-review", "-t", "open", "-i", request, "--on-open", "discard"}, 3, nil},
 		{[]string{"run", "refund-reviw", "-i", "{}"}, 1, []string{"GRAPH_NOT_FOUND", "graph list"}},
 		{[]string{"state", "nobody"}, 1, []string{"THREAD_NOT_FOUND", "nobody", "threads"}},

@@ -49,8 +49,7 @@ func (p *program) logger(o serverOptions) (*zap.Logger, error) {
 		}
 	}
 	log, err := telemetry.NewLogger(format, o.LogLevel)
-	var option *telemetry.OptionError
-	if errors.As(err, &option) {
+	if _, wrong := errors.AsType[*telemetry.OptionError](err); wrong {
 		return nil, usage(err)
 	}
 	return log, err

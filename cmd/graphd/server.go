@@ -66,7 +66,8 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if err := s.load(ctx, o.Graphs); err != nil {
 		return s, err
 	}
-	return s, s.listenWeb(o.Metrics, metrics)
+	err = s.listenWeb(o.Metrics, metrics)
+	return s, err
 }
 
 // wire connects the rooms, from the inside out.

@@ -48,8 +48,7 @@ func openStore(ctx context.Context, name string) (s store, kind string, err erro
 
 func notOpened(name string, err error) error {
 	hint := "choose another file with --store sqlite:PATH"
-	var used *sqlite.InUseError
-	if errors.As(err, &used) {
+	if _, used := errors.AsType[*sqlite.InUseError](err); used {
 		hint = "one process owns a store: stop the other one, or choose another file with --store sqlite:PATH"
 	}
 	return &cli.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}

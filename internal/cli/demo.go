@@ -99,7 +99,7 @@ func (d *demo) review(ctx context.Context) error {
 		}
 		spec := &graphdv1.ResumeSpec{ThreadId: d.o.Thread}
 		if asked := withoutBreakpoints(questions); len(asked) > 0 {
-			if spec.Single, err = d.decide(ctx, asked[0], questions); err != nil {
+			if spec.Single, err = d.decide(ctx, asked[0]); err != nil {
 				return err
 			}
 			if len(questions) > 1 {
@@ -110,7 +110,7 @@ func (d *demo) review(ctx context.Context) error {
 		req := &graphdv1.ResumeRequest{Resume: spec, RequestId: requestID("")}
 		err = d.play(ctx, func(ctx context.Context) (eventStream, error) { return d.Graphs.Resume(ctx, req) })
 		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" && d.ask != nil {
-			refusal(err).print(d.Out)
+			refusal(err).write(d.Out)
 			continue
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (d *demo) review(ctx context.Context) error {
 
 // decide takes the answer that was given beforehand, once, or asks for one.
 func (d *demo) decide(
-	ctx context.Context, q *graphdv1.Interrupt, open []*graphdv1.Interrupt,
+	ctx context.Context, q *graphdv1.Interrupt,
 ) (*graphdv1.InterruptResponse, error) {
 	text := d.answer
 	d.answer = ""
@@ -153,7 +153,7 @@ func (d *demo) waits(q *graphdv1.Interrupt) error {
 	if d.err != nil {
 		return d.err
 	}
-	return &Ended{Code: ExitWaiting}
+	return &EndedError{Code: ExitWaiting}
 }
 
 // epilogue shows the outcome, the conversation and the checkpoints.

@@ -81,7 +81,7 @@ func unreachable(err error) bool {
 // Explain tells a person, or with a format for programs a program, what went
 // wrong and what to do next. Self is how to call graphd again.
 func Explain(w io.Writer, err error, format Format, target string, self Self) {
-	var ended *Ended
+	var ended *EndedError
 	if err == nil || errors.As(err, &ended) {
 		return
 	}
@@ -100,23 +100,21 @@ func Explain(w io.Writer, err error, format Format, target string, self Self) {
 			return
 		}
 	}
-	r.print(w)
+	r.write(w)
 }
 
 func local(err error) *refused {
 	r := &refused{Code: "ERROR", Message: err.Error()}
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*UsageError](err); ok {
 		r.Code, r.Hint = "USAGE", usage.Hint
 	}
-	var hinted *HintError
-	if errors.As(err, &hinted) {
+	if hinted, ok := errors.AsType[*HintError](err); ok {
 		r.Hint = hinted.Hint
 	}
 	return r
 }
 
-func (r *refused) print(w io.Writer) {
+func (r *refused) write(w io.Writer) {
 	fmt.Fprint(w, "error: ")
 	if r.Reason != "" {
 		fmt.Fprintf(w, "%s: ", r.Reason)

@@ -79,11 +79,8 @@ var errDrained = errors.New("the server shuts down and none has taken its place"
 
 // movesOn reports whether the server asks to go on elsewhere.
 func movesOn(end *graphdv1.EndOfStream) bool {
-	switch end.GetCause() {
-	case graphdv1.EndOfStream_CAUSE_DRAINING, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER:
-		return true
-	}
-	return false
+	cause := end.GetCause()
+	return cause == graphdv1.EndOfStream_CAUSE_DRAINING || cause == graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER
 }
 
 // canGoOn reports whether trying again is safe and may help. Before anything

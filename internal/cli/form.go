@@ -85,24 +85,24 @@ func (f form) example() string {
 		return "true"
 	}
 	w := &writer{}
-	w.WriteByte('{')
+	w.b.WriteByte('{')
 	for _, field := range f.fields {
 		if !field.required {
 			continue
 		}
-		if w.Len() > 1 {
-			w.WriteByte(',')
+		if w.b.Len() > 1 {
+			w.b.WriteByte(',')
 		}
 		w.text(field.name)
-		w.WriteByte(':')
+		w.b.WriteByte(':')
 		if len(field.choices) > 0 {
-			w.WriteString(field.choices[0])
+			w.b.WriteString(field.choices[0])
 		} else {
-			w.WriteString(`"..."`)
+			w.b.WriteString(`"..."`)
 		}
 	}
-	w.WriteByte('}')
-	return w.String()
+	w.b.WriteByte('}')
+	return w.b.String()
 }
 
 // complete turns what a person typed into JSON: JSON stays, and a bare word

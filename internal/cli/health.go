@@ -9,7 +9,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// CheckHealth asks the server whether it takes work; Ended with 1 when not.
+// CheckHealth asks the server whether it takes work; EndedError with 1 when not.
 func (s *Session) CheckHealth(ctx context.Context) error {
 	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Session) CheckHealth(ctx context.Context) error {
 		err = p.err
 	}
 	if err == nil && status != grpc_health_v1.HealthCheckResponse_SERVING {
-		return &Ended{Code: ExitError}
+		return &EndedError{Code: ExitError}
 	}
 	return err
 }

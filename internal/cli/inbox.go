@@ -80,7 +80,7 @@ func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !(heard && unreachable(err)) && Reason(err) != "SERVER_DRAINING":
+		case (!heard || !unreachable(err)) && Reason(err) != "SERVER_DRAINING":
 			return err
 		}
 		if !r.wait(ctx) {
@@ -89,6 +89,7 @@ func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
 	}
 }
 
+// readInbox shows changes until the stream ends, which is always an error.
 func (s *Session) readInbox(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
 	stream, err := s.Interrupts.WatchInterrupts(ctx, req)
 	if err != nil {

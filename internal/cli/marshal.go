@@ -21,7 +21,7 @@ import (
 func Marshal(m proto.Message) []byte {
 	w := &writer{}
 	w.message(m.ProtoReflect())
-	return w.Bytes()
+	return w.b.Bytes()
 }
 
 // Indent breaks JSON text into lines. Numbers and the order of keys stay.
@@ -43,7 +43,7 @@ func Compact(text string) string {
 }
 
 // writer writes messages as JSON. Fields come in the order of the contract.
-type writer struct{ bytes.Buffer }
+type writer struct{ b bytes.Buffer }
 
 type field struct {
 	d protoreflect.FieldDescriptor
@@ -65,16 +65,16 @@ func (w *writer) message(m protoreflect.Message) {
 		return true
 	})
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.d.Index(), b.d.Index()) })
-	w.WriteByte('{')
+	w.b.WriteByte('{')
 	for i, f := range fields {
 		if i > 0 {
-			w.WriteByte(',')
+			w.b.WriteByte(',')
 		}
 		w.text(f.d.JSONName())
-		w.WriteByte(':')
+		w.b.WriteByte(':')
 		w.value(f)
 	}
-	w.WriteByte('}')
+	w.b.WriteByte('}')
 }
 
 func (w *writer) value(f field) {
@@ -82,14 +82,14 @@ func (w *writer) value(f field) {
 	case f.d.IsMap():
 		w.object(f)
 	case f.d.IsList():
-		w.WriteByte('[')
+		w.b.WriteByte('[')
 		for i := range f.v.List().Len() {
 			if i > 0 {
-				w.WriteByte(',')
+				w.b.WriteByte(',')
 			}
 			w.single(f.d, f.v.List().Get(i))
 		}
-		w.WriteByte(']')
+		w.b.WriteByte(']')
 	default:
 		w.single(f.d, f.v)
 	}
@@ -106,16 +106,16 @@ func (w *writer) object(f field) {
 		return true
 	})
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
-	w.WriteByte('{')
+	w.b.WriteByte('{')
 	for i, e := range entries {
 		if i > 0 {
-			w.WriteByte(',')
+			w.b.WriteByte(',')
 		}
 		w.text(e.key)
-		w.WriteByte(':')
+		w.b.WriteByte(':')
 		w.single(f.d.MapValue(), e.value)
 	}
-	w.WriteByte('}')
+	w.b.WriteByte('}')
 }
 
 func (w *writer) single(d protoreflect.FieldDescriptor, v protoreflect.Value) {
@@ -127,16 +127,17 @@ func (w *writer) single(d protoreflect.FieldDescriptor, v protoreflect.Value) {
 			w.text(string(known.Name()))
 			return
 		}
-		w.WriteString(strconv.Itoa(int(v.Enum())))
+		w.b.WriteString(strconv.Itoa(int(v.Enum())))
 	case protoreflect.BytesKind:
 		w.text(base64.StdEncoding.EncodeToString(v.Bytes()))
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind,
+	case protoreflect.StringKind,
+		protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind,
 		protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		w.text(v.String())
-	case protoreflect.StringKind:
-		w.text(v.String())
-	default:
-		w.WriteString(v.String())
+	case protoreflect.BoolKind, protoreflect.FloatKind, protoreflect.DoubleKind,
+		protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind,
+		protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
+		w.b.WriteString(v.String())
 	}
 }
 
@@ -144,7 +145,7 @@ func (w *writer) single(d protoreflect.FieldDescriptor, v protoreflect.Value) {
 func (w *writer) payload(p *graphdv1.Payload) {
 	text, ok := p.GetBody().(*graphdv1.Payload_Json)
 	if ok && json.Valid([]byte(text.Json)) {
-		w.WriteString(Compact(text.Json))
+		w.b.WriteString(Compact(text.Json))
 		return
 	}
 	w.wellKnown(p.ProtoReflect())
@@ -157,7 +158,7 @@ func (w *writer) wellKnown(m protoreflect.Message) {
 		w.text(err.Error())
 		return
 	}
-	w.WriteString(Compact(string(text)))
+	w.b.WriteString(Compact(string(text)))
 }
 
 func (w *writer) text(s string) {
@@ -167,5 +168,5 @@ func (w *writer) text(s string) {
 	if err := enc.Encode(s); err != nil {
 		return
 	}
-	w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	w.b.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

@@ -89,5 +89,5 @@ func (s *Session) unanswered(err error, thread string, questions []*graphdv1.Int
 	if p.err != nil {
 		return p.err
 	}
-	return &Ended{Code: ExitWaiting}
+	return &EndedError{Code: ExitWaiting}
 }

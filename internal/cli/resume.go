@@ -156,6 +156,6 @@ func (s *Session) askAndResume(
 		if Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
 			return err
 		}
-		refusal(err).print(s.Out)
+		refusal(err).write(s.Out)
 	}
 }

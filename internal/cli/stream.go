@@ -62,14 +62,14 @@ func (s *Session) page() *page { return &page{w: s.Out, color: s.Color} }
 // left tells whoever interrupts a stream that only the stream has ended.
 func (s *Session) left(f *follow) error {
 	if f.thread == "" {
-		return &Ended{Code: ExitError}
+		return &EndedError{Code: ExitError}
 	}
 	args := []string{"watch", f.thread}
 	if f.cursor != nil {
 		args = append(args, "--from", cursorText(f.cursor))
 	}
 	s.note("the run goes on; follow it with\n  %s", s.Self.Command(args...))
-	return &Ended{Code: ExitError}
+	return &EndedError{Code: ExitError}
 }
 
 // concluded shows how a run stands when its stream has ended, and turns that
@@ -92,43 +92,42 @@ func (s *Session) concluded(ctx context.Context, thread string, end *graphdv1.En
 func verdict(end *graphdv1.EndOfStream) error {
 	if end.GetRun() == nil {
 		if end.GetCause() == graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
-			return &Ended{Code: ExitError}
+			return &EndedError{Code: ExitError}
 		}
 		return nil
 	}
-	switch end.GetRun().GetState() {
-	case graphdv1.RunState_RUN_STATE_INTERRUPTED:
-		return &Ended{Code: ExitWaiting}
-	case graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_TIMED_OUT,
-		graphdv1.RunState_RUN_STATE_CANCELLED, graphdv1.RunState_RUN_STATE_SUPERSEDED:
-		return &Ended{Code: ExitFailed}
+	switch state := end.GetRun().GetState(); {
+	case state == graphdv1.RunState_RUN_STATE_INTERRUPTED:
+		return &EndedError{Code: ExitWaiting}
+	case final(state) && state != graphdv1.RunState_RUN_STATE_SUCCEEDED:
+		return &EndedError{Code: ExitFailed}
 	}
 	return nil
 }
 
+func final(state graphdv1.RunState) bool {
+	return state >= graphdv1.RunState_RUN_STATE_SUCCEEDED
+}
+
 func (s *Session) conclude(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	p := s.page()
-	switch end.GetCause() {
-	case graphdv1.EndOfStream_CAUSE_THREAD_DELETED:
-		p.line("%s", p.paint(red, "the thread was deleted"))
-		return p.err
-	case graphdv1.EndOfStream_CAUSE_LOG_END:
-		p.line("%s", p.paint(dim, "end of the log, cursor "+cursorText(end.GetResumeAt())))
-		return p.err
-	}
 	run := end.GetRun()
-	switch run.GetState() {
-	case graphdv1.RunState_RUN_STATE_SUCCEEDED:
+	switch cause, state := end.GetCause(), run.GetState(); {
+	case cause == graphdv1.EndOfStream_CAUSE_THREAD_DELETED:
+		p.line("%s", p.paint(red, "the thread was deleted"))
+	case cause == graphdv1.EndOfStream_CAUSE_LOG_END:
+		p.line("%s", p.paint(dim, "end of the log, cursor "+cursorText(end.GetResumeAt())))
+	case state == graphdv1.RunState_RUN_STATE_SUCCEEDED:
 		p.line("%s", p.paint(green, "succeeded"))
 		p.pairs("  ", members(run.GetOutput().GetJson()))
-	case graphdv1.RunState_RUN_STATE_INTERRUPTED:
+	case state == graphdv1.RunState_RUN_STATE_INTERRUPTED:
 		questions, err := s.openQuestions(ctx, thread)
 		if err != nil {
 			return err
 		}
 		s.howToAnswer(p, thread, questions)
 	default:
-		p.line("%s", p.paint(red, stateWord(run.GetState())))
+		p.line("%s", p.paint(red, stateWord(state)))
 		if run.GetFailure() != nil {
 			p.failure("  ", run.GetFailure())
 		}

@@ -59,7 +59,7 @@ func (p *page) pairs(indent string, list []member) {
 
 // value is JSON text for people: on one line if it fits, else on lines of its
 // own, broken only where it has to be.
-func (p *page) value(indent, text string) string {
+func (*page) value(indent, text string) string {
 	short := Compact(text)
 	if fits(indent, short) {
 		return short

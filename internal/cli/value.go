@@ -81,7 +81,7 @@ func quoted(text string) string {
 func jsonString(text string) string {
 	w := &writer{}
 	w.text(text)
-	return w.String()
+	return w.b.String()
 }
 
 // member is one key of a JSON object with its value as text.
