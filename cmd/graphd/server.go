@@ -47,19 +47,22 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			err = errors.Join(err, s.release())
 		}
 	}()
+	name, err := parseStore(o.Store)
+	if err != nil {
+		return s, err
+	}
 	// First the port: a second server should say that, not that the store is locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
 		return s, &cli.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	var kind string
-	if s.store, kind, err = openStore(ctx, o.Store); err != nil {
+	if s.store, err = name.open(ctx); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)
 	if err := s.wire(ctx, metrics, transport.Info{
-		Version: version, Features: []string{"reflection"}, Store: kind, Started: time.Now(),
+		Version: version, Features: []string{"reflection"}, Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
 	}

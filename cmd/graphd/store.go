@@ -20,30 +20,38 @@ type store interface {
 	io.Closer
 }
 
-// openStore opens what --store names. kind is its kind for people.
-func openStore(ctx context.Context, name string) (s store, kind string, err error) {
-	kind, path, _ := strings.Cut(name, ":")
-	switch kind {
-	case "memory":
-		if path != "" || strings.Contains(name, ":") {
-			break
-		}
-		return memory.New(memory.Options{}), kind, nil
-	case "sqlite":
-		if path == "" {
-			break
-		}
-		s, err := sqlite.Open(ctx, sqlite.Options{Path: path})
-		if err != nil {
-			return nil, "", notOpened(name, err)
-		}
-		return s, kind, nil
-	case "redis", "rediss":
-		return nil, "", cli.Usagef("--store %s: the Redis store is not built in yet", masked(name)).
+// A storeName is what --store says, taken apart.
+type storeName struct {
+	text string
+	kind string // memory or sqlite
+	path string // of the file, for sqlite
+}
+
+// parseStore refuses what names no store.
+func parseStore(text string) (storeName, error) {
+	kind, path, hasPath := strings.Cut(text, ":")
+	name := storeName{text: text, kind: kind, path: path}
+	switch {
+	case kind == "memory" && !hasPath, kind == "sqlite" && path != "":
+		return name, nil
+	case kind == "redis", kind == "rediss":
+		return name, cli.Usagef("--store %s: the Redis store is not built in yet", masked(text)).
 			WithHint("use --store sqlite:PATH")
 	}
-	return nil, "", cli.Usagef("--store %q is no store", masked(name)).
+	return name, cli.Usagef("--store %q is no store", masked(text)).
 		WithHint("want memory, or sqlite:PATH like sqlite:graphd.db")
+}
+
+// open opens the store.
+func (n storeName) open(ctx context.Context) (store, error) {
+	if n.kind == "memory" {
+		return memory.New(memory.Options{}), nil
+	}
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.path})
+	if err != nil {
+		return nil, notOpened(n.text, err)
+	}
+	return s, nil
 }
 
 func notOpened(name string, err error) error {
