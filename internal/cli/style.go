@@ -38,7 +38,7 @@ func (p *page) line(format string, args ...any) {
 }
 
 // wide is how long a line may get before a value is broken.
-const wide = 100
+const wide = 110
 
 // pairs writes keys and their JSON values, aligned; long values are broken
 // into lines below their key.
