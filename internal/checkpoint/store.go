@@ -18,6 +18,10 @@ type Change struct {
 	// Expect is the revision of the Head the change was computed from; 0 means
 	// that the thread must not exist.
 	Expect uint64
+	// LogID, when set, is that of the Head the change was computed from: the
+	// revisions of a thread that was deleted and made again begin anew. A
+	// thread with another LogID is a conflict.
+	LogID string
 	// Op names the attempt. A store that has already applied Op as the newest
 	// change of the thread must answer with the receipt of then and change
 	// nothing, whatever Expect is. A deleted thread remembers no Op. "" names
@@ -49,7 +53,7 @@ type Change struct {
 	// TrimEvents, when set, removes events with a smaller Seq.
 	TrimEvents uint64
 	// Delete removes the thread and all that belongs to it; the other fields
-	// but Thread, Expect and Op are ignored.
+	// but Thread, Expect, LogID and Op are ignored.
 	Delete bool
 }
 
@@ -83,7 +87,7 @@ type Writer interface {
 	// there is no such thread.
 	Head(ctx context.Context, thread string) (Head, error)
 	// Apply makes one change, durable on return. It must return ErrConflict
-	// and change nothing when the head is not at Expect, and ErrInvalid when
+	// and change nothing when the head is not at Expect or not of LogID, and ErrInvalid when
 	// the change contradicts itself or its numbers do not continue the thread.
 	// When ctx ends first the error wraps ErrUnavailable and ctx.Err(), and
 	// the change may still be applied.

@@ -28,6 +28,7 @@ func applyCases() []testCase {
 		{"a deleted thread leaves nothing", applyDelete},
 		{"a thread made again is clean", applyRecreate},
 		{"delete expects a revision like any change", applyDeleteConflict},
+		{"a change is for one thread, not for the next of its name", applyOtherThread},
 		{"the caller may reuse a change", applyReuse},
 		{"a returned head is the reader's own", applyReturnedHead},
 		{"a cancelled caller is told that the outcome is open", applyCancelled},
@@ -276,6 +277,26 @@ func applyRecreate(e *env) {
 	in, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)
 	require.EqualValues(e, 1, in.Revision)
+}
+
+func applyOtherThread(e *env) {
+	th := e.thread("t")
+	th.head.LogID = "first"
+	th.apply()
+	th.apply(func(c *checkpoint.Change) { c.LogID = "first" })
+	late := th.change(func(c *checkpoint.Change) { c.LogID = "first" })
+	end := *late
+	end.Delete, end.Op = true, "end"
+	th.commit(&end)
+	again := e.thread("t")
+	again.head.LogID = "second"
+	again.apply()
+	again.apply()
+	for _, change := range []*checkpoint.Change{late, &end} {
+		_, err := e.store.Apply(e.ctx, change)
+		require.ErrorIs(e, err, checkpoint.ErrConflict, "computed from the thread that was deleted")
+	}
+	again.stored()
 }
 
 func applyDeleteConflict(e *env) {

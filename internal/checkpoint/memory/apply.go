@@ -89,7 +89,7 @@ func (s *Store) remove(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if c.Op != "" && c.Op == t.op {
 		return t.receipt, nil
 	}
-	if t.head.Revision != c.Expect {
+	if !t.expected(c) {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
 	t.gone = true
@@ -107,7 +107,7 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 	if c.Op != "" && c.Op == t.op {
 		return t.receipt, nil
 	}
-	if t.head.Revision != c.Expect {
+	if !t.expected(c) {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
 	if err := c.Follows(t.head.LastEvent, t.head.Seq); err != nil {
@@ -132,6 +132,11 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 	t.replaceHead(c, now)
 	s.alarms.set(t)
 	return t.receipt, nil
+}
+
+// expected reports whether the thread is as the change takes it to be.
+func (t *thread) expected(c *checkpoint.Change) bool {
+	return t.head.Revision == c.Expect && (c.Expect == 0 || c.LogID == "" || c.LogID == t.head.LogID)
 }
 
 func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {

@@ -30,7 +30,7 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 // present is what must be known of a thread to change it.
 type present struct {
 	revision, seq, firstEvent, lastEvent uint64
-	op                                   string
+	op, logID                            string
 	applied                              int64
 	leaseExpires                         sql.NullInt64
 }
@@ -48,7 +48,7 @@ func (w *writer) present(thread string) (p present, err error) {
 		return p, nil
 	}
 	err = w.stmt.head.QueryRowContext(w.life, thread).
-		Scan(&p.revision, &p.op, &p.applied, &p.leaseExpires, &p.seq, &p.firstEvent, &p.lastEvent)
+		Scan(&p.revision, &p.logID, &p.op, &p.applied, &p.leaseExpires, &p.seq, &p.firstEvent, &p.lastEvent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return present{}, nil
 	}
@@ -63,7 +63,7 @@ func (w *writer) apply(d *change) (checkpoint.Receipt, error) {
 	if p.revision > 0 && d.Op != "" && d.Op == p.op {
 		return p.receipt(), nil
 	}
-	if p.revision != d.Expect {
+	if p.revision != d.Expect || (d.Expect > 0 && d.LogID != "" && d.LogID != p.logID) {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
 	if d.Delete {
@@ -88,7 +88,7 @@ func (w *writer) putHead(d *change, p *present) (checkpoint.Receipt, error) {
 	next := present{
 		revision: d.Expect + 1, seq: h.Seq, lastEvent: h.LastEvent,
 		firstEvent: max(p.firstEvent, min(d.TrimEvents, h.LastEvent+1)),
-		op:         d.Op, applied: nanos(now), leaseExpires: p.leaseExpires,
+		op:         d.Op, logID: h.LogID, applied: nanos(now), leaseExpires: p.leaseExpires,
 	}
 	if d.Lease > 0 {
 		next.leaseExpires = sql.NullInt64{Int64: nanos(now.Add(d.Lease)), Valid: true}
@@ -100,7 +100,7 @@ func (w *writer) putHead(d *change, p *present) (checkpoint.Receipt, error) {
 	if due := nanos(h.Due); !h.Due.IsZero() && (!wake.Valid || due < wake.Int64) {
 		wake = sql.NullInt64{Int64: due, Valid: true}
 	}
-	err := w.exec(w.stmt.putHead, d.Thread, next.revision, d.Op, next.applied, h.Graph, string(h.State),
+	err := w.exec(w.stmt.putHead, d.Thread, next.revision, h.LogID, d.Op, next.applied, h.Graph, string(h.State),
 		nanos(h.Updated), h.Seq, next.firstEvent, h.LastEvent, h.Owner, next.leaseExpires, wake, d.head)
 	if err != nil {
 		return checkpoint.Receipt{}, err

@@ -10,6 +10,7 @@ CREATE TABLE meta (
 CREATE TABLE threads (
   thread        TEXT PRIMARY KEY,
   revision      INTEGER NOT NULL,
+  log_id        TEXT    NOT NULL, -- tells a thread from a deleted one of its name
   op            TEXT    NOT NULL, -- the newest change
   applied       INTEGER NOT NULL, -- and when it was made
   graph         TEXT    NOT NULL,

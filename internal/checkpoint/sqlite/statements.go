@@ -30,12 +30,12 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		commit:   p.stmt(`COMMIT`),
 		rollback: p.stmt(`ROLLBACK`),
 
-		head: p.stmt(`SELECT revision, op, applied, lease_expires, seq, first_event, last_event
+		head: p.stmt(`SELECT revision, log_id, op, applied, lease_expires, seq, first_event, last_event
 			FROM threads WHERE thread = ?`),
-		putHead: p.stmt(`INSERT INTO threads (thread, revision, op, applied, graph, state, updated, seq,
+		putHead: p.stmt(`INSERT INTO threads (thread, revision, log_id, op, applied, graph, state, updated, seq,
 			first_event, last_event, owner, lease_expires, wake, head)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (thread) DO UPDATE SET revision = excluded.revision, op = excluded.op,
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (thread) DO UPDATE SET revision = excluded.revision, log_id = excluded.log_id, op = excluded.op,
 			applied = excluded.applied, graph = excluded.graph, state = excluded.state, updated = excluded.updated,
 			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
 			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake, head = excluded.head`),
