@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,16 +43,33 @@ func (c caller) call(t *testing.T, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var out, complaints bytes.Buffer
+	code := c.execute(ctx, &out, &complaints, args)
+	return result{code: code, out: out.String(), err: complaints.String()}
+}
+
+// begin calls a command that goes on until it is left, as with Ctrl-C.
+func (c caller) begin(t *testing.T, args ...string) (out *lockedBuffer, leave func() result) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, complaints := newLockedBuffer(), newLockedBuffer()
+	ended := make(chan int, 1)
+	go func() { ended <- c.execute(ctx, out, complaints, args) }()
+	return out, func() result {
+		cancel()
+		return result{code: <-ended, out: out.String(), err: complaints.String()}
+	}
+}
+
+func (c caller) execute(ctx context.Context, out, complaints io.Writer, args []string) int {
 	p := &program{
-		IO:      cli.IO{In: strings.NewReader(c.in), Out: &out, Err: &complaints, Terminal: c.terminal},
+		IO:      cli.IO{In: strings.NewReader(c.in), Out: out, Err: complaints, Terminal: c.terminal},
 		getenv:  func(name string) string { return c.env[name] },
 		program: []string{"graphd"}, version: "test",
 	}
 	if c.server != "" {
 		args = append(args, "--server", c.server)
 	}
-	code := p.execute(ctx, args)
-	return result{code: code, out: out.String(), err: complaints.String()}
+	return p.execute(ctx, args)
 }
 
 // serving starts a server in this process.

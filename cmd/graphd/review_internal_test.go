@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -257,4 +258,24 @@ func TestGraphFiles(t *testing.T) {
 	require.Contains(t, r.err, "INVALID_GRAPH")
 	require.Contains(t, r.err, "line 2")
 	require.Equal(t, 0, c.call(t, "graph", "put", good).code)
+}
+
+func TestTheInboxAndAThreadAreWatchedUntilOneLeaves(t *testing.T) {
+	c := serving(t, "memory")
+	inbox, leaveInbox := c.begin(t, "inbox", "--watch")
+	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
+	thread, leaveThread := c.begin(t, "watch", "a")
+	inbox.find(t, regexp.MustCompile(`a  open  `))
+	thread.find(t, regexp.MustCompile(`run [0-9a-f]+ interrupted`))
+	require.Equal(t, 0, c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`).code)
+	inbox.find(t, regexp.MustCompile(`a  consumed  `))
+	thread.find(t, regexp.MustCompile(`run [0-9a-f]+ succeeded`))
+	require.Equal(t, 0, leaveInbox().code)
+	r := leaveThread()
+	require.Equal(t, 0, r.code)
+	from := regexp.MustCompile(`graphd watch a --from (\S+)`).FindStringSubmatch(r.err)
+	require.NotNil(t, from, r.err)
+	r = c.call(t, "watch", "a", "--from", from[1], "--no-follow")
+	require.Equal(t, 0, r.code, r.err)
+	require.NotContains(t, r.out, "succeeded", "the cursor is past it")
 }

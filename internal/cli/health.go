@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
-
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
 // CheckHealth asks the server whether it takes work; EndedError with 1 when not.
@@ -27,9 +25,4 @@ func (s *Session) CheckHealth(ctx context.Context) error {
 		return &EndedError{Code: ExitError}
 	}
 	return err
-}
-
-// Info shows what the server is.
-func (s *Session) Info(ctx context.Context) (*graphdv1.ServerInfo, error) {
-	return s.Registry.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
@@ -59,16 +61,23 @@ func (s *Session) shower(allRuns bool) func(*graphdv1.Event) error {
 
 func (s *Session) page() *page { return &page{w: s.Out, color: s.Color} }
 
-// left tells whoever interrupts a stream that only the stream has ended.
+// left tells whoever interrupts a stream that only the stream has ended. To
+// stop watching a thread is no failure; a run was to be followed to its end.
 func (s *Session) left(f *follow) error {
 	if f.thread == "" {
 		return &EndedError{Code: ExitError}
 	}
 	args := []string{"watch", f.thread}
+	if f.run != "" {
+		args = append(args, "--run", f.run)
+	}
 	if f.cursor != nil {
 		args = append(args, "--from", cursorText(f.cursor))
 	}
-	s.note("the run goes on; follow it with\n  %s", s.Self.Command(args...))
+	s.note("only the watching has stopped; go on with\n  %s", s.Self.Command(args...))
+	if f.run == "" {
+		return &EndedError{Code: ExitDone}
+	}
 	return &EndedError{Code: ExitError}
 }
 
@@ -76,7 +85,11 @@ func (s *Session) left(f *follow) error {
 // into the exit code.
 func (s *Session) concluded(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	if s.Format == JSON {
-		if err := s.message(end.GetRun()); err != nil {
+		var last proto.Message = end
+		if end.GetRun() != nil {
+			last = end.GetRun()
+		}
+		if err := s.message(last); err != nil {
 			return err
 		}
 	}
