@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -15,19 +14,15 @@ import (
 // it comes. Cancelling a run that is over returns it unchanged. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
 func (e *Engine) Cancel(ctx context.Context, req CancelRequest) (checkpoint.Run, error) {
-	for {
-		run, err := e.tryCancel(ctx, req)
-		if !errors.Is(err, checkpoint.ErrConflict) {
-			return run, err
-		}
-	}
+	return decide(ctx, e, func(seen *checkpoint.Head) (checkpoint.Run, error) { return e.tryCancel(ctx, req, seen) })
 }
 
-func (e *Engine) tryCancel(ctx context.Context, req CancelRequest) (checkpoint.Run, error) {
+func (e *Engine) tryCancel(ctx context.Context, req CancelRequest, seen *checkpoint.Head) (checkpoint.Run, error) {
 	head, err := e.store.Head(ctx, req.Thread)
 	if err != nil {
 		return checkpoint.Run{}, e.threadError(req.Thread, err)
 	}
+	*seen = head
 	if req.Run == "" {
 		req.Run = head.Run
 	}

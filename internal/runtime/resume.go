@@ -21,12 +21,7 @@ import (
 // those of the store.
 func (e *Engine) Resume(ctx context.Context, req ResumeRequest) (Started, error) {
 	r := &resumption{engine: e, req: req}
-	for {
-		started, err := r.try(ctx)
-		if !errors.Is(err, checkpoint.ErrConflict) {
-			return started, err
-		}
-	}
+	return decide(ctx, e, func(seen *checkpoint.Head) (Started, error) { return r.try(ctx, seen) })
 }
 
 // resumption decides about one resume request.
@@ -35,12 +30,13 @@ type resumption struct {
 	req    ResumeRequest
 }
 
-func (r *resumption) try(ctx context.Context) (Started, error) {
+func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, error) {
 	e := r.engine
 	head, err := e.store.Head(ctx, r.req.Thread)
 	if err != nil {
 		return Started{}, e.threadError(r.req.Thread, err)
 	}
+	*seen = head
 	if r.req.RequestID != "" {
 		old, err := e.request(ctx, head.Thread, r.req.RequestID, r.req.Digest)
 		if err != nil {

@@ -16,10 +16,15 @@ import (
 // THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
 // those of the store.
 func (e *Engine) State(ctx context.Context, req StateRequest) (Snapshot, error) {
+	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryState(ctx, req, seen) })
+}
+
+func (e *Engine) tryState(ctx context.Context, req StateRequest, seen *checkpoint.Head) (Snapshot, error) {
 	head, err := e.Thread(ctx, req.Thread)
 	if err != nil {
 		return Snapshot{}, err
 	}
+	*seen = head
 	if head.Graph == "" {
 		return Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
 	}

@@ -25,12 +25,7 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
 		req.Thread, req.CreateThread = newThreadID(req.RequestID), true
 	}
 	a := &admission{engine: e, req: req}
-	for {
-		started, err := a.try(ctx)
-		if !errors.Is(err, checkpoint.ErrConflict) {
-			return started, err
-		}
-	}
+	return decide(ctx, e, func(seen *checkpoint.Head) (Started, error) { return a.try(ctx, seen) })
 }
 
 // newThreadID makes a thread id; the same request id makes the same one, so
@@ -50,11 +45,12 @@ type admission struct {
 }
 
 // try makes one attempt; ErrConflict says that the thread changed meanwhile.
-func (a *admission) try(ctx context.Context) (Started, error) {
+func (a *admission) try(ctx context.Context, seen *checkpoint.Head) (Started, error) {
 	head, err := a.head(ctx)
 	if err != nil {
 		return Started{}, err
 	}
+	*seen = head
 	if known, ok, err := a.known(ctx, head); ok || err != nil {
 		return known, err
 	}

@@ -148,7 +148,9 @@ func expiry(h *checkpoint.Head) time.Time {
 func (e *Engine) remove(ctx context.Context, head checkpoint.Head) error {
 	ctx, cancel := e.patience(ctx)
 	defer cancel()
-	_, err := e.store.Apply(ctx, &checkpoint.Change{Thread: head.Thread, Expect: head.Revision, Op: e.op(), Delete: true})
+	_, err := e.store.Apply(ctx, &checkpoint.Change{
+		Thread: head.Thread, Expect: head.Revision, LogID: head.LogID, Op: e.op(), Delete: true,
+	})
 	if err == nil {
 		e.hub.end(head.Thread, e.now())
 	}

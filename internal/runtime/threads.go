@@ -336,7 +336,7 @@ func (e *Engine) find(ctx context.Context, thread, namespace, id string) (*check
 	switch {
 	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
 		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
-			With("threadId", thread).With("checkpointId", id)
+			With("threadId", thread).With("checkpointId", id).Because(err)
 	case err != nil:
 		return nil, storeError(err)
 	}

@@ -29,7 +29,7 @@ var errNoChange = errors.New("no change")
 
 func newTx(head checkpoint.Head, now time.Time) *tx {
 	t := &tx{now: now}
-	t.Thread, t.Expect, t.Head = head.Thread, head.Revision, head
+	t.Thread, t.Expect, t.LogID, t.Head = head.Thread, head.Revision, head.LogID, head
 	t.Head.Updated = now
 	return t
 }
@@ -108,6 +108,32 @@ func (e *Engine) changeFrom(ctx context.Context, head checkpoint.Head, b build) 
 		}
 	}
 	return e.tryChange(ctx, head, b)
+}
+
+// decide repeats an attempt while the thread changes under it: with a conflict,
+// or by taking away what the attempt was about to read. try notes the head it
+// decided on.
+func decide[T any](ctx context.Context, e *Engine, try func(seen *checkpoint.Head) (T, error)) (T, error) {
+	for {
+		var seen checkpoint.Head
+		out, err := try(&seen)
+		if !errors.Is(err, checkpoint.ErrConflict) && !e.outdated(ctx, &seen, err) {
+			return out, err
+		}
+	}
+}
+
+// outdated reports whether a record is missing because the thread is no longer
+// as it was seen.
+func (e *Engine) outdated(ctx context.Context, seen *checkpoint.Head, err error) bool {
+	if seen.Revision == 0 || (!errors.Is(err, checkpoint.ErrCheckpointNotFound) && !errors.Is(err, checkpoint.ErrRunNotFound)) {
+		return false
+	}
+	now, err := e.store.Head(ctx, seen.Thread)
+	if err != nil {
+		return errors.Is(err, checkpoint.ErrThreadNotFound)
+	}
+	return now.Revision != seen.Revision || now.LogID != seen.LogID
 }
 
 // settling waits until a run that begins or ends here has done so, and says
@@ -209,7 +235,9 @@ func (e *Engine) count(t *tx) {
 
 // op names one attempt to change something, unique among all replicas.
 func (e *Engine) op() string {
-	return e.id + "-" + strconv.FormatUint(e.ops.Add(1), 36)
+	var room [64]byte
+	name := append(append(room[:0], e.id...), '-')
+	return string(strconv.AppendUint(name, e.ops.Add(1), 36))
 }
 
 // backoff is how long to wait before the n-th repetition of a store call.

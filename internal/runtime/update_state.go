@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,19 +26,15 @@ const (
 // NODE_NOT_FOUND, AMBIGUOUS_NODE, INVALID_FIELD, REQUEST_ID_CONFLICT, and
 // those of the store.
 func (e *Engine) UpdateState(ctx context.Context, req UpdateStateRequest) (Snapshot, error) {
-	for {
-		snap, err := e.tryUpdateState(ctx, req)
-		if !errors.Is(err, checkpoint.ErrConflict) {
-			return snap, err
-		}
-	}
+	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryUpdateState(ctx, req, seen) })
 }
 
-func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest) (Snapshot, error) {
+func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest, seen *checkpoint.Head) (Snapshot, error) {
 	head, err := e.Thread(ctx, req.Thread)
 	if err != nil {
 		return Snapshot{}, err
 	}
+	*seen = head
 	if req.RequestID != "" {
 		old, err := e.request(ctx, req.Thread, req.RequestID, req.Digest)
 		if err != nil {
@@ -63,6 +58,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest) (Sn
 	if _, err := e.tryChange(ctx, head, func(t *tx) error { return u.build(ctx, t) }); err != nil {
 		return Snapshot{}, err
 	}
+	*seen = checkpoint.Head{} // it is made: never again
 	return e.State(ctx, StateRequest{Thread: req.Thread, Namespace: req.Namespace})
 }
 
@@ -325,7 +321,9 @@ func (e *Engine) void(ctx context.Context, t *tx, ns string) error {
 	if err != nil {
 		return err
 	}
-	closed := slices.DeleteFunc(open, func(q checkpoint.Interrupt) bool { return !within(q.Namespace, ns) })
+	closed := slices.DeleteFunc(open, func(q checkpoint.Interrupt) bool {
+		return q.Reason == checkpoint.ReasonBreakpoint || !within(q.Namespace, ns)
+	})
 	for i := range closed {
 		closed[i].State, closed[i].Updated = checkpoint.InterruptSuperseded, t.now
 	}
