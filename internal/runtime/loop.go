@@ -24,6 +24,7 @@ type loop struct {
 	// revisit says that this superstep may have been begun before, by an
 	// earlier attempt or before a pause.
 	revisit bool
+	back    bool     // it goes on here after a pause, and has not said so
 	copied  bool     // it begins with a copy of the checkpoint in state
 	before  []string // breakpoints
 	after   []string
@@ -38,6 +39,8 @@ type level struct {
 	parents map[string]string // ancestor namespace → checkpoint
 	again   bool              // the parent's task may have been run before
 	journey *journey          // nil = the run goes forward in time
+	onWay   bool              // the journey leads through here, to a subgraph
+	then    string            // the namespace in which the graph was then
 	alive   func()            // puts off the idle timeout of the parent's task; nil at the root
 }
 

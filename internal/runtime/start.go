@@ -506,7 +506,13 @@ func (e *Engine) takeIn(t *tx, l *loop) error {
 		return e.refusal("update", err)
 	}
 	l.state = s
-	return e.refusal("input", l.enter(t, r.Input))
+	if err := l.enter(t, r.Input); err != nil {
+		return e.refusal("input", err)
+	}
+	if len(writes) > 0 && !l.state.OutputChanged() {
+		l.values(t, l.state, false) // tells of the update
+	}
+	return nil
 }
 
 // continueFrom goes on with what the thread has left to do, and with the

@@ -62,7 +62,8 @@ func (l *loop) descend(t *pregel.Task, attempt int, alive func()) (*loop, error)
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.copied = then, true
+		child.state, child.copied = pregel.Load(t.Node.Sub, then, true).Move(ns), true
+		child.level.onWay, child.level.then = true, then.Namespace
 		return child, nil
 	}
 	if mode == inherit && !l.revisit && attempt == 1 {
@@ -152,6 +153,7 @@ func (l *loop) goOn() error {
 	if err := l.resumeHere(); err != nil {
 		return err
 	}
+	l.back = true
 	s, err := l.inject(l.state)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -59,12 +58,9 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 // subgraph it is the one under which that was written.
 func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
-	cp, err := e.store.Checkpoint(ctx, t.Thread, r.FromNamespace, r.From)
-	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
-		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q", t.Thread, r.From).With("checkpointId", r.From)
-	}
+	cp, err := e.find(ctx, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, err
 	}
 	j := &journey{been: make(map[string]bool)}
 	if cp.Namespace != "" {
@@ -79,7 +75,7 @@ func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.C
 			j.before = parent.Seq
 		}
 	}
-	l.level.journey = j
+	l.level.journey, l.level.onWay = j, j.target != nil
 	return cp, nil
 }
 
@@ -110,14 +106,14 @@ func (l *loop) branch(t *tx) error {
 	return nil
 }
 
-// addressed returns the state in which a journey wants the subgraph of a task
-// to go on, or nil when the journey does not lead through it.
-func (l *loop) addressed(t *pregel.Task, ns string) (*pregel.State, error) {
+// addressed returns the checkpoint from which a journey wants the subgraph of a
+// task to go on, or nil when the journey does not lead through it.
+func (l *loop) addressed(t *pregel.Task, ns string) (*checkpoint.Checkpoint, error) {
 	j := l.level.journey
-	if j == nil || j.target == nil || !j.enter(ns) {
+	if !l.level.onWay || !j.enter(ns) {
 		return nil, nil
 	}
-	then, id := j.stop(ns)
+	then, id := j.stop(l.level.then, ns)
 	if then == "" {
 		return nil, nil
 	}
@@ -125,10 +121,7 @@ func (l *loop) addressed(t *pregel.Task, ns string) (*pregel.State, error) {
 		return nil, err
 	}
 	cp, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, then, id)
-	if err != nil {
-		return nil, storeError(err)
-	}
-	return pregel.Load(t.Node.Sub, cp, true).Move(ns), nil
+	return cp, storeError(err)
 }
 
 // enter reports whether a namespace is visited for the first time.
@@ -141,32 +134,44 @@ func (j *journey) enter(ns string) bool {
 }
 
 // stop finds the namespace of then, and the checkpoint, that correspond to a
-// namespace of now: the target's, or those of a graph on the way to it.
-func (j *journey) stop(ns string) (then, id string) {
-	if pregel.NodePath(j.target.Namespace) == pregel.NodePath(ns) {
+// namespace of now: the target's, or those of a graph on the way to it. outer
+// is the namespace of then that the graph around corresponds to.
+func (j *journey) stop(outer, ns string) (then, id string) {
+	fits := func(then string) bool {
+		around, _ := split(then)
+		return then != "" && pregel.NodePath(then) == pregel.NodePath(ns) &&
+			(around == outer || around == pregel.NodePath(outer))
+	}
+	if fits(j.target.Namespace) {
 		return j.target.Namespace, j.target.ID
 	}
 	for then, id := range j.target.Parents {
-		if then != "" && pregel.NodePath(then) == pregel.NodePath(ns) {
+		if fits(then) {
 			return then, id
 		}
 	}
 	return "", ""
 }
 
+// split takes the last level off a namespace.
+func split(ns string) (outer, last string) {
+	if i := strings.LastIndexByte(ns, '|'); i >= 0 {
+		return ns[:i], ns[i+1:]
+	}
+	return "", ns
+}
+
 // sameTask reports whether a task of now is the one in whose namespace the
 // subgraph was then: ids differ after a copy, places among the tasks do not.
 func (l *loop) sameTask(t *pregel.Task, then string) (bool, error) {
-	outer, last := "", then
-	if i := strings.LastIndexByte(then, '|'); i >= 0 {
-		outer, last = then[:i], then[i+1:]
-	}
+	_, last := split(then)
 	_, id, ok := strings.Cut(last, ":")
 	if !ok {
 		return true, nil // the namespace has no task: it is kept over all of them
 	}
-	at := l.level.journey.target.Parents[outer]
-	parent, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, outer, at)
+	around := l.level.then
+	at := l.level.journey.target.Parents[around]
+	parent, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, around, at)
 	if err != nil {
 		return false, storeError(err)
 	}

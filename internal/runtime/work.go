@@ -67,6 +67,7 @@ type work struct {
 	stored   []outcome           // ended now, already recorded
 	recorded bool                // task records exist for this superstep
 	told     bool                // the cached results have been reported
+	back     bool                // the state has to be told first: the graph goes on after a pause
 	command  *pregel.Result      // for the enclosing graph
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
@@ -94,7 +95,8 @@ func (o *outcome) finished() bool {
 // arrange sorts the tasks of the superstep into those to run and those that
 // have come far enough already.
 func (l *loop) arrange() *work {
-	w := &work{loop: l, run: l.tasks}
+	w := &work{loop: l, run: l.tasks, back: l.back}
+	l.back = false
 	if len(l.pending.tasks) == 0 {
 		return w
 	}
@@ -296,6 +298,9 @@ func (l *loop) ask(t *tx, o *outcome) {
 
 // report adds the events of the tasks that ended since the last commit.
 func (l *loop) report(t *tx, w *work) {
+	if w.back && len(w.run) > 0 && !w.told {
+		l.values(t, l.state, false)
+	}
 	for i := range w.cached {
 		if o := &w.cached[i]; o.finished() && !w.told {
 			l.update(t, o)

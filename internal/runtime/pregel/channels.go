@@ -65,7 +65,7 @@ func (c cell) update(writes []checkpoint.Write) (bool, error) {
 	case graph.Last, graph.Guard, graph.Ephemeral, graph.Untracked:
 		if len(writes) > 1 {
 			return false, c.errorf("got %d values in one superstep but keeps only one; "+
-				"give it a reducer (%s) or let one node write it", len(writes), reducerNames())
+				"give it a reducer that combines them, such as append or merge, or let one node write it", len(writes))
 		}
 		return c.set(writes[0].Value), nil
 	case graph.Any, graph.Trigger:
@@ -425,13 +425,4 @@ func (c cell) finish() bool {
 	c.ch.Flag = true
 	c.ch.Stored = c.seq
 	return true
-}
-
-func reducerNames() string {
-	all := graph.Reducers()
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	return strings.Join(names, ", ")
 }
