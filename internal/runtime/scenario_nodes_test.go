@@ -27,6 +27,8 @@ import (
 //	goto x  ·  send x {…}  ·  parent
 //	fail Boom              fail with a type; fail! is permanent
 //	unless ok …            do the step only while the counter ok is 0
+//	when 1 $in.i …         do the step only if the two are equal
+//	first 2 k …            count k up, and do the step the first two times
 //	count k                count up, outside of the graph
 //	memo k                 count k up once per memo, $m is the value
 //	sleep 1s  ·  emit name {…}  ·  ignore   (ignore: outlive the end of the attempt)
@@ -124,6 +126,14 @@ func (s *scene) step(step string) bool {
 		if s.count(w[1], 0) == 0 {
 			return s.step(strings.Join(w[2:], " "))
 		}
+	case "when":
+		if s.text(w[1]) == s.text(w[2]) {
+			return s.step(strings.Join(w[3:], " "))
+		}
+	case "first":
+		if s.count(w[2], 1) <= number(w[1]) {
+			return s.step(strings.Join(w[3:], " "))
+		}
 	case "fail", "fail!":
 		r := fail(strings.Join(w[1:], " "))
 		r.Failure.Type, r.Failure.Permanent = w[1], w[0] == "fail!"
@@ -134,7 +144,7 @@ func (s *scene) step(step string) bool {
 	case "memo":
 		return s.remember(w[1])
 	case "sleep":
-		return s.sleep(w[1])
+		return s.sleep(strings.Trim(string(s.text(w[1])), `"`))
 	case "emit":
 		s.task.Effects.Emit(runtime.Emission{
 			Kind: checkpoint.EventCustom, Name: w[1], Value: s.text(w[2]), Durable: true,
@@ -171,9 +181,10 @@ func (s *scene) text(t string) payload.JSON {
 	for _, c := range s.task.Graph.Channels {
 		v, _ := s.task.State.Lookup(c.Name)
 		pairs = append(pairs, "$state."+c.Name, or(string(v), "null"))
-		if in, ok := payload.Lookup(s.task.Send, c.Name); ok && s.task.Send != "" {
-			pairs = append(pairs, "$in."+c.Name, string(in))
-		}
+	}
+	fields, _ := payload.Fields(s.task.Send)
+	for _, in := range fields {
+		pairs = append(pairs, "$in."+in.Key, string(in.Value))
 	}
 	// The longest name first, or $in would win over $in.a.
 	return payload.JSON(strings.NewReplacer(longestFirst(pairs)...).Replace(t))

@@ -14,45 +14,52 @@ import (
 )
 
 // events shows what happened on a thread since the last look, and which nodes
-// were entered. Inside a superstep the order of events is that of completion
-// and means nothing, so neighbours are sorted.
+// were entered, unless noran says that they race. Inside a superstep the order
+// of events is that of completion and means nothing, so neighbours are sorted.
 func (s *stage) events(a args, _ []string) error {
 	thread := a.list[0]
 	events, err := s.store.Events(s.t.Context(), thread, s.seen[thread], 0)
 	if err != nil {
 		return err
 	}
-	var tasks []string
+	var group []checkpoint.Event
 	flush := func() {
-		slices.Sort(tasks)
-		for _, l := range tasks {
-			s.line("%s", l)
+		slices.SortStableFunc(group, func(a, b checkpoint.Event) int { return strings.Compare(rank(a), rank(b)) })
+		for _, e := range group {
+			s.line("%s", s.event(thread, e))
 		}
-		tasks = nil
+		group = nil
 	}
 	for _, e := range events {
 		s.seen[thread] = e.Seq
 		if e.Namespace != "" && !a.has("sub") && e.Kind != checkpoint.EventInterrupt {
 			continue
 		}
-		text := s.event(thread, e)
 		switch {
-		case text == "":
-		case e.Kind == checkpoint.EventUpdate || e.Kind == checkpoint.EventTask || e.Kind == checkpoint.EventInterrupt:
-			tasks = append(tasks, text)
-		default:
+		case e.Kind == checkpoint.EventUpdate, e.Kind == checkpoint.EventInterrupt, e.Phase == checkpoint.PhaseFailed:
+			group = append(group, e)
+		case e.Kind != checkpoint.EventTask && e.Kind != checkpoint.EventCheckpoint:
 			flush()
-			s.line("%s", text)
+			s.line("%s", s.event(thread, e))
 		}
 	}
 	flush()
-	if ran := s.actors.take(); ran != "" {
+	if ran := s.actors.take(); ran != "" && !a.has("noran") {
 		s.line("ran: %s", ran)
 	}
 	return nil
 }
 
-// event is one line, "" for what the other lines tell already.
+// rank sorts events that have no order of their own.
+func rank(e checkpoint.Event) string {
+	key := pregel.NodePath(e.Namespace) + "/" + e.Node + " " + string(e.Kind) + string(e.Value)
+	for _, q := range e.Interrupts {
+		key += string(q.Value)
+	}
+	return key
+}
+
+// event is one line.
 func (s *stage) event(thread string, e checkpoint.Event) string {
 	where := pregel.NodePath(e.Namespace)
 	if where != "" {
@@ -69,9 +76,6 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 	case checkpoint.EventValues:
 		return fmt.Sprintf("%s= %s", where, s.valuesOf(thread, e))
 	case checkpoint.EventTask:
-		if e.Phase != checkpoint.PhaseFailed {
-			return ""
-		}
 		return fmt.Sprintf("%s%s failed %s", where, e.Node, failure(e.Failure))
 	case checkpoint.EventInterrupt:
 		return where + s.questions(e.Interrupts)
@@ -85,16 +89,20 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 	case checkpoint.EventCustom:
 		return fmt.Sprintf("%s%s emits %s %s", where, e.Node, e.Name, e.Value)
 	default:
-		return ""
+		return string(e.Kind)
 	}
 }
 
-// valuesOf reads the state that an event stands for, as followers do.
+// valuesOf reads the state that an event stands for, as followers do. A
+// rollback leaves events whose checkpoint is gone.
 func (s *stage) valuesOf(thread string, e checkpoint.Event) payload.JSON {
 	if e.Value != "" {
 		return e.Value
 	}
 	v, err := s.engine.StateAt(s.t.Context(), thread, e.Namespace, e.Checkpoint)
+	if reason(err) == runtime.ReasonCheckpointNotFound {
+		return "taken back"
+	}
 	require.NoError(s.t, err)
 	return v
 }

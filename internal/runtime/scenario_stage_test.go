@@ -86,6 +86,14 @@ func parseArgs(line string) args {
 
 func (a args) has(word string) bool { return slices.Contains(a.list, word) }
 
+// graph is the second position, unless it is one of the switches.
+func (a args) graph() string {
+	if len(a.list) < 2 || slices.Contains([]string{"sub", "bg", "timed", "noran"}, a.list[1]) {
+		return ""
+	}
+	return a.list[1]
+}
+
 func (a args) names(key string) []string {
 	if a.keys[key] == "" {
 		return nil
@@ -170,6 +178,7 @@ func (s *stage) known(list string) string {
 			ids[i] = spot(id)
 		}
 	}
+	slices.Sort(ids)
 	return strings.Join(ids, ",")
 }
 
@@ -269,7 +278,7 @@ func (s *stage) restart(args, []string) error {
 // request. sub shows subgraphs too, bg does not wait.
 func (s *stage) begin(a args, _ []string) error {
 	req := runtime.StartRequest{
-		Thread: a.list[0], CreateThread: len(a.list) > 1, Run: a.keys["run"],
+		Thread: a.list[0], Graph: a.graph(), Run: a.keys["run"],
 		Request: checkpoint.RunRequest{
 			Input: a.json("input"), Update: a.json("update"), Goto: a.sends(),
 			FromNamespace: a.keys["in"], From: s.checkpoint(a.list[0], a.keys["in"], a.keys["from"]),
@@ -278,11 +287,7 @@ func (s *stage) begin(a args, _ []string) error {
 			Expected: s.checkpoint(a.list[0], "", a.keys["expected"]),
 		},
 	}
-	if len(a.list) > 1 && !a.has("sub") && !a.has("bg") || len(a.list) > 2 {
-		req.Graph = a.list[1]
-	} else {
-		req.CreateThread = false
-	}
+	req.CreateThread = req.Graph != ""
 	if a.keys["timeout"] != "" {
 		d, err := time.ParseDuration(a.keys["timeout"])
 		require.NoError(s.t, err)
@@ -327,7 +332,8 @@ func (s *stage) resume(a args, _ []string) error {
 	return s.follow(a, started, err)
 }
 
-// follow waits for the run and shows what has happened since the last look.
+// follow waits for the run and shows what has happened since the last look;
+// timed says how long it took by the clock of the world.
 func (s *stage) follow(a args, started runtime.Started, err error) error {
 	if err != nil {
 		return err
@@ -338,6 +344,10 @@ func (s *stage) follow(a args, started runtime.Started, err error) error {
 	}
 	if started.Attached {
 		s.line("attached")
+	}
+	if a.has("timed") {
+		began := time.Now()
+		defer func() { s.line("took %s", time.Since(began)) }()
 	}
 	if !a.has("collect") || started.Head.Open == 0 {
 		if _, err := s.engine.WaitRun(s.t.Context(), started.Run.Thread, started.Run.ID); err != nil {
