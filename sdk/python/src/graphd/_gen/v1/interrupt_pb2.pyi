@@ -1,0 +1,93 @@
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from graphd._gen.v1 import payload_pb2 as _payload_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class InterruptState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    INTERRUPT_STATE_UNSPECIFIED: _ClassVar[InterruptState]
+    INTERRUPT_STATE_OPEN: _ClassVar[InterruptState]
+    INTERRUPT_STATE_ANSWERED: _ClassVar[InterruptState]
+    INTERRUPT_STATE_CONSUMED: _ClassVar[InterruptState]
+    INTERRUPT_STATE_EXPIRED: _ClassVar[InterruptState]
+    INTERRUPT_STATE_CANCELLED: _ClassVar[InterruptState]
+    INTERRUPT_STATE_SUPERSEDED: _ClassVar[InterruptState]
+
+class ExpiryAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    EXPIRY_ACTION_UNSPECIFIED: _ClassVar[ExpiryAction]
+    EXPIRY_ACTION_FAIL_NODE: _ClassVar[ExpiryAction]
+    EXPIRY_ACTION_RESUME_DEFAULT: _ClassVar[ExpiryAction]
+    EXPIRY_ACTION_CANCEL_RUN: _ClassVar[ExpiryAction]
+INTERRUPT_STATE_UNSPECIFIED: InterruptState
+INTERRUPT_STATE_OPEN: InterruptState
+INTERRUPT_STATE_ANSWERED: InterruptState
+INTERRUPT_STATE_CONSUMED: InterruptState
+INTERRUPT_STATE_EXPIRED: InterruptState
+INTERRUPT_STATE_CANCELLED: InterruptState
+INTERRUPT_STATE_SUPERSEDED: InterruptState
+EXPIRY_ACTION_UNSPECIFIED: ExpiryAction
+EXPIRY_ACTION_FAIL_NODE: ExpiryAction
+EXPIRY_ACTION_RESUME_DEFAULT: ExpiryAction
+EXPIRY_ACTION_CANCEL_RUN: ExpiryAction
+
+class Interrupt(_message.Message):
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag")
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRY_ACTION_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNEES_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    DISMISSED_FIELD_NUMBER: _ClassVar[int]
+    RESPONDER_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    interrupt_id: str
+    thread_id: str
+    run_id: str
+    graph: str
+    checkpoint: _payload_pb2.CheckpointRef
+    node: str
+    task_id: str
+    scope: str
+    key: str
+    index: int
+    reason: str
+    message: str
+    value: _payload_pb2.Payload
+    response_schema: _payload_pb2.Payload
+    state: InterruptState
+    create_time: _timestamp_pb2.Timestamp
+    update_time: _timestamp_pb2.Timestamp
+    expire_time: _timestamp_pb2.Timestamp
+    expiry_action: ExpiryAction
+    default_response: _payload_pb2.Payload
+    assignees: _containers.RepeatedScalarFieldContainer[str]
+    response: _payload_pb2.Payload
+    dismissed: bool
+    responder: str
+    note: str
+    etag: str
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...

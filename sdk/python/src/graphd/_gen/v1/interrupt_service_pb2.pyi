@@ -1,0 +1,62 @@
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from graphd._gen.v1 import interrupt_pb2 as _interrupt_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ListInterruptsRequest(_message.Message):
+    __slots__ = ("thread_id", "page_size", "page_token", "filter")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    page_size: int
+    page_token: str
+    filter: str
+    def __init__(self, thread_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ...) -> None: ...
+
+class ListInterruptsResponse(_message.Message):
+    __slots__ = ("interrupts", "next_page_token")
+    INTERRUPTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    interrupts: _containers.RepeatedCompositeFieldContainer[_interrupt_pb2.Interrupt]
+    next_page_token: str
+    def __init__(self, interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetInterruptRequest(_message.Message):
+    __slots__ = ("thread_id", "interrupt_id")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    interrupt_id: str
+    def __init__(self, thread_id: _Optional[str] = ..., interrupt_id: _Optional[str] = ...) -> None: ...
+
+class UpdateInterruptRequest(_message.Message):
+    __slots__ = ("interrupt", "update_mask")
+    INTERRUPT_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    interrupt: _interrupt_pb2.Interrupt
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class WatchInterruptsRequest(_message.Message):
+    __slots__ = ("filter", "resume_token")
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    filter: str
+    resume_token: str
+    def __init__(self, filter: _Optional[str] = ..., resume_token: _Optional[str] = ...) -> None: ...
+
+class InterruptChange(_message.Message):
+    __slots__ = ("interrupt", "resume_token", "bookmark")
+    INTERRUPT_FIELD_NUMBER: _ClassVar[int]
+    RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    BOOKMARK_FIELD_NUMBER: _ClassVar[int]
+    interrupt: _interrupt_pb2.Interrupt
+    resume_token: str
+    bookmark: bool
+    def __init__(self, interrupt: _Optional[_Union[_interrupt_pb2.Interrupt, _Mapping]] = ..., resume_token: _Optional[str] = ..., bookmark: bool = ...) -> None: ...

@@ -1,0 +1,5 @@
+"""Caches of node results."""
+
+from graphd.worker.cache import InMemoryCache
+
+__all__ = ["InMemoryCache"]

@@ -1,0 +1,5 @@
+"""A cache in this process."""
+
+from graphd.worker.cache import InMemoryCache
+
+__all__ = ["InMemoryCache"]

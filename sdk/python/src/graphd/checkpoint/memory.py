@@ -1,0 +1,44 @@
+"""Savers that name a local server."""
+
+from __future__ import annotations
+
+import uuid
+
+from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.client.server import server_at, unary
+from graphd.client.threads import wire_thread
+from graphd.dev import shared_dev_server
+
+
+class InMemorySaver:
+    """Keeps threads in a server that ends with this process.
+
+    All of them share one server; the threads of one saver are its own. Pass
+    ``server`` to keep them in a server that stays.
+    """
+
+    def __init__(self, *, server: str | None = None, serde: object = None) -> None:
+        del serde
+        self.prefix = f"m{uuid.uuid4().hex[:10]}." if server is None else ""
+        self._server = server
+
+    @property
+    def address(self) -> str:
+        """Where the server is; starts it when there is none."""
+        return self._server or shared_dev_server().address
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Deletes a thread with everything that belongs to it."""
+        request = ts.DeleteThreadRequest(thread_id=wire_thread(self.prefix, thread_id), force=True)
+        unary(server_at(self.address).stubs.threads.DeleteThread, request)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Like delete_thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+
+MemorySaver = InMemorySaver
+
+__all__ = ["InMemorySaver", "MemorySaver"]

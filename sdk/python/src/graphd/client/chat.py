@@ -1,0 +1,71 @@
+"""The "messages" stream: tokens, and the messages that nodes return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from graphd import codec, messages
+from graphd._gen.v1 import event_pb2 as pb
+from graphd.constants import NAMESPACE_SEPARATOR
+from graphd.graph.names import public
+
+
+class MessageStream:
+    """Finds the messages of a run, each one once."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._metadata = dict(config.get("metadata") or {})
+        self._seen: set[str] = set()
+        self._triggers: dict[str, tuple[str, ...]] = {}
+
+    def saw(self, state: Any) -> None:
+        """Messages of the state were there before; they are no news."""
+        for message in _found(state):
+            self._seen.add(message.id)
+
+    def task(self, event: pb.Event) -> None:
+        """Remembers what a task was triggered by."""
+        self._triggers[event.task_id] = tuple(event.task.triggers)
+
+    def piece(self, event: pb.Event) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """A token or message that a node emits on the way."""
+        value = codec.value_of(event.message.value)
+        extra: dict[str, Any] = {}
+        if isinstance(value, dict) and set(value) == {"message", "metadata"}:
+            value, extra = value["message"], value["metadata"]
+        message = messages.from_dict(value) if isinstance(value, Mapping) else value
+        if getattr(message, "id", None):
+            self._seen.add(message.id)
+        yield message, self._about(event) | extra
+
+    def result(self, event: pb.Event, value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The messages in the result of a node."""
+        for message in _found(value):
+            if message.id not in self._seen:
+                self._seen.add(message.id)
+                yield message, self._about(event)
+
+    def _about(self, event: pb.Event) -> dict[str, Any]:
+        node = public(event.node)
+        return self._metadata | {
+            "langgraph_step": event.step,
+            "langgraph_node": node,
+            "langgraph_triggers": self._triggers.get(event.task_id, ()),
+            "langgraph_path": ("__pregel_pull", node),
+            "langgraph_checkpoint_ns": NAMESPACE_SEPARATOR.join([*event.namespace, f"{node}:{event.task_id}"]),
+        }
+
+
+def _found(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for one in value.values():
+            for item in one if isinstance(one, list) else [one]:
+                if messages.is_message(item) and getattr(item, "type", "") != "remove":
+                    yield item
+    elif isinstance(value, list):
+        for one in value:
+            if messages.is_message(one):
+                yield one
+            else:
+                yield from _found(one)

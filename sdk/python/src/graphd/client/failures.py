@@ -1,0 +1,89 @@
+"""Failed runs as exceptions."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+
+from graphd._gen.v1 import payload_pb2, run_pb2
+from graphd.errors import (
+    ErrorCode,
+    GraphdError,
+    GraphDrained,
+    GraphRecursionError,
+    InvalidUpdateError,
+    NodeTimeoutError,
+    NonDeterministicNode,
+    RemoteNodeError,
+    with_code,
+)
+from graphd.graph.names import public
+from graphd.worker.here import LocalRun
+
+
+class RunFailed(GraphdError):
+    """The run failed for a reason that has no exception of its own."""
+
+
+def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
+    """What a stopped run raises in its caller; None when it raises nothing."""
+    drained = local.control.drain_reason if local and local.control else None
+    if run.state == run_pb2.RUN_STATE_CANCELLED:
+        return GraphDrained(drained) if drained is not None else asyncio.CancelledError(run.failure.message)
+    if run.state == run_pb2.RUN_STATE_SUPERSEDED:
+        return RunFailed("the run was replaced by a later input", reason="SUPERSEDED")
+    if run.state not in (run_pb2.RUN_STATE_FAILED, run_pb2.RUN_STATE_TIMED_OUT):
+        return None
+    failure = run.failure
+    if local is not None:
+        for error in reversed(list(local.errors.values())):
+            if type(error).__name__ == failure.type and str(error) == failure.message:
+                return error
+    return node_error(failure)
+
+
+def _error(failure: payload_pb2.Failure) -> BaseException:
+    match failure.reason:
+        case "STEP_LIMIT_EXCEEDED":
+            limit = failure.details.get("limit", "")
+            text = f"Recursion limit of {limit} reached without hitting a stop condition." if limit else failure.message
+            return GraphRecursionError(with_code(text, ErrorCode.GRAPH_RECURSION_LIMIT))
+        case "INVALID_NODE_UPDATE":
+            return InvalidUpdateError(_with_update_code(failure.message))
+        case "UNKNOWN_TARGET_NODE":
+            return InvalidUpdateError(failure.message)
+        case "NODE_TIMEOUT":
+            kind = "idle" if "idle" in (failure.details.get("kind", "") + failure.message) else "run"
+            return NodeTimeoutError(public(failure.node), kind=kind)  # type: ignore[arg-type]
+        case "STEP_TIMEOUT" | "RUN_TIMEOUT":
+            return TimeoutError(failure.message)
+        case "NON_DETERMINISTIC_NODE":
+            return NonDeterministicNode(failure.message)
+        case "NODE_FAILED":
+            return _node_error(failure)
+    return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
+
+
+def _with_update_code(message: str) -> str:
+    if any(code.value in message for code in ErrorCode):
+        return message
+    return with_code(message, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE)
+
+
+def _node_error(failure: payload_pb2.Failure) -> BaseException:
+    """The exception of a node that ran elsewhere: a builtin one as itself."""
+    known = getattr(builtins, failure.type, None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        try:
+            return known(failure.message)
+        except TypeError:  # needs more than a message
+            pass
+    return RemoteNodeError(
+        failure.message, type=failure.type, node=public(failure.node), reason=failure.reason, stack=failure.stack
+    )
+
+
+def stored_error(failure: payload_pb2.Failure) -> Exception:
+    """The error of a task in a snapshot."""
+    error = node_error(failure)
+    return error if isinstance(error, Exception) else RuntimeError(failure.message)

@@ -1,0 +1,81 @@
+"""Where a compiled graph lives: its server, its sessions, its versions."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from graphd.client.server import Server, server_at
+from graphd.dev import shared_dev_server
+from graphd.graph.program import Program
+from graphd.graph.spec import spec_of
+
+if TYPE_CHECKING:
+    from graphd.client.compiled import CompiledStateGraph
+    from graphd.worker.session import Session
+
+ATTACH_TIMEOUT = 30.0
+
+
+class Home:
+    """One server that a compiled graph is attached to."""
+
+    def __init__(self, server: Server, session: Session, versions: dict[str, str]) -> None:
+        self.server, self.session, self.versions = server, session, versions
+
+
+def address_of(checkpointer: Any, server: str | None) -> tuple[str | None, str, bool]:
+    """Address (None: a local server), prefix of threads, and whether they stay."""
+    if server is not None:
+        return server, "", True
+    if hasattr(checkpointer, "address") and hasattr(checkpointer, "prefix"):
+        return checkpointer.address, checkpointer.prefix, True
+    if (given := os.environ.get("GRAPHD_SERVER")) is not None:
+        return given, "", True
+    return None, "", checkpointer not in (None, False)
+
+
+def attach(graph: CompiledStateGraph, address: str | None) -> Home:
+    """Makes this process a worker for a graph and its children."""
+    from graphd.worker.session import Session
+
+    server = server_at(address or shared_dev_server().address)
+    specs, programs = [], {}
+    for child in descendants(graph.program):
+        specs.append(spec_of(child, as_child=True))
+        programs[child.name] = child
+    specs.append(spec_of(graph.program))
+    programs[graph.program.name] = graph.program
+    session = Session(server.address, server.channel, specs, programs)
+    weakref.finalize(graph, session.close)
+    _register(session)
+    return Home(server, session, session.wait_ready(ATTACH_TIMEOUT))
+
+
+def descendants(program: Program) -> list[Program]:
+    """The graphs below a graph, innermost first, each once."""
+    found: dict[int, Program] = {}
+    for child in program.children().values():
+        for one in [*descendants(child.program), child.program]:
+            found.setdefault(id(one), one)
+    return list(found.values())
+
+
+_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+_sessions_lock = threading.Lock()
+
+
+def _register(session: Session) -> None:
+    with _sessions_lock:
+        if not _sessions:
+            import atexit
+
+            atexit.register(_leave)
+        _sessions.add(session)
+
+
+def _leave() -> None:
+    for session in list(_sessions):
+        session.close()

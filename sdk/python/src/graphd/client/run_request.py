@@ -1,0 +1,135 @@
+"""What to ask of the server for an invoke or stream call."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import event_pb2, graph_service_pb2 as gs, run_pb2
+from graphd.client.labels import to_labels
+from graphd.client.threads import checkpoint_ref
+from graphd.errors import EmptyInputError, InvalidUpdateError
+from graphd.graph.program import Program
+from graphd.types import Command
+from graphd.worker.outcome import gotos, update_object
+from graphd.worker.surroundings import CONFIGURABLE
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_NOT_CARRIED = {"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One invoke or stream, checked and complete."""
+
+    program: Program
+    version: str
+    thread: str
+    config: Mapping[str, Any]
+    context: Any
+    interrupt_before: Sequence[str]
+    interrupt_after: Sequence[str]
+    event_filter: event_pb2.EventFilter
+    is_new: bool = False
+
+    @property
+    def configurable(self) -> Mapping[str, Any]:
+        """The part of the config that names threads and checkpoints."""
+        given: Mapping[str, Any] = self.config.get("configurable") or {}
+        return given
+
+
+def request_of(call: Call, given: Any) -> gs.StreamRequest | gs.ResumeRequest:
+    """The request for an input, a command, or None."""
+    if isinstance(given, Command):
+        if given.graph is not None:
+            raise InvalidUpdateError("there is no parent graph")
+        if given.resume is not None:
+            return _resume(call, given)
+        if given.update is None and given.goto == ():
+            raise EmptyInputError("the command is empty: it has no update, goto or resume")
+    return _start(call, given)
+
+
+def _start(call: Call, given: Any) -> gs.StreamRequest:
+    spec = run_pb2.RunSpec(
+        thread_id=call.thread,
+        create_thread=True,
+        graph=call.program.name,
+        graph_version=call.version,
+        metadata=to_labels(call.config),
+        interrupt_before=call.interrupt_before,
+        interrupt_after=call.interrupt_after,
+        step_limit=step_limit(call.config),
+        open_interrupts=run_pb2.OPEN_INTERRUPT_POLICY_DISCARD,
+    )
+    carried = _context(call)
+    if carried is not None:
+        spec.context.CopyFrom(codec.payload(carried))
+    checkpoint = call.configurable.get("checkpoint_id")
+    if isinstance(given, Command):
+        _command(spec, given, call.program)
+    elif given is not None:
+        spec.input.CopyFrom(codec.payload(update_object(given, call.program)))
+    if checkpoint:
+        if given is None:
+            spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
+        else:
+            spec.expected_checkpoint_id = str(checkpoint)
+    return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+
+
+def _command(spec: Any, command: Command[Any], program: Program) -> None:
+    if command.update is not None:
+        spec.update.CopyFrom(codec.payload(update_object(command.update, program)))
+    spec.goto_targets.extend(gotos(command.goto))
+
+
+def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
+    spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=to_labels(call.config))
+    answer = command.resume
+    if isinstance(answer, dict) and answer and all(isinstance(k, str) and _ID.fullmatch(k) for k in answer):
+        for identifier, value in answer.items():
+            spec.responses.add(interrupt_id=identifier, value=codec.payload(value))
+    else:
+        spec.single.value.CopyFrom(codec.payload(answer))
+    _command(spec, command, call.program)
+    if not call.configurable.get("checkpoint_ns"):
+        spec.expected_checkpoint_id = str(call.configurable.get("checkpoint_id") or "")
+    return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+
+
+def step_limit(config: Mapping[str, Any]) -> int:
+    """The recursion limit of a config, 0 for that of the server."""
+    limit = config.get("recursion_limit")
+    if limit is None:
+        return 0
+    if limit < 1:
+        raise ValueError("recursion_limit must be at least 1")
+    return int(limit)
+
+
+def _context(call: Call) -> dict[str, Any] | None:
+    carried: dict[str, Any] = {}
+    if call.context is not None:
+        simpler = call.context if isinstance(call.context, Mapping) else codec.plain(call.context)
+        carried |= {k: v for k, v in dict(simpler).items() if _has_json(v)}
+    configurable = {k: v for k, v in call.configurable.items() if k not in _NOT_CARRIED and not k.startswith("__")}
+    configurable = {k: v for k, v in configurable.items() if _has_json(v)}
+    if configurable:
+        carried[CONFIGURABLE] = configurable
+    return carried or None
+
+
+def _has_json(value: Any) -> bool:
+    # Connections and the like stay here: a node in this process finds them in
+    # the call itself.
+    try:
+        codec.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""Connections to servers, one per address."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from graphd._gen.v1.graph_service_pb2_grpc import GraphServiceStub
+from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
+from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
+from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
+from graphd.client.rpcerrors import describe
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+]
+_lock = threading.Lock()
+_servers: dict[str, Server] = {}
+
+
+class Stubs:
+    """The services of one channel."""
+
+    def __init__(self, channel: Any) -> None:
+        self.graphs = GraphServiceStub(channel)
+        self.threads = ThreadServiceStub(channel)
+        self.interrupts = InterruptServiceStub(channel)
+        self.registry = RegistryServiceStub(channel)
+
+
+class Server:
+    """One address: a channel for plain calls, one per loop for async calls."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self.stubs = Stubs(self.channel)
+        self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
+
+    @property
+    def astubs(self) -> Stubs:
+        """The services for the running loop."""
+        loop = asyncio.get_running_loop()
+        known = self._async.get(loop)
+        if known is None:
+            known = self._async[loop] = Stubs(grpc.aio.insecure_channel(self.address, options=_OPTIONS))
+        return known
+
+
+def server_at(address: str) -> Server:
+    """The connection to an address, made when it is first needed."""
+    with _lock:
+        if address not in _servers:
+            _servers[address] = Server(address)
+        return _servers[address]
+
+
+def unary(method: Callable[..., Any], request: Any) -> Any:
+    """Makes a call; its errors are GraphdErrors."""
+    try:
+        return method(request)
+    except grpc.RpcError as error:
+        raise describe(error) from None
+
+
+async def aunary(method: Callable[..., Any], request: Any) -> Any:
+    """Like unary, for async stubs."""
+    try:
+        return await method(request)
+    except grpc.RpcError as error:
+        raise describe(error) from None

@@ -1,0 +1,173 @@
+"""States of the server as StateSnapshots."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import interrupt_pb2, payload_pb2, thread_pb2
+from graphd.client.failures import stored_error
+from graphd.client.labels import from_labels
+from graphd.client.threads import namespace
+from graphd.constants import ROOT
+from graphd.graph.names import public
+from graphd.graph.program import Program
+from graphd.types import Interrupt, PregelTask, StateSnapshot
+
+_SOURCES = {
+    thread_pb2.CHECKPOINT_SOURCE_INPUT: "input",
+    thread_pb2.CHECKPOINT_SOURCE_LOOP: "loop",
+    thread_pb2.CHECKPOINT_SOURCE_UPDATE: "update",
+    thread_pb2.CHECKPOINT_SOURCE_FORK: "fork",
+}
+_WAITING = (interrupt_pb2.INTERRUPT_STATE_OPEN, interrupt_pb2.INTERRUPT_STATE_ANSWERED)
+BREAKPOINT = "breakpoint"
+
+
+def values_of(program: Program | None, payload: payload_pb2.Payload) -> Any:
+    """The state as a program reads it: objects where it declares objects."""
+    stored = codec.value_of(payload)
+    if program is None or not isinstance(stored, dict) or ROOT in program.channels:
+        return _root(program, stored)
+    decoders = decoders_of(program)
+    return {k: decoders[k](v) if k in decoders else v for k, v in stored.items()}
+
+
+def _root(program: Program | None, stored: Any) -> Any:
+    if program is None or ROOT not in program.channels:
+        return stored
+    return decoders_of(program)[ROOT](stored)
+
+
+def decoders_of(program: Program) -> Mapping[str, Any]:
+    """How the values of each key are read."""
+    found: dict[str, Any] = {}
+    for schema in program.builder.schemas.values():
+        for name, key in schema.keys.items():
+            found.setdefault(name, key.decode)
+    return found
+
+
+def question(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
+    """One question as programs see it."""
+    return Interrupt(value=codec.value_of(interrupt.value), id=interrupt.interrupt_id)
+
+
+def is_question(interrupt: interrupt_pb2.Interrupt) -> bool:
+    """Tells questions from breakpoints."""
+    return interrupt.reason != BREAKPOINT or bool(interrupt.task_id)
+
+
+def config_of(base: Mapping[str, Any], ref: payload_pb2.CheckpointRef) -> dict[str, Any]:
+    """The config that names a checkpoint."""
+    given = base.get("configurable") or {}
+    return {
+        "configurable": {
+            "thread_id": given.get("thread_id"),
+            "checkpoint_ns": namespace(ref.namespace),
+            "checkpoint_id": ref.checkpoint_id,
+        }
+    }
+
+
+class Reader:
+    """Turns snapshots of one thread into StateSnapshots."""
+
+    def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program]) -> None:
+        self._config, self._programs = config, programs
+
+    def snapshot(
+        self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None
+    ) -> StateSnapshot:
+        """One state, with those of its subgraphs as far as they are there."""
+        program = self._programs.get(state.graph)
+        if not state.HasField("checkpoint"):
+            return StateSnapshot(
+                values=values_of(program, state.values) or {},
+                next=(),
+                config={"configurable": dict(self._config.get("configurable") or {})},
+                metadata=None,
+                created_at=None,
+                parent_config=None,
+                tasks=(),
+                interrupts=(),
+            )
+        metadata = from_labels(state.metadata)
+        metadata |= {"source": _SOURCES.get(state.source, "loop"), "step": state.step, "parents": dict(parents or {})}
+        if state.run_id:
+            metadata.setdefault("run_id", state.run_id)
+        config = config_of(self._config, state.checkpoint)
+        if state.checkpoint.namespace:
+            here = {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
+            config["configurable"]["checkpoint_map"] = dict(parents or {}) | here
+        below = dict(parents or {}) | {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
+        tasks = tuple(self._task(program, task, below) for task in state.tasks)
+        return StateSnapshot(
+            values=values_of(program, state.values),
+            next=tuple(public(n) for n in state.next),
+            config=config,
+            metadata=metadata,
+            created_at=_time(state),
+            parent_config=config_of(self._config, state.parent) if state.HasField("parent") else None,
+            tasks=tasks,
+            interrupts=questions(state.interrupts),
+        )
+
+    def _task(
+        self, program: Program | None, task: thread_pb2.SnapshotTask, parents: Mapping[str, str]
+    ) -> PregelTask:
+        state: Any = None
+        if task.HasField("state") and task.state.HasField("checkpoint"):
+            state = self.snapshot(task.state, parents)
+        elif task.namespace and not task.HasField("result"):
+            thread = (self._config.get("configurable") or {}).get("thread_id")
+            state = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace(task.namespace)}}
+        name = public(task.node)
+        return PregelTask(
+            id=task.task_id,
+            name=name,
+            path=("__pregel_pull", name),
+            error=stored_error(task.failure) if task.HasField("failure") else None,
+            interrupts=questions(task.interrupts),
+            state=state,
+            result=_result(program, task.result) if task.HasField("result") else None,
+        )
+
+
+def _result(program: Program | None, result: payload_pb2.Payload) -> Any:
+    value = codec.value_of(result)
+    if value is None:
+        return {}
+    if isinstance(value, dict) and program is not None and ROOT not in program.channels:
+        decoders = decoders_of(program)
+        return {k: decoders[k](v) if k in decoders else v for k, v in value.items()}
+    return value
+
+
+def questions(interrupts: Iterable[interrupt_pb2.Interrupt]) -> tuple[Interrupt, ...]:
+    """The questions among interrupts."""
+    return tuple(question(i) for i in interrupts if is_question(i))
+
+
+def _time(state: thread_pb2.StateSnapshot) -> str:
+    moment = state.create_time.ToDatetime(tzinfo=datetime.timezone.utc)
+    return moment.isoformat(timespec="microseconds")
+
+
+def iso(moment: Any) -> str:
+    """A timestamp as text."""
+    return str(moment.ToDatetime(tzinfo=datetime.timezone.utc).isoformat(timespec="microseconds"))
+
+
+def source_of(source: int) -> str:
+    """What made a checkpoint, in a word."""
+    return _SOURCES.get(source, "loop")
+
+
+def user_metadata(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata that the caller gave to the run."""
+    from graphd.client.labels import to_labels
+
+    return from_labels(to_labels(config))

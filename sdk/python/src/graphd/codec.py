@@ -1,0 +1,187 @@
+"""Python values as JSON text and back.
+
+Anything becomes plain JSON that any language reads. What type it was is not
+stored: the annotations of the state say so when it is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
+import functools
+import json
+import pathlib
+import types
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from graphd import messages
+from graphd._gen.v1 import payload_pb2 as pb
+
+_TAG = "__graphd__"
+
+
+def dumps(value: Any) -> str:
+    """JSON text of a value; TypeError or ValueError names what has none."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+
+
+def loads(text: str) -> Any:
+    """The value of JSON text, with commands and sends as objects again."""
+    return json.loads(text, object_hook=_revive if _TAG in text else None)
+
+
+def payload(value: Any) -> pb.Payload:
+    """A value as it travels."""
+    return pb.Payload(json=dumps(value))
+
+
+def value_of(message: pb.Payload) -> Any:
+    """The value of a payload; None when it holds none."""
+    return loads(message.json) if message.WhichOneof("body") == "json" else None
+
+
+def plain(value: Any) -> Any:
+    """The next simpler form of a value that JSON does not know."""
+    from graphd import types as t
+
+    if messages.is_message(value):
+        return messages.to_dict(value)
+    if isinstance(value, t.Overwrite):
+        return {"__overwrite__": value.value}
+    if isinstance(value, (t.Command, t.Send)):
+        return _tagged(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)}
+    for kind, convert in _SIMPLER:
+        if isinstance(value, kind):
+            return convert(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.200}")
+
+
+def _set(value: Any) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError:
+        return sorted(value, key=repr)
+
+
+_SIMPLER: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (enum.Enum, lambda v: v.value),
+    ((set, frozenset), _set),
+    ((datetime.datetime, datetime.date, datetime.time), lambda v: v.isoformat()),
+    (datetime.timedelta, lambda v: v.total_seconds()),
+    ((uuid.UUID, decimal.Decimal, pathlib.PurePath), str),
+    ((bytes, bytearray), lambda v: base64.b64encode(v).decode()),
+    (Mapping, dict),
+    (BaseException, lambda v: {"type": type(v).__name__, "message": str(v)}),
+)
+
+
+def _tagged(value: Any) -> dict[str, Any]:
+    from graphd import types as t
+
+    if isinstance(value, t.Send):
+        return {_TAG: "send", "node": value.node, "arg": value.arg}
+    given = {"update": value.update, "resume": value.resume, "goto": value.goto, "graph": value.graph}
+    return {_TAG: "command"} | {k: v for k, v in given.items() if v is not None and v != ()}
+
+
+def _revive(fields: dict[str, Any]) -> Any:
+    from graphd import types as t
+
+    match fields.get(_TAG):
+        case "send":
+            return t.Send(fields["node"], fields["arg"])
+        case "command":
+            return t.Command(**{k: v for k, v in fields.items() if k != _TAG})
+    return fields
+
+
+def decoder(annotation: Any) -> Callable[[Any], Any]:
+    """A function that turns JSON values into what an annotation asks for."""
+    try:
+        return _decoder(annotation)
+    except TypeError:  # unhashable annotations; they ask for nothing we know
+        return _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@functools.lru_cache(maxsize=1024)
+def _decoder(annotation: Any) -> Callable[[Any], Any]:
+    origin = get_origin(annotation)
+    if origin is Annotated or getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly"):
+        return decoder(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return _union([decoder(a) for a in get_args(annotation) if a is not type(None)], get_args(annotation))
+    if origin is not None:
+        return _container(origin, get_args(annotation))
+    if not isinstance(annotation, type):
+        return _same
+    return _class(annotation)
+
+
+def _union(options: list[Callable[[Any], Any]], members: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if any(messages.is_message_class(get_args(m)[0] if get_origin(m) is Annotated else m) for m in members):
+        return _message
+    real = [o for o in options if o is not _same]
+    if len(options) != 1 or not real:
+        return _same  # more than one reading: leave it as it is stored
+    return lambda v: None if v is None else real[0](v)
+
+
+def _message(value: Any) -> Any:
+    return messages.from_dict(value) if isinstance(value, Mapping) and "type" in value else value
+
+
+def _container(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if origin in (set, frozenset, tuple) or (isinstance(origin, type) and issubclass(origin, (list,))):
+        item = decoder(args[0]) if args and (origin is not tuple or len(args) == 2 and args[1] is ...) else _same
+        if origin is list and item is _same:
+            return _same
+        return lambda v: origin(item(x) for x in v) if isinstance(v, list) else v
+    if isinstance(origin, type) and issubclass(origin, dict) and len(args) == 2:
+        item = decoder(args[1])
+        return _same if item is _same else lambda v: {k: item(x) for k, x in v.items()} if isinstance(v, dict) else v
+    if isinstance(origin, type) and "Sequence" in origin.__name__ and args:
+        item = decoder(args[0])
+        return _same if item is _same else lambda v: [item(x) for x in v] if isinstance(v, list) else v
+    return _same
+
+
+def _class(kind: type) -> Callable[[Any], Any]:
+    if messages.is_message_class(kind):
+        return _message
+    if hasattr(kind, "model_validate"):
+        return lambda v: kind.model_validate(v) if isinstance(v, Mapping) else v  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(kind):
+        return lambda v: _dataclass(kind, v) if isinstance(v, Mapping) else v
+    if issubclass(kind, enum.Enum):
+        return lambda v: v if v is None or isinstance(v, kind) else kind(v)
+    if issubclass(kind, (set, frozenset, tuple)) and kind in (set, frozenset, tuple):
+        return lambda v: kind(v) if isinstance(v, list) else v
+    if kind in (datetime.datetime, datetime.date, datetime.time):
+        return lambda v: kind.fromisoformat(v) if isinstance(v, str) else v  # type: ignore[attr-defined]
+    if kind is datetime.timedelta:
+        return lambda v: datetime.timedelta(seconds=v) if isinstance(v, (int, float)) else v
+    if kind in (uuid.UUID, decimal.Decimal) or issubclass(kind, pathlib.PurePath):
+        return lambda v: kind(v) if isinstance(v, str) else v
+    if kind is bytes:
+        return lambda v: base64.b64decode(v) if isinstance(v, str) else v
+    return _same
+
+
+def _dataclass(kind: type, fields: Mapping[str, Any]) -> Any:
+    hints = typing.get_type_hints(kind)
+    known = {f.name for f in dataclasses.fields(kind) if f.init}
+    return kind(**{k: decoder(hints.get(k, Any))(v) for k, v in fields.items() if k in known})

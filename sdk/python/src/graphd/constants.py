@@ -1,0 +1,30 @@
+"""Names with a meaning of their own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+START: Final = sys.intern("__start__")
+"""Where a run enters the graph."""
+
+END: Final = sys.intern("__end__")
+"""Where a branch of the graph stops."""
+
+INTERRUPT: Final = sys.intern("__interrupt__")
+"""Key under which open questions show up in results and events."""
+
+ROOT: Final = sys.intern("__root__")
+"""Channel of a graph whose whole state is one value."""
+
+TAG_HIDDEN: Final = "langsmith:hidden"
+"""Tag of steps that tracing leaves out."""
+
+TAG_NOSTREAM: Final = "nostream"
+"""Tag of model calls whose tokens are not streamed."""
+
+NAMESPACE_SEPARATOR: Final = "|"
+"""Separates the levels of a namespace."""
+
+TASK_SEPARATOR: Final = ":"
+"""Separates a node from its task in one level of a namespace."""

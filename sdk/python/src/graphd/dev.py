@@ -1,0 +1,112 @@
+"""A graphd server of one's own, for notebooks and tests."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+
+import grpc
+
+_START_TIMEOUT = 60.0
+_lock = threading.Lock()
+_shared: list[DevServer] = []
+
+
+class DevServer:
+    """A graphd process that ends with this one, or with ``close()``."""
+
+    def __init__(self, *, store: str = "memory", flags: Sequence[str] = (), port: int = 0) -> None:
+        self.port = port or _free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self._log = tempfile.NamedTemporaryFile("w+", prefix="graphd-", suffix=".log", delete=False)  # noqa: SIM115
+        command = [*binary(), "serve", "--listen", self.address, "--store", store, *flags]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHD_")}
+        self.process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT, env=environment)
+        atexit.register(self.close)
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT
+        with grpc.insecure_channel(self.address) as channel:
+            ready = grpc.channel_ready_future(channel)
+            while time.monotonic() < deadline:
+                if self.process.poll() is not None:
+                    raise RuntimeError(f"graphd ended at once:\n{self.log()}")
+                try:
+                    ready.result(timeout=0.1)
+                    return
+                except grpc.FutureTimeoutError:
+                    continue
+        raise RuntimeError(f"graphd did not begin to serve within {_START_TIMEOUT:g}s:\n{self.log()}")
+
+    def log(self) -> str:
+        """What the server has written so far."""
+        return pathlib.Path(self._log.name).read_text(errors="replace")
+
+    def close(self) -> None:
+        """Ends the server."""
+        atexit.unregister(self.close)
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()
+        pathlib.Path(self._log.name).unlink(missing_ok=True)
+
+    def __enter__(self) -> DevServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def dev(*, store: str = "memory", flags: Sequence[str] = (), port: int = 0) -> DevServer:
+    """Starts a server: $GRAPHD_BIN, ``graphd`` on the PATH, or from source."""
+    return DevServer(store=store, flags=flags, port=port)
+
+
+def shared_dev_server() -> DevServer:
+    """The server that graphs compiled without an address use together."""
+    with _lock:
+        if _shared and _shared[0].process.poll() is None:
+            return _shared[0]
+        _shared[:] = [DevServer()]
+        return _shared[0]
+
+
+def binary() -> list[str]:
+    """The command that starts graphd."""
+    if given := os.environ.get("GRAPHD_BIN"):
+        return [given]
+    if found := shutil.which("graphd"):
+        return [found]
+    for folder in pathlib.Path(__file__).resolve().parents:
+        if (folder / "cmd" / "graphd").is_dir() and (folder / "go.mod").is_file() and shutil.which("go"):
+            target = pathlib.Path(tempfile.gettempdir()) / f"graphd-dev-{os.getuid()}" / "graphd"
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            subprocess.run(["go", "build", "-o", str(target), "./cmd/graphd"], cwd=folder, check=True)
+            return [str(target)]
+    raise FileNotFoundError(
+        "there is no graphd to start: set GRAPHD_BIN, put graphd on the PATH, or compile(server='host:port')"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])

@@ -1,0 +1,185 @@
+"""Errors, under the names that LangGraph programs catch.
+
+Every failure carries the stable ``reason`` of graphd where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from graphd.types import Command, Interrupt
+
+
+class ErrorCode(Enum):
+    """Codes that LangGraph documents; they end the messages of its errors."""
+
+    GRAPH_RECURSION_LIMIT = "GRAPH_RECURSION_LIMIT"
+    INVALID_CONCURRENT_GRAPH_UPDATE = "INVALID_CONCURRENT_GRAPH_UPDATE"
+    INVALID_GRAPH_NODE_RETURN_VALUE = "INVALID_GRAPH_NODE_RETURN_VALUE"
+    MULTIPLE_SUBGRAPHS = "MULTIPLE_SUBGRAPHS"
+    INVALID_CHAT_HISTORY = "INVALID_CHAT_HISTORY"
+
+
+def with_code(message: str, code: ErrorCode) -> str:
+    """Appends a code to a message, so that it survives as text."""
+    return f"{message}\nError code: {code.value}"
+
+
+class EmptyChannelError(Exception):
+    """A state key was read before anything was written to it."""
+
+
+class GraphRecursionError(RecursionError):
+    """The run took more supersteps than its recursion limit allows."""
+
+
+class InvalidUpdateError(Exception):
+    """The state can't take what was written to it."""
+
+
+class EmptyInputError(Exception):
+    """There is nothing to run: no input, and nothing left to do."""
+
+
+class TaskNotFound(Exception):  # noqa: N818  (LangGraph's name)
+    """A task is not known any more."""
+
+
+class GraphBubbleUp(Exception):  # noqa: N818  (LangGraph's name)
+    """What leaves a node without being a failure of it."""
+
+
+class GraphInterrupt(GraphBubbleUp):
+    """A node asks people. It must leave the node, so don't catch it."""
+
+    def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        super().__init__(tuple(interrupts))
+
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """The questions."""
+        return tuple(self.args[0])
+
+
+class NodeInterrupt(GraphInterrupt):
+    """A question raised as an exception; ``interrupt()`` is the newer way."""
+
+    def __init__(self, value: Any, id: str | None = None) -> None:
+        from graphd.types import Interrupt
+
+        super().__init__((Interrupt(value=value, id=id or ""),))
+
+
+class GraphDrained(GraphBubbleUp):
+    """The run stopped between two supersteps because it was asked to."""
+
+    def __init__(self, reason: str = "shutdown") -> None:
+        self.reason = reason
+        super().__init__(f"the run was drained: {reason}")
+
+
+class ParentCommand(GraphBubbleUp):
+    """A command for the enclosing graph."""
+
+    def __init__(self, command: Command[Any]) -> None:
+        super().__init__(command)
+
+    @property
+    def command(self) -> Command[Any]:
+        """The command."""
+        command: Command[Any] = self.args[0]
+        return command
+
+
+class InterruptDismissed(Exception):  # noqa: N818
+    """Somebody declined to answer the question of this node."""
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+        super().__init__(reason or "the question was dismissed")
+
+
+class InterruptExpired(Exception):  # noqa: N818
+    """Nobody answered the question of this node in time."""
+
+
+class NonDeterministicNode(Exception):  # noqa: N818
+    """On its replay the node did not do what its journal says it did."""
+
+
+@dataclass(frozen=True)
+class NodeError:
+    """What an error handler is told: which node failed, and how."""
+
+    node: str
+    error: BaseException
+
+
+class NodeCancelledError(Exception):
+    """The code of a node raised ``asyncio.CancelledError`` on its own."""
+
+    def __init__(self, node: str, message: str | None = None) -> None:
+        self.node = node
+        super().__init__(message or f"Node {node!r} raised asyncio.CancelledError")
+
+
+class NodeTimeoutError(Exception):
+    """A node took longer than its timeout allows."""
+
+    def __init__(self, node: str, timeout: float | None = None, kind: Literal["run", "idle"] = "run") -> None:
+        self.node, self.timeout, self.kind = node, timeout, kind
+        limit = "" if timeout is None else f" of {timeout:g}s"
+        super().__init__(f"Node {node!r} exceeded its {kind} timeout{limit}")
+
+
+class RemoteNodeError(Exception):
+    """A node failed in another process; ``type`` names its own exception."""
+
+    def __init__(self, message: str, *, type: str = "", node: str = "", reason: str = "", stack: str = "") -> None:
+        self.type, self.node, self.reason, self.stack = type, node, reason, stack
+        super().__init__(message)
+
+    def __repr__(self) -> str:
+        return f"{self.type or 'RemoteNodeError'}({str(self)!r})"
+
+
+class GraphdError(RuntimeError):
+    """graphd refused a call. ``reason`` is stable, the message is for people."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        code: str = "",
+        metadata: Mapping[str, str] | None = None,
+        violations: Mapping[str, str] | None = None,
+    ) -> None:
+        self.reason, self.code = reason, code
+        self.metadata = dict(metadata or {})
+        self.violations = dict(violations or {})
+        super().__init__(message)
+
+
+class InvalidGraphError(GraphdError, ValueError):
+    """graphd found the graph invalid; ``violations`` lists every problem."""
+
+
+class ThreadBusyError(GraphdError):
+    """Another run of the thread is active."""
+
+
+class NothingToResumeError(GraphdError):
+    """An answer was given, but nothing waits for one."""
+
+
+class AmbiguousResumeError(GraphdError):
+    """One answer was given, but several questions wait; answer by id."""
+
+
+class ServerUnavailableError(GraphdError, ConnectionError):
+    """The server can't be reached, or has no worker for the node."""

@@ -1,0 +1,68 @@
+"""What a graph under construction consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd.graph.actions import Action
+from graphd.graph.schema import Schema
+from graphd.types import CachePolicy, RetryPolicy, TimeoutPolicy
+
+
+@dataclass
+class Policies:
+    """How a node is run; None falls back to the defaults of the graph."""
+
+    retry: tuple[RetryPolicy, ...] | None = None
+    cache: CachePolicy | None = None
+    timeout: TimeoutPolicy | None = None
+    error_handler: Any = None
+
+    def over(self, defaults: Policies) -> Policies:
+        """These policies, completed by the defaults."""
+        return Policies(
+            retry=self.retry if self.retry is not None else defaults.retry,
+            cache=self.cache or defaults.cache,
+            timeout=self.timeout or defaults.timeout,
+            error_handler=self.error_handler or defaults.error_handler,
+        )
+
+
+@dataclass
+class NodeDeclaration:
+    """One node."""
+
+    name: str
+    target: Any
+    action: Action | None
+    schema: Schema
+    policies: Policies
+    deferred: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    destinations: tuple[str, ...] = ()
+    handles: str = ""
+
+    @property
+    def subgraph(self) -> Any:
+        """The compiled graph that is the node, None for other nodes."""
+        return self.target if self.action is None else None
+
+
+@dataclass
+class BranchDeclaration:
+    """One conditional edge."""
+
+    source: str
+    name: str
+    action: Action
+    paths: Mapping[Any, str] | None
+    targets: tuple[str, ...]
+
+
+def retry_policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...] | None:
+    """One policy or several, as a tuple."""
+    if given is None:
+        return None
+    return (given,) if isinstance(given, RetryPolicy) else tuple(given)

@@ -1,0 +1,106 @@
+"""Questions and memos: what a node does that must not happen twice."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Literal, TypeVar
+
+from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
+from graphd.runtime.replay import Answer, Question
+from graphd.runtime.task import current_scope, required_task
+
+T = TypeVar("T")
+OnExpiry = Literal["fail_node", "resume_default", "cancel_run"]
+
+
+def interrupt(
+    value: Any,
+    *,
+    key: str = "",
+    reason: str = "",
+    message: str = "",
+    schema: dict[str, Any] | None = None,
+    ttl: float | timedelta | None = None,
+    on_expiry: OnExpiry | None = None,
+    default: Any = None,
+    assignees: tuple[str, ...] = (),
+) -> Any:
+    """Asks a person, and returns the answer once there is one.
+
+    Until then the node is left by an exception that must not be caught, and
+    run again from its first line. Questions without a key are matched with
+    their answers by their order; one with a key keeps its answer when the code
+    around it changes. Everything but ``value`` is graphd's own.
+
+    Raises InterruptDismissed or InterruptExpired when nobody will answer.
+    """
+    task = required_task("interrupt()")
+    options = {
+        "reason": reason,
+        "message": message,
+        "schema": schema,
+        "ttl": ttl,
+        "on_expiry": on_expiry,
+        "default": default,
+        "assignees": tuple(assignees),
+    }
+    outcome = task.replay.ask(current_scope(), key, value, options)
+    if isinstance(outcome, Question):
+        raise GraphInterrupt((question_of(outcome),))
+    return _answer(outcome, value)
+
+
+def question_of(question: Question) -> Any:
+    """The question as programs see it; the server gives it its id."""
+    from graphd.types import Interrupt
+
+    return Interrupt(value=question.value)
+
+
+def _answer(answer: Answer, question: Any) -> Any:
+    if answer.dismissed is not None:
+        raise InterruptDismissed(answer.dismissed)
+    if answer.expired:
+        raise InterruptExpired(f"nobody answered in time: {question!r}")
+    return answer.value
+
+
+def memo(key: str, fn: Callable[[], T]) -> T:
+    """Calls ``fn`` once per task, stores its value, and returns it ever after.
+
+    What stands before an ``interrupt`` runs again with every answer. A memo
+    doesn't: use it around payments, e-mails and model calls.
+    """
+    task = required_task("memo()")
+    place, known, value = _look_up(key)
+    if known:
+        return value  # type: ignore[no-any-return]
+    result = fn()
+    if inspect.isawaitable(result):
+        raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
+    return task.host.remember(place, result)  # type: ignore[no-any-return]
+
+
+async def amemo(key: str, fn: Callable[[], Awaitable[T] | T]) -> T:
+    """Like memo, for async nodes; ``fn`` may be a coroutine function."""
+    task = required_task("amemo()")
+    place, known, value = _look_up(key)
+    if known:
+        return value  # type: ignore[no-any-return]
+    result = fn()
+    if inspect.isawaitable(result):
+        result = await result
+    return await task.host.aremember(place, result)  # type: ignore[no-any-return]
+
+
+def _look_up(key: str) -> tuple[Any, bool, Any]:
+    if not key:
+        raise ValueError("a memo needs a key")
+    task = required_task("memo()")
+    place, known, value = task.replay.memo(current_scope(), key)
+    if not known and (waiting := task.replay.open_question(current_scope())) is not None:
+        # Somebody caught the interrupt: nothing new may happen after it.
+        raise GraphInterrupt((question_of(waiting),))
+    return place, known, value

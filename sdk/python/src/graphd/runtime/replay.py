@@ -1,0 +1,120 @@
+"""Matches what a node does with what it did before it was interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd.errors import NonDeterministicNode
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a question or memo stands: the index-th of a scope, or of a key."""
+
+    scope: str
+    key: str
+    index: int
+
+    def __str__(self) -> str:
+        text = f"number {self.index + 1}"
+        if self.key:
+            text += f" of key {self.key!r}"
+        if self.scope:
+            text += f" in scope {self.scope!r}"
+        return text
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a question."""
+
+    value: Any = None
+    dismissed: str | None = None
+    expired: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a node asks, and at which place."""
+
+    place: Place
+    value: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Replay:
+    """The journal of one attempt. Safe to use from several threads."""
+
+    def __init__(self, answers: Mapping[Place, Answer], memos: Mapping[Place, Any]) -> None:
+        self._lock = threading.Lock()
+        self._answers, self._memos = dict(answers), dict(memos)
+        self._unseen: set[Place] = {*self._answers, *self._memos}
+        self._next: dict[tuple[str, str], int] = {}
+        self._difference: NonDeterministicNode | None = None
+        self.questions: list[Question] = []
+
+    @property
+    def muted(self) -> bool:
+        """The node still repeats what it did before."""
+        return bool(self._unseen)
+
+    def ask(self, scope: str, key: str, value: Any, options: Mapping[str, Any]) -> Answer | Question:
+        """Returns the answer of the next question, or files the question."""
+        with self._lock:
+            place = self._take(scope, key)
+            if place in self._memos:
+                raise self._differs(f"memo {place}", f"question {place}")
+            if (known := self._answers.get(place)) is not None:
+                self._unseen.discard(place)
+                return known
+            question = Question(place, value, options)
+            self.questions.append(question)
+            return question
+
+    def memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:
+        """Returns the place of the next use of a key, and its record if any."""
+        with self._lock:
+            place = self._take(scope, key)
+            if place in self._answers:
+                raise self._differs(f"question {place}", f"memo {place}")
+            if place in self._memos:
+                self._unseen.discard(place)
+                return place, True, self._memos[place]
+            return place, False, None
+
+    def open_question(self, scope: str) -> Question | None:
+        """The question that the scope waits for, if any."""
+        with self._lock:
+            return next((q for q in self.questions if q.place.scope == scope), None)
+
+    def finish(self) -> None:
+        """Raises the first difference between the journal and the attempt."""
+        with self._lock:
+            if self._difference is None and self._unseen and self.questions:
+                self._difference = self._moved(sorted(self._unseen & self._answers.keys(), key=str))
+            if self._difference is not None:
+                raise self._difference
+
+    def _take(self, scope: str, key: str) -> Place:
+        if self._difference is not None:
+            raise self._difference
+        index = self._next.get((scope, key), 0)
+        self._next[scope, key] = index + 1
+        return Place(scope, key, index)
+
+    def _differs(self, before: str, now: str) -> NonDeterministicNode:
+        self._difference = NonDeterministicNode(f"before it was interrupted the node had {before}, now it has {now}")
+        return self._difference
+
+    def _moved(self, unused: Iterable[Place]) -> NonDeterministicNode | None:
+        # An answer that nobody asked for, in a scope that asks something else:
+        # its question has moved. One key more or less is what keys are for.
+        for place in unused:
+            for question in self.questions:
+                now = question.place
+                if now.scope == place.scope and not (now.key and place.key):
+                    return self._differs(f"question {place}", f"question {now}")
+        return None

@@ -1,0 +1,102 @@
+"""The task that the current code belongs to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphd.runtime.replay import Place, Replay
+
+if TYPE_CHECKING:
+    from graphd.runtime import Runtime
+
+
+class Host(Protocol):
+    """What a running task needs from the worker that runs it."""
+
+    def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
+        """Sends an event to whoever watches the run."""
+
+    def remember(self, place: Place, value: Any) -> Any:
+        """Stores a memo and returns the value to use."""
+
+    async def aremember(self, place: Place, value: Any) -> Any:
+        """Like remember, without blocking the loop."""
+
+    def alive(self) -> None:
+        """Puts off the idle timeout."""
+
+    def call(self, graph: Any, request: Any) -> Any:
+        """Runs another graph inside of the task."""
+
+
+@dataclass
+class CurrentTask:
+    """What functions like ``interrupt`` know of the node that calls them."""
+
+    host: Host
+    replay: Replay
+    config: dict[str, Any]
+    runtime: Runtime[Any] | None = None
+    depth: int = 0
+    calls: int = 0
+    waiting: list[str] = field(default_factory=list)
+
+    def next_call(self) -> int:
+        """Counts the graphs that the task calls."""
+        self.calls += 1
+        return self.calls - 1
+
+
+_task: ContextVar[CurrentTask | None] = ContextVar("graphd_task", default=None)
+_scope: ContextVar[str] = ContextVar("graphd_scope", default="")
+
+
+def current_task() -> CurrentTask | None:
+    """The task of the calling code, None outside of nodes."""
+    return _task.get()
+
+
+def required_task(what: str) -> CurrentTask:
+    """The task of the calling code; RuntimeError outside of nodes."""
+    task = _task.get()
+    if task is None:
+        raise RuntimeError(f"{what} works only inside of a node that graphd runs")
+    return task
+
+
+def current_scope() -> str:
+    """The part of the task that the calling code belongs to."""
+    return _scope.get()
+
+
+@contextlib.contextmanager
+def inside(task: CurrentTask) -> Iterator[None]:
+    """Makes the task the current one."""
+    token = _task.set(task)
+    scope_token = _scope.set("")
+    try:
+        yield
+    finally:
+        _scope.reset(scope_token)
+        _task.reset(token)
+
+
+@contextlib.contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Gives the questions and memos of a block positions of their own.
+
+    Parts of a node that run side by side, like tool calls, each need a scope,
+    so that every one of them gets its own answers. Scopes nest.
+    """
+    if not name:
+        raise ValueError("a scope needs a name")
+    outer = _scope.get()
+    token = _scope.set(f"{outer}/{name}" if outer else name)
+    try:
+        yield
+    finally:
+        _scope.reset(token)

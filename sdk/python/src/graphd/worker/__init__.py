@@ -1,0 +1,1 @@
+"""The worker: runs nodes for a server."""

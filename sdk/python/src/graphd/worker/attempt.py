@@ -1,0 +1,95 @@
+"""One running attempt: its lease, its events, its memos and its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from graphd import codec
+from graphd._gen.v1 import event_pb2, worker_service_pb2 as ws, worker_task_pb2 as pb
+from graphd.runtime.replay import Place
+
+_CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}
+_MOST_WAITING = 1000
+
+
+class Line(Protocol):
+    """What an attempt needs of its session."""
+
+    def send(self, request: ws.ConnectRequest) -> None:
+        """Sends on the stream, soon; drops it when there is no stream."""
+
+    def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
+        """Records a memo, however long it takes."""
+
+    def call(self, attempt: Attempt, request: Any) -> Any:
+        """Runs a graph inside of the attempt."""
+
+
+class Attempt:
+    """The host of a task: see graphd.runtime.task.Host."""
+
+    def __init__(self, assignment: pb.TaskAssignment, line: Line) -> None:
+        self.assignment, self.token = assignment, assignment.lease.token
+        self.started, self.announced = time.monotonic(), False
+        self.lost = self.stopped = False
+        self.cancel: Callable[[], None] = lambda: None
+        self.muted: Callable[[], bool] = lambda: False
+        self._line = line
+        self._wanted = set(assignment.emit)
+        self._lock = threading.Lock()
+        self._items: list[pb.EmitItem] = []
+        self._dropped = self._sent = 0
+
+    def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
+        kind = _CHANNELS[channel]
+        if (kind not in self._wanted and not durable) or self.lost or self.muted():
+            return
+        item = pb.EmitItem(channel=kind, name=name, value=codec.payload(value), durable=durable)
+        with self._lock:
+            if len(self._items) >= _MOST_WAITING and not durable:
+                self._dropped += 1
+                return
+            self._items.append(item)
+
+    def take(self) -> tuple[pb.Emit | None, int]:
+        """The events that wait, and how many were sent on the stream before."""
+        with self._lock:
+            if not self._items and not self._dropped:
+                return None, self._sent
+            emit = pb.Emit(items=self._items, dropped=self._dropped)
+            self._items, self._dropped = [], 0
+            return emit, self._sent
+
+    def flush(self) -> None:
+        """Sends what waits on the stream."""
+        emit, _ = self.take()
+        if emit is not None:
+            with self._lock:
+                self._sent += len(emit.items)
+            self.announced = True
+            self._update(pb.TaskUpdate(lease_token=self.token, emit=emit))
+
+    def alive(self) -> None:
+        self.announced = True
+        update = pb.TaskUpdate(lease_token=self.token)
+        update.alive.SetInParent()
+        self._update(update)
+
+    def _update(self, update: pb.TaskUpdate) -> None:
+        self._line.send(ws.ConnectRequest(update=update))
+
+    def remember(self, place: Place, value: Any) -> Any:
+        request = ws.RecordMemoRequest(
+            lease_token=self.token, scope=place.scope, key=place.key, index=place.index, value=codec.payload(value)
+        )
+        return codec.value_of(self._line.record(request).value)
+
+    async def aremember(self, place: Place, value: Any) -> Any:
+        return await asyncio.to_thread(self.remember, place, value)
+
+    def call(self, graph: Any, request: Any) -> Any:
+        return self._line.call(self, request)

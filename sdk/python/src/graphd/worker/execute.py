@@ -1,0 +1,275 @@
+"""Runs one assignment: node, error handler, conditional edge or reducer."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import payload_pb2, worker_task_pb2 as pb
+from graphd.constants import END, ROOT, START
+from graphd.errors import (
+    GraphBubbleUp,
+    GraphInterrupt,
+    InvalidUpdateError,
+    NodeCancelledError,
+    NodeError,
+    ParentCommand,
+    RemoteNodeError,
+)
+from graphd.graph.actions import Action
+from graphd.graph.declare import BranchDeclaration, NodeDeclaration
+from graphd.graph.names import public
+from graphd.graph.program import Program
+from graphd.graph.schema import Schema
+from graphd.runtime import ExecutionInfo, Runtime
+from graphd.runtime.replay import Answer, Place, Question, Replay
+from graphd.runtime.task import CurrentTask, Host
+from graphd.types import RetryPolicy, Send
+from graphd.worker import outcome
+from graphd.worker.here import LocalRun
+from graphd.worker.surroundings import config_of, context_of
+
+
+@dataclass
+class Work:
+    """An assignment, prepared: what to call, with what, and how to end it."""
+
+    task: CurrentTask
+    action: Action
+    arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    finish: Callable[[Any], pb.TaskResult]
+    policies: tuple[RetryPolicy, ...]
+    node: str
+    local: LocalRun | None
+    is_branch: bool = False
+
+
+def replay_of(journal: pb.Journal) -> Replay:
+    """The journal of an assignment, ready to be matched."""
+    answers: dict[Place, Answer] = {}
+    memos: dict[Place, Any] = {}
+    for entry in journal.entries:
+        place = Place(entry.scope, entry.key, entry.index)
+        if entry.WhichOneof("entry") == "memo":
+            memos[place] = codec.value_of(entry.memo)
+        else:
+            answers[place] = _answer(entry.answer)
+    return Replay(answers, memos)
+
+
+def _answer(answer: pb.Answer) -> Answer:
+    match answer.WhichOneof("outcome"):
+        case "value":
+            return Answer(codec.value_of(answer.value))
+        case "dismissed":
+            return Answer(dismissed=answer.dismissed.reason)
+    return Answer(expired=True)
+
+
+def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
+    """Finds the code of an assignment and builds its arguments."""
+    if assignment.kind == pb.TASK_KIND_ROUTER:
+        return _prepare_branch(assignment, program, host, local)
+    node = program.nodes[public(assignment.node)]
+    if node.action is None:
+        raise LookupError(f"node {node.name!r} is a graph of its own")
+    task = _task(assignment, program, host, local, node)
+    extras = _extras(task)
+    if assignment.HasField("failure"):
+        extras["error"] = NodeError(public(assignment.failure.node), _failure(assignment.failure, local))
+
+    def finish(result: Any) -> pb.TaskResult:
+        return pb.TaskResult(completed=outcome.completed(result, program.channels))
+
+    state = _input(assignment, node.schema)
+    policies = program.policies(node).retry or ()
+    return Work(task, node.action, node.action.arguments(state, extras), finish, policies, node.name, local)
+
+
+def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
+    source = public(assignment.node)
+    branch = program.branch(source, assignment.branch or assignment.function)
+    schema = _branch_schema(program, branch)
+    task = _task(assignment, program, host, local, program.nodes.get(source))
+
+    def finish(result: Any) -> pb.TaskResult:
+        return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=outcome.gotos(_routes(branch, result))))
+
+    state = _input(assignment, schema)
+    return Work(task, branch.action, branch.action.arguments(state, _extras(task)), finish, (), source, local, True)
+
+
+def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
+    declared = branch.action.state_type
+    known = next((s for s in program.builder.schemas.values() if s.type is declared), None)
+    if known is not None:
+        return known
+    return program.builder.input if branch.source == START else program.builder.state
+
+
+def _routes(branch: BranchDeclaration, result: Any) -> list[Any]:
+    chosen = list(result) if isinstance(result, (list, tuple)) else [result]
+    if branch.paths is not None:
+        chosen = [c if isinstance(c, Send) else branch.paths[c] for c in chosen]
+    for one in chosen:
+        if one is None or one == START:
+            raise ValueError(f"the branch {branch.name!r} after {branch.source!r} did not return a valid destination")
+        if isinstance(one, Send) and one.node == END:
+            raise InvalidUpdateError("a Send can't go to END")
+    return chosen
+
+
+def reduce(assignment: pb.TaskAssignment, program: Program) -> pb.TaskResult:
+    """Combines the writes of a superstep to one key."""
+    reduction = assignment.reduction
+    channel = program.channels[assignment.function or reduction.channel]
+    function = channel.declare().function
+    if function is None:
+        raise LookupError(f"channel {reduction.channel!r} has no reducer in this program")
+    decode = codec.decoder(channel.typ)
+    writes = [decode(codec.value_of(w)) for w in reduction.writes]
+    if reduction.HasField("current"):
+        current = decode(codec.value_of(reduction.current))
+    else:
+        current, writes = writes[0], writes[1:]
+    return pb.TaskResult(completed=pb.TaskCompleted(update=codec.payload(function(current, writes))))
+
+
+def run(work: Work) -> pb.TaskResult:
+    """Calls the code and says what came of it."""
+    positional, named = work.arguments
+    try:
+        result = work.action.call(*positional, **named)
+        if inspect.isawaitable(result):
+            raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
+        return _ended(work, lambda: work.finish(result))
+    except BaseException as error:  # every end of a node is a result
+        return _raised(work, error)
+
+
+async def arun(work: Work) -> pb.TaskResult:
+    """Like run, for async code."""
+    positional, named = work.arguments
+    try:
+        result: Awaitable[Any] = work.action.call(*positional, **named)
+        value = await result
+        return _ended(work, lambda: work.finish(value))
+    except BaseException as error:  # every end of a node is a result
+        return _raised(work, error)
+
+
+def _ended(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResult:
+    work.task.replay.finish()
+    if work.task.replay.questions or work.task.waiting:
+        return _interrupted(work)  # somebody caught the interrupt
+    return finish()
+
+
+def _interrupted(work: Work) -> pb.TaskResult:
+    questions = outcome.asks(work.task.replay.questions)
+    waiting = pb.TaskInterrupted(asks=questions, waiting_interrupt_ids=work.task.waiting)
+    return pb.TaskResult(interrupted=waiting)
+
+
+def _raised(work: Work, error: BaseException) -> pb.TaskResult:
+    try:
+        if isinstance(error, outcome.CalledCommand):
+            return pb.TaskResult(completed=error.outcome)
+        if isinstance(error, ParentCommand) and work.task.depth:
+            return pb.TaskResult(completed=outcome.for_parent(error.command))
+        if isinstance(error, GraphInterrupt) and not work.task.replay.questions and not work.task.waiting:
+            _file(work, error)
+        if isinstance(error, GraphInterrupt) or (work.task.replay.questions and isinstance(error, GraphBubbleUp)):
+            work.task.replay.finish()
+            return _interrupted(work)
+    except Exception as broken:  # the question has no JSON form, or differs from the journal
+        error = broken
+    if isinstance(error, asyncio.CancelledError):
+        error = NodeCancelledError(work.node)
+    if work.local is not None:
+        work.local.errors[_error_key(work)] = error
+    return pb.TaskResult(failed=outcome.failed(error, work.policies))
+
+
+def _error_key(work: Work) -> str:
+    info = work.task.runtime.execution_info if work.task.runtime else None
+    return info.task_id if info else ""
+
+
+def _file(work: Work, error: GraphInterrupt) -> None:
+    # NodeInterrupt and the like: raised by hand, so ask on its behalf. An
+    # answer it has already does not stop it, it wants to stop.
+    for question in error.interrupts:
+        while not isinstance(work.task.replay.ask("", "", question.value, {}), Question):
+            pass
+
+
+def _failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
+    if local is not None:
+        for error in reversed(list(local.errors.values())):
+            if type(error).__name__ == failure.type and str(error) == failure.message:
+                return error
+    return RemoteNodeError(failure.message, type=failure.type, node=public(failure.node), reason=failure.reason)
+
+
+def _input(assignment: pb.TaskAssignment, schema: Schema) -> Any:
+    if assignment.HasField("send_input"):
+        return _sent(codec.value_of(assignment.send_input), schema)
+    stored = {name: codec.value_of(value) for name, value in assignment.channels.items()}
+    for name, managed in schema.managed().items():
+        stored[name] = managed.get(assignment.step, assignment.stop_step)
+    return schema.value(stored)
+
+
+def _sent(value: Any, schema: Schema) -> Any:
+    if not isinstance(value, Mapping) or schema.is_root:
+        return value
+    read = {k: schema.keys[k].decode(v) if k in schema.keys else v for k, v in value.items()}
+    return schema.construct(read) if set(read) <= set(schema.keys) else read
+
+
+def _task(
+    assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None, node: NodeDeclaration | None
+) -> CurrentTask:
+    config = config_of(assignment, node, local)
+    task = CurrentTask(host, replay_of(assignment.journal), config, depth=len(assignment.namespace))
+
+    def write(value: Any) -> None:
+        host.emit("custom", "", value, False)
+
+    task.runtime = Runtime(
+        context=context_of(assignment, program, local),
+        store=program.store,
+        stream_writer=write,
+        heartbeat=host.alive,
+        execution_info=ExecutionInfo(
+            checkpoint_id=assignment.checkpoint.checkpoint_id,
+            checkpoint_ns="|".join([*assignment.namespace, f"{public(assignment.node)}:{assignment.task_id}"]),
+            task_id=assignment.task_id,
+            thread_id=task.config["configurable"].get("thread_id"),
+            run_id=assignment.run_id or None,
+            node_attempt=assignment.attempt,
+            node_first_attempt_time=assignment.logical_time.seconds or None,
+        ),
+        control=local.control if local else None,
+    )
+    return task
+
+
+def _extras(task: CurrentTask) -> dict[str, Any]:
+    runtime = task.runtime
+    assert runtime is not None
+    return {
+        "config": task.config,
+        "writer": runtime.stream_writer,
+        "store": runtime.store,
+        "runtime": runtime,
+        "previous": None,
+    }
+
+
+__all__ = ["ROOT", "Work", "arun", "prepare", "reduce", "run"]

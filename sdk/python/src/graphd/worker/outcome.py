@@ -1,0 +1,192 @@
+"""What a node returned or raised, as the server takes it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import payload_pb2, worker_task_pb2 as pb
+from graphd._gen.v1 import interrupt_pb2
+from graphd.constants import END, ROOT
+from graphd.errors import ErrorCode, InvalidUpdateError, NonDeterministicNode, ParentCommand, with_code
+from graphd.graph.names import wire
+from graphd.graph.schema import fields_of
+from graphd.graph.spec import RETRY_MARK, duration
+from graphd.runtime.replay import Question
+from graphd.types import Command, Overwrite, RetryPolicy, Send
+
+_EXPIRY = {
+    None: interrupt_pb2.EXPIRY_ACTION_UNSPECIFIED,
+    "fail_node": interrupt_pb2.EXPIRY_ACTION_FAIL_NODE,
+    "resume_default": interrupt_pb2.EXPIRY_ACTION_RESUME_DEFAULT,
+    "cancel_run": interrupt_pb2.EXPIRY_ACTION_CANCEL_RUN,
+}
+
+
+def completed(result: Any, channels: Iterable[str]) -> pb.TaskCompleted:
+    """The result of a node; InvalidUpdateError when it is none.
+
+    Keys that are not of the state are left out. ParentCommand is raised for a
+    command to the enclosing graph.
+    """
+    known = set(channels)
+    outcome = pb.TaskCompleted()
+    updates: list[list[tuple[str, Any]] | None] = []
+    for part in _parts(result, known):
+        if isinstance(part, Command):
+            if part.graph == Command.PARENT:
+                raise ParentCommand(part)
+            outcome.goto_targets.extend(gotos(part.goto))
+            updates.append(_writes(part.update, known) if part.update is not None else None)
+        elif isinstance(part, Send):
+            outcome.goto_targets.extend(gotos(part))
+        else:
+            updates.append(_writes(part, known) if part is not None else None)
+    _set_update(outcome, [u for u in updates if u is not None], ROOT in known)
+    return outcome
+
+
+def for_parent(command: Command[Any]) -> pb.TaskCompleted:
+    """A command for the enclosing graph, whose keys are not known here."""
+    outcome = pb.TaskCompleted(to_parent=True)
+    outcome.goto_targets.extend(gotos(command.goto))
+    if command.update is not None:
+        writes = _writes(command.update, None)
+        _set_update(outcome, [writes], False)
+    return outcome
+
+
+def _parts(result: Any, known: set[str]) -> list[Any]:
+    if isinstance(result, (list, tuple)) and any(isinstance(r, Command) for r in result):
+        return list(result)
+    if isinstance(result, (list, tuple)) and ROOT in known and any(isinstance(r, Send) for r in result):
+        return list(result)
+    return [result]
+
+
+def _writes(update: Any, known: set[str] | None) -> list[tuple[str, Any]]:
+    if known is not None and ROOT in known:
+        return [(ROOT, update)]
+    if isinstance(update, Mapping):
+        items: Iterable[tuple[Any, Any]] = update.items()
+    elif isinstance(update, (list, tuple)) and update and all(_is_pair(p) for p in update):
+        items = update
+    elif (fields := fields_of(update)) is not None:
+        items = fields.items()
+    else:
+        message = f"a node must return an update of the state, got {type(update).__name__}: {update!r:.200}"
+        raise InvalidUpdateError(with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE))
+    return [(str(k), v) for k, v in items if known is None or k in known]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
+
+
+def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]], root: bool) -> None:
+    flat = [write for update in updates for write in update]
+    overwritten = any(isinstance(v, Overwrite) for _, v in flat)
+    if not overwritten and len({k for k, _ in flat}) == len(flat):
+        if root and flat:
+            outcome.update.CopyFrom(codec.payload(flat[0][1]))
+        elif flat:
+            outcome.update.CopyFrom(codec.payload(dict(flat)))
+        return
+    for channel, value in flat:
+        whole = isinstance(value, Overwrite)
+        outcome.writes.add(channel=channel, value=codec.payload(value.value if whole else value), overwrite=whole)
+
+
+def gotos(target: Any) -> list[payload_pb2.Goto]:
+    """Where a command or a conditional edge leads; END leads nowhere."""
+    targets = list(target) if isinstance(target, (list, tuple)) else [target]
+    found = []
+    for one in targets:
+        if isinstance(one, Send):
+            if one.node == END:
+                raise InvalidUpdateError("a Send can't go to END")
+            send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
+            found.append(payload_pb2.Goto(send=send))
+        elif one != END:
+            found.append(payload_pb2.Goto(node=wire(str(one))))
+    return found
+
+
+def asks(questions: Iterable[Question]) -> list[pb.Ask]:
+    """The questions of an attempt."""
+    return [_ask(q) for q in questions]
+
+
+def _ask(question: Question) -> pb.Ask:
+    place, options = question.place, question.options
+    ask = pb.Ask(
+        scope=place.scope,
+        key=place.key,
+        index=place.index,
+        reason=options.get("reason") or "",
+        message=options.get("message") or "",
+        value=codec.payload(question.value),
+        ttl=duration(options.get("ttl")),
+        expiry_action=_EXPIRY[options.get("on_expiry")],
+        assignees=options.get("assignees") or (),
+    )
+    if options.get("schema") is not None:
+        ask.response_schema.CopyFrom(codec.payload(options["schema"]))
+    if options.get("on_expiry") == "resume_default":
+        ask.default_response.CopyFrom(codec.payload(options.get("default")))
+    return ask
+
+
+def failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:
+    """A failed attempt, and whether the policies of the node want another."""
+    bases = [c.__name__ for c in type(error).__mro__[1:] if c not in (BaseException, object)]
+    matching = next((i for i, p in enumerate(policies) if _wants(p, error)), None)
+    if matching is not None and len(policies) > 1:
+        bases.append(RETRY_MARK.format(matching))
+    return pb.TaskFailed(
+        type=type(error).__name__,
+        message=str(error),
+        stack="".join(traceback.format_exception(type(error), error, error.__traceback__))[-8192:],
+        non_retryable=matching is None,
+        cause=_cause(error),
+        base_types=bases,
+    )
+
+
+def _cause(error: BaseException) -> pb.TaskFailed.Cause:
+    if isinstance(error, NonDeterministicNode):
+        return pb.TaskFailed.CAUSE_NON_DETERMINISTIC
+    if isinstance(error, InvalidUpdateError):
+        return pb.TaskFailed.CAUSE_INVALID_UPDATE
+    return pb.TaskFailed.CAUSE_USER_CODE
+
+
+def _wants(policy: RetryPolicy, error: BaseException) -> bool:
+    if not isinstance(error, Exception):
+        return False
+    wanted = policy.retry_on
+    if isinstance(wanted, type):
+        return isinstance(error, wanted)
+    if callable(wanted):
+        return bool(wanted(error))
+    return isinstance(error, tuple(wanted))
+
+
+def update_object(update: Any, program: Any) -> Any:
+    """An input or update as the object that the server takes."""
+    if ROOT in program.channels:
+        return update
+    pairs = _writes(update, None)
+    if len({k for k, _ in pairs}) < len(pairs):
+        raise InvalidUpdateError("this update has several values for one key; the server takes one per key")
+    return dict(pairs)
+
+
+class CalledCommand(ParentCommand):
+    """A graph that was called inside a node sent a command to its parent."""
+
+    def __init__(self, outcome: pb.TaskCompleted) -> None:
+        super().__init__(Command(graph=Command.PARENT))
+        self.outcome = outcome

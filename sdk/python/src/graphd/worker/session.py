@@ -1,0 +1,246 @@
+"""A worker's session with a server: connect, run what comes, reconnect."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import grpc
+
+from graphd._gen.v1 import graph_pb2, worker_service_pb2 as ws, worker_task_pb2 as pb
+from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
+from graphd.client.rpcerrors import describe, reason_of
+from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
+from graphd.graph.program import Program
+from graphd.worker.attempt import Attempt
+from graphd.worker.runner import Runner
+
+log = logging.getLogger("graphd.worker")
+
+SLOTS = 256
+_TICK = 0.02
+_ANNOUNCE_AFTER = 0.1
+_FINAL = {"PROTOCOL_MISMATCH", "INVALID_FIELD", "ACCESS_DENIED", "TOKEN_INVALID", "TOKEN_EXPIRED", "FEATURE_DISABLED"}
+
+
+class Session:
+    """Serves the nodes of some programs until it is closed."""
+
+    def __init__(
+        self,
+        address: str,
+        channel: grpc.Channel,
+        specs: list[graph_pb2.GraphSpec],
+        programs: Mapping[str, Program],
+    ) -> None:
+        self.address, self.specs, self.programs = address, specs, dict(programs)
+        self.worker_id = f"py-{uuid.uuid4().hex}"
+        self.versions: dict[str, str] = {}
+        self._stub = WorkerServiceStub(channel)
+        self._ready, self._closed = threading.Event(), threading.Event()
+        self._failure: GraphdError | None = None
+        self._lock = threading.Lock()
+        self._attempts: dict[bytes, Attempt] = {}
+        self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
+        self._runner = Runner(address, SLOTS)
+        self._blocked = self._revision = 0
+        self._beat = 1.0
+        self._call: Any = None
+        self._threads = [
+            threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
+            threading.Thread(target=self._tick, name="graphd-worker-tick", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait_ready(self, timeout: float) -> dict[str, str]:
+        """Waits for the welcome; returns the version of each graph."""
+        if not self._ready.wait(timeout):
+            raise ServerUnavailableError(f"no welcome from {self.address} within {timeout:g}s", code="UNAVAILABLE")
+        if self._failure is not None:
+            raise self._failure
+        return self.versions
+
+    def close(self, grace: float = 0.0) -> None:
+        """Takes nothing new, lets running tasks finish for a while, leaves."""
+        if self._closed.is_set():
+            return
+        self.send(ws.ConnectRequest(goodbye=ws.Goodbye(reason="the worker leaves")))
+        deadline = time.monotonic() + grace
+        while self._attempts and time.monotonic() < deadline:
+            self._closed.wait(0.01)
+        self._closed.set()
+        self._outbox.put(None)
+        if (call := self._call) is not None:
+            call.cancel()
+        self._runner.close()
+
+    def send(self, request: ws.ConnectRequest) -> None:
+        self._outbox.put(request)
+
+    def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
+        response: ws.RecordMemoResponse = self._persistent(self._stub.RecordMemo, request)
+        return response
+
+    def call(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
+        request.lease_token = attempt.token
+        self._resize(+1)  # a task that waits must not keep its graph from running
+        try:
+            response: ws.CallGraphResponse = self._persistent(self._stub.CallGraph, request)
+            return response
+        finally:
+            self._resize(-1)
+
+    def _resize(self, by: int) -> None:
+        with self._lock:
+            self._blocked += by
+            self._runner.resize(SLOTS + self._blocked)
+            self.send(ws.ConnectRequest(credit=self._credit()))
+
+    def _credit(self) -> ws.Credit:
+        self._revision += 1
+        return ws.Credit(total_slots=SLOTS + self._blocked, revision=self._revision)
+
+    def _persistent(self, method: Any, request: Any) -> Any:
+        """Repeats a call until the server has answered it."""
+        pause = 0.05
+        while True:
+            try:
+                return method(request)
+            except grpc.RpcError as error:
+                if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                    raise describe(error) from None
+                if self._closed.wait(pause):
+                    raise describe(error) from None
+                pause = min(pause * 2, 2.0)
+
+    # The stream.
+
+    def _serve(self) -> None:
+        pause = 0.05
+        while not self._closed.is_set():
+            try:
+                self._outbox = queue.SimpleQueue()
+                self._call = self._stub.Connect(self._requests(self._outbox))
+                for response in self._call:
+                    pause = 0.05
+                    self._take(response)
+                problem: GraphdError | None = None
+            except grpc.RpcError as error:
+                problem = describe(error)
+            self._outbox.put(None)
+            if self._closed.is_set() or self._is_final(problem):
+                return
+            self._closed.wait(pause)
+            pause = min(pause * 2, 5.0)
+
+    def _is_final(self, problem: GraphdError | None) -> bool:
+        if problem is None:
+            return False
+        if reason_of(problem) in _FINAL or (problem.code == "UNIMPLEMENTED"):
+            self._failure = problem
+            self._ready.set()
+            log.error("graphd at %s does not take this worker: %s", self.address, problem)
+            return True
+        if reason_of(problem) == "WORKER_REPLACED":
+            return True
+        log.debug("session with %s broke: %s", self.address, problem)
+        return False
+
+    def _requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
+        yield ws.ConnectRequest(hello=self._hello())
+        number, due = 0, time.monotonic() + self._beat
+        while not self._closed.is_set() and outbox is self._outbox:
+            try:
+                request = outbox.get(timeout=max(0.0, due - time.monotonic()))
+                if request is None:
+                    return
+                yield request
+            except queue.Empty:
+                number, due = number + 1, time.monotonic() + self._beat
+                yield ws.ConnectRequest(beat=ws.Beat(number=number, running=list(self._attempts)))
+
+    def _hello(self) -> ws.Hello:
+        manifest = pb.WorkerManifest(
+            deployment="python", min_protocol=1, max_protocol=1, features=["memo", "scopes", "call"], graphs=self.specs
+        )
+        with self._lock:
+            return ws.Hello(
+                worker_id=self.worker_id, manifest=manifest, held_leases=list(self._attempts), credit=self._credit()
+            )
+
+    def _take(self, response: ws.ConnectResponse) -> None:
+        match response.WhichOneof("kind"):
+            case "welcome":
+                self._welcome(response.welcome)
+            case "task":
+                self._begin(response.task)
+            case "cancel":
+                self._stop(response.cancel.lease_token, lost=False)
+            case "beat_ack":
+                for token in response.beat_ack.lost:
+                    self._stop(token, lost=True)
+
+    def _welcome(self, welcome: ws.Welcome) -> None:
+        self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
+        for token in welcome.lost:
+            self._stop(token, lost=True)
+        for graph in welcome.graphs:
+            if graph.problems:
+                problems = {p.field: p.description for p in graph.problems}
+                text = "; ".join(f"{field}: {said}" for field, said in problems.items())
+                self._failure = InvalidGraphError(
+                    f"graph {graph.graph!r}: {text}", reason="INVALID_GRAPH", violations=problems
+                )
+            else:
+                self.versions[graph.graph] = graph.version
+        self._ready.set()
+
+    # The tasks.
+
+    def _begin(self, assignment: pb.TaskAssignment) -> None:
+        program = self.programs.get(assignment.graph)
+        if program is None:
+            refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
+            self.send(ws.ConnectRequest(nack=refusal))
+            return
+        attempt = Attempt(assignment, self)
+        with self._lock:
+            self._attempts[attempt.token] = attempt
+        self._runner.start(attempt, program, lambda result: self._complete(attempt, result))
+
+    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> None:
+        if attempt.stopped and result.failed.type == "NodeCancelledError":
+            result = pb.TaskResult(cancelled=pb.TaskCancelled())
+        emit, sent = attempt.take()
+        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=result, emit=emit, emitted=sent)
+        try:
+            if not attempt.lost:
+                self._persistent(self._stub.CompleteTask, request)
+        except GraphdError as error:
+            level = logging.DEBUG if reason_of(error) == "TASK_LEASE_LOST" else logging.ERROR
+            log.log(level, "the result of %s was not taken: %s", attempt.assignment.node, error)
+        finally:
+            with self._lock:
+                self._attempts.pop(attempt.token, None)
+
+    def _stop(self, token: bytes, *, lost: bool) -> None:
+        with self._lock:
+            attempt = self._attempts.get(token)
+        if attempt is not None:
+            attempt.lost, attempt.stopped = attempt.lost or lost, True
+            attempt.cancel()
+
+    def _tick(self) -> None:
+        while not self._closed.wait(_TICK):
+            now = time.monotonic()
+            for attempt in list(self._attempts.values()):
+                attempt.flush()
+                if not attempt.announced and now - attempt.started > _ANNOUNCE_AFTER:
+                    attempt.alive()
+

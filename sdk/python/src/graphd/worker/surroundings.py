@@ -1,0 +1,62 @@
+"""The config and context of a node, from the run and from the assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.constants import TASK_SEPARATOR
+from graphd.graph.declare import NodeDeclaration
+from graphd.graph.names import public
+from graphd.graph.program import Program
+from graphd.worker.here import LocalRun
+
+CONFIGURABLE = "__configurable__"
+"""Key of RunSpec.context below which the config of the caller travels."""
+
+
+def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local: LocalRun | None) -> dict[str, Any]:
+    """The config that nodes see, shaped as LangGraph shapes it."""
+    given: Mapping[str, Any] = local.config if local else {}
+    name = public(assignment.node)
+    namespace = "|".join([*assignment.namespace, f"{name}{TASK_SEPARATOR}{assignment.task_id}"])
+    metadata = dict(assignment.metadata) | dict(given.get("metadata") or {})
+    metadata |= {
+        "langgraph_step": assignment.step,
+        "langgraph_node": name,
+        "langgraph_triggers": tuple(assignment.triggers),
+        "langgraph_path": ("__pregel_push", 0) if assignment.HasField("send_input") else ("__pregel_pull", name),
+        "langgraph_checkpoint_ns": namespace,
+    }
+    metadata |= dict(node.metadata) if node else {}
+    remote = _carried(assignment).get(CONFIGURABLE, {})
+    configurable = {"thread_id": assignment.thread_id} | remote | dict(given.get("configurable") or {})
+    configurable |= {
+        "checkpoint_ns": namespace,
+        "checkpoint_id": None,
+    }
+    rest = {k: v for k, v in given.items() if k not in ("metadata", "configurable")}
+    return {"tags": [], **rest, "metadata": metadata, "configurable": configurable}
+
+
+def context_of(assignment: pb.TaskAssignment, program: Program, local: LocalRun | None) -> Any:
+    """The context of the run, as the type that the graph declares for it."""
+    schema = program.builder.context_schema
+    if local is not None and local.context is not None:
+        value = local.context
+    else:
+        value = {k: v for k, v in _carried(assignment).items() if k != CONFIGURABLE} or None
+    if value is None or schema is None or not isinstance(value, Mapping):
+        return value
+    if hasattr(schema, "model_validate"):
+        return schema.model_validate(dict(value))
+    if hasattr(schema, "__dataclass_fields__"):
+        return schema(**value)
+    return dict(value)
+
+
+def _carried(assignment: pb.TaskAssignment) -> dict[str, Any]:
+    value = codec.value_of(assignment.context) if assignment.HasField("context") else None
+    return value if isinstance(value, dict) else {}

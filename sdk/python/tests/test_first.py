@@ -1,0 +1,58 @@
+"""The first program of the README: two nodes and a question."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, TypedDict
+
+from graphd.checkpoint.memory import InMemorySaver
+from graphd.dev import DevServer
+from graphd.graph import END, START, StateGraph
+from graphd.types import Command, Interrupt, interrupt
+
+
+class State(TypedDict):
+    done: Annotated[list[str], operator.add]
+    answer: str
+
+
+def prepare(state: State) -> dict:
+    return {"done": ["prepare"]}
+
+
+def ask(state: State) -> dict:
+    answer = interrupt({"refund": 10, "done": state["done"]})
+    return {"done": ["ask"], "answer": answer}
+
+
+def build() -> StateGraph:
+    builder = StateGraph(State)
+    builder.add_node(prepare)
+    builder.add_node(ask)
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "ask")
+    builder.add_edge("ask", END)
+    return builder
+
+
+def test_question_and_answer(server: DevServer) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="first")
+    config = {"configurable": {"thread_id": "first-1"}}
+    asked = graph.invoke({"done": ["in"]}, config)
+    assert asked["done"] == ["in", "prepare"]
+    (question,) = asked["__interrupt__"]
+    assert isinstance(question, Interrupt)
+    assert question.value == {"refund": 10, "done": ["in", "prepare"]}
+    assert graph.get_state(config).next == ("ask",)
+    answered = graph.invoke(Command(resume="yes"), config)
+    assert answered == {"done": ["in", "prepare", "ask"], "answer": "yes"}
+    assert graph.get_state(config).next == ()
+
+
+def test_stream_of_updates(server: DevServer) -> None:
+    graph = build().compile(InMemorySaver(server=server.address), name="first")
+    config = {"configurable": {"thread_id": "first-2"}}
+    items = list(graph.stream({"done": []}, config))
+    assert items[0] == {"prepare": {"done": ["prepare"]}}
+    assert items[1]["__interrupt__"][0].value["refund"] == 10
+    assert list(graph.stream(Command(resume="no"), config)) == [{"ask": {"done": ["ask"], "answer": "no"}}]
