@@ -42,7 +42,8 @@ def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
     return node_error(failure)
 
 
-def _error(failure: payload_pb2.Failure) -> BaseException:
+def node_error(failure: payload_pb2.Failure) -> BaseException:
+    """The exception of a failure."""
     match failure.reason:
         case "STEP_LIMIT_EXCEEDED":
             limit = failure.details.get("limit", "")

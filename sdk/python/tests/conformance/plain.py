@@ -1,0 +1,88 @@
+"""Results of the SDK as the plain data that case files hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphd import messages
+from graphd.types import Command, Interrupt, Send, StateSnapshot
+
+
+def plain(value: Any) -> Any:
+    """Any value as JSON data."""
+    if isinstance(value, Interrupt):
+        return {"value": plain(value.value), "id": value.id}
+    if isinstance(value, StateSnapshot):
+        return snapshot(value)
+    if messages.is_message(value):
+        return messages.to_dict(value)
+    if isinstance(value, Command):
+        fields = {"update": value.update, "resume": value.resume, "goto": value.goto, "graph": value.graph}
+        return {"$command": {k: plain(v) for k, v in fields.items() if v not in (None, ())}}
+    if isinstance(value, Send):
+        return {"$send": [value.node, plain(value.arg)]}
+    if isinstance(value, BaseException):
+        return {"$exception": type(value).__name__, "message": str(value)}
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value
+
+
+def event(value: Any, mode: Any, version: str) -> Any:
+    """One item of a stream."""
+    shown = plain(value)
+    for part in shown if isinstance(shown, list) else [shown]:
+        _shorten(part)
+    return shown
+
+
+def _shorten(part: Any) -> None:
+    """Leaves of configs only the checkpoint, and of metadata what is compared."""
+    if not isinstance(part, dict):
+        return
+    _shorten(part.get("payload"))
+    _shorten(part.get("data"))
+    for name in ("config", "parent_config"):
+        if isinstance(part.get(name), dict):
+            part[name] = {"cp": part[name]["configurable"]["checkpoint_id"]}
+    if isinstance(part.get("metadata"), dict):
+        part["metadata"].pop("run_id", None)
+    if {"langgraph_checkpoint_ns", "langgraph_node"} <= part.keys():
+        part.pop("langgraph_checkpoint_ns")
+
+
+def snapshot(state: StateSnapshot) -> dict[str, Any]:
+    """A snapshot, with ids in place of configs."""
+    configurable = state.config["configurable"]
+    shown: dict[str, Any] = {"values": plain(state.values), "next": list(state.next)}
+    if state.metadata is not None:
+        shown |= {"source": state.metadata["source"], "step": state.metadata["step"]}
+        if state.metadata.get("parents"):
+            shown["parents"] = state.metadata["parents"]
+    parent = state.parent_config
+    shown |= {
+        "checkpoint": configurable.get("checkpoint_id") if state.metadata is not None else None,
+        "parent": parent["configurable"]["checkpoint_id"] if parent else None,
+        "tasks": [_task(t) for t in state.tasks],
+        "interrupts": plain(state.interrupts),
+    }
+    if state.metadata is not None and configurable.get("checkpoint_ns"):
+        shown["ns"] = configurable["checkpoint_ns"]
+    return shown
+
+
+def _task(task: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": task.id, "name": task.name}
+    if task.error is not None:
+        shown["error"] = repr(task.error).split("(")[0]
+    if task.interrupts:
+        shown["interrupts"] = plain(task.interrupts)
+    if isinstance(task.state, StateSnapshot):
+        shown["state"] = snapshot(task.state)
+    elif task.state is not None:
+        shown["state"] = {"ns": task.state["configurable"]["checkpoint_ns"]}
+    if task.result is not None:
+        shown["result"] = plain(task.result)
+    return shown

@@ -1,0 +1,281 @@
+"""Performs the steps of a case."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from graphd.errors import GraphdError
+from graphd.runtime import RunControl
+from graphd.types import Command, Send, StateUpdate
+
+from . import plain
+from .matching import Bindings, bind, match, match_groups, match_unordered, substitute
+from .program import World, is_async
+
+
+class Mismatch(AssertionError):
+    """What a step did is not what the case expects."""
+
+
+class Player:
+    """Plays one case."""
+
+    def __init__(self, case: dict[str, Any], world: World, saver: Any) -> None:
+        self.case, self.world, self.saver = case, world, saver
+        self.known: Bindings = {}
+        self._asynchronous = {g["name"]: is_async(g) for g in case["graphs"]}
+
+    def play(self) -> None:
+        """Performs every step; raises Mismatch at the first that differs."""
+        for number, step in enumerate(self.case["steps"], 1):
+            do = step["do"]
+            play: Callable[[dict[str, Any], dict[str, Any]], None] = getattr(self, f"do_{do['op']}")
+            try:
+                play(do, step.get("expect", {}))
+            except Mismatch as error:
+                raise Mismatch(f"{self.case['id']} step {number} {do}: {error}") from None
+
+    # What steps refer to.
+
+    def _graph(self, do: dict[str, Any]) -> Any:
+        names = list(self.world.graphs)
+        default = "g" if "g" in names else names[-1]
+        return self.world.graphs[do.get("graph", default)]
+
+    def _graph_name(self, do: dict[str, Any]) -> str:
+        names = list(self.world.graphs)
+        return str(do.get("graph", "g" if "g" in names else names[-1]))
+
+    def _config(self, do: dict[str, Any]) -> dict[str, Any]:
+        config = dict(do.get("config", {}))
+        configurable: dict[str, Any] = {}
+        if "thread" in do:
+            configurable["thread_id"] = do["thread"]
+        for symbol, where in do.get("bind", {}).items():
+            history = list(self._graph(do).get_state_history({"configurable": {"thread_id": where["thread"]}}))
+            self._bind(symbol, history[where["history_index"]].config["configurable"]["checkpoint_id"])
+        if "at_checkpoint" in do:
+            configurable["checkpoint_id"] = substitute(do["at_checkpoint"], self.known)
+        if "checkpoint_ns" in do:
+            configurable["checkpoint_ns"] = substitute(do["checkpoint_ns"], self.known)
+        if "checkpoint_map" in do:
+            configurable["checkpoint_map"] = substitute(do["checkpoint_map"], self.known)
+        return config | ({"configurable": configurable} if configurable else {})
+
+    def _bind(self, symbol: str, real: str) -> None:
+        bound = bind(symbol, real, self.known)
+        if bound is None:
+            raise Mismatch(f"{symbol} is not {real}; known are {self.known}")
+        self.known = bound
+
+    def _input(self, given: Any) -> Any:
+        given = substitute(given, self.known)
+        return _revive(given)
+
+    def _check(self, expected: Any, actual: Any, what: str) -> None:
+        bound = match(expected, actual, self.known)
+        if bound is None:
+            raise Mismatch(f"{what}\n  expected {expected}\n  got      {actual}\n  known    {self.known}")
+        self.known = bound
+
+    # Runs.
+
+    def do_stream(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        events, error = self._run(do)
+        self._check_run(do, expect, events, error)
+
+    def _run(self, do: dict[str, Any], cancel_after: float | None = None) -> tuple[list[Any], BaseException | None]:
+        self.world.ran.clear()
+        events: list[Any] = []
+        options = {k: do[k] for k in ("subgraphs", "interrupt_before", "interrupt_after", "output_keys") if k in do}
+        options |= {k: do[k] for k in ("durability", "version") if k in do}
+        if "control" in do:
+            self.world.control = options["control"] = RunControl()
+            if do["control"].startswith("drained:"):
+                options["control"].request_drain(do["control"].removeprefix("drained:"))
+        mode, version = do.get("mode", "updates"), do.get("version", "v1")
+
+        def take(item: Any) -> None:
+            events.append(plain.event(item, mode, version))
+
+        try:
+            graph, given, config = self._graph(do), self._input(do["input"]), self._config(do)
+            if self._asynchronous[self._graph_name(do)] or cancel_after is not None:
+                asyncio.run(_astream(graph, given, config, mode, options, take, cancel_after))
+            else:
+                for item in graph.stream(given, config, stream_mode=mode, **options):
+                    take(item)
+        except (Exception, asyncio.CancelledError) as error:
+            return events, error
+        return events, None
+
+    def _check_run(self, do: dict[str, Any], expect: dict[str, Any], events: list[Any], error: Any) -> None:
+        self._check_error(expect.get("error"), error, events)
+        if "events" in expect:
+            bound = match_groups(expect["events"], events, expect.get("groups"), self.known)
+            if bound is None:
+                shown = "\n    ".join(map(str, events))
+                wanted = "\n    ".join(map(str, expect["events"]))
+                raise Mismatch(f"events\n  expected\n    {wanted}\n  got\n    {shown}\n  known {self.known}")
+            self.known = bound
+        self._check_ran(expect)
+
+    def _check_error(self, expected: dict[str, Any] | None, error: BaseException | None, got: Any = None) -> None:
+        if expected is None:
+            if error is not None:
+                raise Mismatch(f"raised {error!r} after {got}") from error
+            return
+        if error is None:
+            raise Mismatch(f"did not raise {expected}, but gave {got}")
+        kinds = {c.__name__ for c in type(error).__mro__} | {getattr(error, "type", "")}
+        if expected["type"] not in kinds:
+            raise Mismatch(f"raised {error!r} and not {expected['type']}")
+        if "reason" in expected and getattr(error, "reason", "") != expected["reason"]:
+            raise Mismatch(f"raised {error!r} with reason {getattr(error, 'reason', '')!r}, not {expected['reason']}")
+        if expected.get("code", "") not in str(error):
+            raise Mismatch(f"{error!r} does not say {expected['code']}")
+        if "message" in expected and expected["message"] != str(error):
+            raise Mismatch(f"the message of {error!r} is not {expected['message']!r}")
+
+    def _check_ran(self, expect: dict[str, Any]) -> None:
+        if "ran" not in expect:
+            return
+        ran = [name for _, name in self.world.ran]
+        sizes = expect.get("ran_groups")
+        fits = match_groups(expect["ran"], ran, sizes, {}) if sizes else match_unordered(expect["ran"], ran, {})
+        if fits is None:
+            raise Mismatch(f"ran {ran} and not {expect['ran']}")
+
+    def do_stream_cancelled(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        events, error = self._run(do, cancel_after=0.4)
+        if not isinstance(error, asyncio.CancelledError):
+            raise Mismatch(f"was not cancelled: {error!r}, {events}")
+        self._check_run(do, {k: v for k, v in expect.items() if k != "error"}, events, None)
+
+    def do_invoke(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        self.world.ran.clear()
+        result, error = None, None
+        try:
+            result = self._graph(do).invoke(self._input(do["input"]), self._config(do))
+        except Exception as raised:
+            error = raised
+        self._check_error(expect.get("error"), error, result)
+        if "result" in expect:
+            self._check(expect["result"], plain.plain(result), "result")
+        self._check_ran(expect)
+
+    # States.
+
+    def do_get_state(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        try:
+            state = self._graph(do).get_state(self._config(do), subgraphs=do.get("subgraphs", False))
+        except Exception as error:
+            self._check_error(expect.get("error"), error)
+            return
+        if "error" in expect:
+            raise Mismatch(f"did not raise {expect['error']}")
+        self._check(expect["snapshot"], plain.snapshot(state), "snapshot")
+
+    def do_get_state_history(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        options = {k: do[k] for k in ("limit", "filter") if k in do}
+        config = self._config(do)
+        if "before" in do:
+            options["before"] = {"configurable": {"checkpoint_id": substitute(do["before"], self.known)}}
+        rows = [plain.snapshot(s) for s in self._graph(do).get_state_history(config, **options)]
+        if len(rows) != len(expect["history"]):
+            shown = "\n    ".join(map(str, rows))
+            raise Mismatch(f"{len(rows)} checkpoints and not {len(expect['history'])}:\n    {shown}")
+        for row, wanted in zip(rows, expect["history"], strict=True):
+            self._check(wanted, row, "checkpoint")
+
+    def do_count_checkpoints(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        graph, thread = self._graph(do), do["thread"]
+        counts: Counter[str] = Counter()
+        for namespace in expect["counts"]:
+            plain_namespace = namespace.replace(":<task>", "")
+            config = {"configurable": {"thread_id": thread, "checkpoint_ns": plain_namespace}}
+            counts[namespace] = sum(1 for _ in graph.get_state_history(config))
+        self._check(expect["counts"], dict(counts), "number of checkpoints")
+
+    def do_update_state(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        def update(config: dict[str, Any]) -> Any:
+            return self._graph(do).update_state(config, self._input(do["values"]), do.get("as_node"))
+
+        self._update(do, expect, update)
+
+    def do_bulk_update_state(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        def update(config: dict[str, Any]) -> Any:
+            supersteps = [[StateUpdate(*u) for u in s] for s in do["supersteps"]]
+            return self._graph(do).bulk_update_state(config, supersteps)
+
+        self._update(do, expect, update)
+
+    def _update(self, do: dict[str, Any], expect: dict[str, Any], update: Callable[[Any], Any]) -> None:
+        try:
+            config = update(self._config(do))
+        except Exception as error:
+            self._check_error(expect.get("error"), error)
+            return
+        if "error" in expect:
+            raise Mismatch(f"did not raise {expect['error']}")
+        if "new_checkpoint" in expect:
+            self._check(expect["new_checkpoint"], config["configurable"]["checkpoint_id"], "new checkpoint")
+
+    def do_delete_thread(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        self.saver.delete_thread(do["thread"])
+
+    # The world outside.
+
+    def do_set_mem(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        for name, value in do["mem"].items():
+            setattr(self.world.mem, name, value)
+
+    def do_check_mem(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        time.sleep(do.get("after", 0))
+        self._check(expect["mem"], {name: getattr(self.world.mem, name) for name in expect["mem"]}, "memory")
+
+    def do_check_pauses(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        begun = [moment for moment, _ in self.world.ran]
+        pauses = [after - before for before, after in zip(begun, begun[1:], strict=False)]
+        wanted = expect["pauses"]
+        if len(pauses) != len(wanted) or any(not w <= p < w + 0.3 for p, w in zip(pauses, wanted, strict=True)):
+            raise Mismatch(f"the pauses were {pauses} and not {wanted}")
+
+
+async def _astream(
+    graph: Any,
+    given: Any,
+    config: Any,
+    mode: Any,
+    options: dict[str, Any],
+    take: Callable[[Any], None],
+    cancel_after: float | None,
+) -> None:
+    async def follow() -> None:
+        async for item in graph.astream(given, config, stream_mode=mode, **options):
+            take(item)
+
+    task = asyncio.ensure_future(follow())
+    if cancel_after is not None:
+        await asyncio.sleep(cancel_after)
+        task.cancel()
+    await task
+
+
+def _revive(value: Any) -> Any:
+    if isinstance(value, dict):
+        if "$command" in value:
+            fields = {k: _revive(v) for k, v in value["$command"].items()}
+            return Command(**fields)
+        if "$send" in value:
+            return Send(value["$send"][0], _revive(value["$send"][1]))
+        return {k: _revive(v) for k, v in value.items()}
+    return [_revive(v) for v in value] if isinstance(value, list) else value
+
+
+__all__ = ["GraphdError", "Mismatch", "Player", "contextlib"]
