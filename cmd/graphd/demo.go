@@ -88,9 +88,7 @@ func (p *program) demoResumeCommand() *cobra.Command {
 func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
 	kept := o.store != "" && o.Document != ""
 	if o.store == "" {
-		if o.store, err = demoStore(o.Thread); err != nil {
-			return err
-		}
+		o.store = demoStore(o.Thread)
 	}
 	o.Again = []string{"demo", "resume", o.Thread, "--store", o.store}
 	life := context.WithoutCancel(ctx)
@@ -117,23 +115,21 @@ func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
 }
 
 // demoStore is where a demo keeps its thread until it is answered: in the
-// user's state folder, so that it survives the process.
-func demoStore(thread string) (string, error) {
+// user's state folder, so that it survives the process, or else among the
+// temporary files.
+func demoStore(thread string) string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil {
 		dir = filepath.Join(home, ".local", "state")
 	}
-	if dir == "" {
+	if !filepath.IsAbs(dir) {
 		dir = os.TempDir()
 	}
-	dir = filepath.Join(dir, "graphd")
-	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // the user's own environment names it
-		dir = filepath.Join(os.TempDir(), "graphd")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", err
-		}
+	own := filepath.Join(dir, "graphd")
+	if err := os.MkdirAll(own, 0o700); err != nil { //nolint:gosec // the user's own environment names it
+		own = os.TempDir()
 	}
-	return "sqlite:" + filepath.Join(dir, thread+".db"), nil
+	return "sqlite:" + filepath.Join(own, thread+".db")
 }
 
 // removeStore removes the file of a store and what lies beside it.
