@@ -82,7 +82,10 @@ func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 }
 
 func (m *Mux) execute(ctx context.Context, t *runtime.Task) pregel.Result {
-	if t.Router != "" {
+	switch {
+	case t.Reduce != nil || t.InWorker:
+		return m.remote(ctx, t)
+	case t.Router != "":
 		return m.function(ctx, t, t.Router)
 	}
 	switch t.Node.Kind {
@@ -127,8 +130,12 @@ func (m *Mux) remote(ctx context.Context, t *runtime.Task) pregel.Result {
 	if m.options.Remote != nil {
 		return m.options.Remote.Execute(ctx, t)
 	}
+	what := "a reducer"
+	if t.Node != nil {
+		what = fmt.Sprintf("node %q", t.Node.Name)
+	}
 	return failed(permanent(runtime.ReasonNoWorkerAvailable, "NoWorker",
-		fmt.Sprintf("node %q of graph %q runs in a worker, and this server connects to none", t.Node.Name, t.Graph.Name)))
+		fmt.Sprintf("%s of graph %q runs in a worker, and this server connects to none", what, t.Graph.Name)))
 }
 
 // function runs a registered function.

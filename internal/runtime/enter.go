@@ -59,6 +59,9 @@ func (l *loop) passStart(t *tx) {
 	if err != nil {
 		return
 	}
+	if len(l.state.Reductions([]pregel.Done{{Task: task, Writes: writes}})) > 0 {
+		return
+	}
 	before := *t
 	w := &work{loop: l, fresh: []outcome{{task: task, writes: writes}}}
 	next, tasks, err := l.apply(t, w)

@@ -204,27 +204,28 @@ func (l *loop) call(ctx context.Context, t *pregel.Task, n int) pregel.Result {
 	case graph.KindGraph:
 		return l.callGraph(ctx, t, n)
 	default:
-		return l.callNode(ctx, t, n, "", l.state)
+		return l.callNode(ctx, t, n, graph.Branch{}, l.state)
 	}
 }
 
 // callNode makes one attempt of a node, or of the router of one of its
 // conditional edges, under the node's timeouts.
-func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, router string, state *pregel.State) pregel.Result {
+func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Branch, state *pregel.State) pregel.Result {
 	fx := &effects{loop: l, task: t, attempt: n}
 	defer fx.end()
 	ctx, cancel := fx.limit(ctx, t.Node)
 	defer cancel()
 	view := state.View(t.Node)
-	if router != "" {
+	if b.Router != "" {
 		view = state.All()
 	}
 	task := &Task{
 		Thread: l.session.thread, Run: l.run.ID, ID: t.ID, Graph: l.graph(), Node: t.Node,
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
 		State: view, Send: t.Input, Context: l.run.Request.Context,
-		Failed: t.Failed, Router: router, Journal: l.journal(t.ID),
-		Effects: fx, Metadata: l.run.Metadata,
+		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.journal(t.ID),
+		Stop: l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
+		Effects: fx, Host: fx, Metadata: l.run.Metadata,
 	}
 	r := l.session.engine.guard(ctx, task)
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
@@ -254,6 +255,9 @@ func (l *loop) interpret(ctx context.Context, o *outcome) {
 	}
 	if len(o.result.Asks) > 0 {
 		l.questions(o)
+		if o.failure == nil {
+			o.waiting = append(o.waiting, o.result.Waiting...)
+		}
 		return
 	}
 	if len(o.result.Waiting) > 0 {
@@ -264,6 +268,10 @@ func (l *loop) interpret(ctx context.Context, o *outcome) {
 		if l.level.root {
 			l.fail(ctx, o, permanent(FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
 		}
+		return
+	}
+	if f := l.foresee(ctx, o); f != nil {
+		l.fail(ctx, o, f)
 		return
 	}
 	routes, f := l.route(ctx, o)
@@ -292,7 +300,7 @@ func (l *loop) route(ctx context.Context, o *outcome) (map[string][]checkpoint.S
 	}
 	routes := make(map[string][]checkpoint.Send, len(routers))
 	for _, b := range routers {
-		r := l.callNode(ctx, o.task, max(o.attempt, 1), b.Router, ahead)
+		r := l.callNode(ctx, o.task, max(o.attempt, 1), b, ahead)
 		switch {
 		case r.Failure != nil:
 			return nil, r.Failure

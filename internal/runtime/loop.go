@@ -155,6 +155,9 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 	if len(w.allWaiting()) > 0 {
 		return l.park(w)
 	}
+	if v := l.combine(ctx, w); v != nil {
+		return v
+	}
 	return l.advance(w)
 }
 
@@ -231,7 +234,11 @@ func (l *loop) advance(w *work) *verdict {
 // apply puts the next checkpoint of the loop into a change.
 func (l *loop) apply(t *tx, w *work) (*pregel.State, []*pregel.Task, error) {
 	stamp := l.stamp(t, checkpoint.SourceLoop)
-	next, err := l.state.Apply(w.done(), stamp)
+	done := w.merged
+	if done == nil {
+		done = w.done()
+	}
+	next, err := l.state.Apply(done, stamp)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -278,7 +285,7 @@ func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	if l.level.stored {
 		t.Checkpoints = append(t.Checkpoints, cp)
 		if l.level.root {
-			t.Head.Checkpoint = cp.ID
+			t.Head.Checkpoint, t.Head.Branched = cp.ID, false
 		}
 		t.emit(checkpoint.Event{
 			Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,

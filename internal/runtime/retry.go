@@ -27,7 +27,8 @@ func retryDelay(policies []graph.RetrySpec, f *pregel.Failure, n int) (time.Dura
 		return 0, false
 	}
 	i := slices.IndexFunc(policies, func(p graph.RetrySpec) bool {
-		return len(p.On) == 0 || slices.Contains(p.On, f.Type) || slices.Contains(p.On, f.Reason)
+		return len(p.On) == 0 || slices.Contains(p.On, f.Type) || slices.Contains(p.On, f.Reason) ||
+			slices.ContainsFunc(f.Bases, func(base string) bool { return slices.Contains(p.On, base) })
 	})
 	if i < 0 {
 		return 0, false

@@ -16,7 +16,10 @@ import (
 // thread, that pauses and fails as the node does. alive is called whenever the
 // subgraph shows that it is at work.
 func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
-	child, err := l.descend(t, attempt, alive)
+	child, err := l.descend(visit{
+		task: t, graph: t.Node.Sub, mode: persistence(t.Node), space: childNamespace(l.state, t),
+		attempt: attempt, alive: alive, before: t.Node.Sub.InterruptBefore, after: t.Node.Sub.InterruptAfter,
+	})
 	if err != nil {
 		return l.subgraphError(err)
 	}
@@ -43,41 +46,39 @@ func persistence(n *graph.Node) string {
 }
 
 // descend finds the state in which the subgraph goes on, or a fresh one.
-func (l *loop) descend(t *pregel.Task, attempt int, alive func()) (*loop, error) {
-	mode := persistence(t.Node)
-	ns := childNamespace(l.state, t)
+func (l *loop) descend(v visit) (*loop, error) {
 	child := &loop{
-		session: l.session, run: l.run, state: pregel.New(t.Node.Sub, ns),
+		session: l.session, run: l.run, state: pregel.New(v.graph, v.space),
 		level: level{
-			stored: mode != disabled && l.level.stored, task: t.ID, parents: l.here(),
-			journey: l.level.journey, alive: alive, again: attempt > 1 || l.revisit || l.level.again,
+			stored: v.mode != disabled && l.level.stored, task: v.task.ID, parents: l.here(),
+			journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
 		},
-		before: t.Node.Sub.InterruptBefore, after: t.Node.Sub.InterruptAfter,
+		before: v.before, after: v.after,
 	}
 	if !child.level.stored {
 		return child, nil
 	}
-	then, err := l.addressed(t, ns)
+	then, err := l.addressed(v)
 	if err != nil {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.copied = pregel.Load(t.Node.Sub, then, true).Move(ns), true
+		child.state, child.copied = pregel.Load(v.graph, then, true).Move(v.space), true
 		child.level.onWay, child.level.then = true, then.Namespace
 		return child, nil
 	}
-	if mode == inherit && !l.revisit && attempt == 1 {
+	if v.mode == inherit && !l.revisit && v.attempt == 1 && !v.again {
 		return child, nil
 	}
-	cp, err := l.standing(ns)
+	cp, err := l.standing(v.space)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return child, nil
 	}
 	if err != nil {
 		return nil, storeError(err)
 	}
-	child.state = pregel.Load(t.Node.Sub, cp, l.level.journey != nil)
-	child.revisit = cp.Parents[l.state.Namespace()] == l.state.Checkpoint().ID
+	child.state = pregel.Load(v.graph, cp, l.level.journey != nil)
+	child.revisit = l.stoodHere(cp)
 	return child, nil
 }
 

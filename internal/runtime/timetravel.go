@@ -45,6 +45,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 			return e.refusal("replay_from", err)
 		}
 	} else {
+		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID
 		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
@@ -108,16 +109,16 @@ func (l *loop) branch(t *tx) error {
 
 // addressed returns the checkpoint from which a journey wants the subgraph of a
 // task to go on, or nil when the journey does not lead through it.
-func (l *loop) addressed(t *pregel.Task, ns string) (*checkpoint.Checkpoint, error) {
+func (l *loop) addressed(v visit) (*checkpoint.Checkpoint, error) {
 	j := l.level.journey
-	if !l.level.onWay || !j.enter(ns) {
+	if !l.level.onWay || !j.enter(v.space) {
 		return nil, nil
 	}
-	then, id := j.stop(l.level.then, ns)
+	then, id := j.stop(l.level.then, v.space)
 	if then == "" {
 		return nil, nil
 	}
-	if same, err := l.sameTask(t, then); err != nil || !same {
+	if same, err := l.sameTask(v.task, then); err != nil || !same {
 		return nil, err
 	}
 	cp, err := l.session.engine.store.Checkpoint(l.session.calls, l.session.thread, then, id)

@@ -68,6 +68,7 @@ type work struct {
 	recorded bool                // task records exist for this superstep
 	told     bool                // the cached results have been reported
 	back     bool                // the state has to be told first: the graph goes on after a pause
+	merged   []pregel.Done       // what the tasks wrote, as workers have combined it; nil = as it is
 	command  *pregel.Result      // for the enclosing graph
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
@@ -140,14 +141,7 @@ func (l *loop) ready(t *pregel.Task, record checkpoint.Task) bool {
 	if t.Node.Kind == graph.KindGraph {
 		return l.revisit
 	}
-	for _, id := range record.Waiting {
-		for _, i := range l.pending.interrupts[t.ID] {
-			if i.ID == id && i.State == checkpoint.InterruptOpen {
-				return false
-			}
-		}
-	}
-	return true
+	return l.progressed(t, record)
 }
 
 func (w *work) planned() []*pregel.Task { return w.loop.tasks }

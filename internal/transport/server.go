@@ -22,6 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // Options make a Server. Engine, Follow, FollowInterrupts and Registry must be
@@ -35,7 +36,10 @@ type Options struct {
 	FollowInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Workers          Workers // nil = no workers can connect
-	Info             Info
+	// Hub hands tasks to workers; with it Workers need not be set. nil = no
+	// workers can connect.
+	Hub  *worker.Hub
+	Info Info
 
 	Log *zap.Logger // nil = nothing is logged
 	// Metrics is where the counters of calls are registered, nil = nowhere.
@@ -78,6 +82,9 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	if o.Workers == nil && o.Hub != nil {
+		o.Workers = o.Hub
+	}
 	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultPayload)
 	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultNesting)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMessage)
@@ -106,6 +113,7 @@ type Server struct {
 	grpc    *grpc.Server
 	health  *health.Server
 	streams *streams
+	hub     *worker.Hub
 	drain   sync.Once
 }
 
@@ -131,6 +139,7 @@ func NewServer(o Options) (*Server, error) {
 			life: streamLife(o), draining: make(chan struct{}),
 		},
 	}
+	s.hub = o.Hub
 	s.register(o)
 	if metrics != nil {
 		metrics.InitializeMetrics(s.grpc)
@@ -181,6 +190,11 @@ func (s *Server) register(o Options) {
 	graphdv1.RegisterRegistryServiceServer(s.grpc, &registryService{
 		service: common, graphs: o.Registry, workers: o.Workers, info: o.Info,
 	})
+	if o.Hub != nil {
+		graphdv1.RegisterWorkerServiceServer(s.grpc, &workerService{
+			service: common, hub: o.Hub, graphs: o.Registry, version: o.Info.Version,
+		})
+	}
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
@@ -214,6 +228,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.health.Shutdown()
 		close(s.streams.draining)
 	})
+	s.dismiss(ctx)
 	done := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -235,5 +250,23 @@ func (s *Server) Stop() {
 		s.health.Shutdown()
 		close(s.streams.draining)
 	})
+	if s.hub != nil {
+		s.hub.Close()
+	}
 	s.grpc.Stop()
+}
+
+// dismiss lets the workers finish what the supersteps under way need, for as
+// long as ctx allows, and ends their streams.
+func (s *Server) dismiss(ctx context.Context) {
+	if s.hub == nil {
+		return
+	}
+	left := time.Duration(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = max(time.Until(deadline), 0)
+	}
+	s.hub.Drain(left, "the server is shutting down")
+	s.hub.Quiet(ctx)
+	s.hub.Close()
 }

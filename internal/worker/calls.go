@@ -182,6 +182,21 @@ func (h *Hub) unless(token string, err error) error {
 	return err
 }
 
+// Fail ends a task that can't even be sent to its worker.
+func (h *Hub) Fail(token string, r pregel.Result) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	j := h.jobs[token]
+	if j == nil || j.lent {
+		return
+	}
+	s := j.session
+	h.finish(j, r)
+	if s != nil {
+		h.offerTo(s)
+	}
+}
+
 // Remember records a memo of a task; the first value stays.
 func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
 	j, err := h.find(ctx, token)
@@ -225,13 +240,34 @@ func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runt
 	if err != nil {
 		return runtime.CallResult{}, err
 	}
+	h.block(j, &g)
 	r, err := j.calls.call(ctx, g)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	j.blocked--
 	if h.jobs[token] != j {
 		return runtime.CallResult{}, leaseLost(j.task.ID)
 	}
 	return r, err
+}
+
+// block notes that a task waits for a graph that it calls. It takes no room
+// from others while it does: the graph's nodes may need the same worker. A
+// graph without a version is that which the worker has registered.
+func (h *Hub) block(j *job, g *runtime.GraphCall) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	j.blocked++
+	s := j.session
+	if s == nil {
+		return
+	}
+	for _, x := range s.hello.Serves {
+		if g.Version == "" && x.Graph == g.Graph && x.Node == "" {
+			g.Version = x.Version
+		}
+	}
+	h.offerTo(s)
 }
 
 // Loan is the lease of a task that runs on an endpoint.

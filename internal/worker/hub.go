@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -62,6 +63,8 @@ type Hub struct {
 	log  *zap.Logger
 	life string // tells the leases of this process from those of an earlier one
 
+	active atomic.Int64 // tasks that are asked for
+
 	mu       sync.Mutex
 	sessions map[string]*Session // by worker
 	jobs     map[string]*job     // by lease
@@ -90,6 +93,8 @@ func New(options Options) *Hub {
 // Execute hands a task to a worker and waits for its result. It waits for a
 // worker as long as ctx allows.
 func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	h.active.Add(1)
+	defer h.active.Add(-1)
 	j := newJob(ctx, t)
 	h.admit(j)
 	var r pregel.Result
@@ -153,6 +158,26 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	h.draining = true
 	for _, s := range h.sessions {
 		s.send(Drain{Left: left, Reason: reason})
+	}
+}
+
+// Quiet waits until no task is left, for as long as ctx allows. A superstep may
+// need one task after another, so a short silence does not count.
+func (h *Hub) Quiet(ctx context.Context) {
+	const pause = 50 * time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for quiet := 0; quiet < 2; {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		quiet++
+		if h.active.Load() > 0 {
+			quiet = 0
+		}
+		timer.Reset(pause)
 	}
 }
 

@@ -41,6 +41,7 @@ type job struct {
 	avoid      map[*Session]struct{} // who has refused it for now
 	memos      []checkpoint.Memo     // recorded in this attempt
 	told       bool                  // that nobody can take it
+	blocked    int                   // graphs that it waits for
 	lent       bool                  // runs on an endpoint
 }
 

@@ -458,7 +458,7 @@ func (s *Session) takes(j *job) bool {
 func (s *Session) busy(r route) int {
 	n := 0
 	for _, j := range s.jobs {
-		if j.route.graph == r.graph && j.route.node == r.node {
+		if j.blocked == 0 && j.route.graph == r.graph && j.route.node == r.node {
 			n++
 		}
 	}
@@ -470,7 +470,13 @@ func (s *Session) free() int {
 	if s.leaving || s.cause != nil {
 		return 0
 	}
-	return s.credit.Total - len(s.jobs)
+	busy := 0
+	for _, j := range s.jobs {
+		if j.blocked == 0 {
+			busy++
+		}
+	}
+	return s.credit.Total - busy
 }
 
 func (s *Session) describe() runtime.Worker {

@@ -1,7 +1,10 @@
 package pregel
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -15,6 +18,12 @@ type Reduction struct {
 	Function string
 	Current  payload.JSON // "" before the first write; then there are at least two Writes
 	Writes   []payload.JSON
+}
+
+// ReductionID names the work of combining what a superstep writes to a channel.
+func ReductionID(checkpoint, namespace, channel string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{"reduction", checkpoint, namespace, channel}, "\x00")))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Reductions lists what must be computed elsewhere before the writes of these
@@ -80,6 +89,22 @@ func Reduced(done []Done, channel string, value payload.JSON) []Done {
 		out[i].Writes = writes
 	}
 	return out
+}
+
+// Own returns what a task itself writes to state keys, without its edges.
+func (s *State) Own(t *Task, r Result) ([]checkpoint.Write, error) {
+	w := writer{state: s, task: t}
+	err := w.updates(r)
+	return w.writes, err
+}
+
+// foreseen replaces the writes to channels that a worker has combined.
+func foreseen(writes []checkpoint.Write, values map[string]payload.JSON) []checkpoint.Write {
+	done := []Done{{Writes: writes}}
+	for channel, value := range values {
+		done = Reduced(done, channel, value)
+	}
+	return done[0].Writes
 }
 
 // place sets the value of a channel that a worker has combined, or the only

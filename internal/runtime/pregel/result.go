@@ -24,6 +24,9 @@ type Result struct {
 	// Waiting lists the open questions of a subgraph that has paused; its
 	// node goes on when one of them is answered.
 	Waiting []string
+	// Foreseen holds, for conditional edges, the values of channels that a
+	// worker has combined with what the attempt writes. The engine fills it in.
+	Foreseen map[string]payload.JSON
 }
 
 // Ask is one question of a task.
@@ -45,6 +48,7 @@ type Ask struct {
 type Failure struct {
 	checkpoint.Failure
 
+	Bases      []string      // further types that the node's error is of; a retry policy may name them
 	Permanent  bool          // never retry
 	RetryAfter time.Duration // at least this long before the next attempt
 }

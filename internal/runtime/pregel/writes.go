@@ -45,7 +45,7 @@ func (s *State) Complete(t *Task, r Result, routes map[string][]checkpoint.Send)
 		}
 	}
 	w.edges()
-	if err := w.branches(own, routes); err != nil {
+	if err := w.branches(own, r, routes); err != nil {
 		return nil, err
 	}
 	return w.writes, nil
@@ -127,7 +127,7 @@ func (s *State) Ahead(t *Task, r Result) (*State, error) {
 	if err := w.updates(r); err != nil {
 		return nil, err
 	}
-	return s.Inject(w.writes)
+	return s.Inject(foreseen(w.writes, r.Foreseen))
 }
 
 // writer collects the writes of one task.
@@ -227,12 +227,12 @@ func (w *writer) edges() {
 
 // branches decides the conditional edges; they see the state with the first
 // own writes of this task applied.
-func (w *writer) branches(own int, routes map[string][]checkpoint.Send) error {
+func (w *writer) branches(own int, r Result, routes map[string][]checkpoint.Send) error {
 	n := w.task.Node
 	if len(n.Branches) == 0 {
 		return nil
 	}
-	ahead, err := w.state.Inject(w.writes[:own:own])
+	ahead, err := w.state.Inject(foreseen(w.writes[:own:own], r.Foreseen))
 	if err != nil {
 		return err
 	}

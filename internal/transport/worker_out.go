@@ -1,0 +1,187 @@
+package transport
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// assignmentOut converts a task for a worker or an endpoint.
+func assignmentOut(a worker.Assignment) *graphdv1.TaskAssignment {
+	t := a.Task
+	out := &graphdv1.TaskAssignment{
+		Lease: leaseOut(a.Token, a.TTL), Kind: taskKind(t),
+		ThreadId: t.Thread, RunId: t.Run, TaskId: t.ID, Attempt: count(t.Attempt), Delivery: count(a.Delivery),
+		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceOut(t.Namespace),
+		Step: int32(t.Step), StopStep: int32(min(t.Stop, 1<<30)), //nolint:gosec // supersteps are few
+		Checkpoint: checkpointOut(t.Checkpoint, t.Namespace),
+		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t.Journal),
+		Failure: failureOut(t.Failed), Timeout: durationOut(a.Timeout), Triggers: t.Triggers,
+		Emit:        []graphdv1.Channel{graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM},
+		RandomSeed:  seed(t.ID),
+		LogicalTime: timestamppb.New(logical(t.Time)),
+	}
+	if t.Node != nil {
+		out.Node, out.IdleTimeout = t.Node.Name, durationOut(t.Node.IdleTimeout)
+	}
+	switch {
+	case t.Reduce != nil:
+		out.Function = t.Reduce.Function
+		out.Reduction = &graphdv1.Reduction{Channel: t.Reduce.Channel, Current: jsonOut(t.Reduce.Current)}
+		for _, w := range t.Reduce.Writes {
+			out.Reduction.Writes = append(out.Reduction.Writes, jsonOut(w))
+		}
+		return out
+	case t.Router != "":
+		out.Function, out.Branch = t.Router, t.Branch
+	case t.Send != "":
+		out.SendInput = jsonOut(t.Send)
+		return out
+	}
+	out.Channels = make(map[string]*graphdv1.Payload)
+	for _, key := range t.State.Keys() {
+		if value, ok := t.State.Lookup(key); ok {
+			out.Channels[key] = jsonOut(value)
+		}
+	}
+	return out
+}
+
+func taskKind(t *runtime.Task) graphdv1.TaskKind {
+	switch {
+	case t.Reduce != nil:
+		return graphdv1.TaskKind_TASK_KIND_REDUCER
+	case t.Router != "":
+		return graphdv1.TaskKind_TASK_KIND_ROUTER
+	case t.Failed != nil:
+		return graphdv1.TaskKind_TASK_KIND_ERROR_HANDLER
+	}
+	return graphdv1.TaskKind_TASK_KIND_NODE
+}
+
+// logical is the time a task may base decisions on; a graph that has never
+// been checkpointed has none yet.
+func logical(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return t
+}
+
+// seed is made of the id of the task, which is random enough and stays.
+func seed(task string) uint64 {
+	raw, err := hex.DecodeString(task)
+	if err != nil || len(raw) < 8 {
+		raw = append([]byte(task), make([]byte, 8)...)
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+func leaseOut(token string, ttl time.Duration) *graphdv1.TaskLease {
+	return &graphdv1.TaskLease{Token: []byte(token), Ttl: durationpb.New(ttl)}
+}
+
+func journalOut(j worker.Journal) *graphdv1.Journal {
+	if len(j.Answers)+len(j.Memos) == 0 {
+		return nil
+	}
+	out := &graphdv1.Journal{}
+	for i := range j.Answers {
+		a := &j.Answers[i]
+		answer := &graphdv1.Answer{InterruptId: a.Interrupt}
+		switch {
+		case a.Dismissed:
+			answer.Outcome = &graphdv1.Answer_Dismissed{Dismissed: &graphdv1.Dismissal{Reason: a.Reason}}
+		case a.Expired:
+			answer.Outcome = &graphdv1.Answer_Expired{Expired: &emptypb.Empty{}}
+		default:
+			answer.Outcome = &graphdv1.Answer_Value{Value: jsonOut(a.Value)}
+		}
+		out.Entries = append(out.Entries, &graphdv1.JournalEntry{
+			Scope: a.Scope, Key: a.Key, Index: count(a.Index), Entry: &graphdv1.JournalEntry_Answer{Answer: answer},
+		})
+	}
+	for i := range j.Memos {
+		m := &j.Memos[i]
+		out.Entries = append(out.Entries, &graphdv1.JournalEntry{
+			Scope: m.Scope, Key: m.Key, Index: count(m.Index), Entry: &graphdv1.JournalEntry_Memo{Memo: jsonOut(m.Value)},
+		})
+	}
+	return out
+}
+
+// messageOut converts what is to be sent to a worker, except assignments.
+func messageOut(m worker.Message) *graphdv1.ConnectResponse {
+	switch m := m.(type) {
+	case worker.Assignment:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: assignmentOut(m)}}
+	case worker.Cancel:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Cancel{Cancel: &graphdv1.CancelTask{
+			LeaseToken: []byte(m.Token), Reason: m.Reason, Grace: durationOut(m.Grace),
+		}}}
+	case worker.Ack:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_BeatAck{BeatAck: &graphdv1.BeatAck{
+			Number: m.Number, Lost: tokensOut(m.Lost),
+		}}}
+	case worker.Drain:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Drain{Drain: &graphdv1.Drain{
+			Deadline: durationOut(m.Left), Reason: m.Reason,
+		}}}
+	case worker.Throttle:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Throttle{Throttle: &graphdv1.Throttle{
+			MinInterval: durationOut(m.MinInterval), Dropped: m.Dropped,
+		}}}
+	}
+	return nil
+}
+
+func tokensOut(list []string) [][]byte {
+	var out [][]byte
+	for _, t := range list {
+		out = append(out, []byte(t))
+	}
+	return out
+}
+
+func callOut(r runtime.CallResult) *graphdv1.CallGraphResponse {
+	switch {
+	case r.Failure != nil:
+		return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Failure{Failure: failureOut(r.Failure)}}
+	case len(r.Waiting) > 0:
+		return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Waiting{
+			Waiting: &graphdv1.CallWaiting{InterruptIds: r.Waiting},
+		}}
+	case r.Command != nil:
+		return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Command{Command: completedOut(r.Command)}}
+	}
+	output := r.Output
+	if output == "" {
+		output = "null"
+	}
+	return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Output{Output: jsonOut(output)}}
+}
+
+func completedOut(r *worker.Result) *graphdv1.TaskCompleted {
+	out := &graphdv1.TaskCompleted{Update: jsonOut(r.Update), ToParent: r.Parent}
+	for _, w := range r.Writes {
+		out.Writes = append(out.Writes, &graphdv1.ChannelWrite{
+			Channel: w.Channel, Value: jsonOut(w.Value), Overwrite: w.Overwrite,
+		})
+	}
+	for _, s := range r.Goto {
+		target := &graphdv1.Goto{Target: &graphdv1.Goto_Node{Node: s.Node}}
+		if s.Input != "" {
+			target.Target = &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: s.Node, Input: jsonOut(s.Input)}}
+		}
+		out.GotoTargets = append(out.GotoTargets, target)
+	}
+	return out
+}

@@ -1,0 +1,364 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// workerService serves processes that run nodes.
+type workerService struct {
+	graphdv1.UnimplementedWorkerServiceServer
+	*service
+
+	hub     *worker.Hub
+	graphs  Registry
+	version string
+}
+
+type workerStream = interface {
+	Send(*graphdv1.ConnectResponse) error
+	Recv() (*graphdv1.ConnectRequest, error)
+	Context() context.Context
+}
+
+// helloWithin is how long a stream may stay without its first message.
+const helloWithin = 10 * time.Second
+
+// Connect keeps the session of a worker until one side ends it.
+func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) error {
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	incoming := receive(ctx, stream)
+	hello, err := s.greeting(ctx, incoming)
+	if err != nil {
+		return err
+	}
+	session, err := s.open(ctx, stream, hello)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	go func() { cancel(s.listen(ctx, session, incoming)) }()
+	return s.speak(ctx, session, stream)
+}
+
+// received is what came from a worker.
+type received struct {
+	message *graphdv1.ConnectRequest
+	err     error
+}
+
+// receive reads the stream. It ends with the stream.
+func receive(ctx context.Context, stream workerStream) <-chan received {
+	out := make(chan received)
+	go func() {
+		for {
+			m, err := stream.Recv()
+			select {
+			case out <- received{m, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// greeting waits for the first message.
+func (s *workerService) greeting(ctx context.Context, incoming <-chan received) (*graphdv1.Hello, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, helloWithin, errNoHello)
+	defer cancel()
+	select {
+	case r := <-incoming:
+		if r.err != nil {
+			return nil, r.err
+		}
+		hello := r.message.GetHello()
+		if hello == nil {
+			return nil, noHello()
+		}
+		return hello, nil
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errNoHello) {
+			return nil, noHello()
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+var errNoHello = errors.New("no hello")
+
+func noHello() error {
+	return runtime.Errorf(runtime.ReasonInvalidField, "the first message must be hello").
+		With("field", "hello").InField("hello", "must be the first message, within %s", helloWithin)
+}
+
+// open checks a greeting, keeps the graphs that come with it, begins the
+// session and says welcome.
+func (s *workerService) open(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
+	b := s.border()
+	hello := helloIn(b, h)
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	protocol, err := protocolOf(h.GetManifest())
+	if err != nil {
+		return nil, err
+	}
+	registered, err := s.register(ctx, &hello, h.GetManifest().GetGraphs())
+	if err != nil {
+		return nil, err
+	}
+	session, w, err := s.hub.Open(hello)
+	if err != nil {
+		return nil, err
+	}
+	welcome := &graphdv1.Welcome{
+		SessionId: w.Session, Protocol: protocol, BeatInterval: durationOut(w.Beat), LeaseTtl: durationOut(w.LeaseTTL),
+		Lost: tokensOut(w.Lost), MaxMessageBytes: count(s.maxBytes), MaxPayloadBytes: count(s.limits.MaxBytes),
+		MaxResultBytes: maxResult, Graphs: registered, ServerVersion: s.version,
+	}
+	for _, token := range w.Renewed {
+		welcome.Renewed = append(welcome.Renewed, leaseOut(token, w.LeaseTTL))
+	}
+	if err := stream.Send(&graphdv1.ConnectResponse{
+		Kind: &graphdv1.ConnectResponse_Welcome{Welcome: welcome},
+	}); err != nil {
+		session.Close()
+		return nil, err
+	}
+	return session, nil
+}
+
+// register keeps the graphs that a worker brings along; it serves those that
+// are kept. One that is refused does not keep the others from being served.
+func (s *workerService) register(
+	ctx context.Context, hello *worker.Hello, specs []*graphdv1.GraphSpec,
+) ([]*graphdv1.GraphRegistration, error) {
+	var out []*graphdv1.GraphRegistration
+	for _, spec := range specs {
+		g, err := s.put(ctx, spec)
+		if err == nil {
+			hello.Serves = append(hello.Serves, worker.Served{Graph: g.Name, Version: g.Version})
+			out = append(out, &graphdv1.GraphRegistration{Graph: g.Name, Version: g.Version})
+			continue
+		}
+		refused := refusal(err)
+		if refused == nil || refused.Reason == runtime.ReasonStoreUnavailable {
+			return nil, err
+		}
+		out = append(out, &graphdv1.GraphRegistration{Graph: spec.GetName(), Problems: problemsOf(refused)})
+	}
+	return out, nil
+}
+
+func (s *workerService) put(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
+	b := s.border()
+	in := specIn(b, spec)
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	entry, err := s.graphs.PutGraph(ctx, runtime.GraphPut{Spec: in})
+	if err != nil {
+		return nil, err
+	}
+	return entry.Graph, nil
+}
+
+func problemsOf(e *runtime.Error) []*graphdv1.GraphProblem {
+	if len(e.Violations) == 0 {
+		return []*graphdv1.GraphProblem{{Description: e.Message}}
+	}
+	var out []*graphdv1.GraphProblem
+	for _, v := range e.Violations {
+		out = append(out, &graphdv1.GraphProblem{Field: v.Field, Description: describe(v)})
+	}
+	return out
+}
+
+// listen takes in what the worker says. It returns why the stream is over: nil
+// when the worker has closed it in order.
+func (s *workerService) listen(ctx context.Context, session *worker.Session, incoming <-chan received) error {
+	for {
+		select {
+		case r := <-incoming:
+			if errors.Is(r.err, io.EOF) {
+				return io.EOF
+			}
+			if r.err != nil {
+				return r.err
+			}
+			if err := s.hear(session, r.message); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *workerService) hear(session *worker.Session, m *graphdv1.ConnectRequest) error {
+	b := s.border()
+	switch kind := m.GetKind().(type) {
+	case *graphdv1.ConnectRequest_Hello:
+		b.refuse("hello", "may only be the first message")
+	case *graphdv1.ConnectRequest_Credit:
+		if credit := creditIn(b, "credit", kind.Credit); b.err() == nil {
+			session.Credit(credit)
+		}
+	case *graphdv1.ConnectRequest_Update:
+		s.update(b, session, kind.Update)
+	case *graphdv1.ConnectRequest_Beat:
+		if running := tokensIn(b, "beat.running", kind.Beat.GetRunning()); b.err() == nil {
+			session.Beat(kind.Beat.GetNumber(), running)
+		}
+	case *graphdv1.ConnectRequest_Nack:
+		token, delay := tokenIn(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
+			b.duration("nack.retry_delay", kind.Nack.GetRetryDelay())
+		if b.err() == nil {
+			session.Nack(token, clip(kind.Nack.GetReason(), maxText), delay)
+		}
+	case *graphdv1.ConnectRequest_Goodbye:
+		if released := tokensIn(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
+			session.Goodbye(released, clip(kind.Goodbye.GetReason(), maxText))
+		}
+	default:
+		b.refuse("kind", "must be set")
+	}
+	return b.err()
+}
+
+func (s *workerService) update(b *border, session *worker.Session, u *graphdv1.TaskUpdate) {
+	token := tokenIn(b, "update.lease_token", u.GetLeaseToken())
+	switch kind := u.GetKind().(type) {
+	case *graphdv1.TaskUpdate_Emit:
+		if b.err() == nil {
+			events, dropped := emitIn(s.limits, kind.Emit)
+			session.Emit(token, events, dropped)
+		}
+	case *graphdv1.TaskUpdate_Alive:
+		if b.err() == nil {
+			session.Alive(token)
+		}
+	case *graphdv1.TaskUpdate_Result:
+		b.refuse("update.result", "goes by CompleteTask, which is acknowledged")
+	default:
+		b.refuse("update.kind", "must be set")
+	}
+}
+
+// speak sends what the hub has for the worker, until the session ends.
+func (s *workerService) speak(ctx context.Context, session *worker.Session, stream workerStream) error {
+	for {
+		m, err := session.Next(ctx)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		out := messageOut(m)
+		if a, ok := m.(worker.Assignment); ok && proto.Size(out) > s.maxBytes {
+			s.hub.Fail(a.Token, tooLargeToSend(proto.Size(out), s.maxBytes))
+			continue
+		}
+		if err := stream.Send(out); err != nil {
+			return err
+		}
+	}
+}
+
+// ended is nil for a stream that the worker has closed in order.
+func ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func tooLargeToSend(size, limit int) worker.Result {
+	return unusable(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
+		"of a message; name the keys that the node needs in its reads", size, limit))
+}
+
+// CompleteTask takes the result of a task.
+func (s *workerService) CompleteTask(
+	ctx context.Context, req *graphdv1.CompleteTaskRequest,
+) (*graphdv1.CompleteTaskResponse, error) {
+	b := s.border()
+	c := worker.Completion{Token: tokenIn(b, "lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted()}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	c.Result, c.Refused = outcomeIn(s.limits, req.GetResult())
+	c.Events, c.Dropped = emitIn(s.limits, req.GetEmit())
+	duplicate, err := s.hub.Complete(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &graphdv1.CompleteTaskResponse{Duplicate: duplicate}, nil
+}
+
+// RecordMemo records the value of a memo.
+func (s *workerService) RecordMemo(
+	ctx context.Context, req *graphdv1.RecordMemoRequest,
+) (*graphdv1.RecordMemoResponse, error) {
+	b := s.border()
+	token := tokenIn(b, "lease_token", req.GetLeaseToken())
+	b.must("key", req.GetKey() != "")
+	b.must("value", req.GetValue() != nil)
+	memo := checkpoint.Memo{
+		Scope: b.name("scope", req.GetScope()), Key: b.name("key", req.GetKey()), Index: int(req.GetIndex()),
+		Value: b.payload("value", req.GetValue()),
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	value, existed, err := s.hub.Remember(ctx, token, memo)
+	if err != nil {
+		return nil, err
+	}
+	return &graphdv1.RecordMemoResponse{Value: jsonOut(value), Existed: existed}, nil
+}
+
+// CallGraph runs a graph inside a task.
+func (s *workerService) CallGraph(
+	ctx context.Context, req *graphdv1.CallGraphRequest,
+) (*graphdv1.CallGraphResponse, error) {
+	b := s.border()
+	token := tokenIn(b, "lease_token", req.GetLeaseToken())
+	b.must("graph", req.GetGraph() != "")
+	call := runtime.GraphCall{
+		Index: b.limit("call_index", req.GetCallIndex()),
+		Graph: b.name("graph", req.GetGraph()), Version: b.name("graph_version", req.GetGraphVersion()),
+		Input:  b.payload("input", req.GetInput()),
+		Before: b.names("interrupt_before", req.GetInterruptBefore()),
+		After:  b.names("interrupt_after", req.GetInterruptAfter()), Persistence: persistenceIn(req.GetPersistence()),
+		Context: b.payload("context", req.GetContext()), StepLimit: b.limit("step_limit", req.GetStepLimit()),
+	}
+	if call.Input == "" && call.Persistence != persist {
+		b.must("input", false)
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	r, err := s.hub.Call(ctx, token, call)
+	if err != nil {
+		return nil, err
+	}
+	return callOut(r), nil
+}
