@@ -24,7 +24,8 @@ type Follower struct {
 	values bool
 	after  uint64 // newest durable event handed out
 	pos    uint64 // next position in the topic's ring
-	joined bool   // pos is valid
+	since  uint64 // position in the ring when it came
+	joined bool   // pos is where after is
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	wake   chan struct{}
@@ -119,7 +120,7 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 	t := f.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f.joined && f.pos < t.first {
+	if f.pos < t.first {
 		lost := f.pos < t.dropped
 		f.pos = t.first
 		if lost {
@@ -130,10 +131,13 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 		return nil, true
 	}
 	if !f.joined {
-		f.pos, f.joined = f.place(), true
+		f.pos, f.joined = min(f.pos, f.place()), true
 	}
 	for at := int(f.pos - t.first); at < len(t.ring); at++ {
 		f.pos++
+		if f.pos <= f.since && t.ring[at][0].Ephemeral {
+			continue // from before it came
+		}
 		if batch := f.unseen(t.ring[at]); len(batch) > 0 {
 			return batch, false
 		}
@@ -163,7 +167,7 @@ func (f *Follower) unseen(batch []checkpoint.Event) []checkpoint.Event {
 func (f *Follower) place() uint64 {
 	t := f.topic
 	for i, batch := range t.ring {
-		if batch[len(batch)-1].Seq > f.after {
+		if e := &batch[len(batch)-1]; e.Seq > f.after || e.Kind == EventDeleted {
 			return t.first + uint64(i)
 		}
 	}

@@ -148,6 +148,8 @@ func (t *topic) subscribe(f *Follower) {
 		t.followers = make(map[*Follower]struct{})
 	}
 	t.followers[f] = struct{}{}
+	f.since = t.first + uint64(len(t.ring))
+	f.pos = f.since
 	if f.values {
 		t.values++
 	}

@@ -56,6 +56,14 @@ func (t *tx) number() (id string, seq uint64) {
 	return pregel.CheckpointID(t.Thread, t.Head.LogID, t.Head.Seq), t.Head.Seq
 }
 
+// trim drops the oldest events of a log that has grown well beyond its limit.
+func (t *tx) trim(limit uint64) {
+	if kept := t.Head.LastEvent + 1 - max(t.Head.FirstEvent, 1); limit > 0 && kept > limit+limit/4 {
+		t.TrimEvents = t.Head.LastEvent + 1 - limit
+		t.Head.FirstEvent = t.TrimEvents
+	}
+}
+
 // seal prepares the change for the store. The log keeps values events without
 // the state: it is in the checkpoint already.
 func (t *tx) seal(op string) *checkpoint.Change {
@@ -181,6 +189,7 @@ func (e *Engine) persist(attempt int) bool { return attempt < e.opts.StoreAttemp
 // apply sends a change to the store and repeats it, under the same op, while
 // the store does not answer and more allows it.
 func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) (checkpoint.Head, error) {
+	t.trim(e.opts.EventLimit)
 	c := t.seal(e.op())
 	started := time.Now()
 	receipt, err := e.store.Apply(ctx, c)
