@@ -32,6 +32,9 @@ type Head struct {
 	State    ThreadState
 
 	Checkpoint string // newest checkpoint of the root graph, "" = none
+	// Branched says that the thread went back to Checkpoint and has not written
+	// since: what follows must not extend the lists of the other branch.
+	Branched   bool
 	Seq        uint64 // number of the last checkpoint of any namespace
 	LastEvent  uint64 // number of the last event
 	FirstEvent uint64 // number of the oldest event still in the log

@@ -157,7 +157,7 @@ func (e *Engine) load(ctx context.Context, head *checkpoint.Head, g *graph.Graph
 	if err != nil {
 		return nil, storeError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
 	}
-	return pregel.Load(g, cp, false), nil
+	return pregel.Load(g, cp, head.Branched), nil
 }
 
 // graphOf finds the graph that a thread is pinned to.

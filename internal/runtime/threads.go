@@ -202,7 +202,7 @@ func transplant(t *tx, origin *pregel.State) error {
 	cp := state.Checkpoint()
 	cp.Next = pregel.Next(tasks)
 	t.Checkpoints = append(t.Checkpoints, cp)
-	t.Head.Checkpoint = cp.ID
+	t.Head.Checkpoint, t.Head.Branched = cp.ID, false
 	t.emit(checkpoint.Event{
 		Kind: checkpoint.EventCheckpoint, Step: cp.Step, Checkpoint: cp.ID, Source: cp.Source, Next: cp.Next,
 	})
@@ -305,7 +305,7 @@ func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, 
 	if err != nil {
 		return nil, err
 	}
-	return pregel.Load(g, cp, cp.ID != head.Checkpoint), nil
+	return pregel.Load(g, cp, head.Branched || cp.ID != head.Checkpoint), nil
 }
 
 // graphAt is the graph of a checkpoint's namespace: what the thread's graph

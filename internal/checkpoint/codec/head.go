@@ -17,6 +17,7 @@ func AppendHead(b []byte, h *checkpoint.Head) []byte {
 	b = instant(b, "expires", h.Expires)
 	b = str(b, "state", h.State)
 	b = str(b, "checkpoint", h.Checkpoint)
+	b = flag(b, "branched", h.Branched)
 	b = unum(b, "seq", h.Seq)
 	b = unum(b, "last_event", h.LastEvent)
 	b = unum(b, "first_event", h.FirstEvent)
@@ -65,6 +66,8 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.Expires = sc.instant()
 	case "state":
 		h.State = checkpoint.ThreadState(sc.str())
+	case "branched":
+		h.Branched = sc.flag()
 	case "checkpoint":
 		h.Checkpoint = sc.str()
 	case "seq":

@@ -229,11 +229,8 @@ type indexed struct {
 // write groups the writes by channel, in path order, and updates each channel
 // once. Writes for channels that the graph no longer has are dropped.
 func (e *edit) write(done []Done) error {
-	n := 0
-	for _, d := range done {
-		n += len(d.Writes)
-	}
-	all := make([]indexed, 0, n)
+	var few [16]indexed // on the stack; more writes spill to the heap
+	all := few[:0]
 	for _, d := range done {
 		for _, w := range d.Writes {
 			if i, ok := e.from.graph.ChannelIndex(w.Channel); ok {
@@ -242,7 +239,8 @@ func (e *edit) write(done []Done) error {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b indexed) int { return a.channel - b.channel })
-	group := make([]checkpoint.Write, 0, len(all))
+	var some [4]checkpoint.Write
+	group := some[:0]
 	for len(all) > 0 {
 		channel := all[0].channel
 		group = group[:0]
@@ -354,6 +352,9 @@ func (e *edit) checkpoint(stamp Stamp) *State {
 			c.List = number(c.List, stamp.Seq)
 		}
 	}
+	if e.from.forked() {
+		e.branchOff(stamp.Seq)
+	}
 	old := e.from.cp
 	parent := old.ID
 	if stamp.Sibling {
@@ -366,6 +367,21 @@ func (e *edit) checkpoint(stamp Stamp) *State {
 		Metadata: stamp.Metadata, Parents: stamp.Parents,
 		Channels: e.channels, Seen: e.seen, Updated: e.updatedNames(),
 	})
+}
+
+// branchOff gives every list a segment of its own at the first checkpoint of a
+// branch: what was stored before may grow on another one.
+func (e *edit) branchOff(seq uint64) {
+	for i := range e.channels {
+		c := &e.channels[i]
+		if c.List == nil || len(c.List.Segments) == 0 || c.List.Segments[len(c.List.Segments)-1].ID == seq {
+			continue
+		}
+		own := *c.List
+		own.Segments = append(slices.Clip(own.Segments), checkpoint.Segment{ID: seq})
+		own.Fresh = 0
+		c.List, c.Stored = &own, seq
+	}
 }
 
 // number names the stored list that was begun between two checkpoints.
@@ -386,7 +402,7 @@ func number(l *checkpoint.List, seq uint64) *checkpoint.List {
 
 func (e *edit) state(cp *checkpoint.Checkpoint) *State {
 	sealed := e.from.sealed
-	if sealed == ^uint64(0) && e.seq > 0 {
+	if e.from.forked() && e.seq > 0 {
 		sealed = e.seq - 1
 	}
 	top := e.from.top

@@ -3,7 +3,6 @@ package pregel
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -256,7 +255,7 @@ func (c cell) items() []payload.JSON {
 func (c cell) mergeMessages(write int, v payload.JSON) error {
 	old := c.items()
 	merged, err := payload.MergeMessages(old, v, func(n int) string {
-		return hexID(hash("message", c.extra, c.spec.Name, strconv.Itoa(write), strconv.Itoa(n)))
+		return messageID(c.extra, c.spec.Name, write, n)
 	})
 	if err != nil {
 		return c.errorf("%v", err)

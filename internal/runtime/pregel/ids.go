@@ -4,28 +4,38 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"strconv"
 )
 
-// hash writes length-prefixed parts, so that no two lists of parts collide by
-// concatenation.
-func hash(parts ...string) [sha256.Size]byte {
-	var stack [256]byte
-	buf := stack[:0]
+// room is enough for the parts of usual ids; longer ones spill to the heap.
+type room = [256]byte
+
+// text appends length-prefixed parts, so that no two lists of parts collide by
+// concatenation. Each kind of id begins with its own name and has its parts in
+// a fixed order.
+func text(b []byte, parts ...string) []byte {
 	for _, p := range parts {
-		buf = binary.AppendUvarint(buf, uint64(len(p)))
-		buf = append(buf, p...)
+		b = binary.AppendUvarint(b, uint64(len(p)))
+		b = append(b, p...)
 	}
-	return sha256.Sum256(buf)
+	return b
 }
 
-func hexID(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:16]) }
+func counted(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
+
+// id is the first half of a hash, as text.
+func id(b []byte) string {
+	sum := sha256.Sum256(b)
+	var out [32]byte
+	hex.Encode(out[:], sum[:16])
+	return string(out[:])
+}
 
 // CheckpointID names a checkpoint: the number sorts, the hash makes ids of
 // different threads and incarnations differ. The same commit tried again gets
 // the same id.
 func CheckpointID(thread, log string, seq uint64) string {
-	sum := hash("checkpoint", thread, log, strconv.FormatUint(seq, 10))
+	var r room
+	sum := sha256.Sum256(binary.AppendUvarint(text(r[:0], "checkpoint", thread, log), seq))
 	var id [21]byte
 	const digits = "0123456789abcdef"
 	for i := 11; i >= 0; i-- {
@@ -40,28 +50,40 @@ func CheckpointID(thread, log string, seq uint64) string {
 // VirtualCheckpointID names a checkpoint that is never stored: one of a
 // subgraph without persistence.
 func VirtualCheckpointID(task string, step int) string {
-	return hexID(hash("virtual", task, strconv.Itoa(step)))
+	var r room
+	return id(counted(text(r[:0], "virtual", task), step))
 }
 
 func pullID(checkpoint, namespace string, step int, node string) string {
-	return hexID(hash("pull", checkpoint, namespace, strconv.Itoa(step), node))
+	var r room
+	return id(counted(text(r[:0], "pull", checkpoint, namespace, node), step))
 }
 
 func pushID(checkpoint, namespace string, step int, node string, index int) string {
-	return hexID(hash("push", checkpoint, namespace, strconv.Itoa(step), node, strconv.Itoa(index)))
+	var r room
+	return id(counted(counted(text(r[:0], "push", checkpoint, namespace, node), step), index))
 }
 
 func handlerID(handler, failed string) string {
-	return hexID(hash("handler", handler, failed))
+	var r room
+	return id(text(r[:0], "handler", handler, failed))
 }
 
 // InterruptID names a question. It is the same each time the task is run, and
 // differs for every question and for every later visit of the node.
 func InterruptID(task, scope, key string, index int) string {
-	return hexID(hash("interrupt", task, scope, key, strconv.Itoa(index)))
+	var r room
+	return id(counted(text(r[:0], "interrupt", task, scope, key), index))
+}
+
+// messageID names a message that was written without an id, by where it stands.
+func messageID(checkpoint, channel string, write, n int) string {
+	var r room
+	return id(counted(counted(text(r[:0], "message", checkpoint, channel), write), n))
 }
 
 // BreakpointID names the pause before or after a superstep.
 func BreakpointID(checkpoint, when string) string {
-	return hexID(hash("breakpoint", checkpoint, when))
+	var r room
+	return id(text(r[:0], "breakpoint", checkpoint, when))
 }

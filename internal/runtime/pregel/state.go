@@ -45,7 +45,7 @@ func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool) *State {
 	}
 	s.cp = &bound
 	if forked {
-		s.sealed = ^uint64(0)
+		s.sealed = allSealed
 	}
 	return s
 }
@@ -64,6 +64,12 @@ func align(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
 	}
 	return out
 }
+
+// allSealed seals every list there is: the state begins a branch.
+const allSealed = ^uint64(0)
+
+// forked reports whether the state's next checkpoint begins a branch.
+func (s *State) forked() bool { return s.sealed == allSealed }
 
 // adapt lets a channel change between list and whole value when its reducer
 // was changed while a thread waited.
