@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SYMBOL = re.compile(r"^(cp|t|int)\d+$")
-ANY = {"<ts>", "<uuid>"}
+ANY = {"<ts>", "<uuid>", "<error>"}
 UNORDERED = {"__interrupt__", "interrupts"}
 
 Bindings = dict[str, str]

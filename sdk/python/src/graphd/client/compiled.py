@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import copy
 import threading
 import uuid
@@ -11,32 +12,25 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
-from graphd._gen.v1 import graph_pb2, graph_service_pb2 as gs, run_pb2, thread_service_pb2 as ts
+from graphd._gen.v1 import graph_pb2, thread_service_pb2 as ts
 from graphd.client import nested, run_request, states
-from graphd.client.failures import raised_by
 from graphd.client.home import Home, address_of, attach, descendants
-from graphd.client.rpcerrors import describe
-from graphd.client.server import aunary, unary
+from graphd.client.running import Running
+from graphd.client.server import unary
 from graphd.client.shape import Collector, Shape
 from graphd.client.snapshots import values_of
 from graphd.client.threads import levels, wire_thread
-from graphd.client.translate import Item, Translator, filter_of
-from graphd.errors import GraphdError
+from graphd.client.translate import Translator, filter_of
 from graphd.graph.drawing import Drawing
 from graphd.graph.program import Program
 from graphd.runtime import RunControl
 from graphd.runtime.task import current_task
 from graphd.types import All, Command, StateSnapshot, StateUpdate
 from graphd.worker import cache as node_cache
-from graphd.worker.here import LocalRun, calling
+from graphd.worker.here import LocalRun
 
 if TYPE_CHECKING:
     from graphd.graph.state import StateGraph
-
-_GONE = {"THREAD_NOT_FOUND"}
-
 
 @dataclass(frozen=True)
 class CompileOptions:
@@ -50,19 +44,6 @@ class CompileOptions:
     name: str | None
     server: str | None
     version: str
-
-
-@dataclass
-class _Plan:
-    """One call, ready to be made."""
-
-    home: Home
-    request: Any
-    translator: Translator
-    shape: Shape
-    local: LocalRun
-    thread: str
-    temporary: bool
 
 
 class CompiledStateGraph:
@@ -160,7 +141,8 @@ class CompiledStateGraph:
 
     # Running.
 
-    def _plan(self, given: Any, config: Mapping[str, Any] | None, modes: Sequence[str], options: _Options) -> _Plan:
+    def _plan(self, given: Any, config: Mapping[str, Any] | None, options: _Options) -> Running:
+        modes = options.shape.modes
         merged = merge_configs(self.config, config)
         thread = self._thread(merged)
         if thread is None and isinstance(given, Command) and given.resume is not None:
@@ -176,7 +158,9 @@ class CompiledStateGraph:
             context=options.context,
             interrupt_before=_nodes(options.interrupt_before),
             interrupt_after=_nodes(options.interrupt_after),
-            event_filter=filter_of(modes, subgraphs=options.subgraphs),
+            event_filter=filter_of(
+                modes, subgraphs=options.subgraphs, some_keys=options.output_keys is not None and "values" in modes
+            ),
         )
         request = run_request.request_of(call, given)
 
@@ -186,9 +170,11 @@ class CompiledStateGraph:
             return values_of(self.program, unary(home.server.stubs.threads.GetState, wanted).values)
 
         programs = {p.name: p for p in [*descendants(self.program), self.program]}
-        translator = Translator(modes, programs, self.program, merged, options.output_keys, read_state)
+        translator = Translator(
+            modes, programs, self.program, merged, options.output_keys, read_state, subgraphs=options.subgraphs
+        )
         local = LocalRun(config=merged, context=options.context, control=options.control)
-        return _Plan(home, request, translator, options.shape, local, wire, temporary)
+        return Running(home, self.program, request, translator, local, wire, temporary)
 
     def stream(
         self,
@@ -218,54 +204,8 @@ class CompiledStateGraph:
             yield from nested.stream(self, task, input, config, shape, interrupt_before, interrupt_after)
             return
         options = _Options(context, output_keys, interrupt_before, interrupt_after, control, subgraphs, shape)
-        plan = self._plan(input, config, shape.modes, options)
-        for item in self._follow(plan):
+        for item in self._plan(input, config, options).items():
             yield shape.show(item)
-
-    def _follow(self, plan: _Plan) -> Iterator[Item]:
-        stubs = plan.home.server.stubs.graphs
-        method = stubs.Resume if isinstance(plan.request, gs.ResumeRequest) else stubs.Stream
-        with calling(plan.home.server.address, plan.thread, plan.local), self._drained(plan):
-            call = method(plan.request)
-            try:
-                for event in call:
-                    yield from plan.translator.items(event)
-                    if event.HasField("end"):
-                        self._end(plan, event.end.run)
-            except grpc.RpcError as error:
-                raise describe(error) from None
-            finally:
-                call.cancel()
-                if plan.temporary:
-                    self._forget(plan)
-
-    @contextlib.contextmanager
-    def _drained(self, plan: _Plan) -> Iterator[None]:
-        control = plan.local.control
-        if control is None:
-            yield
-            return
-        stop = control.on_drain(lambda reason: self._cancel(plan, reason))
-        try:
-            yield
-        finally:
-            stop()
-
-    def _cancel(self, plan: _Plan, reason: str) -> None:
-        request = gs.CancelRunRequest(thread_id=plan.thread, reason=reason)
-        request.grace.FromSeconds(3600)
-        with contextlib.suppress(GraphdError):
-            unary(plan.home.server.stubs.graphs.CancelRun, request)
-
-    def _end(self, plan: _Plan, run: run_pb2.Run) -> None:
-        error = raised_by(run, plan.local)
-        if error is not None:
-            raise error
-
-    def _forget(self, plan: _Plan) -> None:
-        request = ts.DeleteThreadRequest(thread_id=plan.thread, force=True)
-        with contextlib.suppress(GraphdError):
-            unary(plan.home.server.stubs.threads.DeleteThread, request)
 
     async def astream(
         self,
@@ -296,40 +236,10 @@ class CompiledStateGraph:
                 yield shown
             return
         options = _Options(context, output_keys, interrupt_before, interrupt_after, control, subgraphs, shape)
-        plan = await asyncio.to_thread(self._plan, input, config, shape.modes, options)
-        plan.local.loop = asyncio.get_running_loop()
-        async for item in self._afollow(plan):
+        running = await asyncio.to_thread(self._plan, input, config, options)
+        running.local.variables = contextvars.copy_context()
+        async for item in running.aitems():
             yield shape.show(item)
-
-    async def _afollow(self, plan: _Plan) -> AsyncIterator[Item]:
-        stubs = plan.home.server.astubs.graphs
-        method = stubs.Resume if isinstance(plan.request, gs.ResumeRequest) else stubs.Stream
-        finished = False
-        with calling(plan.home.server.address, plan.thread, plan.local), self._drained(plan):
-            call = method(plan.request)
-            try:
-                async for event in call:
-                    for item in plan.translator.items(event):
-                        yield item
-                    if event.HasField("end"):
-                        finished = True
-                        self._end(plan, event.end.run)
-            except grpc.RpcError as error:
-                raise describe(error) from None
-            finally:
-                call.cancel()
-                await self._leave(plan, finished)
-
-    async def _leave(self, plan: _Plan, finished: bool) -> None:
-        task = asyncio.current_task()
-        cancelled = task is not None and getattr(task, "cancelling", lambda: 0)() > 0
-        if not finished and cancelled:
-            # The caller was cancelled, and LangGraph then stops its nodes.
-            request = gs.CancelRunRequest(thread_id=plan.thread, reason="the caller was cancelled")
-            with contextlib.suppress(GraphdError):
-                await asyncio.shield(aunary(plan.home.server.astubs.graphs.CancelRun, request))
-        if plan.temporary:
-            await asyncio.shield(asyncio.to_thread(self._forget, plan))
 
     def invoke(
         self,

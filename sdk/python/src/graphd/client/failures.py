@@ -21,6 +21,13 @@ from graphd.graph.names import public
 from graphd.worker.here import LocalRun
 
 
+class RefusedUpdateError(InvalidUpdateError, ValueError):
+    """The server could not combine what a node wrote with the state."""
+
+    def __repr__(self) -> str:
+        return f"InvalidUpdateError({str(self)!r})"
+
+
 class RunFailed(GraphdError):
     """The run failed for a reason that has no exception of its own."""
 
@@ -50,7 +57,7 @@ def node_error(failure: payload_pb2.Failure) -> BaseException:
             text = f"Recursion limit of {limit} reached without hitting a stop condition." if limit else failure.message
             return GraphRecursionError(with_code(text, ErrorCode.GRAPH_RECURSION_LIMIT))
         case "INVALID_NODE_UPDATE":
-            return InvalidUpdateError(_with_update_code(failure.message))
+            return RefusedUpdateError(_with_update_code(failure.message))
         case "UNKNOWN_TARGET_NODE":
             return InvalidUpdateError(failure.message)
         case "NODE_TIMEOUT":
@@ -84,7 +91,9 @@ def _node_error(failure: payload_pb2.Failure) -> BaseException:
     )
 
 
-def stored_error(failure: payload_pb2.Failure) -> Exception:
-    """The error of a task in a snapshot."""
+def stored_error(failure: payload_pb2.Failure) -> Exception | None:
+    """The error of a task in a snapshot; a command for a parent is none."""
+    if failure.type == "ParentCommand":
+        return None
     error = node_error(failure)
     return error if isinstance(error, Exception) else RuntimeError(failure.message)

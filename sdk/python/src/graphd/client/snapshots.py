@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import interrupt_pb2, payload_pb2, thread_pb2
+from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
 from graphd.client.labels import from_labels
 from graphd.client.threads import namespace
@@ -103,7 +103,8 @@ class Reader:
             here = {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
             config["configurable"]["checkpoint_map"] = dict(parents or {}) | here
         below = dict(parents or {}) | {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
-        tasks = tuple(self._task(program, task, below) for task in state.tasks)
+        current = {i.interrupt_id for task in state.tasks for i in _current(task)}
+        tasks = tuple(self._task(program, task, below, state.checkpoint.namespace) for task in state.tasks)
         return StateSnapshot(
             values=values_of(program, state.values),
             next=tuple(public(n) for n in state.next),
@@ -112,28 +113,51 @@ class Reader:
             created_at=_time(state),
             parent_config=config_of(self._config, state.parent) if state.HasField("parent") else None,
             tasks=tasks,
-            interrupts=questions(state.interrupts),
+            interrupts=questions(i for i in state.interrupts if i.interrupt_id in current),
         )
 
+    def _namespace(self, program: Program | None, task: thread_pb2.SnapshotTask, levels: Sequence[str]) -> str:
+        """Where the subgraph of a task keeps its state, "" if it keeps none."""
+        node = program.nodes.get(public(task.node)) if program is not None else None
+        if node is None:
+            return namespace(task.namespace)
+        if node.subgraph is None or node.subgraph.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
+            return ""
+        persists = node.subgraph.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+        return namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
+
     def _task(
-        self, program: Program | None, task: thread_pb2.SnapshotTask, parents: Mapping[str, str]
+        self,
+        program: Program | None,
+        task: thread_pb2.SnapshotTask,
+        parents: Mapping[str, str],
+        levels: Sequence[str],
     ) -> PregelTask:
         state: Any = None
         if task.HasField("state") and task.state.HasField("checkpoint"):
             state = self.snapshot(task.state, parents)
-        elif task.namespace and not task.HasField("result"):
+        elif below := self._namespace(program, task, levels):
             thread = (self._config.get("configurable") or {}).get("thread_id")
-            state = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace(task.namespace)}}
+            state = {"configurable": {"thread_id": thread, "checkpoint_ns": below}}
         name = public(task.node)
         return PregelTask(
             id=task.task_id,
             name=name,
             path=("__pregel_pull", name),
             error=stored_error(task.failure) if task.HasField("failure") else None,
-            interrupts=questions(task.interrupts),
+            interrupts=questions(_current(task)),
             state=state,
             result=_result(program, task.result) if task.HasField("result") else None,
         )
+
+
+def _current(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:
+    """The questions that a task waits for; of one that has its answers, what
+    it asked last in each of its scopes."""
+    waiting = [i for i in task.interrupts if i.state in _WAITING]
+    if waiting:
+        return waiting
+    return list({i.scope: i for i in task.interrupts}.values())
 
 
 def _result(program: Program | None, result: payload_pb2.Payload) -> Any:

@@ -96,6 +96,8 @@ class States:
             raise ValueError("No supersteps provided")
         if any(not updates for updates in supersteps):
             raise ValueError("No updates provided")
+        for updates in supersteps:
+            _check(updates)
         reference = checkpoint_ref(self._configurable)
         for updates in supersteps:
             reference = self._superstep(reference, updates)
@@ -103,7 +105,7 @@ class States:
 
     def _superstep(self, at: Any, updates: Sequence[StateUpdate]) -> Any:
         if len(updates) > 1:
-            raise InvalidUpdateError("graphd writes one update per superstep")
+            raise InvalidUpdateError("graphd writes one update per superstep for now")
         update = StateUpdate(*updates[0])
         request = ts.UpdateStateRequest(
             thread_id=self._thread,
@@ -113,10 +115,38 @@ class States:
         )
         if at.checkpoint_id or at.namespace:
             request.at.CopyFrom(at)
-        if update.values is not None:
+        if update.values is None:
+            request.values.json = "null"
+        else:
             request.values.CopyFrom(codec.payload(update_object(update.values, self._program)))
-        state = unary(self._stubs.UpdateState, request)
-        return state.checkpoint
+        try:
+            return unary(self._stubs.UpdateState, request).checkpoint
+        except GraphdError as error:
+            if reason_of(error) != "THREAD_NOT_FOUND":
+                raise
+        ensure_thread(self._home, self._program, self._thread)
+        return unary(self._stubs.UpdateState, request).checkpoint
 
 
-__all__ = ["END", "States"]
+def _check(updates: Sequence[StateUpdate]) -> None:
+    if len(updates) < 2:
+        return
+    for update in updates:
+        as_node = StateUpdate(*update).as_node
+        if as_node is None:
+            raise InvalidUpdateError("as_node is required when applying multiple updates")
+        if as_node in (END, "__input__", "__copy__"):
+            raise InvalidUpdateError(f"as_node {as_node!r} takes one update, and alone in its superstep")
+
+
+def ensure_thread(home: Home, program: Program, thread: str) -> None:
+    """Makes a thread for a graph unless there is one."""
+    request = ts.CreateThreadRequest(thread_id=thread)
+    request.thread.graph = program.name
+    request.thread.graph_version = home.versions.get(program.name, "")
+    try:
+        unary(home.server.stubs.threads.CreateThread, request)
+    except GraphdError as error:
+        if reason_of(error) != "THREAD_EXISTS":
+            raise
+

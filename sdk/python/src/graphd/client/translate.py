@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
@@ -28,9 +28,9 @@ _CHANNELS = {
 }
 
 
-def filter_of(modes: Sequence[str], *, subgraphs: bool) -> pb.EventFilter:
+def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool) -> pb.EventFilter:
     """The events that the modes need."""
-    channels = sorted({c for mode in modes for c in _CHANNELS[mode]})
+    channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
     return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
 
 
@@ -54,6 +54,8 @@ class Translator:
         config: Mapping[str, Any],
         output_keys: str | Sequence[str] | None,
         read_state: ReadState,
+        *,
+        subgraphs: bool,
     ) -> None:
         self._modes = set(modes)
         self._programs, self._root, self._config = programs, root, config
@@ -62,6 +64,10 @@ class Translator:
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
         self._results: dict[str, Any] = {}
+        self._raised: set[str] = set()
+        self._subgraphs = subgraphs
+        self._touched: set[str] = set()
+        self._last_shown: Any = None
 
     def items(self, event: pb.Event) -> Iterator[Item]:
         """The items that an event makes."""
@@ -92,11 +98,22 @@ class Translator:
         return program
 
     def _state(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
+        if levels and not event.HasField("checkpoint"):
+            return  # the progress of a subgraph that waits; LangGraph shows it for the root alone
         state = snapshots.values_of(self._program(levels), event.values)
         self._values[levels] = state
         self._messages.saw(state)
-        if "values" in self._modes:
+        if "values" in self._modes and self._is_news(levels, state):
             yield Item("values", levels, self._some(levels, state))
+
+    def _is_news(self, levels: tuple[str, ...], state: Any) -> bool:
+        """With chosen keys a state is shown only when one of them was written."""
+        if levels or self._keys is None or not isinstance(state, dict):
+            return True
+        keys = {self._keys} if isinstance(self._keys, str) else set(self._keys)
+        before, self._last_shown = self._last_shown, {k: state[k] for k in keys if k in state}
+        written, self._touched = self._touched, set()
+        return bool(written & keys) or (self._last_shown != before and bool(self._last_shown))
 
     def _some(self, levels: tuple[str, ...], state: Any) -> Any:
         if levels or self._keys is None or not isinstance(state, dict):
@@ -108,6 +125,9 @@ class Translator:
     def _update(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public(event.node), self._written(levels, event.update)
         self._results[event.task_id] = value
+        for part in value if isinstance(value, list) else [value]:
+            if not levels and isinstance(part, dict):
+                self._touched.update(part)
         if "messages" in self._modes and not event.update.cached:
             yield from (Item("messages", levels, m) for m in self._messages.result(event, value))
         if "updates" not in self._modes:
@@ -140,19 +160,35 @@ class Translator:
 
     def _interrupt(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         raised = list(event.interrupt.interrupts)
+        self._raised.update(i.interrupt_id for i in raised)
         if not any(snapshots.is_question(i) for i in raised):
-            if "updates" in self._modes and not levels:
-                yield Item("updates", levels, {INTERRUPT: ()})
+            if "updates" in self._modes:
+                yield Item("updates", (), {INTERRUPT: ()})
             return
         by_task: dict[str, list[Any]] = {}
         for one in raised:
             by_task.setdefault(one.task_id, []).append(one)
         for group in by_task.values():
-            asked = tuple(snapshots.question(i) for i in group)
+            yield from self._asked(levels, tuple(snapshots.question(i) for i in group))
+
+    def _asked(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Iterator[Item]:
+        # A question shows up where it was asked and in every graph around it.
+        for depth in range(len(levels) if self._subgraphs else 0, -1, -1):
+            where = levels[:depth]
             if "updates" in self._modes:
-                yield Item("updates", levels, {INTERRUPT: asked})
+                yield Item("updates", where, {INTERRUPT: asked})
             if "values" in self._modes:
-                yield Item("values", levels, self._with_questions(levels, asked), asked)
+                yield Item("values", where, self._with_questions(where, asked), asked)
+
+    def has_raised(self, identifiers: Iterable[str]) -> bool:
+        """All these questions were shown by this call."""
+        return self._raised.issuperset(identifiers)
+
+    def still_open(self, interrupts: Iterable[Any]) -> Iterator[Item]:
+        """Shows the questions that wait since an earlier call, if they do."""
+        for one in interrupts:
+            if one.interrupt_id not in self._raised and snapshots.is_question(one):
+                yield from self._asked(public_levels(one.checkpoint.namespace), (snapshots.question(one),))
 
     def _with_questions(self, levels: tuple[str, ...], asked: tuple[Any, ...]) -> Any:
         if levels not in self._values:
@@ -176,7 +212,7 @@ class Translator:
                 yield from self._task_item(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:
                 error = stored_error(change.failure)
-                data = base | {"error": repr(error), "result": {}, "interrupts": []}
+                data = base | {"error": error, "result": {}, "interrupts": []}
                 yield from self._task_item(levels, event, "task_result", data)
 
     def _input(self, levels: tuple[str, ...], event: pb.Event) -> Any:

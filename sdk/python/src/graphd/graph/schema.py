@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from graphd import messages
 from graphd.channels import BaseChannel, BinaryOperatorAggregate, LastValue
 from graphd.codec import decoder
 from graphd.constants import ROOT
@@ -83,7 +84,14 @@ def _key(name: str, annotation: Any) -> Key:
     for extra in reversed(extras):
         if isinstance(extra, type) and issubclass(extra, ManagedValue):
             return Key(name, None, extra, decoder(Any))
-    return Key(name, _channel(name, bare, extras), None, decoder(bare))
+    channel = _channel(name, bare, extras)
+    if isinstance(channel, BinaryOperatorAggregate) and channel.operator is messages.add_messages:
+        return Key(name, channel, None, _messages)
+    return Key(name, channel, None, decoder(bare))
+
+
+def _messages(stored: Any) -> Any:
+    return messages.objects(stored) if isinstance(stored, list) else stored
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -188,6 +188,8 @@ def _raised(work: Work, error: BaseException) -> pb.TaskResult:
             return _interrupted(work)
     except Exception as broken:  # the question has no JSON form, or differs from the journal
         error = broken
+    if isinstance(error, asyncio.CancelledError) and work.local is not None and work.local.cancelled:
+        return pb.TaskResult(cancelled=pb.TaskCancelled(note="the caller of the run was cancelled"))
     if isinstance(error, asyncio.CancelledError):
         error = NodeCancelledError(work.node)
     if work.local is not None:

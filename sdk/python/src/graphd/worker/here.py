@@ -28,7 +28,7 @@ class LocalRun:
     loop: asyncio.AbstractEventLoop | None = None
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)
+    cancelled: bool = False
 
 
 _lock = threading.Lock()
