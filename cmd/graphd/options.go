@@ -29,6 +29,7 @@ type serverOptions struct {
 	LogLevel     string
 	LogFormat    string
 	DrainTimeout time.Duration
+	WorkerKey    string
 	Config       string
 }
 
@@ -41,6 +42,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "", "json or console (default: console on a terminal, else json)")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
+	f.StringVar(&o.WorkerKey, "worker-key", "",
+		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 }
 
@@ -144,6 +147,9 @@ func (o *serverOptions) fields() []zap.Field {
 	c.register(shown)
 	*c = *o
 	c.Store = masked(o.Store)
+	if o.WorkerKey != "" {
+		c.WorkerKey = "xxxxx"
+	}
 	var list []zap.Field
 	shown.VisitAll(func(f *pflag.Flag) {
 		if v := f.Value.String(); v != "" && v != "[]" {

@@ -22,6 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // server is a whole graphd in this process.
@@ -29,6 +30,7 @@ type server struct {
 	log      *zap.Logger
 	store    store
 	registry *registry.Registry
+	remote   *transport.Remote
 	engine   *runtime.Engine
 	grpc     *transport.Server
 	listener net.Listener
@@ -61,8 +63,8 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)
-	if err := s.wire(ctx, metrics, transport.Info{
-		Version: version, Features: []string{"reflection"}, Store: name.kind, Started: time.Now(),
+	if err := s.wire(ctx, o, metrics, transport.Info{
+		Version: version, Features: []string{"reflection", "workers"}, Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
 	}
@@ -74,9 +76,13 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 }
 
 // wire connects the rooms, from the inside out.
-func (s *server) wire(ctx context.Context, metrics *telemetry.Metrics, info transport.Info) error {
+func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.Metrics, info transport.Info) error {
 	schemas := schema.New(0)
-	mux := node.New(api.Functions{}, node.Options{Schemas: schemas, Logger: s.log.Named("node")})
+	hub := worker.New(worker.Options{Key: []byte(o.WorkerKey), Logger: s.log.Named("worker")})
+	s.remote = transport.NewRemote(hub, transport.EndpointOptions{Log: s.log.Named("endpoint")})
+	mux := node.New(api.Functions{}, node.Options{
+		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
+	})
 	env, err := compileEnv(schemas)
 	if err != nil {
 		return err
@@ -95,7 +101,7 @@ func (s *server) wire(ctx context.Context, metrics *telemetry.Metrics, info tran
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},
-		Registry: s.registry, Info: info, Log: s.log.Named("transport"), Metrics: metrics.Registry(),
+		Registry: s.registry, Hub: hub, Info: info, Log: s.log.Named("transport"), Metrics: metrics.Registry(),
 	})
 	return err
 }
@@ -201,6 +207,9 @@ func (s *server) release() error {
 	}
 	if s.engine != nil {
 		s.engine.Close()
+	}
+	if s.remote != nil {
+		s.remote.Close()
 	}
 	if s.store != nil {
 		all = append(all, s.store.Close())

@@ -1,0 +1,355 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// EndpointOptions make a Remote. Zero fields mean the defaults that are named.
+type EndpointOptions struct {
+	Limits          payload.Limits // of one payload; 1 MiB, 128 deep
+	MaxMessageBytes int            // of one message, both ways; 8 MiB
+	// TLS is the base of the configuration towards endpoints with TLS; the
+	// roots of the system when nil.
+	TLS    *tls.Config
+	Losses int           // calls a task may lose before it fails; 5
+	Retry  time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
+	Log    *zap.Logger   // nil = nothing is logged
+	// Dial adds to the options of every connection.
+	Dial []grpc.DialOption
+}
+
+// Remote runs remote nodes: on the endpoint that the graph names, or in a
+// connected worker. It is safe for concurrent use.
+type Remote struct {
+	hub  *worker.Hub
+	opts EndpointOptions
+
+	mu    sync.Mutex
+	conns map[graph.RemoteSpec]*endpoint
+}
+
+var _ runtime.Executor = (*Remote)(nil)
+
+// NewRemote makes a Remote that gives everything without an endpoint to hub.
+func NewRemote(hub *worker.Hub, o EndpointOptions) *Remote {
+	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultPayload)
+	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultNesting)
+	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMessage)
+	o.Losses = orDefault(o.Losses, 5)
+	o.Retry = orDefault(o.Retry, 100*time.Millisecond)
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	return &Remote{hub: hub, opts: o, conns: make(map[graph.RemoteSpec]*endpoint)}
+}
+
+// Close ends the connections to all endpoints.
+func (r *Remote) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, e := range r.conns {
+		if err := e.conn.Close(); err != nil {
+			r.opts.Log.Debug("closing a connection", zap.String("endpoint", key.Endpoint), zap.Error(err))
+		}
+		delete(r.conns, key)
+	}
+}
+
+// Execute makes one attempt of a task.
+func (r *Remote) Execute(ctx context.Context, t *runtime.Task) worker.Result {
+	spec := endpointOf(t)
+	if spec.Endpoint == "" {
+		return r.hub.Execute(ctx, t)
+	}
+	e, err := r.endpoint(spec)
+	if err != nil {
+		return rejected("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", spec.Endpoint, err))
+	}
+	c := &endpointCall{remote: r, endpoint: e, spec: spec, task: t}
+	return c.run(ctx)
+}
+
+// endpointOf says where a task runs. Reducers, and the conditional edges of the
+// start, go where the graph's nodes are.
+func endpointOf(t *runtime.Task) graph.RemoteSpec {
+	if t.Node != nil && t.Node.Spec != nil && t.Node.Spec.Remote != nil {
+		return *t.Node.Spec.Remote
+	}
+	var first graph.RemoteSpec
+	for _, n := range t.Graph.Nodes {
+		if n.Spec == nil || n.Spec.Remote == nil {
+			continue
+		}
+		if n.Spec.Remote.Endpoint == "" {
+			return graph.RemoteSpec{}
+		}
+		if first.Endpoint == "" {
+			first = *n.Spec.Remote
+		}
+	}
+	return first
+}
+
+// endpoint is a connection to a node service.
+type endpoint struct {
+	conn   *grpc.ClientConn
+	client graphdv1.NodeServiceClient
+
+	mu       sync.Mutex
+	manifest *graphdv1.WorkerManifest // nil = not told yet
+	silent   bool                     // it does not describe itself
+}
+
+// serviceConfig spreads calls over all addresses of a name, and leaves out
+// those that say they are not healthy.
+const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],` +
+	`"healthCheckConfig":{"serviceName":"graphd.v1.NodeService"}}`
+
+// endpoint returns the connection to an endpoint; there is one for each.
+func (r *Remote) endpoint(spec graph.RemoteSpec) (*endpoint, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.conns[spec]; e != nil {
+		return e, nil
+	}
+	creds := insecure.NewCredentials()
+	if spec.TLS {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if r.opts.TLS != nil {
+			config = r.opts.TLS.Clone()
+		}
+		creds = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds), grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(r.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(r.opts.MaxMessageBytes),
+			grpc.WaitForReady(true)),
+	}, r.opts.Dial...)...)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn)}
+	r.conns[spec] = e
+	return e, nil
+}
+
+// endpointCall is one attempt of a task on an endpoint. Calls that are lost are
+// made again, since it can't be known how far the node came.
+type endpointCall struct {
+	remote   *Remote
+	endpoint *endpoint
+	spec     graph.RemoteSpec
+	task     *runtime.Task
+
+	told   bool // that the endpoint does not answer
+	losses int
+	memos  []checkpoint.Memo // recorded by lost calls
+}
+
+func (c *endpointCall) run(ctx context.Context) worker.Result {
+	for delivery := 1; ; delivery++ {
+		if err := c.ready(ctx); err != nil {
+			return rejected("Cancelled", "the task was stopped before the endpoint answered")
+		}
+		r, err := c.attempt(ctx, delivery)
+		if err == nil {
+			return r
+		}
+		if ctx.Err() != nil {
+			return rejected("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
+		}
+		if r, final := c.judge(err); final {
+			return r
+		}
+		c.remote.opts.Log.Warn("a call of an endpoint was lost", zap.String("endpoint", c.spec.Endpoint),
+			zap.String("task", c.task.ID), zap.Error(err))
+		if c.losses++; c.losses >= c.remote.opts.Losses {
+			return failedOn("WorkerLost", fmt.Sprintf("endpoint %q was lost %d times while it ran the task; the last error was: %v",
+				c.spec.Endpoint, c.losses, err))
+		}
+		if wait(ctx, min(c.remote.opts.Retry<<(c.losses-1), 5*time.Second)) != nil {
+			return rejected("Cancelled", "the task was stopped between two calls of the endpoint")
+		}
+	}
+}
+
+// ready waits until the endpoint can be reached. A run does not fail because a
+// node is away; those who look on are told.
+func (c *endpointCall) ready(ctx context.Context) error {
+	conn := c.endpoint.conn
+	for {
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.Idle:
+			conn.Connect()
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			if !c.told && c.task.Host != nil {
+				c.told = true
+				c.task.Host.Unassigned(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))
+			}
+		case connectivity.Connecting:
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// attempt makes one call. An error says that the call was lost, or why it was
+// refused.
+func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result, error) {
+	if problem, err := c.describe(ctx); err != nil || problem != "" {
+		return rejected("NotServed", problem), err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loan := c.remote.hub.Lend(ctx, c.task, delivery, c.memos)
+	defer func() { c.memos = loan.Return(ctx) }()
+	stream, err := c.endpoint.client.ExecuteTask(ctx, &graphdv1.ExecuteTaskRequest{Task: assignmentOut(loan.Assignment)})
+	if err != nil {
+		return worker.Result{}, err
+	}
+	for {
+		u, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return failedOn("NoResult", fmt.Sprintf("endpoint %q ended the call without a result", c.spec.Endpoint)), nil
+		}
+		if err != nil {
+			return worker.Result{}, err
+		}
+		if c.task.Host != nil {
+			c.task.Host.Alive()
+		}
+		switch kind := u.GetKind().(type) {
+		case *graphdv1.TaskUpdate_Emit:
+			if loan.Emit(emitIn(c.remote.opts.Limits, kind.Emit)) {
+				return unusable(runtime.FailedOutputTooLarge, "the node emitted more durable events than can be stored in time"), nil
+			}
+		case *graphdv1.TaskUpdate_Result:
+			r, _ := outcomeIn(c.remote.opts.Limits, kind.Result)
+			return r, nil
+		}
+	}
+}
+
+// describe asks the endpoint once what it serves, and says what is wrong when
+// it does not serve the task.
+func (c *endpointCall) describe(ctx context.Context) (problem string, err error) {
+	e := c.endpoint
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.manifest == nil && !e.silent {
+		const within = 10 * time.Second
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		m, err := e.client.Describe(ctx, &graphdv1.DescribeRequest{})
+		switch {
+		case status.Code(err) == codes.Unimplemented:
+			e.silent = true
+		case err != nil:
+			return "", err
+		default:
+			e.manifest = m
+		}
+	}
+	if e.silent {
+		return "", nil
+	}
+	if _, err := protocolOf(e.manifest); err != nil {
+		e.manifest, problem = nil, err.Error()
+		return problem, nil
+	}
+	if problem = c.unserved(e.manifest); problem != "" {
+		e.manifest = nil // it may be another build the next time
+	}
+	return problem, nil
+}
+
+func (c *endpointCall) unserved(m *graphdv1.WorkerManifest) string {
+	if len(m.GetNodes()) == 0 {
+		return ""
+	}
+	node := ""
+	if c.task.Node != nil {
+		node = c.task.Node.Name
+	}
+	for _, n := range m.GetNodes() {
+		if n.GetGraph() == c.task.Graph.Name && (n.GetGraphVersion() == "" || n.GetGraphVersion() == c.task.Graph.Version) &&
+			(n.GetNode() == "" || node == "" || n.GetNode() == node) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("endpoint %q does not serve node %q of graph %q version %q", c.spec.Endpoint, node,
+		c.task.Graph.Name, c.task.Graph.Version)
+}
+
+// judge says what an error of a call means: the end of the attempt, or a call
+// that was lost and is made again.
+func (c *endpointCall) judge(err error) (r worker.Result, final bool) {
+	s := status.Convert(err)
+	switch s.Code() { //nolint:exhaustive // the others are the node's failure
+	case codes.Unavailable:
+		return r, false
+	case codes.ResourceExhausted:
+		if strings.Contains(s.Message(), "larger than max") {
+			return unusable(runtime.FailedOutputTooLarge, fmt.Sprintf("a message from or to endpoint %q is too large: %s",
+				c.spec.Endpoint, s.Message())), true
+		}
+		return r, false
+	case codes.Unimplemented:
+		return rejected("NotServed", fmt.Sprintf("endpoint %q does not serve graphd.v1.NodeService", c.spec.Endpoint)), true
+	}
+	return failedOn("grpc."+s.Code().String(), fmt.Sprintf("endpoint %q: %s", c.spec.Endpoint, s.Message())), true
+}
+
+func failedOn(kind, message string) worker.Result {
+	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNode, Type: kind, Message: clip(message, maxText),
+	}}}
+}
+
+func rejected(kind, message string) worker.Result {
+	r := failedOn(kind, message)
+	r.Failure.Permanent = true
+	return r
+}
+
+// wait pauses, or returns why ctx ended.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
