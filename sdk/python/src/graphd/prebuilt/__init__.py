@@ -1,0 +1,16 @@
+"""Nodes and helpers that agents need."""
+
+from graphd.prebuilt.history import repair_chat_history, unanswered_tool_calls, validate_chat_history
+from graphd.prebuilt.review import HumanInterruptConfig, add_human_in_the_loop
+from graphd.prebuilt.tools import Tool, ToolNode, tools_condition
+
+__all__ = [
+    "HumanInterruptConfig",
+    "Tool",
+    "ToolNode",
+    "add_human_in_the_loop",
+    "repair_chat_history",
+    "tools_condition",
+    "unanswered_tool_calls",
+    "validate_chat_history",
+]

@@ -1,0 +1,98 @@
+"""Lets a person decide about every call of a tool."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+from graphd.runtime.ask import interrupt
+from graphd.prebuilt.tools import Tool
+
+
+class HumanInterruptConfig(TypedDict, total=False):
+    """What the person may do."""
+
+    allow_accept: bool
+    allow_edit: bool
+    allow_respond: bool
+    allow_ignore: bool
+
+
+_SCHEMA = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {"type": {"enum": ["accept", "edit", "response", "ignore"]}, "args": {}},
+}
+
+
+def add_human_in_the_loop(
+    tool: Any,
+    *,
+    interrupt_config: HumanInterruptConfig | None = None,
+    description: str = "Please review the tool call",
+) -> Tool:
+    """The same tool, asking a person before it does anything.
+
+    The answer is ``{"type": "accept"}``, ``{"type": "edit", "args": {"args":
+    {...}}}``, ``{"type": "response", "args": "text"}`` or ``{"type":
+    "ignore"}``, alone or in a list of one.
+    """
+    inner = Tool.of(tool)
+    allowed: HumanInterruptConfig = interrupt_config or {
+        "allow_accept": True,
+        "allow_edit": True,
+        "allow_respond": True,
+        "allow_ignore": True,
+    }
+    if inner.is_async:
+
+        async def reviewed(**arguments: Any) -> Any:
+            done, arguments, instead = _decide(inner, allowed, description, arguments)
+            return instead if done else await inner.call(**arguments)
+
+    else:
+
+        def reviewed(**arguments: Any) -> Any:  # type: ignore[misc]
+            done, arguments, instead = _decide(inner, allowed, description, arguments)
+            return instead if done else inner.call(**arguments)
+
+    functools.update_wrapper(reviewed, inner.call, assigned=("__doc__", "__module__"), updated=())
+    return Tool(inner.name, reviewed, inspect.iscoroutinefunction(reviewed))
+
+
+def _decide(
+    tool: Tool, allowed: HumanInterruptConfig, description: str, arguments: Mapping[str, Any]
+) -> tuple[bool, dict[str, Any], Any]:
+    """Whether the person has settled the call, and the arguments or result."""
+    question = {
+        "action_request": {"action": tool.name, "args": dict(arguments)},
+        "config": dict(allowed),
+        "description": description,
+    }
+    answer = interrupt(question, reason="approval", message=f"{description}: {tool.name}")
+    while isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    kind = answer.get("type") if isinstance(answer, Mapping) else None
+    rights = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
+    if kind not in rights:
+        raise ValueError(f"the answer must have one of the types {', '.join(rights)}; it is {answer!r}")
+    if not allowed.get(rights[kind], False):  # type: ignore[misc]
+        raise ValueError(f"the answer {kind!r} is not allowed for tool {tool.name!r}")
+    settle: dict[str, Callable[[], tuple[bool, dict[str, Any], Any]]] = {
+        "accept": lambda: (False, dict(arguments), None),
+        "edit": lambda: (False, _edited(answer), None),
+        "response": lambda: (True, {}, answer.get("args")),
+        "ignore": lambda: (True, {}, f"The call of {tool.name} was ignored by the user."),
+    }
+    return settle[kind]()
+
+
+def _edited(answer: Mapping[str, Any]) -> dict[str, Any]:
+    edited = answer.get("args")
+    if isinstance(edited, Mapping) and isinstance(edited.get("args"), Mapping):
+        edited = edited["args"]
+    if not isinstance(edited, Mapping):
+        raise ValueError(f"an edit needs the new arguments under args; it is {answer!r}")
+    return dict(edited)

@@ -1,0 +1,160 @@
+"""Runs the tools that a model asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from graphd import codec
+from graphd.constants import END
+from graphd.errors import GraphBubbleUp, GraphInterrupt
+from graphd.messages import ToolMessage
+from graphd.runtime.task import scope
+from graphd.types import Command, Interrupt
+
+Handled = bool | str | Callable[[Exception], str] | type[Exception] | tuple[type[Exception], ...]
+
+
+def text_of(result: Any) -> str:
+    """What a tool returned, as the text that a model reads."""
+    return result if isinstance(result, str) else codec.dumps(result)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model can call by name."""
+
+    name: str
+    call: Callable[..., Any]
+    is_async: bool
+    wants_state: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any) -> Tool:
+        """Reads a function, a Tool, or a tool of LangChain."""
+        if isinstance(given, Tool):
+            return given
+        if callable(getattr(given, "invoke", None)) and hasattr(given, "name"):
+            return cls(given.name, lambda **arguments: given.invoke(arguments), False)
+        if not callable(given):
+            raise TypeError(f"a tool must be a function; got {given!r}")
+        return cls(given.__name__, given, inspect.iscoroutinefunction(given))
+
+
+class ToolNode:
+    """A node that answers every tool call of the last message.
+
+    The calls run side by side, each in a scope of its own: a tool that asks a
+    person gets the answer to its own question, whatever the others do.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Any],
+        *,
+        name: str = "tools",
+        handle_tool_errors: Handled = True,
+        messages_key: str = "messages",
+    ) -> None:
+        self.name, self.messages_key = name, messages_key
+        self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
+        self._handled = handle_tool_errors
+
+    async def __call__(self, state: Any, config: Any = None) -> Any:
+        """Runs the node."""
+        calls, as_list = self._calls(state)
+        outcomes = await asyncio.gather(*(self._one(call) for call in calls), return_exceptions=True)
+        questions: list[Interrupt] = []
+        for outcome in outcomes:
+            if isinstance(outcome, GraphInterrupt):
+                questions.extend(outcome.interrupts)
+            elif isinstance(outcome, BaseException):
+                raise outcome
+        if questions:
+            raise GraphInterrupt(questions)
+        return self._combined(list(outcomes), as_list)
+
+    def _calls(self, state: Any) -> tuple[list[Mapping[str, Any]], bool]:
+        if isinstance(state, Mapping) and state.get("__type") == "tool_call_with_context":
+            return [state["tool_call"]], False
+        if isinstance(state, list) and state and isinstance(state[-1], Mapping) and "args" in state[-1]:
+            return state, False  # the calls themselves, as a Send hands them over
+        listed = state if isinstance(state, list) else _read(state, self.messages_key)
+        last = next((m for m in reversed(listed or []) if _read(m, "type") == "ai"), None)
+        if last is None:
+            raise ValueError("there is no AI message whose tools could be run")
+        return list(_read(last, "tool_calls") or []), isinstance(state, list)
+
+    async def _one(self, call: Mapping[str, Any]) -> Any:
+        tool = self.tools_by_name.get(call["name"])
+        if tool is None:
+            known = ", ".join(sorted(self.tools_by_name))
+            return self._message(call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error")
+        with scope(str(call["id"])):
+            try:
+                result = await _run(tool, call)
+            except GraphBubbleUp:
+                raise
+            except Exception as error:
+                return self._message(call, self._explain(error), "error")
+        if isinstance(result, Command) or _read(result, "type") == "tool":
+            return result
+        return self._message(call, text_of(result), "success")
+
+    def _explain(self, error: Exception) -> str:
+        handled = self._handled
+        if handled is True:
+            return f"Error: {error!r}\n Please fix your mistakes."
+        if isinstance(handled, str):
+            return handled
+        if isinstance(handled, (type, tuple)) and isinstance(error, handled):
+            return f"Error: {error!r}\n Please fix your mistakes."
+        if callable(handled) and not isinstance(handled, type):
+            return handled(error)
+        raise error
+
+    @staticmethod
+    def _message(call: Mapping[str, Any], content: str, status: str) -> ToolMessage:
+        return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
+
+    def _combined(self, outcomes: list[Any], as_list: bool) -> Any:
+        if not any(isinstance(o, Command) for o in outcomes):
+            return outcomes if as_list else {self.messages_key: outcomes}
+        return [
+            o if isinstance(o, Command) else Command(update=[o] if as_list else {self.messages_key: [o]})
+            for o in outcomes
+        ]
+
+
+_threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
+
+
+async def _run(tool: Tool, call: Mapping[str, Any]) -> Any:
+    arguments = dict(call.get("args") or {})
+    if tool.is_async:
+        return await tool.call(**arguments)
+    variables = contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_threads, lambda: variables.run(lambda: tool.call(**arguments)))
+
+
+def _read(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(key)
+    return getattr(value, key, None)
+
+
+def tools_condition(state: Any, messages_key: str = "messages") -> str:
+    """Routes to "tools" when the last message asks for tools, else to END."""
+    listed = state if isinstance(state, list) else _read(state, messages_key)
+    if not listed:
+        raise ValueError(f"there is no message under {messages_key!r}")
+    return "tools" if _read(listed[-1], "tool_calls") else END
+
+
+__all__ = ["Tool", "ToolNode", "tools_condition"]

@@ -1,0 +1,178 @@
+"""What is beyond LangGraph: memos, keys, scopes, tools that ask."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from graphd import END, START, InMemorySaver, StateGraph, amemo, interrupt, memo
+from graphd.dev import DevServer
+from graphd.errors import InterruptDismissed, NonDeterministicNode
+from graphd.graph import MessagesState
+from graphd.messages import AIMessage
+from graphd.prebuilt import ToolNode, add_human_in_the_loop, repair_chat_history, tools_condition, validate_chat_history
+from graphd.types import Command
+
+
+class State(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+def one_node(node: Any, server: DevServer, name: str) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    return builder.compile(InMemorySaver(server=server.address), name=name)
+
+
+def config(thread: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread}}
+
+
+def test_memo_runs_once(server: DevServer) -> None:
+    calls: list[str] = []
+
+    def charge() -> str:
+        calls.append("charge")
+        return f"receipt {len(calls)}"
+
+    def node(state: State) -> dict[str, Any]:
+        receipt = memo("charge", charge)
+        first = interrupt("first?")
+        mail = memo("mail", lambda: calls.append("mail"))
+        return {"log": [receipt, first, interrupt("second?"), str(mail)]}
+
+    graph = one_node(node, server, "memo")
+    graph.invoke({"log": []}, config("memo-1"))
+    graph.invoke(Command(resume="A"), config("memo-1"))
+    assert graph.invoke(Command(resume="B"), config("memo-1")) == {"log": ["receipt 1", "A", "B", "None"]}
+    assert calls == ["charge", "mail"]
+
+
+async def test_memo_in_async_nodes(server: DevServer) -> None:
+    calls: list[int] = []
+
+    async def fetch() -> int:
+        await asyncio.sleep(0)
+        calls.append(1)
+        return 7
+
+    async def node(state: State) -> dict[str, Any]:
+        number = await amemo("fetch", fetch)
+        return {"log": [str(number), interrupt("go?")]}
+
+    graph = one_node(node, server, "amemo")
+    asked = await graph.ainvoke({"log": []}, config("amemo-1"))
+    assert asked["__interrupt__"][0].value == "go?"
+    assert await graph.ainvoke(Command(resume="yes"), config("amemo-1")) == {"log": ["7", "yes"]}
+    assert calls == [1]
+
+
+def test_a_key_keeps_its_answer_when_the_code_moves(server: DevServer) -> None:
+    order = [["a"], ["b", "a"]]
+
+    def node(state: State) -> dict[str, Any]:
+        return {"log": [interrupt(f"{key}?", key=key) for key in order[0]]}
+
+    graph = one_node(node, server, "keys")
+    graph.invoke({"log": []}, config("keys-1"))
+    order.pop(0)
+    asked = graph.invoke(Command(resume="A"), config("keys-1"))
+    assert asked["__interrupt__"][0].value == "b?"
+    assert graph.invoke(Command(resume="B"), config("keys-1")) == {"log": ["B", "A"]}
+
+
+def test_a_question_that_moved_is_refused(server: DevServer) -> None:
+    keyed = [False, True]
+
+    def node(state: State) -> dict[str, Any]:
+        interrupt("plain") if not keyed.pop(0) else interrupt("keyed", key="k")
+        return {}
+
+    graph = one_node(node, server, "moved")
+    graph.invoke({"log": []}, config("moved-1"))
+    with pytest.raises(NonDeterministicNode, match="number 1"):
+        graph.invoke(Command(resume="A"), config("moved-1"))
+
+
+def mail(to: str, text: str) -> str:
+    """Sends a mail."""
+    return f"mailed {to}: {text}"
+
+
+def agent(calls: list[dict[str, Any]]) -> Any:
+    def model(state: MessagesState) -> dict[str, Any]:
+        last = state["messages"][-1]
+        if last.type == "human":
+            return {"messages": [AIMessage("", id="ai1", tool_calls=calls)]}
+        return {"messages": [AIMessage("done", id="ai2")]}
+
+    return model
+
+
+def tool_graph(server: DevServer, tools: list[Any], calls: list[dict[str, Any]], name: str) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", agent(calls))
+    builder.add_node("tools", ToolNode(tools))
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", tools_condition, ["tools", END])
+    builder.add_edge("tools", "model")
+    return builder.compile(InMemorySaver(server=server.address), name=name)
+
+
+def call(number: int, **arguments: Any) -> dict[str, Any]:
+    return {"name": "mail", "args": arguments, "id": f"call{number}", "type": "tool_call"}
+
+
+def test_each_tool_call_gets_its_own_answer(server: DevServer) -> None:
+    calls = [call(1, to="ann", text="hi"), call(2, to="bob", text="ho"), call(3, to="cid", text="hu")]
+    graph = tool_graph(server, [add_human_in_the_loop(mail)], calls, "tools")
+    asked = graph.invoke({"messages": [("user", "write to all")]}, config("tools-1"))
+    questions = {q.value["action_request"]["args"]["to"]: q.id for q in asked["__interrupt__"]}
+    assert set(questions) == {"ann", "bob", "cid"}
+    assert len(set(questions.values())) == 3
+    answers = {
+        questions["cid"]: {"type": "response", "args": "not now"},
+        questions["ann"]: {"type": "accept"},
+        questions["bob"]: [{"type": "edit", "args": {"args": {"to": "bob", "text": "dear bob"}}}],
+    }
+    done = graph.invoke(Command(resume=answers), config("tools-1"))
+    replies = {m.tool_call_id: m.content for m in done["messages"] if m.type == "tool"}
+    assert replies == {"call1": "mailed ann: hi", "call2": "mailed bob: dear bob", "call3": "not now"}
+    assert done["messages"][-1].content == "done"
+
+
+def test_a_dismissed_question_raises_in_the_node(server: DevServer) -> None:
+    from graphd._gen.v1 import graph_service_pb2 as gs
+    from graphd.client.server import server_at, unary
+
+    def node(state: State) -> dict[str, Any]:
+        try:
+            interrupt("may I?")
+        except InterruptDismissed as error:
+            return {"log": [f"dismissed: {error}"]}
+        return {"log": ["allowed"]}
+
+    graph = one_node(node, server, "dismissed")
+    asked = graph.invoke({"log": []}, config("dismissed-1"))
+    request = gs.ResumeRunRequest()
+    request.resume.thread_id = "dismissed-1"
+    answer = request.resume.responses.add(interrupt_id=asked["__interrupt__"][0].id)
+    answer.dismissal.reason = "on holiday"
+    stubs = server_at(server.address).stubs.graphs
+    unary(stubs.ResumeRun, request)
+    run = unary(stubs.WaitRun, gs.WaitRunRequest(thread_id="dismissed-1"))
+    assert run.output.json == '{"log":["dismissed: on holiday"]}'
+
+
+def test_repair_of_a_chat() -> None:
+    left = AIMessage("", id="1", tool_calls=[call(1, to="ann", text="hi")])
+    chat = [{"type": "human", "content": "a"}, left, {"type": "human", "content": "b"}]
+    with pytest.raises(ValueError, match="INVALID_CHAT_HISTORY"):
+        validate_chat_history(chat)
+    repaired = repair_chat_history(chat)
+    validate_chat_history(repaired)
+    assert [m["type"] for m in repaired] == ["human", "ai", "tool", "human"]
