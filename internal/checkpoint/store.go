@@ -63,6 +63,7 @@ type Request struct {
 	ID      string
 	Digest  string // of the request's content
 	Run     string
+	Event   uint64 // last event of the thread before the request took effect
 	Created time.Time
 }
 

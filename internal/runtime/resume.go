@@ -43,7 +43,7 @@ func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, e
 			return Started{}, err
 		}
 		if old != nil {
-			return e.attach(ctx, head, old.Run)
+			return e.attach(ctx, head, old.Run, old.Event)
 		}
 	}
 	b, err := r.match(ctx, &head)
@@ -51,7 +51,7 @@ func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, e
 		return Started{}, err
 	}
 	if b.nothingNew() && len(r.responses(b)) > 0 && !r.commands() {
-		return e.attach(ctx, head, head.Run)
+		return e.attach(ctx, head, head.Run, head.LastEvent)
 	}
 	if err := atCheckpoint(&head, r.req.Expected); err != nil {
 		return Started{}, err

@@ -120,7 +120,7 @@ func (a *admission) known(ctx context.Context, head checkpoint.Head) (Started, b
 			return Started{}, false, err
 		}
 		if old != nil {
-			s, err := a.engine.attach(ctx, head, old.Run)
+			s, err := a.engine.attach(ctx, head, old.Run, old.Event)
 			return s, true, err
 		}
 	}
@@ -159,12 +159,14 @@ func (e *Engine) request(ctx context.Context, thread, id, digest string) (*check
 	return &old, nil
 }
 
-func (e *Engine) attach(ctx context.Context, head checkpoint.Head, run string) (Started, error) {
+// attach answers a repeated call with the run that the first one was about;
+// what came of it follows the given event.
+func (e *Engine) attach(ctx context.Context, head checkpoint.Head, run string, after uint64) (Started, error) {
 	r, err := e.store.Run(ctx, head.Thread, run)
 	if err != nil {
 		return Started{}, storeError(err)
 	}
-	return Started{Run: r, Head: head, After: before(r.FirstEvent), Attached: true}, nil
+	return Started{Run: r, Head: head, After: after, Attached: true}, nil
 }
 
 // graph pins the thread to a graph, or checks that it is the right one.
@@ -370,7 +372,10 @@ func (a *admission) remember(t *tx, run string) { t.remember(a.req.RequestID, a.
 
 func (t *tx) remember(id, digest, run string) {
 	if id != "" {
-		t.Request = &checkpoint.Request{ID: id, Digest: digest, Run: run, Created: t.now}
+		t.Request = &checkpoint.Request{
+			ID: id, Digest: digest, Run: run, Created: t.now,
+			Event: t.Head.LastEvent - uint64(len(t.live)),
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func startedSubscription(
 ) *subscription {
 	run := begun(st)
 	sub := &subscription{
-		head: st.Head, run: &run, opened: &run, after: st.After, attached: st.Attached, firstStop: true,
+		head: st.Head, run: &run, opened: &run, after: st.After, attached: st.Attached, firstStop: !st.Attached,
 		cancel:    onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
 		selection: selected,
 	}

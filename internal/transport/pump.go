@@ -36,8 +36,8 @@ type subscription struct {
 	opened   *checkpoint.Run // shown first; nil = none
 	after    uint64          // last event looked at
 	attached bool
-	// firstStop ends the stream at the first stop of the run that it meets,
-	// as if the client had been there then.
+	// firstStop ends the stream at the first stop of the run that it meets. A
+	// repeated call looks further: the run may have gone on since.
 	firstStop bool
 	stopAt    uint64 // the run is at rest and this is its last event; 0 = unknown
 	until     uint64 // end of the log when following was not asked for

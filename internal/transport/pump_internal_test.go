@@ -601,14 +601,14 @@ func TestGapIsTold(t *testing.T) {
 	})
 }
 
-func TestAttachedStreamShowsTheRunFromItsBeginning(t *testing.T) {
+func TestAttachedStreamShowsTheRunFromItsBeginningToWhereItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThread()
 		th.happen(update("a"), state(checkpoint.RunInterrupted), state(checkpoint.RunRunning), state(checkpoint.RunSucceeded))
 		s := open(t, th, stream(&graphdv1.StreamRequest{RequestId: "r"}))
 		end := s.ended(t)
-		require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, end.GetRun().GetState())
-		require.Equal(t, uint64(2), end.GetResumeAt().GetSequence())
+		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, end.GetRun().GetState())
+		require.Equal(t, uint64(4), end.GetResumeAt().GetSequence())
 		require.True(t, s.events()[0].GetOpened().GetAttached())
 		require.Equal(t, "a", s.events()[1].GetNode())
 	})

@@ -137,7 +137,7 @@ func recordQuestion(e *env) {
 
 func recordRequest(e *env) {
 	th := e.thread("t")
-	want := checkpoint.Request{ID: "id", Digest: "d", Run: "r", Created: day(1)}
+	want := checkpoint.Request{ID: "id", Digest: "d", Run: "r", Event: 7, Created: day(1)}
 	th.apply(func(c *checkpoint.Change) { c.Request = &want })
 	th.apply()
 	got, err := e.store.Request(e.ctx, "t", "id")

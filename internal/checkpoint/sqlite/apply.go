@@ -211,7 +211,7 @@ func (w *writer) addRecords(d *change) error {
 		}
 	}
 	if r := d.Request; r != nil {
-		return w.exec(w.stmt.request, d.Thread, r.ID, r.Digest, r.Run, nanos(r.Created))
+		return w.exec(w.stmt.request, d.Thread, r.ID, r.Digest, r.Run, int64(r.Event), nanos(r.Created))
 	}
 	return nil
 }

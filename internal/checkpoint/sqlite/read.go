@@ -134,7 +134,7 @@ func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Requ
 	rows, err := s.query.request.QueryContext(ctx, thread, id)
 	return one(rows, err, checkpoint.ErrRequestNotFound, func() (r checkpoint.Request, err error) {
 		var created int64
-		err = rows.Scan(&r.ID, &r.Digest, &r.Run, &created)
+		err = rows.Scan(&r.ID, &r.Digest, &r.Run, &r.Event, &created)
 		r.Created = instant(created)
 		return r, err
 	})

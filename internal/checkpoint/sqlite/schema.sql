@@ -128,6 +128,7 @@ CREATE TABLE requests (
   id      TEXT    NOT NULL,
   digest  TEXT    NOT NULL,
   run     TEXT    NOT NULL,
+  event   INTEGER NOT NULL,
   created INTEGER NOT NULL,
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;

@@ -54,7 +54,7 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
 			node = excluded.node, reason = excluded.reason, state = excluded.state, record = excluded.record`),
 		lastChange: p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
-		request:    p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, created) VALUES (?, ?, ?, ?, ?)`),
+		request:    p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
 		clearTasks: p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
 		clearMemos: p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
 		trim:       p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
@@ -131,7 +131,7 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 		runs: p.stmt(`SELECT id, revision, record FROM runs
 			WHERE thread = ? AND ord < ? ORDER BY ord DESC, id DESC LIMIT ?`),
 		interrupt: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
-		request:   p.stmt(`SELECT id, digest, run, created FROM requests WHERE thread = ? AND id = ?`),
+		request:   p.stmt(`SELECT id, digest, run, event, created FROM requests WHERE thread = ? AND id = ?`),
 		due:       p.stmt(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
 		graphs:    p.stmt(`SELECT name, version, created, source FROM graphs ORDER BY created, name, version`),
 	}
