@@ -6,6 +6,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 
+COPY graph graph
 COPY cmd cmd
 COPY gen gen
 COPY internal internal
