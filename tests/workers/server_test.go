@@ -1,0 +1,200 @@
+// Package workers_test plays workers and endpoints against a whole graphd in
+// memory, over the wire.
+package workers_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+	"github.com/graphd-dev/graphd/internal/node"
+	"github.com/graphd-dev/graphd/internal/registry"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// server is a whole graphd.
+type server struct {
+	t      *testing.T
+	store  *memory.Store
+	hub    *worker.Hub
+	engine *runtime.Engine
+	remote *transport.Remote
+	grpc   *transport.Server
+	listen *bufconn.Listener
+	client
+}
+
+// client is everything that tests call.
+type client struct {
+	graphdv1.GraphServiceClient
+	graphdv1.ThreadServiceClient
+	graphdv1.RegistryServiceClient
+	graphdv1.WorkerServiceClient
+
+	conn *grpc.ClientConn
+}
+
+// config is what tests change.
+type config struct {
+	store  *memory.Store
+	hub    worker.Options
+	remote transport.EndpointOptions
+	lease  time.Duration
+}
+
+// start runs a server until the test ends or it is killed.
+func start(t *testing.T, c config) *server {
+	t.Helper()
+	if c.store == nil {
+		c.store = memory.New(memory.Options{})
+	}
+	if c.hub.Beat == 0 {
+		c.hub.Beat, c.hub.LeaseTTL = 100*time.Millisecond, 600*time.Millisecond
+	}
+	if c.lease == 0 {
+		c.lease = time.Second
+	}
+	s := &server{t: t, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
+	s.remote = transport.NewRemote(s.hub, c.remote)
+	mux := node.New(api.Functions{}, node.Options{Remote: s.remote})
+	expressions, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	graphs, err := registry.New(t.Context(), registry.Options{
+		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
+	})
+	require.NoError(t, err)
+	s.engine = runtime.New(t.Context(), c.store, graphs, mux, nil, runtime.Options{
+		Lease: c.lease, Sweep: 50 * time.Millisecond,
+	})
+	s.grpc, err = transport.NewServer(transport.Options{
+		Engine: s.engine, Registry: graphs, Hub: s.hub,
+		Follow: func(r runtime.FollowRequest) transport.Follower { return s.engine.Follow(r) },
+		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+			return s.engine.FollowInterrupts(q, after)
+		},
+	})
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.grpc.Serve(s.listen) }()
+	s.client = s.dial()
+	t.Cleanup(func() {
+		s.kill()
+		require.NoError(t, <-served)
+	})
+	return s
+}
+
+// dial connects one more client.
+func (s *server) dial() client {
+	s.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///bufconn",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(1<<30)),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.listen.DialContext(ctx) }))
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = conn.Close() })
+	return client{
+		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
+		graphdv1.NewRegistryServiceClient(conn), graphdv1.NewWorkerServiceClient(conn), conn,
+	}
+}
+
+// kill cuts everything at once.
+func (s *server) kill() {
+	s.grpc.Stop()
+	s.engine.Close()
+	s.remote.Close()
+}
+
+// run starts a graph and returns when the run has stopped.
+func (s *server) run(name, input string) *graphdv1.Run {
+	s.t.Helper()
+	return s.wait(s.begin(name, input))
+}
+
+// begin starts a graph.
+func (s *server) begin(name, input string) *graphdv1.Run {
+	s.t.Helper()
+	run, err := s.StartRun(s.t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: text(input)},
+	}})
+	require.NoError(s.t, err)
+	return run
+}
+
+// wait returns the run when it has stopped.
+func (s *server) wait(run *graphdv1.Run) *graphdv1.Run {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	run, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.NoError(s.t, err)
+	return run
+}
+
+// answer resumes a run with the answer to its only question.
+func (s *server) answer(run *graphdv1.Run, value string) *graphdv1.Run {
+	s.t.Helper()
+	next, err := s.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: run.GetThreadId(),
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(value)}},
+	}})
+	require.NoError(s.t, err)
+	return s.wait(next)
+}
+
+// events returns the whole log of a thread.
+func (s *server) events(run *graphdv1.Run) []*graphdv1.Event {
+	s.t.Helper()
+	stream, err := s.Watch(s.t.Context(), &graphdv1.WatchRequest{
+		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
+			graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS,
+		}},
+	})
+	require.NoError(s.t, err)
+	var all []*graphdv1.Event
+	for {
+		e, err := stream.Recv()
+		require.NoError(s.t, err)
+		if e.GetEnd() != nil {
+			return all
+		}
+		all = append(all, e)
+	}
+}
+
+func text(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}
+
+// reason returns the reason and the code of a refused call.
+func reason(t *testing.T, err error) string {
+	t.Helper()
+	st := status.Convert(err)
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	require.NotEqual(t, codes.OK, st.Code())
+	return st.Code().String()
+}

@@ -1,0 +1,346 @@
+package workers_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// code is what a scripted worker does with a task.
+type code func(ctx context.Context, t *task) *graphdv1.TaskResult
+
+// session is one stream of a scripted worker, without any manners: tests say
+// what is sent.
+type session struct {
+	t       *testing.T
+	c       client
+	stream  graphdv1.WorkerService_ConnectClient
+	welcome *graphdv1.Welcome
+	cancel  context.CancelFunc
+
+	tasks     chan *graphdv1.TaskAssignment
+	cancels   chan *graphdv1.CancelTask
+	acks      chan *graphdv1.BeatAck
+	throttles chan *graphdv1.Throttle
+	drains    chan *graphdv1.Drain
+	end       chan error
+	sending   sync.Mutex
+}
+
+// connect opens a session and waits for welcome.
+func (s *server) connect(hello *graphdv1.Hello) *session {
+	s.t.Helper()
+	return connect(s.t, s.dial(), hello)
+}
+
+func connect(t *testing.T, c client, hello *graphdv1.Hello) *session {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := c.Connect(ctx)
+	require.NoError(t, err)
+	w := &session{
+		t: t, c: c, stream: stream, cancel: cancel,
+		tasks: make(chan *graphdv1.TaskAssignment, 1000), cancels: make(chan *graphdv1.CancelTask, 100),
+		acks: make(chan *graphdv1.BeatAck, 1000), throttles: make(chan *graphdv1.Throttle, 100),
+		drains: make(chan *graphdv1.Drain, 10), end: make(chan error, 1),
+	}
+	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}})
+	first, err := stream.Recv()
+	require.NoError(t, err)
+	w.welcome = first.GetWelcome()
+	require.NotNil(t, w.welcome)
+	go w.receive()
+	t.Cleanup(cancel)
+	return w
+}
+
+func (w *session) receive() {
+	for {
+		m, err := w.stream.Recv()
+		if err != nil {
+			w.end <- err
+			return
+		}
+		switch k := m.GetKind().(type) {
+		case *graphdv1.ConnectResponse_Task:
+			w.tasks <- k.Task
+		case *graphdv1.ConnectResponse_Cancel:
+			w.cancels <- k.Cancel
+		case *graphdv1.ConnectResponse_BeatAck:
+			w.acks <- k.BeatAck
+		case *graphdv1.ConnectResponse_Throttle:
+			w.throttles <- k.Throttle
+		case *graphdv1.ConnectResponse_Drain:
+			w.drains <- k.Drain
+		}
+	}
+}
+
+func (w *session) send(m *graphdv1.ConnectRequest) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	_ = w.stream.Send(m) // a broken stream shows in receive
+}
+
+func (w *session) beat(n uint64, tokens ...[]byte) {
+	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n, Running: tokens}}})
+}
+
+func (w *session) credit(c *graphdv1.Credit) {
+	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Credit{Credit: c}})
+}
+
+func (w *session) update(u *graphdv1.TaskUpdate) {
+	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Update{Update: u}})
+}
+
+// next waits for a task.
+func (w *session) next() *graphdv1.TaskAssignment { return await(w.t, w.tasks, "a task") }
+
+// complete hands over a result and returns what the server says.
+func (w *session) complete(a *graphdv1.TaskAssignment, r *graphdv1.TaskResult) (*graphdv1.CompleteTaskResponse, error) {
+	return w.c.CompleteTask(w.t.Context(), &graphdv1.CompleteTaskRequest{LeaseToken: a.GetLease().GetToken(), Result: r})
+}
+
+// keepAlive beats until the session ends; running lists what it holds.
+func (w *session) keepAlive(running func() [][]byte) {
+	go func() {
+		tick := time.NewTicker(w.welcome.GetBeatInterval().AsDuration())
+		defer tick.Stop()
+		for n := uint64(1); ; n++ {
+			select {
+			case <-tick.C:
+				w.beat(n, running()...)
+			case <-w.stream.Context().Done():
+				return
+			}
+		}
+	}()
+}
+
+// await receives with a limit, so that a test fails instead of hanging.
+func await[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "waited too long for "+what)
+		panic("unreachable")
+	}
+}
+
+// polite is a worker with manners: it begins every task it is given, beats,
+// and delivers results.
+type polite struct {
+	*session
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc
+	log     []string // kind and node of every task, in order
+}
+
+// work runs a polite worker with the given code by node, router or reducer.
+func (s *server) work(id string, slots uint32, graphs []*graphdv1.GraphSpec, does map[string]code) *polite {
+	s.t.Helper()
+	w := s.connect(&graphdv1.Hello{
+		WorkerId: id, Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Graphs: graphs},
+		Credit: &graphdv1.Credit{TotalSlots: slots},
+	})
+	for _, g := range w.welcome.GetGraphs() {
+		require.Empty(s.t, g.GetProblems())
+	}
+	p := &polite{session: w, running: make(map[string]context.CancelFunc)}
+	w.keepAlive(p.held)
+	go p.serve(does)
+	return p
+}
+
+func (p *polite) held() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all [][]byte
+	for token := range p.running {
+		all = append(all, []byte(token))
+	}
+	return all
+}
+
+func (p *polite) serve(does map[string]code) {
+	for {
+		select {
+		case a := <-p.tasks:
+			name := a.GetNode()
+			if a.GetFunction() != "" {
+				name = a.GetFunction()
+			}
+			ctx, cancel := context.WithCancel(p.stream.Context())
+			p.mu.Lock()
+			p.running[string(a.GetLease().GetToken())] = cancel
+			p.log = append(p.log, name)
+			p.mu.Unlock()
+			go p.do(ctx, a, does[name])
+		case c := <-p.cancels:
+			p.mu.Lock()
+			if stop := p.running[string(c.GetLeaseToken())]; stop != nil {
+				stop()
+			}
+			p.mu.Unlock()
+		case <-p.stream.Context().Done():
+			return
+		}
+	}
+}
+
+func (p *polite) do(ctx context.Context, a *graphdv1.TaskAssignment, f code) {
+	p.update(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
+	t := &task{TaskAssignment: a, c: p.c, asked: make(map[string]uint32)}
+	r := t.play(ctx, f)
+	_, _ = p.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
+		LeaseToken: a.GetLease().GetToken(), Result: r, Emit: &graphdv1.Emit{Items: t.emits},
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, string(a.GetLease().GetToken()))
+}
+
+// ran lists what the worker was given.
+func (p *polite) ran() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.log...)
+}
+
+// task is a task with what an SDK offers its node.
+type task struct {
+	*graphdv1.TaskAssignment
+
+	c     client
+	asked map[string]uint32
+	calls uint32
+	emits []*graphdv1.EmitItem
+}
+
+// unwound leaves a node for its questions.
+type unwound struct{ result *graphdv1.TaskResult }
+
+func (t *task) play(ctx context.Context, f code) (r *graphdv1.TaskResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			u, ok := p.(unwound)
+			if !ok {
+				panic(p)
+			}
+			r = u.result
+		}
+	}()
+	if f == nil {
+		return failure("Unknown", "no such node in this worker")
+	}
+	return f(ctx, t)
+}
+
+func (t *task) get(key string) string { return t.GetChannels()[key].GetJson() }
+
+// ask returns the answer to the next question, or unwinds.
+func (t *task) ask(question string) string {
+	i := t.asked["?"]
+	t.asked["?"]++
+	for _, e := range t.GetJournal().GetEntries() {
+		if e.GetAnswer() != nil && e.GetKey() == "" && e.GetIndex() == i {
+			return e.GetAnswer().GetValue().GetJson()
+		}
+	}
+	panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
+		Asks: []*graphdv1.Ask{{Index: i, Value: text(question)}},
+	}}}})
+}
+
+// memo records a value once.
+func (t *task) memo(ctx context.Context, key string, make func() string) string {
+	i := t.asked[key]
+	t.asked[key]++
+	for _, e := range t.GetJournal().GetEntries() {
+		if e.GetMemo() != nil && e.GetKey() == key && e.GetIndex() == i {
+			return e.GetMemo().GetJson()
+		}
+	}
+	resp, err := t.c.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
+		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: text(make()),
+	})
+	if err != nil {
+		panic(unwound{failure("Memo", err.Error())})
+	}
+	return resp.GetValue().GetJson()
+}
+
+// call runs a graph inside the task.
+func (t *task) call(ctx context.Context, graph, input string) string {
+	resp, err := t.c.CallGraph(ctx, &graphdv1.CallGraphRequest{
+		LeaseToken: t.GetLease().GetToken(), CallIndex: t.calls, Graph: graph, Input: text(input),
+	})
+	t.calls++
+	if err != nil {
+		panic(unwound{failure("Call", err.Error())})
+	}
+	switch o := resp.GetOutcome().(type) {
+	case *graphdv1.CallGraphResponse_Output:
+		return o.Output.GetJson()
+	case *graphdv1.CallGraphResponse_Waiting:
+		panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{
+			Interrupted: &graphdv1.TaskInterrupted{WaitingInterruptIds: o.Waiting.GetInterruptIds()},
+		}}})
+	case *graphdv1.CallGraphResponse_Command:
+		panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: o.Command}}})
+	}
+	panic(unwound{failure(resp.GetFailure().GetType(), resp.GetFailure().GetMessage())})
+}
+
+func (t *task) emit(name, value string, durable bool) {
+	t.emits = append(t.emits, &graphdv1.EmitItem{
+		Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: name, Value: text(value), Durable: durable,
+	})
+}
+
+func completed(update string, targets ...string) *graphdv1.TaskResult {
+	c := &graphdv1.TaskCompleted{}
+	if update != "" {
+		c.Update = text(update)
+	}
+	for _, to := range targets {
+		c.GotoTargets = append(c.GotoTargets, &graphdv1.Goto{Target: &graphdv1.Goto_Node{Node: to}})
+	}
+	return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: c}}
+}
+
+func failure(kind, message string) *graphdv1.TaskResult {
+	return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Failed{Failed: &graphdv1.TaskFailed{Type: kind, Message: message}}}
+}
+
+// chain is a graph of remote nodes in a row over the keys x and log.
+func chain(name string, nodes ...string) *graphdv1.GraphSpec {
+	g := &graphdv1.GraphSpec{
+		Name:     name,
+		Channels: []*graphdv1.ChannelSpec{{Name: "x"}, {Name: "log", Reducer: "append"}},
+	}
+	last := "__start__"
+	for _, n := range nodes {
+		g.Nodes = append(g.Nodes, &graphdv1.NodeSpec{Name: n, Kind: &graphdv1.NodeSpec_Remote{Remote: &graphdv1.RemoteSpec{}}})
+		g.Edges = append(g.Edges, &graphdv1.EdgeSpec{Sources: []string{last}, Target: n})
+		last = n
+	}
+	g.Edges = append(g.Edges, &graphdv1.EdgeSpec{Sources: []string{last}, Target: "__end__"})
+	return g
+}
+
+func specs(list ...*graphdv1.GraphSpec) []*graphdv1.GraphSpec { return list }
+
+// does returns code that writes one update.
+func does(update string) code {
+	return func(context.Context, *task) *graphdv1.TaskResult { return completed(update) }
+}
