@@ -35,8 +35,6 @@ type session struct {
 	calls context.Context //nolint:containedctx // lives as long as the session
 	cut   context.CancelFunc
 
-	replay uint64                 // Seq of the checkpoint that the run replays, 0 = none
-	target *checkpoint.Checkpoint // of a subgraph, to be replayed; nil = none
 	// told says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.
 	told bool

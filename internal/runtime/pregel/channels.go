@@ -421,6 +421,9 @@ func (c cell) finish() bool {
 	default:
 		return false
 	}
+	if l := c.ch.List; l != nil && c.ch.Stored != 0 && c.ch.Stored != c.seq {
+		c.ch.List = &checkpoint.List{Items: l.Items, Segments: l.Segments} // the mark is stored anew, the elements are not
+	}
 	c.ch.Flag = true
 	c.ch.Stored = c.seq
 	return true

@@ -163,3 +163,28 @@ func TestMove(t *testing.T) {
 		}
 	}
 }
+
+// A deferred join that is released stores that it is; who has arrived is
+// stored already.
+func TestReleasedJoinStoresItsMarkOnly(t *testing.T) {
+	m := newMachine(t, &graph.Spec{
+		Channels: list,
+		Nodes: append(nodes("x", "y", "more"),
+			graph.NodeSpec{Name: "late", Defer: true, Function: &graph.FunctionSpec{}}),
+		Edges: append(edges(graph.Start, "x", graph.Start, "y", "x", "more"),
+			graph.EdgeSpec{From: []string{"x", "y"}, To: "late"}),
+	}, nil)
+	m.input("{}")
+	m.step()
+	m.step()
+	require.Equal(t, []string{"more"}, m.next())
+	arrived := m.channel("join:x+y:late")
+	require.Equal(t, 2, arrived.List.Fresh)
+	m.step()
+	require.Equal(t, []string{"late"}, m.next())
+	released := m.channel("join:x+y:late")
+	require.True(t, released.Flag)
+	require.Equal(t, m.s.Checkpoint().Seq, released.Stored)
+	require.Zero(t, released.List.Fresh)
+	require.Equal(t, arrived.List.Segments, released.List.Segments)
+}
