@@ -23,6 +23,7 @@ import (
 //	return "x"             the whole result as it is
 //	ask "q"                ask; the answer is $1 for the first question, then $2
 //	ask key="k" "q"        ask under a key
+//	askall "q1" "q2"       ask several at once, as tools that run side by side do
 //	until 18 "q" "again"   ask until the answer is at least so much
 //	goto x  ·  send x {…}  ·  parent
 //	fail Boom              fail with a type; fail! is permanent
@@ -120,6 +121,8 @@ func (s *scene) step(step string) bool {
 		s.result.Parent = true
 	case "ask":
 		return s.ask(w[1:])
+	case "askall":
+		return s.askAll(w[1:])
 	case "until":
 		return s.until(w[1:])
 	case "unless":
@@ -250,6 +253,17 @@ func (s *scene) ask(args []string) bool {
 	return false
 }
 
+func (s *scene) askAll(questions []string) bool {
+	var open []pregel.Ask
+	for _, q := range questions {
+		if !s.ask([]string{q}) {
+			open = append(open, s.result.Asks...)
+		}
+	}
+	s.result = pregel.Result{Asks: open}
+	return len(open) == 0
+}
+
 func (s *scene) until(args []string) bool {
 	question := args[1]
 	for {
@@ -263,11 +277,11 @@ func (s *scene) until(args []string) bool {
 	}
 }
 
-func (s *scene) count(key string, by int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counter[key] += by
-	return s.counter[key]
+func (a *actors) count(key string, by int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counter[key] += by
+	return a.counter[key]
 }
 
 func (s *scene) remember(key string) bool {

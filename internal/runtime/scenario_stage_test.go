@@ -14,13 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// stage is an engine on the memory store, with names for what is random: i1 is
+// stage is an engine on a store, with names for what is random: i1 is
 // the first question that was seen, t1 the first task, c7 the checkpoint
 // numbered 7.
 type stage struct {
@@ -37,9 +36,9 @@ type stage struct {
 	say    strings.Builder
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, store checkpoint.Store) *stage {
 	s := &stage{
-		t: t, store: memory.New(memory.Options{}), graphs: catalog{},
+		t: t, store: store, graphs: catalog{},
 		actors: &actors{code: make(map[string]string), counter: make(map[string]int)},
 		seen:   make(map[string]uint64), names: make(map[string]string),
 		counts: make(map[string]int), runs: make(map[string]string),
@@ -245,18 +244,12 @@ func (s *stage) graph(a args, body []string) error {
 func (s *stage) count(a args, _ []string) error {
 	for _, w := range a.all {
 		key, value, _ := strings.Cut(w, "=")
-		s.actors.counter[key] = number(value)
+		s.actors.count(key, number(value)-s.actors.count(key, 0))
 	}
 	for _, k := range a.list {
-		s.line("%s %d", k, s.actors.count0(k))
+		s.line("%s %d", k, s.actors.count(k, 0))
 	}
 	return nil
-}
-
-func (a *actors) count0(key string) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.counter[key]
 }
 
 func (s *stage) sleep(a args, _ []string) error {

@@ -9,14 +9,19 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the scenarios answer into their files, for review")
 
 // TestScenarios plays the files in testdata: what a reader sees there is what
-// the runtime does. Each file is a world of its own with a clock of its own,
-// so that a node that sleeps an hour costs nothing. After a change that is
-// meant, run with -rewrite and review the difference.
+// the runtime does. Each file is a world of its own with a clock of its own, so
+// that a node that sleeps an hour costs nothing, and is played on every store
+// that needs no server. After a change that is meant, run with -rewrite and
+// review the difference.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -26,17 +31,31 @@ func TestScenarios(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			blocks := splitBlocks(string(text))
-			var answers []string
-			synctest.Test(t, func(t *testing.T) { answers = play(t, blocks) })
 			if *rewrite {
+				answers := play(t, onMemory, blocks)
 				require.NoError(t, os.WriteFile(file, []byte(joinBlocks(blocks, answers)), 0o600))
 				return
 			}
-			for i, b := range blocks {
-				require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
+			for name, open := range map[string]opener{"memory": onMemory, "sqlite": onSQLite} {
+				t.Run(name, func(t *testing.T) {
+					answers := play(t, open, blocks)
+					for i, b := range blocks {
+						require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
+					}
+				})
 			}
 		})
 	}
+}
+
+type opener func(t *testing.T) checkpoint.Store
+
+func onMemory(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) }
+
+func onSQLite(t *testing.T) checkpoint.Store {
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
+	require.NoError(t, err)
+	return s
 }
 
 // block is one command of a scenario: a line, more lines that belong to it,
@@ -91,13 +110,19 @@ func joinBlocks(blocks []block, answers []string) string {
 }
 
 // play runs the commands of a file in one world and returns their answers.
-func play(t *testing.T, blocks []block) []string {
-	s := newStage(t)
-	defer func() { s.engine.Close() }()
+func play(t *testing.T, open opener, blocks []block) []string {
 	answers := make([]string, len(blocks))
-	for i, b := range blocks {
-		answers[i] = s.do(b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := open(t)
+		s := newStage(t, store)
+		defer func() {
+			s.engine.Close()
+			require.NoError(t, store.Close())
+		}()
+		for i, b := range blocks {
+			answers[i] = s.do(b)
+		}
+	})
 	return answers
 }
 
