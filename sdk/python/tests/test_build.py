@@ -45,9 +45,9 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "stop at an unknown node": lambda: graph((START, "n")).compile(interrupt_before=["zz"]),
     "edge from END": lambda: graph((END, "n")),
     "edge to START": lambda: graph(("n", START)),
-    "path to an unknown node": lambda: graph((START, "n"))
-    .add_conditional_edges("n", lambda s: "zz", {"zz": "zz"})
-    .compile(),
+    "path to an unknown node": lambda: (
+        graph((START, "n")).add_conditional_edges("n", lambda s: "zz", {"zz": "zz"}).compile()
+    ),
     "two branches of one name": lambda: graph().add_conditional_edges("n", node).add_conditional_edges("n", node),
     "join with an unknown node": lambda: graph((["n", "m"], END)),
     "reducer of one argument": lambda: StateGraph(TypedDict("S", {"a": Annotated[list, lambda x: x]})),
@@ -131,9 +131,7 @@ def test_messages_are_kept_by_the_reducer_of_the_server() -> None:
 
 
 def _program(builder: StateGraph) -> Program:
-    return Program(
-        builder, name="g", version="", interrupt_before=(), interrupt_after=(), cache=None, store=None
-    )
+    return Program(builder, name="g", version="", interrupt_before=(), interrupt_after=(), cache=None, store=None)
 
 
 def test_drawing() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from graphd.dev import DevServer
 
-PROGRAM = '''
+PROGRAM = """
 import operator
 from typing import Annotated, TypedDict
 
@@ -106,12 +106,12 @@ fork = graph.update_state(before.config, {"notes": ["no way"]}, as_node="left")
 fork = graph.update_state(before.config, {"notes": ["no way"]}, as_node="right")
 out.append(graph.get_state(fork).values)
 out.append([p for p in graph.stream({"order": "mug", "notes": [], "verdict": ""}, config, stream_mode=["updates", "custom"])][0])
-'''
+"""
 
 
 def run(program: str, name: str) -> list[Any]:
     names: dict[str, Any] = {"__name__": name}
-    exec(compile(program, name, "exec", dont_inherit=True), names)  # noqa: S102
+    exec(compile(program, name, "exec", dont_inherit=True), names)
     return names["out"]  # type: ignore[no-any-return]
 
 

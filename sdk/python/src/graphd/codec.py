@@ -146,7 +146,7 @@ def _message(value: Any) -> Any:
 
 def _container(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
     if origin in (set, frozenset, tuple) or (isinstance(origin, type) and issubclass(origin, (list,))):
-        item = decoder(args[0]) if args and (origin is not tuple or len(args) == 2 and args[1] is ...) else _same
+        item = decoder(args[0]) if args and (origin is not tuple or (len(args) == 2 and args[1] is ...)) else _same
         if origin is list and item is _same:
             return _same
         return lambda v: origin(item(x) for x in v) if isinstance(v, list) else v
@@ -163,7 +163,7 @@ def _class(kind: type) -> Callable[[Any], Any]:
     if messages.is_message_class(kind):
         return _message
     if hasattr(kind, "model_validate"):
-        return lambda v: kind.model_validate(v) if isinstance(v, Mapping) else v  # type: ignore[attr-defined]
+        return lambda v: kind.model_validate(v) if isinstance(v, Mapping) else v
     if dataclasses.is_dataclass(kind):
         return lambda v: _dataclass(kind, v) if isinstance(v, Mapping) else v
     if issubclass(kind, enum.Enum):
@@ -171,7 +171,7 @@ def _class(kind: type) -> Callable[[Any], Any]:
     if issubclass(kind, (set, frozenset, tuple)) and kind in (set, frozenset, tuple):
         return lambda v: kind(v) if isinstance(v, list) else v
     if kind in (datetime.datetime, datetime.date, datetime.time):
-        return lambda v: kind.fromisoformat(v) if isinstance(v, str) else v  # type: ignore[attr-defined]
+        return lambda v: kind.fromisoformat(v) if isinstance(v, str) else v
     if kind is datetime.timedelta:
         return lambda v: datetime.timedelta(seconds=v) if isinstance(v, (int, float)) else v
     if kind in (uuid.UUID, decimal.Decimal) or issubclass(kind, pathlib.PurePath):

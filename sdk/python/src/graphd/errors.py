@@ -45,11 +45,11 @@ class EmptyInputError(Exception):
     """There is nothing to run: no input, and nothing left to do."""
 
 
-class TaskNotFound(Exception):  # noqa: N818  (LangGraph's name)
+class TaskNotFound(Exception):
     """A task is not known any more."""
 
 
-class GraphBubbleUp(Exception):  # noqa: N818  (LangGraph's name)
+class GraphBubbleUp(Exception):
     """What leaves a node without being a failure of it."""
 
 
@@ -95,7 +95,7 @@ class ParentCommand(GraphBubbleUp):
         return command
 
 
-class InterruptDismissed(Exception):  # noqa: N818
+class InterruptDismissed(Exception):
     """Somebody declined to answer the question of this node."""
 
     def __init__(self, reason: str = "") -> None:
@@ -103,11 +103,11 @@ class InterruptDismissed(Exception):  # noqa: N818
         super().__init__(reason or "the question was dismissed")
 
 
-class InterruptExpired(Exception):  # noqa: N818
+class InterruptExpired(Exception):
     """Nobody answered the question of this node in time."""
 
 
-class NonDeterministicNode(Exception):  # noqa: N818
+class NonDeterministicNode(Exception):
     """On its replay the node did not do what its journal says it did."""
 
 

@@ -69,7 +69,7 @@ class Command(Generic[N]):
     graph: str | None = None
     update: Any | None = None
     resume: Any | None = None
-    goto: Send | Sequence[Send | N] | N = ()  # type: ignore[assignment]
+    goto: Send | Sequence[Send | N] | N = ()
 
     def __repr__(self) -> str:
         given = ", ".join(f"{f.name}={v!r}" for f in fields(self) if (v := getattr(self, f.name)) not in (None, ()))

@@ -97,9 +97,7 @@ def match_unordered(expected: list[Any], actual: list[Any], known: Bindings) -> 
     return None
 
 
-def match_groups(
-    expected: list[Any], actual: list[Any], sizes: list[int] | None, known: Bindings
-) -> Bindings | None:
+def match_groups(expected: list[Any], actual: list[Any], sizes: list[int] | None, known: Bindings) -> Bindings | None:
     """Compares group by group: inside of one the order means nothing."""
     if len(expected) != len(actual):
         return None

@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from graphd import messages
-from graphd.types import Command, Interrupt, Send, StateSnapshot
+
+
+def _is(value: Any, kind: str) -> bool:
+    """Values of either library are told by the names of their classes."""
+    return type(value).__name__ == kind
 
 
 def plain(value: Any) -> Any:
     """Any value as JSON data."""
-    if isinstance(value, Interrupt):
+    if _is(value, "Interrupt"):
         return {"value": plain(value.value), "id": value.id}
-    if isinstance(value, StateSnapshot):
+    if _is(value, "StateSnapshot"):
         return snapshot(value)
     if messages.is_message(value):
         return messages.to_dict(value)
-    if isinstance(value, Command):
+    if _is(value, "Command"):
         fields = {"update": value.update, "resume": value.resume, "goto": value.goto, "graph": value.graph}
         return {"$command": {k: plain(v) for k, v in fields.items() if v not in (None, ())}}
-    if isinstance(value, Send):
+    if _is(value, "Send"):
         return {"$send": [value.node, plain(value.arg)]}
     if isinstance(value, BaseException):
         return {"$exception": type(value).__name__, "message": str(value)}
@@ -53,7 +57,7 @@ def _shorten(part: Any) -> None:
         part.pop("langgraph_checkpoint_ns")
 
 
-def snapshot(state: StateSnapshot) -> dict[str, Any]:
+def snapshot(state: Any) -> dict[str, Any]:
     """A snapshot, with ids in place of configs."""
     configurable = state.config["configurable"]
     shown: dict[str, Any] = {"values": plain(state.values), "next": list(state.next)}
@@ -76,10 +80,10 @@ def snapshot(state: StateSnapshot) -> dict[str, Any]:
 def _task(task: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": task.id, "name": task.name}
     if task.error is not None:
-        shown["error"] = repr(task.error).split("(")[0]
+        shown["error"] = repr(task.error).strip("\"'").split("(")[0]
     if task.interrupts:
         shown["interrupts"] = plain(task.interrupts)
-    if isinstance(task.state, StateSnapshot):
+    if _is(task.state, "StateSnapshot"):
         shown["state"] = snapshot(task.state)
     elif task.state is not None:
         shown["state"] = {"ns": task.state["configurable"]["checkpoint_ns"]}

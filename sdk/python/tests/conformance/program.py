@@ -10,14 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
-from graphd.cache import InMemoryCache
-from graphd.channels import AnyValue, DeltaChannel, EphemeralValue, UntrackedValue
-from graphd.config import get_config, get_stream_writer
-from graphd.errors import NodeError
-from graphd.graph import END, START, StateGraph, add_messages
-from graphd.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
-from graphd.runtime import RunControl, get_runtime
-from graphd.types import Command, Overwrite, RetryPolicy, Send, CachePolicy, interrupt
+from .library import GRAPHD, Library
+
+END, START = "__end__", "__start__"
 
 
 class Boom(Exception):
@@ -44,21 +39,23 @@ def _comma(left: str, right: str) -> str:
     return ", ".join(part for part in (left, right) if part)
 
 
-CHANNELS: dict[str, Any] = {
-    "last": Any,
-    "list+": Annotated[list, operator.add],
-    "int+": Annotated[int, operator.add],
-    "str+": Annotated[str, operator.add],
-    "sorted+": Annotated[list, _sorted],
-    "merge": Annotated[dict, _merge],
-    "comma": Annotated[str, _comma],
-    "messages": Annotated[list, add_messages],
-    "untracked": Annotated[Any, UntrackedValue],
-    "ephemeral": Annotated[Any, EphemeralValue],
-    "any": Annotated[Any, AnyValue],
-    "delta+": Annotated[list, DeltaChannel(_concat)],
-    "delta2+": Annotated[list, DeltaChannel(_concat, snapshot_frequency=2)],
-}
+def channels(library: Library) -> dict[str, Any]:
+    """The kinds of keys that cases name."""
+    return {
+        "last": Any,
+        "list+": Annotated[list, operator.add],
+        "int+": Annotated[int, operator.add],
+        "str+": Annotated[str, operator.add],
+        "sorted+": Annotated[list, _sorted],
+        "merge": Annotated[dict, _merge],
+        "comma": Annotated[str, _comma],
+        "messages": Annotated[list, library.add_messages],
+        "untracked": Annotated[Any, library.UntrackedValue],
+        "ephemeral": Annotated[Any, library.EphemeralValue],
+        "any": Annotated[Any, library.AnyValue],
+        "delta+": Annotated[list, library.DeltaChannel(_concat)],
+        "delta2+": Annotated[list, library.DeltaChannel(_concat, snapshot_frequency=2)],
+    }
 
 
 class Memory:
@@ -71,10 +68,11 @@ class Memory:
 class World:
     """Everything the nodes of one case can touch."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: Library = GRAPHD) -> None:
+        self.library, self.channels = library, channels(library)
         self.mem = Memory()
         self.ran: list[tuple[float, str]] = []
-        self.control: RunControl | None = None
+        self.control: Any = None
         self.graphs: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -85,29 +83,23 @@ class World:
 
     def names(self) -> dict[str, Any]:
         """What the code of nodes can refer to."""
+        library = self.library
+        shown = ("Command", "Overwrite", "Send", "get_config", "get_runtime", "interrupt")
+        said = ("AIMessage", "HumanMessage", "RemoveMessage", "SystemMessage", "ToolMessage")
         return {
-            "END": END,
-            "START": START,
-            "AIMessage": AIMessage,
+            **{name: getattr(library, name) for name in shown},
+            **{name: getattr(library.messages, name) for name in said},
             "Boom": Boom,
-            "Command": Command,
-            "HumanMessage": HumanMessage,
+            "END": END,
             "Other": Other,
-            "Overwrite": Overwrite,
-            "PARENT": Command.PARENT,
-            "RemoveMessage": RemoveMessage,
-            "Send": Send,
-            "SystemMessage": SystemMessage,
-            "ToolMessage": ToolMessage,
+            "PARENT": library.Command.PARENT,
+            "START": START,
             "asleep": asyncio.sleep,
             "call_sub": lambda name, value: self.graphs[name].invoke(value),
             "ctl": self,
-            "get_config": get_config,
-            "get_runtime": get_runtime,
-            "interrupt": interrupt,
             "mem": self.mem,
             "sleep": time.sleep,
-            "write": lambda value: get_stream_writer()(value),
+            "write": lambda value: library.get_stream_writer()(value),
         }
 
     def request_drain(self, reason: str) -> None:
@@ -117,26 +109,27 @@ class World:
 
     def function(self, name: str, code: str, *, handler: bool = False) -> Callable[..., Any]:
         """A node that runs the code."""
-        entered = f"handler({'default' if name == '' else name})" if handler else name
-        names = self.names() | {"_entered": self.entered, "NodeError": NodeError}
+        entered = f"handler({name or 'default'})" if handler else name
+        names = self.names() | {"_entered": self.entered, "NodeError": self.library.NodeError}
         kind = "async def" if "await " in code else "def"
         parameters = "state, error: NodeError" if handler else "state"
         source = f"{kind} node({parameters}):\n    _entered({entered!r})\n{textwrap.indent(code, '    ')}"
-        exec(compile(source, f"<node {name}>", "exec"), names)  # noqa: S102  (the cases are ours)
+        exec(compile(source, f"<node {name}>", "exec", dont_inherit=True), names)
         made: Callable[..., Any] = names["node"]
         return made
 
     def router(self, number: int, code: str) -> Callable[..., Any]:
         """A conditional edge whose decision is an expression."""
         names = self.names()
-        exec(compile(f"def route(state):\n    return ({code})", "<edge>", "exec"), names)  # noqa: S102
+        exec(compile(f"def route(state):\n    return ({code})", "<edge>", "exec"), names)
         names["route"].__name__ = f"route{number}"
         made: Callable[..., Any] = names["route"]
         return made
 
 
-def _keys(names: list[str], state: dict[str, str]) -> Any:
-    return TypedDict("Keys", {k: CHANNELS[state[k]] if k in state else Any for k in names})  # type: ignore[misc]
+def _keys(world: World, names: list[str], state: dict[str, str]) -> Any:
+    kinds = {k: world.channels[state[k]] if k in state else Any for k in names}
+    return TypedDict("Keys", kinds)  # type: ignore[misc]
 
 
 def is_async(graph: dict[str, Any]) -> bool:
@@ -144,15 +137,15 @@ def is_async(graph: dict[str, Any]) -> bool:
     return any("await " in code for code in graph["nodes"].values())
 
 
-def build(world: World, graph: dict[str, Any]) -> StateGraph:
+def build(world: World, graph: dict[str, Any]) -> Any:
     """The builder of one graph of a case."""
     state = graph["state"]
     if list(state) == ["__root__"]:
-        builder = StateGraph(CHANNELS[state["__root__"]])
+        builder = world.library.StateGraph(world.channels[state["__root__"]])
     else:
-        schema = TypedDict("State", {k: CHANNELS[v] for k, v in state.items()})  # type: ignore[misc]
-        parts = {p: _keys(graph[p], state) for p in ("input_schema", "output_schema") if p in graph}
-        builder = StateGraph(schema, **parts)
+        schema = TypedDict("State", {k: world.channels[v] for k, v in state.items()})  # type: ignore[misc]
+        parts = {p: _keys(world, graph[p], state) for p in ("input_schema", "output_schema") if p in graph}
+        builder = world.library.StateGraph(schema, **parts)
     if defaults := graph.get("node_defaults"):
         builder.set_node_defaults(error_handler=world.function("", defaults["error_handler"], handler=True))
     for name, code in graph["nodes"].items():
@@ -185,21 +178,21 @@ def _options(world: World, name: str, graph: dict[str, Any]) -> dict[str, Any]:
     given = dict(graph.get("node_options", {}).get(name, {}))
     options: dict[str, Any] = {}
     if retry := given.pop("retry", None):
-        options["retry_policy"] = _retry(retry)
+        options["retry_policy"] = _retry(world, retry)
     if handler := given.pop("error_handler", None):
         options["error_handler"] = world.function(name, handler, handler=True)
     if given.pop("cache", None) is not None:
-        options["cache_policy"] = CachePolicy()
+        options["cache_policy"] = world.library.CachePolicy()
     if keys := graph.get("node_input_schema", {}).get(name):
-        options["input_schema"] = _keys(keys, graph["state"])
+        options["input_schema"] = _keys(world, keys, graph["state"])
     return options | given
 
 
-def _retry(given: dict[str, Any]) -> RetryPolicy:
+def _retry(world: World, given: dict[str, Any]) -> Any:
     known = {"Boom": Boom, "Other": Other, "ValueError": ValueError}
     if "retry_on" in given:
         given = given | {"retry_on": [known[name] for name in given["retry_on"]]}
-    return RetryPolicy(**given)
+    return world.library.RetryPolicy(**given)
 
 
 def compile_all(world: World, case: dict[str, Any], saver: Any) -> None:
@@ -210,7 +203,7 @@ def compile_all(world: World, case: dict[str, Any], saver: Any) -> None:
         checkpointer = {"saver": saver, "none": None, "inherit": None, "persist": True, "disabled": False}[kind]
         timeout = options.pop("step_timeout", None)
         if options.pop("cache", None):
-            options["cache"] = InMemoryCache()
+            options["cache"] = world.library.module("cache.memory").InMemoryCache()
         name = options.pop("name", f"{case['id']}-{graph['name']}")
         compiled = build(world, graph).compile(checkpointer, name=name, **options)
         if timeout is not None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-
-from graphd.errors import GraphdError
-from graphd.runtime import RunControl
-from graphd.types import Command, Send, StateUpdate
 
 from . import plain
 from .matching import Bindings, bind, match, match_groups, match_unordered, substitute
@@ -75,7 +71,17 @@ class Player:
 
     def _input(self, given: Any) -> Any:
         given = substitute(given, self.known)
-        return _revive(given)
+        return self._revive(given)
+
+    def _revive(self, value: Any) -> Any:
+        library = self.world.library
+        if isinstance(value, dict):
+            if "$command" in value:
+                return library.Command(**{k: self._revive(v) for k, v in value["$command"].items()})
+            if "$send" in value:
+                return library.Send(value["$send"][0], self._revive(value["$send"][1]))
+            return {k: self._revive(v) for k, v in value.items()}
+        return [self._revive(v) for v in value] if isinstance(value, list) else value
 
     def _check(self, expected: Any, actual: Any, what: str) -> None:
         bound = match(expected, actual, self.known)
@@ -95,7 +101,7 @@ class Player:
         options = {k: do[k] for k in ("subgraphs", "interrupt_before", "interrupt_after", "output_keys") if k in do}
         options |= {k: do[k] for k in ("durability", "version") if k in do}
         if "control" in do:
-            self.world.control = options["control"] = RunControl()
+            self.world.control = options["control"] = self.world.library.RunControl()
             if do["control"].startswith("drained:"):
                 options["control"].request_drain(do["control"].removeprefix("drained:"))
         mode, version = do.get("mode", "updates"), do.get("version", "v1")
@@ -210,7 +216,7 @@ class Player:
 
     def do_bulk_update_state(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
         def update(config: dict[str, Any]) -> Any:
-            supersteps = [[StateUpdate(*u) for u in s] for s in do["supersteps"]]
+            supersteps = [[self.world.library.StateUpdate(*u) for u in s] for s in do["supersteps"]]
             return self._graph(do).bulk_update_state(config, supersteps)
 
         self._update(do, expect, update)
@@ -241,7 +247,7 @@ class Player:
 
     def do_check_pauses(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
         begun = [moment for moment, _ in self.world.ran]
-        pauses = [after - before for before, after in zip(begun, begun[1:], strict=False)]
+        pauses = [after - before for before, after in itertools.pairwise(begun)]
         wanted = expect["pauses"]
         if len(pauses) != len(wanted) or any(not w <= p < w + 0.3 for p, w in zip(pauses, wanted, strict=True)):
             raise Mismatch(f"the pauses were {pauses} and not {wanted}")
@@ -265,17 +271,3 @@ async def _astream(
         await asyncio.sleep(cancel_after)
         task.cancel()
     await task
-
-
-def _revive(value: Any) -> Any:
-    if isinstance(value, dict):
-        if "$command" in value:
-            fields = {k: _revive(v) for k, v in value["$command"].items()}
-            return Command(**fields)
-        if "$send" in value:
-            return Send(value["$send"][0], _revive(value["$send"][1]))
-        return {k: _revive(v) for k, v in value.items()}
-    return [_revive(v) for v in value] if isinstance(value, list) else value
-
-
-__all__ = ["GraphdError", "Mismatch", "Player", "contextlib"]

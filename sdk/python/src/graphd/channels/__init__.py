@@ -131,14 +131,18 @@ class DeltaChannel(BaseChannel[T]):
         return Declaration("remote", default, has_default, self.reducer)
 
 
+_ADDING = {"list": "append", "tuple": "append", "int": "add", "float": "add", "str": "add"}
+_JOINING = {"dict": "merge", "set": "union", "frozenset": "union"}
+
+
 def _known(function: Callable[..., Any], default: Any) -> str:
     """The server's own reducer that does what the function does, or ""."""
     if function is add_messages:
         return "messages"
     if function in (operator.add, operator.concat, operator.iadd):
-        return {list: "append", tuple: "append", int: "add", float: "add", str: "add"}.get(type(default), "")
+        return _ADDING.get(type(default).__name__, "")
     if function in (operator.or_, operator.ior):
-        return {dict: "merge", set: "union", frozenset: "union"}.get(type(default), "")
+        return _JOINING.get(type(default).__name__, "")
     if function in (max, min) and type(default) in (int, float, str):
         return "max" if function is max else "min"
     return ""

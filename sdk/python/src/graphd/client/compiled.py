@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphd._gen.v1 import graph_pb2, thread_service_pb2 as ts
+from graphd._gen.v1 import graph_pb2
+from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import nested, run_request, states
 from graphd.client.home import Home, address_of, attach, descendants
 from graphd.client.running import Running
@@ -31,6 +32,7 @@ from graphd.worker.here import LocalRun
 
 if TYPE_CHECKING:
     from graphd.graph.state import StateGraph
+
 
 @dataclass(frozen=True)
 class CompileOptions:
@@ -79,10 +81,11 @@ class CompiledStateGraph:
     @property
     def persistence(self) -> int:
         """How the graph keeps its state when it is part of another one."""
-        return {
-            True: graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST,
-            False: graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED,
-        }.get(self.checkpointer if isinstance(self.checkpointer, bool) else None, graph_pb2.SUBGRAPH_PERSISTENCE_INHERIT)
+        if self.checkpointer is True:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+        if self.checkpointer is False:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED
+        return graph_pb2.SUBGRAPH_PERSISTENCE_INHERIT
 
     @property
     def step_timeout(self) -> float | None:

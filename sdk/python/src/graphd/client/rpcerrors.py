@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 
 from graphd._gen.client import status_pb2 as pb
@@ -46,16 +48,19 @@ def describe(error: grpc.RpcError) -> GraphdError:
     """The error of a call with its reason, metadata and field violations."""
     code = error.code().name
     text = error.details() or code
-    reason, metadata, violations = "", {}, {}
-    for key, value in error.trailing_metadata() or ():
+    reason = ""
+    metadata: dict[str, str] = {}
+    violations: dict[str, str] = {}
+    trailer: Any = error.trailing_metadata() or ()
+    for key, value in trailer:
         if key != "grpc-status-details-bin":
             continue
         for detail in pb.Status.FromString(value).details:
-            kind = detail.type_url.rsplit("/", 1)[-1]
-            if kind == "google.rpc.ErrorInfo":
+            name = detail.type_url.rsplit("/", 1)[-1]
+            if name == "google.rpc.ErrorInfo":
                 info = pb.ErrorInfo.FromString(detail.value)
                 reason, metadata = info.reason, dict(info.metadata)
-            elif kind == "google.rpc.BadRequest":
+            elif name == "google.rpc.BadRequest":
                 request = pb.BadRequest.FromString(detail.value)
                 violations = {v.field: v.description for v in request.field_violations}
     if violations and not any(v in text for v in violations.values()):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import event_pb2, graph_service_pb2 as gs, run_pb2
+from graphd._gen.v1 import event_pb2, run_pb2
+from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import to_labels
 from graphd.client.threads import checkpoint_ref
 from graphd.errors import EmptyInputError, InvalidUpdateError

@@ -10,14 +10,16 @@ from typing import Any
 
 import grpc
 
-from graphd._gen.v1 import graph_service_pb2 as gs, run_pb2, thread_service_pb2 as ts
+from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd._gen.v1 import run_pb2
+from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
 from graphd.client.rpcerrors import EmptyInput, describe, reason_of
 from graphd.client.server import aunary, unary
 from graphd.client.states import ensure_thread
 from graphd.client.translate import Item, Translator
-from graphd.errors import GraphDrained, GraphdError
+from graphd.errors import GraphdError, GraphDrained
 from graphd.graph.program import Program
 from graphd.worker.here import LocalRun, calling
 
@@ -78,7 +80,11 @@ class Running:
             request.resume.ClearField("responses")
             request.request_id += ".b"
             return None
-        if isinstance(request, gs.StreamRequest) and not request.run.WhichOneof("start") and "input" in error.violations:
+        if (
+            isinstance(request, gs.StreamRequest)
+            and not request.run.WhichOneof("start")
+            and "input" in error.violations
+        ):
             return EmptyInput(str(error), reason=error.reason, code=error.code, violations=error.violations)
         return error
 
@@ -194,4 +200,3 @@ class Running:
         request = gs.CancelRunRequest(thread_id=self.thread, reason="the caller was cancelled", wait=True)
         with contextlib.suppress(GraphdError):
             await asyncio.shield(aunary(self.home.server.astubs.graphs.CancelRun, request))
-

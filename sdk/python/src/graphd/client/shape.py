@@ -58,7 +58,7 @@ class Collector:
 
     def add(self, part: tuple[str, Any]) -> None:
         """Takes the next item."""
-        mode, data = part
+        _mode, data = part
         if not self._values_only:
             self._parts.append(part if self._several else data)
             return

@@ -78,9 +78,7 @@ class Reader:
     def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program]) -> None:
         self._config, self._programs = config, programs
 
-    def snapshot(
-        self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None
-    ) -> StateSnapshot:
+    def snapshot(self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None) -> StateSnapshot:
         """One state, with those of its subgraphs as far as they are there."""
         program = self._programs.get(state.graph)
         if not state.HasField("checkpoint"):
@@ -164,10 +162,21 @@ def _result(program: Program | None, result: payload_pb2.Payload) -> Any:
     value = codec.value_of(result)
     if value is None:
         return {}
+    if isinstance(value, list) and program is not None and ROOT not in program.channels:
+        value = gathered(value)
     if isinstance(value, dict) and program is not None and ROOT not in program.channels:
         decoders = decoders_of(program)
         return {k: decoders[k](v) if k in decoders else v for k, v in value.items()}
     return value
+
+
+def gathered(writes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Several updates of one task as one, in LangGraph's notation."""
+    found: dict[str, list[Any]] = {}
+    for write in writes:
+        for key, value in write.items():
+            found.setdefault(key, []).append(value)
+    return {k: v[0] if len(v) == 1 else {"$writes": v} for k, v in found.items()}
 
 
 def questions(interrupts: Iterable[interrupt_pb2.Interrupt]) -> tuple[Interrupt, ...]:
@@ -187,7 +196,7 @@ def iso(moment: Any) -> str:
 
 def source_of(source: int) -> str:
     """What made a checkpoint, in a word."""
-    return _SOURCES.get(source, "loop")
+    return next((word for known, word in _SOURCES.items() if known == source), "loop")
 
 
 def user_metadata(config: Mapping[str, Any]) -> dict[str, Any]:

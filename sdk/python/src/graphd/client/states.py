@@ -149,4 +149,3 @@ def ensure_thread(home: Home, program: Program, thread: str) -> None:
     except GraphdError as error:
         if reason_of(error) != "THREAD_EXISTS":
             raise
-

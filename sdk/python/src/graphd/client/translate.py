@@ -97,6 +97,10 @@ class Translator:
             program = child.program if child is not None else None
         return program
 
+    def _is_root(self, levels: tuple[str, ...]) -> bool:
+        program = self._program(levels)
+        return program is not None and ROOT in program.channels
+
     def _state(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
         if levels and not event.HasField("checkpoint"):
             return  # the progress of a subgraph that waits; LangGraph shows it for the root alone
@@ -208,6 +212,8 @@ class Translator:
                 yield from self._task_item(levels, event, "task", data)
             case pb.TaskChange.PHASE_SUCCEEDED:
                 result = self._results.pop(event.task_id, None)
+                if isinstance(result, list) and not self._is_root(levels):
+                    result = snapshots.gathered(result)
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
                 yield from self._task_item(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:
@@ -242,9 +248,7 @@ class Translator:
             "values": snapshots.values_of(self._program(levels), saved.values),
             "metadata": metadata,
             "next": [public(t.node) for t in saved.next],
-            "tasks": [
-                {"id": t.task_id, "name": public(t.node), "interrupts": (), "state": None} for t in saved.next
-            ],
+            "tasks": [{"id": t.task_id, "name": public(t.node), "interrupts": (), "state": None} for t in saved.next],
         }
         if "checkpoints" in self._modes:
             yield Item("checkpoints", levels, data)

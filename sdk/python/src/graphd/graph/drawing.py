@@ -59,7 +59,9 @@ class Drawing:
         lines.append("graph TD;")
         for node in self.nodes.values():
             shape = "([{}])" if node.id in (START, END) else "({})"
-            lines.append(f"\t{_word(node.id)}{shape.format(f'<p>{node.name}</p>' if node.id in (START, END) else node.name)}")
+            lines.append(
+                f"\t{_word(node.id)}{shape.format(f'<p>{node.name}</p>' if node.id in (START, END) else node.name)}"
+            )
         for edge in self.edges:
             arrow = "-.->" if edge.conditional else "-->"
             if edge.data is not None:

@@ -129,9 +129,7 @@ def _edges(
 
 
 def _branch(branch: BranchDeclaration) -> pb.BranchSpec:
-    return pb.BranchSpec(
-        source=branch.source, name=branch.name, worker_router=branch.name, targets=branch.targets
-    )
+    return pb.BranchSpec(source=branch.source, name=branch.name, worker_router=branch.name, targets=branch.targets)
 
 
 __all__ = ["RETRY_MARK", "duration", "merged_channels", "spec_of"]

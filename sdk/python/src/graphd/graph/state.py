@@ -13,6 +13,7 @@ from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies, r
 from graphd.graph.schema import Schema, read_schema
 from graphd.types import All, CachePolicy, Checkpointer, RetryPolicy, TimeoutPolicy
 
+
 class StateGraph:
     """A graph whose nodes read and write one shared state."""
 
@@ -253,7 +254,7 @@ class StateGraph:
         at once, as worker and as client. Otherwise ``checkpointer`` decides: a
         saver of graphd names its server, and None runs without memory.
         """
-        from graphd.client.compiled import CompileOptions, CompiledStateGraph
+        from graphd.client.compiled import CompiledStateGraph, CompileOptions
 
         del debug, transformers
         stops = [

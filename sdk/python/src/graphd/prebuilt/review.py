@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from graphd.runtime.ask import interrupt
 from graphd.prebuilt.tools import Tool
+from graphd.runtime.ask import interrupt
 
 
 class HumanInterruptConfig(TypedDict, total=False):
@@ -78,7 +78,7 @@ def _decide(
     rights = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
     if kind not in rights:
         raise ValueError(f"the answer must have one of the types {', '.join(rights)}; it is {answer!r}")
-    if not allowed.get(rights[kind], False):  # type: ignore[misc]
+    if not allowed.get(rights[kind], False):
         raise ValueError(f"the answer {kind!r} is not allowed for tool {tool.name!r}")
     settle: dict[str, Callable[[], tuple[bool, dict[str, Any], Any]]] = {
         "accept": lambda: (False, dict(arguments), None),

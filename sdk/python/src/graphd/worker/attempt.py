@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from graphd import codec
-from graphd._gen.v1 import event_pb2, worker_service_pb2 as ws, worker_task_pb2 as pb
+from graphd._gen.v1 import event_pb2
+from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.runtime.replay import Place
 
 _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}

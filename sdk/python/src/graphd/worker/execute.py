@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import payload_pb2, worker_task_pb2 as pb
+from graphd._gen.v1 import payload_pb2
+from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import END, ROOT, START
 from graphd.errors import (
     GraphBubbleUp,

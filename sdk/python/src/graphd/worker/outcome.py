@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import payload_pb2, worker_task_pb2 as pb
-from graphd._gen.v1 import interrupt_pb2
+from graphd._gen.v1 import interrupt_pb2, payload_pb2
+from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import END, ROOT
 from graphd.errors import ErrorCode, InvalidUpdateError, NonDeterministicNode, ParentCommand, with_code
 from graphd.graph.names import wire

@@ -12,7 +12,9 @@ from typing import Any
 
 import grpc
 
-from graphd._gen.v1 import graph_pb2, worker_service_pb2 as ws, worker_task_pb2 as pb
+from graphd._gen.v1 import graph_pb2
+from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
 from graphd.client.rpcerrors import describe, reason_of
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
@@ -243,4 +245,3 @@ class Session:
                 attempt.flush()
                 if not attempt.announced and now - attempt.started > _ANNOUNCE_AFTER:
                     attempt.alive()
-

@@ -22,7 +22,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
     given: Mapping[str, Any] = local.config if local else {}
     name = public(assignment.node)
     namespace = "|".join([*assignment.namespace, f"{name}{TASK_SEPARATOR}{assignment.task_id}"])
-    metadata = dict(assignment.metadata) | dict(given.get("metadata") or {})
+    metadata: dict[str, Any] = dict(assignment.metadata) | dict(given.get("metadata") or {})
     metadata |= {
         "langgraph_step": assignment.step,
         "langgraph_node": name,

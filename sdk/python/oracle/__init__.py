@@ -1,0 +1,1 @@
+"""Random graphs on LangGraph and on graphd, compared."""
