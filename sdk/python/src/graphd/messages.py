@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
 _ROLES = {"user": "human", "assistant": "ai", "developer": "system"}
@@ -112,7 +112,7 @@ class RemoveMessage(BaseMessage):
         super().__init__("", id=id, **extra)
 
 
-AnyMessage = Union[HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, RemoveMessage]
+AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage | FunctionMessage | RemoveMessage
 _OWN: dict[str, type[BaseMessage]] = {
     c.type: c
     for c in (HumanMessage, AIMessage, AIMessageChunk, SystemMessage, ToolMessage, FunctionMessage, RemoveMessage)

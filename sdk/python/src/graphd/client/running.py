@@ -80,11 +80,8 @@ class Running:
             request.resume.ClearField("responses")
             request.request_id += ".b"
             return None
-        if (
-            isinstance(request, gs.StreamRequest)
-            and not request.run.WhichOneof("start")
-            and "input" in error.violations
-        ):
+        began = isinstance(request, gs.ResumeRequest) or request.run.WhichOneof("start")
+        if not began and "input" in error.violations:
             return EmptyInput(str(error), reason=error.reason, code=error.code, violations=error.violations)
         return error
 

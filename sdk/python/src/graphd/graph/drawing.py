@@ -58,10 +58,8 @@ class Drawing:
         lines = ["---", "config:", "  flowchart:", "    curve: linear", "---"] if with_styles else []
         lines.append("graph TD;")
         for node in self.nodes.values():
-            shape = "([{}])" if node.id in (START, END) else "({})"
-            lines.append(
-                f"\t{_word(node.id)}{shape.format(f'<p>{node.name}</p>' if node.id in (START, END) else node.name)}"
-            )
+            shown = f"([<p>{node.name}</p>])" if node.id in (START, END) else f"({node.name})"
+            lines.append(f"\t{_word(node.id)}{shown}")
         for edge in self.edges:
             arrow = "-.->" if edge.conditional else "-->"
             if edge.data is not None:
