@@ -188,6 +188,13 @@ func dramas() []drama {
 			})
 			c.finish(c.begin("r3"), 9)
 		}, false},
+		{"a replay", nested("inherit"), func(c *cluster) {
+			c.finish(c.begin("r"), 9)
+			old, err := c.store.Checkpoints(context.Background(), checkpoint.CheckpointQuery{Thread: "t"})
+			require.NoError(c.t, err)
+			c.finish(c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g",
+				Request: checkpoint.RunRequest{From: old[2].ID}}), 9)
+		}, false},
 		{"discarded questions", one(side("g", "fast", "ask")), func(c *cluster) {
 			c.wait(c.begin("r"))
 			c.finish(c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g", Open: runtime.DiscardOpen,
@@ -232,7 +239,7 @@ func TestCrashOnDisk(t *testing.T) {
 	for _, d := range dramas() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashEverywhere(t, &d, 11, func(t *testing.T) checkpoint.Store {
+			crashEverywhere(t, &d, 23, func(t *testing.T) checkpoint.Store {
 				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 				require.NoError(t, err)
 				return s

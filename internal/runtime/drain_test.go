@@ -82,7 +82,7 @@ func TestDrainDoesNotWaitForAStoreThatHangs(t *testing.T) {
 		c.first.mode = hanging
 		old := c.boot(c.first)
 		run := c.begin("r")
-		c.first.at = c.first.n.Load() + 1
+		c.first.at.Store(c.first.n.Load() + 1)
 		began := time.Now()
 		old.Drain(deadline(t, 5*time.Second))
 		require.LessOrEqual(t, time.Since(began), 8*time.Second)

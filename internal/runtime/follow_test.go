@@ -227,11 +227,10 @@ func TestFollowingATrimmedLog(t *testing.T) {
 	defer f.Close()
 	_, err = f.Next(t.Context())
 	require.Equal(t, runtime.ReasonCursorTrimmed, reason(err))
-	recent := c.engine.Follow(runtime.FollowRequest{Thread: "t", After: head.LastEvent - 20})
-	defer recent.Close()
-	events, err := recent.Next(t.Context())
-	require.NoError(t, err)
-	require.Len(t, events, 20)
+	recent := &reader{f: c.engine.Follow(runtime.FollowRequest{Thread: "t", After: head.LastEvent - 20})}
+	defer recent.f.Close()
+	require.NoError(t, recent.until(t.Context(), r.ID))
+	require.Len(t, recent.seen, 20)
 }
 
 func TestValuesEvents(t *testing.T) {
@@ -280,12 +279,12 @@ func TestValuesEvents(t *testing.T) {
 func TestDeletedAndMadeAgain(t *testing.T) {
 	work := newBlocked()
 	c := live(t, map[string]node{"work": work.node}, chain("g", channelsLog, "work"))
-	c.begin("r")
+	first := c.begin("r")
 	f := c.engine.Follow(runtime.FollowRequest{Thread: "t"})
 	defer f.Close()
 	waited := make(chan error, 1)
 	go func() {
-		_, err := c.engine.WaitRun(context.Background(), "t", "")
+		_, err := c.engine.WaitRun(context.Background(), "t", first.ID)
 		waited <- err
 	}()
 	require.Equal(t, runtime.ReasonThreadBusy, reason(c.engine.DeleteThread(t.Context(), "t", 0, false)))

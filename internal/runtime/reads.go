@@ -38,12 +38,15 @@ func (e *Engine) Runs(ctx context.Context, thread string, before uint64, limit i
 	return runs, storeError(err)
 }
 
-// WaitRun returns the run when it has stopped: it is over, or it waits for
-// people. It returns the cause of ctx when ctx ends first.
+// WaitRun returns the run, the newest for an empty id, when it has stopped: it
+// is over, or it waits for people. It returns the cause of ctx when ctx ends first.
 func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	head, err := e.Thread(ctx, thread)
 	if err != nil {
 		return checkpoint.Run{}, err
+	}
+	if run == "" {
+		run = head.Run
 	}
 	f := e.Follow(FollowRequest{Thread: thread, After: head.LastEvent})
 	defer f.Close()
@@ -52,13 +55,27 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 		if err != nil || stopped {
 			return r, err
 		}
-		for found := false; !found; {
-			events, err := f.Next(ctx)
-			if err != nil {
-				return r, err
-			}
-			for i := range events {
-				found = found || events[i].Kind == checkpoint.EventRunState || events[i].Kind == EventDeleted
+		if err := f.awaitRunState(ctx); err != nil {
+			return r, err
+		}
+	}
+}
+
+// awaitRunState returns when a run of the thread may have stopped.
+func (f *Follower) awaitRunState(ctx context.Context) error {
+	for {
+		events, err := f.Next(ctx)
+		if errors.Is(err, checkpoint.ErrTrimmed) { // the log ran away: look, and go on from its end
+			head, err := f.engine.Thread(ctx, f.thread)
+			f.after = max(f.after, head.LastEvent)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if k := events[i].Kind; k == checkpoint.EventRunState || k == EventDeleted {
+				return nil
 			}
 		}
 	}
