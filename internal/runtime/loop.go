@@ -59,7 +59,7 @@ func (l *loop) graph() *graph.Graph { return l.state.Graph() }
 
 // drive runs the loop to its end.
 func (l *loop) drive(ctx context.Context) verdict {
-	if v := l.judge(l.state, l.tasks, nil, l.pending); v != nil {
+	if v := l.judge(l.state, l.tasks, nil, &l.pending); v != nil {
 		return l.settle(*v)
 	}
 	for {
@@ -88,7 +88,7 @@ func (l *loop) bidden() *verdict {
 // judge says whether a graph in this state goes on: nil means that its tasks
 // are to be run. ran lists the tasks of the superstep that led here, p what is
 // known of the one ahead.
-func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task, p progress) *verdict {
+func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task, p *progress) *verdict {
 	if hit := s.Breaks(l.after, ran); len(hit) > 0 && !p.passed(s, "after") {
 		return l.breakpoint(s, "after", hit)
 	}
@@ -109,7 +109,7 @@ func (l *loop) judge(s *pregel.State, tasks, ran []*pregel.Task, p progress) *ve
 }
 
 // passed reports whether somebody has let the run go on at a breakpoint.
-func (p progress) passed(s *pregel.State, when string) bool {
+func (p *progress) passed(s *pregel.State, when string) bool {
 	id := pregel.BreakpointID(s.Checkpoint().ID, when)
 	return slices.ContainsFunc(p.interrupts[""], func(q checkpoint.Interrupt) bool {
 		return q.ID == id && q.State == checkpoint.InterruptConsumed
@@ -203,7 +203,7 @@ func (l *loop) advance(w *work) *verdict {
 		if known, err = l.recall(next); err != nil {
 			return err
 		}
-		v = l.judge(next, tasks, w.planned(), known)
+		v = l.judge(next, tasks, w.planned(), &known)
 		if !l.level.root {
 			return nil
 		}

@@ -23,7 +23,7 @@ import (
 //	a ?? expression                      a conditional edge that yields names
 //	a ?! router k=x                      one that the code of router decides, with paths
 //	router: goto x                       code of a router, not a node: "router!: …"
-func parseGraph(args []string, body []string) (*graph.Spec, map[string]string, error) {
+func parseGraph(args, body []string) (*graph.Spec, map[string]string, error) {
 	s := &graph.Spec{Name: args[0]}
 	code := make(map[string]string)
 	for _, a := range args[1:] {
@@ -160,7 +160,7 @@ func linkLine(s *graph.Spec, left, sign, right string) error {
 		s.Edges = append(s.Edges, graph.EdgeSpec{From: listOf(left), To: end(right)})
 	case "?":
 		b := graph.BranchSpec{From: end(left)}
-		for _, c := range strings.Split(right, " ; ") {
+		for c := range strings.SplitSeq(right, " ; ") {
 			when, to, _ := strings.Cut(" "+c, " -> ")
 			b.Cases = append(b.Cases, graph.CaseSpec{When: strings.TrimSpace(when), To: listOf("[" + strings.TrimSpace(to) + "]")})
 		}

@@ -78,7 +78,7 @@ func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 		return fail("no code for " + name)
 	}
 	s := &scene{actors: a, ctx: ctx, task: t, uses: make(map[string]int)}
-	for _, step := range strings.Split(code, " | ") {
+	for step := range strings.SplitSeq(code, " | ") {
 		if !s.step(strings.TrimSpace(step)) {
 			return s.result
 		}
@@ -112,7 +112,7 @@ func (s *scene) step(step string) bool {
 	case "return":
 		s.result.Update = s.text(w[1])
 	case "goto", "route":
-		for _, name := range strings.Split(w[1], ",") {
+		for name := range strings.SplitSeq(w[1], ",") {
 			s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: end(name)})
 		}
 	case "send":

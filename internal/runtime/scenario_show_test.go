@@ -65,7 +65,7 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 	if where != "" {
 		where += "/"
 	}
-	switch e.Kind {
+	switch e.Kind { //nolint:exhaustive // the others have no line
 	case checkpoint.EventRunState:
 		return strings.TrimSpace("run " + string(e.State) + " " + failure(e.Failure))
 	case checkpoint.EventUpdate:
@@ -193,7 +193,7 @@ func (s *stage) task(t runtime.SnapshotTask, margin string) {
 func (s *stage) history(a args, _ []string) error {
 	list, err := s.engine.States(s.t.Context(), runtime.HistoryQuery{
 		Thread: a.list[0], Namespace: a.keys["in"], Values: true, Limit: a.number("limit"),
-		Before: uint64(number(strings.TrimPrefix(a.keys["before"], "c"))), //nolint:gosec // written by hand
+		Before: uint64(number(strings.TrimPrefix(a.keys["before"], "c"))),
 	})
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type stage struct {
 }
 
 func newStage(t *testing.T, store checkpoint.Store) *stage {
+	t.Helper()
 	s := &stage{
 		t: t, store: store, graphs: catalog{},
 		actors: &actors{code: make(map[string]string), counter: make(map[string]int)},
@@ -145,8 +146,7 @@ func (s *stage) line(format string, values ...any) {
 func (s *stage) refused(err error) {
 	var e *runtime.Error
 	if !errors.As(err, &e) {
-		var build *graph.BuildError
-		if errors.As(err, &build) {
+		if build, ok := errors.AsType[*graph.BuildError](err); ok {
 			for _, p := range build.Problems {
 				s.line("error %s %s", p.Reason, p.Path)
 			}

@@ -53,6 +53,7 @@ type opener func(t *testing.T) checkpoint.Store
 func onMemory(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) }
 
 func onSQLite(t *testing.T) checkpoint.Store {
+	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 	require.NoError(t, err)
 	return s
@@ -111,6 +112,7 @@ func joinBlocks(blocks []block, answers []string) string {
 
 // play runs the commands of a file in one world and returns their answers.
 func play(t *testing.T, open opener, blocks []block) []string {
+	t.Helper()
 	answers := make([]string, len(blocks))
 	synctest.Test(t, func(t *testing.T) {
 		store := open(t)

@@ -165,7 +165,7 @@ func (l *loop) withHandlers() []*pregel.Task {
 	all := make([]*pregel.Task, 0, len(l.tasks))
 	for _, t := range l.tasks {
 		all = append(all, t)
-		if h := l.handler(t, l.pending.tasks[t.ID]); h != nil {
+		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
 			all = append(all, h)
 		}
 	}
@@ -173,7 +173,7 @@ func (l *loop) withHandlers() []*pregel.Task {
 }
 
 func (l *loop) takenOver(t *pregel.Task) bool {
-	return l.handler(t, l.pending.tasks[t.ID]) != nil
+	return handlerOf(t, l.pending.tasks[t.ID]) != nil
 }
 
 func (r *reader) pending(s *pregel.State) (checkpoint.Pending, error) {

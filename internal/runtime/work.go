@@ -41,7 +41,7 @@ func newProgress(p checkpoint.Pending) progress {
 }
 
 // journal is what a task must see again.
-func (p progress) journal(task string) pregel.Journal {
+func (p *progress) journal(task string) pregel.Journal {
 	j := pregel.Journal{Memos: p.memos[task]}
 	for _, i := range p.interrupts[task] {
 		switch i.State {
@@ -115,9 +115,9 @@ func (l *loop) place(w *work, t *pregel.Task) {
 		w.run = append(w.run, t)
 	case record.State == checkpoint.TaskDone:
 		w.cached = append(w.cached, outcome{task: t, writes: record.Writes, cached: true})
-	case l.handler(t, record) != nil:
+	case handlerOf(t, record) != nil:
 		w.cached = append(w.cached, outcome{task: t, failure: record.Failure, handled: true, cached: true})
-		l.place(w, l.handler(t, record))
+		l.place(w, handlerOf(t, record))
 	case record.State == checkpoint.TaskWaiting && !l.ready(t, record):
 		w.waiting = append(w.waiting, record.Waiting...)
 	default:
@@ -125,10 +125,10 @@ func (l *loop) place(w *work, t *pregel.Task) {
 	}
 }
 
-// handler is the task that takes over for one that has failed, nil for none. A
-// node whose writes did not fit those of others has not failed itself: it is
+// handlerOf is the task that takes over for one that has failed, nil for none.
+// A node whose writes did not fit those of others has not failed itself: it is
 // run again.
-func (l *loop) handler(t *pregel.Task, record checkpoint.Task) *pregel.Task {
+func handlerOf(t *pregel.Task, record checkpoint.Task) *pregel.Task {
 	if record.State != checkpoint.TaskFailed || record.Failure.Node == "" {
 		return nil
 	}
@@ -240,8 +240,7 @@ func (l *loop) record(t *tx, w *work) {
 // misfit notes that the results of the superstep could not be put together.
 func (w *work) misfit(err error, f *checkpoint.Failure) {
 	w.unfit = f
-	var update *pregel.UpdateError
-	if errors.As(err, &update) {
+	if update, ok := errors.AsType[*pregel.UpdateError](err); ok {
 		w.channel = update.Channel
 	}
 }
@@ -260,7 +259,9 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 	}
 	switch {
 	case w.spoils(o):
-		r.State, r.Failure = checkpoint.TaskFailed, w.unfit
+		unfit := *w.unfit
+		unfit.Node = "" // of no node alone, so no error handler takes over
+		r.State, r.Failure = checkpoint.TaskFailed, &unfit
 	case o.failure != nil:
 		r.State, r.Failure = checkpoint.TaskFailed, o.failure
 	case len(o.waiting) > 0:

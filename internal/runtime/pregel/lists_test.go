@@ -12,7 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-func appender(t testing.TB) *machine {
+func appender(t *testing.T) *machine {
+	t.Helper()
 	m := newMachine(t, &graph.Spec{
 		Channels: list, Nodes: nodes("n"), Edges: edges(graph.Start, "n", "n", "n"),
 	}, updates(map[string]string{"n": `{"l":["x","y"]}`}))

@@ -14,13 +14,13 @@ import (
 
 // machine walks a graph superstep by superstep. Each node does what code says.
 type machine struct {
-	t    testing.TB
+	t    *testing.T
 	s    *pregel.State
 	seq  uint64
 	code map[string]pregel.Result
 }
 
-func compile(t testing.TB, s *graph.Spec) *graph.Graph {
+func compile(t *testing.T, s *graph.Spec) *graph.Graph {
 	t.Helper()
 	e, err := expr.New(expr.Options{})
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func compile(t testing.TB, s *graph.Spec) *graph.Graph {
 	return g
 }
 
-func newMachine(t testing.TB, s *graph.Spec, code map[string]pregel.Result) *machine {
+func newMachine(t *testing.T, s *graph.Spec, code map[string]pregel.Result) *machine {
 	t.Helper()
 	return &machine{t: t, s: pregel.New(compile(t, s), ""), code: code}
 }

@@ -24,7 +24,7 @@ func FuzzCompletionOrder(f *testing.F) {
 	f.Add(uint64(1234), uint64(99))
 	f.Fuzz(func(t *testing.T, program, order uint64) {
 		straight := walk(t, program, func([]pregel.Done) {}, false)
-		r := rand.New(rand.NewPCG(order, 1)) //nolint:gosec // any order will do
+		r := rand.New(rand.NewPCG(order, 1))
 		shuffled := walk(t, program, func(done []pregel.Done) {
 			r.Shuffle(len(done), func(i, j int) { done[i], done[j] = done[j], done[i] })
 		}, order%2 == 0)
@@ -38,14 +38,18 @@ func walk(t *testing.T, program uint64, shuffle func([]pregel.Done), reload bool
 	names := []string{"a", "b", "c", "d", "late"}
 	m := newMachine(t, &graph.Spec{
 		Channels: []graph.ChannelSpec{
-			{Name: "l", Reducer: "append"}, {Name: "n", Reducer: "add", Default: "0"}, {Name: "any", Reducer: "any"},
-			{Name: "m", Reducer: "messages"}, {Name: "u", Reducer: "union"}, {Name: "t", Reducer: "topic"},
+			{Name: "l", Reducer: "append"},
+			{Name: "n", Reducer: "add", Default: "0"},
+			{Name: "any", Reducer: "any"},
+			{Name: "m", Reducer: "messages"},
+			{Name: "u", Reducer: "union"},
+			{Name: "t", Reducer: "topic"},
 		},
 		Nodes: append(nodes("a", "b", "c", "d"), graph.NodeSpec{Name: "late", Defer: true, Function: &graph.FunctionSpec{}}),
 		Edges: append(edges(graph.Start, "a", graph.Start, "b", "a", "late", "b", "c"),
 			graph.EdgeSpec{From: []string{"a", "c"}, To: "d"}),
 	}, nil)
-	r := rand.New(rand.NewPCG(program, 2)) //nolint:gosec // any program will do
+	r := rand.New(rand.NewPCG(program, 2))
 	m.input(`{"l":["in"]}`)
 	var trail []checkpoint.Checkpoint
 	before := m.versions()

@@ -311,6 +311,6 @@ func TestUpdateOf(t *testing.T) {
 		return out
 	}
 	require.Equal(t, payload.Null, m.s.UpdateOf(w("branch:to:n", "null")))
-	require.Equal(t, payload.JSON(`{"a":1,"l":[2]}`), m.s.UpdateOf(w("a", "1", "l", "[2]")))
-	require.Equal(t, payload.JSON(`[{"l":[1]},{"l":[2]},{"a":3}]`), m.s.UpdateOf(w("l", "[1]", "l", "[2]", "a", "3")))
+	require.JSONEq(t, `{"a":1,"l":[2]}`, string(m.s.UpdateOf(w("a", "1", "l", "[2]"))))
+	require.JSONEq(t, `[{"l":[1]},{"l":[2]},{"a":3}]`, string(m.s.UpdateOf(w("l", "[1]", "l", "[2]", "a", "3"))))
 }
