@@ -264,7 +264,9 @@ class CompiledStateGraph:
 
         Open questions are under ``__interrupt__``.
         """
-        collector = Collector(stream_mode, version)
+        task = current_task()
+        nests = task is not None and nested.is_nested(self, task, config)
+        collector = Collector(stream_mode, version, nested=nests)
         for part in self.stream(
             input,
             config,
@@ -296,7 +298,9 @@ class CompiledStateGraph:
         **older: Any,
     ) -> Any:
         """Like invoke, for async programs."""
-        collector = Collector(stream_mode, version)
+        task = current_task()
+        nests = task is not None and nested.is_nested(self, task, config)
+        collector = Collector(stream_mode, version, nested=nests)
         async for part in self.astream(
             input,
             config,

@@ -17,6 +17,7 @@ from graphd.client.failures import raised_by
 from graphd.client.home import Home
 from graphd.client.rpcerrors import EmptyInput, describe, reason_of
 from graphd.client.server import aunary, unary
+from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
 from graphd.client.translate import Item, Translator
 from graphd.errors import GraphdError, GraphDrained
@@ -91,6 +92,18 @@ class Running:
         state = unary(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
         return [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
 
+    def _last(self, run: run_pb2.Run) -> list[Item]:
+        """What is shown when the run has stopped."""
+        if not self.translator.wants_final:
+            return list(self.translator.still_open(self._open_questions(run)))
+        if run.state == run_pb2.RUN_STATE_SUCCEEDED and run.HasField("output"):
+            return [self.translator.final(values_of(self.program, run.output), ())]
+        if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
+            return []
+        state = unary(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
+        waiting = [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
+        return [self.translator.final(values_of(self.program, state.values), waiting)]
+
     def _end(self, run: run_pb2.Run) -> None:
         error = raised_by(run, self.local)
         if error is not None:
@@ -144,7 +157,7 @@ class Running:
             for event in call:
                 yield from self.translator.items(event)
                 if event.HasField("end"):
-                    yield from self.translator.still_open(self._open_questions(event.end.run))
+                    yield from self._last(event.end.run)
                     self._end(event.end.run)
         except grpc.RpcError as error:
             raise describe(error) from None
@@ -182,14 +195,18 @@ class Running:
                 for item in self.translator.items(event):
                     yield item
                 if event.HasField("end"):
-                    left = await asyncio.to_thread(self._open_questions, event.end.run)
-                    for item in self.translator.still_open(left):
+                    for item in await self._alast(event.end.run):
                         yield item
                     self._end(event.end.run)
         except grpc.RpcError as error:
             raise describe(error) from None
         finally:
             call.cancel()
+
+    async def _alast(self, run: run_pb2.Run) -> list[Item]:
+        if run.state != run_pb2.RUN_STATE_INTERRUPTED:
+            return self._last(run)
+        return await asyncio.to_thread(self._last, run)
 
     async def _cancelled(self) -> None:
         # The caller was cancelled; its nodes run on its loop and stop with it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphd.client.translate import Item
+from graphd.client.translate import FINAL, Item
 from graphd.constants import INTERRUPT
 from graphd.types import GraphOutput
 
@@ -19,7 +19,7 @@ class Shape:
         self._several = not (given is None or isinstance(given, str))
         chosen: Sequence[str] = ["updates"] if given is None else [given] if isinstance(given, str) else list(given)
         for mode in chosen:
-            if mode not in MODES:
+            if mode not in (*MODES, FINAL):
                 raise ValueError(f"unknown stream mode {mode!r}; there are {', '.join(MODES)}")
         if version not in ("v1", "v2"):
             raise ValueError(f"unknown version {version!r}; there are v1 and v2")
@@ -28,6 +28,8 @@ class Shape:
 
     def show(self, item: Item) -> Any:
         """What to yield."""
+        if item.mode == FINAL:
+            return FINAL, (item.data, item.interrupts)
         if self.version == "v2":
             part: dict[str, Any] = {"type": item.mode, "ns": item.levels, "data": item.data}
             if item.mode == "values":
@@ -47,20 +49,23 @@ def without_questions(state: Any) -> Any:
 class Collector:
     """Makes the result of invoke from the items of a stream."""
 
-    def __init__(self, given: str | Sequence[str], version: str) -> None:
+    def __init__(self, given: str | Sequence[str], version: str, *, nested: bool) -> None:
         self._values_only = given == "values"
         self._version, self._several = version, not isinstance(given, str)
         wanted = [given] if isinstance(given, str) else list(given)
-        self.modes = ["values"] if self._values_only else wanted
+        self.modes = [FINAL] if self._values_only and not nested else wanted
         self._latest: Any = None
         self._questions: dict[str, Any] = {}
         self._parts: list[Any] = []
 
     def add(self, part: tuple[str, Any]) -> None:
         """Takes the next item."""
-        _mode, data = part
+        mode, data = part
         if not self._values_only:
             self._parts.append(part if self._several else data)
+            return
+        if mode == FINAL:
+            self._latest, self._questions = data[0], {q.id: q for q in data[1]}
             return
         if isinstance(data, dict) and INTERRUPT in data:
             self._questions |= {q.id: q for q in data[INTERRUPT]}

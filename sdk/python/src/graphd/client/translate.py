@@ -15,6 +15,9 @@ from graphd.constants import INTERRUPT, ROOT
 from graphd.graph.names import public
 from graphd.graph.program import Program
 
+FINAL = "final"
+"""A mode of our own: nothing on the way, the state at the end."""
+
 ReadState = Callable[[Sequence[str]], Any]
 
 _CHANNELS = {
@@ -30,6 +33,8 @@ _CHANNELS = {
 
 def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool) -> pb.EventFilter:
     """The events that the modes need."""
+    if list(modes) == [FINAL]:
+        return pb.EventFilter(channels=[pb.CHANNEL_CUSTOM], custom_names=["nothing"], depth=0)
     channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
     return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
 
@@ -183,6 +188,16 @@ class Translator:
                 yield Item("updates", where, {INTERRUPT: asked})
             if "values" in self._modes:
                 yield Item("values", where, self._with_questions(where, asked), asked)
+
+    @property
+    def wants_final(self) -> bool:
+        """Only the state at the end is of interest."""
+        return FINAL in self._modes
+
+    def final(self, state: Any, questions: Iterable[Any]) -> Item:
+        """The state at the end of a call, with what is open then."""
+        asked = tuple(snapshots.question(i) for i in questions if snapshots.is_question(i))
+        return Item(FINAL, (), self._some((), state), asked)
 
     def has_raised(self, identifiers: Iterable[str]) -> bool:
         """All these questions were shown by this call."""

@@ -14,6 +14,7 @@ from graphd.runtime.task import inside
 from graphd.worker import cache, execute, here, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.loop import background_loop
+from graphd.worker.tokens import streamed
 
 Done = Callable[[pb.TaskResult], None]
 
@@ -89,10 +90,10 @@ def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) 
 
 
 def _run_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task):
+    with inside(work.task), streamed(work.task):
         return execute.run(work)
 
 
 async def _arun_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task):
+    with inside(work.task), streamed(work.task):
         return await execute.arun(work)
