@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -27,7 +29,7 @@ type visit struct {
 // Alive puts the idle timeout of the attempt off.
 func (fx *effects) Alive() { fx.alive() }
 
-// Unassigned tells those who look on that the task waits for a worker.
+// Unassigned says in the log of the thread that the task waits for a worker.
 func (fx *effects) Unassigned(why string) {
 	if fx.over.Load() {
 		return
@@ -36,12 +38,20 @@ func (fx *effects) Unassigned(why string) {
 	if fx.task.Node != nil {
 		name = fx.task.Node.Name
 	}
-	fx.loop.announce(checkpoint.Event{
-		Kind: checkpoint.EventTask, Node: name, Task: fx.task.ID, Attempt: fx.attempt,
-		Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{
-			Reason: ReasonNoWorkerAvailable, Message: why + "; the task waits for one", Node: name,
-		},
+	l := fx.loop
+	err := l.commit(func(t *tx) error {
+		t.emit(checkpoint.Event{
+			Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+			Node: name, Task: fx.task.ID, Attempt: fx.attempt,
+			Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{
+				Reason: ReasonNoWorkerAvailable, Message: why + "; the task waits for one", Node: name,
+			},
+		})
+		return nil
 	})
+	if err != nil {
+		l.session.log.Warn("event not stored", zap.Error(err))
+	}
 }
 
 // Call runs a graph inside the task, in the way a subgraph node does.

@@ -181,7 +181,7 @@ func (c *endpointCall) run(ctx context.Context) worker.Result {
 		if err == nil {
 			return r
 		}
-		if ctx.Err() != nil {
+		if over(ctx, err) {
 			return rejected("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
 		}
 		if r, final := c.judge(err); final {
@@ -197,6 +197,16 @@ func (c *endpointCall) run(ctx context.Context) worker.Result {
 			return rejected("Cancelled", "the task was stopped between two calls of the endpoint")
 		}
 	}
+}
+
+// over reports whether the attempt has ended. The endpoint's clock may see the
+// deadline a moment before ours does.
+func over(ctx context.Context, err error) bool {
+	deadline, ok := ctx.Deadline()
+	if ok && status.Code(err) == codes.DeadlineExceeded && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // ready waits until the endpoint can be reached. A run does not fail because a

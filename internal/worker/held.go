@@ -20,7 +20,7 @@ type heldTask struct {
 // lost for good. mu is held.
 func (h *Hub) hold(s *Session, token string) bool {
 	l, ok := h.read(token)
-	if !ok || l.life == h.life || h.settled.has(token) {
+	if !ok || l.life == h.life || h.settled.has(token) || h.forgotten.has(token) {
 		return false
 	}
 	if known := h.held[l.key]; known != nil {
@@ -58,6 +58,7 @@ func (h *Hub) forget(key string, held *heldTask) {
 	defer h.mu.Unlock()
 	if h.held[key] == held {
 		delete(h.held, key)
+		h.forgotten.add(held.token)
 		close(held.decided)
 	}
 }

@@ -65,16 +65,17 @@ type Hub struct {
 
 	active atomic.Int64 // tasks that are asked for
 
-	mu       sync.Mutex
-	sessions map[string]*Session // by worker
-	jobs     map[string]*job     // by lease
-	queues   map[route]*queue
-	held     map[string]*heldTask // by task key: leases of an earlier server
-	settled  settled
-	alone    []lonely
-	order    uint64
-	fence    uint64
-	draining bool
+	mu        sync.Mutex
+	sessions  map[string]*Session // by worker
+	jobs      map[string]*job     // by lease
+	queues    map[route]*queue
+	held      map[string]*heldTask // by task key: leases of an earlier server
+	settled   settled              // leases whose results were taken
+	forgotten settled              // leases of an earlier server that no run has asked for
+	alone     []lonely
+	order     uint64
+	fence     uint64
+	draining  bool
 }
 
 var _ runtime.Executor = (*Hub)(nil)
@@ -86,7 +87,7 @@ func New(options Options) *Hub {
 		opts: options, log: options.Logger, life: rand.Text()[:12],
 		sessions: make(map[string]*Session), jobs: make(map[string]*job),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
-		settled: settled{known: make(map[string]struct{})},
+		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},
 	}
 }
 
@@ -106,6 +107,7 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 		r = failed("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
 	}
 	j.calls.end()
+	j.telling.Wait()
 	return r
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -29,6 +30,8 @@ type job struct {
 	done  chan pregel.Result // takes one
 	lane  *lane
 	calls *calls
+	// telling is the run being told that nobody can take the task.
+	telling sync.WaitGroup
 
 	stage      stage
 	order      uint64

@@ -116,10 +116,13 @@ func (h *Hub) unlockAndTell() {
 	h.alone = nil
 	h.mu.Unlock()
 	for _, l := range alone {
-		h.log.Info("no worker can take a task", append(l.job.fields(), zap.String("why", l.why))...)
-		if l.job.task.Host != nil {
-			l.job.task.Host.Unassigned(l.why)
-		}
+		h.log.Info("no worker can take a task", append(l.job.about(), zap.String("why", l.why))...)
+		go func() {
+			defer l.job.telling.Done()
+			if l.job.task.Host != nil {
+				l.job.task.Host.Unassigned(l.why)
+			}
+		}()
 	}
 }
 
@@ -138,6 +141,7 @@ func (h *Hub) notice(r route) {
 	for _, j := range q.jobs {
 		if !j.told {
 			j.told = true
+			j.telling.Add(1)
 			h.alone = append(h.alone, lonely{j, h.whyNobody(r)})
 		}
 	}
@@ -195,11 +199,17 @@ func join(list []string) string {
 	return text
 }
 
-func (j *job) fields() []zap.Field {
-	f := []zap.Field{
+// about names a task in the log.
+func (j *job) about() []zap.Field {
+	return []zap.Field{
 		zap.String("thread", j.task.Thread), zap.String("run", j.task.Run), zap.String("task", j.task.ID),
 		zap.String("graph", j.route.graph), zap.String("node", j.route.node),
 	}
+}
+
+// fields names a task and the worker that has it. mu is held.
+func (j *job) fields() []zap.Field {
+	f := j.about()
 	if j.session != nil {
 		f = append(f, zap.String("worker", j.session.hello.Worker))
 	}

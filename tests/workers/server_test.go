@@ -67,10 +67,10 @@ func start(t *testing.T, c config) *server {
 		c.store = memory.New(memory.Options{})
 	}
 	if c.hub.Beat == 0 {
-		c.hub.Beat, c.hub.LeaseTTL = 100*time.Millisecond, 600*time.Millisecond
+		c.hub.Beat, c.hub.LeaseTTL = time.Minute, time.Hour // nothing happens by itself
 	}
 	if c.lease == 0 {
-		c.lease = time.Second
+		c.lease = 15 * time.Second
 	}
 	s := &server{t: t, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
 	s.remote = transport.NewRemote(s.hub, c.remote)

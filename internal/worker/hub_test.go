@@ -1,0 +1,337 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// run is what a task may ask of its run; it notes what it was asked.
+type run struct {
+	mu      sync.Mutex
+	emitted []string
+	gaps    int
+	told    []string
+	block   chan struct{} // holds Emit up, when set
+}
+
+func (r *run) Emit(e runtime.Emission) {
+	if r.block != nil {
+		<-r.block
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Kind == runtime.EventGap {
+		r.gaps++
+		return
+	}
+	r.emitted = append(r.emitted, string(e.Value))
+}
+
+func (r *run) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	return m.Value, false, nil
+}
+
+func (r *run) Alive() {}
+
+func (r *run) Unassigned(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, why)
+}
+
+func (r *run) Call(context.Context, runtime.GraphCall) (runtime.CallResult, error) {
+	return runtime.CallResult{}, errors.New("not here")
+}
+
+var g = &graph.Graph{Name: "g", Version: "1"}
+
+func task(id string, r *run) *runtime.Task {
+	return &runtime.Task{ID: id, Graph: g, Node: &graph.Node{Name: "a"}, Effects: r, Host: r, Attempt: 1}
+}
+
+func hello(id string, slots int, held ...string) worker.Hello {
+	return worker.Hello{
+		Worker: id, Serves: []worker.Served{{Graph: "g"}}, Held: held, Credit: worker.Credit{Total: slots},
+	}
+}
+
+// execute runs a task in the background.
+func execute(ctx context.Context, h *worker.Hub, t *runtime.Task) <-chan worker.Result {
+	out := make(chan worker.Result, 1)
+	go func() { out <- h.Execute(ctx, t) }()
+	return out
+}
+
+func open(t *testing.T, h *worker.Hub, hello worker.Hello) *worker.Session {
+	t.Helper()
+	s, _, err := h.Open(hello)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func next(t *testing.T, s *worker.Session) worker.Assignment {
+	t.Helper()
+	for {
+		m, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if a, ok := m.(worker.Assignment); ok {
+			return a
+		}
+	}
+}
+
+func done(update string) worker.Result { return worker.Result{Update: payload.JSON(update)} }
+
+func complete(t *testing.T, h *worker.Hub, a worker.Assignment, update string) {
+	t.Helper()
+	duplicate, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done(update)})
+	require.NoError(t, err)
+	require.False(t, duplicate)
+}
+
+func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		r := execute(t.Context(), h, task("t1", &run{}))
+		next(t, s)
+		began := time.Now()
+		var err error
+		for err == nil { // at this very moment the lease ends too, and the task may be offered again
+			_, err = s.Next(t.Context())
+		}
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerSilent})
+		require.Equal(t, 30*time.Second, time.Since(began), "three beats of ten seconds")
+		s.Close()
+		complete(t, h, next(t, open(t, h, hello("w2", 1))), "2")
+		require.Equal(t, done("2"), <-r)
+	})
+}
+
+func TestALeaseLastsAsLongAsItIsBeaten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		r := execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		for n := range uint64(100) {
+			time.Sleep(10 * time.Second) // in the bubble
+			s.Beat(n, []string{a.Token})
+			m, err := s.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, worker.Ack{Number: n}, m)
+		}
+		// Now the worker forgets the task, but is alive.
+		for n := range uint64(3) {
+			time.Sleep(10 * time.Second)
+			s.Beat(n, nil)
+		}
+		time.Sleep(time.Second)
+		again := next(t, s)
+		require.Equal(t, 2, again.Delivery)
+		s.Beat(9, []string{a.Token, again.Token})
+		var m worker.Message
+		for m == nil || m.(worker.Ack).Number != 9 {
+			var err error
+			m, err = s.Next(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, worker.Ack{Number: 9, Lost: []string{a.Token}}, m)
+		complete(t, h, again, "1")
+		<-r
+	})
+}
+
+func TestATaskHeldForNobodyIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("k")
+		first := worker.New(worker.Options{Key: key})
+		s := open(t, first, hello("w1", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := execute(ctx, first, task("t1", &run{}))
+		a := next(t, s)
+
+		second := worker.New(worker.Options{Key: key})
+		s2, w, err := second.Open(hello("w1", 1, a.Token))
+		require.NoError(t, err)
+		defer s2.Close()
+		require.Equal(t, []string{a.Token}, w.Renewed)
+		began := time.Now()
+		for n := uint64(0); ; n++ {
+			time.Sleep(10 * time.Second)
+			s2.Beat(n, []string{a.Token})
+			m, err := s2.Next(t.Context())
+			require.NoError(t, err)
+			ack, ok := m.(worker.Ack)
+			require.True(t, ok)
+			if len(ack.Lost) > 0 {
+				break
+			}
+		}
+		require.GreaterOrEqual(t, time.Since(began), time.Minute)
+		_, err = second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		cancel()
+		<-r
+	})
+}
+
+// A result may come before the run is taken up, and before the stream.
+func TestAResultWaitsForItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("k")
+		first := worker.New(worker.Options{Key: key})
+		s := open(t, first, hello("w1", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		r := execute(ctx, first, task("t1", &run{}))
+		a := next(t, s)
+
+		second := worker.New(worker.Options{Key: key})
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := second.Complete(short, worker.Completion{Token: a.Token, Result: done("1")})
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWaitTimeout})
+
+		taken := make(chan error, 1)
+		go func() {
+			_, err := second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+			taken <- err
+		}()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, done("1"), <-execute(t.Context(), second, task("t1", &run{})))
+		require.NoError(t, <-taken)
+		duplicate, err := second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+		require.NoError(t, err)
+		require.True(t, duplicate)
+		cancel()
+		<-r
+	})
+}
+
+func TestEventsAreBoundedAndNeverHoldUpAResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		e := &run{block: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", e))
+		a := next(t, s)
+		var events []runtime.Emission
+		for i := range 5000 {
+			events = append(events, runtime.Emission{Kind: checkpoint.EventCustom, Value: payload.JSON(fmt.Sprint(i))})
+		}
+		events[0].Durable = true
+		s.Emit(a.Token, events, 0)
+		synctest.Wait()
+		s.Emit(a.Token, events[:1], 0)
+		m, err := s.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, worker.Throttle{MinInterval: 100 * time.Millisecond, Dropped: 4999 - 1024}, m)
+		complete(t, h, a, "1") // acknowledged though the run takes no events
+		close(e.block)
+		<-r
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		require.Equal(t, 1, e.gaps)
+		require.Len(t, e.emitted, 1+1024+1)
+		require.Equal(t, []string{"0", "3976", "0"}, []string{e.emitted[0], e.emitted[1], e.emitted[1025]},
+			"what must be kept is kept, of the others the newest")
+	})
+}
+
+func TestTooManyDurableEventsFailTheTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		e := &run{block: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", e))
+		a := next(t, s)
+		events := make([]runtime.Emission, 5000)
+		for i := range events {
+			events[i].Durable = true
+		}
+		s.Emit(a.Token, events, 0)
+		close(e.block)
+		failed := <-r
+		require.Equal(t, "EmitFlood", failed.Failure.Type)
+		require.True(t, failed.Failure.Permanent)
+	})
+}
+
+func TestWhoIsMissingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		serves []worker.Served
+		want   string
+	}{
+		"nobody":        {nil, "no worker of graph g is connected"},
+		"other graph":   {[]worker.Served{{Graph: "h"}}, "no worker of graph g is connected"},
+		"other node":    {[]worker.Served{{Graph: "g", Node: "b"}}, "no connected worker serves node a of graph g"},
+		"other version": {[]worker.Served{{Graph: "g", Version: "2"}}, "no connected worker serves version 1 of graph g; those that are connected serve 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := worker.New(worker.Options{})
+				greeting := hello("w1", 1)
+				greeting.Serves = c.serves
+				s := open(t, h, greeting)
+				ctx, cancel := context.WithCancel(t.Context())
+				e := &run{}
+				r := execute(ctx, h, task("t1", e))
+				synctest.Wait()
+				s.Close()
+				require.Equal(t, []string{c.want}, e.told)
+				cancel()
+				require.True(t, strings.HasPrefix((<-r).Failure.Message, "the task was stopped"))
+			})
+		})
+	}
+}
+
+func TestTasksGoOutOldestFirstAndToWhoHasMostRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		var results []<-chan worker.Result
+		for i := range 5 {
+			results = append(results, execute(t.Context(), h, task(fmt.Sprint("t", i), &run{})))
+			synctest.Wait()
+		}
+		small := open(t, h, hello("w1", 1))
+		big := open(t, h, hello("w2", 3))
+		got := []worker.Assignment{next(t, small), next(t, big), next(t, big), next(t, big)}
+		for i, a := range got {
+			require.Equal(t, fmt.Sprint("t", i), a.Task.ID)
+		}
+		for _, a := range got {
+			complete(t, h, a, "1")
+		}
+		last := next(t, small)
+		require.Equal(t, "t4", last.Task.ID)
+		complete(t, h, last, "1")
+		for _, r := range results {
+			<-r
+		}
+	})
+}
+
+func TestADrainingHubTakesNoWorkers(t *testing.T) {
+	h := worker.New(worker.Options{})
+	h.Drain(time.Second, "bye")
+	_, _, err := h.Open(hello("w1", 1))
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonServerDraining})
+}

@@ -1,0 +1,292 @@
+package workers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// Results that can't be used are taken, and fail the task with the reason.
+func TestUnusableResultsFailTheTask(t *testing.T) {
+	big := `"` + strings.Repeat("x", 5<<20) + `"`
+	wrap := func(c *graphdv1.TaskCompleted) *graphdv1.TaskResult {
+		return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: c}}
+	}
+	for name, c := range map[string]struct {
+		result  *graphdv1.TaskResult
+		reason  string
+		message string
+	}{
+		"invalid JSON":      {completed(`{"x":`), "INVALID_NODE_UPDATE", "JSON"},
+		"not an object":     {completed(`[1]`), "INVALID_NODE_UPDATE", "object"},
+		"repeated key":      {completed(`{"x":1,"x":2}`), "INVALID_NODE_UPDATE", "x"},
+		"too large":         {completed(`{"x":` + big + `}`), "OUTPUT_TOO_LARGE", "bytes"},
+		"unknown channel":   {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "lgo", Value: text(`1`)}}}), "INVALID_NODE_UPDATE", "lgo"},
+		"channel unset":     {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Value: text(`1`)}}}), "INVALID_NODE_UPDATE", "completed.writes[0].channel"},
+		"value unset":       {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "x"}}}), "INVALID_NODE_UPDATE", "completed.writes[0].value"},
+		"unknown goto":      {completed(``, "nowhere"), "UNKNOWN_TARGET_NODE", "nowhere"},
+		"goto without node": {wrap(&graphdv1.TaskCompleted{GotoTargets: []*graphdv1.Goto{{}}}), "INVALID_NODE_UPDATE", "goto"},
+		"no outcome":        {&graphdv1.TaskResult{}, "INVALID_NODE_UPDATE", "outcome"},
+		"no parent":         {wrap(&graphdv1.TaskCompleted{ToParent: true}), "INVALID_NODE_UPDATE", "parent"},
+		"asks nothing": {
+			&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{}}},
+			"INVALID_NODE_UPDATE", "ask",
+		},
+		"binary value": {
+			wrap(&graphdv1.TaskCompleted{Update: &graphdv1.Payload{Body: &graphdv1.Payload_Data{Data: []byte("x")}}}),
+			"INVALID_NODE_UPDATE", "not supported",
+		},
+		"changed code": {
+			&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Failed{Failed: &graphdv1.TaskFailed{
+				Cause: graphdv1.TaskFailed_CAUSE_NON_DETERMINISTIC, Message: "question 1 was memo 1",
+			}}},
+			"NON_DETERMINISTIC_NODE", "question 1 was memo 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, config{})
+			w := s.connect(hello("w1", 1))
+			run := s.begin("g", `{"x":0}`)
+			_, err := w.complete(w.next(), c.result)
+			require.NoError(t, err)
+			run = s.wait(run)
+			require.Equal(t, c.reason, run.GetFailure().GetReason(), run.GetFailure().GetMessage())
+			require.Contains(t, run.GetFailure().GetMessage(), c.message)
+			require.Empty(t, w.tasks, "it is not tried again")
+		})
+	}
+}
+
+// What does not fit a message can't be taken. The worker is told, and says so
+// in the result's place.
+func TestAHundredMegabytes(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":0}`)
+	a := w.next()
+	_, err := w.complete(a, completed(`{"x":"`+strings.Repeat("x", 100<<20)+`"}`))
+	require.Equal(t, "ResourceExhausted", reason(t, err))
+	_, err = w.complete(a, &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Failed{Failed: &graphdv1.TaskFailed{
+		Cause: graphdv1.TaskFailed_CAUSE_TOO_LARGE, Message: "the result has 104857608 bytes",
+	}}})
+	require.NoError(t, err)
+	require.Equal(t, "OUTPUT_TOO_LARGE", s.wait(run).GetFailure().GetReason())
+}
+
+func TestAStateThatFitsNoMessageFailsTheTask(t *testing.T) {
+	s := start(t, config{})
+	h := hello("w1", 1)
+	h.Manifest.Graphs = specs(chain("g", "a", "b", "c", "d"))
+	for _, n := range h.Manifest.Graphs[0].Nodes[:3] {
+		n.Reads = []string{"x"}
+	}
+	w := s.connect(h)
+	w.keepAlive(func() [][]byte { return nil })
+	run := s.begin("g", `{"x":0}`)
+	for range 3 {
+		_, err := w.complete(w.next(), completed(`{"log":["`+strings.Repeat("x", 3<<20)+`"]}`))
+		require.NoError(t, err)
+	}
+	run = s.wait(run)
+	require.Equal(t, "OUTPUT_TOO_LARGE", run.GetFailure().GetReason())
+	require.Contains(t, run.GetFailure().GetMessage(), "reads")
+}
+
+func TestLiesAreRefused(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":0}`)
+	a := w.next()
+	forged := append([]byte(nil), a.GetLease().GetToken()...)
+	forged[len(forged)-1] ^= 1
+	for name, token := range map[string][]byte{"forged": forged, "short": forged[:3], "text": []byte("x")} {
+		_, err := w.c.CompleteTask(t.Context(), &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: completed("")})
+		require.Equal(t, "TASK_LEASE_LOST", reason(t, err), name)
+		_, err = w.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: text("1")})
+		require.Equal(t, "TASK_LEASE_LOST", reason(t, err), name)
+		_, err = w.c.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "g", Input: text("{}")})
+		require.Equal(t, "TASK_LEASE_LOST", reason(t, err), name)
+	}
+	token := a.GetLease().GetToken()
+	for want, call := range map[string]func() error{
+		"INVALID_FIELD no token": func() error {
+			_, err := w.c.CompleteTask(t.Context(), &graphdv1.CompleteTaskRequest{})
+			return err
+		},
+		"INVALID_FIELD no key": func() error {
+			_, err := w.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Value: text("1")})
+			return err
+		},
+		"INVALID_PAYLOAD_JSON": func() error {
+			_, err := w.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{LeaseToken: token, Key: "k", Value: text("{")})
+			return err
+		},
+		"GRAPH_NOT_FOUND": func() error {
+			_, err := w.c.CallGraph(t.Context(), &graphdv1.CallGraphRequest{LeaseToken: token, Graph: "none", Input: text("{}")})
+			return err
+		},
+		"GRAPH_VERSION_UNAVAILABLE": func() error {
+			_, err := w.c.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
+				LeaseToken: token, Graph: "g", GraphVersion: "9", Input: text("{}"), CallIndex: 1,
+			})
+			return err
+		},
+		"INVALID_FIELD input": func() error {
+			_, err := w.c.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
+				LeaseToken: token, Graph: "g", Input: text("[1]"), CallIndex: 2,
+			})
+			return err
+		},
+	} {
+		require.Equal(t, strings.Fields(want)[0], reason(t, call()), want)
+	}
+	_, err := w.complete(a, completed(`{"x":1}`))
+	require.NoError(t, err, "the task goes on")
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+}
+
+func TestBadSessionsAreEnded(t *testing.T) {
+	s := start(t, config{})
+	for name, c := range map[string]struct {
+		send   []*graphdv1.ConnectRequest
+		reason string
+	}{
+		"no hello": {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{}}}}, "INVALID_FIELD"},
+		"no id":    {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{}}}}, "INVALID_FIELD"},
+		"protocol": {[]*graphdv1.ConnectRequest{{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
+			WorkerId: "w", Manifest: &graphdv1.WorkerManifest{MinProtocol: 7, MaxProtocol: 9},
+		}}}}, "PROTOCOL_MISMATCH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, err := s.dial().Connect(t.Context())
+			require.NoError(t, err)
+			for _, m := range c.send {
+				require.NoError(t, stream.Send(m))
+			}
+			_, err = stream.Recv()
+			require.Equal(t, c.reason, reason(t, err))
+		})
+	}
+	for name, m := range map[string]*graphdv1.ConnectRequest{
+		"second hello": {Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{WorkerId: "w"}}},
+		"result here": {Kind: &graphdv1.ConnectRequest_Update{Update: &graphdv1.TaskUpdate{
+			LeaseToken: []byte("x"), Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{}},
+		}}},
+		"nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := s.connect(hello("w", 1))
+			w.send(m)
+			require.Equal(t, "INVALID_FIELD", reason(t, await(t, w.end, "the end")))
+		})
+	}
+}
+
+func TestProblemsOfAGraphAreToldToItsWorker(t *testing.T) {
+	s := start(t, config{})
+	h := hello("w1", 1)
+	bad := chain("bad", "a")
+	bad.Edges[0].Target = "b"
+	h.Manifest.Graphs = append(h.Manifest.Graphs, bad)
+	w := s.connect(h)
+	require.Len(t, w.welcome.GetGraphs(), 2)
+	require.NotEmpty(t, w.welcome.GetGraphs()[0].GetVersion())
+	require.Empty(t, w.welcome.GetGraphs()[1].GetVersion())
+	problems := w.welcome.GetGraphs()[1].GetProblems()
+	require.NotEmpty(t, problems)
+	require.Contains(t, problems[0].GetDescription(), `unknown node "b"`)
+}
+
+func TestVersionsCoexist(t *testing.T) {
+	s := start(t, config{})
+	one, two := chain("g", "a"), chain("g", "a")
+	one.Version, two.Version = "1", "2"
+	h := hello("old", 1)
+	h.Manifest.Graphs = specs(one)
+	old := s.connect(h)
+	first := s.begin("g", `{"x":1}`)
+	a := old.next()
+	h = hello("new", 1)
+	h.Manifest.Graphs = specs(two)
+	fresh := s.connect(h)
+	second := s.begin("g", `{"x":2}`)
+	b := fresh.next()
+	require.Equal(t, []string{"1", "2"}, []string{a.GetGraphVersion(), b.GetGraphVersion()})
+	for _, done := range []*graphdv1.TaskAssignment{a, b} {
+		_, err := fresh.complete(done, completed(`{"x":"`+done.GetGraphVersion()+`"}`))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "1", s.wait(first).GetGraphVersion())
+	require.Equal(t, "2", s.wait(second).GetGraphVersion())
+}
+
+// A flood of events takes nothing from the results: all that can be dropped is.
+func TestAFloodOfEventsDelaysNothing(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 2))
+	noisy, quiet := s.begin("g", `{"x":1}`), s.begin("g", `{"x":2}`)
+	a, b := w.next(), w.next()
+	if a.GetRunId() != noisy.GetRunId() {
+		a, b = b, a
+	}
+	var items []*graphdv1.EmitItem
+	for i := range 1500 {
+		items = append(items, &graphdv1.EmitItem{
+			Channel: graphdv1.Channel_CHANNEL_MESSAGES, Value: text(fmt.Sprintf(`%d`, i)),
+		})
+	}
+	for range 5 {
+		w.update(&graphdv1.TaskUpdate{
+			LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}},
+		})
+	}
+	w.beat(1, a.GetLease().GetToken(), b.GetLease().GetToken())
+	require.Empty(t, await(t, w.acks, "the ack behind the flood").GetLost())
+	require.NotZero(t, await(t, w.throttles, "the throttle").GetDropped())
+	_, err := w.complete(b, completed(`{"x":3}`))
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(quiet).GetState())
+	_, err = w.complete(a, completed(`{"x":4}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":4,"log":[]}`, s.wait(noisy).GetOutput().GetJson())
+}
+
+// Events that were sent before the result come before it, and none is lost
+// without need.
+func TestAResultDoesNotOvertakeItsEvents(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 1))
+	for round := range 20 {
+		run := s.begin("g", `{"x":1}`)
+		a := w.next()
+		for i := range 10 {
+			w.update(&graphdv1.TaskUpdate{
+				LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{
+					Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: text(fmt.Sprint(i)), Durable: true}},
+				}},
+			})
+		}
+		_, err := w.c.CompleteTask(t.Context(), &graphdv1.CompleteTaskRequest{
+			LeaseToken: a.GetLease().GetToken(), Result: completed(`{"x":2}`), Emitted: 10,
+			Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: text(`10`), Durable: true,
+			}}},
+		})
+		require.NoError(t, err)
+		s.wait(run)
+		var got []string
+		for _, e := range s.events(run) {
+			switch {
+			case e.GetCustom() != nil:
+				got = append(got, e.GetCustom().GetValue().GetJson())
+			case e.GetUpdate() != nil:
+				got = append(got, "update")
+			}
+		}
+		require.Equal(t, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "update"}, got, "round %d", round)
+	}
+}

@@ -1,0 +1,379 @@
+package workers_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// hello greets as a worker that brings graph g with node a.
+func hello(id string, slots uint32) *graphdv1.Hello {
+	return &graphdv1.Hello{
+		WorkerId: id, Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("g", "a"))},
+		Credit: &graphdv1.Credit{TotalSlots: slots, Revision: 1},
+	}
+}
+
+func TestALostWorkersTaskMovesWhenItsLeaseEnds(t *testing.T) {
+	s := start(t, config{hub: worker.Options{Beat: 100 * time.Millisecond, LeaseTTL: 600 * time.Millisecond}})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	lost := first.next()
+	first.beat(1, lost.GetLease().GetToken())
+	await(t, first.acks, "the beat's ack")
+	first.cancel()
+
+	second := s.connect(hello("w2", 1))
+	second.keepAlive(func() [][]byte { return nil })
+	moved := second.next()
+	require.Equal(t, lost.GetTaskId(), moved.GetTaskId())
+	require.Equal(t, []uint32{1, 2}, []uint32{moved.GetAttempt(), moved.GetDelivery()})
+	require.Equal(t, []any{lost.GetRandomSeed(), lost.GetLogicalTime().AsTime()},
+		[]any{moved.GetRandomSeed(), moved.GetLogicalTime().AsTime()})
+
+	_, err := second.complete(lost, completed(`{"x":"of the zombie"}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+	resp, err := second.complete(moved, completed(`{"x":"right"}`))
+	require.NoError(t, err)
+	require.False(t, resp.GetDuplicate())
+	require.JSONEq(t, `{"x":"right","log":[]}`, s.wait(run).GetOutput().GetJson())
+
+	resp, err = second.complete(moved, completed(`{"x":"again"}`))
+	require.NoError(t, err, "a result that comes again is acknowledged again")
+	require.True(t, resp.GetDuplicate())
+	_, err = second.complete(lost, completed(`{"x":"of the zombie"}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+}
+
+func TestAnOfferThatWasNotBegunReturnsAtOnce(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	offered := first.next()
+	first.cancel()
+	second := s.connect(hello("w2", 1))
+	moved := second.next()
+	require.NotEqual(t, offered.GetLease().GetToken(), moved.GetLease().GetToken())
+	_, err := second.complete(offered, completed(`{"x":"old"}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+	_, err = second.complete(moved, completed(`{"x":"new"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":"new","log":[]}`, s.wait(run).GetOutput().GetJson())
+}
+
+func TestAReconnectingWorkerKeepsWhatItHolds(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 2))
+	run := s.begin("g", `{"x":1}`)
+	a := first.next()
+	first.update(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
+	first.beat(1, a.GetLease().GetToken())
+	await(t, first.acks, "the beat's ack")
+	first.cancel()
+	again := hello("w1", 2)
+	again.HeldLeases = [][]byte{a.GetLease().GetToken(), []byte("made up")}
+	second := s.connect(again)
+	require.Len(t, second.welcome.GetRenewed(), 1)
+	require.Equal(t, a.GetLease().GetToken(), second.welcome.GetRenewed()[0].GetToken())
+	require.Equal(t, [][]byte{[]byte("made up")}, second.welcome.GetLost())
+	_, err := second.complete(a, completed(`{"x":2}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":2,"log":[]}`, s.wait(run).GetOutput().GetJson())
+}
+
+func TestOfTwoWorkersWithOneNameTheNewerWins(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	old := first.next()
+	first.beat(1, old.GetLease().GetToken())
+	await(t, first.acks, "the beat's ack")
+	second := s.connect(hello("w1", 1))
+	err := await(t, first.end, "the end of the older stream")
+	require.Equal(t, "WORKER_REPLACED", reason(t, err))
+	require.Equal(t, codes.Aborted, status.Code(err))
+	moved := second.next()
+	_, err = first.complete(old, completed(`{"x":"old"}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+	_, err = second.complete(moved, completed(`{"x":"new"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":"new","log":[]}`, s.wait(run).GetOutput().GetJson())
+	list, err := s.ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.GetWorkers(), 1)
+}
+
+func TestARefusedTaskGoesToAnother(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	refused := first.next()
+	second := s.connect(hello("w2", 1))
+	first.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Nack{Nack: &graphdv1.Nack{
+		LeaseToken: refused.GetLease().GetToken(), Reason: "no memory",
+	}}})
+	moved := second.next()
+	require.EqualValues(t, 1, moved.GetAttempt())
+	_, err := second.complete(moved, completed(`{"x":2}`))
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+}
+
+func TestATaskThatIsRefusedTooOftenFails(t *testing.T) {
+	s := start(t, config{hub: worker.Options{Nacks: 3}})
+	w := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	for range 3 {
+		_, err := w.complete(w.next(), &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Failed{Failed: &graphdv1.TaskFailed{
+			Message: "no node a here", Cause: graphdv1.TaskFailed_CAUSE_NOT_SERVED,
+		}}})
+		require.NoError(t, err)
+	}
+	run = s.wait(run)
+	require.Equal(t, "Refused", run.GetFailure().GetType())
+	require.Contains(t, run.GetFailure().GetMessage(), "no node a here")
+}
+
+func TestATaskThatKillsItsWorkersFails(t *testing.T) {
+	s := start(t, config{hub: worker.Options{Beat: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond, Losses: 2}})
+	w := s.connect(hello("w1", 5))
+	w.keepAlive(func() [][]byte { return nil })
+	run := s.begin("g", `{"x":1}`)
+	w.next()
+	w.next()
+	run = s.wait(run)
+	require.Equal(t, []string{"NODE_FAILED", "WorkerLost"}, []string{run.GetFailure().GetReason(), run.GetFailure().GetType()})
+}
+
+func TestALeavingWorkerFinishesWhatItHas(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 2))
+	first.keepAlive(func() [][]byte { return nil })
+	one, two := s.begin("g", `{"x":1}`), s.begin("g", `{"x":2}`)
+	a, b := first.next(), first.next()
+	if a.GetRunId() != one.GetRunId() {
+		a, b = b, a
+	}
+	first.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Goodbye{Goodbye: &graphdv1.Goodbye{
+		Released: [][]byte{b.GetLease().GetToken()},
+	}}})
+	second := s.connect(hello("w2", 5))
+	moved := second.next()
+	require.Equal(t, b.GetTaskId(), moved.GetTaskId())
+	three := s.begin("g", `{"x":3}`)
+	fresh := second.next()
+	for _, done := range []*graphdv1.TaskAssignment{a, moved, fresh} {
+		_, err := second.complete(done, completed(`{"log":["done"]}`))
+		require.NoError(t, err)
+	}
+	for _, run := range []*graphdv1.Run{one, two, three} {
+		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+	}
+	require.Empty(t, first.tasks)
+}
+
+func TestADrainingServerLetsItsWorkersFinish(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 2))
+	run := s.begin("g", `{"x":1}`)
+	a := w.next()
+	drained := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go func() {
+		go s.engine.Drain(ctx)
+		drained <- s.grpc.Drain(ctx)
+	}()
+	require.NotZero(t, await(t, w.drains, "the drain").GetDeadline().AsDuration())
+	_, err := w.complete(a, completed(`{"x":2}`))
+	require.NoError(t, err)
+	require.Equal(t, "SERVER_DRAINING", reason(t, await(t, w.end, "the end of the stream")))
+	require.NoError(t, await(t, drained, "the server"))
+	stored, err := s.store.Run(t.Context(), run.GetThreadId(), run.GetRunId())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":2,"log":[]}`, string(stored.Output))
+}
+
+func TestARunWaitsForAWorkerAndSaysSo(t *testing.T) {
+	s := start(t, config{})
+	probe := s.connect(hello("w0", 0)) // registers the graph and takes nothing
+	probe.cancel()
+	require.Eventually(t, func() bool {
+		list, err := s.ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
+		return err == nil && len(list.GetWorkers()) == 0
+	}, 5*time.Second, 5*time.Millisecond)
+	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
+		Run: &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: text(`{"x":1}`)}},
+		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
+			graphdv1.Channel_CHANNEL_TASKS,
+		}},
+	})
+	require.NoError(t, err)
+	var waits []*graphdv1.TaskChange
+	var connected *session
+	for {
+		e, err := stream.Recv()
+		require.NoError(t, err)
+		if c := e.GetTask(); c.GetPhase() == graphdv1.TaskChange_PHASE_UNASSIGNED {
+			waits = append(waits, c)
+			require.Nil(t, connected, "told once")
+			connected = s.connect(hello("w1", 1))
+			_, err := connected.complete(connected.next(), completed(`{"x":2}`))
+			require.NoError(t, err)
+		}
+		if e.GetEnd() != nil {
+			require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, e.GetEnd().GetRun().GetState())
+			break
+		}
+	}
+	require.Len(t, waits, 1)
+	require.Equal(t, "NO_WORKER_AVAILABLE", waits[0].GetFailure().GetReason())
+	require.Contains(t, waits[0].GetFailure().GetMessage(), "no worker of graph g is connected")
+}
+
+func TestACancelledTaskIsToldToStop(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	a := w.next()
+	_, err := s.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.NoError(t, err)
+	require.Equal(t, a.GetLease().GetToken(), await(t, w.cancels, "the cancel").GetLeaseToken())
+	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, s.wait(run).GetState())
+	w.beat(1, a.GetLease().GetToken())
+	require.Equal(t, [][]byte{a.GetLease().GetToken()}, await(t, w.acks, "the ack").GetLost())
+	_, err = w.complete(a, completed(`{"x":2}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+}
+
+func TestMemosMoveWithTheTask(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	a := first.next()
+	resp, err := first.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
+		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: text(`1`),
+	})
+	require.NoError(t, err)
+	require.False(t, resp.GetExisted())
+	resp, err = first.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
+		LeaseToken: a.GetLease().GetToken(), Key: "charge", Value: text(`2`),
+	})
+	require.NoError(t, err)
+	require.Equal(t, []any{true, "1"}, []any{resp.GetExisted(), resp.GetValue().GetJson()}, "the first one stays")
+	first.cancel()
+	second := s.connect(hello("w2", 1))
+	moved := second.next()
+	require.Len(t, moved.GetJournal().GetEntries(), 1)
+	require.Equal(t, "1", moved.GetJournal().GetEntries()[0].GetMemo().GetJson())
+	_, err = second.c.RecordMemo(t.Context(), &graphdv1.RecordMemoRequest{
+		LeaseToken: a.GetLease().GetToken(), Key: "other", Value: text(`3`),
+	})
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+	_, err = second.complete(moved, completed(""))
+	require.NoError(t, err)
+	s.wait(run)
+}
+
+// A server goes away while a worker computes. With the same key the next one
+// takes the result of the worker; without it the task runs once more.
+func TestAServerIsReplacedWhileAWorkerComputes(t *testing.T) {
+	for name, key := range map[string]string{"same key": "secret", "own keys": ""} {
+		t.Run(name, func(t *testing.T) {
+			store := memory.New(memory.Options{})
+			options := worker.Options{Key: []byte(key), Beat: 100 * time.Millisecond, LeaseTTL: 2 * time.Second}
+			s := start(t, config{store: store, hub: options, lease: 300 * time.Millisecond})
+			w := s.connect(hello("w1", 1))
+			run := s.begin("g", `{"x":1}`)
+			a := w.next()
+			w.beat(1, a.GetLease().GetToken())
+			await(t, w.acks, "the ack")
+			s.kill()
+
+			next := start(t, config{store: store, hub: options, lease: 300 * time.Millisecond})
+			again := hello("w1", 1)
+			again.HeldLeases = [][]byte{a.GetLease().GetToken()}
+			w = next.connect(again)
+			w.keepAlive(func() [][]byte { return [][]byte{a.GetLease().GetToken()} })
+			if key != "" {
+				require.Len(t, w.welcome.GetRenewed(), 1)
+				_, err := w.complete(a, completed(`{"log":["of the first delivery"]}`))
+				require.NoError(t, err)
+			} else {
+				require.Len(t, w.welcome.GetLost(), 1)
+				_, err := w.complete(a, completed(`{"log":["of the first delivery"]}`))
+				require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+				_, err = w.complete(w.next(), completed(`{"log":["of the second delivery"]}`))
+				require.NoError(t, err)
+			}
+			done := next.wait(run)
+			require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, done.GetState())
+			require.Equal(t, 1, strings.Count(done.GetOutput().GetJson(), "delivery"), "applied once")
+			require.Empty(t, w.tasks, "and not run more often than needed")
+		})
+	}
+}
+
+func TestCreditIsRespected(t *testing.T) {
+	s := start(t, config{})
+	h := hello("w1", 3)
+	h.Manifest.Graphs = specs(chain("g", "a"), chain("h", "b"))
+	h.Credit.PerNode = map[string]uint32{"h/b": 1}
+	w := s.connect(h)
+	var running, most, ofB, mostB atomic.Int32
+	raise := func(n, top *atomic.Int32) {
+		v := n.Add(1)
+		for old := top.Load(); v > old && !top.CompareAndSwap(old, v); old = top.Load() {
+		}
+	}
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() {
+			for {
+				select {
+				case a := <-w.tasks:
+					raise(&running, &most)
+					if a.GetGraph() == "h" {
+						raise(&ofB, &mostB)
+					}
+					for range 3 { // give others the chance to be too many
+						w.update(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
+					}
+					if a.GetGraph() == "h" {
+						ofB.Add(-1)
+					}
+					running.Add(-1)
+					_, _ = w.complete(a, completed(`{"log":[1]}`))
+				case <-w.stream.Context().Done():
+					return
+				}
+			}
+		})
+	}
+	var runs []*graphdv1.Run
+	for i := range 40 {
+		runs = append(runs, s.begin([]string{"g", "h"}[i%2], `{"x":1}`))
+		if i == 20 {
+			w.credit(&graphdv1.Credit{TotalSlots: 2, PerNode: map[string]uint32{"h/b": 1}, Revision: 3})
+			w.credit(&graphdv1.Credit{TotalSlots: 100, Revision: 2}) // late: ignored
+		}
+	}
+	for _, run := range runs {
+		require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+	}
+	require.LessOrEqual(t, most.Load(), int32(3))
+	require.LessOrEqual(t, mostB.Load(), int32(1))
+	w.cancel()
+	workers.Wait()
+}
