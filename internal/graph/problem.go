@@ -122,7 +122,8 @@ func Suggest(name string, known []string) string {
 func closest(name string, known []string) string {
 	best, least := "", len(name)/3+2
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		d := distance(strings.ToLower(name), strings.ToLower(k))
+		if d < least && d < max(len(name), len(k)) { // some letter must be the same
 			best, least = k, d
 		}
 	}

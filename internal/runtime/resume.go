@@ -209,8 +209,19 @@ func tooLate(q *checkpoint.Interrupt) *Error {
 }
 
 func resolved(q *checkpoint.Interrupt) *Error {
-	return Errorf(ReasonInterruptAlreadyResolved, "question %q is %s already", q.ID, q.State).
-		With("interruptId", q.ID).With("state", string(q.State)).With("responder", q.Responder)
+	how := string(q.State)
+	switch {
+	case q.Dismissed:
+		how = "dismissed"
+	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
+		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
+	}
+	err := Errorf(ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
+		With("interruptId", q.ID).With("state", string(q.State))
+	if q.Responder != "" {
+		err = err.With("responder", q.Responder)
+	}
+	return err
 }
 
 // covers checks that the batch lets the thread go on, and takes the open
@@ -238,7 +249,11 @@ func (r *resumption) covers(head *checkpoint.Head, b *batch, responses int) erro
 		return nil
 	}
 	if r.req.Coverage == All || (responses == 0 && !r.commands()) {
-		return Errorf(ReasonResponsesIncomplete, "%d open questions are not answered", len(missing)).
+		what := "open questions are"
+		if len(missing) == 1 {
+			what = "open question is"
+		}
+		return Errorf(ReasonResponsesIncomplete, "%d %s not answered", len(missing), what).
 			With("missingInterruptIds", joinIDs(missing)).With("count", itoa(len(missing)))
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -238,7 +239,14 @@ func (e *Engine) fits(schema, value payload.JSON, reason, field string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	bad := Errorf(reason, "%s: %s", field, wrong[0].Description)
+	at, more := strings.TrimPrefix(wrong[0].Field, "/"), ""
+	if at == "" {
+		at = field
+	}
+	if len(wrong) > 1 {
+		more = "; and " + itoa(len(wrong)-1) + " more"
+	}
+	bad := Errorf(reason, "%s: %s%s", at, wrong[0].Description, more)
 	for _, w := range wrong {
 		bad.Violations = append(bad.Violations, Violation{Field: field + w.Field, Description: w.Description})
 	}

@@ -87,8 +87,11 @@ func (e *Engine) updatable(ctx context.Context, head *checkpoint.Head, req Updat
 	if len(dropped) == 0 {
 		return nil
 	}
-	return Errorf(ReasonThreadInterrupted, "an update would drop %d open questions; "+
-		"answer them with the update, or set supersede_interrupts", len(dropped)).
+	what := "open questions; answer them"
+	if len(dropped) == 1 {
+		what = "open question; answer it"
+	}
+	return Errorf(ReasonThreadInterrupted, "an update would drop %d %s first, or set supersede_interrupts", len(dropped), what).
 		With("openInterruptIds", joinIDs(idsOf(dropped))).With("count", itoa(len(dropped)))
 }
 
@@ -156,7 +159,11 @@ func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) erro
 		return u.copy(t)
 	case u.req.AsNode == AsEnd:
 		return u.end(t, done)
-	case u.req.AsNode == AsInput:
+	}
+	if err := u.known(); err != nil {
+		return err
+	}
+	if u.req.AsNode == AsInput {
 		return u.input(t)
 	}
 	n, err := u.node()
@@ -164,6 +171,30 @@ func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) erro
 		return err
 	}
 	return u.write(ctx, t, n, done)
+}
+
+// known refuses keys that are no channels. What a node returns may hold more
+// than the graph has; an edit by hand is meant as it is written.
+func (u *stateUpdate) known() error {
+	g := u.state.Graph()
+	if _, whole := g.ChannelIndex(graph.Root); whole || payload.KindOf(u.req.Values) != payload.ObjectKind {
+		return nil
+	}
+	fields, err := payload.Fields(u.req.Values)
+	if err != nil {
+		return u.engine.refusal("values", &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
+	}
+	var names []string
+	for _, i := range g.State {
+		names = append(names, g.Channels[i].Name)
+	}
+	for _, f := range fields {
+		if !slices.Contains(names, f.Key) {
+			problem := fmt.Sprintf("%q is no channel%s", f.Key, graph.Suggest(f.Key, names))
+			return Errorf(ReasonInvalidField, "%s", problem).InField("values", "%s", problem)
+		}
+	}
+	return nil
 }
 
 // node is the node that the update is attributed to.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -243,6 +244,14 @@ func (w *work) misfit(err error, f *checkpoint.Failure) {
 	if update, ok := errors.AsType[*pregel.UpdateError](err); ok {
 		w.channel = update.Channel
 	}
+	var nodes []string
+	for _, o := range w.ended() {
+		if w.spoils(&o) {
+			nodes = append(nodes, o.task.Node.Name)
+		}
+	}
+	slices.Sort(nodes)
+	f.Node = strings.Join(slices.Compact(nodes), ", ")
 }
 
 // spoils reports whether a task has a part in that. Its result is worth
