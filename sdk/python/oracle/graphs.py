@@ -92,7 +92,8 @@ def _lead_on(
 def _body(r: random.Random, name: str, *, asks: bool) -> str:
     if asks:
         if r.random() < 0.3:
-            return f"x=interrupt('{name}1 %d'%state['n'])\ny=interrupt({{'q':'{name}2','x':x,'n':state['n']}})\nreturn {{'log':['{name}',x,y]}}"
+            again = f"{{'q':'{name}2','x':x,'n':state['n']}}"
+            return f"x=interrupt('{name}1 %d'%state['n'])\\ny=interrupt({again})\\nreturn {{'log':['{name}',x,y]}}"
         return f"return {{'log':['{name}:'+str(interrupt('{name}? %d'%state['n']))]}}"
     plain = [
         f"return {{'log':['{name}']}}",
