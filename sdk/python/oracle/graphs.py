@@ -93,7 +93,7 @@ def _body(r: random.Random, name: str, *, asks: bool) -> str:
     if asks:
         if r.random() < 0.3:
             again = f"{{'q':'{name}2','x':x,'n':state['n']}}"
-            return f"x=interrupt('{name}1 %d'%state['n'])\\ny=interrupt({again})\\nreturn {{'log':['{name}',x,y]}}"
+            return f"x=interrupt('{name}1 %d'%state['n'])\ny=interrupt({again})\nreturn {{'log':['{name}',x,y]}}"
         return f"return {{'log':['{name}:'+str(interrupt('{name}? %d'%state['n']))]}}"
     plain = [
         f"return {{'log':['{name}']}}",
