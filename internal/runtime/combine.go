@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -14,27 +15,62 @@ func (l *loop) combine(ctx context.Context, w *work) *verdict {
 	if !l.graph().ByWorker() {
 		return nil
 	}
-	w.merged = w.done()
-	for _, r := range l.state.Reductions(w.merged) {
-		value, f := l.reduce(ctx, r)
-		if v := l.interrupted(ctx, w); v != nil {
-			return v
-		}
-		if f != nil {
-			w.unfit, w.channel = f, r.Channel
-			v := l.settleWith(w, *failed(f))
-			return &v
-		}
-		w.merged = pregel.Reduced(w.merged, r.Channel, value)
+	merged, channel, f := l.combined(ctx, l.state, w.done(), true)
+	if v := l.interrupted(ctx, w); v != nil {
+		return v
 	}
+	if f != nil {
+		w.unfit, w.channel = f, channel
+		v := l.settleWith(w, *failed(f))
+		return &v
+	}
+	w.merged = merged
 	return nil
 }
 
+// combined replaces what tasks wrote to channels that workers combine by what
+// it comes to. A failure names the channel. While a change is being made, the
+// worker has no voice: there is no run to tell anything to.
+func (l *loop) combined(
+	ctx context.Context, s *pregel.State, done []pregel.Done, voice bool,
+) ([]pregel.Done, string, *checkpoint.Failure) {
+	for _, r := range s.Reductions(done) {
+		value, f := l.reduce(ctx, r, voice)
+		if f != nil {
+			return nil, r.Channel, f
+		}
+		done = pregel.Reduced(done, r.Channel, value)
+	}
+	return done, "", nil
+}
+
+// forCall is how long a call waits for the worker that combines what it writes.
+const forCall = 10 * time.Second
+
+// amended applies the writes of a call, as State.Inject does. The thread stands
+// still meanwhile, so the worker must answer soon.
+func (l *loop) amended(s *pregel.State, writes []checkpoint.Write) (*pregel.State, error) {
+	done := []pregel.Done{{Writes: writes}}
+	if len(s.Reductions(done)) > 0 {
+		ctx, cancel := context.WithTimeout(l.session.calls, forCall)
+		defer cancel()
+		merged, channel, f := l.combined(ctx, s, done, false)
+		if f != nil {
+			return nil, &pregel.UpdateError{Channel: channel, Problem: f.Message}
+		}
+		done = merged
+	}
+	return s.Inject(done[0].Writes)
+}
+
 // reduce has a worker compute one reduction.
-func (l *loop) reduce(ctx context.Context, r pregel.Reduction) (payload.JSON, *checkpoint.Failure) {
+func (l *loop) reduce(ctx context.Context, r pregel.Reduction, voice bool) (payload.JSON, *checkpoint.Failure) {
 	cp := l.state.Checkpoint()
 	fx := &effects{loop: l, task: &pregel.Task{ID: pregel.ReductionID(cp.ID, cp.Namespace, r.Channel)}, attempt: 1}
 	defer fx.end()
+	if !voice {
+		fx.end()
+	}
 	task := &Task{
 		Thread: l.session.thread, Run: l.run.ID, ID: fx.task.ID, Graph: l.graph(), Reduce: &r,
 		Namespace: cp.Namespace, Step: l.state.NextStep(), Stop: l.stop, Attempt: 1,
@@ -72,7 +108,7 @@ func (l *loop) foresee(ctx context.Context, o *outcome) *pregel.Failure {
 		return nil // told when the result is taken
 	}
 	for _, r := range l.state.Reductions([]pregel.Done{{Task: o.task, Writes: own}}) {
-		value, f := l.reduce(ctx, r)
+		value, f := l.reduce(ctx, r, true)
 		if f != nil {
 			return &pregel.Failure{Failure: *f}
 		}

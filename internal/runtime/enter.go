@@ -103,7 +103,7 @@ func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
 	}
 	slices.SortFunc(commands, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
 	for _, c := range commands {
-		next, err := s.Inject(c.Writes)
+		next, err := l.amended(s, c.Writes)
 		if err != nil {
 			return nil, err
 		}

@@ -513,7 +513,7 @@ func (e *Engine) takeIn(t *tx, l *loop) error {
 	}
 	writes, err := s.Command(pregel.Result{Update: r.Update})
 	if err == nil && len(writes) > 0 {
-		s, err = s.Inject(writes)
+		s, err = l.amended(s, writes)
 	}
 	if err != nil {
 		return e.refusal("update", err)
@@ -572,7 +572,7 @@ func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Se
 	if err != nil {
 		return e.refusal("update", err)
 	}
-	if _, err := l.state.Inject(writes); err != nil {
+	if _, err := l.amended(l.state, writes); err != nil {
 		return e.refusal("update", err)
 	}
 	record := checkpoint.Task{

@@ -158,7 +158,7 @@ func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) erro
 	case u.req.AsNode == AsCopy:
 		return u.copy(t)
 	case u.req.AsNode == AsEnd:
-		return u.end(t, done)
+		return u.end(ctx, t, done)
 	}
 	if err := u.known(); err != nil {
 		return err
@@ -228,7 +228,11 @@ func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pr
 		return Errorf(ReasonInvalidField, "%s", o.failure.Message).InField("values", "%s", o.failure.Message)
 	}
 	stamp := u.stamp(t, checkpoint.SourceUpdate)
-	next, err := u.l.state.Apply(append(done, pregel.Done{Task: task, Writes: o.writes}), stamp)
+	done, channel, f := u.l.combined(ctx, u.l.state, append(done, pregel.Done{Task: task, Writes: o.writes}), false)
+	if f != nil {
+		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
+	}
+	next, err := u.l.state.Apply(done, stamp)
 	if err != nil {
 		return u.engine.refusal("values", err)
 	}
@@ -290,7 +294,7 @@ func (u *stateUpdate) input(t *tx) error {
 }
 
 // end drops whatever is left to do; work that is finished counts.
-func (u *stateUpdate) end(t *tx, done []pregel.Done) error {
+func (u *stateUpdate) end(ctx context.Context, t *tx, done []pregel.Done) error {
 	if u.req.Values != "" && u.req.Values != payload.Null {
 		return Errorf(ReasonInvalidField, "values as %s are not possible", AsEnd).InField("values", "must be empty")
 	}
@@ -304,6 +308,10 @@ func (u *stateUpdate) end(t *tx, done []pregel.Done) error {
 			at, ok := u.state.Graph().ChannelIndex(w.Channel)
 			return ok && !u.state.Graph().Channels[at].State
 		})
+	}
+	done, channel, f := u.l.combined(ctx, u.l.state, done, false)
+	if f != nil {
+		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
 	next, err := u.l.state.Apply(done, u.stamp(t, checkpoint.SourceUpdate))
 	if err != nil {

@@ -97,20 +97,9 @@ func TestRoutersAndReducersOfAWorker(t *testing.T) {
 			}
 			return completed("", "off")
 		},
-		"plus": func(_ context.Context, k *task) *graphdv1.TaskResult {
-			r := k.GetReduction()
-			value := r.GetCurrent().GetJson()
-			writes := r.GetWrites()
-			if value == "" {
-				value, writes = writes[0].GetJson(), writes[1:]
-			}
-			for _, x := range writes {
-				value = value[:len(value)-1] + "+" + x.GetJson()[1:]
-			}
-			return completed(value)
-		},
-		"a": does(`{"sum":"2"}`),
-		"b": does(`{"sum":"3"}`),
+		"plus": plus,
+		"a":    does(`{"sum":"2"}`),
+		"b":    does(`{"sum":"3"}`),
 	})
 	run := s.run("g", `{"sum":"1"}`)
 	require.Empty(t, run.GetFailure().GetMessage())
@@ -143,4 +132,164 @@ func TestGraphsCalledByATask(t *testing.T) {
 	require.EqualValues(t, 3, outer.Load(), "once at first, and after each answer")
 	require.EqualValues(t, 4, inner.Load(), "each asked once and answered once; the first is not run for the second")
 	require.NotEmpty(t, w.ran())
+}
+
+// plus is a reducer that joins texts.
+func plus(_ context.Context, k *task) *graphdv1.TaskResult {
+	r := k.GetReduction()
+	value := r.GetCurrent().GetJson()
+	writes := r.GetWrites()
+	if value == "" {
+		value, writes = writes[0].GetJson(), writes[1:]
+	}
+	for _, x := range writes {
+		value = value[:len(value)-1] + "+" + x.GetJson()[1:]
+	}
+	return completed(value)
+}
+
+// summing is a chain whose key sum is combined by plus.
+func summing(nodes ...string) *graphdv1.GraphSpec {
+	g := chain("g", nodes...)
+	g.Channels = append(g.Channels, &graphdv1.ChannelSpec{Name: "sum", Reducer: "remote", ReducerName: "plus"})
+	return g
+}
+
+func TestReducersAreAskedForUpdatesByHandToo(t *testing.T) {
+	s := start(t, config{})
+	s.work("w1", 4, specs(summing("a")), map[string]code{
+		"plus": plus,
+		"a": func(_ context.Context, k *task) *graphdv1.TaskResult {
+			return completed(`{"sum":` + k.ask(`"more?"`) + `,"x":` + k.get("sum") + `}`)
+		},
+	})
+	run := s.run("g", `{"sum":"1"}`)
+	resumed, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: run.GetThreadId(), Update: text(`{"sum":"2"}`),
+		Single: &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(`"3"`)}},
+	}})
+	require.NoError(t, err)
+	run = s.wait(resumed)
+	require.JSONEq(t, `{"sum":"1+2+3","x":"1+2","log":[]}`, run.GetOutput().GetJson(), run.GetFailure())
+
+	after, err := s.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: run.GetThreadId(), Values: text(`{"sum":"4"}`), AsNode: "a"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"sum":"1+2+3+4","x":"1+2","log":[]}`, after.GetValues().GetJson())
+	after, err = s.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{
+		ThreadId: run.GetThreadId(), Values: text(`{"sum":{"__overwrite__":"5"}}`), AsNode: "a",
+	})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"sum":"5","x":"1+2","log":[]}`, after.GetValues().GetJson())
+}
+
+func TestAReducerThatFailsFailsTheRun(t *testing.T) {
+	s := start(t, config{})
+	s.work("w1", 4, specs(summing("a")), map[string]code{
+		"plus": func(context.Context, *task) *graphdv1.TaskResult { return failure("TypeError", "no sum of these") },
+		"a":    does(`{"sum":"2"}`),
+	})
+	run := s.run("g", `{"sum":"1"}`)
+	require.Equal(t, []string{"NODE_FAILED", "TypeError", "sum"}, []string{
+		run.GetFailure().GetReason(), run.GetFailure().GetType(), run.GetFailure().GetDetails()["channel"],
+	})
+	require.Contains(t, run.GetFailure().GetMessage(), "no sum of these")
+}
+
+func TestCalledGraphsFailAndCommandTheirCaller(t *testing.T) {
+	s := start(t, config{})
+	s.work("w1", 2, specs(chain("bad", "i"), chain("boss", "j"), chain("g", "a", "b")), map[string]code{
+		"i": func(context.Context, *task) *graphdv1.TaskResult { return failure("ValueError", "inner trouble") },
+		"j": func(context.Context, *task) *graphdv1.TaskResult {
+			r := completed(`{"x":"of the called graph"}`)
+			r.GetCompleted().ToParent = true
+			return r
+		},
+		"a": func(ctx context.Context, k *task) *graphdv1.TaskResult {
+			k.call(ctx, "boss", `{"x":1}`)
+			return failure("Unreachable", "the command ends the task")
+		},
+		"b": func(ctx context.Context, k *task) *graphdv1.TaskResult {
+			k.call(ctx, "bad", `{"x":1}`)
+			return completed("")
+		},
+	})
+	run := s.run("g", `{"x":0}`)
+	require.Equal(t, []string{"ValueError", "inner trouble", "b"}, []string{
+		run.GetFailure().GetType(), run.GetFailure().GetMessage(), run.GetFailure().GetNode(),
+	})
+	state, err := s.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: run.GetThreadId()})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":"of the called graph","log":[]}`, state.GetValues().GetJson())
+}
+
+// A called graph that keeps its state remembers earlier visits of the node.
+func TestAPersistentCalledGraphRemembers(t *testing.T) {
+	s := start(t, config{})
+	s.work("w1", 2, specs(chain("sub", "i"), chain("g", "a")), map[string]code{
+		"i": does(`{"log":["visit"]}`),
+		"a": func(ctx context.Context, k *task) *graphdv1.TaskResult {
+			resp, err := k.c.CallGraph(ctx, &graphdv1.CallGraphRequest{
+				LeaseToken: k.GetLease().GetToken(), Graph: "sub", Input: text(`{"x":1}`),
+				Persistence: graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_PERSIST,
+			})
+			if err != nil {
+				return failure("Call", err.Error())
+			}
+			return completed(`{"x":` + resp.GetOutput().GetJson() + `}`)
+		},
+	})
+	run := s.run("g", `{"x":0}`)
+	require.JSONEq(t, `{"x":{"x":1,"log":["visit"]},"log":[]}`, run.GetOutput().GetJson(), run.GetFailure())
+	again, err := s.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		ThreadId: run.GetThreadId(), Start: &graphdv1.RunSpec_Input{Input: text(`{"x":0}`)},
+	}})
+	require.NoError(t, err)
+	run = s.wait(again)
+	require.JSONEq(t, `{"x":{"x":1,"log":["visit","visit"]},"log":[]}`, run.GetOutput().GetJson(), run.GetFailure())
+}
+
+// A worker that dies while a graph it has called runs: the graph goes on where
+// it was when the task is run again.
+func TestACalledGraphSurvivesItsCaller(t *testing.T) {
+	s := start(t, config{})
+	h := hello("w1", 1)
+	h.Manifest.Graphs = specs(chain("sub", "i", "k"), chain("g", "a"))
+	first := s.connect(h)
+	run := s.begin("g", `{"x":0}`)
+	a := first.next()
+	call := func(w *session, a *graphdv1.TaskAssignment) chan string {
+		out := make(chan string, 1)
+		go func() {
+			resp, err := w.c.CallGraph(t.Context(), &graphdv1.CallGraphRequest{
+				LeaseToken: a.GetLease().GetToken(), Graph: "sub", Input: text(`{"x":1}`),
+			})
+			if err != nil {
+				out <- err.Error()
+				return
+			}
+			out <- resp.GetOutput().GetJson()
+		}()
+		return out
+	}
+	lost := call(first, a)
+	_, err := first.complete(first.next(), completed(`{"log":["i"]}`)) // node i
+	require.NoError(t, err)
+	require.Equal(t, "k", first.next().GetNode())
+	first.cancel() // a was not begun as far as the server knows: it goes on elsewhere at once
+
+	h = hello("w2", 1)
+	h.Manifest.Graphs = specs(chain("sub", "i", "k"), chain("g", "a"))
+	second := s.connect(h)
+	moved := second.next()
+	require.Equal(t, []any{"a", a.GetTaskId()}, []any{moved.GetNode(), moved.GetTaskId()})
+	require.Contains(t, await(t, lost, "the end of the old call"), "lease")
+	output := call(second, moved)
+	k := second.next()
+	require.Equal(t, "k", k.GetNode(), "i is not run again")
+	_, err = second.complete(k, completed(`{"log":["k"]}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":1,"log":["i","k"]}`, await(t, output, "the output"))
+	_, err = second.complete(moved, completed(`{"x":9}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":9,"log":[]}`, s.wait(run).GetOutput().GetJson())
 }
