@@ -230,7 +230,7 @@ func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pr
 	stamp := u.stamp(t, checkpoint.SourceUpdate)
 	done, channel, f := u.l.combined(ctx, u.l.state, append(done, pregel.Done{Task: task, Writes: o.writes}), false)
 	if f != nil {
-		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return u.engine.refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
 	next, err := u.l.state.Apply(done, stamp)
 	if err != nil {
@@ -311,7 +311,7 @@ func (u *stateUpdate) end(ctx context.Context, t *tx, done []pregel.Done) error 
 	}
 	done, channel, f := u.l.combined(ctx, u.l.state, done, false)
 	if f != nil {
-		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return u.engine.refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
 	next, err := u.l.state.Apply(done, u.stamp(t, checkpoint.SourceUpdate))
 	if err != nil {
