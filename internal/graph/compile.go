@@ -127,6 +127,20 @@ func (b *builder) program(path, source string) Program {
 	return p
 }
 
+// typed is a Program that knows the type of its value; "" = it depends.
+type typed interface{ Yields() string }
+
+// condition compiles an expression that must come to true or false.
+func (b *builder) condition(path, source string) Program {
+	p := b.program(path, source)
+	if t, ok := p.(typed); ok {
+		if kind := t.Yields(); kind != "" && kind != "bool" {
+			b.add(path, ReasonInvalidExpression, "a condition must be true or false; this is always of type %s", kind)
+		}
+	}
+	return p
+}
+
 // keyed is a Program that tells which state keys it names.
 type keyed interface{ StateKeys() []string }
 

@@ -175,7 +175,7 @@ func (b *builder) branchCase(path string, spec *CaseSpec) Case {
 	for _, name := range spec.To {
 		b.mark(b.target(path+".to", name))
 	}
-	return Case{When: b.program(path+".when", spec.When), To: spec.To}
+	return Case{When: b.condition(path+".when", spec.When), To: spec.To}
 }
 
 func (b *builder) mark(target *Node, ok bool) {

@@ -129,7 +129,7 @@ func (b *builder) ask(path string, n *Node, s *AskSpec) {
 	if s.Value == "" && s.Message == "" {
 		b.add(path, ReasonMissing, "the question is empty; give value, message or both")
 	}
-	n.When = b.program(path+".when", s.When)
+	n.When = b.condition(path+".when", s.When)
 	n.Value = b.program(path+".value", s.Value)
 	n.Message = b.program(path+".message", s.Message)
 	n.Goto = b.program(path+".goto", s.Goto)

@@ -209,7 +209,9 @@ func TestProblems(t *testing.T) {
 		}, []string{"nodes.b.error_handler HANDLER_CYCLE b -> c -> b"}},
 		"all at once": {func(s *graph.Spec) { s.StepLimit = -1; s.Edges[0].To = "aa"; s.Channels[0].Reducer = "lst" }, []string{
 			"channels.x.reducer UNKNOWN_REDUCER", "edges[0] UNKNOWN_NODE", "step_limit OUT_OF_RANGE",
-			"nodes.a UNREACHABLE_NODE", "edges[2] JOIN_NEVER_COMPLETES",
+		}},
+		"condition of text": {branch(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "'yes'", To: []string{"b"}}, {When: "state.x", To: []string{"b"}}}}), []string{
+			"conditional_edges[0].cases[0].when INVALID_EXPRESSION always of type string",
 		}},
 	}
 	for name, test := range tests {

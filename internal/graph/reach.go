@@ -1,11 +1,17 @@
 package graph
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // reach reports nodes that no run can come to, and joins that can never be
 // complete. Where a node may go anywhere (a function's own goto, a router
 // without paths) everything counts as reachable: a false alarm is worse.
 func (b *builder) reach() {
+	if b.broken() {
+		return // an edge that leads nowhere makes nodes look lost; say the cause only
+	}
 	if !b.entry {
 		b.add("edges", ReasonNoEntry, "nothing leads away from START; add an edge like START -> %s", b.firstNode())
 		return
@@ -32,6 +38,31 @@ func (b *builder) reach() {
 				e.To, strings.Join(dead, ", "))
 		}
 	}
+}
+
+// broken reports whether a problem was found in how nodes are connected.
+func (b *builder) broken() bool {
+	return slices.ContainsFunc(b.found, func(p Problem) bool { return p.Connects() })
+}
+
+// Connects reports whether the problem is in how nodes are connected, so that
+// which node can be reached is not known.
+func (p Problem) Connects() bool {
+	switch p.Reason {
+	case ReasonInvalidExpression, ReasonUnknownChannel, ReasonUnknownFunction:
+		return false
+	}
+	return strings.HasPrefix(p.Path, "edges") || strings.HasPrefix(p.Path, "conditional_edges") ||
+		strings.Contains(p.Path, ".destinations") || strings.HasSuffix(p.Path, ".error_handler")
+}
+
+// Follows reports whether the problem may only follow from one that Connects.
+func (p Problem) Follows() bool {
+	switch p.Reason {
+	case ReasonNoEntry, ReasonUnreachableNode, ReasonDeadJoin:
+		return true
+	}
+	return false
 }
 
 func (b *builder) firstNode() string {

@@ -94,9 +94,11 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	}
 	keys := stateKeys(parsed.NativeRep())
 	// Check before rewriting, so that problems speak of what was written.
-	if _, issues = c.checks.Check(parsed); issues.Err() != nil {
+	written, issues := c.checks.Check(parsed)
+	if issues.Err() != nil {
 		return nil, compileError(source, issues)
 	}
+	yields := written.OutputType()
 	if parsed, issues = c.env.Parse(source); issues.Err() != nil {
 		return nil, compileError(source, issues)
 	}
@@ -109,19 +111,29 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	if err != nil {
 		return nil, &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
 	}
-	return &Program{source: source, keys: keys, program: program}, nil
+	return &Program{source: source, keys: keys, yields: yields, program: program}, nil
 }
 
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	source  string
 	keys    []string
+	yields  *cel.Type
 	program cel.Program
 }
 
 // StateKeys lists the state keys that the expression names, sorted. Keys that
 // it computes are not among them.
 func (p *Program) StateKeys() []string { return p.keys }
+
+// Yields names the type of what the expression comes to, like "string"; "" when
+// that depends on values.
+func (p *Program) Yields() string {
+	if p.yields == nil || p.yields.Kind() == types.DynKind || p.yields.Kind() == types.AnyKind {
+		return ""
+	}
+	return p.yields.TypeName()
+}
 
 // Eval computes the expression. The error is an *EvalError.
 func (p *Program) Eval(vars graph.Vars) (payload.JSON, error) {

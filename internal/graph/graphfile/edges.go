@@ -57,6 +57,14 @@ func (r *reader) edges(n *yaml.Node, path string) []graph.EdgeSpec {
 
 func (r *reader) edge(n *yaml.Node, path string) []graph.EdgeSpec {
 	var from, to []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch key := n.Content[i].Value; key {
+		case "cases", "when", "expr", "router", "paths", "then", "in_worker":
+			r.add(n.Content[i], join(path, key), graph.ReasonUnknownField,
+				"unknown field %q: conditional edges belong under conditional_edges, a list beside edges", key)
+			return nil
+		}
+	}
 	r.known(n, path, map[string]read{"from": r.names(&from), "to": r.names(&to)})
 	if len(from) == 0 || len(to) == 0 {
 		r.add(n, path, graph.ReasonMissing, "an edge needs from and to")

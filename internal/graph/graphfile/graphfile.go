@@ -73,7 +73,21 @@ func readYAML(data []byte) (*yaml.Node, *graph.Problem) {
 			return again, nil
 		}
 	}
+	if line, ok := tabbed(data); ok && (problem.Line == 0 || line <= problem.Line+1) {
+		return nil, syntaxProblem(line, "not YAML: the line is indented with a tab; indent with spaces")
+	}
 	return nil, problem
+}
+
+// tabbed finds the first line that is indented with a tab.
+func tabbed(data []byte) (int, bool) {
+	for i, line := range bytes.Split(data, []byte{'\n'}) {
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if bytes.IndexByte(indent, '\t') >= 0 && len(indent) < len(bytes.TrimRight(line, "\r")) {
+			return i + 1, true
+		}
+	}
+	return 0, false
 }
 
 func decodeYAML(data []byte) (*yaml.Node, *graph.Problem) {

@@ -125,19 +125,22 @@ func (f File) Compile(env graph.Env) (*graph.Graph, error) {
 	}
 	all := &graph.BuildError{Graph: f.Spec.Name}
 	named := make(map[string]bool)
+	lost := false
 	for _, cause := range []error{f.Err, err} {
 		var build *graph.BuildError
 		if !errors.As(cause, &build) {
 			continue
 		}
 		for _, p := range build.Problems {
-			// What the text got wrong is not said again as missing.
-			if cause == f.Err || !named[p.Path] {
+			// What the text got wrong is not said again as missing, nor what
+			// follows from edges that could not be read.
+			if cause == f.Err || !named[p.Path] && !(lost && p.Follows()) {
 				all.Problems = append(all.Problems, p)
 			}
 		}
 		for _, p := range build.Problems {
 			named[p.Path] = true
+			lost = lost || p.Connects()
 		}
 	}
 	slices.SortStableFunc(all.Problems, func(x, y graph.Problem) int { return x.Line - y.Line })
