@@ -26,6 +26,7 @@ type Follower struct {
 	pos    uint64 // next position in the topic's ring
 	since  uint64 // position in the ring when it came
 	joined bool   // pos is where after is
+	doubts uint64 // of the topic's, those that were looked into
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	wake   chan struct{}
@@ -127,6 +128,10 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 			return []checkpoint.Event{{Kind: EventGap, Seq: f.after, Ephemeral: true}}, false
 		}
 	}
+	if f.doubts != t.doubts && !t.over {
+		f.doubts = t.doubts
+		return nil, true
+	}
 	if !t.over && (f.after < t.floor || t.last == 0) {
 		return nil, true
 	}
@@ -188,5 +193,6 @@ func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
 	if len(events) > 0 {
 		f.after = events[len(events)-1].Seq
 	}
+	f.look = len(events) == readBatch // there may be more than anybody published
 	return events, nil
 }

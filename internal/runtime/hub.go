@@ -31,6 +31,7 @@ type topic struct {
 	followers map[*Follower]struct{}
 	values    int    // followers that want values events filled in
 	over      bool   // the thread was deleted; the last batch says so
+	doubts    uint64 // how often the store may have got what was not published
 	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
 }
 
@@ -82,6 +83,21 @@ func (h *hub) find(thread string) *topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.topics[thread]
+}
+
+// doubt makes the followers of a thread read the store: it may hold events that
+// nobody published, because nobody knows whether a change was made.
+func (h *hub) doubt(thread string) {
+	t := h.find(thread)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doubts++
+	for f := range t.followers {
+		f.signal()
+	}
 }
 
 // publish hands on a batch of durable events, in order. A batch that does not
@@ -169,13 +185,6 @@ func (t *topic) wantsValues() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.values > 0
-}
-
-// watched reports whether anybody follows.
-func (t *topic) watched() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.followers) > 0
 }
 
 // whisper hands on one ephemeral event, if anybody listens.

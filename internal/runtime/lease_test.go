@@ -323,3 +323,28 @@ func TestCallsOnASilentStoreEnd(t *testing.T) {
 		require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
 	})
 }
+
+// TestDoubtIsSettledAtOnce loses the answer to a commit and lets somebody else
+// change the thread: nobody can tell whether the commit was made, but the
+// lease is still ours.
+func TestDoubtIsSettledAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		var times, last timeline
+		c.nodes.code = map[string]node{"work": times.node(time.Second), "last": last.node(time.Second)}
+		c.compile(chain("g", channelsLog, "work", "last"))
+		c.first.mode = doubtful
+		e := c.boot(c.first)
+		run := c.begin("r")
+		c.first.at.Store(c.first.n.Load() + 1) // the commit of "work"
+		began := time.Now()
+		rest(1500 * time.Millisecond)
+		require.Greater(t, c.first.n.Load(), c.first.at.Load(), "no commit yet")
+		r, err := e.WaitRun(t.Context(), "t", run.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunSucceeded, r.State)
+		require.Less(t, time.Since(began), 6*time.Second, "waited for a lease of its own")
+		require.Len(t, times.spans, 1)
+		require.Len(t, last.spans, 1)
+		c.chain("t", "")
+	})
+}

@@ -151,11 +151,95 @@ func TestSameRunQueuedAtOnce(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"": clients}, crowd(clients, func(int) error { return start("mine", "second") }))
 	require.Equal(t, runtime.ReasonRunExists, reason(start("mine", "third")))
+	head, err := c.engine.Thread(t.Context(), "t")
+	require.NoError(t, err)
+	require.Equal(t, []string{"mine"}, head.Queue, "queued once")
 	close(work.gate)
 	r, err := c.engine.WaitRun(t.Context(), "t", "mine")
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
 	require.EqualValues(t, 2, work.ran.Load())
+}
+
+// meeting is a store whose readers of a run or a question wait for each other,
+// so that all of them decide on the same one.
+type meeting struct {
+	checkpoint.Store
+
+	mu      sync.Mutex
+	missing int
+	met     chan struct{}
+}
+
+func (m *meeting) expect(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.missing, m.met = n, make(chan struct{})
+}
+
+func (m *meeting) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	defer m.meet()
+	return m.Store.Run(ctx, thread, run)
+}
+
+func (m *meeting) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	defer m.meet()
+	return m.Store.Interrupt(ctx, thread, id)
+}
+
+func (m *meeting) meet() {
+	m.mu.Lock()
+	met := m.met
+	wait := m.missing > 0
+	if m.missing--; m.missing == 0 {
+		close(met)
+	}
+	m.mu.Unlock()
+	if wait {
+		<-met
+	}
+}
+
+// TestDecisionsOnTheSameHead lets a crowd decide on one head of a busy thread.
+func TestDecisionsOnTheSameHead(t *testing.T) {
+	build := func(t *testing.T, c *cluster) {
+		t.Helper()
+		c.nodes.code = script(c.nodes.ledger)
+		c.compile(side("g", "slow", "ask"))
+		m := &meeting{Store: c.store}
+		c.opts.Sweep = time.Hour
+		c.boot(m)
+		c.begin("r")
+		rest(time.Second)
+		m.expect(clients)
+	}
+	t.Run("one run id", func(t *testing.T) {
+		bubble(t, func(t *testing.T, c *cluster) {
+			build(t, c)
+			got := crowd(clients, func(int) error {
+				_, err := c.engine.Start(t.Context(), runtime.StartRequest{
+					Thread: "t", Graph: "g", Run: "mine", Concurrency: runtime.Enqueue, Request: input("x"),
+				})
+				return err
+			})
+			require.Equal(t, map[string]int{"": clients}, got)
+			head, err := c.engine.Thread(t.Context(), "t")
+			require.NoError(t, err)
+			require.Equal(t, []string{"mine"}, head.Queue)
+		})
+	})
+	t.Run("one question", func(t *testing.T) {
+		bubble(t, func(t *testing.T, c *cluster) {
+			build(t, c)
+			q := c.open("t")[0]
+			got := crowd(clients, func(i int) error { return c.respond("t", q.ID, fmt.Sprint(i), runtime.Partial) })
+			require.Equal(t, map[string]int{"": 1, runtime.ReasonInterruptAlreadyResolved: clients - 1}, got)
+			head, err := c.engine.Thread(t.Context(), "t")
+			require.NoError(t, err)
+			require.Equal(t, 1, head.Answered)
+			require.Zero(t, head.Open)
+		})
+	})
 }
 
 func TestQueueIsServedInOrder(t *testing.T) {

@@ -74,6 +74,7 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 // tend attends to one thread, and notes what went wrong.
 func (e *Engine) tend(ctx context.Context, thread string) {
 	err := e.attend(ctx, thread)
+	e.hub.doubt(thread)
 	if err == nil || errors.Is(err, checkpoint.ErrConflict) {
 		return
 	}

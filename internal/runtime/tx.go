@@ -96,7 +96,7 @@ func (e *Engine) change(ctx context.Context, thread string, b build) (checkpoint
 	for {
 		head, err := e.store.Head(ctx, thread)
 		if err != nil {
-			return head, e.threadError(thread, err)
+			return head, threadError(thread, err)
 		}
 		head, err = e.changeFrom(ctx, head, b)
 		if !errors.Is(err, checkpoint.ErrConflict) {
@@ -209,6 +209,10 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) { // not the caller's deadline
 		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, errSilent)
 	}
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		e.hub.doubt(t.Thread)
+		e.adrift(t.Thread)
+	}
 	if err != nil {
 		return checkpoint.Head{}, storeError(err)
 	}
@@ -290,7 +294,7 @@ func threadNotFound(thread string) *Error {
 	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
 }
 
-func (e *Engine) threadError(thread string, err error) error {
+func threadError(thread string, err error) error {
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
 		return threadNotFound(thread)
 	}
