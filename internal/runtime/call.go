@@ -54,6 +54,13 @@ func (fx *effects) Unassigned(why string) {
 	}
 }
 
+// HandOver stops the run here; another server goes on with it.
+func (fx *effects) HandOver() {
+	if stop := fx.loop.session.stop; stop != nil && !fx.over.Load() {
+		stop(errDrain)
+	}
+}
+
 // Call runs a graph inside the task, in the way a subgraph node does.
 func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	if fx.over.Load() {

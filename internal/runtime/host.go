@@ -15,6 +15,9 @@ type Host interface {
 	// Unassigned tells those who look on that nobody can take the task now, and
 	// why. It is told once per attempt.
 	Unassigned(why string)
+	// HandOver gives the run to another server, as a drain does, because this one
+	// leaves and nobody can take the task here any more.
+	HandOver()
 	// Call runs a graph inside the task and returns when it has stopped. One
 	// that stopped in an earlier attempt goes on where it was, or returns its
 	// output without running. It ends with ctx. The error is an *Error: the

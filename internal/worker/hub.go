@@ -150,16 +150,20 @@ func (h *Hub) withdraw(j *job, cause error) {
 }
 
 // Drain tells every worker that the server is about to leave. Tasks are still
-// handed out, because the supersteps under way need them.
+// handed out, because the supersteps under way need them; runs whose tasks
+// nobody can take are handed over.
 func (h *Hub) Drain(left time.Duration, reason string) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	defer h.unlockAndTell()
 	if h.draining {
 		return
 	}
 	h.draining = true
 	for _, s := range h.sessions {
 		s.send(Drain{Left: left, Reason: reason})
+	}
+	for r := range h.queues {
+		h.notice(r)
 	}
 }
 

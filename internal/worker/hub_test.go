@@ -53,6 +53,8 @@ func (r *run) Unassigned(why string) {
 	r.told = append(r.told, why)
 }
 
+func (r *run) HandOver() { r.Unassigned("handed over") }
+
 func (r *run) Call(context.Context, runtime.GraphCall) (runtime.CallResult, error) {
 	return runtime.CallResult{}, errors.New("not here")
 }
@@ -326,6 +328,21 @@ func TestTasksGoOutOldestFirstAndToWhoHasMostRoom(t *testing.T) {
 		for _, r := range results {
 			<-r
 		}
+	})
+}
+
+func TestADrainingHubHandsOverWhatNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		e := &run{}
+		r := execute(ctx, h, task("t1", e))
+		synctest.Wait()
+		h.Drain(time.Second, "bye")
+		synctest.Wait()
+		require.Equal(t, []string{"no worker of graph g is connected", "handed over"}, e.told)
+		cancel()
+		<-r
 	})
 }
 

@@ -116,6 +116,10 @@ func (h *Hub) unlockAndTell() {
 	h.alone = nil
 	h.mu.Unlock()
 	for _, l := range alone {
+		if l.leave {
+			go l.job.leave()
+			continue
+		}
 		h.log.Info("no worker can take a task", append(l.job.about(), zap.String("why", l.why))...)
 		go func() {
 			defer l.job.telling.Done()
@@ -128,8 +132,17 @@ func (h *Hub) unlockAndTell() {
 
 // lonely is a task that nobody serves, whose run is still to be told.
 type lonely struct {
-	job *job
-	why string
+	job   *job
+	why   string
+	leave bool // the server is leaving: another one goes on with the run
+}
+
+// leave hands the run of a task over.
+func (j *job) leave() {
+	defer j.telling.Done()
+	if j.task.Host != nil {
+		j.task.Host.HandOver()
+	}
 }
 
 // notice finds the tasks of a route that nobody serves. mu is held.
@@ -139,10 +152,14 @@ func (h *Hub) notice(r route) {
 		return
 	}
 	for _, j := range q.jobs {
-		if !j.told {
+		switch {
+		case h.draining:
+			j.telling.Add(1)
+			h.alone = append(h.alone, lonely{job: j, leave: true})
+		case !j.told:
 			j.told = true
 			j.telling.Add(1)
-			h.alone = append(h.alone, lonely{j, h.whyNobody(r)})
+			h.alone = append(h.alone, lonely{job: j, why: h.whyNobody(r)})
 		}
 	}
 }

@@ -377,3 +377,27 @@ func TestCreditIsRespected(t *testing.T) {
 	w.cancel()
 	workers.Wait()
 }
+
+// A run that waits for a worker does not hold a server up that leaves.
+func TestAWaitingRunIsHandedOver(t *testing.T) {
+	store := memory.New(memory.Options{})
+	s := start(t, config{store: store})
+	w := s.connect(hello("w1", 0))
+	w.cancel()
+	run := s.begin("g", `{"x":1}`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		go s.engine.Drain(ctx)
+		_ = s.grpc.Drain(ctx)
+		s.engine.Drain(ctx)
+	}()
+	await(t, drained, "the drain")
+	next := start(t, config{store: store})
+	second := next.connect(hello("w2", 1))
+	_, err := second.complete(second.next(), completed(`{"x":2}`))
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, next.wait(run).GetState())
+}

@@ -32,7 +32,7 @@ import (
 
 // server is a whole graphd.
 type server struct {
-	t      *testing.T
+	t      testing.TB
 	store  *memory.Store
 	hub    *worker.Hub
 	engine *runtime.Engine
@@ -61,7 +61,7 @@ type config struct {
 }
 
 // start runs a server until the test ends or it is killed.
-func start(t *testing.T, c config) *server {
+func start(t testing.TB, c config) *server {
 	t.Helper()
 	if c.store == nil {
 		c.store = memory.New(memory.Options{})

@@ -17,7 +17,7 @@ type code func(ctx context.Context, t *task) *graphdv1.TaskResult
 // session is one stream of a scripted worker, without any manners: tests say
 // what is sent.
 type session struct {
-	t       *testing.T
+	t       testing.TB
 	c       client
 	stream  graphdv1.WorkerService_ConnectClient
 	welcome *graphdv1.Welcome
@@ -38,7 +38,7 @@ func (s *server) connect(hello *graphdv1.Hello) *session {
 	return connect(s.t, s.dial(), hello)
 }
 
-func connect(t *testing.T, c client, hello *graphdv1.Hello) *session {
+func connect(t testing.TB, c client, hello *graphdv1.Hello) *session {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stream, err := c.Connect(ctx)
@@ -124,7 +124,7 @@ func (w *session) keepAlive(running func() [][]byte) {
 }
 
 // await receives with a limit, so that a test fails instead of hanging.
-func await[T any](t *testing.T, from <-chan T, what string) T {
+func await[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-from:
