@@ -108,10 +108,22 @@ func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
 	limit, cancel := context.WithTimeout(life, 5*time.Second)
 	defer cancel()
 	err = errors.Join(err, s.drain(limit))
-	if !kept && cli.ExitCode(err) != cli.ExitWaiting {
+	if !kept && over(err, o.Document != "") {
 		err = errors.Join(err, removeStore(o.store))
 	}
 	return err
+}
+
+// over reports whether nothing waits in the store of a demo. What went wrong
+// with a demo that was stored before says nothing about it.
+func over(err error, fresh bool) bool {
+	switch cli.ExitCode(err) {
+	case cli.ExitDone, cli.ExitFailed:
+		return true
+	case cli.ExitWaiting:
+		return false
+	}
+	return fresh && cli.Reason(err) != "RESPONSE_SCHEMA_MISMATCH"
 }
 
 // demoStore is where a demo keeps its thread until it is answered: in the

@@ -39,7 +39,8 @@ func TestTheDemoRefusesAWrongAnswer(t *testing.T) {
 	r := caller{}.call(t, "demo", "--store", store, "--answer", `{"decision":"approved_with_conditions"}`)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "RESPONSE_SCHEMA_MISMATCH")
-	require.Contains(t, r.err, "conditions")
+	require.Contains(t, r.err, "conditions: is missing")
+	require.Contains(t, r.err, "graphd demo resume demo-")
 	r = caller{}.call(t, "demo", "--answer", `approved`)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "not JSON")
@@ -84,4 +85,24 @@ func TestTheDemoAsksAtATerminal(t *testing.T) {
 	r = c.call(t, "demo", "--store", "sqlite:"+filepath.Join(state, "b.db"))
 	require.Equal(t, 3, r.code, r.err)
 	require.Contains(t, r.out, "graphd demo resume ")
+}
+
+func TestTheDemoWaitsOnAfterAWrongAnswer(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	r := caller{}.call(t, "demo", "--answer", `{"decision":"maybe"}`)
+	require.Equal(t, 1, r.code)
+	again := regexp.MustCompile(`graphd demo resume (demo-\S+) --store (\S+) --answer '([^']*)'`).FindStringSubmatch(r.err)
+	require.NotNil(t, again, r.err)
+	for _, test := range []struct {
+		answer string
+		code   int
+	}{{`{"decision":"perhaps"}`, 1}, {again[3], 0}} {
+		r = caller{}.call(t, "demo", "resume", again[1], "--store", again[2], "--answer", test.answer)
+		require.Equal(t, test.code, r.code, r.err)
+	}
+	require.Contains(t, r.out, "Your refund has been approved.")
+	left, err := filepath.Glob(filepath.Join(state, "graphd", "*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "a demo removes its store when it has ended")
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/telemetry"
@@ -30,7 +30,7 @@ func (p *program) devCommand() *cobra.Command {
 (default: this folder) are read again when they change: a changed file is a new version of its graph.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Store, o.LogFormat = "", telemetry.FormatConsole
+			o.Store, o.LogFormat, o.quiet = "", telemetry.FormatConsole, true
 			if err := o.complete(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
@@ -74,7 +74,10 @@ func (p *program) dev(ctx context.Context, o serverOptions) error {
 func (s *server) reloaded(loaded []*graph.Graph, err error) {
 	s.logLoaded(loaded)
 	if err != nil {
-		s.log.Error("graph files are wrong; the versions before them stay", zap.Error(err))
+		s.log.Error("graph files are wrong; the versions before them stay")
+		for line := range strings.Lines(err.Error()) {
+			s.log.Error(strings.TrimRight(line, "\n"))
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -25,8 +26,16 @@ func (p *program) graphDrawCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprint(p.Out, g.Mermaid())
-				return err
+				if s.Format == cli.Text {
+					_, err = fmt.Fprint(p.Out, g.Mermaid())
+					return err
+				}
+				write := json.NewEncoder(p.Out)
+				write.SetEscapeHTML(false)
+				if s.Format == cli.JSON {
+					write.SetIndent("", "  ")
+				}
+				return write.Encode(map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
 			})
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,9 +20,14 @@ func flagHint(cmd *cobra.Command, err error) string {
 		return fmt.Sprintf("see `%s --help`", cmd.CommandPath())
 	}
 	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return strings.TrimPrefix(graph.Suggest(name, known), "; ")
+	add := func(f *pflag.Flag) {
+		if name := "--" + f.Name; !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	return strings.Replace(strings.TrimPrefix(graph.Suggest("--"+name, known), "; "), "?;", "?", 1)
 }
 
 // usage makes an error the fault of the command line.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
 )
@@ -53,34 +55,103 @@ subgraphs are checked together. No server is needed.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := p.checkFiles(args); err != nil {
-				return fmt.Errorf("the graphs are wrong\n%w", err)
+			format, err := cli.ParseFormat(p.output)
+			if err != nil {
+				return err
 			}
-			return nil
+			good, failures, err := checkFiles(args)
+			if err != nil {
+				return err
+			}
+			if format != cli.Text {
+				return p.checkedForPrograms(format, failures)
+			}
+			return p.checked(good, failures)
 		},
 	}
 }
 
-func (p *program) checkFiles(paths []string) error {
+// checked tells a person which graphs are right and what is wrong.
+func (p *program) checked(good []*graph.Graph, failures []error) error {
+	for _, g := range good {
+		if _, err := fmt.Fprintf(p.Out, "ok  %s  version %s\n", g.Name, g.Version); err != nil {
+			return err
+		}
+	}
+	wrong := errors.Join(failures...)
+	if _, ok := errors.AsType[*graph.BuildError](wrong); ok {
+		return fmt.Errorf("the graphs are wrong\n%w", wrong)
+	}
+	return wrong
+}
+
+// checkedForPrograms lists what is wrong; the list is empty when nothing is.
+func (p *program) checkedForPrograms(format cli.Format, failures []error) error {
+	problems := []fileProblem{}
+	for _, failure := range failures {
+		problems = append(problems, problemsOf(failure)...)
+	}
+	write := json.NewEncoder(p.Out)
+	write.SetEscapeHTML(false)
+	var err error
+	if format == cli.JSON {
+		write.SetIndent("", "  ")
+		err = write.Encode(problems)
+	} else {
+		for _, problem := range problems {
+			err = errors.Join(err, write.Encode(problem))
+		}
+	}
+	if err == nil && len(problems) > 0 {
+		return &cli.EndedError{Code: cli.ExitError}
+	}
+	return err
+}
+
+// fileProblem is one thing that is wrong with a graph file, for programs.
+type fileProblem struct {
+	File    string       `json:"file"`
+	Line    int          `json:"line,omitempty"`
+	Path    string       `json:"path,omitempty"`
+	Reason  graph.Reason `json:"reason,omitempty"`
+	Message string       `json:"message"`
+}
+
+func problemsOf(failure error) []fileProblem {
+	file, isFile := errors.AsType[*graphfile.FileError](failure)
+	build, isBuild := errors.AsType[*graph.BuildError](failure)
+	switch {
+	case isFile && isBuild:
+		list := make([]fileProblem, len(build.Problems))
+		for i, p := range build.Problems {
+			list[i] = fileProblem{file.Path, p.Line, p.Path, p.Reason, p.Message}
+		}
+		return list
+	case isFile:
+		return []fileProblem{{File: file.Path, Message: file.Error()}}
+	}
+	return []fileProblem{{Message: failure.Error()}}
+}
+
+// checkFiles returns the graphs that are right, and a *graphfile.FileError for
+// each file that is not.
+func checkFiles(paths []string) (good []*graph.Graph, failures []error, err error) {
 	var files []graphfile.File
-	var all []error
 	for _, path := range paths {
 		file, err := graphfile.Read(path)
 		if err != nil {
-			all = append(all, err)
+			failures = append(failures, err)
 			continue
 		}
 		files = append(files, file)
 	}
 	env, err := compileEnv(schema.New(0))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	good, err := graphfile.CompileAll(files, env)
-	for _, g := range good {
-		if _, err := fmt.Fprintf(p.Out, "ok  %s  version %s\n", g.Name, g.Version); err != nil {
-			return err
-		}
+	good, wrong := graphfile.CompileAll(files, env)
+	if joined, ok := wrong.(interface{ Unwrap() []error }); ok { //nolint:errorlint // CompileAll joins one error per file
+		failures = append(failures, joined.Unwrap()...)
 	}
-	return errors.Join(append(all, err)...)
+	return good, failures, nil
 }

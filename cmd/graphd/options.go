@@ -31,6 +31,8 @@ type serverOptions struct {
 	DrainTimeout time.Duration
 	WorkerKey    string
 	Config       string
+
+	quiet bool // calls that go well are not logged, unless at level debug
 }
 
 // register is the table of the options: names, defaults and what they mean.

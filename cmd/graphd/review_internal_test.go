@@ -155,7 +155,7 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		{[]string{"state", "nobody"}, 1, []string{"THREAD_NOT_FOUND", "nobody", "threads"}},
 		{[]string{"graph", "show", "nothing"}, 1, []string{"GRAPH_NOT_FOUND"}},
 		{[]string{"run"}, 2, []string{"GRAPH is missing"}},
-		{[]string{"run", "refund-review", "--inptu", "{}"}, 2, []string{"unknown flag: --inptu", `did you mean "input"?`}},
+		{[]string{"run", "refund-review", "--inptu", "{}"}, 2, []string{"unknown flag: --inptu", `did you mean "--input"?`}},
 		{[]string{"run", "refund-review", "-i", "{a: 1}"}, 2, []string{"--input", "not JSON", "hint:"}},
 		{[]string{"run", "refund-review", "-i", `{} {}`}, 2, []string{"more after the value"}},
 		{[]string{"run", "refund-review", "-i", "@/no/such/file"}, 2, []string{"/no/such/file"}},
@@ -164,6 +164,15 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		{[]string{"resume", "open", "--answer", "yes"}, 2, []string{"ID=JSON", "--value"}},
 		{[]string{"resume", "open", "--interrupt", "i1"}, 2, []string{"--value"}},
 		{[]string{"resume", "open", "extra"}, 2, []string{`unexpected argument "extra"`}},
+		{[]string{"resume", "open"}, 1, []string{"1 open question is not answered", "one question is open", "--value JSON"}},
+		{[]string{"resume", "open", "--value", "{decision: approved}"}, 2, []string{"not JSON", "want JSON, @FILE, or - for standard input\n"}},
+		{
+			[]string{"resume", "open", "--value", `{"decision": "approved_with_conditions"}`},
+			1,
+			[]string{"RESPONSE_SCHEMA_MISMATCH: conditions: is missing\n  interruptId"},
+		},
+		{[]string{"update", "open", "--values", `{"request_type": "x"}`}, 1, []string{"drop 1 open question;", "--supersede"}},
+		{[]string{"inbox", "--thread", "nope"}, 1, []string{"THREAD_NOT_FOUND", "nope"}},
 		{[]string{"watch", "open", "--from", "somewhere"}, 2, []string{"LOG:SEQUENCE"}},
 		{[]string{"update", "open"}, 2, []string{"values"}},
 		{[]string{"threads", "lits"}, 2, []string{"unknown command", "list"}},
@@ -278,4 +287,84 @@ func TestTheInboxAndAThreadAreWatchedUntilOneLeaves(t *testing.T) {
 	r = c.call(t, "watch", "a", "--from", from[1], "--no-follow")
 	require.Equal(t, 0, r.code, r.err)
 	require.NotContains(t, r.out, "succeeded", "the cursor is past it")
+}
+
+func TestAnEditWithAnUnknownKeyIsRefused(t *testing.T) {
+	c := serving(t, "memory")
+	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "u", "-i", request).code)
+	before := c.call(t, "history", "u").out
+	r := c.call(t, "update", "u", "--values", `{"nokey": 1, "request_type": "x"}`, "--as-node", "analyze", "--supersede")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, `INVALID_FIELD: "nokey" is no channel; known: analysis_result`)
+	require.Equal(t, before, c.call(t, "history", "u").out)
+}
+
+func TestAServerHasAPort(t *testing.T) {
+	r := caller{}.call(t, "inbox", "--server", "foo")
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "error: --server foo names no port\nhint: want HOST:PORT, like 127.0.0.1:7700\n", r.err)
+}
+
+func TestListsForProgramsAreThereWhenEmpty(t *testing.T) {
+	c := serving(t, "memory")
+	for list, args := range map[string][]string{
+		"interrupts": {"inbox"}, "threads": {"threads", "list"},
+	} {
+		r := c.call(t, append(args, "-o", "json")...)
+		require.Equal(t, 0, r.code, r.err)
+		require.JSONEq(t, `{"`+list+`": []}`, r.out)
+	}
+}
+
+func TestARunThatWaitsBringsItsQuestions(t *testing.T) {
+	c := serving(t, "memory")
+	r := c.call(t, "run", "refund-review", "-t", "w", "-i", request, "-o", "json")
+	require.Equal(t, 3, r.code, r.err)
+	var run struct {
+		State      string
+		Interrupts []struct{ InterruptID, Message string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.out), &run), r.out)
+	require.Equal(t, "RUN_STATE_INTERRUPTED", run.State)
+	require.Len(t, run.Interrupts, 1)
+	require.Contains(t, run.Interrupts[0].Message, "Refund requested")
+
+	// The beginning of its id is enough to answer it.
+	id := run.Interrupts[0].InterruptID
+	r = c.call(t, "resume", "w", "--answer", id[:6]+`={"decision":"rejected"}`)
+	require.Equal(t, 0, r.code, r.err)
+	r = c.call(t, "resume", "w", "--answer", id+`={"decision":"approved"}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "was answered already")
+	require.NotContains(t, r.err, "responder")
+	r = c.call(t, "cancel", "w")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "had already succeeded; nothing to cancel")
+	r = c.call(t, "inbox", "--thread", "w", "--filter", `state = "CONSUMED"`)
+	require.Contains(t, r.out, `answered  {"decision":"rejected"}`)
+}
+
+func TestGraphFilesForPrograms(t *testing.T) {
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong.yaml")
+	require.NoError(t, os.WriteFile(wrong, []byte("graph: w\nchannels: [x]\nnodes: {}\nedges: [START -> a]\n"), 0o600))
+	none := filepath.Join(dir, "none.yaml")
+	r := caller{}.call(t, "graph", "check", wrong, none, "-o", "json")
+	require.Equal(t, 1, r.code)
+	require.Empty(t, r.err)
+	require.JSONEq(t, `[
+		{"file": "`+none+`", "message": "can't read `+none+`: no such file or directory"},
+		{"file": "`+wrong+`", "line": 4, "path": "edges[0]", "reason": "UNKNOWN_NODE", "message": "unknown node \"a\"; known: END"}
+	]`, r.out)
+	r = caller{}.call(t, "graph", "check", none)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "error: can't read "+none+": no such file or directory\n", r.err)
+	r = caller{}.call(t, "graph", "check", filepath.Join(examples, "graph.yaml"), "-o", "json")
+	require.Equal(t, 0, r.code)
+	require.JSONEq(t, `[]`, r.out)
+	r = caller{}.call(t, "graph", "draw", filepath.Join(examples, "graph.yaml"), "-o", "json")
+	require.Equal(t, 0, r.code, r.err)
+	var drawn struct{ Graph, Mermaid string }
+	require.NoError(t, json.Unmarshal([]byte(r.out), &drawn))
+	require.Contains(t, drawn.Mermaid, "flowchart TD")
 }

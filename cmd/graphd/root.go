@@ -41,7 +41,9 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	if bad != nil {
 		format = cli.Text
 	}
-	cli.Explain(p.Err, err, format, p.server, p.self())
+	self := p.self()
+	self.Verb = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	cli.Explain(p.Err, err, format, p.server, self)
 	return cli.ExitCode(err)
 }
 

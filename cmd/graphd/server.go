@@ -95,13 +95,17 @@ func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.M
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics,
 	})
+	calls := s.log.Named("transport")
+	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {
+		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
+	}
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine,
 		Follow: func(req runtime.FollowRequest) transport.Follower { return s.engine.Follow(req) },
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: s.log.Named("transport"), Metrics: metrics.Registry(),
+		Registry: s.registry, Hub: hub, Info: info, Log: calls, Metrics: metrics.Registry(),
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -38,6 +39,9 @@ const (
 // Dial makes a client; it connects with the first call. More options are for
 // tests.
 func Dial(target string, more ...grpc.DialOption) (*Client, error) {
+	if !strings.Contains(target, ":") {
+		return nil, Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
+	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),

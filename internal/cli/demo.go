@@ -113,10 +113,19 @@ func (d *demo) review(ctx context.Context) error {
 			refusal(err).write(d.Out)
 			continue
 		}
+		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" {
+			return &HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.again(questions[0])}
+		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// again is the command that resumes with an answer that fits.
+func (d *demo) again(q *graphdv1.Interrupt) string {
+	example := formOf(q.GetResponseSchema().GetJson()).example()
+	return d.Self.Command(append(d.o.Again, "--answer", example)...)
 }
 
 // decide takes the answer that was given beforehand, once, or asks for one.
@@ -146,10 +155,9 @@ func (d *demo) decide(
 
 // waits says how to go on later.
 func (d *demo) waits(q *graphdv1.Interrupt) error {
-	example := formOf(q.GetResponseSchema().GetJson()).example()
 	d.line("")
 	d.line("%s", d.paint(yellow, "waiting for a person; everything is stored. Resume with"))
-	d.line("  %s", d.Self.Command(append(d.o.Again, "--answer", example)...))
+	d.line("  %s", d.again(q))
 	if d.err != nil {
 		return d.err
 	}

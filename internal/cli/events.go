@@ -117,12 +117,16 @@ func (p *page) question(q *graphdv1.Interrupt) {
 	}
 	p.line("%s", text)
 	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
-	if v := q.GetValue(); v != nil {
+	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
 		if list := members(v.GetJson()); len(list) > 0 {
 			p.pairs("    ", list)
 		} else {
 			p.line("    %s  %s", p.paint(cyan, "value"), p.value("      ", v.GetJson()))
 		}
+	}
+	if r := q.GetResponse(); r != nil {
+		p.line("    %s  %s", p.paint(green, "answered"), p.value("      ", r.GetJson()))
+		return
 	}
 	if form := formOf(q.GetResponseSchema().GetJson()).describe(); form != "" {
 		p.line("    %s  %s", p.paint(green, "answer"), form)

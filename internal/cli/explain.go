@@ -90,6 +90,9 @@ func Explain(w io.Writer, err error, format Format, target string, self Self) {
 		r = local(err)
 	} else {
 		r.Hint = hint(r, unreachable(err), target, self)
+		if hinted, ok := errors.AsType[*HintError](err); ok {
+			r.Hint = hinted.Hint
+		}
 		if unreachable(err) {
 			r.Message = fmt.Sprintf("no answer from %s: %s", target, cause(r.Message))
 		}
@@ -121,6 +124,9 @@ func (r *refused) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s\n", r.Message)
 	for _, v := range r.Violations {
+		if len(r.Violations) == 1 && strings.HasSuffix(r.Message, v.Description) {
+			continue // the message says it all
+		}
 		if v.Field == "" {
 			fmt.Fprintf(w, "  %s\n", v.Description)
 			continue
@@ -128,7 +134,7 @@ func (r *refused) write(w io.Writer) {
 		fmt.Fprintf(w, "  %s: %s\n", v.Field, v.Description)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
-		if key != "violations" {
+		if key != "violations" && r.Metadata[key] != "" {
 			fmt.Fprintf(w, "  %s: %s\n", key, r.Metadata[key])
 		}
 	}
@@ -145,6 +151,31 @@ func cause(message string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(message, "connection error: "), "transport: Error while dialing: ")
 }
 
+// interrupted says what to do about open questions that are in the way of a
+// command.
+func interrupted(inbox, verb string) string {
+	text := "see the question with " + inbox + " and answer it with resume"
+	switch verb {
+	case "run":
+		return text + ", or replace it with --on-open discard"
+	case "update":
+		return text + ", or drop it with --supersede"
+	}
+	return text
+}
+
+// busy says what to do about an active run that is in the way of a command.
+func busy(watch, cancel, verb string) string {
+	text := "follow the active run with " + watch
+	switch verb {
+	case "run":
+		return text + ", or choose --on-busy enqueue|cancel|rollback"
+	case "threads delete":
+		return "stop the active run with " + cancel + ", or delete the thread all the same with --force"
+	}
+	return text + ", or stop it with " + cancel
+}
+
 // hint says which command helps.
 func hint(r *refused, unreachable bool, target string, self Self) string {
 	if unreachable {
@@ -157,9 +188,11 @@ func hint(r *refused, unreachable bool, target string, self Self) string {
 	}
 	switch r.Reason {
 	case "THREAD_INTERRUPTED":
-		return fmt.Sprintf("see the question with %s and answer it with resume, or replace it with --on-open discard",
-			cmd("inbox", "--thread", thread))
+		return interrupted(cmd("inbox", "--thread", thread), self.Verb)
 	case "RESPONSE_AMBIGUOUS", "RESPONSES_INCOMPLETE":
+		if r.Metadata["count"] == "1" {
+			return fmt.Sprintf("one question is open, see %s; answer it: --value JSON", cmd("inbox", "--thread", thread))
+		}
 		return fmt.Sprintf("several questions are open, see %s; answer by id: --answer ID=JSON", cmd("inbox", "--thread", thread))
 	case "RESPONSE_SCHEMA_MISMATCH":
 		return fmt.Sprintf("the question is still open; %s shows what it expects", cmd("inbox", "--thread", thread))
@@ -168,7 +201,7 @@ func hint(r *refused, unreachable bool, target string, self Self) string {
 	case "INTERRUPT_NOT_FOUND", "INTERRUPT_ALREADY_RESOLVED", "INTERRUPT_EXPIRED":
 		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
 	case "THREAD_BUSY":
-		return fmt.Sprintf("follow the active run with %s, or choose --on-busy enqueue|cancel|rollback", cmd("watch", thread))
+		return busy(cmd("watch", thread), cmd("cancel", thread), self.Verb)
 	case "THREAD_NOT_FOUND", "RUN_NOT_FOUND":
 		return cmd("threads") + " lists the threads"
 	case "GRAPH_NOT_FOUND":

@@ -30,6 +30,11 @@ func (s *Session) Inbox(ctx context.Context, o InboxOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(all) == 0 && o.Thread != "" {
+		if _, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: o.Thread}); err != nil {
+			return err // nothing is asked, because there is no such thread
+		}
+	}
 	if s.Format != Text {
 		return list(s, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
 	}

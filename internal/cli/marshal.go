@@ -24,6 +24,22 @@ func Marshal(m proto.Message) []byte {
 	return w.b.Bytes()
 }
 
+// marshalWhole is Marshal for a response that is a list: its lists are there
+// when they are empty too, so that programs can count on them.
+func marshalWhole(m proto.Message) []byte {
+	w := &writer{}
+	r := m.ProtoReflect()
+	set := fieldsOf(r)
+	all := r.Descriptor().Fields()
+	for i := range all.Len() {
+		if d := all.Get(i); d.IsList() && !r.Has(d) {
+			set = append(set, field{d, r.Get(d)})
+		}
+	}
+	w.fields(set)
+	return w.b.Bytes()
+}
+
 // Indent breaks JSON text into lines. Numbers and the order of keys stay.
 func Indent(text []byte) []byte {
 	var b bytes.Buffer
@@ -59,11 +75,19 @@ func (w *writer) message(m protoreflect.Message) {
 		w.wellKnown(m)
 		return
 	}
+	w.fields(fieldsOf(m))
+}
+
+func fieldsOf(m protoreflect.Message) []field {
 	var fields []field
 	m.Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		fields = append(fields, field{d, v})
 		return true
 	})
+	return fields
+}
+
+func (w *writer) fields(fields []field) {
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.d.Index(), b.d.Index()) })
 	w.b.WriteByte('{')
 	for i, f := range fields {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -30,6 +31,9 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := s.fullIDs(ctx, spec); err != nil {
+		return err
+	}
 	filter, err := Filter(o.Events)
 	if err != nil {
 		return err
@@ -38,6 +42,39 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 		return s.askAndResume(ctx, spec, filter, o)
 	}
 	return s.resume(ctx, spec, filter, o)
+}
+
+// idLength is how long the ids of questions are.
+const idLength = 32
+
+// fullIDs completes ids of which only the beginning was given. The server takes
+// whole ids only.
+func (s *Session) fullIDs(ctx context.Context, spec *graphdv1.ResumeSpec) error {
+	if !slices.ContainsFunc(spec.GetResponses(), func(r *graphdv1.InterruptResponse) bool {
+		return len(r.GetInterruptId()) < idLength
+	}) {
+		return nil
+	}
+	questions, err := s.openQuestions(ctx, spec.GetThreadId())
+	if err != nil {
+		return err
+	}
+	for _, r := range spec.GetResponses() {
+		var found []string
+		for _, q := range questions {
+			if strings.HasPrefix(q.GetInterruptId(), r.GetInterruptId()) {
+				found = append(found, q.GetInterruptId())
+			}
+		}
+		switch {
+		case len(found) == 1:
+			r.InterruptId = found[0]
+		case len(found) > 1:
+			return Usagef("%s begins the ids of several open questions", r.GetInterruptId()).
+				WithHint("give more of one of them: %s", strings.Join(found, ", "))
+		}
+	}
+	return nil
 }
 
 func (o *ResumeOptions) empty() bool {

@@ -50,6 +50,7 @@ type Session struct {
 type Self struct {
 	Program []string // one word, or those of "go run"
 	Flags   []string // that lead to the same server
+	Verb    string   // what this call does: "run", "threads delete"
 }
 
 // Command words a call so that it can be pasted into a shell.
@@ -72,7 +73,8 @@ func (s *Session) message(m proto.Message) error {
 // list shows a whole response as one document, or its elements one per line.
 func list[T proto.Message](s *Session, whole proto.Message, elements []T) error {
 	if s.Format == JSON {
-		return s.message(whole)
+		_, err := fmt.Fprintf(s.Out, "%s\n", Indent(marshalWhole(whole)))
+		return err
 	}
 	for _, e := range elements {
 		if err := s.message(e); err != nil {

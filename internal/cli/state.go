@@ -77,9 +77,11 @@ func (p *page) snapshot(indent string, state *graphdv1.StateSnapshot) {
 	p.pairs(indent, members(state.GetValues().GetJson()))
 	next := strings.Join(state.GetNext(), ", ")
 	p.line("%s%s %s", indent, p.paint(bold, "next:"), orDash(next))
+	told := make(map[string]bool)
 	for _, t := range state.GetTasks() {
-		if t.GetFailure() != nil {
-			p.failure(indent+"  ", t.GetFailure())
+		if f := t.GetFailure(); f != nil && !told[f.GetNode()+f.GetMessage()] {
+			told[f.GetNode()+f.GetMessage()] = true
+			p.failure(indent+"  ", f)
 		}
 		if t.GetResult() != nil {
 			p.line("%s  %s is done: %s", indent, t.GetNode(), p.value(indent+"    ", t.GetResult().GetJson()))

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -85,11 +85,7 @@ func (s *Session) left(f *follow) error {
 // into the exit code.
 func (s *Session) concluded(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
 	if s.Format == JSON {
-		var last proto.Message = end
-		if end.GetRun() != nil {
-			last = end.GetRun()
-		}
-		if err := s.message(last); err != nil {
+		if err := s.document(ctx, thread, end); err != nil {
 			return err
 		}
 	}
@@ -99,6 +95,25 @@ func (s *Session) concluded(ctx context.Context, thread string, end *graphdv1.En
 		}
 	}
 	return verdict(end)
+}
+
+// document shows the run as it stands, one that waits with its questions.
+func (s *Session) document(ctx context.Context, thread string, end *graphdv1.EndOfStream) error {
+	run := end.GetRun()
+	if run == nil {
+		return s.message(end)
+	}
+	if run.GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
+		return s.message(run)
+	}
+	questions, err := s.openQuestions(ctx, thread)
+	if err != nil {
+		return err
+	}
+	asked := marshalWhole(&graphdv1.ListInterruptsResponse{Interrupts: questions})
+	text := append(bytes.TrimSuffix(Marshal(run), []byte("}")), ',')
+	_, err = fmt.Fprintf(s.Out, "%s\n", Indent(append(text, bytes.TrimPrefix(asked, []byte("{"))...)))
+	return err
 }
 
 // verdict is the exit code of a stream that has ended.

@@ -127,6 +127,11 @@ func (s *Session) Cancel(ctx context.Context, o CancelOptions) error {
 		return s.message(run)
 	}
 	p := s.page()
-	p.line("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), stateWord(run.GetState()))
+	switch state := run.GetState(); {
+	case final(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
+		p.line("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), stateWord(state))
+	default:
+		p.line("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), stateWord(state))
+	}
 	return p.err
 }

@@ -21,8 +21,10 @@ func (s *Session) Value(flag, given string) (*graphdv1.Payload, error) {
 	}
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	if err := checkJSON(text); err != nil {
-		hint := "want JSON, @FILE, or - for standard input; text is JSON in double quotes: " +
-			CommandLine(flag, quoted(text))
+		hint := "want JSON, @FILE, or - for standard input"
+		if text != "" && !strings.ContainsAny(text[:1], `{["`) {
+			hint += "; text is JSON in double quotes: " + CommandLine(flag, quoted(text))
+		}
 		return nil, Usagef("%s: %s is not JSON: %v", flag, from, err).WithHint("%s", hint)
 	}
 	return jsonPayload(text), nil

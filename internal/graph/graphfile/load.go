@@ -3,6 +3,7 @@ package graphfile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,9 @@ type FileError struct {
 // Error shows every problem as "file:line: path: message (REASON)".
 func (e *FileError) Error() string {
 	var build *graph.BuildError
+	if unread, ok := errors.AsType[*fs.PathError](e.Err); ok {
+		return fmt.Sprintf("can't read %s: %v", e.Path, unread.Err)
+	}
 	if !errors.As(e.Err, &build) {
 		return fmt.Sprintf("%s: %v", e.Path, e.Err)
 	}
