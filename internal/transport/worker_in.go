@@ -112,7 +112,7 @@ func emitIn(limits payload.Limits, e *graphdv1.Emit) (events []runtime.Emission,
 			Kind: checkpoint.EventCustom, Name: b.name("name", item.GetName()),
 			Value: b.payload("value", item.GetValue()), Durable: item.GetDurable(),
 		}
-		switch item.GetChannel() { //nolint:exhaustive // others are not for nodes
+		switch item.GetChannel() {
 		case graphdv1.Channel_CHANNEL_MESSAGES:
 			em.Kind = checkpoint.EventMessage
 		case graphdv1.Channel_CHANNEL_CUSTOM:

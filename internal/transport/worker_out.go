@@ -21,7 +21,7 @@ func assignmentOut(a worker.Assignment) *graphdv1.TaskAssignment {
 		Lease: leaseOut(a.Token, a.TTL), Kind: taskKind(t),
 		ThreadId: t.Thread, RunId: t.Run, TaskId: t.ID, Attempt: count(t.Attempt), Delivery: count(a.Delivery),
 		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceOut(t.Namespace),
-		Step: int32(t.Step), StopStep: int32(min(t.Stop, 1<<30)), //nolint:gosec // supersteps are few
+		Step: int32(t.Step), StopStep: int32(min(t.Stop, 1<<30)),
 		Checkpoint: checkpointOut(t.Checkpoint, t.Namespace),
 		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t.Journal),
 		Failure: failureOut(t.Failed), Timeout: durationOut(a.Timeout), Triggers: t.Triggers,

@@ -79,7 +79,7 @@ func receive(ctx context.Context, stream workerStream) <-chan received {
 }
 
 // greeting waits for the first message.
-func (s *workerService) greeting(ctx context.Context, incoming <-chan received) (*graphdv1.Hello, error) {
+func (*workerService) greeting(ctx context.Context, incoming <-chan received) (*graphdv1.Hello, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, helloWithin, errNoHello)
 	defer cancel()
 	select {

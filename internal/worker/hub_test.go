@@ -97,6 +97,9 @@ func next(t *testing.T, s *worker.Session) worker.Assignment {
 	}
 }
 
+// pass lets time pass, in the bubble of a test.
+func pass(d time.Duration) { <-time.NewTimer(d).C }
+
 func done(update string) worker.Result { return worker.Result{Update: payload.JSON(update)} }
 
 func complete(t *testing.T, h *worker.Hub, a worker.Assignment, update string) {
@@ -132,7 +135,7 @@ func TestALeaseLastsAsLongAsItIsBeaten(t *testing.T) {
 		r := execute(t.Context(), h, task("t1", &run{}))
 		a := next(t, s)
 		for n := range uint64(100) {
-			time.Sleep(10 * time.Second) // in the bubble
+			pass(10 * time.Second)
 			s.Beat(n, []string{a.Token})
 			m, err := s.Next(t.Context())
 			require.NoError(t, err)
@@ -140,20 +143,22 @@ func TestALeaseLastsAsLongAsItIsBeaten(t *testing.T) {
 		}
 		// Now the worker forgets the task, but is alive.
 		for n := range uint64(3) {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			s.Beat(n, nil)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		again := next(t, s)
 		require.Equal(t, 2, again.Delivery)
 		s.Beat(9, []string{a.Token, again.Token})
-		var m worker.Message
-		for m == nil || m.(worker.Ack).Number != 9 {
-			var err error
-			m, err = s.Next(t.Context())
+		var ack worker.Ack
+		for ack.Number != 9 {
+			m, err := s.Next(t.Context())
 			require.NoError(t, err)
+			var ok bool
+			ack, ok = m.(worker.Ack)
+			require.True(t, ok)
 		}
-		require.Equal(t, worker.Ack{Number: 9, Lost: []string{a.Token}}, m)
+		require.Equal(t, worker.Ack{Number: 9, Lost: []string{a.Token}}, ack)
 		complete(t, h, again, "1")
 		<-r
 	})
@@ -176,7 +181,7 @@ func TestATaskHeldForNobodyIsForgotten(t *testing.T) {
 		require.Equal(t, []string{a.Token}, w.Renewed)
 		began := time.Now()
 		for n := uint64(0); ; n++ {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			s2.Beat(n, []string{a.Token})
 			m, err := s2.Next(t.Context())
 			require.NoError(t, err)
@@ -215,7 +220,7 @@ func TestAResultWaitsForItsRun(t *testing.T) {
 			_, err := second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
 			taken <- err
 		}()
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		synctest.Wait()
 		require.Equal(t, done("1"), <-execute(t.Context(), second, task("t1", &run{})))
 		require.NoError(t, <-taken)

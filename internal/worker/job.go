@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,7 +72,7 @@ func (j *job) assignment(ttl time.Duration) Assignment {
 	a := Assignment{Token: j.token, TTL: ttl, Delivery: j.deliveries, Task: j.task}
 	if len(j.memos) > 0 {
 		again := *j.task
-		again.Journal.Memos = append(again.Journal.Memos[:len(again.Journal.Memos):len(again.Journal.Memos)], j.memos...)
+		again.Journal.Memos = append(slices.Clip(again.Journal.Memos), j.memos...)
 		a.Task = &again
 	}
 	if deadline, ok := j.ctx.Deadline(); ok {

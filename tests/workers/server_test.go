@@ -61,8 +61,8 @@ type config struct {
 }
 
 // start runs a server until the test ends or it is killed.
-func start(t testing.TB, c config) *server {
-	t.Helper()
+func start(tb testing.TB, c config) *server {
+	tb.Helper()
 	if c.store == nil {
 		c.store = memory.New(memory.Options{})
 	}
@@ -72,16 +72,16 @@ func start(t testing.TB, c config) *server {
 	if c.lease == 0 {
 		c.lease = 15 * time.Second
 	}
-	s := &server{t: t, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
+	s := &server{t: tb, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
 	s.remote = transport.NewRemote(s.hub, c.remote)
 	mux := node.New(api.Functions{}, node.Options{Remote: s.remote})
 	expressions, err := expr.New(expr.Options{})
-	require.NoError(t, err)
-	graphs, err := registry.New(t.Context(), registry.Options{
+	require.NoError(tb, err)
+	graphs, err := registry.New(tb.Context(), registry.Options{
 		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
 	})
-	require.NoError(t, err)
-	s.engine = runtime.New(t.Context(), c.store, graphs, mux, nil, runtime.Options{
+	require.NoError(tb, err)
+	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, nil, runtime.Options{
 		Lease: c.lease, Sweep: 50 * time.Millisecond,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
@@ -91,13 +91,13 @@ func start(t testing.TB, c config) *server {
 			return s.engine.FollowInterrupts(q, after)
 		},
 	})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(s.listen) }()
 	s.client = s.dial()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		s.kill()
-		require.NoError(t, <-served)
+		require.NoError(tb, <-served)
 	})
 	return s
 }

@@ -38,24 +38,24 @@ func (s *server) connect(hello *graphdv1.Hello) *session {
 	return connect(s.t, s.dial(), hello)
 }
 
-func connect(t testing.TB, c client, hello *graphdv1.Hello) *session {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+func connect(tb testing.TB, c client, hello *graphdv1.Hello) *session {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
 	stream, err := c.Connect(ctx)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w := &session{
-		t: t, c: c, stream: stream, cancel: cancel,
+		t: tb, c: c, stream: stream, cancel: cancel,
 		tasks: make(chan *graphdv1.TaskAssignment, 1000), cancels: make(chan *graphdv1.CancelTask, 100),
 		acks: make(chan *graphdv1.BeatAck, 1000), throttles: make(chan *graphdv1.Throttle, 100),
 		drains: make(chan *graphdv1.Drain, 10), end: make(chan error, 1),
 	}
 	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}})
 	first, err := stream.Recv()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	w.welcome = first.GetWelcome()
-	require.NotNil(t, w.welcome)
+	require.NotNil(tb, w.welcome)
 	go w.receive()
-	t.Cleanup(cancel)
+	tb.Cleanup(cancel)
 	return w
 }
 
@@ -124,15 +124,17 @@ func (w *session) keepAlive(running func() [][]byte) {
 }
 
 // await receives with a limit, so that a test fails instead of hanging.
-func await[T any](t testing.TB, from <-chan T, what string) T {
-	t.Helper()
+func await[T any](tb testing.TB, from <-chan T, what string) T {
+	tb.Helper()
+	timer := time.NewTimer(10 * time.Second)
+	defer timer.Stop()
+	var v T
 	select {
-	case v := <-from:
-		return v
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "waited too long for "+what)
-		panic("unreachable")
+	case v = <-from:
+	case <-timer.C:
+		require.FailNow(tb, "waited too long for "+what)
 	}
+	return v
 }
 
 // polite is a worker with manners: it begins every task it is given, beats,
@@ -262,7 +264,7 @@ func (t *task) ask(question string) string {
 }
 
 // memo records a value once.
-func (t *task) memo(ctx context.Context, key string, make func() string) string {
+func (t *task) memo(ctx context.Context, key string, fresh func() string) string {
 	i := t.asked[key]
 	t.asked[key]++
 	for _, e := range t.GetJournal().GetEntries() {
@@ -271,7 +273,7 @@ func (t *task) memo(ctx context.Context, key string, make func() string) string 
 		}
 	}
 	resp, err := t.c.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
-		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: text(make()),
+		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: text(fresh()),
 	})
 	if err != nil {
 		panic(unwound{failure("Memo", err.Error())})
