@@ -3,7 +3,6 @@ package checkpointtest
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -376,9 +375,7 @@ func applyReturnedHead(e *env) {
 	th.head.Queue = []string{"a", "b"}
 	th.apply()
 	h := th.stored()
-	h.Queue[0] = "changed"
-	h.Queue = append(h.Queue[:1], "more")
-	h.Run = strings.Repeat("x", len(h.Queue))
+	h.Queue[0], h.Queue[1] = "changed", "more"
 	th.stored()
 }
 

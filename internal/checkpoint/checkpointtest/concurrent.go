@@ -32,6 +32,7 @@ func parallel(n int, work func(i int)) {
 	wg.Wait()
 }
 
+//nolint:testifylint // require ends only the test's own goroutine
 func concurrentCAS(e *env) {
 	const workers, rounds = 8, 20
 	th := e.thread("t")
@@ -86,6 +87,7 @@ func concurrentCreate(e *env) {
 	require.EqualValues(e, 1, h.Revision)
 }
 
+//nolint:testifylint // require ends only the test's own goroutine
 func concurrentThreads(e *env) {
 	parallel(16, func(i int) {
 		th := e.thread(fmt.Sprint("t", i))
@@ -108,6 +110,7 @@ func concurrentThreads(e *env) {
 	require.Len(e, e.threads(checkpoint.ThreadQuery{}), 16)
 }
 
+//nolint:testifylint // require ends only the test's own goroutine
 func concurrentReaders(e *env) {
 	th := e.thread("t")
 	th.apply(point("", big("v", 1)), events(1))
@@ -141,6 +144,7 @@ func concurrentReaders(e *env) {
 	wg.Wait()
 }
 
+//nolint:testifylint // require ends only the test's own goroutine
 func concurrentChanges(e *env) {
 	const writers, each = 6, 20
 	var stop atomic.Bool

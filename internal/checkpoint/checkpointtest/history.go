@@ -22,7 +22,7 @@ func historyCases() []testCase {
 
 func historyWhole(e *env) {
 	th := e.thread("t")
-	th.apply(point(""), point(""))
+	th.apply(point(""), point("")) //nolint:gocritic // two alike
 	cp := &checkpoint.Checkpoint{
 		ID: cpID(3), Seq: 3, Parent: cpID(2), Namespace: "a:1|b:2", Graph: "g", Version: "v", Run: "r",
 		Source: checkpoint.SourceInput, Step: -1, Time: day(2), Metadata: map[string]string{"k": "v"},
@@ -57,7 +57,7 @@ func historyNewest(e *env) {
 	th := e.thread("t")
 	th.apply(point(""), point("sub:1"))
 	th.apply(point(""))
-	th.apply(point("sub:1"), point("sub:1"))
+	th.apply(point("sub:1"), point("sub:1")) //nolint:gocritic // two alike
 	for ns, want := range map[string]string{"": cpID(3), "sub:1": cpID(5)} {
 		cp, err := e.store.Checkpoint(e.ctx, "t", ns, "")
 		require.NoError(e, err)

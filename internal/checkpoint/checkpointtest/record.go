@@ -1,6 +1,7 @@
 package checkpointtest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -90,11 +91,11 @@ func recordRuns(e *env) {
 	}{{0, 0, "edcba"}, {0, 2, "ed"}, {4, 2, "cb"}, {2, 2, "a"}, {1, 0, ""}, {99, 0, "edcba"}} {
 		runs, err := e.store.Runs(e.ctx, "t", c.before, c.limit)
 		require.NoError(e, err)
-		got := ""
+		var got strings.Builder
 		for i := range runs {
-			got += runs[i].ID
+			got.WriteString(runs[i].ID)
 		}
-		require.Equal(e, c.want, got, "%+v", c)
+		require.Equal(e, c.want, got.String(), "%+v", c)
 	}
 }
 

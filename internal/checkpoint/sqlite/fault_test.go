@@ -22,6 +22,7 @@ func payloadOf[N ~int | ~uint64](n N) payload.JSON { return payload.JSON(fmt.Spr
 const payloadPad = payload.JSON("                                                                " +
 	"                                                                ")
 
+//nolint:testifylint // require ends only the test's own goroutine
 func TestABrokenChangeIsUndoneAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	s := open(t, path)

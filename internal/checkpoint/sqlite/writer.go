@@ -64,7 +64,7 @@ func newWriter(life context.Context, db *sql.DB, now func() time.Time) (*writer,
 	if err != nil {
 		return nil, errors.Join(failed(err), conn.Close())
 	}
-	w.change = uint64(change) //nolint:gosec // we wrote it
+	w.change = uint64(change)
 	go w.loop()
 	return w, nil
 }

@@ -15,6 +15,8 @@ import (
 
 // TestWhatWaitsSharesATransaction looks inside: nothing outside tells how many
 // transactions there were.
+//
+//nolint:testifylint // require ends only the test's own goroutine
 func TestWhatWaitsSharesATransaction(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db")})
 	require.NoError(t, err)
