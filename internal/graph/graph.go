@@ -55,6 +55,7 @@ const (
 	ByWorker // combined by a function of a worker
 
 	// Made by the compiler.
+
 	TopicOnce  // the Sends of one superstep, cleared by the next
 	Trigger    // branch:to:N, cleared one superstep after it was written
 	LastFinish // trigger of a deferred node

@@ -1,6 +1,9 @@
 package graph
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // limits checks what holds for the graph as a whole.
 func (b *builder) limits() {
@@ -113,12 +116,12 @@ func (b *builder) handlerCycles() {
 }
 
 func cycleText(first *Node) string {
-	text := first.Name
+	names := []string{first.Name}
 	for n := first.Handler; n != nil; n = n.Handler {
-		text += " -> " + n.Name
+		names = append(names, n.Name)
 		if n == first {
 			break
 		}
 	}
-	return text
+	return strings.Join(names, " -> ")
 }

@@ -24,7 +24,8 @@ func valid() *graph.Spec {
 		},
 		Edges: []graph.EdgeSpec{
 			edge(graph.Start, "a"), edge(graph.Start, "b"),
-			{From: []string{"a", "b"}, To: "c"}, edge("c", "q"), edge("q", graph.End),
+			{From: []string{"a", "b"}, To: "c"},
+			edge("c", "q"), edge("q", graph.End),
 		},
 	}
 }
@@ -36,10 +37,10 @@ func pure(name string) graph.NodeSpec {
 
 func edge(from, to string) graph.EdgeSpec { return graph.EdgeSpec{From: []string{from}, To: to} }
 
-func environment(t testing.TB) graph.Env {
-	t.Helper()
+func environment(tb testing.TB) graph.Env {
+	tb.Helper()
 	expressions, err := expr.New(expr.Options{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return graph.Env{
 		Expressions: expressions,
 		HasFunction: func(name string) bool { return name == "known" },

@@ -51,9 +51,10 @@ func (p Problem) Connects() bool {
 	switch p.Reason {
 	case ReasonInvalidExpression, ReasonUnknownChannel, ReasonUnknownFunction:
 		return false
+	default:
+		return strings.HasPrefix(p.Path, "edges") || strings.HasPrefix(p.Path, "conditional_edges") ||
+			strings.Contains(p.Path, ".destinations") || strings.HasSuffix(p.Path, ".error_handler")
 	}
-	return strings.HasPrefix(p.Path, "edges") || strings.HasPrefix(p.Path, "conditional_edges") ||
-		strings.Contains(p.Path, ".destinations") || strings.HasSuffix(p.Path, ".error_handler")
 }
 
 // Follows reports whether the problem may only follow from one that Connects.
@@ -61,8 +62,9 @@ func (p Problem) Follows() bool {
 	switch p.Reason {
 	case ReasonNoEntry, ReasonUnreachableNode, ReasonDeadJoin:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 func (b *builder) firstNode() string {

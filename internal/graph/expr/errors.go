@@ -53,7 +53,7 @@ func (e *EvalError) Unwrap() error { return e.Err }
 type CostError struct{ Err error }
 
 // Error tells what would be right.
-func (e *CostError) Error() string {
+func (*CostError) Error() string {
 	return "the expression does too much work; loop over less, or use a function node"
 }
 

@@ -30,10 +30,10 @@ func (s state) Keys() []string {
 	return keys
 }
 
-func newCompiler(t testing.TB) *expr.Compiler {
-	t.Helper()
+func newCompiler(tb testing.TB) *expr.Compiler {
+	tb.Helper()
 	c, err := expr.New(expr.Options{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c
 }
 

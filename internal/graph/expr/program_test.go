@@ -15,9 +15,12 @@ import (
 func TestStateKeys(t *testing.T) {
 	p, err := newCompiler(t).Compile(`has(state.b) && state["a"].b.c == state.?d.orValue(state.list[0].x) && input.z == state[input.k]`)
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b", "d", "list"}, p.(*expr.Program).StateKeys())
+	program, ok := p.(*expr.Program)
+	require.True(t, ok)
+	require.Equal(t, []string{"a", "b", "d", "list"}, program.StateKeys())
 }
 
+//nolint:testifylint // require ends only the test's own goroutine
 func TestProgramIsSafeForConcurrentUse(t *testing.T) {
 	p, err := newCompiler(t).Compile(`state.items.map(i, {"id": i.id, "sum": i.qty * i.cost, "n": state.price})`)
 	require.NoError(t, err)

@@ -75,7 +75,7 @@ func (d decoder) number(text payload.JSON) ref.Val {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && text != "-0" {
 		return types.Int(n)
 	}
-	f, _ := strconv.ParseFloat(string(text), 64) //nolint:errcheck // beyond the range is ±Inf
+	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range is ±Inf
 	if d.plain || spell(f) == text {
 		return types.Double(f)
 	}
@@ -311,7 +311,7 @@ func equalMaps(m traits.Mapper, other ref.Val) ref.Val {
 }
 
 // ConvertToNative is not offered: results leave as JSON text.
-func (o *object) ConvertToNative(t reflect.Type) (any, error) {
+func (*object) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("a map cannot become %v here", t)
 }
 
@@ -329,7 +329,7 @@ func convertMap(m traits.Mapper, t ref.Type) ref.Val {
 }
 
 // Type is the map type.
-func (o *object) Type() ref.Type { return types.MapType }
+func (*object) Type() ref.Type { return types.MapType }
 
 // Value returns the object itself; it has no native form.
 func (o *object) Value() any { return o }

@@ -82,7 +82,7 @@ func (a activation) ResolveName(name string) (any, bool) {
 }
 
 // Parent returns nil: there is one scope.
-func (a activation) Parent() interpreter.Activation { return nil }
+func (activation) Parent() interpreter.Activation { return nil }
 
 func (a activation) decode(name string, text payload.JSON) ref.Val {
 	value, _ := a.e.once(name, func() (payload.JSON, bool) { return text, true })
@@ -157,7 +157,7 @@ func (s *stateMap) Size() ref.Val { return types.Int(len(s.reader.Keys())) }
 func (s *stateMap) Equal(other ref.Val) ref.Val { return equalMaps(s, other) }
 
 // ConvertToNative is not offered: results leave as JSON text.
-func (s *stateMap) ConvertToNative(t reflect.Type) (any, error) {
+func (*stateMap) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("the state cannot become %v here", t)
 }
 
@@ -165,7 +165,7 @@ func (s *stateMap) ConvertToNative(t reflect.Type) (any, error) {
 func (s *stateMap) ConvertToType(t ref.Type) ref.Val { return convertMap(s, t) }
 
 // Type is the map type.
-func (s *stateMap) Type() ref.Type { return types.MapType }
+func (*stateMap) Type() ref.Type { return types.MapType }
 
 // Value returns the map itself; it has no native form.
 func (s *stateMap) Value() any { return s }

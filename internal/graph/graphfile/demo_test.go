@@ -1,6 +1,7 @@
 package graphfile_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,10 +33,10 @@ func (v values) Keys() []string {
 	return keys
 }
 
-func compiler(t testing.TB) *expr.Compiler {
-	t.Helper()
+func compiler(tb testing.TB) *expr.Compiler {
+	tb.Helper()
 	c, err := expr.New(expr.Options{})
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return c
 }
 
@@ -58,9 +59,7 @@ func apply(t *testing.T, n *graph.Node, programs []graph.Program, list []graph.A
 		require.NoError(t, err, "%s.%s", n.Name, list[i].Channel)
 		next[list[i].Channel] = value
 	}
-	for key, value := range next {
-		v[key] = value
-	}
+	maps.Copy(v, next)
 }
 
 func TestDemo(t *testing.T) {

@@ -110,7 +110,7 @@ func hopNames(hop string) []string {
 		hop, separator = strings.TrimSuffix(inside, "]"), ","
 	}
 	var names []string
-	for _, name := range strings.Split(hop, separator) {
+	for name := range strings.SplitSeq(hop, separator) {
 		name = strings.TrimSpace(name)
 		if name == "" {
 			return nil

@@ -120,7 +120,7 @@ func syntaxProblem(line int, message string) *graph.Problem {
 func yamlProblem(err error) *graph.Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	place := regexp.MustCompile(`^(?:line (\d+): )?(?s)(.*)$`).FindStringSubmatch(message)
-	line, _ := strconv.Atoi(place[1]) //nolint:errcheck // "" = no line, 0
+	line, _ := strconv.Atoi(place[1]) // "" = no line, 0
 	return syntaxProblem(line, "not YAML: "+place[2])
 }
 

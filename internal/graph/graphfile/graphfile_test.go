@@ -15,10 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-func environment(t testing.TB) graph.Env {
-	t.Helper()
+func environment(tb testing.TB) graph.Env {
+	tb.Helper()
 	return graph.Env{
-		Expressions: compiler(t),
+		Expressions: compiler(tb),
 		HasFunction: func(name string) bool { return name != "missing" },
 		CheckSchema: func(schema payload.JSON) error {
 			if strings.Contains(string(schema), "boolen") {
@@ -46,7 +46,7 @@ func TestBadFiles(t *testing.T) {
 			var failure *graphfile.FileError
 			require.ErrorAs(t, err, &failure)
 			golden := path + ".txt"
-			if os.Getenv("GRAPHFILE_UPDATE") != "" {
+			if os.Getenv("GRAPHFILE_UPDATE") != "" { //nolint:forbidigo // a switch of this test
 				require.NoError(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o600))
 			}
 			want, err := os.ReadFile(golden)
@@ -155,11 +155,15 @@ func TestEveryField(t *testing.T) {
 			{Name: "h", Expr: &graph.ExprSpec{}},
 		},
 		Edges: []graph.EdgeSpec{
-			{From: []string{graph.Start}, To: "f"}, {From: []string{"f"}, To: "f2"},
-			{From: []string{"f2"}, To: "e"}, {From: []string{"f2"}, To: "q"},
-			{From: []string{"e", "q"}, To: "r"}, {From: []string{"e", "q"}, To: "r"},
+			{From: []string{graph.Start}, To: "f"},
+			{From: []string{"f"}, To: "f2"},
+			{From: []string{"f2"}, To: "e"},
+			{From: []string{"f2"}, To: "q"},
+			{From: []string{"e", "q"}, To: "r"},
+			{From: []string{"e", "q"}, To: "r"},
 			{From: []string{"r"}, To: graph.End},
-			{From: []string{graph.Start}, To: "e"}, {From: []string{graph.Start}, To: "q"},
+			{From: []string{graph.Start}, To: "e"},
+			{From: []string{graph.Start}, To: "q"},
 		},
 		Branches: []graph.BranchSpec{
 			{From: "r", Name: "n", Cases: []graph.CaseSpec{{When: "state.sum > 3", To: []string{"e", graph.End}}, {To: []string{"f"}}}},

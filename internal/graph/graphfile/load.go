@@ -138,7 +138,7 @@ func (f File) Compile(env graph.Env) (*graph.Graph, error) {
 		for _, p := range build.Problems {
 			// What the text got wrong is not said again as missing, nor what
 			// follows from edges that could not be read.
-			if cause == f.Err || !named[p.Path] && !(lost && p.Follows()) {
+			if !named[p.Path] && (!lost || !p.Follows()) {
 				all.Problems = append(all.Problems, p)
 			}
 		}

@@ -3,6 +3,7 @@ package graphfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -104,8 +105,8 @@ func (s *set) compile(i int) {
 
 // find returns the file of a graph; without a version the last one is meant.
 func (s *set) find(name, version string) (int, bool) {
-	for i := len(s.files) - 1; i >= 0; i-- {
-		if spec := s.files[i].Spec; spec.Name == name && (version == "" || spec.Version == version) {
+	for i, file := range slices.Backward(s.files) {
+		if spec := file.Spec; spec.Name == name && (version == "" || spec.Version == version) {
 			return i, true
 		}
 	}
