@@ -84,8 +84,8 @@ func sum(a, b string) (JSON, error) {
 	if exactX && exactY {
 		return x.plus(y).json(), nil
 	}
-	f, _ := strconv.ParseFloat(a, 64) //nolint:errcheck // out of range is ±Inf, seen below
-	g, _ := strconv.ParseFloat(b, 64) //nolint:errcheck // as above
+	f, _ := strconv.ParseFloat(a, 64) // out of range is ±Inf, seen below
+	g, _ := strconv.ParseFloat(b, 64)
 	total := f + g
 	if math.IsInf(total, 0) || math.IsNaN(total) {
 		return "", &OperandError{

@@ -42,7 +42,7 @@ func writeCanonical(b *strings.Builder, j JSON) {
 	case String:
 		writeQuoted(b, unescape(string(j)))
 	case ArrayKind:
-		items, _ := Elements(j) //nolint:errcheck // checked by the caller
+		items, _ := Elements(j) // checked by the caller
 		b.WriteByte('[')
 		for i, item := range items {
 			if i > 0 {
@@ -69,7 +69,7 @@ func writeCanonical(b *strings.Builder, j JSON) {
 
 // sorted returns the fields of an object by key, each key once.
 func sorted(j JSON) []Field {
-	fields, _ := Fields(j) //nolint:errcheck // checked by the caller
+	fields, _ := Fields(j) // checked by the caller
 	slices.SortStableFunc(fields, func(x, y Field) int { return cmp.Compare(x.Key, y.Key) })
 	kept := fields[:0]
 	for i := range fields {

@@ -51,8 +51,7 @@ func MergeMessages(current []JSON, update JSON, newID func(n int) string) ([]JSO
 	}
 	for i, m := range slices.Backward(right) {
 		if m.remove && m.id == RemoveAll {
-			left, right = nil, right[i+1:]
-			return texts(right), nil
+			return texts(right[i+1:]), nil
 		}
 	}
 	merged, err := mergeByID(left, right)

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -54,7 +55,7 @@ func Validate(text string, limits Limits) error {
 	if limits.MaxDepth > 0 {
 		s.deepest = min(limits.MaxDepth, hardDepth)
 	}
-	ok := false
+	var ok bool
 	if s.peek() == '{' {
 		ok = s.root()
 	} else {
@@ -101,7 +102,7 @@ func (s *scanner) root() bool {
 		key := unescape(quoted)
 		if n == fewKeys {
 			many = make(map[string]bool, 2*fewKeys)
-			for _, k := range few {
+			for _, k := range few[:] {
 				many[k] = true
 			}
 		}
@@ -127,10 +128,5 @@ func repeated(few []string, many map[string]bool, key string) bool {
 	if many != nil {
 		return many[key]
 	}
-	for _, k := range few {
-		if k == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(few, key)
 }
