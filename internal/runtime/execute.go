@@ -227,6 +227,9 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		Stop: l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata,
 	}
+	if t.Node.Kind == graph.KindRemote || b.InWorker {
+		task.Triggers = l.state.Triggers(t)
+	}
 	r := l.session.engine.guard(ctx, task)
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}

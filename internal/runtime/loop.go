@@ -295,7 +295,9 @@ func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	cp.Event = t.Head.LastEvent
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			t.emit(l.taskEvent(task, checkpoint.PhaseScheduled, cp.Step+1))
+			e := l.taskEvent(task, checkpoint.PhaseScheduled, cp.Step+1)
+			e.Triggers = next.Triggers(task)
+			t.emit(e)
 		}
 	}
 }

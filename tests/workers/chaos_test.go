@@ -37,6 +37,7 @@ func TestRunsSurviveTheirWorkers(t *testing.T) {
 			return completed(`{"log":[` + k.ask(`"b?"`) + `]}`)
 		},
 	}
+	s.put(chain("g", "a", "b"))
 	stop := make(chan struct{})
 	var killers sync.WaitGroup
 	for i := range 3 {
