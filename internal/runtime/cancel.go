@@ -20,7 +20,7 @@ func (e *Engine) Cancel(ctx context.Context, req CancelRequest) (checkpoint.Run,
 func (e *Engine) tryCancel(ctx context.Context, req CancelRequest, seen *checkpoint.Head) (checkpoint.Run, error) {
 	head, err := e.store.Head(ctx, req.Thread)
 	if err != nil {
-		return checkpoint.Run{}, e.threadError(req.Thread, err)
+		return checkpoint.Run{}, threadError(req.Thread, err)
 	}
 	*seen = head
 	if req.Run == "" {

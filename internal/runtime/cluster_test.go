@@ -290,7 +290,11 @@ func (c *cluster) compile(specs ...*graph.Spec) {
 
 // boot starts a process over a way to the store.
 func (c *cluster) boot(s checkpoint.Store) *runtime.Engine {
-	e := runtime.New(context.Background(), s, c.graphs, c.nodes, nil, c.opts)
+	opts := c.opts
+	if opts.Poll == 0 {
+		opts.Poll = 100 * time.Millisecond // another process may drive what is followed here
+	}
+	e := runtime.New(context.Background(), s, c.graphs, c.nodes, nil, opts)
 	c.all = append(c.all, e)
 	c.engine = e
 	return e

@@ -30,18 +30,18 @@ type Schemas interface {
 	Check(schema, value payload.JSON) ([]Violation, error)
 }
 
-// Observer is told what happened, for metrics. It must not block. Graphs,
-// nodes, states and reasons are labels; durations are wall clock.
+// Observer is told what happened, for metrics. It must not block. A name is a
+// graph's; names, nodes, states and reasons are labels.
 type Observer interface {
-	RunStarted(graph string) // admitted
-	RunDriven(graph string)  // taken up by this process, each time
+	RunStarted(name string) // admitted
+	RunDriven(name string)  // taken up by this process, each time
 	// RunEnded follows each RunDriven; state is "lost" when the run goes on
 	// elsewhere without this process having ended its part.
-	RunEnded(graph, state string, took time.Duration)
-	NodeEnded(graph, node, outcome string, took time.Duration)
+	RunEnded(name, state string, took time.Duration)
+	NodeEnded(name, node, outcome string, took time.Duration)
 	CommitEnded(took time.Duration, err error)
-	InterruptRaised(graph, reason string)
-	InterruptResolved(graph, state string)
+	InterruptRaised(name, reason string)
+	InterruptResolved(name, state string)
 }
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -90,24 +90,13 @@ func (o Options) withDefaults() Options {
 		o.Logger = zap.NewNop()
 	}
 	if o.Observer == nil {
-		o.Observer = silent{}
+		o.Observer = nobody{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
 }
-
-// silent is the observer of those who want none.
-type silent struct{}
-
-func (silent) RunStarted(string)                               {}
-func (silent) RunDriven(string)                                {}
-func (silent) RunEnded(string, string, time.Duration)          {}
-func (silent) NodeEnded(string, string, string, time.Duration) {}
-func (silent) CommitEnded(time.Duration, error)                {}
-func (silent) InterruptRaised(string, string)                  {}
-func (silent) InterruptResolved(string, string)                {}
 
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
@@ -154,11 +143,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
 	}
-	e.work.Add(1)
-	go func() {
-		defer e.work.Done()
-		e.sweep(base)
-	}()
+	e.work.Go(func() { e.sweep(base) })
 	return e
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Reasons of refused calls, in the words clients branch on. Transport maps
@@ -117,7 +118,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Is reports whether target is an Error of the same reason, so that
 // errors.Is(err, &Error{Reason: …}) asks for a reason.
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // errors.Is has unwrapped it already
+	t, ok := target.(*Error)
 	return ok && t.Reason == e.Reason
 }
 
@@ -125,7 +126,7 @@ func (e *Error) Is(target error) bool {
 func Errorf(reason, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Reason: reason, Message: err.Error()}
-	if w, ok := err.(interface{ Unwrap() error }); ok { //nolint:errorlint // made just above
+	if w, ok := err.(interface{ Unwrap() error }); ok {
 		e.Cause = w.Unwrap()
 	}
 	return e
@@ -150,7 +151,7 @@ func (e *Error) Because(cause error) *Error {
 // InField returns a copy of the error that blames one more field.
 func (e *Error) InField(field, format string, args ...any) *Error {
 	c := *e
-	c.Violations = append(c.Violations[:len(c.Violations):len(c.Violations)],
+	c.Violations = append(slices.Clip(c.Violations),
 		Violation{Field: field, Description: fmt.Sprintf(format, args...)})
 	return &c
 }

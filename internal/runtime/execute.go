@@ -284,7 +284,7 @@ func (l *loop) interpret(ctx context.Context, o *outcome) {
 	}
 	writes, err := l.state.Complete(o.task, o.result, routes)
 	if err != nil {
-		stored := l.updateFailure(err)
+		stored := updateFailure(err)
 		l.fail(ctx, o, &pregel.Failure{Failure: *stored, Permanent: true})
 		return
 	}
@@ -299,7 +299,7 @@ func (l *loop) route(ctx context.Context, o *outcome) (map[string][]checkpoint.S
 	}
 	ahead, err := l.state.Ahead(o.task, o.result)
 	if err != nil {
-		return nil, &pregel.Failure{Failure: *l.updateFailure(err), Permanent: true}
+		return nil, &pregel.Failure{Failure: *updateFailure(err), Permanent: true}
 	}
 	routes := make(map[string][]checkpoint.Send, len(routers))
 	for _, b := range routers {

@@ -169,7 +169,7 @@ func (e *Engine) graphOf(name, version string) (*graph.Graph, error) {
 	case version == "":
 		return nil, Errorf(ReasonGraphNotFound, "no graph %q", name).With("graph", name)
 	}
-	if _, any := e.graphs.Graph(name, ""); any {
+	if _, known := e.graphs.Graph(name, ""); known {
 		return nil, Errorf(ReasonGraphVersionUnavailable, "graph %q has no version %q here", name, version).
 			With("graph", name).With("version", version)
 	}

@@ -217,7 +217,7 @@ func (l *loop) advance(w *work) *verdict {
 	case err != nil:
 		return broken(err)
 	case bad != nil:
-		w.misfit(bad, l.updateFailure(bad))
+		w.misfit(bad, updateFailure(bad))
 		r := l.settleWith(w, *failed(w.unfit))
 		return &r
 	}
@@ -338,7 +338,7 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 			return l.end(t, l.state, &v)
 		}
 		if v.pause != nil {
-			l.pauseAt(t, v.pause, l.state.NextStep())
+			t.pauseAt(v.pause, l.state.NextStep())
 		}
 		if len(t.live) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
 			return errNoChange
@@ -352,7 +352,7 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 }
 
 // updateFailure says why the writes of a superstep could not be applied.
-func (l *loop) updateFailure(err error) *checkpoint.Failure {
+func updateFailure(err error) *checkpoint.Failure {
 	f := &checkpoint.Failure{Reason: FailedInvalidUpdate, Message: err.Error()}
 	var target *pregel.TargetError
 	var update *pregel.UpdateError

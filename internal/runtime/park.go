@@ -28,7 +28,7 @@ func (l *loop) park(w *work) *verdict {
 			t.emit(e)
 		}
 		if !l.level.root {
-			return l.unlessEmpty(t)
+			return t.unlessEmpty()
 		}
 		if t.Head.Answered > 0 && (!t.Head.Hold || t.Head.Open == 0) && t.Head.Cancel == nil {
 			again, t.Head.Answered, t.Head.Hold = true, 0, false
@@ -50,7 +50,7 @@ func (l *loop) park(w *work) *verdict {
 	return nil
 }
 
-func (l *loop) unlessEmpty(t *tx) error {
+func (t *tx) unlessEmpty() error {
 	if len(t.live) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
 		return errNoChange
 	}
@@ -100,7 +100,7 @@ func (l *loop) breakpoint(s *pregel.State, when string, nodes []string) *verdict
 }
 
 // pauseAt adds a breakpoint's pause to a change.
-func (l *loop) pauseAt(t *tx, q *checkpoint.Interrupt, step int) {
+func (t *tx) pauseAt(q *checkpoint.Interrupt, step int) {
 	pause := *q
 	pause.Created, pause.Updated = t.now, t.now
 	t.Interrupts = append(t.Interrupts, pause)
@@ -126,7 +126,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 		return e.endCancelled(l.session.calls, t, run, *c)
 	}
 	if v.pause != nil {
-		l.pauseAt(t, v.pause, s.NextStep())
+		t.pauseAt(v.pause, s.NextStep())
 	}
 	run.State, run.Failure, run.Updated = v.state, v.failure, t.now
 	if v.state == checkpoint.RunSucceeded {

@@ -13,7 +13,7 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	if run == "" {
 		head, err := e.store.Head(ctx, thread)
 		if err != nil {
-			return checkpoint.Run{}, e.threadError(thread, err)
+			return checkpoint.Run{}, threadError(thread, err)
 		}
 		run = head.Run
 	}
@@ -23,7 +23,7 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 		return r, Errorf(ReasonRunNotFound, "thread %q has no run %q", thread, run).
 			With("threadId", thread).With("runId", run)
 	case err != nil:
-		return r, e.threadError(thread, err)
+		return r, threadError(thread, err)
 	}
 	return r, nil
 }
@@ -102,7 +102,7 @@ func Stopped(s checkpoint.RunState) bool {
 func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
 	head, err := e.store.Head(ctx, thread)
 	if err != nil {
-		return head, e.threadError(thread, err)
+		return head, threadError(thread, err)
 	}
 	return head, nil
 }
@@ -131,7 +131,7 @@ func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.I
 			With("threadId", thread).With("interruptId", id)
 	}
 	if err != nil {
-		return q, e.threadError(thread, err)
+		return q, threadError(thread, err)
 	}
 	return q, nil
 }

@@ -34,7 +34,7 @@ func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, e
 	e := r.engine
 	head, err := e.store.Head(ctx, r.req.Thread)
 	if err != nil {
-		return Started{}, e.threadError(r.req.Thread, err)
+		return Started{}, threadError(r.req.Thread, err)
 	}
 	*seen = head
 	if r.req.RequestID != "" {
@@ -187,8 +187,7 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 	}
 	if !resp.Dismissed {
 		if err := r.engine.fits(q.Schema, resp.Value, ReasonResponseSchemaMismatch, field+".value"); err != nil {
-			var bad *Error
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*Error](err); ok {
 				return bad.With("interruptId", q.ID)
 			}
 			return err
@@ -377,7 +376,7 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 		return nil, storeError(err)
 	}
 	if run.State.Terminal() {
-		run = e.successor(t, run)
+		run = successor(t, run)
 	}
 	g, err := e.graphOf(run.Graph, run.Version)
 	if err != nil {
@@ -421,7 +420,7 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 }
 
 // successor is the run that goes on after one that has failed.
-func (e *Engine) successor(t *tx, old checkpoint.Run) checkpoint.Run {
+func successor(t *tx, old checkpoint.Run) checkpoint.Run {
 	request := old.Request
 	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""
 	return checkpoint.Run{

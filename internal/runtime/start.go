@@ -509,18 +509,18 @@ func (e *Engine) takeIn(t *tx, l *loop) error {
 	r := &l.run.Request
 	s, err := l.inject(l.state)
 	if err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	writes, err := s.Command(pregel.Result{Update: r.Update})
 	if err == nil && len(writes) > 0 {
 		s, err = l.amended(s, writes)
 	}
 	if err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	l.state = s
 	if err := l.enter(t, r.Input); err != nil {
-		return e.refusal("input", err)
+		return refusal("input", err)
 	}
 	if len(writes) > 0 && !l.state.OutputChanged() {
 		l.values(t, l.state, false) // tells of the update
@@ -547,7 +547,7 @@ func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
 func (e *Engine) prepare(t *tx, l *loop) error {
 	s, err := l.inject(l.state)
 	if err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	ahead := s != l.state
 	l.state = s
@@ -555,7 +555,7 @@ func (e *Engine) prepare(t *tx, l *loop) error {
 		l.state = l.state.PassBreak()
 	}
 	if l.tasks, err = l.state.Plan(); err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	if t != nil {
 		l.values(t, l.state, ahead)
@@ -570,10 +570,10 @@ func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Se
 	}
 	writes, err := l.state.Command(pregel.Result{Update: update, Goto: to})
 	if err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	if _, err := l.amended(l.state, writes); err != nil {
-		return e.refusal("update", err)
+		return refusal("update", err)
 	}
 	record := checkpoint.Task{
 		ID:         commandPrefix + pregel.CheckpointID("", "", t.Head.LastEvent),
@@ -590,7 +590,7 @@ func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Se
 
 // refusal puts what the core says of a bad call into the words of a client;
 // field is the part of the call that is to blame.
-func (e *Engine) refusal(field string, err error) error {
+func refusal(field string, err error) error {
 	var target *pregel.TargetError
 	var result *pregel.ResultError
 	var update *pregel.UpdateError

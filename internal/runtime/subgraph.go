@@ -215,12 +215,10 @@ func (l *loop) subgraphError(err error) pregel.Result {
 		l.session.fault() // the node has not failed: nobody knows
 	}
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: FailedNode, Message: err.Error()}}
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		f.Reason, f.Message = own.Reason, own.Message
 	}
-	var bad *pregel.ResultError
-	if errors.As(err, &bad) {
+	if _, bad := errors.AsType[*pregel.ResultError](err); bad {
 		f.Reason, f.Permanent = FailedInvalidUpdate, true
 	}
 	return pregel.Result{Failure: f}

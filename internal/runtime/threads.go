@@ -96,7 +96,7 @@ func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, f
 	for {
 		head, err := e.store.Head(ctx, thread)
 		if err != nil {
-			return e.threadError(thread, err)
+			return threadError(thread, err)
 		}
 		if err := atRevision(head.Revision, etag); err != nil {
 			return err

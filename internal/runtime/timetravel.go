@@ -42,7 +42,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	}
 	if used {
 		if err := l.branch(t); err != nil {
-			return e.refusal("replay_from", err)
+			return refusal("replay_from", err)
 		}
 	} else {
 		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID

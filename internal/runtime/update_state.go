@@ -143,7 +143,7 @@ func (u *stateUpdate) finished(ctx context.Context) ([]pregel.Done, error) {
 	}
 	u.l.pending, u.l.revisit = newProgress(p), true
 	if u.l.state, err = u.l.inject(u.state); err != nil {
-		return nil, u.engine.refusal("values", err)
+		return nil, refusal("values", err)
 	}
 	tasks, err := u.l.state.Plan()
 	if err != nil {
@@ -154,10 +154,10 @@ func (u *stateUpdate) finished(ctx context.Context) ([]pregel.Done, error) {
 }
 
 func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) error {
-	switch {
-	case u.req.AsNode == AsCopy:
+	switch u.req.AsNode {
+	case AsCopy:
 		return u.copy(t)
-	case u.req.AsNode == AsEnd:
+	case AsEnd:
 		return u.end(ctx, t, done)
 	}
 	if err := u.known(); err != nil {
@@ -182,7 +182,7 @@ func (u *stateUpdate) known() error {
 	}
 	fields, err := payload.Fields(u.req.Values)
 	if err != nil {
-		return u.engine.refusal("values", &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
+		return refusal("values", &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
 	}
 	var names []string
 	for _, i := range g.State {
@@ -230,11 +230,11 @@ func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pr
 	stamp := u.stamp(t, checkpoint.SourceUpdate)
 	done, channel, f := u.l.combined(ctx, u.l.state, append(done, pregel.Done{Task: task, Writes: o.writes}), false)
 	if f != nil {
-		return u.engine.refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
 	next, err := u.l.state.Apply(done, stamp)
 	if err != nil {
-		return u.engine.refusal("values", err)
+		return refusal("values", err)
 	}
 	t.emit(checkpoint.Event{
 		Kind: checkpoint.EventUpdate, Namespace: u.state.Namespace(), Step: stamp.Step,
@@ -262,7 +262,7 @@ func (u *stateUpdate) stead(n *graph.Node, done []pregel.Done) (string, []pregel
 func (u *stateUpdate) put(t *tx, next *pregel.State) error {
 	tasks, err := next.Plan()
 	if err != nil {
-		return u.engine.refusal("values", err)
+		return refusal("values", err)
 	}
 	if old := u.state.Checkpoint(); old.ID != "" && len(u.l.pending.tasks) > 0 {
 		t.ClearTasks = append(t.ClearTasks, old.ID)
@@ -283,12 +283,12 @@ func (u *stateUpdate) input(t *tx) error {
 	}
 	writes, err := u.l.state.Input(u.req.Values)
 	if err != nil {
-		return u.engine.refusal("values", err)
+		return refusal("values", err)
 	}
 	stamp := u.l.stamp(t, checkpoint.SourceInput)
 	next, err := u.l.state.Apply([]pregel.Done{{Writes: writes}}, stamp)
 	if err != nil {
-		return u.engine.refusal("values", err)
+		return refusal("values", err)
 	}
 	return u.put(t, next)
 }
@@ -311,11 +311,11 @@ func (u *stateUpdate) end(ctx context.Context, t *tx, done []pregel.Done) error 
 	}
 	done, channel, f := u.l.combined(ctx, u.l.state, done, false)
 	if f != nil {
-		return u.engine.refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
 	next, err := u.l.state.Apply(done, u.stamp(t, checkpoint.SourceUpdate))
 	if err != nil {
-		return u.engine.refusal("values", err)
+		return refusal("values", err)
 	}
 	return u.put(t, next)
 }

@@ -2,6 +2,7 @@ package pregel
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -274,9 +275,7 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 // track moves an untracked value out of what will be stored.
 func (e *edit) track(i int) {
 	next := make(map[int]payload.JSON, len(e.untracked)+1)
-	for k, v := range e.untracked {
-		next[k] = v
-	}
+	maps.Copy(next, e.untracked)
 	next[i] = e.channels[i].Value
 	e.channels[i].Value = ""
 	e.untracked = next

@@ -149,7 +149,7 @@ func (c cell) grow(items []payload.JSON) {
 	tail := &next.Segments[len(next.Segments)-1]
 	switch {
 	case c.ch.Stored == 0 || c.ch.Stored == c.seq: // grown since the last checkpoint
-		next.Items = append(old.Items, items...)
+		next.Items = append(old.Items, items...) //nolint:gocritic // the spare room is this branch's own
 		next.Fresh += old.Fresh
 		tail.Len += len(items)
 	case tail.ID <= c.seal:
@@ -157,7 +157,7 @@ func (c cell) grow(items []payload.JSON) {
 		next.Items = append(slices.Clip(old.Items), items...)
 		next.Segments = append(next.Segments, checkpoint.Segment{ID: c.seq, Len: len(items)})
 	default:
-		next.Items = append(old.Items, items...)
+		next.Items = append(old.Items, items...) //nolint:gocritic // the spare room is this branch's own
 		tail.Len += len(items)
 	}
 	if len(next.Segments) > maxSegments {

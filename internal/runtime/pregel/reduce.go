@@ -1,10 +1,7 @@
 package pregel
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -20,10 +17,11 @@ type Reduction struct {
 	Writes   []payload.JSON
 }
 
-// ReductionID names the work of combining what a superstep writes to a channel.
-func ReductionID(checkpoint, namespace, channel string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{"reduction", checkpoint, namespace, channel}, "\x00")))
-	return hex.EncodeToString(sum[:16])
+// ReductionID names the work of combining what a superstep, after the
+// checkpoint base, writes to a channel.
+func ReductionID(base, namespace, channel string) string {
+	var r room
+	return id(text(r[:0], "reduction", base, namespace, channel))
 }
 
 // Reductions lists what must be computed elsewhere before the writes of these
