@@ -200,6 +200,9 @@ func (l *loop) progressed(t *pregel.Task, record checkpoint.Task) bool {
 			open = true
 		case "":
 			foreign = true
+			if l.session == nil { // somebody looks on: the task waits until it is run
+				continue
+			}
 			q, err := l.session.engine.store.Interrupt(l.session.calls, l.session.thread, id)
 			if err != nil || q.State != checkpoint.InterruptOpen {
 				return true

@@ -51,7 +51,7 @@ const forCall = 10 * time.Second
 // still meanwhile, so the worker must answer soon.
 func (l *loop) amended(s *pregel.State, writes []checkpoint.Write) (*pregel.State, error) {
 	done := []pregel.Done{{Writes: writes}}
-	if len(s.Reductions(done)) > 0 {
+	if l.session != nil && len(s.Reductions(done)) > 0 {
 		ctx, cancel := context.WithTimeout(l.session.calls, forCall)
 		defer cancel()
 		merged, channel, f := l.combined(ctx, s, done, false)

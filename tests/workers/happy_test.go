@@ -124,6 +124,14 @@ func TestGraphsCalledByATask(t *testing.T) {
 	})
 	run := s.run("g", `{"x":0}`)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState(), run.GetFailure())
+	for _, at := range [][]string{nil, {"a"}} {
+		state, err := s.GetState(t.Context(), &graphdv1.GetStateRequest{
+			ThreadId: run.GetThreadId(), At: &graphdv1.CheckpointRef{Namespace: at}, Subgraphs: true,
+		})
+		require.NoError(t, err)
+		require.JSONEq(t, map[bool]string{true: `{"x":0,"log":[]}`, false: `{"x":1,"log":[]}`}[at == nil], state.GetValues().GetJson())
+		require.Equal(t, []string{map[bool]string{true: "a", false: "i"}[at == nil]}, state.GetNext())
+	}
 	run = s.answer(run, `"first"`)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState(), run.GetFailure())
 	run = s.answer(run, `"second"`)
