@@ -105,7 +105,8 @@ func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.M
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: calls, Metrics: metrics.Registry(),
+		Registry: s.registry, Hub: hub, Info: info, Log: calls,
+		Metrics: metrics.Registry(), Census: metrics,
 	})
 	return err
 }

@@ -27,6 +27,14 @@ type pump struct {
 	engine Engine
 	follow func(runtime.FollowRequest) Follower
 	log    *zap.Logger
+	census Census // nil = nobody counts
+}
+
+// Census counts the event streams that are open.
+type Census interface {
+	FollowerOpened()
+	// FollowerClosed says whether the reader did not keep up.
+	FollowerClosed(slow bool)
 }
 
 // subscription is what one client follows.
@@ -71,8 +79,14 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 	life, release := p.lifetime(ctx)
 	defer release()
 	w := &watching{pump: p, subscription: sub, out: newSender(stream.Send, p.stall)}
+	slow := false
+	if p.census != nil {
+		p.census.FollowerOpened()
+		defer func() { p.census.FollowerClosed(slow) }()
+	}
 	err = w.relay(ctx, life)
 	if errors.Is(err, errStalled) {
+		slow = true
 		err = w.end(ctx, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, nil)
 	}
 	if closing := w.out.close(ctx, err); err == nil {

@@ -202,8 +202,20 @@ func newGraphService(th *thread) *graphService {
 		streams: &streams{
 			heartbeat: 15 * time.Second, stall: 30 * time.Second, maxBytes: 8 << 20, draining: make(chan struct{}),
 		},
-		engine: th, follow: th.follow, log: zap.NewNop(),
+		engine: th, follow: th.follow, log: zap.NewNop(), census: &counted{},
 	}}}
+}
+
+// counted is a Census for tests.
+type counted struct{ opened, closed, slow int }
+
+func (c *counted) FollowerOpened() { c.opened++ }
+
+func (c *counted) FollowerClosed(slow bool) {
+	c.closed++
+	if slow {
+		c.slow++
+	}
 }
 
 func open(t *testing.T, th *thread, call func(*graphService, eventStream) error) *session {
@@ -352,6 +364,7 @@ func TestClientThatNeverReadsIsCutOff(t *testing.T) {
 		require.Equal(t, ReasonSlowConsumer, e.Reason)
 		require.Equal(t, "1", e.Meta["resumeSequence"])
 		require.Equal(t, int64(0), s.service.open.Load())
+		require.Equal(t, &counted{opened: 1, closed: 1, slow: 1}, s.service.census)
 		s.leave()
 	})
 }
@@ -367,6 +380,7 @@ func TestDrainTellsEveryStreamWhereToGoOn(t *testing.T) {
 		close(s.service.draining)
 		end := s.ended(t)
 		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, end.GetCause())
+		require.Equal(t, &counted{opened: 1, closed: 1}, s.service.census)
 		require.Equal(t, uint64(1), end.GetResumeAt().GetSequence())
 		require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, end.GetRun().GetState())
 		require.Empty(t, th.cancelled)

@@ -44,6 +44,8 @@ type Options struct {
 	Log *zap.Logger // nil = nothing is logged
 	// Metrics is where the counters of calls are registered, nil = nowhere.
 	Metrics prometheus.Registerer
+	// Census counts event streams, nil = nobody does.
+	Census Census
 	// Caller names the authenticated caller of a call, nil = nobody is known.
 	Caller func(ctx context.Context) string
 	// Credentials are for TLS, nil = plain text.
@@ -179,7 +181,7 @@ func settings(o Options) []grpc.ServerOption {
 
 func (s *Server) register(o Options) {
 	common := &service{
-		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log},
+		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census},
 		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
 	}
 	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})
