@@ -150,7 +150,7 @@ func checkFiles(paths []string) (good []*graph.Graph, failures []error, err erro
 		return nil, nil, err
 	}
 	good, wrong := graphfile.CompileAll(files, env)
-	if joined, ok := wrong.(interface{ Unwrap() []error }); ok { //nolint:errorlint // CompileAll joins one error per file
+	if joined, ok := wrong.(interface{ Unwrap() []error }); ok {
 		failures = append(failures, joined.Unwrap()...)
 	}
 	return good, failures, nil

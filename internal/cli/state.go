@@ -152,7 +152,7 @@ func collect[T any](limit int, page func(token string, size int32) ([]T, string,
 	for {
 		size := int32(most)
 		if left := limit - len(all); limit > 0 && left < most {
-			size = int32(left) //nolint:gosec // below 500
+			size = int32(left)
 		}
 		some, next, err := page(token, size)
 		if err != nil {

@@ -25,6 +25,7 @@ func plusOne(_ context.Context, c *call) pregel.Result {
 const links = 10
 
 func chainWorld(b *testing.B) *world {
+	b.Helper()
 	code := make(map[string]node, links)
 	names := make([]string, links)
 	for i := range names {
@@ -36,6 +37,7 @@ func chainWorld(b *testing.B) *world {
 
 // benchRun runs the chain once on a thread and waits for its end.
 func benchRun(b *testing.B, w *world, thread string) {
+	b.Helper()
 	s, err := w.engine.Start(b.Context(), runtime.StartRequest{
 		Thread: thread, CreateThread: true, Graph: "chain",
 		Request: checkpoint.RunRequest{Input: `{"n":0}`},
@@ -51,6 +53,7 @@ func benchRun(b *testing.B, w *world, thread string) {
 // perStep reports time and allocations per superstep: what the whole run
 // costs, admission and end included, over its node supersteps.
 func perStep(b *testing.B, runs int) {
+	b.Helper()
 	steps := float64(runs * links)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/steps, "ns/superstep")
 }
@@ -69,6 +72,7 @@ func BenchmarkChain(b *testing.B) {
 
 // freshRun makes a thread, runs the chain on it, and deletes it.
 func freshRun(b *testing.B, w *world, thread string) {
+	b.Helper()
 	benchRun(b, w, thread)
 	require.NoError(b, w.engine.DeleteThread(b.Context(), thread, 0, true))
 	w.nodes.take()

@@ -105,13 +105,16 @@ func nested(persistence string) func() []*graph.Spec {
 		if persistence == "disabled" {
 			name = "unkept"
 		}
-		outer := &graph.Spec{Name: "g", Channels: channelsLog, Nodes: []graph.NodeSpec{
-			{Name: name, Graph: &graph.SubgraphSpec{Name: "inner-graph", Persistence: persistence}},
-			function("slow"), function("join"),
-		}, Edges: []graph.EdgeSpec{
-			edge(graph.Start, name), edge(graph.Start, "slow"),
-			{From: []string{name, "slow"}, To: "join"}, edge("join", graph.End),
-		}}
+		outer := &graph.Spec{
+			Name: "g", Channels: channelsLog, Nodes: []graph.NodeSpec{
+				{Name: name, Graph: &graph.SubgraphSpec{Name: "inner-graph", Persistence: persistence}},
+				function("slow"), function("join"),
+			}, Edges: []graph.EdgeSpec{
+				edge(graph.Start, name), edge(graph.Start, "slow"),
+				{From: []string{name, "slow"}, To: "join"},
+				edge("join", graph.End),
+			},
+		}
 		return []*graph.Spec{inner, outer}
 	}
 }
@@ -173,8 +176,10 @@ func dramas() []drama {
 		{"a queue", one(side("g", "fast", "ask")), func(c *cluster) {
 			r := c.begin("r")
 			c.wait(r)
-			r2 := c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g", Open: runtime.EnqueueOpen,
-				Request: checkpoint.RunRequest{Input: `{"log":["r2"]}`}})
+			r2 := c.start("r2", runtime.StartRequest{
+				Thread: "t", Graph: "g", Open: runtime.EnqueueOpen,
+				Request: checkpoint.RunRequest{Input: `{"log":["r2"]}`},
+			})
 			c.finish(r, 9)
 			c.finish(r2, 9)
 		}, false},
@@ -192,13 +197,17 @@ func dramas() []drama {
 			c.finish(c.begin("r"), 9)
 			old, err := c.store.Checkpoints(context.Background(), checkpoint.CheckpointQuery{Thread: "t"})
 			require.NoError(c.t, err)
-			c.finish(c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g",
-				Request: checkpoint.RunRequest{From: old[2].ID}}), 9)
+			c.finish(c.start("r2", runtime.StartRequest{
+				Thread: "t", Graph: "g",
+				Request: checkpoint.RunRequest{From: old[2].ID},
+			}), 9)
 		}, false},
 		{"discarded questions", one(side("g", "fast", "ask")), func(c *cluster) {
 			c.wait(c.begin("r"))
-			c.finish(c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g", Open: runtime.DiscardOpen,
-				Request: checkpoint.RunRequest{Input: `{"log":["r2"]}`}}), 9)
+			c.finish(c.start("r2", runtime.StartRequest{
+				Thread: "t", Graph: "g", Open: runtime.DiscardOpen,
+				Request: checkpoint.RunRequest{Input: `{"log":["r2"]}`},
+			}), 9)
 		}, false},
 	}
 }
@@ -240,6 +249,7 @@ func TestCrashOnDisk(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			crashEverywhere(t, &d, 23, func(t *testing.T) checkpoint.Store {
+				t.Helper()
 				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 				require.NoError(t, err)
 				return s
@@ -249,31 +259,27 @@ func TestCrashOnDisk(t *testing.T) {
 }
 
 func crashEverywhere(t *testing.T, d *drama, stride int64, open func(t *testing.T) checkpoint.Store) {
-	var want story
-	var calls int64
-	within(t, open, func(t *testing.T, s checkpoint.Store) { want, calls = d.perform(t, s, 0, refused) })
+	t.Helper()
+	want, calls := d.alone(t, open, 0, refused)
 	require.NotEmpty(t, want.Runs)
 	points := 0
 	for _, m := range modes {
 		for k := int64(1); k <= calls; k += stride {
 			points++
-			within(t, open, func(t *testing.T, s checkpoint.Store) {
-				got, _ := d.perform(t, s, k, m)
-				require.Equal(t, want, got, "call %d of %d: %s", k, calls, m)
-			})
-			if t.Failed() {
-				return
-			}
+			got, _ := d.alone(t, open, k, m)
+			require.Equal(t, want, got, "call %d of %d: %s", k, calls, m)
 		}
 	}
 	t.Logf("%d points", points)
 }
 
-// within opens a store and does something with it in a bubble of its own time.
-func within(t *testing.T, open func(t *testing.T) checkpoint.Store, do func(t *testing.T, s checkpoint.Store)) {
+// alone performs on a store of its own, in a bubble with a time of its own.
+func (d *drama) alone(t *testing.T, open func(t *testing.T) checkpoint.Store, at int64, m mode) (got story, calls int64) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t)
-		do(t, s)
+		got, calls = d.perform(t, s, at, m)
 		require.NoError(t, s.Close())
 	})
+	return got, calls
 }

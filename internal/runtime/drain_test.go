@@ -5,6 +5,7 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,13 +16,14 @@ import (
 
 func deadline(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 func TestDrainFinishesTheSuperstepAndHandsOver(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var work, last timeline
 		c.nodes.code = map[string]node{"work": work.node(10 * time.Second), "last": last.node(time.Second)}
 		c.compile(chain("g", channelsLog, "work", "last"))
@@ -51,7 +53,8 @@ func TestDrainFinishesTheSuperstepAndHandsOver(t *testing.T) {
 }
 
 func TestDrainCutsALongNodeAtTheDeadline(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var slow, quick timeline
 		c.nodes.code = map[string]node{"slow": slow.node(10 * time.Minute), "quick": quick.node(time.Second), "join": quick.node(0)}
 		c.compile(side("g", "slow", "quick"))
@@ -75,7 +78,8 @@ func TestDrainCutsALongNodeAtTheDeadline(t *testing.T) {
 }
 
 func TestDrainDoesNotWaitForAStoreThatHangs(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var work timeline
 		c.nodes.code = map[string]node{"work": work.node(time.Second)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -94,7 +98,8 @@ func TestDrainDoesNotWaitForAStoreThatHangs(t *testing.T) {
 }
 
 func TestAnswersAreTakenWhileDraining(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		c.nodes.code = script(c.nodes.ledger)
 		c.compile(chain("g", channelsLog, "ask"))
 		old := c.boot(c.store)
@@ -109,7 +114,8 @@ func TestAnswersAreTakenWhileDraining(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		e := c.boot(c.store)
 		select {
 		case <-e.Draining():
@@ -124,7 +130,8 @@ func TestCloseTwice(t *testing.T) {
 }
 
 func TestFollowersLearnOfTheHandOver(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(time.Second), "last": times.node(time.Second)}
 		c.compile(chain("g", channelsLog, "work", "last"))
@@ -155,7 +162,8 @@ func TestFollowersLearnOfTheHandOver(t *testing.T) {
 
 // TestParkedThreadsCostNothing counts what is left of many threads that wait.
 func TestParkedThreadsCostNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		c.nodes.code = script(c.nodes.ledger)
 		c.compile(chain("g", channelsLog, "ask"))
 		e := c.boot(c.store)

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,11 +17,11 @@ import (
 // timed is a node whose question expires after a minute.
 func timed(action checkpoint.ExpiryAction) node {
 	return func(_ context.Context, c *call) pregel.Result {
-		for _, a := range c.Journal.Answers {
-			if a.Expired {
+		if list := c.Journal.Answers; len(list) > 0 {
+			if list[0].Expired {
 				return fail("nobody answered")
 			}
-			return wrote(string(a.Value))
+			return wrote(string(list[0].Value))
 		}
 		return pregel.Result{Asks: []pregel.Ask{{
 			Value: payload.Quote(c.Node.Name + "?"), TTL: time.Minute, Expiry: action, Default: `"default"`,
@@ -46,7 +47,8 @@ func TestExpiry(t *testing.T) {
 		{checkpoint.ExpiryCancelRun, checkpoint.RunCancelled, `["x"]`},
 	} {
 		t.Run(string(tc.action), func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
 				c.nodes.code = map[string]node{"ask": timed(tc.action)}
 				c.compile(chain("g", channelsLog, "ask"))
 				c.boot(c.store)
@@ -75,7 +77,8 @@ func TestExpiry(t *testing.T) {
 func TestExpiryOfOneOfTwoQuestions(t *testing.T) {
 	for name, busy := range map[string]time.Duration{"while waiting": 0, "while a sibling runs": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
 				c.nodes.code = script(c.nodes.ledger)
 				c.nodes.code["timed"] = timed(checkpoint.ExpiryResumeDefault)
 				c.nodes.code["slow"] = func(ctx context.Context, c *call) pregel.Result {
@@ -104,14 +107,15 @@ func TestExpiryOfOneOfTwoQuestions(t *testing.T) {
 				r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State)
-				require.Equal(t, `{"log":["r","answer","slow","default","join"],"n":4}`, string(r.Output))
+				require.Equal(t, `{"log":["r","answer","slow","default","join"],"n":4}`, string(r.Output)) //nolint:testifylint // the text counts
 			})
 		})
 	}
 }
 
 func TestExpiryCancelsALiveRun(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = script(c.nodes.ledger)
 		c.nodes.code["timed"] = timed(checkpoint.ExpiryCancelRun)
@@ -129,7 +133,8 @@ func TestExpiryCancelsALiveRun(t *testing.T) {
 }
 
 func TestExpiryThatIsMoved(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		c.nodes.code = map[string]node{"ask": timed(checkpoint.ExpiryResumeDefault)}
 		c.compile(chain("g", channelsLog, "ask"))
 		c.boot(c.store)
@@ -148,7 +153,8 @@ func TestExpiryThatIsMoved(t *testing.T) {
 }
 
 func TestThreadsExpire(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(3 * time.Hour)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -196,7 +202,8 @@ func TestCancelLive(t *testing.T) {
 		{"grace and roll-back", runtime.CancelRequest{Grace: time.Minute, Rollback: true}, 29 * time.Second, `[]`, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
 				var times timeline
 				c.nodes.code = script(c.nodes.ledger)
 				c.nodes.code["work"] = times.node(30 * time.Second)
@@ -232,7 +239,8 @@ func TestCancelLive(t *testing.T) {
 
 // TestCancelBeatsTheQuestion cancels a run with a grace in which it asks.
 func TestCancelBeatsTheQuestion(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		c.nodes.code = script(c.nodes.ledger)
 		c.nodes.code["late"] = func(ctx context.Context, c *call) pregel.Result {
 			if doing(ctx, 5*time.Second) != nil {
@@ -255,7 +263,8 @@ func TestCancelBeatsTheQuestion(t *testing.T) {
 }
 
 func TestCancelOfARunWhoseOwnerDied(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(time.Hour)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -269,12 +278,13 @@ func TestCancelOfARunWhoseOwnerDied(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
 		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.story("t").States)
-		require.Equal(t, `{"log":[]}`, c.story("t").Values)
+		require.Equal(t, `{"log":[]}`, c.story("t").Values) //nolint:testifylint // the text counts
 	})
 }
 
 func TestCancelQueued(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(time.Minute)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -294,6 +304,6 @@ func TestCancelQueued(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunSucceeded, r.State)
 		}
-		require.Equal(t, `{"log":["r","work","a","work","c","work"],"n":3}`, c.story("t").Values)
+		require.Equal(t, `{"log":["r","work","a","work","c","work"],"n":3}`, c.story("t").Values) //nolint:testifylint // the text counts
 	})
 }

@@ -82,6 +82,7 @@ func (r *reader) durable() []checkpoint.Event {
 }
 
 func talking(t *testing.T, tokens int) *cluster {
+	t.Helper()
 	names := []string{"a", "b", "c", "d", "e"}
 	code := map[string]node{}
 	for _, n := range names {
@@ -199,7 +200,7 @@ func TestFollowingBeforeDuringAndAfter(t *testing.T) {
 	defer cancel()
 	require.NoError(t, early.until(ctx, q.Run))
 	require.NoError(t, parked.until(ctx, q.Run))
-	require.Equal(t, len(early.seen), len(parked.seen))
+	require.Len(t, parked.seen, len(early.seen))
 
 	c.engine.Close()
 	c.boot(c.store) // a restart
@@ -284,7 +285,7 @@ func TestDeletedAndMadeAgain(t *testing.T) {
 	defer f.Close()
 	waited := make(chan error, 1)
 	go func() {
-		_, err := c.engine.WaitRun(context.Background(), "t", first.ID)
+		_, err := c.engine.WaitRun(t.Context(), "t", first.ID)
 		waited <- err
 	}()
 	require.Equal(t, runtime.ReasonThreadBusy, reason(c.engine.DeleteThread(t.Context(), "t", 0, false)))
@@ -319,19 +320,19 @@ func TestForkedThreadsAreApart(t *testing.T) {
 	c.wait(c.begin("r"))
 	got := crowd(8, func(i int) error {
 		id := fmt.Sprint("fork", i)
-		if _, err := c.engine.ForkThread(context.Background(), runtime.ForkRequest{Source: "t", Thread: id}); err != nil {
+		if _, err := c.engine.ForkThread(t.Context(), runtime.ForkRequest{Source: "t", Thread: id}); err != nil {
 			return err
 		}
-		s, err := c.engine.Start(context.Background(), runtime.StartRequest{Thread: id, Request: input(id)})
+		s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: id, Request: input(id)})
 		if err != nil {
 			return err
 		}
-		r, err := c.engine.WaitRun(context.Background(), id, s.Run.ID)
-		if want := fmt.Sprintf(`{"log":["r","t","%s","%s"],"n":2}`, id, id); err == nil && string(r.Output) != want {
+		r, err := c.engine.WaitRun(t.Context(), id, s.Run.ID)
+		if want := fmt.Sprintf(`{"log":["r","t",%q,%q],"n":2}`, id, id); err == nil && string(r.Output) != want {
 			return fmt.Errorf("got %s", r.Output)
 		}
 		return err
 	})
 	require.Equal(t, map[string]int{"": 8}, got)
-	require.Equal(t, `{"log":["r","t"],"n":1}`, c.story("t").Values)
+	require.Equal(t, `{"log":["r","t"],"n":1}`, c.story("t").Values) //nolint:testifylint // the text counts
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,9 +122,9 @@ type world struct {
 	engine *runtime.Engine
 }
 
-func newWorld(t testing.TB, code map[string]node, specs ...*graph.Spec) *world {
-	t.Helper()
-	w := &world{t: t, store: memory.New(memory.Options{}), nodes: &nodes{code: code}, graphs: catalog{}}
+func newWorld(tb testing.TB, code map[string]node, specs ...*graph.Spec) *world {
+	tb.Helper()
+	w := &world{t: tb, store: memory.New(memory.Options{}), nodes: &nodes{code: code}, graphs: catalog{}}
 	for _, s := range specs {
 		w.compile(s)
 	}
@@ -219,21 +220,12 @@ func (w *world) transcript(thread string, kinds ...checkpoint.EventKind) []strin
 	require.NoError(w.t, err)
 	var out []string
 	for _, e := range events {
-		if len(kinds) > 0 && !contains(kinds, e.Kind) {
+		if len(kinds) > 0 && !slices.Contains(kinds, e.Kind) {
 			continue
 		}
 		out = append(out, line(e))
 	}
 	return out
-}
-
-func contains(kinds []checkpoint.EventKind, k checkpoint.EventKind) bool {
-	for _, x := range kinds {
-		if x == k {
-			return true
-		}
-	}
-	return false
 }
 
 func line(e checkpoint.Event) string {
@@ -273,8 +265,7 @@ func line(e checkpoint.Event) string {
 
 // reason is the reason of a refused call.
 func reason(err error) string {
-	var e *runtime.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*runtime.Error](err); ok {
 		return e.Reason
 	}
 	if err == nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// bubble runs a test in a time of its own, over a store in memory.
-func bubble(t *testing.T, do func(t *testing.T, c *cluster)) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, memory.New(memory.Options{}), 0, refused)
-		defer c.close()
-		do(t, c)
-	})
+// alone makes a cluster over a store in memory, for a bubble with a time of
+// its own.
+func alone(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t, memory.New(memory.Options{}), 0, refused)
+	t.Cleanup(c.close)
+	return c
 }
 
 // span is when a node ran, and how it ended.
@@ -53,7 +53,8 @@ func (l *timeline) node(d time.Duration) node {
 }
 
 func TestTakeoverWaitsForTheEndOfTheLease(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(4 * time.Second)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -107,7 +108,8 @@ func (l *lag) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Recei
 }
 
 func TestLateCommitOfAPausedOwnerIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(2 * time.Second), "last": times.node(time.Second)}
 		c.compile(chain("g", channelsLog, "work", "last"))
@@ -130,7 +132,8 @@ func TestLateCommitOfAPausedOwnerIsRefused(t *testing.T) {
 }
 
 func TestLeaseIsRenewedWhileANodeIsBusy(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(10 * time.Minute)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -145,7 +148,8 @@ func TestLeaseIsRenewedWhileANodeIsBusy(t *testing.T) {
 }
 
 func TestLostLeaseCancelsTheNode(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times timeline
 		c.nodes.code = map[string]node{"work": times.node(time.Hour)}
 		c.compile(chain("g", channelsLog, "work"))
@@ -174,7 +178,8 @@ func TestLostLeaseCancelsTheNode(t *testing.T) {
 func TestWrongClockDoesNoHarm(t *testing.T) {
 	for name, off := range map[string]time.Duration{"hours ahead": 5 * time.Hour, "hours behind": -5 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
 				var times timeline
 				c.nodes.code = map[string]node{"work": times.node(2 * time.Minute), "ask": func(_ context.Context, c *call) pregel.Result {
 					if len(c.Journal.Answers) > 0 {
@@ -188,8 +193,10 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 				run := c.begin("r")
 				rest(time.Second)
 				c.boot(c.store) // as wrong, and tempted to take over
-				queued := c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g", Concurrency: runtime.Enqueue,
-					Request: checkpoint.RunRequest{Input: `{}`, Timeout: 10 * time.Minute}})
+				queued := c.start("r2", runtime.StartRequest{
+					Thread: "t", Graph: "g", Concurrency: runtime.Enqueue,
+					Request: checkpoint.RunRequest{Input: `{}`, Timeout: 10 * time.Minute},
+				})
 				for _, want := range []checkpoint.Run{run, queued} {
 					r, err := wrong.WaitRun(t.Context(), "t", want.ID)
 					require.NoError(t, err)
@@ -199,8 +206,10 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 				require.Less(t, times.spans[1].from.Sub(times.spans[0].to), 2*time.Second, "the queue waits for a wrong clock")
 
 				asked := time.Now()
-				s, err := wrong.Start(t.Context(), runtime.StartRequest{Thread: "u", CreateThread: true, Graph: "asks",
-					Request: checkpoint.RunRequest{Input: `{}`}})
+				s, err := wrong.Start(t.Context(), runtime.StartRequest{
+					Thread: "u", CreateThread: true, Graph: "asks",
+					Request: checkpoint.RunRequest{Input: `{}`},
+				})
 				require.NoError(t, err)
 				r, err := wrong.WaitRun(t.Context(), "u", s.Run.ID)
 				require.NoError(t, err)
@@ -256,7 +265,8 @@ func TestStoreOutage(t *testing.T) {
 		{"longer than the lease", 2 * time.Minute, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, c *cluster) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
 				var times, last timeline
 				c.nodes.code = map[string]node{"work": times.node(5 * time.Second), "last": last.node(time.Second)}
 				c.compile(chain("g", channelsLog, "work", "last"))
@@ -308,18 +318,21 @@ func (d *dumb) Head(ctx context.Context, thread string) (checkpoint.Head, error)
 }
 
 func TestCallsOnASilentStoreEnd(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		c.nodes.code = script(c.nodes.ledger)
 		c.compile(chain("g", channelsLog, "quick"))
 		d := &dumb{Store: c.store}
 		e := c.boot(d)
 		d.quiet.Store(true)
 		begun := time.Now()
-		_, err := e.Start(context.Background(), runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g",
-			Request: checkpoint.RunRequest{Input: `{}`}})
+		_, err := e.Start(t.Context(), runtime.StartRequest{
+			Thread: "t", CreateThread: true, Graph: "g",
+			Request: checkpoint.RunRequest{Input: `{}`},
+		})
 		require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
 		require.LessOrEqual(t, time.Since(begun), 6*time.Second)
-		_, err = e.Thread(context.Background(), "t")
+		_, err = e.Thread(t.Context(), "t")
 		require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
 	})
 }
@@ -328,7 +341,8 @@ func TestCallsOnASilentStoreEnd(t *testing.T) {
 // change the thread: nobody can tell whether the commit was made, but the
 // lease is still ours.
 func TestDoubtIsSettledAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, c *cluster) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
 		var times, last timeline
 		c.nodes.code = map[string]node{"work": times.node(time.Second), "last": last.node(time.Second)}
 		c.compile(chain("g", channelsLog, "work", "last"))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -214,7 +215,8 @@ func TestDecisionsOnTheSameHead(t *testing.T) {
 		m.expect(clients)
 	}
 	t.Run("one run id", func(t *testing.T) {
-		bubble(t, func(t *testing.T, c *cluster) {
+		synctest.Test(t, func(t *testing.T) {
+			c := alone(t)
 			build(t, c)
 			got := crowd(clients, func(int) error {
 				_, err := c.engine.Start(t.Context(), runtime.StartRequest{
@@ -229,7 +231,8 @@ func TestDecisionsOnTheSameHead(t *testing.T) {
 		})
 	})
 	t.Run("one question", func(t *testing.T) {
-		bubble(t, func(t *testing.T, c *cluster) {
+		synctest.Test(t, func(t *testing.T) {
+			c := alone(t)
 			build(t, c)
 			q := c.open("t")[0]
 			got := crowd(clients, func(i int) error { return c.respond("t", q.ID, fmt.Sprint(i), runtime.Partial) })
@@ -386,6 +389,7 @@ func TestConcurrentAnswers(t *testing.T) {
 
 func TestCoverage(t *testing.T) {
 	build := func(t *testing.T) (*cluster, []checkpoint.Interrupt) {
+		t.Helper()
 		c := live(t, script(newLedger(nil)), side("g", "ask", "ask2", "fast"))
 		c.asking("t")
 		open := c.open("t")
@@ -449,8 +453,8 @@ func TestThreadsDoNotMix(t *testing.T) {
 		if err := c.respond(id, q.ID, `"`+id+`!"`, runtime.Partial); err != nil {
 			return err
 		}
-		r, err := c.engine.WaitRun(context.Background(), id, "")
-		if want := fmt.Sprintf(`{"log":["x","%s!","%s","%s"],"n":3}`, id, id, id); err == nil && string(r.Output) != want {
+		r, err := c.engine.WaitRun(t.Context(), id, "")
+		if want := fmt.Sprintf(`{"log":["x",%q,%q,%q],"n":3}`, id+"!", id, id); err == nil && string(r.Output) != want {
 			return fmt.Errorf("got %s, want %s", r.Output, want)
 		}
 		return err

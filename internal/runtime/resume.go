@@ -340,7 +340,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		b.store(t)
 		l.pending.patch(b.answered)
 		t.remember(r.req.RequestID, r.req.Digest, l.run.ID)
-		return e.command(t, l, r.req.Update, r.req.Goto)
+		return command(t, l, r.req.Update, r.req.Goto)
 	})
 	if err != nil {
 		s.release(nil)
@@ -410,7 +410,7 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 		}
 	}
 	t.Head.Answered, t.Head.Hold = 0, false // whoever comes later is told of by the count
-	if err := e.prepare(t, l); err != nil {
+	if err := prepare(t, l); err != nil {
 		return nil, err
 	}
 	run.Stop, run.Updated = l.stop, t.now

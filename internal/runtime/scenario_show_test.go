@@ -65,7 +65,7 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 	if where != "" {
 		where += "/"
 	}
-	switch e.Kind { //nolint:exhaustive // the others have no line
+	switch e.Kind {
 	case checkpoint.EventRunState:
 		return strings.TrimSpace("run " + string(e.State) + " " + failure(e.Failure))
 	case checkpoint.EventUpdate:

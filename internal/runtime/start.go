@@ -501,11 +501,11 @@ func (e *Engine) turn(ctx context.Context, t *tx, l *loop) error {
 		}
 		l.pending = newProgress(p)
 	}
-	return e.takeIn(t, l)
+	return takeIn(t, l)
 }
 
 // takeIn puts the update and the input of the request into a state.
-func (e *Engine) takeIn(t *tx, l *loop) error {
+func takeIn(t *tx, l *loop) error {
 	r := &l.run.Request
 	s, err := l.inject(l.state)
 	if err != nil {
@@ -537,14 +537,14 @@ func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
 	}
 	l.pending, l.revisit = newProgress(p), true
 	l.pending.patch(t.Interrupts) // questions that this change withdraws
-	if err := e.command(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
+	if err := command(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
 		return err
 	}
-	return e.prepare(t, l)
+	return prepare(t, l)
 }
 
 // prepare plans the superstep at which a loaded thread goes on.
-func (e *Engine) prepare(t *tx, l *loop) error {
+func prepare(t *tx, l *loop) error {
 	s, err := l.inject(l.state)
 	if err != nil {
 		return refusal("update", err)
@@ -564,7 +564,7 @@ func (e *Engine) prepare(t *tx, l *loop) error {
 }
 
 // command stores an update and gotos beside the tasks of the superstep.
-func (e *Engine) command(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
+func command(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
 	if update == "" && len(to) == 0 {
 		return nil
 	}

@@ -34,7 +34,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	l.stop = l.state.NextStep() + 1 + l.limit()
 	r := &l.run.Request
 	if r.Input != "" {
-		return e.takeIn(t, l)
+		return takeIn(t, l)
 	}
 	used, err := e.used(ctx, t.Thread, cp)
 	if err != nil {
@@ -49,10 +49,10 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
 	}
-	if err := e.command(t, l, r.Update, r.Goto); err != nil {
+	if err := command(t, l, r.Update, r.Goto); err != nil {
 		return err
 	}
-	return e.prepare(t, l)
+	return prepare(t, l)
 }
 
 // destination finds the root checkpoint to go back to. For a checkpoint of a

@@ -242,6 +242,7 @@ func (e *Engine) count(t *tx) {
 			for _, q := range t.live[i].Interrupts {
 				e.observer.InterruptResolved(t.Head.Graph, string(q.State))
 			}
+		default: // not about questions
 		}
 	}
 }

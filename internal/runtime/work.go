@@ -52,6 +52,7 @@ func (p *progress) journal(task string) pregel.Journal {
 				Dismissed: i.Dismissed, Reason: i.Note,
 				Expired: i.State == checkpoint.InterruptExpired && i.Response == "",
 			})
+		default: // no answer came, or none will
 		}
 	}
 	return j

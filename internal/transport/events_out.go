@@ -26,7 +26,7 @@ const (
 func eventOut(e *checkpoint.Event, thread, logID string, values payload.JSON) *graphdv1.Event {
 	out := &graphdv1.Event{
 		Cursor: cursorOut(logID, e.Seq), Time: timeOut(e.Time), ThreadId: thread, RunId: e.Run,
-		Namespace: namespaceOut(e.Namespace), Step: int32(e.Step), //nolint:gosec // bounded by the limit of supersteps
+		Namespace: namespaceOut(e.Namespace), Step: int32(e.Step),
 		Node: e.Node, TaskId: e.Task, Attempt: count(e.Attempt), Ephemeral: e.Ephemeral,
 	}
 	switch e.Kind {

@@ -207,7 +207,7 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 	}
 	if c := s.Checkpoint; c != nil {
 		values.Checkpoint = checkpointOut(c.ID, c.Namespace)
-		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time) //nolint:gosec // bounded by the step limit
+		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time)
 	}
 	return w.out.send(ctx, w.fit(e, len(s.Values)))
 }

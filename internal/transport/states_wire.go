@@ -23,7 +23,7 @@ func snapshotOut(s runtime.Snapshot) *graphdv1.StateSnapshot {
 	if c := s.Checkpoint; c != nil {
 		out.Checkpoint = checkpointOut(c.ID, c.Namespace)
 		out.Parent = checkpointOut(c.Parent, c.Namespace)
-		out.Step = int32(c.Step) //nolint:gosec // bounded by the limit of supersteps
+		out.Step = int32(c.Step)
 		out.Source = sourceOut(c.Source)
 		out.CreateTime = timeOut(c.Time)
 		out.Metadata = c.Metadata

@@ -237,6 +237,7 @@ func (c cell) extend(n int, v payload.JSON) error {
 	case graph.Union:
 		old := c.items()
 		items = payload.UnionItems(old, items)[len(old):]
+	default: // all elements are new
 	}
 	c.grow(items)
 	return nil
@@ -403,6 +404,7 @@ func (c cell) consume() bool {
 			c.empty()
 			return true
 		}
+	default: // not a trigger that is reset by firing
 	}
 	return false
 }
