@@ -368,3 +368,23 @@ func TestGraphFilesForPrograms(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &drawn))
 	require.Contains(t, drawn.Mermaid, "flowchart TD")
 }
+
+func TestAFailureOfSeveralNodesIsToldOnce(t *testing.T) {
+	c := serving(t, "memory")
+	file := filepath.Join(t.TempDir(), "twice.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+graph: twice
+channels: { log: append }
+nodes:
+  b: { expr: { update: { log: "'one'" } } }
+  c: { expr: { update: { log: "'one'" } } }
+edges: ["START -> [b, c]"]
+`), 0o600))
+	require.Equal(t, 0, c.call(t, "graph", "put", file).code)
+	r := c.call(t, "run", "twice", "-t", "d", "-i", "{}")
+	require.Equal(t, 4, r.code)
+	require.Contains(t, r.out, "b, c: INVALID_NODE_UPDATE: channel log")
+	r = c.call(t, "state", "d")
+	require.Equal(t, 1, strings.Count(r.out, "INVALID_NODE_UPDATE"), r.out)
+	require.Contains(t, r.out, "b, c: INVALID_NODE_UPDATE")
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -77,12 +78,8 @@ func (p *page) snapshot(indent string, state *graphdv1.StateSnapshot) {
 	p.pairs(indent, members(state.GetValues().GetJson()))
 	next := strings.Join(state.GetNext(), ", ")
 	p.line("%s%s %s", indent, p.paint(bold, "next:"), orDash(next))
-	told := make(map[string]bool)
+	p.failures(indent+"  ", state.GetTasks())
 	for _, t := range state.GetTasks() {
-		if f := t.GetFailure(); f != nil && !told[f.GetNode()+f.GetMessage()] {
-			told[f.GetNode()+f.GetMessage()] = true
-			p.failure(indent+"  ", f)
-		}
 		if t.GetResult() != nil {
 			p.line("%s  %s is done: %s", indent, t.GetNode(), p.value(indent+"    ", t.GetResult().GetJson()))
 		}
@@ -93,6 +90,31 @@ func (p *page) snapshot(indent string, state *graphdv1.StateSnapshot) {
 	}
 	for _, q := range state.GetInterrupts() {
 		p.question(q)
+	}
+}
+
+// failures shows why tasks failed; what failed for the same reason is told once,
+// with the names of all its nodes.
+func (p *page) failures(indent string, tasks []*graphdv1.SnapshotTask) {
+	var causes []*graphdv1.Failure
+	for _, t := range tasks {
+		f := t.GetFailure()
+		if f == nil {
+			continue
+		}
+		same := slices.IndexFunc(causes, func(c *graphdv1.Failure) bool {
+			return c.GetReason() == f.GetReason() && c.GetMessage() == f.GetMessage()
+		})
+		if same >= 0 {
+			causes[same].Node += ", " + t.GetNode()
+			continue
+		}
+		causes = append(causes, &graphdv1.Failure{
+			Reason: f.GetReason(), Message: f.GetMessage(), Stack: f.GetStack(), Node: t.GetNode(),
+		})
+	}
+	for _, f := range causes {
+		p.failure(indent, f)
 	}
 }
 
