@@ -100,3 +100,17 @@ $(LINT):
 $(BUF):
 	@mkdir -p $(BUF_DIR)
 	npm install --prefix $(BUF_DIR) --no-save --no-audit --no-fund --loglevel=error @bufbuild/buf@$(BUF_VERSION)
+
+PYENV ?= .cache/python
+
+$(PYENV)/ok: sdk/python/pyproject.toml
+	python3 -m venv $(PYENV) && $(PYENV)/bin/pip install -q -e 'sdk/python[test]' && touch $@
+
+.PHONY: python-test
+python-test: $(PYENV)/ok build ## Test the Python SDK and its conformance cases against a real server
+	cd sdk/python && GRAPHD_BIN=$(CURDIR)/bin/graphd $(CURDIR)/$(PYENV)/bin/python -m pytest -q
+
+.PHONY: oracle
+oracle: $(PYENV)/ok build ## Compare SEEDS (200) random graphs with LangGraph itself
+	$(PYENV)/bin/pip install -q 'langgraph==1.2.11'
+	cd sdk/python && GRAPHD_BIN=$(CURDIR)/bin/graphd PYTHONPATH=. $(CURDIR)/$(PYENV)/bin/python -W ignore -m oracle --seeds $(or $(SEEDS),200)
