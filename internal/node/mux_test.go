@@ -224,7 +224,7 @@ func TestExpressionsThatFail(t *testing.T) {
 	for kind, says := range map[string]string{
 		`expr: {update: {b: 'state.a'}}`:                       "b: state has no key \"a\"",
 		`expr: {goto: '1'}`:                                    "goto: must yield a node name",
-		`ask: {when: '1', value: '1'}`:                         "when: a condition must be true or false, not 1",
+		`ask: {when: 'dyn(1)', value: '1'}`:                    "when: a condition must be true or false, not 1",
 		`ask: {value: 'state.a'}`:                              "value: state has no key",
 		`ask: {message: 'state.a'}`:                            "message: state has no key",
 		`ask: {value: '1', when: 'false', goto: '[["n"]]'}`:    "goto: must yield a node name",
