@@ -47,6 +47,7 @@ type session struct {
 	// session; it guards what follows.
 	turn  chan struct{}
 	head  checkpoint.Head
+	draft *tx // the last change, to be reused; nil while a store may still look at it
 	lost  bool
 	grace *time.Timer // cuts the nodes off after a cancel
 }
@@ -111,6 +112,16 @@ func (s *session) amend(ctx context.Context, b build) (checkpoint.Head, error) {
 	return s.head, err
 }
 
+// blank is an empty change from the newest head. The caller holds the turn.
+func (s *session) blank() *tx {
+	t := s.draft
+	if t == nil {
+		t = new(tx)
+	}
+	s.draft = nil
+	return t.begin(s.head, s.engine.now())
+}
+
 // change makes one change under the lease. When somebody else changed the
 // thread in between (an answer came, a cancel was asked for) it is computed
 // again from the newer head; when the lease is gone the error is errLeaseLost
@@ -120,7 +131,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 		if s.lost {
 			return errLeaseLost
 		}
-		t := newTx(s.head, s.engine.now())
+		t := s.blank()
 		t.Lease = s.engine.opts.Lease
 		began := s.engine.uptime()
 		if err := b(t); err != nil {
@@ -131,6 +142,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 		}
 		head, err := s.engine.apply(ctx, t, more)
 		if err == nil {
+			s.draft = t
 			s.head = head
 			s.renewed.Store(int64(began))
 			s.lost = head.Owner != s.engine.id // given back by the change itself

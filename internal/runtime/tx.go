@@ -28,7 +28,12 @@ type build func(t *tx) error
 var errNoChange = errors.New("no change")
 
 func newTx(head checkpoint.Head, now time.Time) *tx {
-	t := &tx{now: now}
+	return new(tx).begin(head, now)
+}
+
+// begin makes an empty change from a head, in place of what t was before.
+func (t *tx) begin(head checkpoint.Head, now time.Time) *tx {
+	*t = tx{now: now}
 	t.Thread, t.Expect, t.LogID, t.Head = head.Thread, head.Revision, head.LogID, head
 	t.Head.Updated = now
 	return t
@@ -48,7 +53,7 @@ func (t *tx) emit(e checkpoint.Event) {
 }
 
 // usualEvents is how many events a superstep of one task tells.
-const usualEvents = 6
+const usualEvents = 5
 
 // number allots the next checkpoint of the thread.
 func (t *tx) number() (id string, seq uint64) {

@@ -376,7 +376,8 @@ func sendTarget(v payload.JSON) (checkpoint.Send, error) {
 // object of the state keys it wrote, null when it wrote none, and a list of
 // single-key objects when it wrote a key more than once.
 func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
-	fields := make([]payload.Field, 0, len(writes))
+	var few [8]payload.Field // on the stack; more fields spill to the heap
+	fields := few[:0]
 	repeated := false
 	for _, w := range writes {
 		i, ok := s.graph.ChannelIndex(w.Channel)
