@@ -44,7 +44,6 @@ type Metrics struct {
 	resolved    *prometheus.CounterVec
 	followers   prometheus.Gauge
 	slow        prometheus.Counter
-	dropped     prometheus.Counter
 }
 
 // NewMetrics makes the metrics of one process. version is that of the build.
@@ -78,10 +77,6 @@ func NewMetrics(version string) *Metrics {
 			Name: "graphd_followers_slow_total",
 			Help: "Event streams ended because their reader did not keep up.",
 		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graphd_ephemeral_events_dropped_total",
-			Help: "Ephemeral events that a reader was too slow for.",
-		}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
@@ -90,7 +85,7 @@ func NewMetrics(version string) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
-		m.raised, m.resolved, m.followers, m.slow, m.dropped, build,
+		m.raised, m.resolved, m.followers, m.slow, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -174,6 +169,3 @@ func (m *Metrics) FollowerClosed(slow bool) {
 		m.slow.Inc()
 	}
 }
-
-// EphemeralDropped counts n ephemeral events that a slow reader missed.
-func (m *Metrics) EphemeralDropped(n int) { m.dropped.Add(float64(n)) }

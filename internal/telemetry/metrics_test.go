@@ -36,7 +36,6 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 	m.FollowerOpened()
 	m.FollowerClosed(true)
 	m.FollowerClosed(false)
-	m.EphemeralDropped(7)
 
 	page := scrape(t, m)
 	for _, line := range []string{
@@ -50,7 +49,6 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 		`graphd_interrupts_resolved_total{graph="refund",state="answered"} 1`,
 		"graphd_followers 0",
 		"graphd_followers_slow_total 1",
-		"graphd_ephemeral_events_dropped_total 7",
 		"go_goroutines ",
 	} {
 		require.Contains(t, page, line)
