@@ -13,6 +13,7 @@ type FollowRequest struct {
 	Thread string
 	After  uint64 // exclusive
 	Values bool   // fill in the state of values events where it is at hand
+	Inputs bool   // fill in what scheduled tasks see where it is at hand
 }
 
 // Follower reads the events of one thread, in order and without gaps in what
@@ -22,6 +23,7 @@ type Follower struct {
 	topic  *topic
 	thread string
 	values bool
+	inputs bool
 	after  uint64 // newest durable event handed out
 	pos    uint64 // next position in the topic's ring
 	since  uint64 // position in the ring when it came
@@ -41,7 +43,7 @@ const EventGap checkpoint.EventKind = "gap"
 func (e *Engine) Follow(req FollowRequest) *Follower {
 	f := &Follower{
 		engine: e, topic: e.hub.join(req.Thread), thread: req.Thread,
-		values: req.Values, after: req.After, wake: make(chan struct{}, 1),
+		values: req.Values, inputs: req.Inputs, after: req.After, wake: make(chan struct{}, 1),
 	}
 	f.topic.subscribe(f)
 	return f

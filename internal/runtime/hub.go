@@ -30,6 +30,7 @@ type topic struct {
 	last      uint64               // newest durable event that was published
 	followers map[*Follower]struct{}
 	values    int    // followers that want values events filled in
+	inputs    int    // followers that want scheduled tasks filled in
 	over      bool   // the thread was deleted; the last batch says so
 	doubts    uint64 // how often the store may have got what was not published
 	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
@@ -169,6 +170,9 @@ func (t *topic) subscribe(f *Follower) {
 	if f.values {
 		t.values++
 	}
+	if f.inputs {
+		t.inputs++
+	}
 }
 
 func (t *topic) unsubscribe(f *Follower) {
@@ -178,6 +182,9 @@ func (t *topic) unsubscribe(f *Follower) {
 	if f.values {
 		t.values--
 	}
+	if f.inputs {
+		t.inputs--
+	}
 }
 
 // wantsValues reports whether a follower wants the state with values events.
@@ -185,6 +192,13 @@ func (t *topic) wantsValues() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.values > 0
+}
+
+// wantsInputs reports whether a follower wants what scheduled tasks see.
+func (t *topic) wantsInputs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inputs > 0
 }
 
 // whisper hands on one ephemeral event, if anybody listens.

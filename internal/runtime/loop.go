@@ -295,11 +295,27 @@ func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	cp.Event = t.Head.LastEvent
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			e := l.taskEvent(task, checkpoint.PhaseScheduled, cp.Step+1)
-			e.Triggers = next.Triggers(task)
-			t.emit(e)
+			t.emit(l.scheduled(next, task))
 		}
 	}
+}
+
+// scheduled tells of a task that is due. What a Send gave it is in the log;
+// what it sees of the state is read from the checkpoint, like values.
+func (l *loop) scheduled(next *pregel.State, task *pregel.Task) checkpoint.Event {
+	e := l.taskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
+	e.Triggers = next.Triggers(task)
+	if task.Push {
+		e.Value = task.Input
+		return e
+	}
+	if l.level.stored {
+		e.Checkpoint = next.Checkpoint().ID
+	}
+	if l.session.topic.wantsInputs() {
+		e.Value = next.View(task.Node).Object()
+	}
+	return e
 }
 
 // values tells of a state. Where a checkpoint holds it the log names that, and

@@ -62,6 +62,25 @@ func (e *Engine) StateAt(ctx context.Context, thread, namespace, id string) (pay
 	return s.Values(), nil
 }
 
+// InputAt returns what a node sees of the state at a checkpoint. The errors are
+// *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
+// that the graph no longer has sees nothing.
+func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	s, err := e.stateAt(ctx, &head, namespace, id)
+	if err != nil {
+		return "", err
+	}
+	n, ok := s.Graph().Node(node)
+	if !ok {
+		return "", nil
+	}
+	return s.View(n).Object(), nil
+}
+
 // States lists older states of a namespace, newest first.
 func (e *Engine) States(ctx context.Context, q HistoryQuery) ([]Snapshot, error) {
 	head, err := e.Thread(ctx, q.Thread)

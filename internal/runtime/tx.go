@@ -69,25 +69,31 @@ func (t *tx) trim(limit uint64) {
 	}
 }
 
-// seal prepares the change for the store. The log keeps values events without
-// the state: it is in the checkpoint already.
+// seal prepares the change for the store. The log keeps events without the
+// state they show: it is in the checkpoint already.
 func (t *tx) seal(op string) *checkpoint.Change {
 	t.Op = op
 	t.Events = t.live
 	for i := range t.live {
-		if t.live[i].Kind == checkpoint.EventValues && t.live[i].Value != "" && t.live[i].Checkpoint != "" {
-			t.Events = stripValues(t.live)
+		if inCheckpoint(&t.live[i]) && t.live[i].Value != "" {
+			t.Events = withoutStates(t.live)
 			break
 		}
 	}
 	return &t.Change
 }
 
-func stripValues(events []checkpoint.Event) []checkpoint.Event {
+// inCheckpoint reports whether an event shows a state that can be read from
+// the checkpoint it names.
+func inCheckpoint(e *checkpoint.Event) bool {
+	return e.Checkpoint != "" && (e.Kind == checkpoint.EventValues || e.Kind == checkpoint.EventTask)
+}
+
+func withoutStates(events []checkpoint.Event) []checkpoint.Event {
 	out := make([]checkpoint.Event, len(events))
 	copy(out, events)
 	for i := range out {
-		if out[i].Kind == checkpoint.EventValues && out[i].Checkpoint != "" {
+		if inCheckpoint(&out[i]) {
 			out[i].Value = ""
 		}
 	}

@@ -348,14 +348,10 @@ func (o *outcome) phase() checkpoint.Phase {
 }
 
 func (l *loop) taskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {
-	e := checkpoint.Event{
+	return checkpoint.Event{
 		Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: step,
 		Node: task.Node.Name, Task: task.ID, Phase: phase,
 	}
-	if phase == checkpoint.PhaseScheduled && task.Push {
-		e.Value = task.Input
-	}
-	return e
 }
 
 // partial is the state with the writes of the finished tasks of a superstep

@@ -49,7 +49,7 @@ func eventOut(e *checkpoint.Event, thread, logID string, values payload.JSON) *g
 		out.Channel = wordTasks
 		out.Kind = &graphdv1.Event_Task{Task: &graphdv1.TaskChange{
 			Phase: phaseOut(e.Phase), Failure: failureOut(e.Failure), RetryDelay: durationOut(e.Delay),
-			Value: jsonOut(e.Value), Triggers: e.Triggers,
+			Value: jsonOut(values), Triggers: e.Triggers,
 		}}
 	case checkpoint.EventCheckpoint:
 		out.Channel = wordCheckpoints

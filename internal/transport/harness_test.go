@@ -190,6 +190,10 @@ func (e *engine) StateAt(context.Context, string, string, string) (payload.JSON,
 	return e.values, e.err
 }
 
+func (e *engine) InputAt(context.Context, string, string, string, string) (payload.JSON, error) {
+	return e.values, e.err
+}
+
 // Interrupts pages like a store: by creation in the order of e.asks, or by
 // change.
 func (e *engine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {

@@ -50,6 +50,8 @@ type States interface {
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	// StateAt returns the output keys at a checkpoint.
 	StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
+	// InputAt returns what a node sees at a checkpoint.
+	InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error)
 }
 
 // Inbox reads and changes questions of all threads.

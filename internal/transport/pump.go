@@ -114,7 +114,8 @@ func (w *watching) relay(ctx, life context.Context) error {
 		}
 	}
 	f := w.follow(runtime.FollowRequest{
-		Thread: w.head.Thread, After: w.after, Values: w.kinds[checkpoint.EventValues],
+		Thread: w.head.Thread, After: w.after,
+		Values: w.kinds[checkpoint.EventValues], Inputs: w.kinds[checkpoint.EventTask],
 	})
 	defer f.Close()
 	for {

@@ -27,11 +27,17 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 
 // valuesOf finds the state an event shows. Logs keep a reference to it only.
 func (w *watching) valuesOf(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
-	wanted := e.Kind == checkpoint.EventValues || e.Kind == checkpoint.EventCheckpoint && w.debug
-	if !wanted || e.Value != "" || e.Checkpoint == "" {
+	if e.Value != "" || e.Checkpoint == "" {
 		return e.Value, nil
 	}
-	values, err := w.engine.StateAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+	var values payload.JSON
+	var err error
+	switch {
+	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.debug:
+		values, err = w.engine.StateAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+	case e.Kind == checkpoint.EventTask:
+		values, err = w.engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
+	}
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
 		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {
 		return "", nil // the run was rolled back

@@ -216,13 +216,14 @@ class Translator:
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
 
     def _task(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        change, node = event.task, public(event.node)
+        if change.phase == pb.TaskChange.PHASE_SCHEDULED:
+            self._messages.task(event)
         if not self._modes & {"tasks", "debug"}:
             return
-        change, node = event.task, public(event.node)
         base = {"id": event.task_id, "name": node}
         match change.phase:
             case pb.TaskChange.PHASE_SCHEDULED:
-                self._messages.task(event)
                 data = base | {"input": self._input(levels, event), "triggers": tuple(change.triggers)}
                 yield from self._task_item(levels, event, "task", data)
             case pb.TaskChange.PHASE_SUCCEEDED:
