@@ -30,6 +30,9 @@ type serverOptions struct {
 	LogFormat    string
 	DrainTimeout time.Duration
 	WorkerKey    string
+	WorkerBeat   time.Duration
+	WorkerLease  time.Duration
+	WorkerLosses int
 	Config       string
 
 	quiet bool // calls that go well are not logged, unless at level debug
@@ -46,13 +49,25 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
+	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
+	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
+		"how long a task waits for its silent worker before another one gets it")
+	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 }
 
 const flagConfig = "config"
 
-// complete takes what no flag said from the environment, then from the file.
+// complete takes what no flag said from the environment, then from the file,
+// and checks the whole.
 func (o *serverOptions) complete(f *pflag.FlagSet, getenv func(string) string) error {
+	if err := o.gather(f, getenv); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+func (o *serverOptions) gather(f *pflag.FlagSet, getenv func(string) string) error {
 	own := &serverOptions{}
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
 	own.register(table)
@@ -65,6 +80,20 @@ func (o *serverOptions) complete(f *pflag.FlagSet, getenv func(string) string) e
 		return nil
 	}
 	return fromFile(f, given, o.Config)
+}
+
+// check refuses values that can't work together.
+func (o *serverOptions) check() error {
+	switch {
+	case o.WorkerBeat <= 0:
+		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
+	case o.WorkerLease < 2*o.WorkerBeat:
+		return cli.Usagef("--worker-lease is %s: a lease must outlast a beat that is late", o.WorkerLease).
+			WithHint("want at least %s, twice --worker-beat", 2*o.WorkerBeat)
+	case o.WorkerLosses <= 0:
+		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
+	}
+	return nil
 }
 
 func envName(flag string) string {

@@ -78,7 +78,10 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 // wire connects the rooms, from the inside out.
 func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.Metrics, info transport.Info) error {
 	schemas := schema.New(0)
-	hub := worker.New(worker.Options{Key: []byte(o.WorkerKey), Logger: s.log.Named("worker")})
+	hub := worker.New(worker.Options{
+		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
+		Key: []byte(o.WorkerKey), Logger: s.log.Named("worker"),
+	})
 	s.remote = transport.NewRemote(hub, transport.EndpointOptions{Log: s.log.Named("endpoint")})
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
