@@ -14,12 +14,25 @@ BUF_DIR  := .cache/buf-$(BUF_VERSION)
 BUF      := $(BUF_DIR)/node_modules/.bin/buf
 BASELINE := proto/baseline.binpb
 
+# Python 3.10 or newer with venv. What CI installs is pinned in sdk/python/constraints.txt.
+PYTHON ?= python3
+PYENV  ?= .cache/python
+VENV   := $(abspath $(PYENV))
+# The generated modules come from an old protoc, so that they run with every protobuf from 4.25 on. Its
+# wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
+GRPC_TOOLS_VERSION := 1.62.3
+GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
+PYTHON_CODE        := . ../../examples
+
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
 GOTESTFLAGS ?=
 PKG         ?= ./...
 FUZZTIME    ?= 10s
 BENCH       ?= .
+PYTESTFLAGS ?=
+SEEDS       ?= 200
+FIRST       ?= 1
 ANSWER      ?= {"decision":"approved_with_conditions","conditions":"10% restocking fee"}
 
 .PHONY: help
@@ -34,8 +47,20 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: ## Run all tests with the race detector, in random order (PKG=./internal/graph/... narrows)
+test: go-test python-test ## Run all tests: go-test, python-test
+
+.PHONY: go-test
+go-test: ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
 	$(GOTEST) -race -shuffle=on $(GOTESTFLAGS) $(PKG)
+
+.PHONY: python-test
+python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
+	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q $(PYTESTFLAGS)
+
+.PHONY: oracle
+oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on graphd, and compare (FIRST=number of the first)
+	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle \
+		--seeds $(SEEDS) --first $(FIRST)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
@@ -46,25 +71,41 @@ bench: ## Run the Go benchmarks (BENCH=regexp narrows)
 	go test -run='^$$' -bench='$(BENCH)' -benchmem $(PKG)
 
 .PHONY: lint
-lint: $(LINT) $(BUF) ## Check the Go code and the protos
-	$(LINT) run $(PKG)
+lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the protos
 	$(BUF) format --diff --exit-code proto
 	$(BUF) lint
 
+.PHONY: go-lint
+go-lint: $(LINT) ## Check the Go code
+	$(LINT) run $(PKG)
+
+.PHONY: python-lint
+python-lint: $(VENV)/ok ## Check the Python code and its types
+	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
+	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
+	cd sdk/python && '$(VENV)/bin/mypy'
+
 .PHONY: fmt
-fmt: $(LINT) $(BUF) ## Format the Go code and the protos
+fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos
 	$(LINT) fmt
+	cd sdk/python && '$(VENV)/bin/ruff' format --config pyproject.toml $(PYTHON_CODE)
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: $(BUF) ## Generate gen/ from proto/
+generate: $(BUF) python-generate ## Generate gen/ and the Python stubs from proto/
 	$(BUF) generate
 
+.PHONY: python-generate
+python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/
+	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py
+
 .PHONY: generate-check
-generate-check: $(BUF) ## Fail if gen/ is not what proto/ generates
+generate-check: $(BUF) $(GENERATOR)/ok ## Fail if gen/ or the Python stubs are not what proto/ generates
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	$(BUF) generate --output .cache/generated
 	diff -r gen .cache/generated/gen
+	'$(GENERATOR)/bin/python' sdk/python/tools/generate.py .cache/generated/_gen
+	diff -r --exclude=__pycache__ sdk/python/src/graphd/_gen .cache/generated/_gen
 	@rm -rf .cache/generated
 
 .PHONY: breaking
@@ -101,16 +142,16 @@ $(BUF):
 	@mkdir -p $(BUF_DIR)
 	npm install --prefix $(BUF_DIR) --no-save --no-audit --no-fund --loglevel=error @bufbuild/buf@$(BUF_VERSION)
 
-PYENV ?= .cache/python
+# A venv that is half made has no file "ok" and is made anew.
+$(VENV)/ok: sdk/python/pyproject.toml sdk/python/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo 'make: $(PYTHON) is not Python 3.10 or newer; set PYTHON=python3.11 or the like' >&2; exit 1; }
+	$(PYTHON) -m venv --clear '$(VENV)'
+	'$(VENV)/bin/pip' install -q -c sdk/python/constraints.txt -e 'sdk/python[test,lint,oracle]'
+	@touch '$@'
 
-$(PYENV)/ok: sdk/python/pyproject.toml
-	python3 -m venv $(PYENV) && $(PYENV)/bin/pip install -q -e 'sdk/python[test]' && touch $@
-
-.PHONY: python-test
-python-test: $(PYENV)/ok build ## Test the Python SDK and its conformance cases against a real server
-	cd sdk/python && GRAPHD_BIN=$(CURDIR)/bin/graphd $(CURDIR)/$(PYENV)/bin/python -m pytest -q
-
-.PHONY: oracle
-oracle: $(PYENV)/ok build ## Compare SEEDS (200) random graphs with LangGraph itself
-	$(PYENV)/bin/pip install -q 'langgraph==1.2.11'
-	cd sdk/python && GRAPHD_BIN=$(CURDIR)/bin/graphd PYTHONPATH=. $(CURDIR)/$(PYENV)/bin/python -W ignore -m oracle --seeds $(or $(SEEDS),200)
+$(GENERATOR)/ok:
+	$(PYTHON) -m venv --clear '$(GENERATOR)'
+	'$(GENERATOR)/bin/pip' install -q --only-binary=:all: 'grpcio-tools==$(GRPC_TOOLS_VERSION)' 'setuptools<80' || \
+		{ echo 'make: grpcio-tools $(GRPC_TOOLS_VERSION) needs Python 3.10 to 3.12; set PYTHON=python3.12 or the like' >&2; exit 1; }
+	@touch '$@'
