@@ -47,7 +47,7 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: go-test python-test ## Run all tests: go-test, python-test
+test: go-test python-test examples ## Run all tests: go-test, python-test, examples
 
 .PHONY: go-test
 go-test: ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
@@ -56,6 +56,11 @@ go-test: ## Run the Go tests with the race detector, in random order (PKG=./inte
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q $(PYTESTFLAGS)
+
+.PHONY: examples
+examples: $(VENV)/ok build ## Run the Python examples as people do: servers, workers and the command line as processes
+	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' '$(VENV)/bin/python' -m pytest -q -c pyproject.toml \
+		$(PYTESTFLAGS) ../../examples
 
 .PHONY: oracle
 oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on graphd, and compare (FIRST=number of the first)
@@ -84,6 +89,7 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
+	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos
