@@ -21,7 +21,6 @@ var (
 	errNodeTimeout = errors.New("the node did not end within its timeout")
 	errIdleTimeout = errors.New("the node was silent for longer than its idle timeout")
 	errStepTimeout = errors.New("the superstep did not end within its timeout")
-	errSibling     = errors.New("another task of the superstep failed")
 )
 
 // effects are what one attempt may do besides returning. After the attempt has

@@ -53,6 +53,7 @@ func (w *work) add(o outcome) {
 		r := o.result
 		w.command = &r
 	}
+	o.late = w.cut && o.finished()
 	w.fresh = append(w.fresh, o)
 }
 
@@ -96,10 +97,11 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 			go func() { ended <- l.attemptAll(ctx, h) }()
 		}
 		if w.failure() != nil || w.command != nil {
-			cancel(errSibling)
+			w.cut = true
+			cancel(ErrSibling)
 		}
 		if running > 0 && !l.store(w) {
-			cancel(errSibling)
+			cancel(ErrSibling)
 		}
 	}
 }
@@ -225,7 +227,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		State: view, Send: t.Input, Context: l.run.Request.Context,
 		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.journal(t.ID),
 		Stop: l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
-		Effects: fx, Host: fx, Metadata: l.run.Metadata,
+		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.session.work.Done(),
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
 		task.Triggers = l.state.Triggers(t)

@@ -7,6 +7,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,10 +17,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
+// ErrSibling is the cause of a context that ends because another task of the
+// superstep has failed. What a task finishes all the same is kept, so that it
+// never runs again: an executor may wait a moment for it, but not after
+// Task.Unwanted is closed.
+var ErrSibling = errors.New("another task of the superstep failed")
+
 // Executor runs the code of nodes. Where the code lives is its business.
 type Executor interface {
-	// Execute makes one attempt. It must return when ctx ends and must not
-	// panic; a result that comes after the end of ctx is ignored.
+	// Execute makes one attempt. It must return when ctx ends, for ErrSibling
+	// a moment later at most, and must not panic. A failure after the end of
+	// ctx is ignored; what the node has finished counts.
 	Execute(ctx context.Context, t *Task) pregel.Result
 }
 
@@ -71,6 +79,9 @@ type Task struct {
 	Effects  Effects
 	Host     Host // nil for code that runs in this process only
 	Metadata map[string]string
+	// Unwanted is closed when the run takes no result any more: it is cancelled
+	// or belongs to another server. Nil when that is not known.
+	Unwanted <-chan struct{}
 }
 
 // Effects are what a running node may do besides returning a result.

@@ -74,6 +74,7 @@ type work struct {
 	command  *pregel.Result      // for the enclosing graph
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
+	cut      bool                // a task has failed for good, or leaves the graph: the others are cut off
 	err      error               // the store failed
 }
 
@@ -88,6 +89,7 @@ type outcome struct {
 	handled bool                   // its error handler takes over
 	aborted bool                   // cut off; as if it had never begun
 	cached  bool
+	late    bool // ended after the others were cut off: told when the graph goes on
 	attempt int
 }
 
@@ -313,7 +315,7 @@ func (l *loop) report(t *tx, w *work) {
 	}
 	for i := range w.fresh {
 		o := &w.fresh[i]
-		if o.aborted || o.task.Node.Kind == graph.KindStart {
+		if o.aborted || o.late || o.task.Node.Kind == graph.KindStart {
 			continue
 		}
 		e := l.taskEvent(o.task, o.phase(), l.state.NextStep())

@@ -239,7 +239,7 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 	if problem, err := c.describe(ctx); err != nil || problem != "" {
 		return rejected("NotServed", problem), err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := c.remote.hub.Outlast(ctx, c.task)
 	defer cancel()
 	loan := c.remote.hub.Lend(ctx, c.task, delivery, c.memos)
 	defer func() { c.memos = loan.Return(ctx) }()

@@ -132,9 +132,9 @@ func TestTableKnowsEveryReason(t *testing.T) {
 	require.Greater(t, found, 40)
 }
 
-// samples has one error for each that a room below exports. ErrInvalid and
-// ErrRequestNotFound never leave the runtime: reaching a client, they are a
-// defect.
+// samples has one error for each that a room below exports. ErrInvalid,
+// ErrRequestNotFound and ErrSibling never leave the runtime: reaching a client,
+// they are a defect.
 func samples() map[string]struct {
 	err    error
 	reason string
@@ -165,6 +165,7 @@ func samples() map[string]struct {
 		"payload.KindError":                {kind, "INVALID_FIELD"},
 		"payload.OperandError":             {operand, "INVALID_FIELD"},
 		"payload.MessageError":             {message, "INVALID_FIELD"},
+		"runtime.ErrSibling":               {runtime.ErrSibling, "INTERNAL"},
 		"runtime.Error":                    {runtime.Errorf("THREAD_BUSY", "busy"), "THREAD_BUSY"},
 	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -64,7 +65,7 @@ func (c *calls) begin(g runtime.GraphCall) (*called, error) {
 		return run, nil
 	}
 	if c.ctx == nil {
-		c.ctx, c.cancel = context.WithCancelCause(c.parent)
+		c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(c.parent))
 		c.byIndex = make(map[int]*called)
 	}
 	run := &called{call: g, done: make(chan struct{})}
@@ -100,14 +101,15 @@ func (c *calls) restart() {
 	c.ctx, c.cancel, c.byIndex, c.over = nil, nil, nil, false
 }
 
-// end stops every called graph for good and waits for them.
-func (c *calls) end() {
+// end stops every called graph for good, with the cause of ctx if it has ended,
+// and waits for them.
+func (c *calls) end(ctx context.Context) {
 	c.mu.Lock()
 	c.over = true
 	cancel := c.cancel
 	c.mu.Unlock()
 	if cancel != nil {
-		cancel(errTaskOver)
+		cancel(cmp.Or(context.Cause(ctx), errTaskOver))
 	}
 	c.running.Wait()
 }
@@ -305,6 +307,6 @@ func (l *Loan) Return(ctx context.Context) []checkpoint.Memo {
 	memos := l.job.memos
 	l.hub.mu.Unlock()
 	l.job.lane.flush(ctx)
-	l.job.calls.end()
+	l.job.calls.end(ctx)
 	return memos
 }

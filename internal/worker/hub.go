@@ -31,7 +31,8 @@ type Options struct {
 	// Held is how long a task that a worker brings along from an earlier server
 	// is kept for the run to come back to; 60 s.
 	Held time.Duration
-	// Grace is how long a worker is told it has to stop a task; 5 s.
+	// Grace is how long a worker is told it has to stop a task, and how long its
+	// result is waited for when another task of the superstep has failed; 5 s.
 	Grace  time.Duration
 	Losses int // workers a task may lose before it fails; 5
 	Nacks  int // refusals of a task before it fails; 10
@@ -98,15 +99,8 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	defer h.active.Add(-1)
 	j := newJob(ctx, t)
 	h.admit(j)
-	var r pregel.Result
-	select {
-	case r = <-j.done:
-		j.lane.flush(ctx)
-	case <-ctx.Done():
-		h.withdraw(j, context.Cause(ctx))
-		r = failed("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
-	}
-	j.calls.end()
+	r := h.await(ctx, j)
+	j.calls.end(ctx)
 	j.telling.Wait()
 	return r
 }
@@ -122,31 +116,6 @@ func (h *Hub) admit(j *job) {
 	}
 	h.enqueue(j)
 	h.dispatch(j.route)
-}
-
-// withdraw gives a task up whose run does not want it any more. While the
-// server drains nobody is told: another server goes on with the task.
-func (h *Hub) withdraw(j *job, cause error) {
-	h.mu.Lock()
-	defer h.unlockAndTell()
-	if j.stage == over {
-		return
-	}
-	s, token := j.session, j.token
-	h.release(j)
-	h.dequeue(j)
-	j.stage = over
-	if s == nil {
-		return
-	}
-	if s.unsend(token) {
-		h.offerTo(s)
-		return
-	}
-	if !h.draining {
-		s.send(Cancel{Token: token, Reason: cause.Error(), Grace: h.opts.Grace})
-	}
-	h.offerTo(s)
 }
 
 // Drain tells every worker that the server is about to leave. Tasks are still

@@ -47,6 +47,7 @@ type job struct {
 	told       bool                  // that nobody can take it
 	blocked    int                   // graphs that it waits for
 	lent       bool                  // runs on an endpoint
+	last       bool                  // is being stopped: nobody else gets it
 }
 
 func newJob(ctx context.Context, t *runtime.Task) *job {
@@ -149,6 +150,11 @@ func (h *Hub) lose(j *job) {
 // requeue puts a task back to where it was in the queue. Graphs that it has
 // called must stop before anybody runs it again. mu is held.
 func (h *Hub) requeue(j *job) {
+	if j.last {
+		h.release(j) // before finish, so that a result under the old lease does not count
+		h.finish(j, failed("Cancelled", "the task was stopped, and then its worker gave it up"))
+		return
+	}
 	h.release(j)
 	j.stage = queued
 	if j.calls.idle() {

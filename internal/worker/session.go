@@ -202,12 +202,19 @@ func (s *Session) send(m Message) {
 	}
 }
 
-// unsend takes back an assignment that has not left yet. mu is held.
-func (s *Session) unsend(token string) bool {
-	at := slices.IndexFunc(s.out, func(m Message) bool {
+// holdsBack reports whether an assignment has not left yet. mu is held.
+func (s *Session) holdsBack(token string) bool { return s.waiting(token) >= 0 }
+
+func (s *Session) waiting(token string) int {
+	return slices.IndexFunc(s.out, func(m Message) bool {
 		a, ok := m.(Assignment)
 		return ok && a.Token == token
 	})
+}
+
+// unsend takes back an assignment that has not left yet. mu is held.
+func (s *Session) unsend(token string) bool {
+	at := s.waiting(token)
 	if at < 0 {
 		return false
 	}
@@ -226,7 +233,8 @@ func (s *Session) finish(cause error) {
 }
 
 // Close says that the stream is closed. Tasks that were offered and not begun
-// go to others at once; begun ones wait for the worker until their lease ends.
+// go to others at once; begun ones, and those that are to be stopped, wait for
+// the worker until their lease ends.
 func (s *Session) Close() {
 	h := s.hub
 	h.mu.Lock()
@@ -236,7 +244,7 @@ func (s *Session) Close() {
 	}
 	s.finish(errGone)
 	for _, j := range sorted(s.jobs) {
-		if j.stage == offered {
+		if j.stage == offered && !j.last {
 			h.requeue(j)
 		} else {
 			delete(s.jobs, j.token)
