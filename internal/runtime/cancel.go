@@ -162,5 +162,23 @@ func (e *Engine) rollback(ctx context.Context, t *tx, run *checkpoint.Run) error
 	}
 	t.Head.Checkpoint, t.DropAfter = run.Base, &base
 	t.Checkpoints, t.Tasks, t.Memos = nil, nil, nil
+	return e.takeBack(ctx, t, run)
+}
+
+// takeBack removes what the calls of a run have updated on the checkpoint at
+// which it began.
+func (e *Engine) takeBack(ctx context.Context, t *tx, run *checkpoint.Run) error {
+	if run.Base == "" {
+		return nil
+	}
+	p, err := e.store.Pending(ctx, t.Thread, run.Base)
+	if err != nil {
+		return storeError(err)
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.Tasks), func(r checkpoint.Task) bool { return commandOf(&r, run.ID) })
+	if len(kept) < len(p.Tasks) {
+		t.ClearTasks = append(t.ClearTasks, run.Base)
+		t.Tasks, t.Memos = kept, slices.Clone(p.Memos)
+	}
 	return nil
 }

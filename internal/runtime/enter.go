@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -36,7 +36,7 @@ func (l *loop) enter(t *tx, input payload.JSON) error {
 		return err
 	}
 	if old := l.state.Checkpoint().ID; old != "" {
-		t.ClearTasks = append(t.ClearTasks, old)
+		l.usedUp(t, old)
 	}
 	next := &loop{
 		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
@@ -95,23 +95,33 @@ func emptyInput(g *graph.Graph) *Error {
 // inject applies the updates and gotos that came with calls, and wait beside
 // the tasks of the superstep, in the order in which they came.
 func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
-	var commands []checkpoint.Task
-	for _, r := range l.pending.tasks {
-		if strings.HasPrefix(r.ID, commandPrefix) {
-			commands = append(commands, r)
-		}
-	}
-	slices.SortFunc(commands, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
-	for _, c := range commands {
+	for _, c := range l.pending.commands {
 		next, err := l.amended(s, c.Writes)
 		if err != nil {
 			return nil, err
 		}
 		s = next
-		delete(l.pending.tasks, c.ID)
 	}
 	return s, nil
 }
 
+// usedUp puts into a change that a superstep is over. What calls have updated
+// stays: it is part of the state that people saw, and of what a replay repeats.
+func (l *loop) usedUp(t *tx, checkpoint string) {
+	t.ClearTasks = append(t.ClearTasks, checkpoint)
+	t.Tasks = append(t.Tasks, l.pending.commands...)
+}
+
 // commandPrefix begins the ids of task records that hold the writes of a call.
 const commandPrefix = "!command-"
+
+// commandID names what a call of a run wrote; ids sort by the last event before
+// the call.
+func commandID(event uint64, run string) string {
+	return fmt.Sprintf("%s%020d-%s", commandPrefix, event, run)
+}
+
+// commandOf reports whether a record holds what a call of a run wrote.
+func commandOf(record *checkpoint.Task, run string) bool {
+	return strings.HasPrefix(record.ID, commandPrefix) && strings.HasSuffix(record.ID, "-"+run)
+}

@@ -141,14 +141,11 @@ func command(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
 		return refusal("update", err)
 	}
 	record := checkpoint.Task{
-		ID:         commandPrefix + pregel.CheckpointID("", "", t.Head.LastEvent),
+		ID:         commandID(t.Head.LastEvent, l.run.ID),
 		Checkpoint: l.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
 	}
 	t.Tasks = append(t.Tasks, record)
-	if l.pending.tasks == nil {
-		l.pending.tasks = make(map[string]checkpoint.Task, 1)
-	}
-	l.pending.tasks[record.ID] = record
+	l.pending.commands = append(l.pending.commands, record)
 	l.revisit = true // the record is used up by the superstep
 	return nil
 }

@@ -85,6 +85,7 @@ const (
 	FailedCancelledByClient = "CANCELLED_BY_CLIENT"
 	FailedUnknownTarget     = "UNKNOWN_TARGET_NODE"
 	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
+	FailedSibling           = "SIBLING_FAILED"
 )
 
 // Error is a call that was refused, with everything a client needs to put it

@@ -249,7 +249,7 @@ func (l *loop) apply(t *tx, w *work) (*pregel.State, []*pregel.Task, error) {
 	l.report(t, w)
 	w.consume(t)
 	if l.revisit || w.recorded || l.notes.any() {
-		t.ClearTasks = append(t.ClearTasks, l.state.Checkpoint().ID)
+		l.usedUp(t, l.state.Checkpoint().ID)
 	}
 	l.put(t, next, tasks)
 	return next, tasks, nil
@@ -350,6 +350,7 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 	err := l.commit(func(t *tx) error {
 		l.report(t, w)
 		l.record(t, w)
+		l.giveUp(t, w, v)
 		if l.level.root {
 			return l.end(t, l.state, &v)
 		}

@@ -104,12 +104,11 @@ func (e *Engine) States(ctx context.Context, q HistoryQuery) ([]Snapshot, error)
 		if err != nil {
 			return nil, err
 		}
-		s := pregel.Load(g, cp, true)
-		if out[i], err = r.past(s, results); err != nil {
+		if out[i], err = r.past(pregel.Load(g, cp, true), results); err != nil {
 			return nil, err
 		}
-		if q.Values {
-			out[i].Values = s.Values()
+		if !q.Values {
+			out[i].Values = ""
 		}
 		out[i].LastEvent, out[i].LogID = head.LastEvent, head.LogID
 	}
@@ -136,9 +135,7 @@ func (r *reader) read(namespace, id string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snap, err := r.past(s, results)
-	snap.Values = s.Values()
-	return snap, err
+	return r.past(s, results)
 }
 
 // present is the snapshot of the newest state, with the progress of the
@@ -214,13 +211,18 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 			out.Result = l.state.UpdateOf(record.Writes)
 		}
 	}
+	var open []checkpoint.Interrupt
 	for _, q := range l.pending.interrupts[t.ID] {
 		if q.State == checkpoint.InterruptOpen {
-			out.Interrupts = append(out.Interrupts, q)
+			open = append(open, q)
 		}
 	}
+	out.Interrupts = open
+	if record.State == checkpoint.TaskDone { // what it asked, as in an older state
+		out.Interrupts = l.pending.interrupts[t.ID]
+	}
 	if t.Node.Kind != graph.KindGraph {
-		return out, out.Interrupts, nil
+		return out, open, nil
 	}
 	out.Namespace = childNamespace(l.state, t)
 	if !known && !r.subgraphs {
@@ -256,81 +258,6 @@ func (r *reader) open(ids []string) ([]checkpoint.Interrupt, error) {
 		}
 	}
 	return out, nil
-}
-
-// past is the snapshot of an older state: what its tasks did later is told by
-// the event log, as far as it reaches. It lists every question that was asked,
-// also those that have been answered.
-func (r *reader) past(s *pregel.State, results map[string]checkpoint.Event) (Snapshot, error) {
-	cp := s.Checkpoint()
-	snap := Snapshot{Checkpoint: cp}
-	p, err := r.pending(s)
-	if err != nil {
-		return snap, err
-	}
-	known := newProgress(p)
-	for _, next := range cp.Next {
-		t := SnapshotTask{ID: next.ID, Node: next.Node}
-		e, ok := results[next.ID]
-		switch {
-		case next.Node == graph.Start && cp.ID != r.head.Checkpoint: // tells nobody of its result
-			t.Result = s.Restrict(s.StartInput())
-		case ok && e.Kind == checkpoint.EventUpdate:
-			t.Result = e.Value
-		case ok:
-			t.Failure = e.Failure
-		}
-		t.Interrupts = known.interrupts[next.ID]
-		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
-		snap.Next = append(snap.Next, next.Node)
-		snap.Tasks = append(snap.Tasks, t)
-	}
-	return snap, nil
-}
-
-// resultScan bounds how much of the log is searched for results of old tasks.
-const resultScan = 8192
-
-// results finds in the event log what the tasks of some checkpoints did.
-func (r *reader) results(list []*checkpoint.Checkpoint) (map[string]checkpoint.Event, error) {
-	wanted := make(map[string]bool)
-	from := ^uint64(0)
-	for _, cp := range list {
-		for _, n := range cp.Next {
-			wanted[n.ID] = true
-		}
-		from = min(from, cp.Event)
-	}
-	found := make(map[string]checkpoint.Event, len(wanted))
-	for read := 0; len(wanted) > 0 && read < resultScan; {
-		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, readBatch)
-		if errors.Is(err, checkpoint.ErrTrimmed) {
-			from = r.head.FirstEvent
-			if r.head.FirstEvent == 0 {
-				return found, nil
-			}
-			read += readBatch
-			continue
-		}
-		if err != nil {
-			return nil, storeError(err)
-		}
-		if len(events) == 0 {
-			return found, nil
-		}
-		for _, e := range events {
-			if !wanted[e.Task] {
-				continue
-			}
-			failed := e.Kind == checkpoint.EventTask && e.Phase == checkpoint.PhaseFailed
-			if e.Kind == checkpoint.EventUpdate || (failed && found[e.Task].Kind != checkpoint.EventUpdate) {
-				found[e.Task] = e
-			}
-		}
-		from = events[len(events)-1].Seq
-		read += len(events)
-	}
-	return found, nil
 }
 
 // childNamespace is where the subgraph of a task lives.

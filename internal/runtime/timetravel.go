@@ -30,17 +30,18 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
+	p, err := e.store.Pending(ctx, t.Thread, cp.ID)
+	if err != nil {
+		return storeError(err)
+	}
 	l.state = pregel.Load(l.graph(), cp, true)
 	l.stop = l.state.NextStep() + 1 + l.limit()
+	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request
 	if r.Input != "" {
 		return takeIn(t, l)
 	}
-	used, err := e.used(ctx, t.Thread, cp)
-	if err != nil {
-		return err
-	}
-	if used {
+	if used(cp, p) {
 		if err := l.branch(t); err != nil {
 			return refusal("replay_from", err)
 		}
@@ -81,29 +82,29 @@ func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.C
 }
 
 // used reports whether a checkpoint must be copied before it is run again.
-func (e *Engine) used(ctx context.Context, thread string, cp *checkpoint.Checkpoint) (bool, error) {
+func used(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
-		return true, nil
+		return true
 	}
-	p, err := e.store.Pending(ctx, thread, cp.ID)
-	if err != nil {
-		return false, storeError(err)
-	}
-	return slices.ContainsFunc(p.Interrupts, func(q checkpoint.Interrupt) bool {
+	return len(newProgress(p).commands) > 0 || slices.ContainsFunc(p.Interrupts, func(q checkpoint.Interrupt) bool {
 		return q.State != checkpoint.InterruptOpen && q.State != checkpoint.InterruptSuperseded
-	}), nil
+	})
 }
 
-// branch copies the loop's checkpoint into a new one that is not bound to what
-// followed it.
+// branch copies the loop's checkpoint, with what calls have updated on it, into
+// a new one that is not bound to what followed it.
 func (l *loop) branch(t *tx) error {
-	s := l.state.Restamp(l.stamp(t, checkpoint.SourceFork))
+	s, err := l.inject(l.state)
+	if err != nil {
+		return err
+	}
+	s = s.Restamp(l.stamp(t, checkpoint.SourceFork))
 	tasks, err := s.Plan()
 	if err != nil {
 		return err
 	}
 	l.keep(t, s, tasks)
-	l.state, l.tasks = s, tasks
+	l.state, l.tasks, l.pending = s, tasks, progress{}
 	return nil
 }
 

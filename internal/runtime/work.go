@@ -14,6 +14,7 @@ import (
 // progress is what is known of a superstep that was begun before.
 type progress struct {
 	tasks      map[string]checkpoint.Task
+	commands   []checkpoint.Task // writes of calls, in the order in which they came
 	memos      map[string][]checkpoint.Memo
 	interrupts map[string][]checkpoint.Interrupt
 }
@@ -24,7 +25,11 @@ func newProgress(p checkpoint.Pending) progress {
 		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
 	}
 	for _, t := range p.Tasks {
-		out.tasks[t.ID] = t
+		if strings.HasPrefix(t.ID, commandPrefix) {
+			out.commands = append(out.commands, t)
+		} else {
+			out.tasks[t.ID] = t
+		}
 	}
 	if len(p.Memos) > 0 {
 		out.memos = make(map[string][]checkpoint.Memo)
@@ -237,6 +242,34 @@ func (l *loop) record(t *tx, w *work) {
 			if w.spoils(&list[i]) {
 				t.Tasks = append(t.Tasks, l.taskRecord(w, &list[i]))
 			}
+		}
+	}
+}
+
+// giveUp records why tasks were cut off when the superstep is over for now.
+// They are run again when the thread goes on. No error handler takes over: the
+// node itself has not failed.
+func (l *loop) giveUp(t *tx, w *work, v verdict) {
+	if v.state == checkpoint.RunRunning || v.failure == nil {
+		return
+	}
+	why := &checkpoint.Failure{Reason: v.failure.Reason, Message: v.failure.Message}
+	if v.state == checkpoint.RunFailed {
+		why = &checkpoint.Failure{Reason: FailedSibling, Message: "cut off because another task of the superstep failed"}
+	}
+	for _, list := range [][]outcome{w.stored, w.fresh} {
+		for i := range list {
+			o := &list[i]
+			if !o.aborted || o.task.Node.Kind == graph.KindStart {
+				continue
+			}
+			t.Tasks = append(t.Tasks, checkpoint.Task{
+				ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+				Node: o.task.Node.Name, Attempt: o.attempt, State: checkpoint.TaskFailed, Failure: why,
+			})
+			e := l.taskEvent(o.task, checkpoint.PhaseCancelled, l.state.NextStep())
+			e.Attempt, e.Failure = o.attempt, why
+			t.emit(e)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func pushID(checkpoint, namespace string, step int, node string, index int) stri
 	return id(counted(counted(text(r[:0], "push", checkpoint, namespace, node), step), index))
 }
 
-func handlerID(handler, failed string) string {
+// HandlerID names the task of an error handler that takes over for a failed one.
+func HandlerID(handler, failed string) string {
 	var r room
 	return id(text(r[:0], "handler", handler, failed))
 }

@@ -105,7 +105,7 @@ func (t *Task) Handler(f *checkpoint.Failure) *Task {
 		return nil
 	}
 	return &Task{
-		ID: handlerID(h.Name, t.ID), Node: h, Push: true, Index: t.Index,
+		ID: HandlerID(h.Name, t.ID), Node: h, Push: true, Index: t.Index,
 		Input: t.Input, Failed: f, Takes: t.ID, handled: t,
 	}
 }

@@ -1,19 +1,20 @@
 package pregel
 
+import "slices"
+
 // pushTrigger stands for a Send among the triggers of a task.
 const pushTrigger = "__pregel_push"
 
-// Triggers names the channels that made a planned task due.
+// Triggers names, in order, the channels that a planned task waits on. Like
+// LangGraph it names all of them, not just those that were written.
 func (s *State) Triggers(t *Task) []string {
 	if t.Push {
 		return []string{pushTrigger}
 	}
-	var names []string
-	for _, i := range t.Node.Triggers {
-		c := &s.cp.Channels[i]
-		if c.Version > 0 && available(&s.graph.Channels[i], c) && c.Version > s.seenVersion(t.Node.Name, c.Name) {
-			names = append(names, c.Name)
-		}
+	names := make([]string, len(t.Node.Triggers))
+	for i, c := range t.Node.Triggers {
+		names[i] = s.graph.Channels[c].Name
 	}
+	slices.Sort(names)
 	return names
 }
