@@ -1,0 +1,245 @@
+// Package chaos_test kills, pauses and cuts off real workers and real servers
+// while runs ask questions.
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// What `make chaos` sets. A seed decides which faults each worker gets and how
+// questions are answered; when that happens is up to the machine.
+var (
+	runs  = flag.Int("runs", 100, "how many threads are run")
+	seed  = flag.Uint64("seed", 1, "which faults and answers are drawn")
+	store = flag.String("store", "sqlite", "sqlite, or memory: then the server is not killed")
+	limit = flag.Duration("limit", 4*time.Minute, "how long all runs may take")
+)
+
+const (
+	workers = 4
+	clients = 24 // threads that are under way at the same time
+)
+
+// Every run ends as if nothing had happened; every memo has one value and is
+// not run again once that is recorded; every answer is used once.
+func TestEveryRunSurvives(t *testing.T) {
+	w := newWorld(t)
+	begin := time.Now()
+	drivers, ended := w.runAll()
+	took := time.Since(begin)
+	w.settle()
+
+	ledger, err := readLedger(w.ledger)
+	require.NoError(t, err)
+	found, err := judge(ledger)
+	require.NoError(t, err)
+	byThread := make(map[string][]entry)
+	for _, e := range ledger {
+		byThread[e.Thread] = append(byThread[e.Thread], e)
+	}
+	for i, d := range drivers {
+		require.NoError(t, d.verify(t.Context(), ended[i], found.values, byThread[d.thread]), d.thread)
+	}
+	want := 0
+	for n := range *runs {
+		want += (1 + n%2) * (3 + 1 + n%3)
+	}
+	require.Equal(t, want, found.records, "every memo is recorded")
+	for _, log := range w.logs() {
+		text, err := os.ReadFile(log)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "Traceback", log)
+		require.NotContains(t, string(text), "panic:", log)
+	}
+	t.Logf("%d runs with seed %d on %s in %.1fs", *runs, *seed, *store, took.Seconds())
+	t.Logf("faults: %s", w.faults)
+	t.Logf("clients: %s", w.seen)
+	t.Logf("memos: %d recorded, %d times replayed; of %d side effects %d were of workers that had lost the task, "+
+		"%d of workers that were gone before they could record it, %d were overruled by a record nobody had heard of",
+		found.records, found.replays, found.ran, found.refused, found.gone, found.overruled)
+}
+
+// world is a server with its workers, and the network between them.
+type world struct {
+	*testing.T
+
+	dir, ledger string
+	address     string
+	server      *process
+	workers     []*torment
+	client      client
+	faults      *tally
+	seen        *tally
+	ended       atomic.Int64
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, dir: t.TempDir(), address: freeAddress(t), faults: &tally{}, seen: &tally{}}
+	w.ledger = filepath.Join(w.dir, "ledger")
+	at := "memory"
+	if *store == "sqlite" {
+		at = "sqlite:" + filepath.Join(w.dir, "graphd.db")
+	}
+	binary, interpreter := graphd(t), python(t)
+	w.server = newProcess(t, filepath.Join(w.dir, "server.log"), func() *exec.Cmd {
+		return exec.Command(binary, "serve", "--listen", w.address, "--store", at, "--log-format", "json",
+			"--worker-key", "chaos", "--worker-beat", beat.String(), "--worker-lease", lease.String(),
+			"--worker-losses", "1000000")
+	})
+	require.NoError(t, w.server.start())
+	conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	w.client = client{
+		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
+		graphdv1.NewInterruptServiceClient(conn), graphdv1.NewRegistryServiceClient(conn),
+	}
+	for i := range workers {
+		network := newProxy(t, w.address)
+		worker := newProcess(t, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
+			cmd := exec.Command(interpreter, "worker.py")
+			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+network.address(), "CHAOS_LEDGER="+w.ledger)
+			return cmd
+		})
+		require.NoError(t, worker.start())
+		w.workers = append(w.workers, &torment{
+			worker: worker, net: network, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
+			calm: 1500 * time.Millisecond,
+		})
+	}
+	w.connected()
+	return w
+}
+
+func (w *world) logs() []string {
+	all := []string{filepath.Join(w.dir, "server.log")}
+	for i := range w.workers {
+		all = append(all, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)))
+	}
+	return all
+}
+
+// connected waits until every worker is.
+func (w *world) connected() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		list, err := w.client.ListWorkers(ctx, &graphdv1.ListWorkersRequest{})
+		if err == nil && len(list.GetWorkers()) == workers {
+			return
+		}
+		if !pause(ctx, 20*time.Millisecond) {
+			w.explain()
+			require.FailNow(w, "not every worker is connected", "%v %v", list.GetWorkers(), err)
+		}
+	}
+}
+
+// explain shows the ends of all logs.
+func (w *world) explain() {
+	for _, log := range w.logs() {
+		w.Logf("%s:\n%s", filepath.Base(log), tail(log, 30))
+	}
+}
+
+// runAll runs all threads while everything around them breaks.
+func (w *world) runAll() ([]*driver, []*graphdv1.Run) {
+	w.Helper()
+	drivers, ended := make([]*driver, *runs), make([]*graphdv1.Run, *runs)
+	ctx, cancel := context.WithTimeout(w.Context(), *limit)
+	defer cancel()
+	calm, stop := context.WithCancel(ctx)
+	defer stop()
+	var troubles errgroup.Group
+	for _, t := range w.workers {
+		troubles.Go(func() error { return t.run(calm) })
+	}
+	troubles.Go(func() error { return w.tormentServer(calm) })
+	troubles.Go(func() error { return w.report(calm) })
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(clients)
+	for n := range *runs {
+		drivers[n] = newDriver(w.client, n, *seed, w.seen)
+		all.Go(func() error {
+			run, err := drivers[n].drive(ctx)
+			if ended[n] = run; err != nil {
+				return fmt.Errorf("thread t%d: %w", n, err)
+			}
+			w.ended.Add(1)
+			return nil
+		})
+	}
+	err := all.Wait()
+	stop()
+	if err = errors.Join(err, troubles.Wait()); err != nil {
+		w.explain()
+		w.Logf("faults: %s", w.faults)
+		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.ended.Load(), *runs)
+	}
+	return drivers, ended
+}
+
+// tormentServer kills the server or lets it hang, now and then.
+func (w *world) tormentServer(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(*seed, 99))
+	for pause(ctx, 2*time.Second+time.Duration(random.Int64N(int64(6*time.Second)))) {
+		if how, ended := w.server.ended(); ended {
+			return fmt.Errorf("the server has ended by itself: %s", how)
+		}
+		if *store == "sqlite" && random.IntN(3) > 0 {
+			w.faults.add("server killed")
+			w.server.kill()
+			pause(ctx, between(random, 0, 2))
+			if err := w.server.start(); err != nil {
+				return err
+			}
+			continue
+		}
+		w.faults.add("server paused")
+		w.server.signal(syscall.SIGSTOP)
+		pause(ctx, between(random, 0.3, 3))
+		w.server.signal(syscall.SIGCONT)
+	}
+	return nil
+}
+
+// report says how far the runs are, for people who wait.
+func (w *world) report(ctx context.Context) error {
+	for pause(ctx, 10*time.Second) {
+		w.Logf("%d of %d runs have ended; faults: %s", w.ended.Load(), *runs, w.faults)
+	}
+	return nil
+}
+
+// settle waits until everything is well again: a worker that lives must find
+// its way back, whatever was done to it.
+func (w *world) settle() {
+	w.Helper()
+	w.connected()
+	for i, t := range w.workers {
+		if how, ended := t.worker.ended(); ended {
+			require.FailNow(w, "a worker has ended by itself", "%d: %s\n%s", i, how, strings.TrimSpace(tail(w.logs()[i+1], 20)))
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package chaos_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// entry is a line that a worker wrote while it ran a task.
+type entry struct {
+	Kind   string // "ran": the side effect; "saw": the value that memo returned; "refused": its error
+	Key    string
+	Value  string
+	Thread string
+	Task   string
+	Lease  string
+	Time   int64
+
+	life  string // of the server that gave the lease
+	fence uint64 // of the lease; a later one of the same server is greater
+}
+
+// readLedger reads what workers wrote. Each line was one write, so none is torn.
+func readLedger(path string) ([]entry, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the ledger: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	var all []entry
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var e entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("line %d of the ledger: %w", len(all)+1, err)
+		}
+		if err := e.parse(); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, lines.Err()
+}
+
+// parse takes the lease apart; internal/worker says how it is made.
+func (e *entry) parse() error {
+	token, err := hex.DecodeString(e.Lease)
+	if err != nil {
+		return fmt.Errorf("lease %q: %w", e.Lease, err)
+	}
+	length, width := binary.Uvarint(token)
+	if width <= 0 || length > uint64(len(token)-width) {
+		return fmt.Errorf("lease %q is not of the form this test knows", e.Lease)
+	}
+	parts := strings.SplitN(string(token[width:width+int(length)]), "/", 3)
+	if len(parts) != 3 {
+		return fmt.Errorf("lease %q is not of the form this test knows", e.Lease)
+	}
+	e.life = parts[0]
+	e.fence, err = strconv.ParseUint(parts[1], 36, 64)
+	return err
+}
+
+// memos is what became of all memos.
+type memos struct {
+	records int // that were used
+	ran     int // times a side effect was run
+	// What became of runs whose value was not recorded: the worker was told that
+	// it had lost the task, or that an earlier one had recorded a value that it
+	// did not hear of any more, or was gone before it was told anything.
+	refused, overruled, gone int
+	replays                  int // times a record was used instead
+
+	values map[[2]string]string // by task and key
+}
+
+// judge checks that every memo has one value, and that none was run under a
+// lease that was given away after its value was recorded.
+func judge(all []entry) (*memos, error) {
+	m := &memos{values: make(map[[2]string]string)}
+	era := eras(all)
+	groups := make(map[[2]string][]entry)
+	for _, e := range all {
+		at := [2]string{e.Task, e.Key}
+		groups[at] = append(groups[at], e)
+	}
+	for at, group := range groups {
+		if err := m.one(at, group, era); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// eras numbers the lives of the server in the order in which they are first
+// heard of.
+func eras(all []entry) map[string]int {
+	era := make(map[string]int)
+	slices.SortStableFunc(all, func(a, b entry) int { return int(a.Time - b.Time) })
+	for _, e := range all {
+		if _, known := era[e.life]; !known {
+			era[e.life] = len(era)
+		}
+	}
+	return era
+}
+
+func (m *memos) one(at [2]string, group []entry, era map[string]int) error {
+	wrong := func(what string) error {
+		text, _ := json.MarshalIndent(group, "", " ")
+		return fmt.Errorf("memo %s of task %s %s:\n%s", at[1], at[0], what, text)
+	}
+	after := func(a, b entry) bool {
+		return era[a.life] > era[b.life] || a.life == b.life && a.fence > b.fence
+	}
+	ran := make(map[string]string) // by lease: what its run came to
+	refused, told := make(map[string]bool), make(map[string]bool)
+	var recorded *entry
+	saw := 0
+	for _, e := range group {
+		switch e.Kind {
+		case "ran":
+			if _, twice := ran[e.Lease]; twice {
+				return wrong("ran twice under one lease")
+			}
+			ran[e.Lease] = e.Value
+		case "refused":
+			refused[e.Lease] = true
+		case "saw":
+			saw++
+			told[e.Lease] = true
+			if recorded == nil || after(*recorded, e) {
+				recorded = &e
+			}
+			if e.Value != recorded.Value {
+				return wrong("has two values")
+			}
+		}
+	}
+	m.ran += len(ran)
+	for lease, value := range ran {
+		switch {
+		case recorded != nil && value == recorded.Value:
+		case refused[lease]:
+			m.refused++
+		case told[lease]:
+			m.overruled++
+		default:
+			m.gone++
+		}
+	}
+	if recorded == nil {
+		return nil
+	}
+	origin := false
+	for _, e := range group {
+		if e.Kind != "ran" {
+			continue
+		}
+		origin = origin || e.Value == recorded.Value
+		if after(e, *recorded) {
+			return wrong("ran again though it was recorded")
+		}
+	}
+	if !origin {
+		return wrong("has a value that no run of it made")
+	}
+	m.records++
+	m.replays += saw - 1
+	m.values[at] = recorded.Value
+	return nil
+}

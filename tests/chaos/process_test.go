@@ -1,0 +1,171 @@
+package chaos_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Short times, so that many faults are found out and mended in one test.
+const (
+	beat  = 150 * time.Millisecond
+	lease = 600 * time.Millisecond
+)
+
+// builds is where the server under test is; TestMain makes and removes it.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "graphd-chaos-"); err != nil {
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(builds); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// graphd builds the server.
+func graphd(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(builds, "graphd")
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
+	require.NoError(tb, err, string(out))
+	return path
+}
+
+// python is an interpreter with the SDK. A machine without one can't show that
+// workers survive, so that is a failure.
+func python(tb testing.TB) string {
+	tb.Helper()
+	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
+	if path == "" {
+		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	}
+	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
+	if err != nil {
+		require.FailNow(tb, "no Python with the SDK",
+			"%s: %v %s\nrun `make python` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
+	}
+	path, err = filepath.Abs(path)
+	require.NoError(tb, err)
+	return path
+}
+
+// process is a program that is started, and started again, with its output in
+// one file.
+type process struct {
+	tb   testing.TB
+	make func() *exec.Cmd
+	log  *os.File
+
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	// exit is closed when cmd has ended.
+	exit chan struct{}
+}
+
+func newProcess(tb testing.TB, log string, command func() *exec.Cmd) *process {
+	tb.Helper()
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(tb, err)
+	p := &process{tb: tb, make: command, log: file}
+	tb.Cleanup(func() {
+		p.kill()
+		require.NoError(tb, file.Close())
+	})
+	return p
+}
+
+// start runs the program. It must not be running.
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cmd := p.make()
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	exit := make(chan struct{})
+	go func() {
+		defer close(exit)
+		_ = cmd.Wait() // how it ended is in its state
+	}()
+	p.cmd, p.exit = cmd, exit
+	return nil
+}
+
+// signal sends a signal; to a program that has ended it does nothing.
+func (p *process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Signal(s)
+	}
+}
+
+// kill ends the program the hard way.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	p.wait(time.Minute)
+}
+
+// wait waits until the program has ended, and says whether it has in time.
+func (p *process) wait(limit time.Duration) bool {
+	p.mu.Lock()
+	exit := p.exit
+	p.mu.Unlock()
+	if exit == nil {
+		return true
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-exit:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// ended reports whether the program has ended by itself, and how.
+func (p *process) ended() (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.exit:
+		return p.cmd.ProcessState.String(), true
+	default:
+		return "", false
+	}
+}
+
+// freeAddress is where nobody listens yet. A server keeps it over restarts.
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	defer func() { require.NoError(tb, l.Close()) }()
+	return l.Addr().String()
+}
+
+// tail is the end of a file, for the message of a failure.
+func tail(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}

@@ -1,0 +1,193 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// state is the state of the graph in worker.py.
+type state struct {
+	N     int            `json:"n"`
+	Round int            `json:"round"`
+	Log   []string       `json:"log"`
+	Count map[string]int `json:"count"`
+}
+
+// memoOf returns the recorded value of a memo, in the order of its rounds.
+type memoOf func(key string, round int) string
+
+// model is the state that the thread must end with: what worker.py says, with
+// no worker, no store and no fault in between.
+func (d *driver) model(memo memoOf) state {
+	end := state{N: d.n, Count: make(map[string]int)}
+	say := func(format string, args ...any) { end.Log = append(end.Log, fmt.Sprintf(format, args...)) }
+	answer := func(round int, what string) string {
+		var answer string
+		_ = json.Unmarshal([]byte(d.answers[d.asked[fmt.Sprintf("%d/%s", round, what)]]), &answer)
+		return answer
+	}
+	for round := range 1 + d.n%2 {
+		say("open=%s", memo("open", round))
+		say("name=%s", answer(round, "name"))
+		say("amount=%s", answer(round, "amount"))
+		say("charge=%s", memo("charge", round))
+		end.Count["gather"]++
+		end.Round++
+		for _, who := range []string{"desk", "legal", "risk"}[:1+d.n%3] {
+			say("note-%s=%s", who, memo("note-"+who, round))
+			say("%s=%s", who, answer(round+1, who))
+			end.Count["review"]++
+		}
+		say("settle=%s", memo("settle", round))
+		end.Count["settle"]++
+	}
+	return end
+}
+
+// verify compares what became of the thread with what must have.
+func (d *driver) verify(ctx context.Context, run *graphdv1.Run, values map[[2]string]string, ledger []entry) error {
+	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
+		return fmt.Errorf("the run ended as %s: %s", run.GetState(), run.GetFailure())
+	}
+	var got state
+	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
+		return fmt.Errorf("the output: %w", err)
+	}
+	want := d.model(rounds(ledger, values))
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		return fmt.Errorf("the run ended with\n %s\nand not with\n %s", g, w)
+	}
+	questions, err := d.questions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.history(ctx); err != nil {
+		return err
+	}
+	return d.events(ctx, questions)
+}
+
+// rounds finds the memos of one thread. A task is one round of a node; tasks
+// come in the order in which they were begun.
+func rounds(ledger []entry, values map[[2]string]string) memoOf {
+	byKey := make(map[string][]string)
+	for _, e := range ledger {
+		at := [2]string{e.Task, e.Key}
+		if v, ok := values[at]; ok && !slices.Contains(byKey[e.Key], v) {
+			byKey[e.Key] = append(byKey[e.Key], v)
+		}
+	}
+	return func(key string, round int) string {
+		if round < len(byKey[key]) {
+			return byKey[key][round]
+		}
+		return "no record"
+	}
+}
+
+// questions checks that every question was used with the answer it got.
+func (d *driver) questions(ctx context.Context) (map[string]bool, error) {
+	page, _, err := insist(ctx, func(ctx context.Context, req *graphdv1.ListInterruptsRequest) (*graphdv1.ListInterruptsResponse, error) {
+		return d.ListInterrupts(ctx, req)
+	}, &graphdv1.ListInterruptsRequest{ThreadId: d.thread, PageSize: 100, Filter: `state = "CONSUMED"`})
+	if err != nil {
+		return nil, fmt.Errorf("questions: %w", err)
+	}
+	used := make(map[string]bool)
+	for _, q := range page.GetInterrupts() {
+		id := q.GetInterruptId()
+		if used[id] {
+			return nil, fmt.Errorf("question %s is listed twice", id)
+		}
+		used[id] = true
+		if got := q.GetResponse().GetJson(); got != d.answers[id] {
+			return nil, fmt.Errorf("question %s was used with %s, not with %s", id, got, d.answers[id])
+		}
+	}
+	if len(used) != len(d.answers) {
+		return nil, fmt.Errorf("%d questions were used, %d answered", len(used), len(d.answers))
+	}
+	return used, nil
+}
+
+// history checks that every checkpoint follows the one before.
+func (d *driver) history(ctx context.Context) error {
+	page, _, err := insist(ctx, func(ctx context.Context, req *graphdv1.ListCheckpointsRequest) (*graphdv1.ListCheckpointsResponse, error) {
+		return d.ListCheckpoints(ctx, req)
+	}, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	list := page.GetCheckpoints()
+	for i, c := range list {
+		parent := c.GetParent().GetCheckpointId()
+		switch {
+		case i == len(list)-1:
+			if parent != "" || c.GetStep() != -1 {
+				return fmt.Errorf("the history begins with step %d after %q", c.GetStep(), parent)
+			}
+		case parent != list[i+1].GetCheckpoint().GetCheckpointId() || c.GetStep() != list[i+1].GetStep()+1:
+			return fmt.Errorf("the history is not linear at step %d", c.GetStep())
+		}
+	}
+	// Each round takes three supersteps, and two checkpoints come before the first.
+	if want := 2 + 3*(1+d.n%2); len(list) != want {
+		return fmt.Errorf("the history has %d checkpoints, not %d", len(list), want)
+	}
+	return nil
+}
+
+// events checks the log: no number is missing, each question is asked once and
+// answered once, and a follower has seen the same.
+func (d *driver) events(ctx context.Context, questions map[string]bool) error {
+	var stored []uint64
+	raised, answered := make(map[string]int), make(map[string]int)
+	for done := false; !done; {
+		clear(raised)
+		clear(answered)
+		stored = stored[:0]
+		var err error
+		done, err = d.watch(ctx, &graphdv1.WatchRequest{
+			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		}, func(e *graphdv1.Event) {
+			if !e.GetEphemeral() {
+				stored = append(stored, e.GetCursor().GetSequence())
+			}
+			for _, q := range e.GetInterrupt().GetInterrupts() {
+				raised[q.GetInterruptId()]++
+			}
+			for _, q := range e.GetInterruptResolved().GetInterrupts() {
+				if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_ANSWERED {
+					answered[q.GetInterruptId()]++
+				}
+			}
+		})
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("events: %w", err)
+		}
+	}
+	for i, sequence := range stored {
+		if i > 0 && sequence != stored[i-1]+1 {
+			return fmt.Errorf("event %d comes after %d", sequence, stored[i-1])
+		}
+	}
+	once := make(map[string]int)
+	for id := range questions {
+		once[id] = 1
+	}
+	if !maps.Equal(raised, once) || !maps.Equal(answered, once) {
+		return fmt.Errorf("the questions %v were raised %v and answered %v", once, raised, answered)
+	}
+	if d.live != nil && !slices.Equal(d.live, stored) {
+		return errors.New("a follower has seen other events than are stored: " + fmt.Sprint(d.live, stored))
+	}
+	return nil
+}
