@@ -134,17 +134,8 @@ func internal() *checkpoint.Failure {
 
 // root makes the loop of a run's root graph around a state.
 func (s *session) root(run *checkpoint.Run, state *pregel.State) *loop {
-	l := &loop{
-		session: s, run: run, state: state,
-		level:  level{root: true, stored: true},
-		before: state.Graph().InterruptBefore, after: state.Graph().InterruptAfter,
-	}
-	if len(run.Request.InterruptBefore) > 0 {
-		l.before = run.Request.InterruptBefore
-	}
-	if len(run.Request.InterruptAfter) > 0 {
-		l.after = run.Request.InterruptAfter
-	}
+	l := &loop{session: s, run: run, state: state, level: level{root: true, stored: true}}
+	l.obey()
 	return l
 }
 

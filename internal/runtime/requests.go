@@ -75,6 +75,7 @@ type ResumeRequest struct {
 	Goto      []checkpoint.Send
 	Metadata  map[string]string
 	Expected  string
+	Settings  *RunSettings // nil = those of the run stay
 	RequestID string
 	Digest    string
 	By        string

@@ -290,6 +290,9 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 				return err
 			}
 		}
+		if err := r.leave(ctx, t); err != nil {
+			return err
+		}
 		b.store(t)
 		if !b.hold && t.Head.Owner == "" {
 			t.Head.Due = t.now
@@ -340,6 +343,9 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		b.store(t)
 		l.pending.patch(b.answered)
 		t.remember(r.req.RequestID, r.req.Digest, l.run.ID)
+		if err := r.settings(l); err != nil {
+			return err
+		}
 		return command(t, l, r.req.Update, r.req.Goto)
 	})
 	if err != nil {

@@ -19,6 +19,28 @@ const (
 	AsEnd   = graph.End   // without values: whatever was left to do is dropped
 )
 
+// StateWrite is what one node is taken to have written.
+type StateWrite struct {
+	Values payload.JSON // "" = nothing
+	AsNode string       // "" = the node that ran last, if there is no doubt
+	Task   string       // the due task it stands for, "" = the node's next
+	Goto   []checkpoint.Send
+}
+
+// BulkUpdateStateRequest writes several supersteps to a state, each of one or
+// more nodes.
+type BulkUpdateStateRequest struct {
+	Thread     string
+	Checkpoint string // "" = newest
+	Namespace  string
+	Supersteps [][]StateWrite
+	Expected   string
+	Supersede  bool // open questions may be dropped
+	RequestID  string
+	Digest     string
+	By         string
+}
+
 // UpdateState makes a new checkpoint as if a node had written the values: its
 // edges fire, what was pending before is given up. Work that siblings have
 // finished is kept. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
@@ -26,10 +48,29 @@ const (
 // NODE_NOT_FOUND, AMBIGUOUS_NODE, INVALID_FIELD, REQUEST_ID_CONFLICT, and
 // those of the store.
 func (e *Engine) UpdateState(ctx context.Context, req UpdateStateRequest) (Snapshot, error) {
-	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryUpdateState(ctx, req, seen) })
+	return e.updateState(ctx, &stateUpdate{engine: e, req: BulkUpdateStateRequest{
+		Thread: req.Thread, Checkpoint: req.Checkpoint, Namespace: req.Namespace,
+		Supersteps: [][]StateWrite{{{Values: req.Values, AsNode: req.AsNode}}},
+		Expected:   req.Expected, Supersede: req.Supersede,
+		RequestID: req.RequestID, Digest: req.Digest, By: req.By,
+	}})
 }
 
-func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest, seen *checkpoint.Head) (Snapshot, error) {
+// BulkUpdateState makes one checkpoint per superstep, all of them or none. The
+// errors are those of UpdateState; their fields say which write they are about.
+func (e *Engine) BulkUpdateState(ctx context.Context, req BulkUpdateStateRequest) (Snapshot, error) {
+	return e.updateState(ctx, &stateUpdate{engine: e, req: req, bulk: true})
+}
+
+func (e *Engine) updateState(ctx context.Context, u *stateUpdate) (Snapshot, error) {
+	if err := u.wellFormed(); err != nil {
+		return Snapshot{}, err
+	}
+	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryUpdateState(ctx, *u, seen) })
+}
+
+func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkpoint.Head) (Snapshot, error) {
+	req := &u.req
 	head, err := e.Thread(ctx, req.Thread)
 	if err != nil {
 		return Snapshot{}, err
@@ -54,7 +95,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest, see
 	if s := e.session(req.Thread); s != nil {
 		return Snapshot{}, e.settling(ctx, req.Thread)
 	}
-	u := &stateUpdate{engine: e, req: req, head: head, state: state}
+	u.head, u.state = head, state
 	if _, err := e.tryChange(ctx, head, func(t *tx) error { return u.build(ctx, t) }); err != nil {
 		return Snapshot{}, err
 	}
@@ -62,8 +103,41 @@ func (e *Engine) tryUpdateState(ctx context.Context, req UpdateStateRequest, see
 	return e.State(ctx, StateRequest{Thread: req.Thread, Namespace: req.Namespace})
 }
 
+// wellFormed refuses a list of writes that means nothing.
+func (u *stateUpdate) wellFormed() error {
+	if len(u.req.Supersteps) == 0 {
+		return Errorf(ReasonInvalidField, "there is nothing to write").InField("supersteps", "must have at least one superstep")
+	}
+	for i, writes := range u.req.Supersteps {
+		if len(writes) == 0 {
+			field := fmt.Sprintf("supersteps[%d].updates", i)
+			return Errorf(ReasonInvalidField, "a superstep without updates").InField(field, "must have at least one update")
+		}
+		for at, w := range writes {
+			switch {
+			case len(writes) == 1:
+			case w.AsNode == "":
+				return Errorf(ReasonInvalidField, "it must be clear which node each of several updates is of").
+					InField(u.field(i, at, "as_node"), "must be set when a superstep has several updates")
+			case w.AsNode == AsInput, w.AsNode == AsCopy, w.AsNode == AsEnd:
+				return Errorf(ReasonInvalidField, "an update as %s must be alone in its superstep", w.AsNode).
+					InField(u.field(i, at, "as_node"), "must be a node when a superstep has several updates")
+			}
+		}
+	}
+	return nil
+}
+
+// field is where in the request a write, or a part of it, stands.
+func (u *stateUpdate) field(superstep, at int, part string) string {
+	if !u.bulk {
+		return part
+	}
+	return fmt.Sprintf("supersteps[%d].updates[%d].%s", superstep, at, part)
+}
+
 // updatable refuses an update that would lose something.
-func (e *Engine) updatable(ctx context.Context, head *checkpoint.Head, req UpdateStateRequest) error {
+func (e *Engine) updatable(ctx context.Context, head *checkpoint.Head, req *BulkUpdateStateRequest) error {
 	if head.Graph == "" {
 		return Errorf(ReasonInvalidField, "thread %q has no graph yet; create it with one, or run it first", head.Thread).
 			InField("thread_id", "must name a thread that has a graph")
@@ -107,227 +181,31 @@ func within(ns, outer string) bool {
 // stateUpdate is one update of a state.
 type stateUpdate struct {
 	engine *Engine
-	req    UpdateStateRequest
+	req    BulkUpdateStateRequest
+	bulk   bool // the request has lists of writes, and errors name their place
 	head   checkpoint.Head
 	state  *pregel.State
 	l      *loop
 }
 
 func (u *stateUpdate) build(ctx context.Context, t *tx) error {
+	state := u.state
 	u.l = &loop{
 		session: u.engine.bystander(t.Thread),
-		run:     &checkpoint.Run{ID: u.head.Run, Graph: u.state.Graph().Name, Metadata: u.state.Checkpoint().Metadata},
-		state:   u.state,
-		level:   level{root: u.req.Namespace == "", stored: true, parents: u.state.Checkpoint().Parents},
+		run:     &checkpoint.Run{ID: u.head.Run, Graph: state.Graph().Name, Metadata: state.Checkpoint().Metadata},
+		state:   state,
+		level:   level{root: u.req.Namespace == "", stored: true, parents: state.Checkpoint().Parents},
 	}
-	done, err := u.finished(ctx)
-	if err != nil {
-		return err
-	}
-	if err := u.apply(ctx, t, done); err != nil {
-		return err
+	for i, writes := range u.req.Supersteps {
+		step := &stateStep{update: u, number: i, writes: writes, state: state}
+		next, err := step.perform(ctx, t)
+		if err != nil {
+			return err
+		}
+		u.l.state, state = next, next
 	}
 	t.remember(u.req.RequestID, u.req.Digest, t.Head.Run)
 	return u.afterwards(ctx, t)
-}
-
-// finished is the work that tasks of the newest superstep have done already.
-func (u *stateUpdate) finished(ctx context.Context) ([]pregel.Done, error) {
-	cp := u.state.Checkpoint()
-	if cp.ID == "" || (u.req.Namespace == "" && cp.ID != u.head.Checkpoint) {
-		return nil, nil
-	}
-	p, err := u.engine.store.Pending(ctx, u.head.Thread, cp.ID)
-	if err != nil {
-		return nil, storeError(err)
-	}
-	u.l.pending, u.l.revisit = newProgress(p), true
-	if u.l.state, err = u.l.inject(u.state); err != nil {
-		return nil, refusal("values", err)
-	}
-	tasks, err := u.l.state.Plan()
-	if err != nil {
-		tasks = nil
-	}
-	u.l.tasks = tasks
-	return u.l.arrange().done(), nil
-}
-
-func (u *stateUpdate) apply(ctx context.Context, t *tx, done []pregel.Done) error {
-	switch u.req.AsNode {
-	case AsCopy:
-		return u.copy(t)
-	case AsEnd:
-		return u.end(ctx, t, done)
-	}
-	if err := u.known(); err != nil {
-		return err
-	}
-	if u.req.AsNode == AsInput {
-		return u.input(t)
-	}
-	n, err := u.node()
-	if err != nil {
-		return err
-	}
-	return u.write(ctx, t, n, done)
-}
-
-// known refuses keys that are no channels. What a node returns may hold more
-// than the graph has; an edit by hand is meant as it is written.
-func (u *stateUpdate) known() error {
-	g := u.state.Graph()
-	if _, whole := g.ChannelIndex(graph.Root); whole || payload.KindOf(u.req.Values) != payload.ObjectKind {
-		return nil
-	}
-	fields, err := payload.Fields(u.req.Values)
-	if err != nil {
-		return refusal("values", &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
-	}
-	var names []string
-	for _, i := range g.State {
-		names = append(names, g.Channels[i].Name)
-	}
-	for _, f := range fields {
-		if !slices.Contains(names, f.Key) {
-			problem := fmt.Sprintf("%q is no channel%s", f.Key, graph.Suggest(f.Key, names))
-			return Errorf(ReasonInvalidField, "%s", problem).InField("values", "%s", problem)
-		}
-	}
-	return nil
-}
-
-// node is the node that the update is attributed to.
-func (u *stateUpdate) node() (*graph.Node, error) {
-	g := u.state.Graph()
-	if u.req.AsNode != "" {
-		n, ok := g.Node(u.req.AsNode)
-		if !ok {
-			return nil, nodeNotFound(g, u.req.AsNode)
-		}
-		return n, nil
-	}
-	name, ok := u.state.LastNode()
-	if !ok {
-		return nil, Errorf(ReasonAmbiguousNode, "it is not clear which node ran last; say as_node")
-	}
-	n, ok := g.Node(name)
-	if !ok {
-		return nil, nodeNotFound(g, name)
-	}
-	return n, nil
-}
-
-// write makes the checkpoint that the node's writers would have made.
-func (u *stateUpdate) write(ctx context.Context, t *tx, n *graph.Node, done []pregel.Done) error {
-	task := &pregel.Task{Node: n, Push: true}
-	task.ID, done = u.stead(n, done)
-	o := outcome{task: task, result: pregel.Result{Update: u.req.Values}, attempt: 1}
-	u.l.interpret(ctx, &o)
-	if o.failure != nil {
-		return Errorf(ReasonInvalidField, "%s", o.failure.Message).InField("values", "%s", o.failure.Message)
-	}
-	stamp := u.stamp(t, checkpoint.SourceUpdate)
-	done, channel, f := u.l.combined(ctx, u.l.state, append(done, pregel.Done{Task: task, Writes: o.writes}), false)
-	if f != nil {
-		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
-	}
-	next, err := u.l.state.Apply(done, stamp)
-	if err != nil {
-		return refusal("values", err)
-	}
-	t.emit(checkpoint.Event{
-		Kind: checkpoint.EventUpdate, Namespace: u.state.Namespace(), Step: stamp.Step,
-		Node: n.Name, Task: task.ID, Value: u.l.state.UpdateOf(o.writes),
-	})
-	return u.put(t, next)
-}
-
-// stead finds the task that the update stands for: one of the node that has
-// not finished, else one that has, whose result it replaces.
-func (u *stateUpdate) stead(n *graph.Node, done []pregel.Done) (string, []pregel.Done) {
-	id := ""
-	for _, planned := range u.l.tasks {
-		if planned.Node != n {
-			continue
-		}
-		id = planned.ID
-		if !slices.ContainsFunc(done, func(d pregel.Done) bool { return d.Task.ID == id }) {
-			return id, done
-		}
-	}
-	return id, slices.DeleteFunc(done, func(d pregel.Done) bool { return d.Task.ID == id })
-}
-
-func (u *stateUpdate) put(t *tx, next *pregel.State) error {
-	tasks, err := next.Plan()
-	if err != nil {
-		return refusal("values", err)
-	}
-	if old := u.state.Checkpoint(); old.ID != "" && len(u.l.pending.tasks) > 0 {
-		t.ClearTasks = append(t.ClearTasks, old.ID)
-	}
-	u.l.put(t, next, tasks)
-	return nil
-}
-
-func (u *stateUpdate) stamp(t *tx, source checkpoint.Source) pregel.Stamp {
-	stamp := u.l.stamp(t, source)
-	stamp.Step = max(stamp.Step, 0)
-	return stamp
-}
-
-func (u *stateUpdate) input(t *tx) error {
-	if u.req.Values == "" {
-		return Errorf(ReasonInvalidField, "an input needs values").InField("values", "must be set")
-	}
-	writes, err := u.l.state.Input(u.req.Values)
-	if err != nil {
-		return refusal("values", err)
-	}
-	stamp := u.l.stamp(t, checkpoint.SourceInput)
-	next, err := u.l.state.Apply([]pregel.Done{{Writes: writes}}, stamp)
-	if err != nil {
-		return refusal("values", err)
-	}
-	return u.put(t, next)
-}
-
-// end drops whatever is left to do; work that is finished counts.
-func (u *stateUpdate) end(ctx context.Context, t *tx, done []pregel.Done) error {
-	if u.req.Values != "" && u.req.Values != payload.Null {
-		return Errorf(ReasonInvalidField, "values as %s are not possible", AsEnd).InField("values", "must be empty")
-	}
-	for _, task := range u.l.tasks {
-		if !slices.ContainsFunc(done, func(d pregel.Done) bool { return d.Task.ID == task.ID }) {
-			done = append(done, pregel.Done{Task: task})
-		}
-	}
-	for i := range done {
-		done[i].Writes = slices.DeleteFunc(slices.Clone(done[i].Writes), func(w checkpoint.Write) bool {
-			at, ok := u.state.Graph().ChannelIndex(w.Channel)
-			return ok && !u.state.Graph().Channels[at].State
-		})
-	}
-	done, channel, f := u.l.combined(ctx, u.l.state, done, false)
-	if f != nil {
-		return refusal("values", &pregel.UpdateError{Channel: channel, Problem: f.Message})
-	}
-	next, err := u.l.state.Apply(done, u.stamp(t, checkpoint.SourceUpdate))
-	if err != nil {
-		return refusal("values", err)
-	}
-	return u.put(t, next)
-}
-
-// copy makes a sibling of the checkpoint: the same content under a new id.
-func (u *stateUpdate) copy(t *tx) error {
-	if u.state.Fresh() {
-		return Errorf(ReasonInvalidField, "there is no checkpoint to copy").InField("as_node", "must not be %s here", AsCopy)
-	}
-	stamp := u.stamp(t, checkpoint.SourceFork)
-	stamp.Sibling = true
-	return u.put(t, u.state.Restamp(stamp))
 }
 
 // afterwards settles the thread: questions that the update made pointless are

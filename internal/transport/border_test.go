@@ -177,6 +177,22 @@ func TestBadFieldsOfOtherCalls(t *testing.T) {
 			_, err := c.UpdateState(ctx, &graphdv1.UpdateStateRequest{ThreadId: "t"})
 			return err
 		}, "values"},
+		"bulk update of nothing": {func() error {
+			_, err := c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{ThreadId: "t"})
+			return err
+		}, "supersteps"},
+		"superstep of nothing": {func() error {
+			_, err := c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{
+				ThreadId: "t", Supersteps: []*graphdv1.StateSuperstep{{}},
+			})
+			return err
+		}, "supersteps[0].updates"},
+		"write without values": {func() error {
+			_, err := c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{
+				ThreadId: "t", Supersteps: []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{{AsNode: "n"}}}},
+			})
+			return err
+		}, "supersteps[0].updates[0].values"},
 		"page size": {func() error {
 			_, err := c.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: -1})
 			return err

@@ -390,6 +390,25 @@ func TestStateCalls(t *testing.T) {
 		Thread: "t1", Values: big, AsNode: "n", Expected: "c2", Supersede: true,
 	}, e.last(t))
 
+	_, err = c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{
+		ThreadId: "t1", At: &graphdv1.CheckpointRef{CheckpointId: "c2"}, ExpectedCheckpointId: "c2", SupersedeInterrupts: true,
+		Supersteps: []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{
+			{Values: jsonPayload(big), AsNode: "n", TaskId: "k"},
+			{
+				Values: jsonPayload("null"), AsNode: "m",
+				GotoTargets: []*graphdv1.Goto{{Target: &graphdv1.Goto_Node{Node: "n"}}},
+			},
+		}}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, runtime.BulkUpdateStateRequest{
+		Thread: "t1", Checkpoint: "c2", Expected: "c2", Supersede: true,
+		Supersteps: [][]runtime.StateWrite{{
+			{Values: big, AsNode: "n", Task: "k"},
+			{Values: "null", AsNode: "m", Goto: []checkpoint.Send{{Node: "n"}}},
+		}},
+	}, e.last(t))
+
 	for i := range 3 {
 		e.states = append(e.states, runtime.Snapshot{Checkpoint: &checkpoint.Checkpoint{ID: "c", Seq: uint64(9 - i)}})
 	}

@@ -186,6 +186,10 @@ func (e *engine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) 
 	return e.state, e.ask(req)
 }
 
+func (e *engine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
+	return e.state, e.ask(req)
+}
+
 func (e *engine) StateAt(context.Context, string, string, string) (payload.JSON, error) {
 	return e.values, e.err
 }

@@ -48,6 +48,7 @@ type States interface {
 	State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error)
 	States(ctx context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, error)
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
+	BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error)
 	// StateAt returns the output keys at a checkpoint.
 	StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
 	// InputAt returns what a node sees at a checkpoint.

@@ -63,6 +63,14 @@ func resumeIn(b *border, spec *graphdv1.ResumeSpec, requestID string) runtime.Re
 		Expected:  b.optionalID("resume.expected_checkpoint_id", spec.GetExpectedCheckpointId()),
 		RequestID: b.optionalID("request_id", requestID),
 	}
+	if s := spec.GetSettings(); s != nil {
+		req.Settings = &runtime.RunSettings{
+			Context:         b.payload("resume.settings.context", s.GetContext()),
+			InterruptBefore: b.names("resume.settings.interrupt_before", s.GetInterruptBefore()),
+			InterruptAfter:  b.names("resume.settings.interrupt_after", s.GetInterruptAfter()),
+			StepLimit:       b.limit("resume.settings.step_limit", s.GetStepLimit()),
+		}
+	}
 	if len(spec.GetResponses()) > maxNames {
 		b.refuse("resume.responses", "has %d entries; at most %d are allowed", len(spec.GetResponses()), maxNames)
 		return req

@@ -54,11 +54,43 @@ func (s *threadService) UpdateState(
 	if err != nil {
 		return nil, err
 	}
+	return s.updated(state), nil
+}
+
+// BulkUpdateState writes several supersteps to a state.
+func (s *threadService) BulkUpdateState(
+	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
+) (*graphdv1.StateSnapshot, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	update := bulkUpdateStateIn(b, req)
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	effect, ok := proto.Clone(req).(*graphdv1.BulkUpdateStateRequest)
+	if ok {
+		effect.RequestId = ""
+	}
+	var err error
+	if update.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+		return nil, err
+	}
+	update.By = s.by(ctx)
+	state, err := s.engine.BulkUpdateState(ctx, update)
+	if err != nil {
+		return nil, err
+	}
+	return s.updated(state), nil
+}
+
+// updated is the answer to an update that is made: values that are too large
+// can be read by keys.
+func (s *threadService) updated(state runtime.Snapshot) *graphdv1.StateSnapshot {
 	out := snapshotOut(state)
 	if proto.Size(out) > s.maxBytes {
-		out.Values = nil // the update is made; the state can be read by keys
+		out.Values = nil
 	}
-	return out, nil
+	return out
 }
 
 // ListCheckpoints lists the history of a namespace.

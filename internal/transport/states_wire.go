@@ -46,3 +46,42 @@ func updateStateIn(b *border, req *graphdv1.UpdateStateRequest) runtime.UpdateSt
 		RequestID:  b.optionalID("request_id", req.GetRequestId()),
 	}
 }
+
+func bulkUpdateStateIn(b *border, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
+	id, namespace := checkpointIn(b, "at", req.GetAt())
+	out := runtime.BulkUpdateStateRequest{
+		Thread:     b.id("thread_id", req.GetThreadId()),
+		Checkpoint: id,
+		Namespace:  namespace,
+		Expected:   b.optionalID("expected_checkpoint_id", req.GetExpectedCheckpointId()),
+		Supersede:  req.GetSupersedeInterrupts(),
+		RequestID:  b.optionalID("request_id", req.GetRequestId()),
+	}
+	b.must("supersteps", len(req.GetSupersteps()) > 0)
+	total := 0
+	for i, superstep := range req.GetSupersteps() {
+		at := indexed("supersteps", i)
+		b.must(at+".updates", len(superstep.GetUpdates()) > 0)
+		if total += len(superstep.GetUpdates()); total > maxNames {
+			b.refuse(at, "is too much; at most %d updates are allowed in all", maxNames)
+			return out
+		}
+		out.Supersteps = append(out.Supersteps, writesIn(b, at+".updates", superstep.GetUpdates()))
+	}
+	return out
+}
+
+func writesIn(b *border, field string, updates []*graphdv1.StateUpdate) []runtime.StateWrite {
+	writes := make([]runtime.StateWrite, len(updates))
+	for i, u := range updates {
+		at := indexed(field, i)
+		b.must(at+".values", u.GetValues() != nil)
+		writes[i] = runtime.StateWrite{
+			Values: b.payload(at+".values", u.GetValues()),
+			AsNode: b.name(at+".as_node", u.GetAsNode()),
+			Task:   b.name(at+".task_id", u.GetTaskId()),
+			Goto:   sendsIn(b, at+".goto_targets", u.GetGotoTargets()),
+		}
+	}
+	return writes
+}

@@ -760,8 +760,12 @@ type ResumeSpec struct {
 	// Fail with CHECKPOINT_CONFLICT unless this is the thread's newest
 	// checkpoint. Empty means any.
 	ExpectedCheckpointId string `protobuf:"bytes,8,opt,name=expected_checkpoint_id,json=expectedCheckpointId,proto3" json:"expected_checkpoint_id,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// What the run goes by from here on, in place of what it was started with.
+	// Unset leaves that as it is. A run that is active already, because somebody
+	// else has answered too, keeps its own.
+	Settings      *RunSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResumeSpec) Reset() {
@@ -850,6 +854,88 @@ func (x *ResumeSpec) GetExpectedCheckpointId() string {
 	return ""
 }
 
+func (x *ResumeSpec) GetSettings() *RunSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// What a run goes by besides its input: the fields of RunSpec with these names,
+// and as a whole. A field that is not set here is not set in the run.
+type RunSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Values for the run only, readable as `context`.
+	Context *Payload `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	// Stop before these nodes; "*" means every node.
+	InterruptBefore []string `protobuf:"bytes,2,rep,name=interrupt_before,json=interruptBefore,proto3" json:"interrupt_before,omitempty"`
+	// Stop after these nodes; "*" means every node.
+	InterruptAfter []string `protobuf:"bytes,3,rep,name=interrupt_after,json=interruptAfter,proto3" json:"interrupt_after,omitempty"`
+	// How many supersteps the run may take before it stops again; 0 means the
+	// graph's own limit, or the server's.
+	StepLimit     uint32 `protobuf:"varint,4,opt,name=step_limit,json=stepLimit,proto3" json:"step_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSettings) Reset() {
+	*x = RunSettings{}
+	mi := &file_graphd_v1_run_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSettings) ProtoMessage() {}
+
+func (x *RunSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_run_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSettings.ProtoReflect.Descriptor instead.
+func (*RunSettings) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_run_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RunSettings) GetContext() *Payload {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+func (x *RunSettings) GetInterruptBefore() []string {
+	if x != nil {
+		return x.InterruptBefore
+	}
+	return nil
+}
+
+func (x *RunSettings) GetInterruptAfter() []string {
+	if x != nil {
+		return x.InterruptAfter
+	}
+	return nil
+}
+
+func (x *RunSettings) GetStepLimit() uint32 {
+	if x != nil {
+		return x.StepLimit
+	}
+	return 0
+}
+
 // The answer to one question.
 type InterruptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -874,7 +960,7 @@ type InterruptResponse struct {
 
 func (x *InterruptResponse) Reset() {
 	*x = InterruptResponse{}
-	mi := &file_graphd_v1_run_proto_msgTypes[3]
+	mi := &file_graphd_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +972,7 @@ func (x *InterruptResponse) String() string {
 func (*InterruptResponse) ProtoMessage() {}
 
 func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_run_proto_msgTypes[3]
+	mi := &file_graphd_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +985,7 @@ func (x *InterruptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterruptResponse.ProtoReflect.Descriptor instead.
 func (*InterruptResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_graphd_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InterruptResponse) GetInterruptId() string {
@@ -977,7 +1063,7 @@ type Dismissal struct {
 
 func (x *Dismissal) Reset() {
 	*x = Dismissal{}
-	mi := &file_graphd_v1_run_proto_msgTypes[4]
+	mi := &file_graphd_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1075,7 @@ func (x *Dismissal) String() string {
 func (*Dismissal) ProtoMessage() {}
 
 func (x *Dismissal) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_run_proto_msgTypes[4]
+	mi := &file_graphd_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1088,7 @@ func (x *Dismissal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dismissal.ProtoReflect.Descriptor instead.
 func (*Dismissal) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_graphd_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Dismissal) GetReason() string {
@@ -1063,7 +1149,7 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
-	"\x05start\"\xe6\x03\n" +
+	"\x05start\"\x9a\x04\n" +
 	"\n" +
 	"ResumeSpec\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12:\n" +
@@ -1073,10 +1159,17 @@ const file_graphd_v1_run_proto_rawDesc = "" +
 	"\x06update\x18\x05 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x122\n" +
 	"\fgoto_targets\x18\x06 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x12?\n" +
 	"\bmetadata\x18\a \x03(\v2#.graphd.v1.ResumeSpec.MetadataEntryR\bmetadata\x124\n" +
-	"\x16expected_checkpoint_id\x18\b \x01(\tR\x14expectedCheckpointId\x1a;\n" +
+	"\x16expected_checkpoint_id\x18\b \x01(\tR\x14expectedCheckpointId\x122\n" +
+	"\bsettings\x18\t \x01(\v2\x16.graphd.v1.RunSettingsR\bsettings\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcb\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\vRunSettings\x12,\n" +
+	"\acontext\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\acontext\x12)\n" +
+	"\x10interrupt_before\x18\x02 \x03(\tR\x0finterruptBefore\x12'\n" +
+	"\x0finterrupt_after\x18\x03 \x03(\tR\x0einterruptAfter\x12\x1d\n" +
+	"\n" +
+	"step_limit\x18\x04 \x01(\rR\tstepLimit\"\xcb\x01\n" +
 	"\x11InterruptResponse\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12*\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x05value\x124\n" +
@@ -1131,7 +1224,7 @@ func file_graphd_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_graphd_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_graphd_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_graphd_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: graphd.v1.RunState
 	(ConcurrencyPolicy)(0),        // 1: graphd.v1.ConcurrencyPolicy
@@ -1141,49 +1234,52 @@ var file_graphd_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 5: graphd.v1.Run
 	(*RunSpec)(nil),               // 6: graphd.v1.RunSpec
 	(*ResumeSpec)(nil),            // 7: graphd.v1.ResumeSpec
-	(*InterruptResponse)(nil),     // 8: graphd.v1.InterruptResponse
-	(*Dismissal)(nil),             // 9: graphd.v1.Dismissal
-	nil,                           // 10: graphd.v1.Run.MetadataEntry
-	nil,                           // 11: graphd.v1.RunSpec.MetadataEntry
-	nil,                           // 12: graphd.v1.ResumeSpec.MetadataEntry
-	(*Failure)(nil),               // 13: graphd.v1.Failure
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Cursor)(nil),                // 15: graphd.v1.Cursor
-	(*Payload)(nil),               // 16: graphd.v1.Payload
-	(*CheckpointRef)(nil),         // 17: graphd.v1.CheckpointRef
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(*Goto)(nil),                  // 19: graphd.v1.Goto
+	(*RunSettings)(nil),           // 8: graphd.v1.RunSettings
+	(*InterruptResponse)(nil),     // 9: graphd.v1.InterruptResponse
+	(*Dismissal)(nil),             // 10: graphd.v1.Dismissal
+	nil,                           // 11: graphd.v1.Run.MetadataEntry
+	nil,                           // 12: graphd.v1.RunSpec.MetadataEntry
+	nil,                           // 13: graphd.v1.ResumeSpec.MetadataEntry
+	(*Failure)(nil),               // 14: graphd.v1.Failure
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Cursor)(nil),                // 16: graphd.v1.Cursor
+	(*Payload)(nil),               // 17: graphd.v1.Payload
+	(*CheckpointRef)(nil),         // 18: graphd.v1.CheckpointRef
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*Goto)(nil),                  // 20: graphd.v1.Goto
 }
 var file_graphd_v1_run_proto_depIdxs = []int32{
 	0,  // 0: graphd.v1.Run.state:type_name -> graphd.v1.RunState
-	13, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
-	10, // 2: graphd.v1.Run.metadata:type_name -> graphd.v1.Run.MetadataEntry
-	14, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	14, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
-	15, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
-	16, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
-	16, // 7: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
-	17, // 8: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
-	16, // 9: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
-	11, // 10: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
-	18, // 11: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
+	14, // 1: graphd.v1.Run.failure:type_name -> graphd.v1.Failure
+	11, // 2: graphd.v1.Run.metadata:type_name -> graphd.v1.Run.MetadataEntry
+	15, // 3: graphd.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	15, // 4: graphd.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	16, // 5: graphd.v1.Run.applied_through:type_name -> graphd.v1.Cursor
+	17, // 6: graphd.v1.Run.output:type_name -> graphd.v1.Payload
+	17, // 7: graphd.v1.RunSpec.input:type_name -> graphd.v1.Payload
+	18, // 8: graphd.v1.RunSpec.replay_from:type_name -> graphd.v1.CheckpointRef
+	17, // 9: graphd.v1.RunSpec.context:type_name -> graphd.v1.Payload
+	12, // 10: graphd.v1.RunSpec.metadata:type_name -> graphd.v1.RunSpec.MetadataEntry
+	19, // 11: graphd.v1.RunSpec.run_timeout:type_name -> google.protobuf.Duration
 	1,  // 12: graphd.v1.RunSpec.concurrency:type_name -> graphd.v1.ConcurrencyPolicy
 	2,  // 13: graphd.v1.RunSpec.open_interrupts:type_name -> graphd.v1.OpenInterruptPolicy
-	16, // 14: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
-	19, // 15: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
-	8,  // 16: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
-	8,  // 17: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
+	17, // 14: graphd.v1.RunSpec.update:type_name -> graphd.v1.Payload
+	20, // 15: graphd.v1.RunSpec.goto_targets:type_name -> graphd.v1.Goto
+	9,  // 16: graphd.v1.ResumeSpec.responses:type_name -> graphd.v1.InterruptResponse
+	9,  // 17: graphd.v1.ResumeSpec.single:type_name -> graphd.v1.InterruptResponse
 	4,  // 18: graphd.v1.ResumeSpec.coverage:type_name -> graphd.v1.ResumeCoverage
-	16, // 19: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
-	19, // 20: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
-	12, // 21: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
-	16, // 22: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
-	9,  // 23: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 19: graphd.v1.ResumeSpec.update:type_name -> graphd.v1.Payload
+	20, // 20: graphd.v1.ResumeSpec.goto_targets:type_name -> graphd.v1.Goto
+	13, // 21: graphd.v1.ResumeSpec.metadata:type_name -> graphd.v1.ResumeSpec.MetadataEntry
+	8,  // 22: graphd.v1.ResumeSpec.settings:type_name -> graphd.v1.RunSettings
+	17, // 23: graphd.v1.RunSettings.context:type_name -> graphd.v1.Payload
+	17, // 24: graphd.v1.InterruptResponse.value:type_name -> graphd.v1.Payload
+	10, // 25: graphd.v1.InterruptResponse.dismissal:type_name -> graphd.v1.Dismissal
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_run_proto_init() }
@@ -1196,7 +1292,7 @@ func file_graphd_v1_run_proto_init() {
 		(*RunSpec_Input)(nil),
 		(*RunSpec_ReplayFrom)(nil),
 	}
-	file_graphd_v1_run_proto_msgTypes[3].OneofWrappers = []any{
+	file_graphd_v1_run_proto_msgTypes[4].OneofWrappers = []any{
 		(*InterruptResponse_Value)(nil),
 		(*InterruptResponse_Dismissal)(nil),
 	}
@@ -1206,7 +1302,7 @@ func file_graphd_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_run_proto_rawDesc), len(file_graphd_v1_run_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

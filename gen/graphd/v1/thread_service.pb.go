@@ -654,6 +654,225 @@ func (x *UpdateStateRequest) GetRequestId() string {
 	return ""
 }
 
+// Asks to write to a state what nodes could have written.
+type BulkUpdateStateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Checkpoint to build on; unset means the newest of the root graph.
+	At *CheckpointRef `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// What to write, in order; at least one, at most 1000 updates in all.
+	Supersteps []*StateSuperstep `protobuf:"bytes,3,rep,name=supersteps,proto3" json:"supersteps,omitempty"`
+	// Fail with CHECKPOINT_CONFLICT unless this is the thread's newest
+	// checkpoint. Empty means any.
+	ExpectedCheckpointId string `protobuf:"bytes,4,opt,name=expected_checkpoint_id,json=expectedCheckpointId,proto3" json:"expected_checkpoint_id,omitempty"`
+	// Open questions may be dropped: they become SUPERSEDED.
+	SupersedeInterrupts bool `protobuf:"varint,5,opt,name=supersede_interrupts,json=supersedeInterrupts,proto3" json:"supersede_interrupts,omitempty"`
+	// Makes the call repeatable, see CreateThreadRequest.request_id.
+	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BulkUpdateStateRequest) Reset() {
+	*x = BulkUpdateStateRequest{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BulkUpdateStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BulkUpdateStateRequest) ProtoMessage() {}
+
+func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BulkUpdateStateRequest.ProtoReflect.Descriptor instead.
+func (*BulkUpdateStateRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BulkUpdateStateRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *BulkUpdateStateRequest) GetAt() *CheckpointRef {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *BulkUpdateStateRequest) GetSupersteps() []*StateSuperstep {
+	if x != nil {
+		return x.Supersteps
+	}
+	return nil
+}
+
+func (x *BulkUpdateStateRequest) GetExpectedCheckpointId() string {
+	if x != nil {
+		return x.ExpectedCheckpointId
+	}
+	return ""
+}
+
+func (x *BulkUpdateStateRequest) GetSupersedeInterrupts() bool {
+	if x != nil {
+		return x.SupersedeInterrupts
+	}
+	return false
+}
+
+func (x *BulkUpdateStateRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// The updates of one superstep. They see the state before it, and their writes
+// are combined in this order.
+type StateSuperstep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least one. With several, each must name a node; the special names of
+	// StateUpdate.as_node are for an update that is alone.
+	Updates       []*StateUpdate `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateSuperstep) Reset() {
+	*x = StateSuperstep{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateSuperstep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateSuperstep) ProtoMessage() {}
+
+func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateSuperstep.ProtoReflect.Descriptor instead.
+func (*StateSuperstep) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StateSuperstep) GetUpdates() []*StateUpdate {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+// What one node is taken to have written.
+type StateUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Keys to write, combined by their reducers: a JSON object, or null for
+	// nothing.
+	Values *Payload `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
+	// Node that is taken to have written, so that its edges decide what comes
+	// next. Empty means the node that ran last; AMBIGUOUS_NODE when in doubt.
+	// "__input__" takes the values as an input, "__copy__" makes a sibling of the
+	// checkpoint, "__end__" drops whatever is left to do; these two take no
+	// values. UpdateState knows the same names.
+	AsNode string `protobuf:"bytes,2,opt,name=as_node,json=asNode,proto3" json:"as_node,omitempty"`
+	// Due task that the update stands for. Empty means the next of the node that
+	// no update stands for, if there is one.
+	TaskId string `protobuf:"bytes,3,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Where the node is taken to go besides its edges, as a Command would.
+	GotoTargets   []*Goto `protobuf:"bytes,4,rep,name=goto_targets,json=gotoTargets,proto3" json:"goto_targets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateUpdate) Reset() {
+	*x = StateUpdate{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateUpdate) ProtoMessage() {}
+
+func (x *StateUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateUpdate.ProtoReflect.Descriptor instead.
+func (*StateUpdate) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StateUpdate) GetValues() *Payload {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *StateUpdate) GetAsNode() string {
+	if x != nil {
+		return x.AsNode
+	}
+	return ""
+}
+
+func (x *StateUpdate) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *StateUpdate) GetGotoTargets() []*Goto {
+	if x != nil {
+		return x.GotoTargets
+	}
+	return nil
+}
+
 // Asks for checkpoints.
 type ListCheckpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -673,7 +892,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +904,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +917,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListCheckpointsRequest) GetThreadId() string {
@@ -749,7 +968,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +980,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +993,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*StateSnapshot {
@@ -844,7 +1063,24 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x16expected_checkpoint_id\x18\x05 \x01(\tR\x14expectedCheckpointId\x121\n" +
 	"\x14supersede_interrupts\x18\x06 \x01(\bR\x13supersedeInterrupts\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\"\xb6\x01\n" +
+	"request_id\x18\a \x01(\tR\trequestId\"\xa2\x02\n" +
+	"\x16BulkUpdateStateRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12(\n" +
+	"\x02at\x18\x02 \x01(\v2\x18.graphd.v1.CheckpointRefR\x02at\x129\n" +
+	"\n" +
+	"supersteps\x18\x03 \x03(\v2\x19.graphd.v1.StateSuperstepR\n" +
+	"supersteps\x124\n" +
+	"\x16expected_checkpoint_id\x18\x04 \x01(\tR\x14expectedCheckpointId\x121\n" +
+	"\x14supersede_interrupts\x18\x05 \x01(\bR\x13supersedeInterrupts\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x06 \x01(\tR\trequestId\"B\n" +
+	"\x0eStateSuperstep\x120\n" +
+	"\aupdates\x18\x01 \x03(\v2\x16.graphd.v1.StateUpdateR\aupdates\"\x9f\x01\n" +
+	"\vStateUpdate\x12*\n" +
+	"\x06values\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x06values\x12\x17\n" +
+	"\aas_node\x18\x02 \x01(\tR\x06asNode\x12\x17\n" +
+	"\atask_id\x18\x03 \x01(\tR\x06taskId\x122\n" +
+	"\fgoto_targets\x18\x04 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\"\xb6\x01\n" +
 	"\x16ListCheckpointsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x03(\tR\tnamespace\x12\x1b\n" +
@@ -854,7 +1090,7 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x0einclude_values\x18\x05 \x01(\bR\rincludeValues\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.graphd.v1.StateSnapshotR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x8b\x05\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdb\x05\n" +
 	"\rThreadService\x12A\n" +
 	"\fCreateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n" +
 	"\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n" +
@@ -864,7 +1100,8 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\n" +
 	"ForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n" +
 	"\bGetState\x12\x1a.graphd.v1.GetStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12F\n" +
-	"\vUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n" +
+	"\vUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12N\n" +
+	"\x0fBulkUpdateState\x12!.graphd.v1.BulkUpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n" +
 	"\x0fListCheckpoints\x12!.graphd.v1.ListCheckpointsRequest\x1a\".graphd.v1.ListCheckpointsResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
@@ -879,7 +1116,7 @@ func file_graphd_v1_thread_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_thread_service_proto_rawDescData
 }
 
-var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*CreateThreadRequest)(nil),     // 0: graphd.v1.CreateThreadRequest
 	(*GetThreadRequest)(nil),        // 1: graphd.v1.GetThreadRequest
@@ -890,53 +1127,64 @@ var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*ForkThreadRequest)(nil),       // 6: graphd.v1.ForkThreadRequest
 	(*GetStateRequest)(nil),         // 7: graphd.v1.GetStateRequest
 	(*UpdateStateRequest)(nil),      // 8: graphd.v1.UpdateStateRequest
-	(*ListCheckpointsRequest)(nil),  // 9: graphd.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 10: graphd.v1.ListCheckpointsResponse
-	nil,                             // 11: graphd.v1.ForkThreadRequest.MetadataEntry
-	(*Thread)(nil),                  // 12: graphd.v1.Thread
-	(ThreadView)(0),                 // 13: graphd.v1.ThreadView
-	(*fieldmaskpb.FieldMask)(nil),   // 14: google.protobuf.FieldMask
-	(*CheckpointRef)(nil),           // 15: graphd.v1.CheckpointRef
-	(*Payload)(nil),                 // 16: graphd.v1.Payload
-	(*StateSnapshot)(nil),           // 17: graphd.v1.StateSnapshot
-	(*emptypb.Empty)(nil),           // 18: google.protobuf.Empty
+	(*BulkUpdateStateRequest)(nil),  // 9: graphd.v1.BulkUpdateStateRequest
+	(*StateSuperstep)(nil),          // 10: graphd.v1.StateSuperstep
+	(*StateUpdate)(nil),             // 11: graphd.v1.StateUpdate
+	(*ListCheckpointsRequest)(nil),  // 12: graphd.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 13: graphd.v1.ListCheckpointsResponse
+	nil,                             // 14: graphd.v1.ForkThreadRequest.MetadataEntry
+	(*Thread)(nil),                  // 15: graphd.v1.Thread
+	(ThreadView)(0),                 // 16: graphd.v1.ThreadView
+	(*fieldmaskpb.FieldMask)(nil),   // 17: google.protobuf.FieldMask
+	(*CheckpointRef)(nil),           // 18: graphd.v1.CheckpointRef
+	(*Payload)(nil),                 // 19: graphd.v1.Payload
+	(*Goto)(nil),                    // 20: graphd.v1.Goto
+	(*StateSnapshot)(nil),           // 21: graphd.v1.StateSnapshot
+	(*emptypb.Empty)(nil),           // 22: google.protobuf.Empty
 }
 var file_graphd_v1_thread_service_proto_depIdxs = []int32{
-	12, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
-	13, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
-	13, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
-	12, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
-	12, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
-	14, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
-	15, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
-	11, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
-	15, // 8: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	15, // 9: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	16, // 10: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
-	17, // 11: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
-	0,  // 12: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
-	1,  // 13: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
-	2,  // 14: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
-	4,  // 15: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
-	5,  // 16: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
-	6,  // 17: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
-	7,  // 18: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
-	8,  // 19: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
-	9,  // 20: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
-	12, // 21: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
-	12, // 22: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
-	3,  // 23: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
-	12, // 24: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
-	18, // 25: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
-	12, // 26: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
-	17, // 27: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
-	17, // 28: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
-	10, // 29: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
-	21, // [21:30] is the sub-list for method output_type
-	12, // [12:21] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
+	16, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
+	16, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
+	15, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
+	15, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
+	17, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
+	14, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
+	18, // 8: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	18, // 9: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	19, // 10: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
+	18, // 11: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	10, // 12: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
+	11, // 13: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
+	19, // 14: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
+	20, // 15: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
+	21, // 16: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
+	0,  // 17: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
+	1,  // 18: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
+	2,  // 19: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
+	4,  // 20: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
+	5,  // 21: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
+	6,  // 22: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
+	7,  // 23: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
+	8,  // 24: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
+	9,  // 25: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
+	12, // 26: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
+	15, // 27: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
+	15, // 28: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
+	3,  // 29: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
+	15, // 30: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
+	22, // 31: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
+	15, // 32: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
+	21, // 33: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
+	21, // 34: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
+	21, // 35: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
+	13, // 36: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
+	27, // [27:37] is the sub-list for method output_type
+	17, // [17:27] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_thread_service_proto_init() }
@@ -952,7 +1200,7 @@ func file_graphd_v1_thread_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_thread_service_proto_rawDesc), len(file_graphd_v1_thread_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	ThreadService_ForkThread_FullMethodName      = "/graphd.v1.ThreadService/ForkThread"
 	ThreadService_GetState_FullMethodName        = "/graphd.v1.ThreadService/GetState"
 	ThreadService_UpdateState_FullMethodName     = "/graphd.v1.ThreadService/UpdateState"
+	ThreadService_BulkUpdateState_FullMethodName = "/graphd.v1.ThreadService/BulkUpdateState"
 	ThreadService_ListCheckpoints_FullMethodName = "/graphd.v1.ThreadService/ListCheckpoints"
 )
 
@@ -60,6 +61,10 @@ type ThreadServiceClient interface {
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, NODE_NOT_FOUND,
 	// AMBIGUOUS_NODE, THREAD_BUSY, THREAD_INTERRUPTED, CHECKPOINT_CONFLICT.
 	UpdateState(ctx context.Context, in *UpdateStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error)
+	// Writes several supersteps to the state, each of one or more nodes, and
+	// returns the newest one. Every superstep makes a checkpoint; all of them are
+	// stored in one change, or none. Errors: those of UpdateState.
+	BulkUpdateState(ctx context.Context, in *BulkUpdateStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error)
 	// Lists checkpoints, newest first. Errors: THREAD_NOT_FOUND.
 	ListCheckpoints(ctx context.Context, in *ListCheckpointsRequest, opts ...grpc.CallOption) (*ListCheckpointsResponse, error)
 }
@@ -152,6 +157,16 @@ func (c *threadServiceClient) UpdateState(ctx context.Context, in *UpdateStateRe
 	return out, nil
 }
 
+func (c *threadServiceClient) BulkUpdateState(ctx context.Context, in *BulkUpdateStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StateSnapshot)
+	err := c.cc.Invoke(ctx, ThreadService_BulkUpdateState_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *threadServiceClient) ListCheckpoints(ctx context.Context, in *ListCheckpointsRequest, opts ...grpc.CallOption) (*ListCheckpointsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListCheckpointsResponse)
@@ -191,6 +206,10 @@ type ThreadServiceServer interface {
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, NODE_NOT_FOUND,
 	// AMBIGUOUS_NODE, THREAD_BUSY, THREAD_INTERRUPTED, CHECKPOINT_CONFLICT.
 	UpdateState(context.Context, *UpdateStateRequest) (*StateSnapshot, error)
+	// Writes several supersteps to the state, each of one or more nodes, and
+	// returns the newest one. Every superstep makes a checkpoint; all of them are
+	// stored in one change, or none. Errors: those of UpdateState.
+	BulkUpdateState(context.Context, *BulkUpdateStateRequest) (*StateSnapshot, error)
 	// Lists checkpoints, newest first. Errors: THREAD_NOT_FOUND.
 	ListCheckpoints(context.Context, *ListCheckpointsRequest) (*ListCheckpointsResponse, error)
 	mustEmbedUnimplementedThreadServiceServer()
@@ -226,6 +245,9 @@ func (UnimplementedThreadServiceServer) GetState(context.Context, *GetStateReque
 }
 func (UnimplementedThreadServiceServer) UpdateState(context.Context, *UpdateStateRequest) (*StateSnapshot, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateState not implemented")
+}
+func (UnimplementedThreadServiceServer) BulkUpdateState(context.Context, *BulkUpdateStateRequest) (*StateSnapshot, error) {
+	return nil, status.Error(codes.Unimplemented, "method BulkUpdateState not implemented")
 }
 func (UnimplementedThreadServiceServer) ListCheckpoints(context.Context, *ListCheckpointsRequest) (*ListCheckpointsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCheckpoints not implemented")
@@ -395,6 +417,24 @@ func _ThreadService_UpdateState_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ThreadService_BulkUpdateState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BulkUpdateStateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).BulkUpdateState(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_BulkUpdateState_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).BulkUpdateState(ctx, req.(*BulkUpdateStateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ThreadService_ListCheckpoints_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListCheckpointsRequest)
 	if err := dec(in); err != nil {
@@ -451,6 +491,10 @@ var ThreadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateState",
 			Handler:    _ThreadService_UpdateState_Handler,
+		},
+		{
+			MethodName: "BulkUpdateState",
+			Handler:    _ThreadService_BulkUpdateState_Handler,
 		},
 		{
 			MethodName: "ListCheckpoints",

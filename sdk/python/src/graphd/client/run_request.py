@@ -99,6 +99,16 @@ def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
     else:
         spec.single.value.CopyFrom(codec.payload(answer))
     _command(spec, command, call.program)
+    spec.settings.CopyFrom(
+        run_pb2.RunSettings(
+            interrupt_before=call.interrupt_before,
+            interrupt_after=call.interrupt_after,
+            step_limit=step_limit(call.config),
+        )
+    )
+    carried = _context(call)
+    if carried is not None:
+        spec.settings.context.CopyFrom(codec.payload(carried))
     if not call.configurable.get("checkpoint_ns"):
         spec.expected_checkpoint_id = str(call.configurable.get("checkpoint_id") or "")
     return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)

@@ -20,6 +20,7 @@ from graphd.client.server import aunary, unary
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
 from graphd.client.translate import Item, Translator
+from graphd.client.updates import AS_INPUT
 from graphd.errors import GraphdError, GraphDrained
 from graphd.graph.program import Program
 from graphd.worker.here import LocalRun, calling
@@ -62,7 +63,7 @@ class Running:
         # the input that it is, so that a run without input goes on with it.
         ensure_thread(self.home, self.program, self.thread)
         update = ts.UpdateStateRequest(
-            thread_id=self.thread, values=spec.input, as_node="__input__", supersede_interrupts=True
+            thread_id=self.thread, values=spec.input, as_node=AS_INPUT, supersede_interrupts=True
         )
         update.at.checkpoint_id = spec.expected_checkpoint_id
         unary(self.home.server.stubs.threads.UpdateState, update)

@@ -6,19 +6,19 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphd import codec
+from graphd._gen.v1 import thread_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.client import updates
 from graphd.client.home import Home
-from graphd.client.rpcerrors import reason_of
+from graphd.client.rpcerrors import InvalidUpdate, reason_of
 from graphd.client.server import unary
 from graphd.client.snapshots import Reader, config_of
 from graphd.client.threads import checkpoint_ref, levels
-from graphd.constants import END
-from graphd.errors import GraphdError, InvalidUpdateError
-from graphd.graph.names import wire
+from graphd.constants import TASK_SEPARATOR
+from graphd.errors import GraphdError
+from graphd.graph.names import public
 from graphd.graph.program import Program
 from graphd.types import StateSnapshot, StateUpdate
-from graphd.worker.outcome import update_object
 
 _PAGE = 100
 
@@ -92,51 +92,45 @@ class States:
 
     def update(self, supersteps: Sequence[Sequence[StateUpdate]]) -> dict[str, Any]:
         """Writes one checkpoint per superstep; returns the config of the last."""
-        if not supersteps:
-            raise ValueError("No supersteps provided")
-        if any(not updates for updates in supersteps):
-            raise ValueError("No updates provided")
-        for updates in supersteps:
-            _check(updates)
-        reference = checkpoint_ref(self._configurable)
-        for updates in supersteps:
-            reference = self._superstep(reference, updates)
-        return config_of(self._config, reference)
-
-    def _superstep(self, at: Any, updates: Sequence[StateUpdate]) -> Any:
-        if len(updates) > 1:
-            raise InvalidUpdateError("graphd writes one update per superstep for now")
-        update = StateUpdate(*updates[0])
-        request = ts.UpdateStateRequest(
+        request = ts.BulkUpdateStateRequest(
             thread_id=self._thread,
-            as_node=wire(update.as_node or ""),
+            supersteps=updates.supersteps(self._subject(), supersteps),
             supersede_interrupts=True,
             request_id=uuid.uuid4().hex,
         )
+        at = checkpoint_ref(self._configurable)
         if at.checkpoint_id or at.namespace:
             request.at.CopyFrom(at)
-        if update.values is None:
-            request.values.json = "null"
-        else:
-            request.values.CopyFrom(codec.payload(update_object(update.values, self._program)))
         try:
-            return unary(self._stubs.UpdateState, request).checkpoint
+            written = self._update(request)
+        except GraphdError as error:
+            if reason_of(error) == "INVALID_FIELD":
+                raise InvalidUpdate(
+                    str(error), reason=error.reason, code=error.code, violations=error.violations
+                ) from None
+            raise
+        return config_of(self._config, written.checkpoint)
+
+    def _update(self, request: ts.BulkUpdateStateRequest) -> thread_pb2.StateSnapshot:
+        try:
+            written: thread_pb2.StateSnapshot = unary(self._stubs.BulkUpdateState, request)
         except GraphdError as error:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
-        ensure_thread(self._home, self._program, self._thread)
-        return unary(self._stubs.UpdateState, request).checkpoint
+            ensure_thread(self._home, self._program, self._thread)
+            written = unary(self._stubs.BulkUpdateState, request)
+        return written
 
-
-def _check(updates: Sequence[StateUpdate]) -> None:
-    if len(updates) < 2:
-        return
-    for update in updates:
-        as_node = StateUpdate(*update).as_node
-        if as_node is None:
-            raise InvalidUpdateError("as_node is required when applying multiple updates")
-        if as_node in (END, "__input__", "__copy__"):
-            raise InvalidUpdateError(f"as_node {as_node!r} takes one update, and alone in its superstep")
+    def _subject(self) -> Program:
+        """The graph that is written to: the root, or the one in the namespace."""
+        program = self._program
+        for level in levels(str(self._configurable.get("checkpoint_ns") or "")):
+            name = public(level.partition(TASK_SEPARATOR)[0])
+            child = program.children().get(name)
+            if child is None:
+                raise ValueError(f"node {name!r} of graph {program.public_name!r} is no subgraph")
+            program = child.program
+        return program
 
 
 def ensure_thread(home: Home, program: Program, thread: str) -> None:

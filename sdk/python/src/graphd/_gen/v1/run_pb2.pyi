@@ -161,7 +161,7 @@ class RunSpec(_message.Message):
     def __init__(self, thread_id: _Optional[str] = ..., create_thread: bool = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., replay_from: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ..., run_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., concurrency: _Optional[_Union[ConcurrencyPolicy, str]] = ..., open_interrupts: _Optional[_Union[OpenInterruptPolicy, str]] = ..., run_id: _Optional[str] = ..., expected_checkpoint_id: _Optional[str] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ...) -> None: ...
 
 class ResumeSpec(_message.Message):
-    __slots__ = ("thread_id", "responses", "single", "coverage", "update", "goto_targets", "metadata", "expected_checkpoint_id")
+    __slots__ = ("thread_id", "responses", "single", "coverage", "update", "goto_targets", "metadata", "expected_checkpoint_id", "settings")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -177,6 +177,7 @@ class ResumeSpec(_message.Message):
     GOTO_TARGETS_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_CHECKPOINT_ID_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     responses: _containers.RepeatedCompositeFieldContainer[InterruptResponse]
     single: InterruptResponse
@@ -185,7 +186,20 @@ class ResumeSpec(_message.Message):
     goto_targets: _containers.RepeatedCompositeFieldContainer[_payload_pb2.Goto]
     metadata: _containers.ScalarMap[str, str]
     expected_checkpoint_id: str
-    def __init__(self, thread_id: _Optional[str] = ..., responses: _Optional[_Iterable[_Union[InterruptResponse, _Mapping]]] = ..., single: _Optional[_Union[InterruptResponse, _Mapping]] = ..., coverage: _Optional[_Union[ResumeCoverage, str]] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., expected_checkpoint_id: _Optional[str] = ...) -> None: ...
+    settings: RunSettings
+    def __init__(self, thread_id: _Optional[str] = ..., responses: _Optional[_Iterable[_Union[InterruptResponse, _Mapping]]] = ..., single: _Optional[_Union[InterruptResponse, _Mapping]] = ..., coverage: _Optional[_Union[ResumeCoverage, str]] = ..., update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., expected_checkpoint_id: _Optional[str] = ..., settings: _Optional[_Union[RunSettings, _Mapping]] = ...) -> None: ...
+
+class RunSettings(_message.Message):
+    __slots__ = ("context", "interrupt_before", "interrupt_after", "step_limit")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPT_AFTER_FIELD_NUMBER: _ClassVar[int]
+    STEP_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    context: _payload_pb2.Payload
+    interrupt_before: _containers.RepeatedScalarFieldContainer[str]
+    interrupt_after: _containers.RepeatedScalarFieldContainer[str]
+    step_limit: int
+    def __init__(self, context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ...) -> None: ...
 
 class InterruptResponse(_message.Message):
     __slots__ = ("interrupt_id", "value", "dismissal", "etag", "note")

@@ -116,6 +116,40 @@ class UpdateStateRequest(_message.Message):
     request_id: str
     def __init__(self, thread_id: _Optional[str] = ..., at: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., as_node: _Optional[str] = ..., expected_checkpoint_id: _Optional[str] = ..., supersede_interrupts: bool = ..., request_id: _Optional[str] = ...) -> None: ...
 
+class BulkUpdateStateRequest(_message.Message):
+    __slots__ = ("thread_id", "at", "supersteps", "expected_checkpoint_id", "supersede_interrupts", "request_id")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    SUPERSTEPS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_CHECKPOINT_ID_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDE_INTERRUPTS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    at: _payload_pb2.CheckpointRef
+    supersteps: _containers.RepeatedCompositeFieldContainer[StateSuperstep]
+    expected_checkpoint_id: str
+    supersede_interrupts: bool
+    request_id: str
+    def __init__(self, thread_id: _Optional[str] = ..., at: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., supersteps: _Optional[_Iterable[_Union[StateSuperstep, _Mapping]]] = ..., expected_checkpoint_id: _Optional[str] = ..., supersede_interrupts: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class StateSuperstep(_message.Message):
+    __slots__ = ("updates",)
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    updates: _containers.RepeatedCompositeFieldContainer[StateUpdate]
+    def __init__(self, updates: _Optional[_Iterable[_Union[StateUpdate, _Mapping]]] = ...) -> None: ...
+
+class StateUpdate(_message.Message):
+    __slots__ = ("values", "as_node", "task_id", "goto_targets")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    AS_NODE_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    GOTO_TARGETS_FIELD_NUMBER: _ClassVar[int]
+    values: _payload_pb2.Payload
+    as_node: str
+    task_id: str
+    goto_targets: _containers.RepeatedCompositeFieldContainer[_payload_pb2.Goto]
+    def __init__(self, values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., as_node: _Optional[str] = ..., task_id: _Optional[str] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ...) -> None: ...
+
 class ListCheckpointsRequest(_message.Message):
     __slots__ = ("thread_id", "namespace", "page_size", "page_token", "include_values")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -57,6 +57,11 @@ class ThreadServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.UpdateStateRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_thread__pb2.StateSnapshot.FromString,
                 )
+        self.BulkUpdateState = channel.unary_unary(
+                '/graphd.v1.ThreadService/BulkUpdateState',
+                request_serializer=graphd_dot_v1_dot_thread__service__pb2.BulkUpdateStateRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_thread__pb2.StateSnapshot.FromString,
+                )
         self.ListCheckpoints = channel.unary_unary(
                 '/graphd.v1.ThreadService/ListCheckpoints',
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.ListCheckpointsRequest.SerializeToString,
@@ -131,6 +136,15 @@ class ThreadServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BulkUpdateState(self, request, context):
+        """Writes several supersteps to the state, each of one or more nodes, and
+        returns the newest one. Every superstep makes a checkpoint; all of them are
+        stored in one change, or none. Errors: those of UpdateState.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListCheckpoints(self, request, context):
         """Lists checkpoints, newest first. Errors: THREAD_NOT_FOUND.
         """
@@ -179,6 +193,11 @@ def add_ThreadServiceServicer_to_server(servicer, server):
             'UpdateState': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateState,
                     request_deserializer=graphd_dot_v1_dot_thread__service__pb2.UpdateStateRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_thread__pb2.StateSnapshot.SerializeToString,
+            ),
+            'BulkUpdateState': grpc.unary_unary_rpc_method_handler(
+                    servicer.BulkUpdateState,
+                    request_deserializer=graphd_dot_v1_dot_thread__service__pb2.BulkUpdateStateRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_thread__pb2.StateSnapshot.SerializeToString,
             ),
             'ListCheckpoints': grpc.unary_unary_rpc_method_handler(
@@ -329,6 +348,23 @@ class ThreadService(object):
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/UpdateState',
             graphd_dot_v1_dot_thread__service__pb2.UpdateStateRequest.SerializeToString,
+            graphd_dot_v1_dot_thread__pb2.StateSnapshot.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def BulkUpdateState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/BulkUpdateState',
+            graphd_dot_v1_dot_thread__service__pb2.BulkUpdateStateRequest.SerializeToString,
             graphd_dot_v1_dot_thread__pb2.StateSnapshot.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

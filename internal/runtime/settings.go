@@ -1,0 +1,83 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// RunSettings is what a run goes by besides its input. Given with answers it
+// takes the place, as a whole, of what the run was started with.
+type RunSettings struct {
+	Context         payload.JSON
+	InterruptBefore []string
+	InterruptAfter  []string
+	StepLimit       int // 0 = the graph's, or the server's
+}
+
+func (s *RunSettings) take(r *checkpoint.RunRequest) {
+	r.Context, r.StepLimit = s.Context, s.StepLimit
+	r.InterruptBefore, r.InterruptAfter = s.InterruptBefore, s.InterruptAfter
+}
+
+// checkSettings refuses settings that the graph of a run knows nothing of.
+func (e *Engine) checkSettings(g *graph.Graph, s *RunSettings) error {
+	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
+		for _, n := range list {
+			if _, ok := g.Node(n); !ok && n != graph.Every {
+				return nodeNotFound(g, n)
+			}
+		}
+	}
+	return e.fits(g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
+}
+
+// settings changes what the rest of the run that a resume sets going goes by.
+func (r *resumption) settings(l *loop) error {
+	if r.req.Settings == nil {
+		return nil
+	}
+	if err := r.engine.checkSettings(l.graph(), r.req.Settings); err != nil {
+		return err
+	}
+	r.req.Settings.take(&l.run.Request)
+	l.obey()
+	if !l.session.told {
+		l.stop = l.state.NextStep() + 1 + l.limit()
+	}
+	return nil
+}
+
+// leave stores settings for whoever sets the run going later.
+func (r *resumption) leave(ctx context.Context, t *tx) error {
+	if r.req.Settings == nil || t.Head.State == checkpoint.ThreadBusy {
+		return nil
+	}
+	run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return storeError(err)
+	}
+	g, err := r.engine.graphOf(run.Graph, run.Version)
+	if err != nil {
+		return err
+	}
+	if err := r.engine.checkSettings(g, r.req.Settings); err != nil {
+		return err
+	}
+	r.req.Settings.take(&run.Request)
+	t.Runs = append(t.Runs, run)
+	return nil
+}
+
+// obey takes the breakpoints of the run, or else those of its graph.
+func (l *loop) obey() {
+	l.before, l.after = l.graph().InterruptBefore, l.graph().InterruptAfter
+	if given := l.run.Request.InterruptBefore; len(given) > 0 {
+		l.before = given
+	}
+	if given := l.run.Request.InterruptAfter; len(given) > 0 {
+		l.after = given
+	}
+}

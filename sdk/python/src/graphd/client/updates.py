@@ -1,0 +1,84 @@
+"""Updates of a state by hand, as the server takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd.constants import END, ROOT
+from graphd.errors import InvalidUpdateError
+from graphd.graph.names import wire
+from graphd.graph.program import Program
+from graphd.types import Command, StateUpdate
+from graphd.worker.outcome import gotos, update_object
+
+AS_INPUT, AS_COPY = "__input__", "__copy__"
+
+_ALONE = {
+    AS_INPUT: "Cannot apply multiple updates when updating as input",
+    AS_COPY: "Cannot copy checkpoint with multiple updates",
+    END: "Cannot apply multiple updates when clearing state",
+}
+
+
+def supersteps(program: Program, given: Sequence[Sequence[StateUpdate]]) -> list[ts.StateSuperstep]:
+    """The supersteps of a call; ValueError or InvalidUpdateError for bad ones."""
+    if not given:
+        raise ValueError("No supersteps provided")
+    if any(not updates for updates in given):
+        raise ValueError("No updates provided")
+    checked = [[StateUpdate(*update) for update in updates] for updates in given]
+    for updates in checked:
+        _check(updates)
+    return [
+        ts.StateSuperstep(updates=[_write(program, u) for u in updates])
+        for group in checked
+        for updates in _unfolded(group)
+    ]
+
+
+def _check(updates: Sequence[StateUpdate]) -> None:
+    if len(updates) < 2:
+        return
+    for update in updates:
+        if update.as_node is None:
+            raise InvalidUpdateError("as_node is required when applying multiple updates")
+        if update.as_node in _ALONE:
+            raise InvalidUpdateError(_ALONE[update.as_node])
+
+
+def _unfolded(updates: list[StateUpdate]) -> Iterator[list[StateUpdate]]:
+    """A copy that is changed at once is a copy, and a superstep after it."""
+    first = updates[0]
+    if first.as_node != AS_COPY or not isinstance(first.values, (list, tuple)) or not first.values:
+        yield updates
+        return
+    yield [StateUpdate(None, AS_COPY)]
+    by_node: dict[str | None, list[StateUpdate]] = {}
+    for item in first.values:
+        if isinstance(item, (str, bytes)) or not isinstance(item, Sequence) or len(item) < 2:
+            raise InvalidUpdateError(f"a copy takes a list of (values, as_node), not {item!r}")
+        by_node.setdefault(item[1], []).append(StateUpdate(item[0], item[1]))
+    changes = [update for group in by_node.values() for update in group]
+    _check(changes)
+    yield changes
+
+
+def _write(program: Program, update: StateUpdate) -> ts.StateUpdate:
+    values: Any = update.values
+    write = ts.StateUpdate(as_node=wire(update.as_node or ""), task_id=update.task_id or "")
+    if isinstance(values, Command):
+        if values.graph is not None:
+            raise InvalidUpdateError("there is no parent graph")
+        write.goto_targets.extend(gotos(values.goto))
+        values = values.update
+    if values is None or update.as_node in (END, AS_COPY):
+        write.values.CopyFrom(codec.payload(values))
+        return write
+    taken = update_object(values, program)
+    if ROOT not in program.channels:
+        taken = {k: v for k, v in taken.items() if k in program.channels}
+    write.values.CopyFrom(codec.payload(taken))
+    return write
