@@ -367,7 +367,7 @@ func (l *loop) update(t *tx, o *outcome) {
 	t.emit(checkpoint.Event{
 		Kind: checkpoint.EventUpdate, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
-		Value: l.state.UpdateOf(o.writes), Cached: o.cached,
+		Value: l.state.UpdateOf(o.writes), Cached: o.cached || o.result.Cached,
 	})
 }
 

@@ -174,7 +174,7 @@ func unusable(reason, message string) worker.Result {
 
 func completedIn(b *border, c *graphdv1.TaskCompleted) worker.Result {
 	out := worker.Result{
-		Update: b.payload("completed.update", c.GetUpdate()), Parent: c.GetToParent(),
+		Update: b.payload("completed.update", c.GetUpdate()), Parent: c.GetToParent(), Cached: c.GetCached(),
 		Goto: sendsIn(b, "completed.goto_targets", c.GetGotoTargets()),
 	}
 	for i, w := range c.GetWrites() {

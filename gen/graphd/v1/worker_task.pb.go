@@ -1415,7 +1415,10 @@ type TaskCompleted struct {
 	// Nodes to trigger besides those of the edges. For a router: its decision.
 	GotoTargets []*Goto `protobuf:"bytes,3,rep,name=goto_targets,json=gotoTargets,proto3" json:"goto_targets,omitempty"`
 	// update, writes and goto_targets are for the enclosing graph.
-	ToParent      bool `protobuf:"varint,4,opt,name=to_parent,json=toParent,proto3" json:"to_parent,omitempty"`
+	ToParent bool `protobuf:"varint,4,opt,name=to_parent,json=toParent,proto3" json:"to_parent,omitempty"`
+	// The node was not run: this is what it returned for the same input before.
+	// NodeUpdate.cached tells it to whoever watches.
+	Cached        bool `protobuf:"varint,5,opt,name=cached,proto3" json:"cached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1474,6 +1477,13 @@ func (x *TaskCompleted) GetGotoTargets() []*Goto {
 func (x *TaskCompleted) GetToParent() bool {
 	if x != nil {
 		return x.ToParent
+	}
+	return false
+}
+
+func (x *TaskCompleted) GetCached() bool {
+	if x != nil {
+		return x.Cached
 	}
 	return false
 }
@@ -2000,12 +2010,13 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\vinterrupted\x18\x02 \x01(\v2\x1a.graphd.v1.TaskInterruptedH\x00R\vinterrupted\x12/\n" +
 	"\x06failed\x18\x03 \x01(\v2\x15.graphd.v1.TaskFailedH\x00R\x06failed\x128\n" +
 	"\tcancelled\x18\x04 \x01(\v2\x18.graphd.v1.TaskCancelledH\x00R\tcancelledB\t\n" +
-	"\aoutcome\"\xbd\x01\n" +
+	"\aoutcome\"\xd5\x01\n" +
 	"\rTaskCompleted\x12*\n" +
 	"\x06update\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x12/\n" +
 	"\x06writes\x18\x02 \x03(\v2\x17.graphd.v1.ChannelWriteR\x06writes\x122\n" +
 	"\fgoto_targets\x18\x03 \x03(\v2\x0f.graphd.v1.GotoR\vgotoTargets\x12\x1b\n" +
-	"\tto_parent\x18\x04 \x01(\bR\btoParent\"p\n" +
+	"\tto_parent\x18\x04 \x01(\bR\btoParent\x12\x16\n" +
+	"\x06cached\x18\x05 \x01(\bR\x06cached\"p\n" +
 	"\fChannelWrite\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12(\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x1c\n" +

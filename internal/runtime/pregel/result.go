@@ -24,6 +24,8 @@ type Result struct {
 	// Waiting lists the open questions of a subgraph that has paused; its
 	// node goes on when one of them is answered.
 	Waiting []string
+	// Cached says that the node was not run: this is an older result of it.
+	Cached bool
 	// Foreseen holds, for conditional edges, the values of channels that a
 	// worker has combined with what the attempt writes. The engine fills it in.
 	Foreseen map[string]payload.JSON

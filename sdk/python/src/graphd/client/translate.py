@@ -69,6 +69,7 @@ class Translator:
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
         self._results: dict[str, Any] = {}
+        self._cached: set[str] = set()
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: set[str] = set()
@@ -134,6 +135,8 @@ class Translator:
     def _update(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public(event.node), self._written(levels, event.update)
         self._results[event.task_id] = value
+        if event.update.cached:
+            self._cached.add(event.task_id)
         for part in value if isinstance(value, list) else [value]:
             if not levels and isinstance(part, dict):
                 self._touched.update(part)
@@ -226,7 +229,7 @@ class Translator:
             case pb.TaskChange.PHASE_SCHEDULED:
                 data = base | {"input": self._input(levels, event), "triggers": tuple(change.triggers)}
                 yield from self._task_item(levels, event, "task", data)
-            case pb.TaskChange.PHASE_SUCCEEDED:
+            case pb.TaskChange.PHASE_SUCCEEDED if event.task_id not in self._cached:
                 result = self._results.pop(event.task_id, None)
                 if isinstance(result, list) and not self._is_root(levels):
                     result = snapshots.gathered(result)

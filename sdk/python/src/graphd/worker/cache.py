@@ -56,7 +56,11 @@ def look_up(program: Program, work: Work) -> pb.TaskResult | None:
     """The result that the node had for the same input."""
     key = _key(program, work)
     known = program.cache.read(key) if key is not None else None
-    return pb.TaskResult.FromString(known) if known is not None else None
+    if known is None:
+        return None
+    result = pb.TaskResult.FromString(known)
+    result.completed.cached = True
+    return result
 
 
 def keep(program: Program, work: Work, result: pb.TaskResult) -> None:

@@ -235,16 +235,18 @@ class TaskResult(_message.Message):
     def __init__(self, completed: _Optional[_Union[TaskCompleted, _Mapping]] = ..., interrupted: _Optional[_Union[TaskInterrupted, _Mapping]] = ..., failed: _Optional[_Union[TaskFailed, _Mapping]] = ..., cancelled: _Optional[_Union[TaskCancelled, _Mapping]] = ...) -> None: ...
 
 class TaskCompleted(_message.Message):
-    __slots__ = ("update", "writes", "goto_targets", "to_parent")
+    __slots__ = ("update", "writes", "goto_targets", "to_parent", "cached")
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     WRITES_FIELD_NUMBER: _ClassVar[int]
     GOTO_TARGETS_FIELD_NUMBER: _ClassVar[int]
     TO_PARENT_FIELD_NUMBER: _ClassVar[int]
+    CACHED_FIELD_NUMBER: _ClassVar[int]
     update: _payload_pb2.Payload
     writes: _containers.RepeatedCompositeFieldContainer[ChannelWrite]
     goto_targets: _containers.RepeatedCompositeFieldContainer[_payload_pb2.Goto]
     to_parent: bool
-    def __init__(self, update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., writes: _Optional[_Iterable[_Union[ChannelWrite, _Mapping]]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., to_parent: bool = ...) -> None: ...
+    cached: bool
+    def __init__(self, update: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., writes: _Optional[_Iterable[_Union[ChannelWrite, _Mapping]]] = ..., goto_targets: _Optional[_Iterable[_Union[_payload_pb2.Goto, _Mapping]]] = ..., to_parent: bool = ..., cached: bool = ...) -> None: ...
 
 class ChannelWrite(_message.Message):
     __slots__ = ("channel", "value", "overwrite")
