@@ -121,8 +121,6 @@ func journalOut(j worker.Journal) *graphdv1.Journal {
 // messageOut converts what is to be sent to a worker, except assignments.
 func messageOut(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
-	case worker.Assignment:
-		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: assignmentOut(m)}}
 	case worker.Cancel:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Cancel{Cancel: &graphdv1.CancelTask{
 			LeaseToken: []byte(m.Token), Reason: m.Reason, Grace: durationOut(m.Grace),

@@ -269,9 +269,12 @@ func (s *workerService) speak(ctx context.Context, session *worker.Session, stre
 			return ended(ctx, err)
 		}
 		out := messageOut(m)
-		if a, ok := m.(worker.Assignment); ok && proto.Size(out) > s.maxBytes {
-			s.hub.Fail(a.Token, tooLargeToSend(proto.Size(out), s.maxBytes))
-			continue
+		if a, ok := m.(worker.Assignment); ok {
+			task := s.sendable(&a)
+			if task == nil {
+				continue
+			}
+			out = &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: task}}
 		}
 		if err := stream.Send(out); err != nil {
 			return err
@@ -300,17 +303,32 @@ func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
 	b := s.border()
-	c := worker.Completion{Token: tokenIn(b, "lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted()}
+	c := worker.Completion{
+		Token: tokenIn(b, "lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted(), Next: req.GetTakeNext(),
+	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	c.Result, c.Refused = outcomeIn(s.limits, req.GetResult())
 	c.Events, c.Dropped = emitIn(s.limits, req.GetEmit())
-	duplicate, err := s.hub.Complete(ctx, c)
+	receipt, err := s.hub.Complete(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return &graphdv1.CompleteTaskResponse{Duplicate: duplicate}, nil
+	return &graphdv1.CompleteTaskResponse{Duplicate: receipt.Duplicate, Next: s.sendable(receipt.Next)}, nil
+}
+
+// sendable converts the next task of a worker. One that can't be sent fails.
+func (s *workerService) sendable(a *worker.Assignment) *graphdv1.TaskAssignment {
+	if a == nil {
+		return nil
+	}
+	out := assignmentOut(*a)
+	if size := proto.Size(out); size > s.maxBytes {
+		s.hub.Fail(a.Token, tooLargeToSend(size, s.maxBytes))
+		return nil
+	}
+	return out
 }
 
 // RecordMemo records the value of a memo.

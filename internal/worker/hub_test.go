@@ -104,9 +104,9 @@ func done(update string) worker.Result { return worker.Result{Update: payload.JS
 
 func complete(t *testing.T, h *worker.Hub, a worker.Assignment, update string) {
 	t.Helper()
-	duplicate, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done(update)})
+	r, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done(update)})
 	require.NoError(t, err)
-	require.False(t, duplicate)
+	require.False(t, r.Duplicate)
 }
 
 func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
@@ -224,9 +224,9 @@ func TestAResultWaitsForItsRun(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, done("1"), <-execute(t.Context(), second, task("t1", &run{})))
 		require.NoError(t, <-taken)
-		duplicate, err := second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+		again, err := second.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
 		require.NoError(t, err)
-		require.True(t, duplicate)
+		require.True(t, again.Duplicate)
 		cancel()
 		<-r
 	})

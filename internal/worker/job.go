@@ -47,6 +47,7 @@ type job struct {
 	told       bool                  // that nobody can take it
 	blocked    int                   // graphs that it waits for
 	lent       bool                  // runs on an endpoint
+	via        string                // the lease whose result was answered with this task
 	last       bool                  // is being stopped: nobody else gets it
 }
 
@@ -87,7 +88,7 @@ func (h *Hub) offer(j *job, s *Session) {
 	j.deliveries++
 	h.lend(j, s, h.sign(j.key))
 	j.stage = offered
-	s.send(j.assignment(h.opts.LeaseTTL))
+	s.give(j, j.assignment(h.opts.LeaseTTL))
 }
 
 // lend makes a lease hold. mu is held.

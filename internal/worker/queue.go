@@ -50,7 +50,8 @@ func (h *Hub) dequeue(j *job) {
 	}
 }
 
-// dispatch offers the tasks of a route to whoever has most room. mu is held.
+// dispatch offers the tasks of a route to whoever has just finished one of the
+// same thread and waits for the next, or else has most room. mu is held.
 func (h *Hub) dispatch(r route) {
 	for {
 		q := h.queues[r]
@@ -70,7 +71,7 @@ func (h *Hub) match(q *queue) (*job, *Session) {
 	for _, j := range q.jobs {
 		var best *Session
 		for _, s := range h.sessions {
-			if s.takes(j) && (best == nil || s.free() > best.free()) {
+			if s.takes(j) && (best == nil || s.before(best, j)) {
 				best = s
 			}
 		}

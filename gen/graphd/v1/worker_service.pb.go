@@ -1156,7 +1156,11 @@ type CompleteTaskRequest struct {
 	// How many EmitItems of this lease were sent on the stream. The server waits
 	// a moment for those that are still under way, so that the result does not
 	// overtake them. 0 waits for none.
-	Emitted       uint64 `protobuf:"varint,4,opt,name=emitted,proto3" json:"emitted,omitempty"`
+	Emitted uint64 `protobuf:"varint,4,opt,name=emitted,proto3" json:"emitted,omitempty"`
+	// The caller can begin another task at once: the server may wait a moment for
+	// one and hand it over in the answer. A call that is repeated gets the same
+	// task again, unless it has been begun or taken back.
+	TakeNext      bool `protobuf:"varint,5,opt,name=take_next,json=takeNext,proto3" json:"take_next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1219,11 +1223,21 @@ func (x *CompleteTaskRequest) GetEmitted() uint64 {
 	return 0
 }
 
+func (x *CompleteTaskRequest) GetTakeNext() bool {
+	if x != nil {
+		return x.TakeNext
+	}
+	return false
+}
+
 // The result was taken.
 type CompleteTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lease had its result already; this one was dropped.
-	Duplicate     bool `protobuf:"varint,1,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	Duplicate bool `protobuf:"varint,1,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	// Another task for this worker, as if it had come on the stream. Only if
+	// take_next was set.
+	Next          *TaskAssignment `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1263,6 +1277,13 @@ func (x *CompleteTaskResponse) GetDuplicate() bool {
 		return x.Duplicate
 	}
 	return false
+}
+
+func (x *CompleteTaskResponse) GetNext() *TaskAssignment {
+	if x != nil {
+		return x.Next
+	}
+	return nil
 }
 
 // Asks to record the value of a memo.
@@ -1788,15 +1809,17 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"b\n" +
 	"\bThrottle\x12<\n" +
 	"\fmin_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\vminInterval\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x04R\adropped\"\xa4\x01\n" +
+	"\adropped\x18\x02 \x01(\x04R\adropped\"\xc1\x01\n" +
 	"\x13CompleteTaskRequest\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12-\n" +
 	"\x06result\x18\x02 \x01(\v2\x15.graphd.v1.TaskResultR\x06result\x12#\n" +
 	"\x04emit\x18\x03 \x01(\v2\x0f.graphd.v1.EmitR\x04emit\x12\x18\n" +
-	"\aemitted\x18\x04 \x01(\x04R\aemitted\"4\n" +
+	"\aemitted\x18\x04 \x01(\x04R\aemitted\x12\x1b\n" +
+	"\ttake_next\x18\x05 \x01(\bR\btakeNext\"c\n" +
 	"\x14CompleteTaskResponse\x12\x1c\n" +
-	"\tduplicate\x18\x01 \x01(\bR\tduplicate\"\x9c\x01\n" +
+	"\tduplicate\x18\x01 \x01(\bR\tduplicate\x12-\n" +
+	"\x04next\x18\x02 \x01(\v2\x19.graphd.v1.TaskAssignmentR\x04next\"\x9c\x01\n" +
 	"\x11RecordMemoRequest\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12\x14\n" +
@@ -1914,28 +1937,29 @@ var file_graphd_v1_worker_service_proto_depIdxs = []int32{
 	26, // 24: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
 	28, // 25: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
 	29, // 26: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
-	30, // 27: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
-	30, // 28: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
-	30, // 29: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
-	31, // 30: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
-	30, // 31: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
-	30, // 32: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
-	20, // 33: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
-	32, // 34: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
-	33, // 35: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
-	0,  // 36: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
-	14, // 37: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
-	16, // 38: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
-	18, // 39: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
-	1,  // 40: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
-	15, // 41: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
-	17, // 42: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
-	19, // 43: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
-	40, // [40:44] is the sub-list for method output_type
-	36, // [36:40] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	24, // 27: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
+	30, // 28: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
+	30, // 29: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
+	30, // 30: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
+	31, // 31: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
+	30, // 32: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
+	30, // 33: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
+	20, // 34: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
+	32, // 35: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
+	33, // 36: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
+	0,  // 37: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
+	14, // 38: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
+	16, // 39: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
+	18, // 40: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
+	1,  // 41: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
+	15, // 42: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
+	17, // 43: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
+	19, // 44: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
+	41, // [41:45] is the sub-list for method output_type
+	37, // [37:41] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_service_proto_init() }

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextvars
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.graph.program import Program
@@ -16,7 +17,15 @@ from graphd.worker.attempt import Attempt
 from graphd.worker.loop import background_loop
 from graphd.worker.tokens import streamed
 
-Done = Callable[[pb.TaskResult], None]
+
+@dataclass(frozen=True)
+class Job:
+    """An attempt to run, and where its result goes; that returns what to run
+    next, if there is something."""
+
+    attempt: Attempt
+    program: Program
+    done: Callable[[pb.TaskResult], Job | None]
 
 
 class Runner:
@@ -32,45 +41,50 @@ class Runner:
         with self._lock:
             self._pool._max_workers = max(self._pool._max_workers, threads)
 
-    def start(self, attempt: Attempt, program: Program, done: Done) -> None:
-        """Begins an attempt; done is called with its result, in a thread."""
-        self._pool.submit(self._run, attempt, program, done)
+    def start(self, job: Job | None) -> None:
+        """Begins an attempt, in a thread, and then those that follow it."""
+        if job is not None:
+            self._pool.submit(self._work, job)
 
     def close(self) -> None:
         """Begins nothing any more."""
         self._pool.shutdown(wait=False)
 
-    def _run(self, attempt: Attempt, program: Program, done: Done) -> None:
-        assignment = attempt.assignment
+    def _work(self, job: Job | None) -> None:
+        while job is not None:
+            result = self._run(job)
+            job = job.done(result) if result is not None else None
+
+    def _run(self, job: Job) -> pb.TaskResult | None:
+        """The result of an attempt, None if it goes on elsewhere."""
+        attempt, program, assignment = job.attempt, job.program, job.attempt.assignment
         try:
             if assignment.kind == pb.TASK_KIND_REDUCER:
-                done(execute.reduce(assignment, program))
-                return
+                return execute.reduce(assignment, program)
             local = here.find(self._address, assignment.thread_id)
             work = execute.prepare(assignment, program, attempt, local)
             remembered = cache.look_up(program, work)
         except Exception as error:  # e.g. a state that its schema does not take
-            done(pb.TaskResult(failed=outcome.failed(error, ())))
-            return
+            return pb.TaskResult(failed=outcome.failed(error, ()))
         attempt.muted = lambda: work.task.replay.muted
         if remembered is not None:
-            done(remembered)
-        elif work.action.is_async:
-            self._run_async(attempt, program, work, done)
-        else:
-            variables = local.variables.copy() if local else contextvars.Context()
-            result = variables.run(_run_inside, work)
-            cache.keep(program, work, result)
-            done(result)
+            return remembered
+        if work.action.is_async:
+            self._run_async(job, work)
+            return None
+        variables = local.variables.copy() if local else contextvars.Context()
+        result = variables.run(_run_inside, work)
+        cache.keep(program, work, result)
+        return result
 
-    def _run_async(self, attempt: Attempt, program: Program, work: execute.Work, done: Done) -> None:
+    def _run_async(self, job: Job, work: execute.Work) -> None:
         local = work.local
         loop = local.loop if local and local.loop and local.loop.is_running() else background_loop()
         variables = local.variables.copy() if local else contextvars.Context()
 
         def begin() -> None:
             task = loop.create_task(_arun_inside(work))
-            attempt.cancel = lambda: _cancel(loop, task)
+            job.attempt.cancel = lambda: _cancel(loop, task)
             task.add_done_callback(end)
 
         def end(task: asyncio.Task[pb.TaskResult]) -> None:
@@ -78,8 +92,8 @@ class Runner:
                 result = pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
             else:
                 result = task.result()
-                cache.keep(program, work, result)
-            self._pool.submit(done, result)
+                cache.keep(job.program, work, result)
+            self._pool.submit(lambda: self._work(job.done(result)))
 
         loop.call_soon_threadsafe(begin, context=variables)
 

@@ -20,7 +20,7 @@ from graphd.client.rpcerrors import describe, reason_of
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
 from graphd.worker.attempt import Attempt
-from graphd.worker.runner import Runner
+from graphd.worker.runner import Job, Runner
 
 log = logging.getLogger("graphd.worker")
 
@@ -181,7 +181,7 @@ class Session:
             case "welcome":
                 self._welcome(response.welcome)
             case "task":
-                self._begin(response.task)
+                self._runner.start(self._job(response.task))
             case "cancel":
                 self._stop(response.cancel.lease_token, lost=False)
             case "beat_ack":
@@ -205,31 +205,41 @@ class Session:
 
     # The tasks.
 
-    def _begin(self, assignment: pb.TaskAssignment) -> None:
+    def _job(self, assignment: pb.TaskAssignment) -> Job | None:
         program = self.programs.get(assignment.graph)
         if program is None:
             refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
             self.send(ws.ConnectRequest(nack=refusal))
-            return
+            return None
         attempt = Attempt(assignment, self)
         with self._lock:
             self._attempts[attempt.token] = attempt
-        self._runner.start(attempt, program, lambda result: self._complete(attempt, result))
+        return Job(attempt, program, lambda result: self._complete(attempt, result))
 
-    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> None:
+    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
+        """Hands over a result; returns the next task if the answer has one."""
         if attempt.stopped and result.failed.type == "NodeCancelledError":
             result = pb.TaskResult(cancelled=pb.TaskCancelled())
         emit, sent = attempt.take()
-        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=result, emit=emit, emitted=sent)
+        request = ws.CompleteTaskRequest(
+            lease_token=attempt.token,
+            result=result,
+            emit=emit,
+            emitted=sent,
+            take_next=not self._closed.is_set(),
+        )
         try:
             if not attempt.lost:
-                self._persistent(self._stub.CompleteTask, request)
+                response: ws.CompleteTaskResponse = self._persistent(self._stub.CompleteTask, request)
+                if response.HasField("next"):
+                    return self._job(response.next)
         except GraphdError as error:
             level = logging.DEBUG if reason_of(error) == "TASK_LEASE_LOST" else logging.ERROR
             log.log(level, "the result of %s was not taken: %s", attempt.assignment.node, error)
         finally:
             with self._lock:
                 self._attempts.pop(attempt.token, None)
+        return None
 
     def _stop(self, token: bytes, *, lost: bool) -> None:
         with self._lock:

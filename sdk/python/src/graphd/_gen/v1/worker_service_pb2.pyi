@@ -184,22 +184,26 @@ class Throttle(_message.Message):
     def __init__(self, min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., dropped: _Optional[int] = ...) -> None: ...
 
 class CompleteTaskRequest(_message.Message):
-    __slots__ = ("lease_token", "result", "emit", "emitted")
+    __slots__ = ("lease_token", "result", "emit", "emitted", "take_next")
     LEASE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     EMIT_FIELD_NUMBER: _ClassVar[int]
     EMITTED_FIELD_NUMBER: _ClassVar[int]
+    TAKE_NEXT_FIELD_NUMBER: _ClassVar[int]
     lease_token: bytes
     result: _worker_task_pb2.TaskResult
     emit: _worker_task_pb2.Emit
     emitted: int
-    def __init__(self, lease_token: _Optional[bytes] = ..., result: _Optional[_Union[_worker_task_pb2.TaskResult, _Mapping]] = ..., emit: _Optional[_Union[_worker_task_pb2.Emit, _Mapping]] = ..., emitted: _Optional[int] = ...) -> None: ...
+    take_next: bool
+    def __init__(self, lease_token: _Optional[bytes] = ..., result: _Optional[_Union[_worker_task_pb2.TaskResult, _Mapping]] = ..., emit: _Optional[_Union[_worker_task_pb2.Emit, _Mapping]] = ..., emitted: _Optional[int] = ..., take_next: bool = ...) -> None: ...
 
 class CompleteTaskResponse(_message.Message):
-    __slots__ = ("duplicate",)
+    __slots__ = ("duplicate", "next")
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     duplicate: bool
-    def __init__(self, duplicate: bool = ...) -> None: ...
+    next: _worker_task_pb2.TaskAssignment
+    def __init__(self, duplicate: bool = ..., next: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ...) -> None: ...
 
 class RecordMemoRequest(_message.Message):
     __slots__ = ("lease_token", "scope", "key", "index", "value")

@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Completion is how a task ended, in the words of its worker.
+type Completion struct {
+	Token   string
+	Result  pregel.Result
+	Refused bool               // the worker does not have the node; Result says why
+	Events  []runtime.Emission // the last ones
+	Dropped uint64
+	Emitted uint64 // sent on the stream
+	Next    bool   // the worker waits a moment for another task
+}
+
+// Receipt is the answer to a completion.
+type Receipt struct {
+	Duplicate bool        // the lease had its result already
+	Next      *Assignment // another task for the worker, nil for none
+}
+
+// Complete takes the result of a task. The error is an *runtime.Error:
+// TASK_LEASE_LOST, or WAIT_TIMEOUT when the call should be repeated.
+func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
+	if r, known := h.again(c); known {
+		return r, nil
+	}
+	j, err := h.find(ctx, c.Token)
+	if err != nil {
+		if r, known := h.again(c); known {
+			return r, nil
+		}
+		return Receipt{}, err
+	}
+	if j.lent {
+		return Receipt{}, leaseLost(j.task.ID)
+	}
+	if c.Emitted > 0 {
+		j.lane.await(ctx, c.Emitted)
+	}
+	s, waiting, taken := h.settle(j, c)
+	switch {
+	case taken && waiting != nil:
+		return Receipt{Next: h.following(ctx, s, waiting)}, nil
+	case taken:
+		return Receipt{}, nil
+	}
+	if r, known := h.again(c); known {
+		return r, nil
+	}
+	return Receipt{}, leaseLost(j.task.ID)
+}
+
+// again answers a completion whose result was taken before, with the task that
+// it was answered with then, as long as nothing was heard of it.
+func (h *Hub) again(c Completion) (Receipt, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.settled.has(c.Token) {
+		return Receipt{}, false
+	}
+	r := Receipt{Duplicate: true}
+	if !c.Next {
+		return r, true
+	}
+	for _, j := range h.jobs {
+		if j.via == c.Token && j.stage == offered && !j.last {
+			a := j.assignment(h.opts.LeaseTTL)
+			r.Next = &a
+		}
+	}
+	return r, true
+}
+
+// settle ends a task with what its worker says, unless the lease is lost.
+func (h *Hub) settle(j *job, c Completion) (s *Session, waiting *parked, taken bool) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if h.jobs[c.Token] != j {
+		return nil, nil, false
+	}
+	s = j.session
+	switch {
+	case c.Refused && s != nil:
+		h.refuse(j, s, c.Result.Failure.Message, 0)
+	case c.Refused:
+		h.requeue(j)
+	default:
+		if _, flooded := j.lane.put(c.Events, c.Dropped); flooded {
+			c.Result = floodFailure()
+		}
+		h.finish(j, c.Result)
+		if c.Next && s != nil {
+			waiting = s.park(c.Token, j.task.Thread)
+		}
+	}
+	if s != nil {
+		h.offerTo(s)
+	}
+	return s, waiting, true
+}
+
+// parked is a call of a worker that has handed over a result and can take
+// another task with the answer. That saves the task the way over the stream.
+type parked struct {
+	token  string // of the lease whose result it brought
+	thread string
+	task   chan Assignment // takes one
+}
+
+// nextWithin is how long a call waits for another task: about as long as a
+// superstep takes to be stored. It keeps nothing from being done, because what
+// the worker is given meanwhile goes to the calls that wait.
+const nextWithin = 20 * time.Millisecond
+
+// park lets a call wait for another task. mu is held.
+func (s *Session) park(token, thread string) *parked {
+	p := &parked{token: token, thread: thread, task: make(chan Assignment, 1)}
+	s.parked = append(s.parked, p)
+	return p
+}
+
+// give hands a task to a call that waits for one, or else sends it on the
+// stream. mu is held.
+func (s *Session) give(j *job, a Assignment) {
+	last := len(s.parked) - 1
+	if last < 0 {
+		j.via = ""
+		s.send(a)
+		return
+	}
+	p := s.parked[last]
+	s.parked[last] = nil
+	s.parked = s.parked[:last]
+	j.via = p.token
+	p.task <- a
+}
+
+// awaits reports whether a call that has just ended a task of the thread waits
+// for another. mu is held.
+func (s *Session) awaits(thread string) bool {
+	return slices.ContainsFunc(s.parked, func(p *parked) bool { return p.thread == thread })
+}
+
+// before reports whether a task is better given to s than to other. mu is held.
+func (s *Session) before(other *Session, j *job) bool {
+	if mine, theirs := s.awaits(j.task.Thread), other.awaits(j.task.Thread); mine != theirs {
+		return mine
+	}
+	return s.free() > other.free()
+}
+
+// following waits a moment for the task that follows. One that was given to a
+// call whose caller has gone is not lost: it goes to whoever repeats the call,
+// or to another worker when the stream or the lease ends.
+func (h *Hub) following(ctx context.Context, s *Session, p *parked) *Assignment {
+	timer := time.NewTimer(nextWithin)
+	defer timer.Stop()
+	select {
+	case a := <-p.task:
+		return &a
+	case <-timer.C:
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.parked = slices.DeleteFunc(s.parked, func(x *parked) bool { return x == p })
+	select {
+	case a := <-p.task:
+		if h.jobs[a.Token] != nil {
+			return &a
+		}
+	default:
+	}
+	return nil
+}

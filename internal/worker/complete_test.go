@@ -1,0 +1,169 @@
+package worker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// receipts runs the completion of a task in the background.
+func receipts(ctx context.Context, h *worker.Hub, a worker.Assignment, next bool) <-chan worker.Receipt {
+	out := make(chan worker.Receipt, 1)
+	go func() {
+		r, err := h.Complete(ctx, worker.Completion{Token: a.Token, Result: done("1"), Next: next})
+		if err != nil {
+			r.Duplicate = true
+		}
+		out <- r
+	}()
+	synctest.Wait()
+	return out
+}
+
+// quiet reports whether nothing was sent on the stream.
+func quiet(t *testing.T, s *worker.Session) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := s.Next(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestTheNextTaskComesWithTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		first := execute(t.Context(), h, task("t1", &run{}))
+		answer := receipts(t.Context(), h, next(t, s), true)
+		require.Equal(t, done("1"), <-first, "the result does not wait for the next task")
+		second := execute(t.Context(), h, task("t2", &run{}))
+		got := <-answer
+		require.Equal(t, "t2", got.Next.Task.ID)
+		require.Equal(t, 1, got.Next.Delivery)
+		quiet(t, s)
+		complete(t, h, *got.Next, "2")
+		require.Equal(t, done("2"), <-second)
+	})
+}
+
+func TestATaskThatWaitsAlreadyComesWithTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		execute(t.Context(), h, task("t2", &run{}))
+		synctest.Wait()
+		require.Equal(t, "t2", (<-receipts(t.Context(), h, a, true)).Next.Task.ID)
+	})
+}
+
+func TestAnAnswerWaitsForTheNextTaskOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		next bool
+		act  func(s *worker.Session)
+		want time.Duration
+	}{
+		"a moment":                     {next: true, want: 20 * time.Millisecond},
+		"if it was asked for":          {next: false},
+		"as long as the session lives": {next: true, act: func(s *worker.Session) { s.Close() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := worker.New(worker.Options{})
+				s := open(t, h, hello("w1", 1))
+				execute(t.Context(), h, task("t1", &run{}))
+				a := next(t, s)
+				began := time.Now()
+				answer := receipts(t.Context(), h, a, c.next)
+				if c.act != nil {
+					c.act(s)
+				}
+				require.Equal(t, worker.Receipt{}, <-answer)
+				require.Equal(t, c.want, time.Since(began))
+				if c.act != nil {
+					return
+				}
+				execute(t.Context(), h, task("t2", &run{}))
+				require.Equal(t, "t2", next(t, s).Task.ID, "later tasks come on the stream")
+			})
+		})
+	}
+}
+
+// The answer may be lost, and so may its connection; the call is repeated.
+func TestARepeatedCallGetsTheSameNextTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		answer := receipts(t.Context(), h, a, true)
+		second := execute(t.Context(), h, task("t2", &run{}))
+		lost := (<-answer).Next
+
+		again := <-receipts(t.Context(), h, a, true)
+		require.True(t, again.Duplicate)
+		require.Equal(t, lost.Token, again.Next.Token)
+		s.Alive(again.Next.Token)
+		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it has been begun: nobody gets it twice")
+		complete(t, h, *again.Next, "2")
+		require.Equal(t, done("2"), <-second)
+	})
+}
+
+func TestATaskWhoseAnswerWasLostWithItsWorkerGoesToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := receipts(ctx, h, a, true)
+		second := execute(t.Context(), h, task("t2", &run{}))
+		cancel()
+		given := (<-answer).Next
+		s.Close()
+		other := next(t, open(t, h, hello("w2", 1)))
+		require.Equal(t, "t2", other.Task.ID)
+		complete(t, h, other, "2")
+		require.Equal(t, done("2"), <-second)
+		if given != nil {
+			_, err := h.Complete(t.Context(), worker.Completion{Token: given.Token, Result: done("3")})
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		}
+		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next)
+	})
+}
+
+func TestTheNextTaskOfAThreadStaysWithTheWorkerThatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		open(t, h, hello("w2", 9))
+		answer := receipts(t.Context(), h, a, true)
+		execute(t.Context(), h, task("t2", &run{}))
+		require.Equal(t, "t2", (<-answer).Next.Task.ID, "though another one has more room")
+	})
+}
+
+func TestNoNextTaskIsGivenBeyondTheCredit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		s.Credit(worker.Credit{Total: 0, Revision: 1})
+		answer := receipts(t.Context(), h, a, true)
+		execute(t.Context(), h, task("t2", &run{}))
+		require.Nil(t, (<-answer).Next)
+	})
+}
