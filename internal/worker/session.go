@@ -97,7 +97,7 @@ type Session struct {
 	credit    Credit
 	jobs      map[string]*job // by lease: offered, or started
 	out       []Message
-	parked    []*parked // calls that wait for another task, the latest last
+	parked    []*parked     // calls that wait for another task, the latest last
 	wake      chan struct{} // takes one
 	ended     chan struct{}
 	cause     error // why it has ended
