@@ -48,7 +48,7 @@ def attach(graph: CompiledStateGraph, address: str | None) -> Home:
         programs[child.name] = child
     specs.append(spec_of(graph.program))
     programs[graph.program.name] = graph.program
-    session = Session(server.address, server.channel, specs, programs)
+    session = Session(server.address, server.dial, specs, programs)
     weakref.finalize(graph, session.close)
     _register(session)
     return Home(server, session, session.wait_ready(ATTACH_TIMEOUT))

@@ -45,6 +45,11 @@ class Server:
         self.stubs = Stubs(self.channel)
         self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
 
+    def dial(self) -> grpc.Channel:
+        """A connection of its own, which may be given up without harm to others."""
+        own = [("grpc.use_local_subchannel_pool", 1), ("grpc.min_reconnect_backoff_ms", 5000)]
+        return grpc.insecure_channel(self.address, options=[*_OPTIONS, *own])
+
     @property
     def astubs(self) -> Stubs:
         """The services for the running loop."""

@@ -7,26 +7,27 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 import grpc
 
 from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
 from graphd.client.rpcerrors import describe, reason_of
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
 from graphd.worker.attempt import Attempt
 from graphd.worker.runner import Job, Runner
+from graphd.worker.wire import Wire
 
 log = logging.getLogger("graphd.worker")
 
 SLOTS = 256
 _TICK = 0.02
 _ANNOUNCE_AFTER = 0.1
+_SILENT_BEATS = 3
+_PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
 _FINAL = {"PROTOCOL_MISMATCH", "INVALID_FIELD", "ACCESS_DENIED", "TOKEN_INVALID", "TOKEN_EXPIRED", "FEATURE_DISABLED"}
 
 
@@ -36,14 +37,14 @@ class Session:
     def __init__(
         self,
         address: str,
-        channel: grpc.Channel,
+        dial: Callable[[], grpc.Channel],
         specs: list[graph_pb2.GraphSpec],
         programs: Mapping[str, Program],
     ) -> None:
         self.address, self.specs, self.programs = address, specs, dict(programs)
         self.worker_id = f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
-        self._stub = WorkerServiceStub(channel)
+        self._wire = Wire(dial)
         self._ready, self._closed = threading.Event(), threading.Event()
         self._failure: GraphdError | None = None
         self._lock = threading.Lock()
@@ -51,8 +52,7 @@ class Session:
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
         self._runner = Runner(address, SLOTS)
         self._blocked = self._revision = 0
-        self._beat = 1.0
-        self._call: Any = None
+        self._beat, self._heard = 1.0, time.monotonic()
         self._threads = [
             threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
             threading.Thread(target=self._tick, name="graphd-worker-tick", daemon=True),
@@ -78,22 +78,21 @@ class Session:
             self._closed.wait(0.01)
         self._closed.set()
         self._outbox.put(None)
-        if (call := self._call) is not None:
-            call.cancel()
         self._runner.close()
+        self._wire.close()
 
     def send(self, request: ws.ConnectRequest) -> None:
         self._outbox.put(request)
 
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
-        response: ws.RecordMemoResponse = self._persistent(self._stub.RecordMemo, request)
+        response: ws.RecordMemoResponse = self._wire.persist("RecordMemo", request)
         return response
 
     def call(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
         request.lease_token = attempt.token
         self._resize(+1)  # a task that waits must not keep its graph from running
         try:
-            response: ws.CallGraphResponse = self._persistent(self._stub.CallGraph, request)
+            response: ws.CallGraphResponse = self._wire.persist("CallGraph", request)
             return response
         finally:
             self._resize(-1)
@@ -108,19 +107,6 @@ class Session:
         self._revision += 1
         return ws.Credit(total_slots=SLOTS + self._blocked, revision=self._revision)
 
-    def _persistent(self, method: Any, request: Any) -> Any:
-        """Repeats a call until the server has answered it."""
-        pause = 0.05
-        while True:
-            try:
-                return method(request)
-            except grpc.RpcError as error:
-                if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-                    raise describe(error) from None
-                if self._closed.wait(pause):
-                    raise describe(error) from None
-                pause = min(pause * 2, 2.0)
-
     # The stream.
 
     def _serve(self) -> None:
@@ -128,13 +114,15 @@ class Session:
         while not self._closed.is_set():
             try:
                 self._outbox = queue.SimpleQueue()
-                self._call = self._stub.Connect(self._requests(self._outbox))
-                for response in self._call:
-                    pause = 0.05
+                self._heard = time.monotonic()
+                for response in self._wire.stub.Connect(self._requests(self._outbox)):
+                    pause, self._heard = 0.05, time.monotonic()
                     self._take(response)
                 problem: GraphdError | None = None
             except grpc.RpcError as error:
                 problem = describe(error)
+            except ValueError as error:  # the connection was given up just now
+                problem = GraphdError(str(error))
             self._outbox.put(None)
             if self._closed.is_set() or self._is_final(problem):
                 return
@@ -230,7 +218,7 @@ class Session:
         )
         try:
             if not attempt.lost:
-                response: ws.CompleteTaskResponse = self._persistent(self._stub.CompleteTask, request)
+                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request)
                 if response.HasField("next"):
                     return self._job(response.next)
         except GraphdError as error:
@@ -251,6 +239,11 @@ class Session:
     def _tick(self) -> None:
         while not self._closed.wait(_TICK):
             now = time.monotonic()
+            if now - self._heard > max(_SILENT_BEATS * self._beat, _PATIENCE):
+                silence = now - self._heard
+                log.warning("nothing was heard of graphd at %s for %.1fs; connecting again", self.address, silence)
+                self._heard = now
+                self._wire.renew()
             for attempt in list(self._attempts.values()):
                 attempt.flush()
                 if not attempt.announced and now - attempt.started > _ANNOUNCE_AFTER:
