@@ -226,7 +226,8 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		Namespace: l.state.Namespace(), Step: l.state.NextStep(), Attempt: n,
 		State: view, Send: t.Input, Context: l.run.Request.Context,
 		Failed: t.Failed, Router: b.Router, Branch: b.Name, InWorker: b.InWorker, Journal: l.journal(t.ID),
-		Stop: l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
+		Waited: l.pending.tasks[t.ID].Waiting,
+		Stop:   l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.session.work.Done(),
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {

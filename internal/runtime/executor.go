@@ -76,6 +76,7 @@ type Task struct {
 	Triggers   []string  // channels that made the task due
 
 	Journal  pregel.Journal
+	Waited   []string // the questions that its last pass ended with, or those of a graph it called
 	Effects  Effects
 	Host     Host // nil for code that runs in this process only
 	Metadata map[string]string

@@ -20,7 +20,7 @@ type heldTask struct {
 // lost for good. mu is held.
 func (h *Hub) hold(s *Session, token string) bool {
 	l, ok := h.read(token)
-	if !ok || l.life == h.life || h.settled.has(token) || h.forgotten.has(token) {
+	if !ok || l.life == h.life || !l.lasts() || h.settled.has(token) || h.forgotten.has(token) {
 		return false
 	}
 	if known := h.held[l.key]; known != nil {

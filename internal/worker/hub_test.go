@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -229,6 +230,65 @@ func TestAResultWaitsForItsRun(t *testing.T) {
 		require.True(t, again.Duplicate)
 		cancel()
 		<-r
+	})
+}
+
+// A worker was paused in a node that asks. Others asked in its place, the server
+// was replaced, and the question was answered: what the worker says now is about
+// the time before the answer.
+func TestALeaseFromBeforeAnAnswerIsNotOneForAfter(t *testing.T) {
+	for name, after := range map[string]func(*runtime.Task){
+		"answered": func(t *runtime.Task) {
+			t.Journal.Answers = []pregel.Answer{{Interrupt: "q1", Value: "1"}}
+		},
+		"answered in a called graph": func(t *runtime.Task) { t.Waited = []string{"q1"} },
+		"retried":                    func(t *runtime.Task) { t.Attempt++ },
+		"routed":                     func(t *runtime.Task) { t.Router, t.Branch = "f", "b" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				key := []byte("secret")
+				first := worker.New(worker.Options{Key: key})
+				s := open(t, first, hello("w1", 1))
+				ctx, cancel := context.WithCancel(t.Context())
+				before := execute(ctx, first, task("t1", &run{}))
+				stale := next(t, s)
+				cancel()
+				<-before
+
+				second := worker.New(worker.Options{Key: key, Held: time.Minute})
+				s = open(t, second, hello("w1", 2, stale.Token))
+				resumed := task("t1", &run{})
+				after(resumed)
+				r := execute(t.Context(), second, resumed)
+				fresh := next(t, s)
+				require.NotEqual(t, stale.Token, fresh.Token)
+				complete(t, second, fresh, "new")
+				require.Equal(t, done("new"), <-r)
+				_, err := second.Complete(t.Context(), worker.Completion{Token: stale.Token, Result: done("old")})
+				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+			})
+		})
+	}
+}
+
+// The work of routers and reducers depends on what is lost with a server.
+func TestALeaseOfARouterEndsWithItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("secret")
+		first := worker.New(worker.Options{Key: key})
+		s := open(t, first, hello("w1", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		route := task("t1", &run{})
+		route.Router, route.Branch = "f", "b"
+		before := execute(ctx, first, route)
+		stale := next(t, s)
+		cancel()
+		<-before
+		second := worker.New(worker.Options{Key: key})
+		_, welcome, err := second.Open(hello("w1", 1, stale.Token))
+		require.NoError(t, err)
+		require.Equal(t, []string{stale.Token}, welcome.Lost)
 	})
 }
 

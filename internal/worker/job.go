@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -58,7 +61,9 @@ func newJob(ctx context.Context, t *runtime.Task) *job {
 	return j
 }
 
-// keyOf names a piece of work, over restarts too.
+// keyOf names a piece of work, over restarts too. A node that has got answers
+// is another piece of work than before: a result from before must not pass for
+// one from after.
 func keyOf(t *runtime.Task) string {
 	switch {
 	case t.Reduce != nil:
@@ -66,7 +71,26 @@ func keyOf(t *runtime.Task) string {
 	case t.Router != "":
 		return t.ID + ":route:" + t.Branch
 	}
-	return t.ID + ":run"
+	return t.ID + nodeKey + strconv.Itoa(t.Attempt) + ":" + passOf(t)
+}
+
+// nodeKey marks the keys of nodes.
+const nodeKey = ":run:"
+
+// passOf tells the passes of a node that is interrupted from each other.
+func passOf(t *runtime.Task) string {
+	if len(t.Journal.Answers)+len(t.Waited) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, a := range t.Journal.Answers {
+		sum.Write([]byte(a.Interrupt + "\n"))
+	}
+	sum.Write([]byte("\n"))
+	for _, id := range t.Waited {
+		sum.Write([]byte(id + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // assignment is what the worker is told. mu is held.

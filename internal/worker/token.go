@@ -34,6 +34,10 @@ func (l lease) task() string {
 	return id
 }
 
+// lasts reports whether the lease may outlive its server. The work of routers
+// and reducers depends on results that may have been lost with it.
+func (l lease) lasts() bool { return strings.Contains(l.key, nodeKey) }
+
 // read checks a token. One that this key has not marked is refused.
 func (h *Hub) read(token string) (lease, bool) {
 	n, width := binary.Uvarint([]byte(token))
