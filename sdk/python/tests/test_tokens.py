@@ -1,4 +1,4 @@
-"""Tokens of a LangChain model reach the caller while the node runs."""
+"""Tokens reach the caller while the node runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.graph import START, MessagesState, StateGraph
+from graphd.graph import START, MessagesState, StateGraph, push_message
+from graphd.messages import AIMessage, AIMessageChunk
 
-fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+
+def thread(id: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": id}}
 
 
 def graph(server: DevServer, name: str, **options: Any) -> Any:
+    fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
     model = fakes.GenericFakeChatModel(messages=iter(["hello dear world", "again"]))
 
     def talk(state: MessagesState) -> dict[str, Any]:
@@ -38,3 +42,21 @@ def test_silent_models_are_silent(server: DevServer) -> None:
     silent = graph(server, "silent", config={"tags": ["nostream"]})
     items = list(silent.stream({"messages": ["hi"]}, config, stream_mode="messages"))
     assert [m.content for m, _ in items] == ["hello dear world"]  # once, as the result of the node
+
+
+def test_pushed_messages_are_shown_at_once_and_kept(server: DevServer) -> None:
+    def talk(state: MessagesState) -> dict[str, Any]:
+        for piece in ("hel", "lo"):
+            push_message(AIMessageChunk(piece, id="m1"), state_key=None)
+        push_message({"role": "assistant", "content": "by the way", "id": "m0"})
+        return {"messages": [AIMessage("hello", id="m1")]}
+
+    builder = StateGraph(MessagesState).add_node("talk", talk).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="pushed")
+    items = list(compiled.stream({"messages": ["hi"]}, thread("pushed-1"), stream_mode="messages"))
+    assert [(m.id, m.content) for m, _ in items] == [("m1", "hel"), ("m1", "lo"), ("m0", "by the way")]
+    assert items[0][1]["langgraph_node"] == "talk"
+    kept = compiled.get_state(thread("pushed-1")).values["messages"]
+    assert [(m.id, m.content) for m in kept[1:]] == [("m0", "by the way"), ("m1", "hello")]
+    with pytest.raises(RuntimeError, match="inside of a node"):
+        push_message(AIMessage("x", id="x"))

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 class Host(Protocol):
     """What a running task needs from the worker that runs it."""
 
+    @property
+    def thread(self) -> str:
+        """The thread of the run, as the server knows it."""
+
+    @property
+    def address(self) -> str:
+        """The server that runs the graph."""
+
     def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
         """Sends an event to whoever watches the run."""
 
@@ -44,6 +52,7 @@ class CurrentTask:
     depth: int = 0
     calls: int = 0
     waiting: list[str] = field(default_factory=list)
+    pushed: list[tuple[str, Any]] = field(default_factory=list)  # written to the state before what the node returns
 
     def next_call(self) -> int:
         """Counts the graphs that the task calls."""

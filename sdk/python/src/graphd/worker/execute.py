@@ -84,7 +84,7 @@ def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: 
         extras["error"] = NodeError(public(assignment.failure.node), _failure(assignment.failure, local))
 
     def finish(result: Any) -> pb.TaskResult:
-        return pb.TaskResult(completed=outcome.completed(result, program.channels))
+        return pb.TaskResult(completed=outcome.completed(result, program.channels, task.pushed))
 
     state = _input(assignment, node.schema)
     policies = program.policies(node).retry or ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
@@ -25,15 +25,15 @@ _EXPIRY = {
 }
 
 
-def completed(result: Any, channels: Iterable[str]) -> pb.TaskCompleted:
-    """The result of a node; InvalidUpdateError when it is none.
+def completed(result: Any, channels: Iterable[str], pushed: Sequence[tuple[str, Any]] = ()) -> pb.TaskCompleted:
+    """The result of a node, after what it pushed; InvalidUpdateError when it is none.
 
     Keys that are not of the state are left out. ParentCommand is raised for a
     command to the enclosing graph.
     """
     known = set(channels)
     outcome = pb.TaskCompleted()
-    updates: list[list[tuple[str, Any]] | None] = []
+    updates: list[list[tuple[str, Any]] | None] = [[(k, v) for k, v in pushed if k in known]]
     for part in _parts(result, known):
         if isinstance(part, Command):
             if part.graph == Command.PARENT:
