@@ -222,7 +222,9 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 		out.Interrupts = l.pending.interrupts[t.ID]
 	}
 	if t.Node.Kind != graph.KindGraph {
-		return out, open, nil
+		below, err := r.elsewhere(record, open) // in graphs that the node has called
+		out.Interrupts = append(out.Interrupts, below...)
+		return out, append(open, below...), err
 	}
 	out.Namespace = childNamespace(l.state, t)
 	if !known && !r.subgraphs {
@@ -242,6 +244,16 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 		out.State = &child
 	}
 	return out, out.Interrupts, nil
+}
+
+// elsewhere reads the questions that a task waits for besides its own.
+func (r *reader) elsewhere(record checkpoint.Task, own []checkpoint.Interrupt) ([]checkpoint.Interrupt, error) {
+	if record.State != checkpoint.TaskWaiting {
+		return nil, nil
+	}
+	return r.open(slices.DeleteFunc(slices.Clone(record.Waiting), func(id string) bool {
+		return slices.ContainsFunc(own, func(q checkpoint.Interrupt) bool { return q.ID == id })
+	}))
 }
 
 // open reads those of some questions that wait for an answer: a subgraph that
