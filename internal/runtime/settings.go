@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -34,8 +35,20 @@ func (e *Engine) checkSettings(g *graph.Graph, s *RunSettings) error {
 	return e.fits(g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
 }
 
+// label adds the labels of a resume to the run.
+func (r *resumption) label(run *checkpoint.Run) {
+	if len(r.req.Metadata) == 0 {
+		return
+	}
+	labels := make(map[string]string, len(run.Metadata)+len(r.req.Metadata))
+	maps.Copy(labels, run.Metadata)
+	maps.Copy(labels, r.req.Metadata)
+	run.Metadata = labels
+}
+
 // settings changes what the rest of the run that a resume sets going goes by.
 func (r *resumption) settings(l *loop) error {
+	r.label(l.run)
 	if r.req.Settings == nil {
 		return nil
 	}
@@ -50,14 +63,19 @@ func (r *resumption) settings(l *loop) error {
 	return nil
 }
 
-// leave stores settings for whoever sets the run going later.
+// leave stores labels and settings for whoever sets the run going later.
 func (r *resumption) leave(ctx context.Context, t *tx) error {
-	if r.req.Settings == nil || t.Head.State == checkpoint.ThreadBusy {
+	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}
 	run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return storeError(err)
+	}
+	r.label(&run)
+	if r.req.Settings == nil {
+		t.Runs = append(t.Runs, run)
+		return nil
 	}
 	g, err := r.engine.graphOf(run.Graph, run.Version)
 	if err != nil {

@@ -755,7 +755,7 @@ type ResumeSpec struct {
 	Update *Payload `protobuf:"bytes,5,opt,name=update,proto3" json:"update,omitempty"`
 	// Nodes to trigger in the superstep that goes on.
 	GotoTargets []*Goto `protobuf:"bytes,6,rep,name=goto_targets,json=gotoTargets,proto3" json:"goto_targets,omitempty"`
-	// Labels to add to the run.
+	// Labels to add to the run, unless it is active already.
 	Metadata map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Fail with CHECKPOINT_CONFLICT unless this is the thread's newest
 	// checkpoint. Empty means any.
