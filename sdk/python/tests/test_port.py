@@ -122,7 +122,7 @@ EXPECTED_STATES = [
 
 
 def test_the_program_runs(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphd.client.home.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.client.attached.shared_dev_server", lambda: server)
     monkeypatch.setattr("graphd.checkpoint.memory.shared_dev_server", lambda: server)
     out = run(PROGRAM.replace("langgraph", "graphd"), "ported")
     assert out[:2] == EXPECTED_STATES

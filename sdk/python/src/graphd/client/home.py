@@ -8,12 +8,11 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from graphd.client.server import Server, server_at
-from graphd.dev import shared_dev_server
 from graphd.graph.program import Program
 from graphd.graph.spec import spec_of
 
 if TYPE_CHECKING:
-    from graphd.client.compiled import CompiledStateGraph
+    from graphd.client.attached import Attached
     from graphd.worker.session import Session
 
 ATTACH_TIMEOUT = 30.0
@@ -37,11 +36,11 @@ def address_of(checkpointer: Any, server: str | None) -> tuple[str | None, str, 
     return None, "", checkpointer not in (None, False)
 
 
-def attach(graph: CompiledStateGraph, address: str | None) -> Home:
+def attach(graph: Attached, address: str) -> Home:
     """Makes this process a worker for a graph and its children."""
     from graphd.worker.session import Session
 
-    server = server_at(address or shared_dev_server().address)
+    server = server_at(address)
     specs, programs = [], {}
     for child in descendants(graph.program):
         specs.append(spec_of(child, as_child=True))

@@ -8,6 +8,10 @@ from typing import Any
 from graphd import codec
 
 _TYPED = "graphd.typed"
+EXIT = "graphd.exit"
+"""Marks what one call with ``durability="exit"`` has stored; see history.py."""
+
+_OWN = {_TYPED, EXIT}
 _INTERNAL = {"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
 
 
@@ -27,4 +31,4 @@ def to_labels(config: Mapping[str, Any]) -> dict[str, str]:
 def from_labels(labels: Mapping[str, str]) -> dict[str, Any]:
     """The metadata that was stored as labels."""
     typed = set(filter(None, labels.get(_TYPED, "").split(",")))
-    return {k: codec.loads(v) if k in typed else v for k, v in labels.items() if k != _TYPED}
+    return {k: codec.loads(v) if k in typed else v for k, v in labels.items() if k not in _OWN}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
 from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd.client.labels import to_labels
+from graphd.client.labels import EXIT, to_labels
+from graphd.client.options import CallOptions
 from graphd.client.threads import checkpoint_ref
 from graphd.errors import EmptyInputError, InvalidUpdateError
 from graphd.graph.program import Program
@@ -31,11 +32,13 @@ class Call:
     version: str
     thread: str
     config: Mapping[str, Any]
-    context: Any
-    interrupt_before: Sequence[str]
-    interrupt_after: Sequence[str]
+    options: CallOptions
     event_filter: event_pb2.EventFilter
-    is_new: bool = False
+
+    def labels(self) -> dict[str, str]:
+        """What to remember of the call beside its checkpoints."""
+        found = to_labels(self.config)
+        return found | ({EXIT: uuid.uuid4().hex} if self.options.durability == "exit" else {})
 
     @property
     def configurable(self) -> Mapping[str, Any]:
@@ -62,13 +65,13 @@ def _start(call: Call, given: Any) -> gs.StreamRequest:
         create_thread=True,
         graph=call.program.name,
         graph_version=call.version,
-        metadata=to_labels(call.config),
-        interrupt_before=call.interrupt_before,
-        interrupt_after=call.interrupt_after,
+        metadata=call.labels(),
+        interrupt_before=call.options.interrupt_before,
+        interrupt_after=call.options.interrupt_after,
         step_limit=step_limit(call.config),
         open_interrupts=run_pb2.OPEN_INTERRUPT_POLICY_DISCARD,
     )
-    carried = _context(call)
+    carried = carried_context(call.options.context, call.configurable)
     if carried is not None:
         spec.context.CopyFrom(codec.payload(carried))
     checkpoint = call.configurable.get("checkpoint_id")
@@ -91,7 +94,7 @@ def _command(spec: Any, command: Command[Any], program: Program) -> None:
 
 
 def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
-    spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=to_labels(call.config))
+    spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=call.labels())
     answer = command.resume
     if isinstance(answer, dict) and answer and all(isinstance(k, str) and _ID.fullmatch(k) for k in answer):
         for identifier, value in answer.items():
@@ -101,12 +104,12 @@ def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
     _command(spec, command, call.program)
     spec.settings.CopyFrom(
         run_pb2.RunSettings(
-            interrupt_before=call.interrupt_before,
-            interrupt_after=call.interrupt_after,
+            interrupt_before=call.options.interrupt_before,
+            interrupt_after=call.options.interrupt_after,
             step_limit=step_limit(call.config),
         )
     )
-    carried = _context(call)
+    carried = carried_context(call.options.context, call.configurable)
     if carried is not None:
         spec.settings.context.CopyFrom(codec.payload(carried))
     if not call.configurable.get("checkpoint_ns"):
@@ -124,15 +127,16 @@ def step_limit(config: Mapping[str, Any]) -> int:
     return int(limit)
 
 
-def _context(call: Call) -> dict[str, Any] | None:
+def carried_context(context: Any, configurable: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The context of a run, and with it what else of the config nodes can see."""
     carried: dict[str, Any] = {}
-    if call.context is not None:
-        simpler = call.context if isinstance(call.context, Mapping) else codec.plain(call.context)
+    if context is not None:
+        simpler = context if isinstance(context, Mapping) else codec.plain(context)
         carried |= {k: v for k, v in dict(simpler).items() if _has_json(v)}
-    configurable = {k: v for k, v in call.configurable.items() if k not in _NOT_CARRIED and not k.startswith("__")}
-    configurable = {k: v for k, v in configurable.items() if _has_json(v)}
-    if configurable:
-        carried[CONFIGURABLE] = configurable
+    seen = {k: v for k, v in configurable.items() if k not in _NOT_CARRIED and not k.startswith("__")}
+    seen = {k: v for k, v in seen.items() if _has_json(v)}
+    if seen:
+        carried[CONFIGURABLE] = seen
     return carried or None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphd.client.translate import FINAL, Item
@@ -15,21 +15,35 @@ MODES = ("values", "updates", "checkpoints", "tasks", "debug", "messages", "cust
 class Shape:
     """The form of the items: it depends on how the modes were asked for."""
 
-    def __init__(self, given: str | Sequence[str] | None, *, subgraphs: bool, version: str) -> None:
+    def __init__(
+        self,
+        given: str | Sequence[str] | None,
+        *,
+        subgraphs: bool,
+        version: str,
+        printed: str | Sequence[str] = (),
+    ) -> None:
         self._several = not (given is None or isinstance(given, str))
         chosen: Sequence[str] = ["updates"] if given is None else [given] if isinstance(given, str) else list(given)
-        for mode in chosen:
+        self._printed = (printed,) if isinstance(printed, str) else tuple(printed)
+        for mode in (*chosen, *self._printed):
             if mode not in (*MODES, FINAL):
                 raise ValueError(f"unknown stream mode {mode!r}; there are {', '.join(MODES)}")
         if version not in ("v1", "v2"):
             raise ValueError(f"unknown version {version!r}; there are v1 and v2")
-        self.modes, self.version = tuple(chosen), version
+        self._chosen, self.version = tuple(chosen), version
+        self.modes = tuple(dict.fromkeys((*chosen, *self._printed)))
         self._subgraphs = subgraphs
 
-    def show(self, item: Item) -> Any:
-        """What to yield."""
-        if item.mode == FINAL:
-            return FINAL, (item.data, item.interrupts)
+    def parts(self, item: Item) -> Iterator[Any]:
+        """What to yield for an item; prints it if that was asked for."""
+        if item.mode in self._printed:
+            where = "".join(f"[{level}]" for level in item.levels)
+            print(f"[{item.mode}]{where} {item.data}")
+        if item.mode in self._chosen:
+            yield self._show(item)
+
+    def _show(self, item: Item) -> Any:
         if self.version == "v2":
             part: dict[str, Any] = {"type": item.mode, "ns": item.levels, "data": item.data}
             if item.mode == "values":
@@ -49,34 +63,27 @@ def without_questions(state: Any) -> Any:
 class Collector:
     """Makes the result of invoke from the items of a stream."""
 
-    def __init__(self, given: str | Sequence[str], version: str, *, nested: bool) -> None:
+    def __init__(self, given: str | Sequence[str], version: str) -> None:
         self._values_only = given == "values"
-        self._version, self._several = version, not isinstance(given, str)
-        wanted = [given] if isinstance(given, str) else list(given)
-        self.modes = [FINAL] if self._values_only and not nested else wanted
+        self._version = version
+        self.modes: str | Sequence[str] = FINAL if self._values_only else given
         self._latest: Any = None
-        self._questions: dict[str, Any] = {}
+        self._questions: tuple[Any, ...] = ()
         self._parts: list[Any] = []
 
-    def add(self, part: tuple[str, Any]) -> None:
+    def add(self, item: Item, shape: Shape) -> None:
         """Takes the next item."""
-        mode, data = part
+        parts = list(shape.parts(item))
         if not self._values_only:
-            self._parts.append(part if self._several else data)
-            return
-        if mode == FINAL:
-            self._latest, self._questions = data[0], {q.id: q for q in data[1]}
-            return
-        if isinstance(data, dict) and INTERRUPT in data:
-            self._questions |= {q.id: q for q in data[INTERRUPT]}
-        rest = without_questions(data)
-        self._latest = rest if rest or self._latest is None else self._latest
+            self._parts.extend(parts)
+        elif item.mode == FINAL:
+            self._latest, self._questions = item.data, item.interrupts
 
     def result(self) -> Any:
         """What invoke returns."""
         if not self._values_only:
             return self._parts
-        questions = tuple(self._questions.values())
+        questions = self._questions
         if self._version == "v2":
             return GraphOutput(self._latest, questions)
         if questions and isinstance(self._latest, dict):

@@ -256,7 +256,7 @@ class StateGraph:
         """
         from graphd.client.compiled import CompiledStateGraph, CompileOptions
 
-        del debug, transformers
+        del transformers
         stops = [
             *([] if interrupt_before in (None, "*") else interrupt_before or ()),
             *([] if interrupt_after in (None, "*") else interrupt_after or ()),
@@ -273,6 +273,7 @@ class StateGraph:
                 name=name,
                 server=server,
                 version=version or "",
+                debug=debug,
             ),
         )
 

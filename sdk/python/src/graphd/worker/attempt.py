@@ -21,6 +21,8 @@ _MOST_WAITING = 1000
 class Line(Protocol):
     """What an attempt needs of its session."""
 
+    address: str
+
     def send(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
 
@@ -45,6 +47,16 @@ class Attempt:
         self._lock = threading.Lock()
         self._items: list[pb.EmitItem] = []
         self._dropped = self._sent = 0
+
+    @property
+    def thread(self) -> str:
+        """The thread of the run."""
+        return str(self.assignment.thread_id)
+
+    @property
+    def address(self) -> str:
+        """The server that the task came from."""
+        return self._line.address
 
     def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]

@@ -15,6 +15,8 @@ from graphd.worker.here import LocalRun
 
 CONFIGURABLE = "__configurable__"
 """Key of RunSpec.context below which the config of the caller travels."""
+CALLED = "__called__"
+"""Key that marks the context of a graph which a node has called with its own."""
 
 
 def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local: LocalRun | None) -> dict[str, Any]:
@@ -31,8 +33,10 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
         "langgraph_checkpoint_ns": namespace,
     }
     metadata |= dict(node.metadata) if node else {}
-    remote = _carried(assignment).get(CONFIGURABLE, {})
-    configurable = {"thread_id": assignment.thread_id} | remote | dict(given.get("configurable") or {})
+    carried = _carried(assignment)
+    layers = [carried.get(CONFIGURABLE, {}), dict(given.get("configurable") or {})]
+    outer, inner = reversed(layers) if CALLED in carried else layers
+    configurable = {"thread_id": assignment.thread_id} | outer | inner
     configurable |= {
         "checkpoint_ns": namespace,
         "checkpoint_id": None,
@@ -44,10 +48,11 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
 def context_of(assignment: pb.TaskAssignment, program: Program, local: LocalRun | None) -> Any:
     """The context of the run, as the type that the graph declares for it."""
     schema = program.builder.context_schema
-    if local is not None and local.context is not None:
+    carried = _carried(assignment)
+    if local is not None and local.context is not None and CALLED not in carried:
         value = local.context
     else:
-        value = {k: v for k, v in _carried(assignment).items() if k != CONFIGURABLE} or None
+        value = {k: v for k, v in carried.items() if k not in (CONFIGURABLE, CALLED)} or None
     if value is None or schema is None or not isinstance(value, Mapping):
         return value
     if hasattr(schema, "model_validate"):

@@ -1,0 +1,151 @@
+"""A compiled graph and the server that it is attached to."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from graphd._gen.v1 import graph_pb2
+from graphd.client.home import Home, address_of, attach
+from graphd.client.options import CompileOptions, merge_configs
+from graphd.client.threads import wire_thread
+from graphd.dev import shared_dev_server
+from graphd.graph.program import Program
+
+if TYPE_CHECKING:
+    from graphd.graph.state import StateGraph
+
+
+Self = TypeVar("Self", bound="Attached")
+
+
+class Attached:
+    """A graph that knows where it lives."""
+
+    def __init__(self, builder: StateGraph, options: CompileOptions) -> None:
+        self.builder, self.compile_options = builder, options
+        self.program = Program(
+            builder,
+            name=options.name,
+            version=options.version,
+            interrupt_before=options.interrupt_before,
+            interrupt_after=options.interrupt_after,
+            cache=options.cache,
+            store=options.store,
+        )
+        self.config: dict[str, Any] = {}
+        self._place = _Place()
+        if options.server is not None:
+            self.attach()
+
+    @property
+    def name(self) -> str:
+        """The name that the graph was given."""
+        return self.program.public_name
+
+    @property
+    def checkpointer(self) -> Any:
+        """The saver the graph was compiled with."""
+        return self.compile_options.checkpointer
+
+    @property
+    def persistence(self) -> int:
+        """How the graph keeps its state when it is part of another one."""
+        if self.checkpointer is True:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+        if self.checkpointer is False:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED
+        return graph_pb2.SUBGRAPH_PERSISTENCE_INHERIT
+
+    @property
+    def step_timeout(self) -> float | None:
+        """Seconds that one superstep may take."""
+        return self.program.step_timeout
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        self.program.step_timeout = seconds
+        self.detach()
+
+    @property
+    def store(self) -> Any:
+        """The store the graph was compiled with."""
+        return self.compile_options.store
+
+    @property
+    def cache(self) -> Any:
+        """The cache of node results the graph was compiled with."""
+        return self.compile_options.cache
+
+    def with_config(self: Self, config: Mapping[str, Any] | None = None, **more: Any) -> Self:
+        """The same graph with defaults for the config of its calls."""
+        bound = copy.copy(self)
+        bound.config = merge_configs(merge_configs(self.config, config), more)
+        return bound
+
+    def copy(self: Self, update: Mapping[str, Any] | None = None) -> Self:
+        """The same graph, with other attributes."""
+        twin = copy.copy(self)
+        for name, value in (update or {}).items():
+            setattr(twin, name, value)
+        return twin
+
+    def attach(self, server: str | None = None) -> Home:
+        """Connects as worker and client; done by the first call otherwise.
+
+        ``server`` is for a graph that a node calls: it is needed wherever the
+        node runs.
+        """
+        address = server or self._address[0] or shared_dev_server().address
+        with self._place.lock:
+            if address not in self._place.homes:
+                self._place.homes[address] = attach(self, address)
+            return self._place.homes[address]
+
+    def detach(self, grace: float = 0.0) -> None:
+        """Takes no more work; lets running nodes finish for so many seconds."""
+        with self._place.lock:
+            homes, self._place.homes = self._place.homes, {}
+        for home in homes.values():
+            home.session.close(grace)
+
+    def serve(self) -> None:
+        """Works for the server until the process is interrupted."""
+        self.attach()
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        self.detach(grace=20)
+
+    @property
+    def _address(self) -> tuple[str | None, str, bool]:
+        return address_of(self.checkpointer, self.compile_options.server)
+
+    def _persistent(self) -> bool:
+        if self.checkpointer is True:
+            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+        return self._address[2]
+
+    def _thread(self, config: Mapping[str, Any]) -> str | None:
+        """The thread of a call as the server knows it; None for a passing one."""
+        thread = (config.get("configurable") or {}).get("thread_id")
+        if not self._persistent():
+            return None
+        if thread is None:
+            if self.checkpointer is None:
+                return None
+            raise ValueError(
+                "Checkpointer requires one or more of the following 'configurable' keys: "
+                "thread_id, checkpoint_ns, checkpoint_id"
+            )
+        return wire_thread(self._address[1], thread)
+
+
+class _Place:
+    """The attachment of a graph, shared by its copies."""
+
+    def __init__(self) -> None:
+        self.homes: dict[str, Home] = {}
+        self.lock = threading.Lock()

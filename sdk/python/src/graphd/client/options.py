@@ -1,0 +1,61 @@
+"""The arguments of compile and of calls, and how configs combine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from graphd.client.shape import Shape
+from graphd.runtime import RunControl
+from graphd.types import All, Durability
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How a graph was compiled."""
+
+    checkpointer: Any
+    cache: Any
+    store: Any
+    interrupt_before: tuple[str, ...]
+    interrupt_after: tuple[str, ...]
+    name: str | None
+    server: str | None
+    version: str
+    debug: bool = False
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The arguments of a call that do not name what to run."""
+
+    shape: Shape
+    context: Any = None
+    output_keys: str | Sequence[str] | None = None
+    interrupt_before: tuple[str, ...] = ()
+    interrupt_after: tuple[str, ...] = ()
+    durability: str | None = None
+    control: RunControl | None = None
+    subgraphs: bool = False
+
+
+def node_names(given: All | Sequence[str] | None) -> tuple[str, ...]:
+    """Breakpoints as the server takes them."""
+    return ("*",) if given == "*" else tuple(given or ())
+
+
+def durability_of(given: str | None) -> str | None:
+    """The durability of a call; ValueError for one that there is not."""
+    if given is not None and given not in get_args(Durability):
+        raise ValueError(f"unknown durability {given!r}; there are {', '.join(get_args(Durability))}")
+    return given
+
+
+def merge_configs(base: Mapping[str, Any] | None, over: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Two configs as one; metadata and configurable are merged key by key."""
+    merged = dict(base or {}) | {k: v for k, v in (over or {}).items() if v is not None}
+    for part in ("configurable", "metadata"):
+        if part in (base or {}) and part in (over or {}):
+            merged[part] = dict((base or {})[part] or {}) | dict((over or {})[part] or {})
+    return merged

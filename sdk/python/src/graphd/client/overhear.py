@@ -1,0 +1,134 @@
+"""What happens in a graph that a node has called, while it happens.
+
+The call itself answers once, at the end. Its events are in the log of the
+thread like all others, so they are read there.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from graphd._gen.v1 import event_pb2, graph_pb2, payload_pb2
+from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd._gen.v1 import thread_service_pb2 as ts
+from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd.client.home import descendants
+from graphd.client.options import CallOptions
+from graphd.client.rpcerrors import describe
+from graphd.client.server import unary
+from graphd.client.snapshots import values_of
+from graphd.client.threads import levels
+from graphd.client.translate import Item, Translator, filter_of
+from graphd.constants import TASK_SEPARATOR
+from graphd.runtime.task import CurrentTask
+
+if TYPE_CHECKING:
+    from graphd.client.runs import Runs
+
+
+class Overheard:
+    """One call of a graph, and its events."""
+
+    def __init__(
+        self,
+        graph: Runs,
+        task: CurrentTask,
+        request: ws.CallGraphRequest,
+        config: Mapping[str, Any],
+        options: CallOptions,
+    ) -> None:
+        self._graph, self._task, self._request = graph, task, request
+        self._stubs = graph.attach(task.host.address).server.stubs
+        self._base = _base(task, request)
+        programs = {p.name: p for p in [*descendants(graph.program), graph.program]}
+        self._translator = Translator(
+            options.shape.modes,
+            programs,
+            graph.program,
+            config,
+            options.output_keys,
+            self._state,
+            subgraphs=options.subgraphs,
+        )
+        self._filter = filter_of(options.shape.modes, subgraphs=True, some_keys=options.output_keys is not None)
+        self._filter.namespaces.add(path=self._base)
+        self._deepest = None if options.subgraphs else len(self._base)
+        self._cursor = payload_pb2.Cursor()
+        self._response: ws.CallGraphResponse | None = None
+        self._error: BaseException | None = None
+
+    def response(self) -> ws.CallGraphResponse:
+        """What came of the call; raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        assert self._response is not None
+        return self._response
+
+    def items(self) -> Iterator[Item]:
+        """Makes the call; ends when all is told."""
+        live = self._stubs.graphs.Watch(
+            gs.WatchRequest(thread_id=self._task.host.thread, now={}, filter=self._filter, follow=True)
+        )
+        self._note(next(live))  # nothing is missed from here on
+        ended = threading.Event()
+        call = threading.Thread(target=contextvars.copy_context().run, args=(self._call, live, ended), daemon=True)
+        call.start()
+        try:
+            yield from self._read(live, ended)
+            call.join()
+            if self._error is None:
+                rest = gs.WatchRequest(thread_id=self._task.host.thread, after=self._cursor, filter=self._filter)
+                yield from self._read(self._stubs.graphs.Watch(rest), None)
+        finally:
+            live.cancel()
+
+    def _call(self, live: Any, ended: threading.Event) -> None:
+        try:
+            self._response = self._task.host.call(self._graph, self._request)
+        except BaseException as error:
+            self._error = error
+        ended.set()
+        live.cancel()
+
+    def _read(self, events: Any, ended: threading.Event | None) -> Iterator[Item]:
+        try:
+            for event in events:
+                self._note(event)
+                yield from self._items(event)
+        except grpc.RpcError as error:
+            if ended is None or not ended.is_set():
+                raise describe(error) from None
+
+    def _note(self, event: event_pb2.Event) -> None:
+        if event.HasField("cursor"):
+            self._cursor.CopyFrom(event.cursor)
+        elif event.HasField("heartbeat"):
+            self._cursor.CopyFrom(event.heartbeat.scanned)
+
+    def _items(self, event: event_pb2.Event) -> Iterator[Item]:
+        if event.HasField("end") or event.HasField("opened"):
+            return
+        if self._deepest is not None and len(event.namespace) > self._deepest:
+            return
+        base = tuple(event.namespace[: len(self._base)])
+        del event.namespace[: len(self._base)]
+        for item in self._translator.items(event):
+            yield Item(item.mode, (*base, *item.levels), item.data, item.interrupts)
+
+    def _state(self, below: Sequence[str]) -> Any:
+        request = ts.GetStateRequest(thread_id=self._task.host.thread)
+        request.at.namespace.extend([*self._base, *levels("|".join(below))])
+        return values_of(self._graph.program, unary(self._stubs.threads.GetState, request).values)
+
+
+def _base(task: CurrentTask, request: ws.CallGraphRequest) -> list[str]:
+    """Where the called graph lives."""
+    base = levels(task.config["configurable"]["checkpoint_ns"])
+    if request.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST:
+        base = [level.partition(TASK_SEPARATOR)[0] for level in base]
+    return [*base, str(request.call_index)] if request.call_index else base

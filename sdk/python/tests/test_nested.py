@@ -1,0 +1,129 @@
+"""Graphs that are called inside nodes: results, streams, questions, context."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from typing import Annotated, Any, TypedDict
+
+from graphd.checkpoint.memory import InMemorySaver
+from graphd.config import get_stream_writer
+from graphd.dev import DevServer
+from graphd.graph import START, StateGraph
+from graphd.runtime import Runtime
+from graphd.types import Command, interrupt
+
+
+class Inner(TypedDict):
+    words: Annotated[list[str], operator.add]
+
+
+class Outer(TypedDict):
+    seen: Annotated[list[Any], operator.add]
+
+
+class Context(TypedDict):
+    who: str
+
+
+def first(state: Inner, runtime: Runtime[Context]) -> dict[str, Any]:
+    get_stream_writer()("working")
+    return {"words": [f"for {(runtime.context or {}).get('who', 'nobody')}"]}
+
+
+def second(state: Inner) -> dict[str, Any]:
+    return {"words": ["second"]}
+
+
+def ask(state: Inner) -> dict[str, Any]:
+    return {"words": [interrupt("sure?")]}
+
+
+def child(*nodes: Any) -> Any:
+    return StateGraph(Inner, Context).add_sequence(nodes).add_edge(START, nodes[0].__name__).compile()
+
+
+def parent(server: DevServer, node: Any) -> Any:
+    builder = StateGraph(Outer, Context).add_node("call", node).add_edge(START, "call")
+    return builder.compile(InMemorySaver(server=server.address))
+
+
+def config(thread: str) -> Any:
+    return {"configurable": {"thread_id": thread}}
+
+
+def test_a_stream_shows_what_happens_in_the_called_graph(server: DevServer) -> None:
+    inner = child(first, second)
+
+    def call(state: Outer) -> dict[str, Any]:
+        return {"seen": list(inner.stream({"words": ["in"]}, stream_mode=["updates", "values", "custom"]))}
+
+    result = parent(server, call).invoke({"seen": []}, config("nested-1"))
+    assert [tuple(s) for s in result["seen"]] == [
+        ("values", {"words": ["in"]}),
+        ("custom", "working"),
+        ("updates", {"first": {"words": ["for nobody"]}}),
+        ("values", {"words": ["in", "for nobody"]}),
+        ("updates", {"second": {"words": ["second"]}}),
+        ("values", {"words": ["in", "for nobody", "second"]}),
+    ]
+
+
+def test_an_async_node_streams_too(server: DevServer) -> None:
+    inner = child(first, second)
+
+    async def call(state: Outer) -> dict[str, Any]:
+        return {"seen": [chunk async for chunk in inner.astream({"words": []})]}
+
+    result = asyncio.run(parent(server, call).ainvoke({"seen": []}, config("nested-2")))
+    assert result["seen"] == [{"first": {"words": ["for nobody"]}}, {"second": {"words": ["second"]}}]
+
+
+def test_two_calls_are_told_apart(server: DevServer) -> None:
+    inner = child(second)
+
+    def call(state: Outer) -> dict[str, Any]:
+        return {"seen": [*inner.stream({"words": ["a"]}, stream_mode="values"), *inner.stream({"words": ["b"]})]}
+
+    result = parent(server, call).invoke({"seen": []}, config("nested-3"))
+    assert result["seen"] == [{"words": ["a"]}, {"words": ["a", "second"]}, {"second": {"words": ["second"]}}]
+
+
+def test_a_question_below_a_stream_stops_the_node(server: DevServer) -> None:
+    inner = child(second, ask)
+    shown: list[Any] = []
+
+    def call(state: Outer) -> dict[str, Any]:
+        shown.append([])
+        for chunk in inner.stream({"words": []}):
+            shown[-1].append(chunk)
+        return {"seen": ["done"]}
+
+    graph = parent(server, call)
+    asked = graph.invoke({"seen": []}, config("nested-4"))
+    assert [i.value for i in asked["__interrupt__"]] == ["sure?"]
+    assert shown[0][0] == {"second": {"words": ["second"]}}
+    assert graph.invoke(Command(resume="yes"), config("nested-4")) == {"seen": ["done"]}
+    assert shown[1] == [{"ask": {"words": ["yes"]}}]
+
+
+def test_a_call_has_the_context_of_its_node_or_its_own(server: DevServer) -> None:
+    inner = child(first)
+
+    def call(state: Outer) -> dict[str, Any]:
+        own = inner.invoke({"words": []}, context={"who": "me"})
+        same = inner.invoke({"words": []})
+        return {"seen": [*own["words"], *same["words"]]}
+
+    result = parent(server, call).invoke({"seen": []}, config("nested-5"), context={"who": "you"})
+    assert result == {"seen": ["for me", "for you"]}
+
+
+def test_invoke_gathers_parts(server: DevServer) -> None:
+    inner = child(second)
+
+    def call(state: Outer) -> dict[str, Any]:
+        return {"seen": inner.invoke({"words": []}, stream_mode="updates")}
+
+    graph = parent(server, call)
+    assert graph.invoke({"seen": []}, config("nested-6")) == {"seen": [{"second": {"words": ["second"]}}]}
