@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from dataclasses import replace
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from graphd import END, START, InMemorySaver, StateGraph, amemo, interrupt, memo
+from graphd import END, START, InMemorySaver, StateGraph, amemo, get_stream_writer, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import InterruptDismissed, NonDeterministicNode
 from graphd.graph import MessagesState
 from graphd.messages import AIMessage
-from graphd.prebuilt import ToolNode, add_human_in_the_loop, repair_chat_history, tools_condition, validate_chat_history
+from graphd.prebuilt import (
+    Tool,
+    ToolNode,
+    add_human_in_the_loop,
+    repair_chat_history,
+    tools_condition,
+    validate_chat_history,
+)
 from graphd.types import Command
 
 
@@ -143,6 +151,51 @@ def test_each_tool_call_gets_its_own_answer(server: DevServer) -> None:
     replies = {m.tool_call_id: m.content for m in done["messages"] if m.type == "tool"}
     assert replies == {"call1": "mailed ann: hi", "call2": "mailed bob: dear bob", "call3": "not now"}
     assert done["messages"][-1].content == "done"
+
+
+def test_a_finished_call_is_not_run_again_when_another_asks(server: DevServer) -> None:
+    ran: list[str] = []
+
+    def note(text: str) -> str:
+        ran.append(text)
+        get_stream_writer()(f"noting {text}")
+        return f"noted {text}"
+
+    def twice(to: str) -> str:
+        ran.append(f"{to}:{interrupt('sure?')}")
+        get_stream_writer()(f"mailing {to}")
+        ran.append(f"{to}:{interrupt('really?')}")
+        return f"mailed {to}"
+
+    calls = [
+        {"name": "note", "args": {"text": "a"}, "id": "c1", "type": "tool_call"},
+        {"name": "review", "args": {"text": "b"}, "id": "c2", "type": "tool_call"},
+        {"name": "twice", "args": {"to": "ann"}, "id": "c3", "type": "tool_call"},
+    ]
+    review = replace(Tool.of(note), name="review")
+    tools = [note, add_human_in_the_loop(review), twice]
+    graph = tool_graph(server, tools, calls, "kept")
+    events: list[Any] = []
+
+    def go(given: Any) -> dict[str, str]:
+        asked: dict[str, str] = {}
+        for mode, item in graph.stream(given, config("kept-1"), stream_mode=["updates", "custom"]):
+            if mode == "custom":
+                events.append(item)
+            for question in item.get("__interrupt__", ()) if mode == "updates" else ():
+                asked[question.id] = question.value
+        return asked
+
+    asked = go({"messages": [("user", "go")]})
+    assert (ran, events, len(asked)) == (["a"], ["noting a"], 2)
+    asked = go(Command(resume={id: "yes" if value == "sure?" else {"type": "accept"} for id, value in asked.items()}))
+    assert (sorted(ran), sorted(events)) == (["a", "ann:yes", "b"], ["mailing ann", "noting a", "noting b"])
+    assert list(asked.values()) == ["really?"]
+    go(Command(resume="ok"))
+    assert sorted(ran) == ["a", "ann:ok", "ann:yes", "ann:yes", "b"]
+    assert sorted(events) == ["mailing ann", "noting a", "noting b"]
+    replies = [m.content for m in graph.get_state(config("kept-1")).values["messages"] if m.type == "tool"]
+    assert replies == ["noted a", "noted b", "mailed ann"]
 
 
 def test_a_dismissed_question_raises_in_the_node(server: DevServer) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from graphd import codec
 from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
-from graphd.messages import ToolMessage
-from graphd.runtime.task import scope
+from graphd.messages import ToolMessage, from_dict, is_message, to_dict
+from graphd.runtime.replay import Place
+from graphd.runtime.task import current_scope, current_task, scope
 from graphd.types import Command, Interrupt
 
 Handled = bool | str | Callable[[Exception], str] | type[Exception] | tuple[type[Exception], ...]
@@ -50,7 +51,9 @@ class ToolNode:
     """A node that answers every tool call of the last message.
 
     The calls run side by side, each in a scope of its own: a tool that asks a
-    person gets the answer to its own question, whatever the others do.
+    person gets the answer to its own question, whatever the others do. When
+    one asks, the results of those that have ended are kept: they do not run
+    again with the answer.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class ToolNode:
         calls, as_list = self._calls(state)
         outcomes = await asyncio.gather(*(self._one(call) for call in calls), return_exceptions=True)
         questions: list[Interrupt] = []
+        if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
+            await asyncio.gather(*(_keep(c, o) for c, o in zip(calls, outcomes, strict=True)))
         for outcome in outcomes:
             if isinstance(outcome, GraphInterrupt):
                 questions.extend(outcome.interrupts)
@@ -96,6 +101,8 @@ class ToolNode:
             known = ", ".join(sorted(self.tools_by_name))
             return self._message(call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error")
         with scope(str(call["id"])):
+            if (kept := _kept()) is not None:
+                return kept
             try:
                 result = await _run(tool, call)
             except GraphBubbleUp:
@@ -129,6 +136,28 @@ class ToolNode:
             o if isinstance(o, Command) else Command(update=[o] if as_list else {self.messages_key: [o]})
             for o in outcomes
         ]
+
+
+_RESULT = "__result__"
+
+
+def _kept() -> Any:
+    """The result that the call had before another one asked, or None."""
+    if (task := current_task()) is None:
+        return None
+    _, known, value = task.replay.memo(current_scope(), _RESULT)
+    if not known:
+        return None
+    task.replay.skip(current_scope())
+    return from_dict(value)
+
+
+async def _keep(call: Mapping[str, Any], outcome: Any) -> None:
+    """Records the result of a call; a call that asks or failed has none."""
+    task = current_task()
+    if task is not None and is_message(outcome):
+        with scope(str(call["id"])):
+            await task.host.aremember(Place(current_scope(), _RESULT, 0), to_dict(outcome))
 
 
 _threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")

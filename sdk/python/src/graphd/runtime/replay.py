@@ -56,10 +56,24 @@ class Replay:
         self._difference: NonDeterministicNode | None = None
         self.questions: list[Question] = []
 
-    @property
-    def muted(self) -> bool:
-        """The node still repeats what it did before."""
-        return bool(self._unseen)
+    def muted(self, scope: str) -> bool:
+        """The code of a scope still repeats what it did before.
+
+        A scope that asked and has its answers is past that, whatever those
+        beside it have still to see.
+        """
+        with self._lock:
+            if not self._unseen:
+                return False
+            journal = self._answers.keys() | self._memos.keys()
+            if scope and any(_within(place.scope, scope) for place in journal):
+                return any(_within(place.scope, scope) for place in self._unseen)
+            return True
+
+    def skip(self, scope: str) -> None:
+        """What a scope did is known as a whole; it is not repeated."""
+        with self._lock:
+            self._unseen = {place for place in self._unseen if not _within(place.scope, scope)}
 
     def ask(self, scope: str, key: str, value: Any, options: Mapping[str, Any]) -> Answer | Question:
         """Returns the answer of the next question, or files the question."""
@@ -118,3 +132,7 @@ class Replay:
                 if now.scope == place.scope and not (now.key and place.key):
                     return self._differs(f"question {place}", f"question {now}")
         return None
+
+
+def _within(scope: str, outer: str) -> bool:
+    return scope == outer or scope.startswith(f"{outer}/")

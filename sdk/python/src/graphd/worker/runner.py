@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.graph.program import Program
-from graphd.runtime.task import inside
+from graphd.runtime.task import current_scope, inside
 from graphd.worker import cache, execute, here, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.loop import background_loop
@@ -66,7 +66,7 @@ class Runner:
             remembered = cache.look_up(program, work)
         except Exception as error:  # e.g. a state that its schema does not take
             return pb.TaskResult(failed=outcome.failed(error, ()))
-        attempt.muted = lambda: work.task.replay.muted
+        attempt.muted = lambda: work.task.replay.muted(current_scope())
         if remembered is not None:
             return remembered
         if work.action.is_async:
