@@ -75,6 +75,7 @@ class ToolNode:
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
             await asyncio.gather(*(_keep(c, o) for c, o in zip(calls, outcomes, strict=True)))
+            _arrange(calls)
         for outcome in outcomes:
             if isinstance(outcome, GraphInterrupt):
                 questions.extend(outcome.interrupts)
@@ -158,6 +159,16 @@ async def _keep(call: Mapping[str, Any], outcome: Any) -> None:
     if task is not None and is_message(outcome):
         with scope(str(call["id"])):
             await task.host.aremember(Place(current_scope(), _RESULT, 0), to_dict(outcome))
+
+
+def _arrange(calls: Sequence[Mapping[str, Any]]) -> None:
+    if (task := current_task()) is None:
+        return
+    scopes = []
+    for call in calls:
+        with scope(str(call["id"])):
+            scopes.append(current_scope())
+    task.replay.arrange(scopes)
 
 
 _threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +103,12 @@ class Replay:
         """The question that the scope waits for, if any."""
         with self._lock:
             return next((q for q in self.questions if q.place.scope == scope), None)
+
+    def arrange(self, scopes: Sequence[str]) -> None:
+        """Puts the questions of scopes that ran side by side in their order."""
+        with self._lock:
+            places = {scope: at for at, scope in enumerate(scopes)}
+            self.questions.sort(key=lambda q: places.get(q.place.scope, -1))
 
     def finish(self) -> None:
         """Raises the first difference between the journal and the attempt."""
