@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import pytest
 
 from graphd.dev import DevServer, binary, dev
 
-Start = Callable[..., subprocess.Popen[str]]
+
+@dataclass
+class Program:
+    """A process and the first line that it wrote."""
+
+    process: subprocess.Popen[str]
+    says: str
+
+
+Start = Callable[..., Program]
 
 
 @pytest.fixture
@@ -29,13 +39,14 @@ def start() -> Iterator[Start]:
     """Starts a Python program and waits for its first line."""
     running: list[subprocess.Popen[str]] = []
 
-    def begin(program: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def begin(program: Path, *arguments: str, **environment: str) -> Program:
         command = [sys.executable, str(program), *arguments]
         process = subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True)
         running.append(process)
         assert process.stdout is not None
-        assert process.stdout.readline(), f"{program.name} ended with {process.wait()} before it said anything"
-        return process
+        says = process.stdout.readline().strip()
+        assert says, f"{program.name} ended with {process.wait()} before it said anything"
+        return Program(process, says)
 
     yield begin
     for process in running:

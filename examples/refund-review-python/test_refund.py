@@ -53,7 +53,7 @@ def test_a_question_outlives_the_worker_and_the_server(tmp_path: Path, start: St
     with dev(store=store) as server:
         worker = start(PROGRAM, GRAPHD_SERVER=server.address, TICKET_LOG=str(tickets))
         run(CommandLine(server.address), "t", "My money back, please", code=3)
-        worker.kill()
+        worker.process.kill()
         server.process.kill()
     with dev(store=store) as server:
         start(PROGRAM, GRAPHD_SERVER=server.address, TICKET_LOG=str(tickets))
