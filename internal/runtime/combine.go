@@ -47,20 +47,22 @@ func (l *loop) combined(
 // forCall is how long a call waits for the worker that combines what it writes.
 const forCall = 10 * time.Second
 
-// amended applies the writes of a call, as State.Inject does. The thread stands
-// still meanwhile, so the worker must answer soon.
-func (l *loop) amended(s *pregel.State, writes []checkpoint.Write) (*pregel.State, error) {
+// amended applies the writes of a call, as State.Inject does, and returns them
+// in a form that needs no worker any more. The thread stands still meanwhile,
+// so the worker must answer soon.
+func (l *loop) amended(s *pregel.State, writes []checkpoint.Write) (*pregel.State, []checkpoint.Write, error) {
 	done := []pregel.Done{{Writes: writes}}
-	if l.session != nil && len(s.Reductions(done)) > 0 {
+	if len(s.Reductions(done)) > 0 {
 		ctx, cancel := context.WithTimeout(l.session.calls, forCall)
 		defer cancel()
 		merged, channel, f := l.combined(ctx, s, done, false)
 		if f != nil {
-			return nil, &pregel.UpdateError{Channel: channel, Problem: f.Message}
+			return nil, nil, &pregel.UpdateError{Channel: channel, Problem: f.Message}
 		}
 		done = merged
 	}
-	return s.Inject(done[0].Writes)
+	next, err := s.Inject(done[0].Writes)
+	return next, done[0].Writes, err
 }
 
 // reduce has a worker compute one reduction.

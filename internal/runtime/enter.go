@@ -96,7 +96,7 @@ func emptyInput(g *graph.Graph) *Error {
 // the tasks of the superstep, in the order in which they came.
 func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
 	for _, c := range l.pending.commands {
-		next, err := l.amended(s, c.Writes)
+		next, err := s.Inject(c.Writes)
 		if err != nil {
 			return nil, err
 		}

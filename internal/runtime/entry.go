@@ -78,7 +78,7 @@ func takeIn(t *tx, l *loop) error {
 	}
 	writes, err := s.Command(pregel.Result{Update: r.Update})
 	if err == nil && len(writes) > 0 {
-		s, err = l.amended(s, writes)
+		s, writes, err = l.amended(s, writes)
 	}
 	if err != nil {
 		return refusal("update", err)
@@ -137,7 +137,11 @@ func command(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
 	if err != nil {
 		return refusal("update", err)
 	}
-	if _, err := l.amended(l.state, writes); err != nil {
+	earlier, err := l.inject(l.state)
+	if err == nil {
+		_, writes, err = l.amended(earlier, writes)
+	}
+	if err != nil {
 		return refusal("update", err)
 	}
 	record := checkpoint.Task{

@@ -149,11 +149,12 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 		return &verdict{state: checkpoint.RunSucceeded, command: w.command}
 	}
 	if f := w.failure(); f != nil {
+		l.foretell(ctx, w)
 		v := l.settleWith(w, *failed(f))
 		return &v
 	}
 	if len(w.allWaiting()) > 0 {
-		return l.park(w)
+		return l.park(ctx, w)
 	}
 	if v := l.combine(ctx, w); v != nil {
 		return v
@@ -350,6 +351,7 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 	err := l.commit(func(t *tx) error {
 		l.report(t, w)
 		l.record(t, w)
+		l.keepPreview(t, w)
 		l.giveUp(t, w, v)
 		if l.level.root {
 			return l.end(t, l.state, &v)

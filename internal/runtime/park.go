@@ -13,14 +13,16 @@ import (
 // park ends a superstep that waits for people. The questions, what siblings
 // have finished, and the pause itself are one commit. Answers that came in
 // while siblings were running are taken up at once instead.
-func (l *loop) park(w *work) *verdict {
+func (l *loop) park(ctx context.Context, w *work) *verdict {
 	v := &verdict{state: checkpoint.RunInterrupted}
 	again := false
+	l.foretell(ctx, w)
 	err := l.commit(func(t *tx) error {
 		again = false
 		l.report(t, w)
 		l.record(t, w)
-		if s := w.partial(); s != l.state {
+		l.keepPreview(t, w)
+		if s := w.partial(); s != l.state && s.OutputChanged() {
 			e := checkpoint.Event{
 				Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 				Value: s.Values(),

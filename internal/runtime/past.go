@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -30,11 +33,42 @@ func (r *reader) past(s *pregel.State, done deeds) (Snapshot, error) {
 			done.of(l.state, &t)
 		}
 		t.Interrupts = l.pending.interrupts[next.ID]
+		if n, ok := s.Graph().Node(next.Node); ok && n.Kind == graph.KindGraph && persistence(n) != persist {
+			if t.Interrupts, err = r.below(spaceOf(s.Namespace(), n, next.ID)); err != nil {
+				return snap, err
+			}
+		}
 		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
 		snap.Next = append(snap.Next, next.Node)
 		snap.Tasks = append(snap.Tasks, t)
 	}
 	return snap, nil
+}
+
+// below lists what the subgraph of a task asked last, and the subgraphs in it.
+func (r *reader) below(space string) ([]checkpoint.Interrupt, error) {
+	if r.asked == nil {
+		all, err := r.engine.store.Interrupts(r.ctx, checkpoint.InterruptQuery{Thread: r.head.Thread})
+		if err != nil {
+			return nil, storeError(err)
+		}
+		r.asked = make(map[string][]checkpoint.Interrupt)
+		for _, q := range all {
+			if q.Namespace != "" && q.Task != "" {
+				r.asked[q.Namespace] = append(r.asked[q.Namespace], q)
+			}
+		}
+	}
+	var out []checkpoint.Interrupt
+	for _, ns := range slices.Sorted(maps.Keys(r.asked)) {
+		if ns != space && !strings.HasPrefix(ns, space+"|") {
+			continue
+		}
+		list := r.asked[ns]
+		newest := list[len(list)-1].Checkpoint
+		out = append(out, slices.DeleteFunc(slices.Clone(list), func(q checkpoint.Interrupt) bool { return q.Checkpoint != newest })...)
+	}
+	return out, nil
 }
 
 // due lists the tasks of a superstep: as they were planned, and what calls have

@@ -121,6 +121,7 @@ type reader struct {
 	ctx       context.Context //nolint:containedctx // lives as long as one call
 	head      *checkpoint.Head
 	subgraphs bool
+	asked     map[string][]checkpoint.Interrupt // in subgraphs, by namespace; nil = not read yet
 }
 
 func (r *reader) read(namespace, id string) (Snapshot, error) {
@@ -155,6 +156,7 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 	}
 	l.tasks = tasks
 	w := l.arrange()
+	w.recallPreview(&l.pending)
 	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partial().Values()}
 	for _, t := range l.withHandlers() {
 		one, open, err := r.task(l, t)
@@ -239,11 +241,15 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 		}
 		return out, nil, err
 	}
-	out.Interrupts = child.Interrupts
 	if r.subgraphs {
 		out.State = &child
 	}
-	return out, out.Interrupts, nil
+	if record.State == checkpoint.TaskDone && persistence(t.Node) != persist {
+		out.Interrupts, err = r.below(out.Namespace)
+		return out, nil, err
+	}
+	out.Interrupts = child.Interrupts
+	return out, child.Interrupts, nil
 }
 
 // elsewhere reads the questions that a task waits for besides its own.
@@ -277,5 +283,10 @@ func childNamespace(s *pregel.State, t *pregel.Task) string {
 	if persistence(t.Node) == persist {
 		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
 	}
-	return pregel.JoinNamespace(s.Namespace(), t.Node.Name+":"+t.ID)
+	return spaceOf(s.Namespace(), t.Node, t.ID)
+}
+
+// spaceOf is the namespace that belongs to one task.
+func spaceOf(namespace string, n *graph.Node, task string) string {
+	return pregel.JoinNamespace(namespace, n.Name+":"+task)
 }

@@ -15,6 +15,7 @@ import (
 type progress struct {
 	tasks      map[string]checkpoint.Task
 	commands   []checkpoint.Task // writes of calls, in the order in which they came
+	preview    *checkpoint.Task  // what finished siblings come to, as workers have combined it
 	memos      map[string][]checkpoint.Memo
 	interrupts map[string][]checkpoint.Interrupt
 }
@@ -25,9 +26,12 @@ func newProgress(p checkpoint.Pending) progress {
 		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
 	}
 	for _, t := range p.Tasks {
-		if strings.HasPrefix(t.ID, commandPrefix) {
+		switch {
+		case strings.HasPrefix(t.ID, commandPrefix):
 			out.commands = append(out.commands, t)
-		} else {
+		case t.ID == previewID:
+			out.preview = &t
+		default:
 			out.tasks[t.ID] = t
 		}
 	}
@@ -76,6 +80,7 @@ type work struct {
 	told     bool                // the cached results have been reported
 	back     bool                // the state has to be told first: the graph goes on after a pause
 	merged   []pregel.Done       // what the tasks wrote, as workers have combined it; nil = as it is
+	preview  []checkpoint.Write  // what finished tasks come to for the channels that workers combine
 	command  *pregel.Result      // for the enclosing graph
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
@@ -313,6 +318,7 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 		r.State, r.Waiting = checkpoint.TaskWaiting, o.waiting
 	default:
 		r.State, r.Writes = checkpoint.TaskDone, o.writes
+		r.Failure = l.pending.tasks[o.task.ID].Failure // of an earlier attempt
 	}
 	return r
 }
@@ -387,15 +393,4 @@ func (l *loop) taskEvent(task *pregel.Task, phase checkpoint.Phase, step int) ch
 		Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: step,
 		Node: task.Node.Name, Task: task.ID, Phase: phase,
 	}
-}
-
-// partial is the state with the writes of the finished tasks of a superstep
-// that is not over: what people see while a sibling waits. It is the state
-// itself when the writes do not fit together.
-func (w *work) partial() *pregel.State {
-	next, err := w.loop.state.Partial(w.done())
-	if err != nil {
-		return w.loop.state
-	}
-	return next
 }

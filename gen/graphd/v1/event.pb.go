@@ -1106,7 +1106,7 @@ type TaskChange struct {
 	RetryDelay *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
 	// Its input (SCHEDULED, STARTED) or its result (SUCCEEDED); may be unset.
 	Value *Payload `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// Channels that made it due.
+	// Channels that it waits on, in order; not only those that made it due.
 	Triggers      []string `protobuf:"bytes,5,rep,name=triggers,proto3" json:"triggers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

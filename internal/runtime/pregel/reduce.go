@@ -89,6 +89,17 @@ func Reduced(done []Done, channel string, value payload.JSON) []Done {
 	return out
 }
 
+// Without leaves out what was written to a channel.
+func Without(done []Done, channel string) []Done {
+	out := slices.Clone(done)
+	for i := range out {
+		out[i].Writes = slices.DeleteFunc(slices.Clone(out[i].Writes), func(w checkpoint.Write) bool {
+			return w.Channel == channel
+		})
+	}
+	return out
+}
+
 // Own returns what a task itself writes to state keys, without its edges.
 func (s *State) Own(t *Task, r Result) ([]checkpoint.Write, error) {
 	w := writer{state: s, task: t}

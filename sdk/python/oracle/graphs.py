@@ -17,6 +17,8 @@ def random_case(seed: int) -> dict[str, Any]:
     if child:
         graphs.append(_child(r))
     graphs.append(_main(r, child))
+    if r.random() < 0.3:
+        _fail_once(r, graphs)
     return {"id": f"seed-{seed}", "graphs": graphs, "steps": []}
 
 
@@ -83,7 +85,8 @@ def _lead_on(
         branches.append({"from": name, "path": f"'{name}' if state['n']<3 else '{target}'"})
         nodes[name] = f"return {{'log':['{name}%d'%state['n']],'n':1}}"
     elif kind < 0.95:
-        sends = f"[Send('{target}',{{'log':['s'],'n':i,'m':{{}}}}) for i in range({r.randint(1, 3)})]"
+        first = 1000 * (MAIN.index(name) + 1)  # no two tasks of a superstep ask the same
+        sends = f"[Send('{target}',{{'log':['s'],'n':{first}+i,'m':{{}}}}) for i in range({r.randint(1, 3)})]"
         branches.append({"from": name, "path": sends})
     else:
         nodes[name] = f"return Command(update={{'log':['{name}']}},goto='{target}')"
@@ -104,6 +107,13 @@ def _body(r: random.Random, name: str, *, asks: bool) -> str:
         f"write('{name}')\nreturn {{'n':2}}",
         f"return [Command(update={{'log':['{name}1']}}),{{'log':['{name}2']}}]",
     ]
-    if r.random() < 0.06:
-        return f"mem.{name}=mem.{name}+1\nif mem.{name}==1: raise Boom('{name}')\nreturn {{'log':['{name} ok']}}"
     return r.choice(plain)
+
+
+def _fail_once(r: random.Random, graphs: list[dict[str, Any]]) -> None:
+    """Lets one node fail at first, when its siblings have come to their end: how
+    far they come otherwise is a matter of luck."""
+    nodes = r.choice(graphs)["nodes"]
+    name = r.choice([n for n, body in nodes.items() if not body.startswith("<")])
+    fails = f"mem.{name}=mem.{name}+1\nif mem.{name}==1:\n    sleep(0.2)\n    raise Boom('{name}')"
+    nodes[name] = f"{fails}\nreturn {{'log':['{name} ok']}}"

@@ -122,9 +122,11 @@ class Recorder:
             return  # at a second question LangGraph forgets that the node is due
         if self.last_error is not None:
             return
-        self.case["steps"].append(
-            {"do": {"op": "get_state", "thread": "1"}, "expect": {"snapshot": self._snapshot(state)}}
-        )
+        shown = self._snapshot(state)
+        # LangGraph also lists what tasks that are done had asked.
+        done = [i for task in shown["tasks"] if "result" in task for i in task.get("interrupts", [])]
+        shown["interrupts"] = [i for i in shown.get("interrupts", []) if i not in done]
+        self.case["steps"].append({"do": {"op": "get_state", "thread": "1"}, "expect": {"snapshot": shown}})
 
     def _history(self) -> None:
         if self.last_error is not None:

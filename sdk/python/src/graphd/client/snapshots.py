@@ -151,11 +151,11 @@ class Reader:
 
 def _current(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:
     """The questions that a task waits for; of one that has its answers, what
-    it asked last in each of its scopes."""
+    was asked last in each of its scopes."""
     waiting = [i for i in task.interrupts if i.state in _WAITING]
     if waiting:
         return waiting
-    return list({i.scope: i for i in task.interrupts}.values())
+    return list({(i.task_id, i.scope): i for i in task.interrupts}.values())
 
 
 def _result(program: Program | None, result: payload_pb2.Payload) -> Any:
