@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -11,10 +12,14 @@ from typing import Any
 
 import pytest
 
-from graphd import START, StateGraph, memo
+from graphd import START, StateGraph, get_stream_writer, memo
 from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd.client.server import server_at, unary
 from graphd.dev import DevServer, dev
+from graphd.errors import GraphdError
+from graphd.types import Command
+from graphd.worker.session import Session
 from tests.relay import Relay
 from tests.test_worker import State, wait_until
 
@@ -96,17 +101,132 @@ graph.detach()
             wait_until(lambda: _registered(quick, "stuck"))
             start(quick, "stuck", "stuck-1")
             assert worker.stdout.readline() == "begun\n"
-            quick.process.send_signal(19)  # SIGSTOP
+            quick.process.send_signal(signal.SIGSTOP)
             worker.stdin.write("go on\n")
             worker.stdin.flush()
             assert worker.wait(10) == 0
         finally:
-            quick.process.send_signal(18)  # SIGCONT
+            quick.process.send_signal(signal.SIGCONT)
             worker.kill()
 
 
-def _registered(server: DevServer, graph: str) -> bool:
-    from graphd._gen.v1 import registry_service_pb2 as rs
+def failure(node: Any, server: DevServer, name: str) -> Any:
+    graph = attached(node, server.address, name)
+    run = end(server, start(server, name, f"{name}-1"))
+    graph.detach()
+    return run.failure
 
-    listed = unary(server_at(server.address).stubs.registry.ListWorkers, rs.ListWorkersRequest())
-    return any(graph in node for w in listed.workers for node in w.nodes)
+
+def test_a_result_of_a_hundred_megabytes_fails_at_once(server: DevServer) -> None:
+    runs: list[int] = []
+
+    def node(state: State) -> dict[str, Any]:
+        runs.append(1)
+        return {"log": ["x" * (100 << 20)]}
+
+    failed = failure(node, server, "large")
+    assert failed.reason == "OUTPUT_TOO_LARGE"
+    assert "104857" in failed.message and "4194304" in failed.message
+    assert len(runs) == 1
+
+
+def test_what_the_server_refuses_fails_the_task(quick: DevServer) -> None:
+    def node(state: State) -> Any:
+        return Command(goto="nowhere")
+
+    failed = failure(node, quick, "goto")
+    assert failed.reason == "UNKNOWN_TARGET_NODE" and "nowhere" in failed.message
+
+
+def test_a_value_without_json_names_itself(quick: DevServer) -> None:
+    failed = failure(lambda state: {"log": [float("nan")]}, quick, "nan")
+    assert failed.type == "ValueError" and "JSON" in failed.message
+
+
+def test_a_memo_that_is_too_large_fails_its_node(server: DevServer) -> None:
+    failed = failure(lambda state: {"log": [memo("big", lambda: "x" * (100 << 20))]}, server, "big-memo")
+    assert failed.type == "GraphdError" and "larger than" in failed.message
+
+
+def test_of_two_workers_with_one_name_the_older_says_why_it_stops(
+    quick: DevServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = attached(lambda state: {}, quick.address, "twin")
+    older = graph.attach().session
+    newer = Session(quick.address, server_at(quick.address).dial, older.specs, older.programs, older.worker_id)
+    with pytest.raises(GraphdError, match="has connected again") as caught:
+        older.wait()
+    assert caught.value.reason == "WORKER_REPLACED"
+    assert "does not take this worker" in caplog.text
+    newer.close()
+    graph.detach()
+
+
+def test_a_server_that_speaks_another_protocol_says_so(quick: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphd.worker.session.PROTOCOL", 7)
+    with pytest.raises(GraphdError, match="speaks versions 7 to 7") as caught:
+        attached(lambda state: {}, quick.address, "future")
+    assert caught.value.reason == "PROTOCOL_MISMATCH"
+
+
+def test_a_flood_of_events_delays_no_result(quick: DevServer) -> None:
+    def node(state: State) -> dict[str, Any]:
+        write = get_stream_writer()
+        for n in range(100_000):
+            write(n)
+        return {"log": ["done"]}
+
+    graph = attached(node, quick.address, "flood")
+    given = {"configurable": {"thread_id": "flood-1"}}
+    seen = list(graph.stream({"log": []}, given, stream_mode=["custom", "values"]))
+    assert seen[-1] == ("values", {"log": ["done"]})
+    shown = [n for mode, n in seen if mode == "custom"]
+    assert shown == sorted(set(shown)), "some may be missing, none comes twice or out of order"
+    graph.detach()
+
+
+def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing() -> None:
+    program = """
+import sys, time
+from graphd import START, StateGraph, memo
+def node(state):
+    print("begun", flush=True)
+    sys.stdin.readline()
+    return {"who": memo("who", lambda: sys.argv[2])}
+StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=sys.argv[1], name="paused").serve()
+"""
+    with dev(flags=["--worker-beat", "100ms", "--worker-lease", "400ms"]) as server:
+        command = [sys.executable, "-c", program, server.address]
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        first: Any = subprocess.Popen([*command, "first"], **pipes)
+        second: Any = None
+        try:
+            wait_until(lambda: _registered(server, "paused"))
+            request = gs.StartRunRequest()
+            request.run.graph, request.run.thread_id, request.run.create_thread = "paused", "p1", True
+            request.run.input.json = "{}"
+            unary(server_at(server.address).stubs.graphs.StartRun, request)
+            assert first.stdout.readline() == "begun\n"
+            first.send_signal(signal.SIGSTOP)
+            second = subprocess.Popen([*command, "second"], **pipes)
+            assert second.stdout.readline() == "begun\n"
+            first.send_signal(signal.SIGCONT)
+            first.stdin.write("go on\n")
+            first.stdin.flush()
+            wait_until(lambda: len(_workers(server)) == 2)
+            second.stdin.write("go on\n")
+            second.stdin.flush()
+            assert end(server, gs.WaitRunRequest(thread_id="p1")).output.json == '{"who":"second"}'
+        finally:
+            for one in (first, second):
+                if one is not None:
+                    one.kill()
+                    one.communicate()
+
+
+def _workers(server: DevServer) -> Any:
+    return unary(server_at(server.address).stubs.registry.ListWorkers, rs.ListWorkersRequest()).workers
+
+
+def _registered(server: DevServer, graph: str) -> bool:
+    return any(graph in node for w in _workers(server) for node in w.nodes)

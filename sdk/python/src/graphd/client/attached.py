@@ -113,10 +113,12 @@ class Attached:
             home.session.close(grace)
 
     def serve(self) -> None:
-        """Works for the server until the process is interrupted."""
-        self.attach()
+        """Works for the server until the process is interrupted.
+
+        GraphdError is raised when the server wants this worker no more.
+        """
         with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+            self.attach().session.wait()
         self.detach(grace=20)
 
     @property

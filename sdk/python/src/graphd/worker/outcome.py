@@ -155,6 +155,22 @@ def failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFa
     )
 
 
+def too_large(size: int, limit: int) -> pb.TaskResult:
+    """In place of a result that the server does not take."""
+    message = (
+        f"the result has {size} bytes; at most {limit} are allowed, so store large values elsewhere "
+        "and pass on where they are"
+    )
+    cause = pb.TaskFailed.CAUSE_TOO_LARGE
+    return pb.TaskResult(failed=pb.TaskFailed(type="ResultTooLarge", message=message, cause=cause, non_retryable=True))
+
+
+def not_taken(error: Exception) -> pb.TaskResult:
+    """In place of a result that the server has refused."""
+    message = f"the server did not take the result: {error}"
+    return pb.TaskResult(failed=pb.TaskFailed(type=type(error).__name__, message=message, non_retryable=True))
+
+
 def _cause(error: BaseException) -> pb.TaskFailed.Cause:
     if isinstance(error, NonDeterministicNode):
         return pb.TaskFailed.CAUSE_NON_DETERMINISTIC

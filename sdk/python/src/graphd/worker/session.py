@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -17,6 +18,7 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.client.rpcerrors import describe, reason_of
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
+from graphd.worker import outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.runner import Job, Runner
 from graphd.worker.wire import Wire
@@ -24,11 +26,20 @@ from graphd.worker.wire import Wire
 log = logging.getLogger("graphd.worker")
 
 SLOTS = 256
+PROTOCOL = 1
 _TICK = 0.02
 _ANNOUNCE_AFTER = 0.1
 _SILENT_BEATS = 3
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
-_FINAL = {"PROTOCOL_MISMATCH", "INVALID_FIELD", "ACCESS_DENIED", "TOKEN_INVALID", "TOKEN_EXPIRED", "FEATURE_DISABLED"}
+_FINAL = {
+    "PROTOCOL_MISMATCH",
+    "INVALID_FIELD",
+    "ACCESS_DENIED",
+    "TOKEN_INVALID",
+    "TOKEN_EXPIRED",
+    "FEATURE_DISABLED",
+    "WORKER_REPLACED",  # another process uses this worker id, e.g. after a fork
+}
 
 
 class Session:
@@ -40,12 +51,13 @@ class Session:
         dial: Callable[[], grpc.Channel],
         specs: list[graph_pb2.GraphSpec],
         programs: Mapping[str, Program],
+        worker_id: str = "",
     ) -> None:
         self.address, self.specs, self.programs = address, specs, dict(programs)
-        self.worker_id = f"py-{uuid.uuid4().hex}"
+        self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
         self._wire = Wire(dial)
-        self._ready, self._closed = threading.Event(), threading.Event()
+        self._ready, self._closed, self._over = threading.Event(), threading.Event(), threading.Event()
         self._failure: GraphdError | None = None
         self._lock = threading.Lock()
         self._attempts: dict[bytes, Attempt] = {}
@@ -53,6 +65,7 @@ class Session:
         self._runner = Runner(address, SLOTS)
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
+        self._largest = 4 << 20  # bytes of a result
         self._threads = [
             threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
             threading.Thread(target=self._tick, name="graphd-worker-tick", daemon=True),
@@ -68,6 +81,13 @@ class Session:
             raise self._failure
         return self.versions
 
+    def wait(self) -> None:
+        """Waits until the session is closed, or the server wants it no more:
+        then the error says why."""
+        self._over.wait()
+        if self._failure is not None and not self._closed.is_set():
+            raise self._failure
+
     def close(self, grace: float = 0.0) -> None:
         """Takes nothing new, lets running tasks finish for a while, leaves."""
         if self._closed.is_set():
@@ -80,6 +100,7 @@ class Session:
         self._outbox.put(None)
         self._runner.close()
         self._wire.close()
+        self._over.set()
 
     def send(self, request: ws.ConnectRequest) -> None:
         self._outbox.put(request)
@@ -135,9 +156,8 @@ class Session:
         if reason_of(problem) in _FINAL or (problem.code == "UNIMPLEMENTED"):
             self._failure = problem
             self._ready.set()
+            self._over.set()
             log.error("graphd at %s does not take this worker: %s", self.address, problem)
-            return True
-        if reason_of(problem) == "WORKER_REPLACED":
             return True
         log.debug("session with %s broke: %s", self.address, problem)
         return False
@@ -152,12 +172,18 @@ class Session:
                     return
                 yield request
             except queue.Empty:
+                pass
+            if time.monotonic() >= due:  # beats don't wait for a lull
                 number, due = number + 1, time.monotonic() + self._beat
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=list(self._attempts)))
 
     def _hello(self) -> ws.Hello:
         manifest = pb.WorkerManifest(
-            deployment="python", min_protocol=1, max_protocol=1, features=["memo", "scopes", "call"], graphs=self.specs
+            deployment="python",
+            min_protocol=PROTOCOL,
+            max_protocol=PROTOCOL,
+            features=["memo", "scopes", "call"],
+            graphs=self.specs,
         )
         with self._lock:
             return ws.Hello(
@@ -177,6 +203,7 @@ class Session:
                     self._stop(token, lost=True)
 
     def _welcome(self, welcome: ws.Welcome) -> None:
+        self._largest = welcome.max_result_bytes or self._largest
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
             self._stop(token, lost=True)
@@ -208,6 +235,8 @@ class Session:
         """Hands over a result; returns the next task if the answer has one."""
         if attempt.stopped and result.failed.type == "NodeCancelledError":
             result = pb.TaskResult(cancelled=pb.TaskCancelled())
+        if (size := result.ByteSize()) > self._largest:
+            result = outcome.too_large(size, self._largest)
         emit, sent = attempt.take()
         request = ws.CompleteTaskRequest(
             lease_token=attempt.token,
@@ -222,12 +251,25 @@ class Session:
                 if response.HasField("next"):
                     return self._job(response.next)
         except GraphdError as error:
-            level = logging.DEBUG if reason_of(error) == "TASK_LEASE_LOST" else logging.ERROR
-            log.log(level, "the result of %s was not taken: %s", attempt.assignment.node, error)
+            self._not_taken(attempt, error)
         finally:
             with self._lock:
                 self._attempts.pop(attempt.token, None)
         return None
+
+    def _not_taken(self, attempt: Attempt, error: GraphdError) -> None:
+        node = attempt.assignment.node
+        if reason_of(error) == "TASK_LEASE_LOST":
+            log.debug("the result of %s was not taken: %s", node, error)
+            return
+        if self._closed.is_set():
+            log.warning("this worker has left before the result of %s was taken; another one runs it again", node)
+            return
+        log.error("the result of %s was not taken: %s", node, error)
+        # Silence would have the task run again, by one worker after the other.
+        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
+        with contextlib.suppress(GraphdError):
+            self._wire.persist("CompleteTask", request)
 
     def _stop(self, token: bytes, *, lost: bool) -> None:
         with self._lock:
