@@ -64,15 +64,17 @@ func TestEveryRunSurvives(t *testing.T) {
 		want += (1 + n%2) * (3 + 1 + n%3)
 	}
 	require.Equal(t, want, found.records, "every memo is recorded")
+	late := 0
 	for _, log := range w.logs() {
 		text, err := os.ReadFile(log)
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "Traceback", log)
 		require.NotContains(t, string(text), "panic:", log)
+		late += strings.Count(string(text), "was not taken: the lease is not valid any more")
 	}
 	t.Logf("%d runs with seed %d on %s in %.1fs", *runs, *seed, *store, took.Seconds())
 	t.Logf("faults: %s", w.faults)
-	t.Logf("clients: %s", w.seen)
+	t.Logf("clients: %s; workers: %d late results refused", w.seen, late)
 	t.Logf("memos: %d recorded, %d times replayed; of %d side effects %d were of workers that had lost the task, "+
 		"%d of workers that were gone before they could record it, %d were overruled by a record nobody had heard of",
 		found.records, found.replays, found.ran, found.refused, found.gone, found.overruled)

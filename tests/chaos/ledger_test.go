@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,7 +19,6 @@ type entry struct {
 	Thread string
 	Task   string
 	Lease  string
-	Time   int64
 
 	life  string // of the server that gave the lease
 	fence uint64 // of the lease; a later one of the same server is greater
@@ -102,7 +100,6 @@ func judge(all []entry) (*memos, error) {
 // heard of.
 func eras(all []entry) map[string]int {
 	era := make(map[string]int)
-	slices.SortStableFunc(all, func(a, b entry) int { return int(a.Time - b.Time) })
 	for _, e := range all {
 		if _, known := era[e.life]; !known {
 			era[e.life] = len(era)
@@ -121,7 +118,7 @@ func (m *memos) one(at [2]string, group []entry, era map[string]int) error {
 	}
 	ran := make(map[string]string) // by lease: what its run came to
 	refused, told := make(map[string]bool), make(map[string]bool)
-	var recorded *entry
+	var recorded *entry // who was the first to use the value
 	saw := 0
 	for _, e := range group {
 		switch e.Kind {
@@ -135,7 +132,7 @@ func (m *memos) one(at [2]string, group []entry, era map[string]int) error {
 		case "saw":
 			saw++
 			told[e.Lease] = true
-			if recorded == nil || after(*recorded, e) {
+			if recorded == nil {
 				recorded = &e
 			}
 			if e.Value != recorded.Value {

@@ -29,7 +29,6 @@ def write(kind: str, key: str, value: str) -> None:
         "thread": assignment.thread_id,
         "task": assignment.task_id,
         "lease": assignment.lease.token.hex(),
-        "time": time.time_ns(),
     }
     os.write(ledger, (json.dumps(line) + "\n").encode())
 
