@@ -22,7 +22,7 @@ VENV   := $(abspath $(PYENV))
 # wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
 GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
-PYTHON_CODE        := . ../../examples
+PYTHON_CODE        := . ../../examples ../../tests/chaos
 
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
@@ -32,6 +32,8 @@ FUZZTIME    ?= 10s
 BENCH       ?= .
 PYTESTFLAGS ?=
 SEEDS       ?= 200
+RUNS        ?= 1000
+SEED        ?= $(shell date +%s)
 FIRST       ?= 1
 ANSWER      ?= {"decision":"approved_with_conditions","conditions":"10% restocking fee"}
 
@@ -50,8 +52,8 @@ build: ## Build bin/graphd
 test: go-test python-test examples ## Run all tests: go-test, python-test, examples
 
 .PHONY: go-test
-go-test: ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
-	$(GOTEST) -race -shuffle=on $(GOTESTFLAGS) $(PKG)
+go-test: $(VENV)/ok ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
+	GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on $(GOTESTFLAGS) $(PKG)
 
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
@@ -66,6 +68,11 @@ examples: $(VENV)/ok build ## Run the Python examples as people do: servers, wor
 oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on graphd, and compare (FIRST=number of the first)
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle \
 		--seeds $(SEEDS) --first $(FIRST)
+
+.PHONY: chaos
+chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
+	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
+		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
@@ -89,7 +96,7 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
-	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py
+	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos

@@ -56,7 +56,7 @@ func python(tb testing.TB) string {
 	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
 	if err != nil {
 		require.FailNow(tb, "no Python with the SDK",
-			"%s: %v %s\nrun `make python` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
+			"%s: %v %s\nrun `make chaos` or `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
 	}
 	path, err = filepath.Abs(path)
 	require.NoError(tb, err)
