@@ -1,0 +1,95 @@
+package workers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// A worker that never beats is told so, and what it was given goes to another.
+func TestAWorkerThatNeverBeatsIsSentAway(t *testing.T) {
+	s := start(t, config{hub: worker.Options{Beat: 50 * time.Millisecond, LeaseTTL: time.Hour}})
+	mute := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	given := mute.next()
+	err := await(t, mute.end, "the end of the stream")
+	require.Equal(t, "WORKER_SILENT", reason(t, err))
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, "nothing was heard for 3 beats of 50ms; connect again")
+
+	second := s.connect(hello("w2", 1))
+	second.keepAlive(func() [][]byte { return nil })
+	moved := second.next()
+	_, err = mute.complete(given, completed(`{"x":"late"}`))
+	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+	_, err = second.complete(moved, completed(`{"x":"right"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":"right","log":[]}`, s.wait(run).GetOutput().GetJson())
+}
+
+// A worker of version 2 gets nothing of a thread of version 1. Who watches the
+// thread reads which version is missing and which are there.
+func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
+	s := start(t, config{})
+	one, two := chain("g", "a"), chain("g", "a")
+	one.Version, two.Version = "1", "2"
+	h := hello("old", 0)
+	h.Manifest.Graphs = specs(one)
+	s.connect(h).cancel()
+	h = hello("new", 5)
+	h.Manifest.Graphs = specs(two)
+	fresh := s.connect(h)
+	require.Eventually(t, func() bool {
+		list, err := s.ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
+		return err == nil && len(list.GetWorkers()) == 1
+	}, 5*time.Second, 5*time.Millisecond)
+	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
+		Run: &graphdv1.RunSpec{
+			CreateThread: true, Graph: "g", GraphVersion: "1", Start: &graphdv1.RunSpec_Input{Input: text(`{"x":1}`)},
+		},
+		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
+	})
+	require.NoError(t, err)
+	for {
+		e, err := stream.Recv()
+		require.NoError(t, err)
+		if c := e.GetTask(); c.GetPhase() == graphdv1.TaskChange_PHASE_UNASSIGNED {
+			require.Equal(t, "NO_WORKER_AVAILABLE", c.GetFailure().GetReason())
+			require.Contains(t, c.GetFailure().GetMessage(),
+				"no connected worker serves version 1 of graph g; those that are connected serve 2")
+			break
+		}
+	}
+	require.Empty(t, fresh.tasks)
+}
+
+// What a worker says about a task that it does not have is of no effect.
+func TestWordsAboutTheTasksOfOthersAreIgnored(t *testing.T) {
+	s := start(t, config{})
+	first := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":1}`)
+	a := first.next()
+	token := a.GetLease().GetToken()
+	other := s.connect(hello("w2", 0))
+	other.update(&graphdv1.TaskUpdate{LeaseToken: token, Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{
+		Items: []*graphdv1.EmitItem{{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: text(`"forged"`), Durable: true}},
+	}}})
+	other.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Nack{Nack: &graphdv1.Nack{LeaseToken: token}}})
+	other.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Goodbye{Goodbye: &graphdv1.Goodbye{
+		Released: [][]byte{token},
+	}}})
+	other.beat(1)
+	await(t, other.acks, "the ack behind it all")
+	_, err := first.complete(a, completed(`{"x":2}`))
+	require.NoError(t, err, "the task was not taken away")
+	require.JSONEq(t, `{"x":2,"log":[]}`, s.wait(run).GetOutput().GetJson())
+	for _, e := range s.events(run) {
+		require.Nil(t, e.GetCustom())
+	}
+}
