@@ -185,6 +185,19 @@ def test_a_flood_of_events_delays_no_result(quick: DevServer) -> None:
     graph.detach()
 
 
+def test_an_event_that_is_too_large_harms_nobody(server: DevServer) -> None:
+    def node(state: State) -> dict[str, Any]:
+        for value in ("first", "x" * (30 << 20), "last"):
+            get_stream_writer()(value)
+        return {"log": ["done"]}
+
+    graph = attached(node, server.address, "large-event")
+    given = {"configurable": {"thread_id": "large-event-1"}}
+    assert list(graph.stream({"log": []}, given, stream_mode="custom")) == ["first", "last"]
+    assert graph.get_state(given).values == {"log": ["done"]}
+    graph.detach()
+
+
 def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing() -> None:
     program = """
 import sys, time

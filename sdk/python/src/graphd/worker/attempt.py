@@ -15,7 +15,9 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.runtime.replay import Place
 
 _CHANNELS = {"custom": event_pb2.CHANNEL_CUSTOM, "messages": event_pb2.CHANNEL_MESSAGES}
+# Of the events that wait: what is more is dropped, or sent at once if it must be kept.
 _MOST_WAITING = 1000
+_MOST_BYTES = 1 << 20
 
 
 class Line(Protocol):
@@ -46,7 +48,7 @@ class Attempt:
         self._wanted = set(assignment.emit)
         self._lock = threading.Lock()
         self._items: list[pb.EmitItem] = []
-        self._dropped = self._sent = 0
+        self._dropped = self._sent = self._bytes = 0
 
     @property
     def thread(self) -> str:
@@ -63,27 +65,40 @@ class Attempt:
         if (kind not in self._wanted and not durable) or self.lost or self.muted():
             return
         item = pb.EmitItem(channel=kind, name=name, value=codec.payload(value), durable=durable)
+        size = item.ByteSize()
+        if size > _MOST_BYTES and durable:
+            raise ValueError(f"an event of {size} bytes can't be kept; at most {_MOST_BYTES} are allowed")
         with self._lock:
-            if len(self._items) >= _MOST_WAITING and not durable:
+            full = len(self._items) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES
+            if full and not durable:
                 self._dropped += 1
                 return
+            if full:
+                self._flush()
             self._items.append(item)
+            self._bytes += size
 
     def take(self) -> tuple[pb.Emit | None, int]:
         """The events that wait, and how many were sent on the stream before."""
         with self._lock:
-            if not self._items and not self._dropped:
-                return None, self._sent
-            emit = pb.Emit(items=self._items, dropped=self._dropped)
-            self._items, self._dropped = [], 0
-            return emit, self._sent
+            return self._take(), self._sent
 
     def flush(self) -> None:
         """Sends what waits on the stream."""
-        emit, _ = self.take()
+        with self._lock:
+            self._flush()
+
+    def _take(self) -> pb.Emit | None:
+        if not self._items and not self._dropped:
+            return None
+        emit = pb.Emit(items=self._items, dropped=self._dropped)
+        self._items, self._dropped, self._bytes = [], 0, 0
+        return emit
+
+    def _flush(self) -> None:
+        emit = self._take()
         if emit is not None:
-            with self._lock:
-                self._sent += len(emit.items)
+            self._sent += len(emit.items)
             self.announced = True
             self._update(pb.TaskUpdate(lease_token=self.token, emit=emit))
 
