@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -106,4 +107,22 @@ func TestBulkUpdateGoesWhereItSays(t *testing.T) {
 	s, err := bulk(w, []runtime.StateWrite{{AsNode: "n1", Values: `{"a":["x"]}`, Goto: []checkpoint.Send{{Node: "n3"}}}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"n2", "n3"}, s.Next)
+}
+
+func TestAnUpdateIsFollowedByTheRouterOfItsNode(t *testing.T) {
+	spec := chain("g", channelsAB, "n1", "n2", "n3")
+	spec.Edges = []graph.EdgeSpec{edge(graph.Start, "n1")}
+	spec.Branches = []graph.BranchSpec{{From: "n1", Router: "choose", Then: []string{"n2", "n3"}}}
+	choose := func(_ context.Context, c *call) pregel.Result {
+		to := "n2"
+		if b, ok := c.State.Lookup("b"); ok && string(b) == "9007199254740993" {
+			to = "n3"
+		}
+		return pregel.Result{Goto: []checkpoint.Send{{Node: to}}}
+	}
+	w := newWorld(t, map[string]node{"choose": choose}, spec)
+	created(t, w)
+	s, err := bulk(w, []runtime.StateWrite{writeAs("n1", `{"b":9007199254740993}`)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"n3"}, s.Next)
 }

@@ -66,7 +66,7 @@ func (e *Engine) newSession(thread string, t *topic) *session {
 func (e *Engine) bystander(thread string) *session {
 	return &session{
 		engine: e, thread: thread, topic: &topic{thread: thread}, log: e.log,
-		calls: e.commits, turn: make(chan struct{}, 1), lost: true,
+		work: e.base, calls: e.commits, turn: make(chan struct{}, 1), lost: true,
 	}
 }
 
