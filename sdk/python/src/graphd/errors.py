@@ -79,7 +79,7 @@ class GraphDrained(GraphBubbleUp):
 
     def __init__(self, reason: str = "shutdown") -> None:
         self.reason = reason
-        super().__init__(f"the run was drained: {reason}")
+        super().__init__(f"Graph drained: {reason}")
 
 
 class ParentCommand(GraphBubbleUp):
@@ -128,12 +128,21 @@ class NodeCancelledError(Exception):
 
 
 class NodeTimeoutError(Exception):
-    """A node took longer than its timeout allows."""
+    """A node took longer than its timeout allows; times are in seconds."""
 
-    def __init__(self, node: str, timeout: float | None = None, kind: Literal["run", "idle"] = "run") -> None:
-        self.node, self.timeout, self.kind = node, timeout, kind
-        limit = "" if timeout is None else f" of {timeout:g}s"
-        super().__init__(f"Node {node!r} exceeded its {kind} timeout{limit}")
+    def __init__(
+        self,
+        node: str,
+        elapsed: float,
+        *,
+        kind: Literal["run", "idle"],
+        idle_timeout: float | None = None,
+        run_timeout: float | None = None,
+    ) -> None:
+        self.node, self.elapsed, self.kind = node, elapsed, kind
+        self.idle_timeout, self.run_timeout = idle_timeout, run_timeout
+        self.timeout = (run_timeout if kind == "run" else idle_timeout) or elapsed
+        super().__init__(f"Node {node!r} exceeded its {kind} timeout of {self.timeout:.3f}s (elapsed: {elapsed:.3f}s).")
 
 
 class RemoteNodeError(Exception):

@@ -117,7 +117,7 @@ class PregelTask(NamedTuple):
     id: str
     name: str
     path: tuple[Any, ...]
-    error: Exception | None = None
+    error: BaseException | None = None
     interrupts: tuple[Interrupt, ...] = ()
     state: Any = None
     result: Any | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import re
 
 from graphd._gen.v1 import payload_pb2, run_pb2
 from graphd.errors import (
@@ -54,15 +55,18 @@ def node_error(failure: payload_pb2.Failure) -> BaseException:
     match failure.reason:
         case "STEP_LIMIT_EXCEEDED":
             limit = failure.details.get("limit", "")
-            text = f"Recursion limit of {limit} reached without hitting a stop condition." if limit else failure.message
+            told = (
+                f"Recursion limit of {limit} reached without hitting a stop condition. "
+                "You can increase the limit by setting the `recursion_limit` config key."
+            )
+            text = told if limit else failure.message
             return GraphRecursionError(with_code(text, ErrorCode.GRAPH_RECURSION_LIMIT))
         case "INVALID_NODE_UPDATE":
             return RefusedUpdateError(_with_update_code(failure.message))
         case "UNKNOWN_TARGET_NODE":
             return InvalidUpdateError(failure.message)
         case "NODE_TIMEOUT":
-            kind = "idle" if "idle" in (failure.details.get("kind", "") + failure.message) else "run"
-            return NodeTimeoutError(public(failure.node), kind=kind)  # type: ignore[arg-type]
+            return _timeout(failure)
         case "STEP_TIMEOUT" | "RUN_TIMEOUT":
             return TimeoutError(failure.message)
         case "NON_DETERMINISTIC_NODE":
@@ -70,6 +74,21 @@ def node_error(failure: payload_pb2.Failure) -> BaseException:
         case "NODE_FAILED":
             return _node_error(failure)
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
+
+
+def _timeout(failure: payload_pb2.Failure) -> NodeTimeoutError:
+    limit = seconds_of(failure.details.get("timeout", ""))
+    if "idle" in failure.message:
+        return NodeTimeoutError(public(failure.node), limit, kind="idle", idle_timeout=limit)
+    return NodeTimeoutError(public(failure.node), limit, kind="run", run_timeout=limit)
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+
+
+def seconds_of(text: str) -> float:
+    """A duration as the server writes it, such as 1m0.5s or 50ms."""
+    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"([0-9.]+)(h|ms|m|µs|ns|s)", text))
 
 
 def _with_update_code(message: str) -> str:
@@ -91,9 +110,17 @@ def _node_error(failure: payload_pb2.Failure) -> BaseException:
     )
 
 
-def stored_error(failure: payload_pb2.Failure) -> Exception | None:
-    """The error of a task in a snapshot; a command for a parent is none."""
+_CUT_OFF = {"CANCELLED_BY_CLIENT", "SIBLING_FAILED", "STEP_TIMEOUT"}
+
+
+def stored_error(failure: payload_pb2.Failure) -> BaseException | None:
+    """The error of a task in a snapshot; a command for a parent is none.
+
+    A task that was cut off by something outside of it shows as cancelled.
+    """
     if failure.type == "ParentCommand":
         return None
+    if failure.reason in _CUT_OFF:
+        return asyncio.CancelledError(failure.message)
     error = node_error(failure)
     return error if isinstance(error, Exception) else RuntimeError(failure.message)

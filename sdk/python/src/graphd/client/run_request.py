@@ -51,11 +51,11 @@ def request_of(call: Call, given: Any) -> gs.StreamRequest | gs.ResumeRequest:
     """The request for an input, a command, or None."""
     if isinstance(given, Command):
         if given.graph is not None:
-            raise InvalidUpdateError("there is no parent graph")
+            raise InvalidUpdateError("There is no parent graph")
         if given.resume is not None:
             return _resume(call, given)
         if given.update is None and given.goto == ():
-            raise EmptyInputError("the command is empty: it has no update, goto or resume")
+            raise EmptyInputError("Received empty Command input")
     return _start(call, given)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd._gen.v1 import thread_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import updates
+from graphd.client.history import folded, mark_of
 from graphd.client.home import Home
 from graphd.client.rpcerrors import InvalidUpdate, reason_of
 from graphd.client.server import unary
@@ -21,6 +23,10 @@ from graphd.graph.program import Program
 from graphd.types import StateSnapshot, StateUpdate
 
 _PAGE = 100
+
+
+class DroppedQuestions(UserWarning):
+    """An update has made open questions pointless: nobody can answer them."""
 
 
 class States:
@@ -50,22 +56,56 @@ class States:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
             return StateSnapshot({}, (), {"configurable": dict(self._configurable)}, None, None, None, (), ())
-        return self._reader.snapshot(state)
+        return self._reader.snapshot(self._with_origin(state))
+
+    def _with_origin(self, state: thread_pb2.StateSnapshot) -> thread_pb2.StateSnapshot:
+        """Replaces a parent that history does not show."""
+        if not mark_of(state):
+            return state
+        for task in state.tasks:
+            if task.failure.reason == "CANCELLED_BY_CLIENT":
+                task.ClearField("failure")  # of such a call only what was finished is kept
+        if state.HasField("parent"):
+            for shown in folded(self._checkpoints(values=False)):
+                if shown.checkpoint == state.checkpoint:
+                    state.ClearField("parent")
+                    if shown.HasField("parent"):
+                        state.parent.CopyFrom(shown.parent)
+                    break
+        return state
 
     def history(
         self, wanted: Mapping[str, Any], before: Mapping[str, Any] | None, limit: int | None
     ) -> Iterator[StateSnapshot]:
         """Checkpoints, newest first, that have this metadata."""
-        token, left = "", limit
+        left = limit
         boundary = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         passed = boundary is None
-        while left is None or left > 0:
+        if left is not None and left <= 0:
+            return
+        for state in folded(self._checkpoints(values=True)):
+            if not passed:
+                passed = state.checkpoint.checkpoint_id == boundary
+                continue
+            snapshot = self._reader.snapshot(state)
+            metadata = snapshot.metadata or {}
+            if any(metadata.get(k) != v for k, v in wanted.items()):
+                continue
+            yield snapshot
+            if left is not None:
+                left -= 1
+                if left <= 0:
+                    return
+
+    def _checkpoints(self, *, values: bool) -> Iterator[thread_pb2.StateSnapshot]:
+        token = ""
+        while True:
             request = ts.ListCheckpointsRequest(
                 thread_id=self._thread,
                 namespace=levels(str(self._configurable.get("checkpoint_ns") or "")),
                 page_size=_PAGE,
                 page_token=token,
-                include_values=True,
+                include_values=values,
             )
             try:
                 page = unary(self._stubs.ListCheckpoints, request)
@@ -73,19 +113,7 @@ class States:
                 if reason_of(error) == "THREAD_NOT_FOUND":
                     return
                 raise
-            for state in page.checkpoints:
-                snapshot = self._reader.snapshot(state)
-                if not passed:
-                    passed = state.checkpoint.checkpoint_id == boundary
-                    continue
-                metadata = snapshot.metadata or {}
-                if any(metadata.get(k) != v for k, v in wanted.items()):
-                    continue
-                yield snapshot
-                if left is not None:
-                    left -= 1
-                    if left <= 0:
-                        return
+            yield from page.checkpoints
             token = page.next_page_token
             if not token:
                 return
@@ -95,7 +123,6 @@ class States:
         request = ts.BulkUpdateStateRequest(
             thread_id=self._thread,
             supersteps=updates.supersteps(self._subject(), supersteps),
-            supersede_interrupts=True,
             request_id=uuid.uuid4().hex,
         )
         at = checkpoint_ref(self._configurable)
@@ -104,20 +131,23 @@ class States:
         try:
             written = self._update(request)
         except GraphdError as error:
-            if reason_of(error) == "INVALID_FIELD":
-                raise InvalidUpdate(
-                    str(error), reason=error.reason, code=error.code, violations=error.violations
-                ) from None
-            raise
+            raise _as_update_error(error) from None
         return config_of(self._config, written.checkpoint)
 
     def _update(self, request: ts.BulkUpdateStateRequest) -> thread_pb2.StateSnapshot:
         try:
             written: thread_pb2.StateSnapshot = unary(self._stubs.BulkUpdateState, request)
         except GraphdError as error:
-            if reason_of(error) != "THREAD_NOT_FOUND":
-                raise
-            ensure_thread(self._home, self._program, self._thread)
+            match reason_of(error):
+                case "THREAD_NOT_FOUND":
+                    ensure_thread(self._home, self._program, self._thread)
+                case "THREAD_INTERRUPTED":
+                    asked = error.metadata.get("openInterruptIds", "")
+                    text = f"the update drops questions that nobody has answered: {asked}"
+                    warnings.warn(text, DroppedQuestions, stacklevel=5)
+                    request.supersede_interrupts = True
+                case _:
+                    raise
             written = unary(self._stubs.BulkUpdateState, request)
         return written
 
@@ -131,6 +161,20 @@ class States:
                 raise ValueError(f"node {name!r} of graph {program.public_name!r} is no subgraph")
             program = child.program
         return program
+
+
+def _as_update_error(error: GraphdError) -> GraphdError:
+    """What LangGraph's programs expect of an update that is refused."""
+    text = {
+        "AMBIGUOUS_NODE": "Ambiguous update, specify as_node",
+        "NODE_NOT_FOUND": f"Node {error.metadata.get('node')} does not exist",
+        "INVALID_FIELD": str(error),
+    }.get(reason_of(error))
+    if text is None:
+        return error
+    return InvalidUpdate(
+        text, reason=error.reason, code=error.code, metadata=error.metadata, violations=error.violations
+    )
 
 
 def ensure_thread(home: Home, program: Program, thread: str) -> None:

@@ -71,7 +71,7 @@ def _write(program: Program, update: StateUpdate) -> ts.StateUpdate:
     write = ts.StateUpdate(as_node=wire(update.as_node or ""), task_id=update.task_id or "")
     if isinstance(values, Command):
         if values.graph is not None:
-            raise InvalidUpdateError("there is no parent graph")
+            raise InvalidUpdateError("There is no parent graph")
         write.goto_targets.extend(gotos(values.goto))
         values = values.update
     if values is None or update.as_node in (END, AS_COPY):

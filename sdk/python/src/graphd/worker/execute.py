@@ -118,9 +118,9 @@ def _routes(branch: BranchDeclaration, result: Any) -> list[Any]:
         chosen = [c if isinstance(c, Send) else branch.paths[c] for c in chosen]
     for one in chosen:
         if one is None or one == START:
-            raise ValueError(f"the branch {branch.name!r} after {branch.source!r} did not return a valid destination")
+            raise ValueError("Branch did not return a valid destination")
         if isinstance(one, Send) and one.node == END:
-            raise InvalidUpdateError("a Send can't go to END")
+            raise InvalidUpdateError("Cannot send a packet to the END node")
     return chosen
 
 

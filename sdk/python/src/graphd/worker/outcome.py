@@ -76,7 +76,7 @@ def _writes(update: Any, known: set[str] | None) -> list[tuple[str, Any]]:
     elif (fields := fields_of(update)) is not None:
         items = fields.items()
     else:
-        message = f"a node must return an update of the state, got {type(update).__name__}: {update!r:.200}"
+        message = f"Expected dict, got {update}"
         raise InvalidUpdateError(with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE))
     return [(str(k), v) for k, v in items if known is None or k in known]
 
@@ -106,7 +106,7 @@ def gotos(target: Any) -> list[payload_pb2.Goto]:
     for one in targets:
         if isinstance(one, Send):
             if one.node == END:
-                raise InvalidUpdateError("a Send can't go to END")
+                raise InvalidUpdateError("Cannot send a packet to the END node")
             send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
             found.append(payload_pb2.Goto(send=send))
         elif one != END:
