@@ -135,29 +135,32 @@ func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (pa
 	if err != nil {
 		return "", false, err
 	}
-	if value, ok := h.recorded(j, m); ok {
-		return value, true, nil
+	h.mu.Lock()
+	known, ok := j.recorded(m)
+	h.mu.Unlock()
+	if ok {
+		return known, true, nil
 	}
 	value, existed, err := j.task.Effects.Remember(ctx, m)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, known := j.recorded(m); err == nil && !known {
+		// Whoever gets the task next must see it, also when the worker that
+		// recorded it has lost the task meanwhile and hears nothing of it.
+		m.Value = value
+		j.memos = append(j.memos, m)
+	}
 	switch {
 	case h.jobs[token] != j:
 		return "", false, leaseLost(j.task.ID)
 	case err != nil:
 		return "", false, err
 	}
-	if !existed {
-		m.Value = value
-		j.memos = append(j.memos, m)
-	}
 	return value, existed, nil
 }
 
-// recorded finds a memo that an earlier worker recorded in this attempt.
-func (h *Hub) recorded(j *job, m checkpoint.Memo) (payload.JSON, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// recorded finds a memo that was recorded in this attempt. mu is held.
+func (j *job) recorded(m checkpoint.Memo) (payload.JSON, bool) {
 	for _, known := range j.memos {
 		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
 			return known.Value, true

@@ -27,6 +27,8 @@ type run struct {
 	gaps    int
 	told    []string
 	block   chan struct{} // holds Emit up, when set
+	store   chan struct{} // holds Remember up, when set
+	stored  map[string]payload.JSON
 }
 
 func (r *run) Emit(e runtime.Emission) {
@@ -43,6 +45,18 @@ func (r *run) Emit(e runtime.Emission) {
 }
 
 func (r *run) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	if r.store != nil {
+		<-r.store
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first, known := r.stored[m.Key]; known {
+		return first, true, nil
+	}
+	if r.stored == nil {
+		r.stored = make(map[string]payload.JSON)
+	}
+	r.stored[m.Key] = m.Value
 	return m.Value, false, nil
 }
 
@@ -229,6 +243,38 @@ func TestAResultWaitsForItsRun(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, again.Duplicate)
 		cancel()
+		<-r
+	})
+}
+
+// A memo that is stored is known to whoever gets the task next, though the
+// worker that recorded it had lost the task before it was told.
+func TestAMemoIsNotLostWithItsWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		e := &run{store: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", e))
+		first := open(t, h, hello("w1", 1))
+		a := next(t, first)
+		lost := make(chan error, 1)
+		go func() {
+			_, _, err := h.Remember(t.Context(), a.Token, checkpoint.Memo{Key: "k", Value: "1"})
+			lost <- err
+		}()
+		synctest.Wait()
+		first.Close()
+		second := open(t, h, hello("w2", 1))
+		b := next(t, second)
+		require.Empty(t, b.Task.Journal.Memos, "it is not stored yet")
+		close(e.store)
+		require.ErrorIs(t, <-lost, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		value, existed, err := h.Remember(t.Context(), b.Token, checkpoint.Memo{Key: "k", Value: "2"})
+		require.NoError(t, err)
+		require.Equal(t, []any{payload.JSON("1"), true}, []any{value, existed})
+		second.Close()
+		c := next(t, open(t, h, hello("w3", 1)))
+		require.Equal(t, []checkpoint.Memo{{Key: "k", Value: "1"}}, c.Task.Journal.Memos)
+		complete(t, h, c, "1")
 		<-r
 	})
 }
