@@ -118,7 +118,7 @@ func journalOut(j worker.Journal) *graphdv1.Journal {
 	return out
 }
 
-// messageOut converts what is to be sent to a worker, except assignments.
+// messageOut converts what is to be sent to a worker besides tasks.
 func messageOut(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case worker.Cancel:

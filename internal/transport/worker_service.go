@@ -26,6 +26,9 @@ type workerService struct {
 	version string
 }
 
+// workerFeatures are the optional parts of the protocol that the server knows.
+func workerFeatures() []string { return []string{"complete", "next"} }
+
 type workerStream = interface {
 	Send(*graphdv1.ConnectResponse) error
 	Recv() (*graphdv1.ConnectRequest, error)
@@ -130,7 +133,7 @@ func (s *workerService) open(ctx context.Context, stream workerStream, h *graphd
 	welcome := &graphdv1.Welcome{
 		SessionId: w.Session, Protocol: protocol, BeatInterval: durationOut(w.Beat), LeaseTtl: durationOut(w.LeaseTTL),
 		Lost: tokensOut(w.Lost), MaxMessageBytes: count(s.maxBytes), MaxPayloadBytes: count(s.limits.MaxBytes),
-		MaxResultBytes: maxResult, Graphs: registered, ServerVersion: s.version,
+		MaxResultBytes: maxResult, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
 	}
 	for _, token := range w.Renewed {
 		welcome.Renewed = append(welcome.Renewed, leaseOut(token, w.LeaseTTL))
@@ -202,7 +205,7 @@ func (s *workerService) listen(ctx context.Context, session *worker.Session, inc
 			if r.err != nil {
 				return r.err
 			}
-			if err := s.hear(session, r.message); err != nil {
+			if err := s.hear(ctx, session, r.message); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -211,7 +214,7 @@ func (s *workerService) listen(ctx context.Context, session *worker.Session, inc
 	}
 }
 
-func (s *workerService) hear(session *worker.Session, m *graphdv1.ConnectRequest) error {
+func (s *workerService) hear(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
 	b := s.border()
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
@@ -236,6 +239,10 @@ func (s *workerService) hear(session *worker.Session, m *graphdv1.ConnectRequest
 		if released := tokensIn(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
 			session.Goodbye(released, clip(kind.Goodbye.GetReason(), maxText))
 		}
+	case *graphdv1.ConnectRequest_Complete:
+		if c := s.completionIn(b, "complete.", kind.Complete); b.err() == nil {
+			go session.Complete(ctx, c) // it may wait, and must not keep others waiting
+		}
 	default:
 		b.refuse("kind", "must be set")
 	}
@@ -255,7 +262,7 @@ func (s *workerService) update(b *border, session *worker.Session, u *graphdv1.T
 			session.Alive(token)
 		}
 	case *graphdv1.TaskUpdate_Result:
-		b.refuse("update.result", "goes by CompleteTask, which is acknowledged")
+		b.refuse("update.result", "goes by complete or CompleteTask, which are acknowledged")
 	default:
 		b.refuse("update.kind", "must be set")
 	}
@@ -268,13 +275,9 @@ func (s *workerService) speak(ctx context.Context, session *worker.Session, stre
 		if err != nil {
 			return ended(ctx, err)
 		}
-		out := messageOut(m)
-		if a, ok := m.(worker.Assignment); ok {
-			task := s.sendable(&a)
-			if task == nil {
-				continue
-			}
-			out = &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: task}}
+		out := s.messageOut(m)
+		if out == nil {
+			continue
 		}
 		if err := stream.Send(out); err != nil {
 			return err
@@ -303,19 +306,59 @@ func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
 	b := s.border()
-	c := worker.Completion{
-		Token: tokenIn(b, "lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted(), Next: req.GetTakeNext(),
-	}
+	c := s.completionIn(b, "", req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	c.Result, c.Refused = outcomeIn(s.limits, req.GetResult())
-	c.Events, c.Dropped = emitIn(s.limits, req.GetEmit())
 	receipt, err := s.hub.Complete(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return &graphdv1.CompleteTaskResponse{Duplicate: receipt.Duplicate, Next: s.sendable(receipt.Next)}, nil
+	return s.receiptOut(receipt), nil
+}
+
+func (s *workerService) completionIn(b *border, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
+	c := worker.Completion{
+		Token: tokenIn(b, at+"lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted(), Next: req.GetTakeNext(),
+	}
+	if b.err() == nil {
+		c.Result, c.Refused = outcomeIn(s.limits, req.GetResult())
+		c.Events, c.Dropped = emitIn(s.limits, req.GetEmit())
+	}
+	return c
+}
+
+func (s *workerService) receiptOut(r worker.Receipt) *graphdv1.CompleteTaskResponse {
+	return &graphdv1.CompleteTaskResponse{Duplicate: r.Duplicate, Next: s.sendable(r.Next)}
+}
+
+// messageOut converts what is to be sent to a worker. It is nil for a task that
+// can't be sent, which has failed then.
+func (s *workerService) messageOut(m worker.Message) *graphdv1.ConnectResponse {
+	switch m := m.(type) {
+	case worker.Assignment:
+		if task := s.sendable(&m); task != nil {
+			return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: task}}
+		}
+		return nil
+	case worker.Reply:
+		out := &graphdv1.Completed{LeaseToken: []byte(m.Token)}
+		if m.Err != nil {
+			out.Reason, out.Message = complaint(m.Err)
+		} else {
+			out.Response = s.receiptOut(m.Receipt)
+		}
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Completed{Completed: out}}
+	}
+	return messageOut(m)
+}
+
+// complaint is an error as data.
+func complaint(err error) (reason, message string) {
+	if refused := refusal(err); refused != nil {
+		return refused.Reason, refused.Message
+	}
+	return runtime.ReasonInternal, "the result could not be taken; call CompleteTask"
 }
 
 // sendable converts the next task of a worker. One that can't be sent fails.

@@ -44,7 +44,7 @@ type Welcome struct {
 }
 
 // Message is something to be sent to a worker: an Assignment, Cancel, Ack,
-// Drain or Throttle.
+// Drain, Throttle or Reply.
 type Message interface{ message() }
 
 // Assignment is a task to run.
@@ -81,11 +81,19 @@ type Throttle struct {
 	Dropped     uint64
 }
 
+// Reply answers a Completion that came on the stream.
+type Reply struct {
+	Token   string
+	Receipt Receipt
+	Err     error // a *runtime.Error; the completion was not taken
+}
+
 func (Assignment) message() {}
 func (Cancel) message()     {}
 func (Ack) message()        {}
 func (Drain) message()      {}
 func (Throttle) message()   {}
+func (Reply) message()      {}
 
 // Session is one stream of one worker. What follows hello is guarded by the
 // hub's mu.
@@ -275,6 +283,15 @@ func (s *Session) touch() bool {
 	s.heard = time.Now()
 	s.silence.Reset(silentBeats * s.hub.opts.Beat)
 	return true
+}
+
+// Complete takes a result that came on the stream, as Hub.Complete does, and
+// answers on the stream.
+func (s *Session) Complete(ctx context.Context, c Completion) {
+	r, err := s.hub.Complete(ctx, c)
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.send(Reply{Token: c.Token, Receipt: r, Err: err})
 }
 
 // Credit sets how much the worker takes. An older one than the last is ignored.

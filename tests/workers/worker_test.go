@@ -28,6 +28,7 @@ type session struct {
 	acks      chan *graphdv1.BeatAck
 	throttles chan *graphdv1.Throttle
 	drains    chan *graphdv1.Drain
+	answers   chan *graphdv1.Completed
 	end       chan error
 	sending   sync.Mutex
 }
@@ -47,7 +48,7 @@ func connect(tb testing.TB, c client, hello *graphdv1.Hello) *session {
 		t: tb, c: c, stream: stream, cancel: cancel,
 		tasks: make(chan *graphdv1.TaskAssignment, 1000), cancels: make(chan *graphdv1.CancelTask, 100),
 		acks: make(chan *graphdv1.BeatAck, 1000), throttles: make(chan *graphdv1.Throttle, 100),
-		drains: make(chan *graphdv1.Drain, 10), end: make(chan error, 1),
+		drains: make(chan *graphdv1.Drain, 10), answers: make(chan *graphdv1.Completed, 100), end: make(chan error, 1),
 	}
 	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}})
 	first, err := stream.Recv()
@@ -77,6 +78,8 @@ func (w *session) receive() {
 			w.throttles <- k.Throttle
 		case *graphdv1.ConnectResponse_Drain:
 			w.drains <- k.Drain
+		case *graphdv1.ConnectResponse_Completed:
+			w.answers <- k.Completed
 		}
 	}
 }
@@ -203,9 +206,12 @@ func (p *polite) do(ctx context.Context, a *graphdv1.TaskAssignment, f code) {
 	p.update(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
 	t := &task{TaskAssignment: a, c: p.c, asked: make(map[string]uint32)}
 	r := t.play(ctx, f)
-	_, _ = p.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
-		LeaseToken: a.GetLease().GetToken(), Result: r, Emit: &graphdv1.Emit{Items: t.emits},
+	done, err := p.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
+		LeaseToken: a.GetLease().GetToken(), Result: r, Emit: &graphdv1.Emit{Items: t.emits}, TakeNext: true,
 	})
+	if err == nil && done.GetNext() != nil {
+		p.tasks <- done.GetNext()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, string(a.GetLease().GetToken()))

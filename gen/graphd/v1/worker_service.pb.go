@@ -35,6 +35,7 @@ type ConnectRequest struct {
 	//	*ConnectRequest_Beat
 	//	*ConnectRequest_Nack
 	//	*ConnectRequest_Goodbye
+	//	*ConnectRequest_Complete
 	Kind          isConnectRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -131,6 +132,15 @@ func (x *ConnectRequest) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *ConnectRequest) GetComplete() *CompleteTaskRequest {
+	if x != nil {
+		if x, ok := x.Kind.(*ConnectRequest_Complete); ok {
+			return x.Complete
+		}
+	}
+	return nil
+}
+
 type isConnectRequest_Kind interface {
 	isConnectRequest_Kind()
 }
@@ -165,6 +175,13 @@ type ConnectRequest_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,6,opt,name=goodbye,proto3,oneof"`
 }
 
+type ConnectRequest_Complete struct {
+	// How a task ended, in place of a call of CompleteTask: that saves a call
+	// per task. Answered by completed; call CompleteTask if the stream ends
+	// before. Only if Welcome.features has "complete".
+	Complete *CompleteTaskRequest `protobuf:"bytes,7,opt,name=complete,proto3,oneof"`
+}
+
 func (*ConnectRequest_Hello) isConnectRequest_Kind() {}
 
 func (*ConnectRequest_Credit) isConnectRequest_Kind() {}
@@ -176,6 +193,8 @@ func (*ConnectRequest_Beat) isConnectRequest_Kind() {}
 func (*ConnectRequest_Nack) isConnectRequest_Kind() {}
 
 func (*ConnectRequest_Goodbye) isConnectRequest_Kind() {}
+
+func (*ConnectRequest_Complete) isConnectRequest_Kind() {}
 
 // What the server says.
 type ConnectResponse struct {
@@ -190,6 +209,7 @@ type ConnectResponse struct {
 	//	*ConnectResponse_BeatAck
 	//	*ConnectResponse_Drain
 	//	*ConnectResponse_Throttle
+	//	*ConnectResponse_Completed
 	Kind          isConnectResponse_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -286,6 +306,15 @@ func (x *ConnectResponse) GetThrottle() *Throttle {
 	return nil
 }
 
+func (x *ConnectResponse) GetCompleted() *Completed {
+	if x != nil {
+		if x, ok := x.Kind.(*ConnectResponse_Completed); ok {
+			return x.Completed
+		}
+	}
+	return nil
+}
+
 type isConnectResponse_Kind interface {
 	isConnectResponse_Kind()
 }
@@ -320,6 +349,11 @@ type ConnectResponse_Throttle struct {
 	Throttle *Throttle `protobuf:"bytes,6,opt,name=throttle,proto3,oneof"`
 }
 
+type ConnectResponse_Completed struct {
+	// Answer to complete.
+	Completed *Completed `protobuf:"bytes,7,opt,name=completed,proto3,oneof"`
+}
+
 func (*ConnectResponse_Welcome) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Task) isConnectResponse_Kind() {}
@@ -331,6 +365,8 @@ func (*ConnectResponse_BeatAck) isConnectResponse_Kind() {}
 func (*ConnectResponse_Drain) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Throttle) isConnectResponse_Kind() {}
+
+func (*ConnectResponse_Completed) isConnectResponse_Kind() {}
 
 // Who the worker is and what it can do.
 type Hello struct {
@@ -682,6 +718,8 @@ type Welcome struct {
 	Graphs []*GraphRegistration `protobuf:"bytes,10,rep,name=graphs,proto3" json:"graphs,omitempty"`
 	// Version of graphd.
 	ServerVersion string `protobuf:"bytes,11,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
+	// Optional parts the server knows: "complete", "next".
+	Features      []string `protobuf:"bytes,12,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -791,6 +829,13 @@ func (x *Welcome) GetServerVersion() string {
 		return x.ServerVersion
 	}
 	return ""
+}
+
+func (x *Welcome) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
 }
 
 // What became of a graph that a worker declared.
@@ -1031,6 +1076,80 @@ func (x *BeatAck) GetLost() [][]byte {
 	return nil
 }
 
+// Answer to a result that came on the stream.
+type Completed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Lease of the task.
+	LeaseToken []byte `protobuf:"bytes,1,opt,name=lease_token,json=leaseToken,proto3" json:"lease_token,omitempty"`
+	// What CompleteTask would have returned; unset if it would have failed.
+	Response *CompleteTaskResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
+	// Reason of the error: TASK_LEASE_LOST, or another one, after which
+	// CompleteTask is to be called. Empty if there is none.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The error, for people.
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Completed) Reset() {
+	*x = Completed{}
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Completed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Completed) ProtoMessage() {}
+
+func (x *Completed) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Completed.ProtoReflect.Descriptor instead.
+func (*Completed) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Completed) GetLeaseToken() []byte {
+	if x != nil {
+		return x.LeaseToken
+	}
+	return nil
+}
+
+func (x *Completed) GetResponse() *CompleteTaskResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Completed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Completed) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Only tasks of supersteps that are under way will come. Finish them; the
 // server closes the stream when they are done or after the deadline. Connect
 // to another server then.
@@ -1046,7 +1165,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1177,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1190,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Drain) GetDeadline() *durationpb.Duration {
@@ -1101,7 +1220,7 @@ type Throttle struct {
 
 func (x *Throttle) Reset() {
 	*x = Throttle{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1232,7 @@ func (x *Throttle) String() string {
 func (*Throttle) ProtoMessage() {}
 
 func (x *Throttle) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1245,7 @@ func (x *Throttle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Throttle.ProtoReflect.Descriptor instead.
 func (*Throttle) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Throttle) GetMinInterval() *durationpb.Duration {
@@ -1167,7 +1286,7 @@ type CompleteTaskRequest struct {
 
 func (x *CompleteTaskRequest) Reset() {
 	*x = CompleteTaskRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1298,7 @@ func (x *CompleteTaskRequest) String() string {
 func (*CompleteTaskRequest) ProtoMessage() {}
 
 func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1311,7 @@ func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*CompleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CompleteTaskRequest) GetLeaseToken() []byte {
@@ -1244,7 +1363,7 @@ type CompleteTaskResponse struct {
 
 func (x *CompleteTaskResponse) Reset() {
 	*x = CompleteTaskResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1375,7 @@ func (x *CompleteTaskResponse) String() string {
 func (*CompleteTaskResponse) ProtoMessage() {}
 
 func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1388,7 @@ func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*CompleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CompleteTaskResponse) GetDuplicate() bool {
@@ -1305,7 +1424,7 @@ type RecordMemoRequest struct {
 
 func (x *RecordMemoRequest) Reset() {
 	*x = RecordMemoRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1436,7 @@ func (x *RecordMemoRequest) String() string {
 func (*RecordMemoRequest) ProtoMessage() {}
 
 func (x *RecordMemoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1449,7 @@ func (x *RecordMemoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordMemoRequest.ProtoReflect.Descriptor instead.
 func (*RecordMemoRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RecordMemoRequest) GetLeaseToken() []byte {
@@ -1381,7 +1500,7 @@ type RecordMemoResponse struct {
 
 func (x *RecordMemoResponse) Reset() {
 	*x = RecordMemoResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1512,7 @@ func (x *RecordMemoResponse) String() string {
 func (*RecordMemoResponse) ProtoMessage() {}
 
 func (x *RecordMemoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1525,7 @@ func (x *RecordMemoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordMemoResponse.ProtoReflect.Descriptor instead.
 func (*RecordMemoResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RecordMemoResponse) GetValue() *Payload {
@@ -1456,7 +1575,7 @@ type CallGraphRequest struct {
 
 func (x *CallGraphRequest) Reset() {
 	*x = CallGraphRequest{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1587,7 @@ func (x *CallGraphRequest) String() string {
 func (*CallGraphRequest) ProtoMessage() {}
 
 func (x *CallGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[18]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1600,7 @@ func (x *CallGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallGraphRequest.ProtoReflect.Descriptor instead.
 func (*CallGraphRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{18}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CallGraphRequest) GetLeaseToken() []byte {
@@ -1572,7 +1691,7 @@ type CallGraphResponse struct {
 
 func (x *CallGraphResponse) Reset() {
 	*x = CallGraphResponse{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1703,7 @@ func (x *CallGraphResponse) String() string {
 func (*CallGraphResponse) ProtoMessage() {}
 
 func (x *CallGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[19]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1716,7 @@ func (x *CallGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallGraphResponse.ProtoReflect.Descriptor instead.
 func (*CallGraphResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{19}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CallGraphResponse) GetOutcome() isCallGraphResponse_Outcome {
@@ -1688,7 +1807,7 @@ type CallWaiting struct {
 
 func (x *CallWaiting) Reset() {
 	*x = CallWaiting{}
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1819,7 @@ func (x *CallWaiting) String() string {
 func (*CallWaiting) ProtoMessage() {}
 
 func (x *CallWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_service_proto_msgTypes[20]
+	mi := &file_graphd_v1_worker_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1832,7 @@ func (x *CallWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallWaiting.ProtoReflect.Descriptor instead.
 func (*CallWaiting) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{20}
+	return file_graphd_v1_worker_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallWaiting) GetInterruptIds() []string {
@@ -1727,22 +1846,24 @@ var File_graphd_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1egraphd/v1/worker_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15graphd/v1/graph.proto\x1a\x17graphd/v1/payload.proto\x1a\x1bgraphd/v1/worker_task.proto\"\x9e\x02\n" +
+	"\x1egraphd/v1/worker_service.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15graphd/v1/graph.proto\x1a\x17graphd/v1/payload.proto\x1a\x1bgraphd/v1/worker_task.proto\"\xdc\x02\n" +
 	"\x0eConnectRequest\x12(\n" +
 	"\x05hello\x18\x01 \x01(\v2\x10.graphd.v1.HelloH\x00R\x05hello\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.graphd.v1.CreditH\x00R\x06credit\x12/\n" +
 	"\x06update\x18\x03 \x01(\v2\x15.graphd.v1.TaskUpdateH\x00R\x06update\x12%\n" +
 	"\x04beat\x18\x04 \x01(\v2\x0f.graphd.v1.BeatH\x00R\x04beat\x12%\n" +
 	"\x04nack\x18\x05 \x01(\v2\x0f.graphd.v1.NackH\x00R\x04nack\x12.\n" +
-	"\agoodbye\x18\x06 \x01(\v2\x12.graphd.v1.GoodbyeH\x00R\agoodbyeB\x06\n" +
-	"\x04kind\"\xb9\x02\n" +
+	"\agoodbye\x18\x06 \x01(\v2\x12.graphd.v1.GoodbyeH\x00R\agoodbye\x12<\n" +
+	"\bcomplete\x18\a \x01(\v2\x1e.graphd.v1.CompleteTaskRequestH\x00R\bcompleteB\x06\n" +
+	"\x04kind\"\xef\x02\n" +
 	"\x0fConnectResponse\x12.\n" +
 	"\awelcome\x18\x01 \x01(\v2\x12.graphd.v1.WelcomeH\x00R\awelcome\x12/\n" +
 	"\x04task\x18\x02 \x01(\v2\x19.graphd.v1.TaskAssignmentH\x00R\x04task\x12/\n" +
 	"\x06cancel\x18\x03 \x01(\v2\x15.graphd.v1.CancelTaskH\x00R\x06cancel\x12/\n" +
 	"\bbeat_ack\x18\x04 \x01(\v2\x12.graphd.v1.BeatAckH\x00R\abeatAck\x12(\n" +
 	"\x05drain\x18\x05 \x01(\v2\x10.graphd.v1.DrainH\x00R\x05drain\x121\n" +
-	"\bthrottle\x18\x06 \x01(\v2\x13.graphd.v1.ThrottleH\x00R\bthrottleB\x06\n" +
+	"\bthrottle\x18\x06 \x01(\v2\x13.graphd.v1.ThrottleH\x00R\bthrottle\x124\n" +
+	"\tcompleted\x18\a \x01(\v2\x14.graphd.v1.CompletedH\x00R\tcompletedB\x06\n" +
 	"\x04kind\"\x98\x02\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x125\n" +
@@ -1773,7 +1894,7 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"retryDelay\"=\n" +
 	"\aGoodbye\x12\x1a\n" +
 	"\breleased\x18\x01 \x03(\fR\breleased\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xdf\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfb\x03\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1a\n" +
@@ -1787,7 +1908,8 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x10max_result_bytes\x18\t \x01(\rR\x0emaxResultBytes\x124\n" +
 	"\x06graphs\x18\n" +
 	" \x03(\v2\x1c.graphd.v1.GraphRegistrationR\x06graphs\x12%\n" +
-	"\x0eserver_version\x18\v \x01(\tR\rserverVersion\"x\n" +
+	"\x0eserver_version\x18\v \x01(\tR\rserverVersion\x12\x1a\n" +
+	"\bfeatures\x18\f \x03(\tR\bfeatures\"x\n" +
 	"\x11GraphRegistration\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x123\n" +
@@ -1803,7 +1925,13 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x05grace\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"5\n" +
 	"\aBeatAck\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
-	"\x04lost\x18\x02 \x03(\fR\x04lost\"V\n" +
+	"\x04lost\x18\x02 \x03(\fR\x04lost\"\x9b\x01\n" +
+	"\tCompleted\x12\x1f\n" +
+	"\vlease_token\x18\x01 \x01(\fR\n" +
+	"leaseToken\x12;\n" +
+	"\bresponse\x18\x02 \x01(\v2\x1f.graphd.v1.CompleteTaskResponseR\bresponse\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"V\n" +
 	"\x05Drain\x125\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"b\n" +
@@ -1872,7 +2000,7 @@ func file_graphd_v1_worker_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_worker_service_proto_rawDescData
 }
 
-var file_graphd_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_graphd_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_graphd_v1_worker_service_proto_goTypes = []any{
 	(*ConnectRequest)(nil),       // 0: graphd.v1.ConnectRequest
 	(*ConnectResponse)(nil),      // 1: graphd.v1.ConnectResponse
@@ -1886,80 +2014,84 @@ var file_graphd_v1_worker_service_proto_goTypes = []any{
 	(*GraphProblem)(nil),         // 9: graphd.v1.GraphProblem
 	(*CancelTask)(nil),           // 10: graphd.v1.CancelTask
 	(*BeatAck)(nil),              // 11: graphd.v1.BeatAck
-	(*Drain)(nil),                // 12: graphd.v1.Drain
-	(*Throttle)(nil),             // 13: graphd.v1.Throttle
-	(*CompleteTaskRequest)(nil),  // 14: graphd.v1.CompleteTaskRequest
-	(*CompleteTaskResponse)(nil), // 15: graphd.v1.CompleteTaskResponse
-	(*RecordMemoRequest)(nil),    // 16: graphd.v1.RecordMemoRequest
-	(*RecordMemoResponse)(nil),   // 17: graphd.v1.RecordMemoResponse
-	(*CallGraphRequest)(nil),     // 18: graphd.v1.CallGraphRequest
-	(*CallGraphResponse)(nil),    // 19: graphd.v1.CallGraphResponse
-	(*CallWaiting)(nil),          // 20: graphd.v1.CallWaiting
-	nil,                          // 21: graphd.v1.Hello.LabelsEntry
-	nil,                          // 22: graphd.v1.Credit.PerNodeEntry
-	(*TaskUpdate)(nil),           // 23: graphd.v1.TaskUpdate
-	(*TaskAssignment)(nil),       // 24: graphd.v1.TaskAssignment
-	(*WorkerManifest)(nil),       // 25: graphd.v1.WorkerManifest
-	(*durationpb.Duration)(nil),  // 26: google.protobuf.Duration
-	(*TaskLease)(nil),            // 27: graphd.v1.TaskLease
-	(*TaskResult)(nil),           // 28: graphd.v1.TaskResult
-	(*Emit)(nil),                 // 29: graphd.v1.Emit
-	(*Payload)(nil),              // 30: graphd.v1.Payload
-	(SubgraphPersistence)(0),     // 31: graphd.v1.SubgraphPersistence
-	(*Failure)(nil),              // 32: graphd.v1.Failure
-	(*TaskCompleted)(nil),        // 33: graphd.v1.TaskCompleted
+	(*Completed)(nil),            // 12: graphd.v1.Completed
+	(*Drain)(nil),                // 13: graphd.v1.Drain
+	(*Throttle)(nil),             // 14: graphd.v1.Throttle
+	(*CompleteTaskRequest)(nil),  // 15: graphd.v1.CompleteTaskRequest
+	(*CompleteTaskResponse)(nil), // 16: graphd.v1.CompleteTaskResponse
+	(*RecordMemoRequest)(nil),    // 17: graphd.v1.RecordMemoRequest
+	(*RecordMemoResponse)(nil),   // 18: graphd.v1.RecordMemoResponse
+	(*CallGraphRequest)(nil),     // 19: graphd.v1.CallGraphRequest
+	(*CallGraphResponse)(nil),    // 20: graphd.v1.CallGraphResponse
+	(*CallWaiting)(nil),          // 21: graphd.v1.CallWaiting
+	nil,                          // 22: graphd.v1.Hello.LabelsEntry
+	nil,                          // 23: graphd.v1.Credit.PerNodeEntry
+	(*TaskUpdate)(nil),           // 24: graphd.v1.TaskUpdate
+	(*TaskAssignment)(nil),       // 25: graphd.v1.TaskAssignment
+	(*WorkerManifest)(nil),       // 26: graphd.v1.WorkerManifest
+	(*durationpb.Duration)(nil),  // 27: google.protobuf.Duration
+	(*TaskLease)(nil),            // 28: graphd.v1.TaskLease
+	(*TaskResult)(nil),           // 29: graphd.v1.TaskResult
+	(*Emit)(nil),                 // 30: graphd.v1.Emit
+	(*Payload)(nil),              // 31: graphd.v1.Payload
+	(SubgraphPersistence)(0),     // 32: graphd.v1.SubgraphPersistence
+	(*Failure)(nil),              // 33: graphd.v1.Failure
+	(*TaskCompleted)(nil),        // 34: graphd.v1.TaskCompleted
 }
 var file_graphd_v1_worker_service_proto_depIdxs = []int32{
 	2,  // 0: graphd.v1.ConnectRequest.hello:type_name -> graphd.v1.Hello
 	3,  // 1: graphd.v1.ConnectRequest.credit:type_name -> graphd.v1.Credit
-	23, // 2: graphd.v1.ConnectRequest.update:type_name -> graphd.v1.TaskUpdate
+	24, // 2: graphd.v1.ConnectRequest.update:type_name -> graphd.v1.TaskUpdate
 	4,  // 3: graphd.v1.ConnectRequest.beat:type_name -> graphd.v1.Beat
 	5,  // 4: graphd.v1.ConnectRequest.nack:type_name -> graphd.v1.Nack
 	6,  // 5: graphd.v1.ConnectRequest.goodbye:type_name -> graphd.v1.Goodbye
-	7,  // 6: graphd.v1.ConnectResponse.welcome:type_name -> graphd.v1.Welcome
-	24, // 7: graphd.v1.ConnectResponse.task:type_name -> graphd.v1.TaskAssignment
-	10, // 8: graphd.v1.ConnectResponse.cancel:type_name -> graphd.v1.CancelTask
-	11, // 9: graphd.v1.ConnectResponse.beat_ack:type_name -> graphd.v1.BeatAck
-	12, // 10: graphd.v1.ConnectResponse.drain:type_name -> graphd.v1.Drain
-	13, // 11: graphd.v1.ConnectResponse.throttle:type_name -> graphd.v1.Throttle
-	25, // 12: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
-	21, // 13: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
-	3,  // 14: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
-	22, // 15: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
-	26, // 16: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
-	26, // 17: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
-	26, // 18: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
-	27, // 19: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
-	8,  // 20: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
-	9,  // 21: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
-	26, // 22: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
-	26, // 23: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
-	26, // 24: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
-	28, // 25: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
-	29, // 26: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
-	24, // 27: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
-	30, // 28: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
-	30, // 29: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
-	30, // 30: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
-	31, // 31: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
-	30, // 32: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
-	30, // 33: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
-	20, // 34: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
-	32, // 35: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
-	33, // 36: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
-	0,  // 37: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
-	14, // 38: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
-	16, // 39: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
-	18, // 40: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
-	1,  // 41: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
-	15, // 42: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
-	17, // 43: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
-	19, // 44: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
-	41, // [41:45] is the sub-list for method output_type
-	37, // [37:41] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	15, // 6: graphd.v1.ConnectRequest.complete:type_name -> graphd.v1.CompleteTaskRequest
+	7,  // 7: graphd.v1.ConnectResponse.welcome:type_name -> graphd.v1.Welcome
+	25, // 8: graphd.v1.ConnectResponse.task:type_name -> graphd.v1.TaskAssignment
+	10, // 9: graphd.v1.ConnectResponse.cancel:type_name -> graphd.v1.CancelTask
+	11, // 10: graphd.v1.ConnectResponse.beat_ack:type_name -> graphd.v1.BeatAck
+	13, // 11: graphd.v1.ConnectResponse.drain:type_name -> graphd.v1.Drain
+	14, // 12: graphd.v1.ConnectResponse.throttle:type_name -> graphd.v1.Throttle
+	12, // 13: graphd.v1.ConnectResponse.completed:type_name -> graphd.v1.Completed
+	26, // 14: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
+	22, // 15: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
+	3,  // 16: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
+	23, // 17: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
+	27, // 18: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
+	27, // 19: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
+	27, // 20: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
+	28, // 21: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
+	8,  // 22: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
+	9,  // 23: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
+	27, // 24: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
+	16, // 25: graphd.v1.Completed.response:type_name -> graphd.v1.CompleteTaskResponse
+	27, // 26: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
+	27, // 27: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
+	29, // 28: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
+	30, // 29: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
+	25, // 30: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
+	31, // 31: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
+	31, // 32: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
+	31, // 33: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
+	32, // 34: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
+	31, // 35: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
+	31, // 36: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
+	21, // 37: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
+	33, // 38: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
+	34, // 39: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
+	0,  // 40: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
+	15, // 41: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
+	17, // 42: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
+	19, // 43: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
+	1,  // 44: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
+	16, // 45: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
+	18, // 46: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
+	20, // 47: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
+	44, // [44:48] is the sub-list for method output_type
+	40, // [40:44] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_service_proto_init() }
@@ -1977,6 +2109,7 @@ func file_graphd_v1_worker_service_proto_init() {
 		(*ConnectRequest_Beat)(nil),
 		(*ConnectRequest_Nack)(nil),
 		(*ConnectRequest_Goodbye)(nil),
+		(*ConnectRequest_Complete)(nil),
 	}
 	file_graphd_v1_worker_service_proto_msgTypes[1].OneofWrappers = []any{
 		(*ConnectResponse_Welcome)(nil),
@@ -1985,8 +2118,9 @@ func file_graphd_v1_worker_service_proto_init() {
 		(*ConnectResponse_BeatAck)(nil),
 		(*ConnectResponse_Drain)(nil),
 		(*ConnectResponse_Throttle)(nil),
+		(*ConnectResponse_Completed)(nil),
 	}
-	file_graphd_v1_worker_service_proto_msgTypes[19].OneofWrappers = []any{
+	file_graphd_v1_worker_service_proto_msgTypes[20].OneofWrappers = []any{
 		(*CallGraphResponse_Output)(nil),
 		(*CallGraphResponse_Waiting)(nil),
 		(*CallGraphResponse_Failure)(nil),
@@ -1998,7 +2132,7 @@ func file_graphd_v1_worker_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_worker_service_proto_rawDesc), len(file_graphd_v1_worker_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable
@@ -45,6 +46,11 @@ class Runner:
         """Begins an attempt, in a thread, and then those that follow it."""
         if job is not None:
             self._pool.submit(self._work, job)
+
+    def work(self, task: Callable[[], Job | None]) -> None:
+        """Does something else in a thread, and then what follows it."""
+        with contextlib.suppress(RuntimeError):  # the process ends, and its threads take nothing any more
+            self._pool.submit(lambda: self._work(task()))
 
     def close(self) -> None:
         """Begins nothing any more."""
@@ -93,7 +99,7 @@ class Runner:
             else:
                 result = task.result()
                 cache.keep(job.program, work, result)
-            self._pool.submit(lambda: self._work(job.done(result)))
+            self.work(lambda: job.done(result))
 
         loop.call_soon_threadsafe(begin, context=variables)
 

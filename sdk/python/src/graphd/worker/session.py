@@ -20,6 +20,7 @@ from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt
+from graphd.worker.results import FEATURE, Results
 from graphd.worker.runner import Job, Runner
 from graphd.worker.wire import Wire
 
@@ -62,7 +63,7 @@ class Session:
         self._lock = threading.Lock()
         self._attempts: dict[bytes, Attempt] = {}
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
-        self._runner = Runner(address, SLOTS)
+        self._runner, self._results = Runner(address, SLOTS), Results()
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
         self._largest = 4 << 20  # bytes of a result
@@ -103,6 +104,8 @@ class Session:
         self._over.set()
 
     def send(self, request: ws.ConnectRequest) -> None:
+        if request.HasField("update"):
+            self._results.noise()
         self._outbox.put(request)
 
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
@@ -145,6 +148,8 @@ class Session:
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
             self._outbox.put(None)
+            for left in self._results.close():
+                self._runner.work(lambda left=left: self._deliver(left.attempt, left.request))  # type: ignore[misc]
             if self._closed.is_set() or self._is_final(problem):
                 return
             self._closed.wait(pause)
@@ -196,6 +201,8 @@ class Session:
                 self._welcome(response.welcome)
             case "task":
                 self._runner.start(self._job(response.task))
+            case "completed":
+                self._answered(response.completed)
             case "cancel":
                 self._stop(response.cancel.lease_token, lost=False)
             case "beat_ack":
@@ -207,6 +214,8 @@ class Session:
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
             self._stop(token, lost=True)
+        if FEATURE in welcome.features:
+            self._results.open(self._outbox.put)
         for graph in welcome.graphs:
             if graph.problems:
                 problems = {p.field: p.description for p in graph.problems}
@@ -245,6 +254,12 @@ class Session:
             emitted=sent,
             take_next=not self._closed.is_set(),
         )
+        if not attempt.lost and self._results.send(attempt, request):
+            return None
+        return self._deliver(attempt, request)
+
+    def _deliver(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
+        """Hands over a result by a call, however long that takes."""
         try:
             if not attempt.lost:
                 response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request)
@@ -270,6 +285,18 @@ class Session:
         request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
         with contextlib.suppress(GraphdError):
             self._wire.persist("CompleteTask", request)
+
+    def _answered(self, completed: ws.Completed) -> None:
+        result = self._results.answered(completed.lease_token)
+        if result is None:
+            return
+        if completed.reason:  # a call tells for good
+            self._runner.work(lambda: self._deliver(result.attempt, result.request))
+            return
+        with self._lock:
+            self._attempts.pop(result.attempt.token, None)
+        if completed.response.HasField("next"):
+            self._runner.start(self._job(completed.response.next))
 
     def _stop(self, token: bytes, *, lost: bool) -> None:
         with self._lock:

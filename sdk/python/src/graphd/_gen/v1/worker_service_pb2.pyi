@@ -10,36 +10,40 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ConnectRequest(_message.Message):
-    __slots__ = ("hello", "credit", "update", "beat", "nack", "goodbye")
+    __slots__ = ("hello", "credit", "update", "beat", "nack", "goodbye", "complete")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     BEAT_FIELD_NUMBER: _ClassVar[int]
     NACK_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     update: _worker_task_pb2.TaskUpdate
     beat: Beat
     nack: Nack
     goodbye: Goodbye
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., update: _Optional[_Union[_worker_task_pb2.TaskUpdate, _Mapping]] = ..., beat: _Optional[_Union[Beat, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
+    complete: CompleteTaskRequest
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., update: _Optional[_Union[_worker_task_pb2.TaskUpdate, _Mapping]] = ..., beat: _Optional[_Union[Beat, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., complete: _Optional[_Union[CompleteTaskRequest, _Mapping]] = ...) -> None: ...
 
 class ConnectResponse(_message.Message):
-    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle")
+    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle", "completed")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
     BEAT_ACK_FIELD_NUMBER: _ClassVar[int]
     DRAIN_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
+    COMPLETED_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     task: _worker_task_pb2.TaskAssignment
     cancel: CancelTask
     beat_ack: BeatAck
     drain: Drain
     throttle: Throttle
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ...) -> None: ...
+    completed: Completed
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("worker_id", "manifest", "held_leases", "labels", "credit")
@@ -106,7 +110,7 @@ class Goodbye(_message.Message):
     def __init__(self, released: _Optional[_Iterable[bytes]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("session_id", "protocol", "beat_interval", "lease_ttl", "renewed", "lost", "max_message_bytes", "max_payload_bytes", "max_result_bytes", "graphs", "server_version")
+    __slots__ = ("session_id", "protocol", "beat_interval", "lease_ttl", "renewed", "lost", "max_message_bytes", "max_payload_bytes", "max_result_bytes", "graphs", "server_version", "features")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     BEAT_INTERVAL_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +122,7 @@ class Welcome(_message.Message):
     MAX_RESULT_BYTES_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     protocol: int
     beat_interval: _duration_pb2.Duration
@@ -129,7 +134,8 @@ class Welcome(_message.Message):
     max_result_bytes: int
     graphs: _containers.RepeatedCompositeFieldContainer[GraphRegistration]
     server_version: str
-    def __init__(self, session_id: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Iterable[_Union[_worker_task_pb2.TaskLease, _Mapping]]] = ..., lost: _Optional[_Iterable[bytes]] = ..., max_message_bytes: _Optional[int] = ..., max_payload_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ..., graphs: _Optional[_Iterable[_Union[GraphRegistration, _Mapping]]] = ..., server_version: _Optional[str] = ...) -> None: ...
+    features: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Iterable[_Union[_worker_task_pb2.TaskLease, _Mapping]]] = ..., lost: _Optional[_Iterable[bytes]] = ..., max_message_bytes: _Optional[int] = ..., max_payload_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ..., graphs: _Optional[_Iterable[_Union[GraphRegistration, _Mapping]]] = ..., server_version: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GraphRegistration(_message.Message):
     __slots__ = ("graph", "version", "problems")
@@ -166,6 +172,18 @@ class BeatAck(_message.Message):
     number: int
     lost: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, number: _Optional[int] = ..., lost: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Completed(_message.Message):
+    __slots__ = ("lease_token", "response", "reason", "message")
+    LEASE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    lease_token: bytes
+    response: CompleteTaskResponse
+    reason: str
+    message: str
+    def __init__(self, lease_token: _Optional[bytes] = ..., response: _Optional[_Union[CompleteTaskResponse, _Mapping]] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Drain(_message.Message):
     __slots__ = ("deadline", "reason")
