@@ -19,6 +19,8 @@ type entry struct {
 	Thread string
 	Task   string
 	Lease  string
+	Began  float64 // when the worker got the task, in seconds of the machine's clock
+	Time   float64 // when the line was written
 
 	life  string // of the server that gave the lease
 	fence uint64 // of the lease; a later one of the same server is greater
@@ -161,7 +163,10 @@ func (m *memos) one(at [2]string, group []entry, era map[string]int) error {
 			continue
 		}
 		origin = origin || e.Value == recorded.Value
-		if after(e, *recorded) {
+		// Both must be so: a lease that is later by its number may have been
+		// given before, if the earlier one was taken up again by a new server;
+		// a task that came later may have been on its way to a paused worker.
+		if after(e, *recorded) && e.Began > recorded.Time {
 			return wrong("ran again though it was recorded")
 		}
 	}

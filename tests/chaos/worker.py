@@ -9,11 +9,12 @@ import operator
 import os
 import random
 import time
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from graphd import END, START, StateGraph, interrupt, memo
 from graphd.errors import GraphdError
 from graphd.runtime.task import required_task
+from graphd.worker.attempt import Attempt
 
 ledger = os.open(os.environ["CHAOS_LEDGER"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 count = itertools.count()
@@ -21,7 +22,8 @@ count = itertools.count()
 
 def write(kind: str, key: str, value: str) -> None:
     """One line, in one write: processes that share the file don't mix them."""
-    assignment = required_task("write()").host.assignment  # type: ignore[attr-defined]
+    attempt = cast(Attempt, required_task("write()").host)
+    assignment = attempt.assignment
     line = {
         "kind": kind,
         "key": key,
@@ -29,6 +31,8 @@ def write(kind: str, key: str, value: str) -> None:
         "thread": assignment.thread_id,
         "task": assignment.task_id,
         "lease": assignment.lease.token.hex(),
+        "began": attempt.started,
+        "time": time.monotonic(),
     }
     os.write(ledger, (json.dumps(line) + "\n").encode())
 
