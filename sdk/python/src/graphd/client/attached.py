@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
@@ -113,11 +114,12 @@ class Attached:
             home.session.close(grace)
 
     def serve(self) -> None:
-        """Works for the server until the process is interrupted.
+        """Works for the server until the process is interrupted, or told to end.
 
+        Then it takes nothing new, and what runs has 20 seconds to finish.
         GraphdError is raised when the server wants this worker no more.
         """
-        with contextlib.suppress(KeyboardInterrupt):
+        with _ended_by_signal():
             self.attach().session.wait()
         self.detach(grace=20)
 
@@ -143,6 +145,20 @@ class Attached:
                 "thread_id, checkpoint_ns, checkpoint_id"
             )
         return wire_thread(self._address[1], thread)
+
+
+@contextlib.contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """A block that SIGTERM leaves as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may listen to signals
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Place:
