@@ -15,18 +15,15 @@ def get_config() -> dict[str, Any]:
 
 def get_stream_writer() -> Callable[[Any], None]:
     """A function that sends events on the "custom" stream."""
-    runtime = required_task("get_stream_writer()").runtime
-    if runtime is None:
-        raise RuntimeError("get_stream_writer() works only inside of a node")
-    return runtime.stream_writer
+    return required_task("get_stream_writer()").runtime.stream_writer
 
 
 def get_store() -> Any:
     """The store that the graph was compiled with."""
-    runtime = required_task("get_store()").runtime
-    if runtime is None or runtime.store is None:
+    store = required_task("get_store()").runtime.store
+    if store is None:
         raise RuntimeError("the graph was compiled without a store")
-    return runtime.store
+    return store
 
 
 __all__ = ["get_config", "get_store", "get_stream_writer"]

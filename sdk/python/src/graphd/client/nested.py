@@ -94,6 +94,6 @@ def _context(task: CurrentTask, config: Mapping[str, Any], options: CallOptions)
     own = carried_context(options.context, config.get("configurable") or {})
     if own is None:
         return None
-    if options.context is None and task.runtime is not None:
+    if options.context is None:
         own = (carried_context(task.runtime.context, {}) or {}) | own
     return own | {CALLED: True}

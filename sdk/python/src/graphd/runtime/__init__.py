@@ -96,7 +96,7 @@ class Runtime(Generic[ContextT]):
 def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
     """The runtime of the node that calls this."""
     task = current_task()
-    if task is None or task.runtime is None:
+    if task is None:
         raise RuntimeError("get_runtime() works only inside of a node that graphd runs")
     return task.runtime
 

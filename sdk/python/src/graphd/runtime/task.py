@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -41,18 +42,37 @@ class Host(Protocol):
         """Runs another graph inside of the task."""
 
 
+class Surroundings(Protocol):
+    """What a task can be told of its run, made when somebody asks for it."""
+
+    def config(self) -> dict[str, Any]:
+        """The config of the node."""
+
+    def runtime(self, config: dict[str, Any]) -> Runtime[Any]:
+        """The runtime of the node."""
+
+
 @dataclass
 class CurrentTask:
     """What functions like ``interrupt`` know of the node that calls them."""
 
     host: Host
     replay: Replay
-    config: dict[str, Any]
-    runtime: Runtime[Any] | None = None
+    surroundings: Surroundings
     depth: int = 0
     calls: int = 0
     waiting: list[str] = field(default_factory=list)
     pushed: list[tuple[str, Any]] = field(default_factory=list)  # written to the state before what the node returns
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        """The config that the node sees."""
+        return self.surroundings.config()
+
+    @functools.cached_property
+    def runtime(self) -> Runtime[Any]:
+        """The runtime that the node sees."""
+        return self.surroundings.runtime(self.config)
 
     def next_call(self) -> int:
         """Counts the graphs that the task calls."""

@@ -43,9 +43,9 @@ def prefix_of(program: Program, node: str) -> str:
 
 
 def _key(program: Program, work: Work) -> str | None:
-    node = program.nodes.get(work.node)
+    node = program.nodes.get(work.node) if program.cache is not None and not work.is_branch else None
     policy = program.policies(node).cache if node is not None else None
-    if program.cache is None or policy is None or work.is_branch:
+    if policy is None:
         return None
     positional, _ = work.arguments
     key: Any = policy.key_func(*positional)

@@ -26,13 +26,12 @@ from graphd.graph.declare import BranchDeclaration, NodeDeclaration
 from graphd.graph.names import public
 from graphd.graph.program import Program
 from graphd.graph.schema import Schema
-from graphd.runtime import ExecutionInfo, Runtime
 from graphd.runtime.replay import Answer, Place, Question, Replay
 from graphd.runtime.task import CurrentTask, Host
 from graphd.types import RetryPolicy, Send
 from graphd.worker import outcome
 from graphd.worker.here import LocalRun
-from graphd.worker.surroundings import config_of, context_of
+from graphd.worker.surroundings import Told
 
 
 @dataclass
@@ -43,7 +42,7 @@ class Work:
     action: Action
     arguments: tuple[tuple[Any, ...], dict[str, Any]]
     finish: Callable[[Any], pb.TaskResult]
-    policies: tuple[RetryPolicy, ...]
+    policies: Callable[[], tuple[RetryPolicy, ...]]
     node: str
     local: LocalRun | None
     is_branch: bool = False
@@ -79,7 +78,7 @@ def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: 
     if node.action is None:
         raise LookupError(f"node {node.name!r} is a graph of its own")
     task = _task(assignment, program, host, local, node)
-    extras = _extras(task)
+    extras = _extras(task, node.action)
     if assignment.HasField("failure"):
         extras["error"] = NodeError(public(assignment.failure.node), _failure(assignment.failure, local))
 
@@ -87,8 +86,8 @@ def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: 
         return pb.TaskResult(completed=outcome.completed(result, program.channels, task.pushed))
 
     state = _input(assignment, node.schema)
-    policies = program.policies(node).retry or ()
-    return Work(task, node.action, node.action.arguments(state, extras), finish, policies, node.name, local)
+    arguments = node.action.arguments(state, extras)
+    return Work(task, node.action, arguments, finish, lambda: program.policies(node).retry or (), node.name, local)
 
 
 def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
@@ -101,7 +100,8 @@ def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host,
         return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=outcome.gotos(_routes(branch, result))))
 
     state = _input(assignment, schema)
-    return Work(task, branch.action, branch.action.arguments(state, _extras(task)), finish, (), source, local, True)
+    arguments = branch.action.arguments(state, _extras(task, branch.action))
+    return Work(task, branch.action, arguments, finish, tuple, source, local, True)
 
 
 def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
@@ -195,11 +195,11 @@ def _raised(work: Work, error: BaseException) -> pb.TaskResult:
         error = NodeCancelledError(work.node)
     if work.local is not None:
         work.local.errors[_error_key(work)] = error
-    return pb.TaskResult(failed=outcome.failed(error, work.policies))
+    return pb.TaskResult(failed=outcome.failed(error, work.policies()))
 
 
 def _error_key(work: Work) -> str:
-    info = work.task.runtime.execution_info if work.task.runtime else None
+    info = work.task.runtime.execution_info
     return info.task_id if info else ""
 
 
@@ -238,39 +238,21 @@ def _sent(value: Any, schema: Schema) -> Any:
 def _task(
     assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None, node: NodeDeclaration | None
 ) -> CurrentTask:
-    config = config_of(assignment, node, local)
-    task = CurrentTask(host, replay_of(assignment.journal), config, depth=len(assignment.namespace))
-
-    def write(value: Any) -> None:
-        host.emit("custom", "", value, False)
-
-    task.runtime = Runtime(
-        context=context_of(assignment, program, local),
-        store=program.store,
-        stream_writer=write,
-        heartbeat=host.alive,
-        execution_info=ExecutionInfo(
-            checkpoint_id=assignment.checkpoint.checkpoint_id,
-            checkpoint_ns="|".join([*assignment.namespace, f"{public(assignment.node)}:{assignment.task_id}"]),
-            task_id=assignment.task_id,
-            thread_id=task.config["configurable"].get("thread_id"),
-            run_id=assignment.run_id or None,
-            node_attempt=assignment.attempt,
-            node_first_attempt_time=assignment.logical_time.seconds or None,
-        ),
-        control=local.control if local else None,
-    )
+    told = Told(assignment, program, host, local, node)
+    task = CurrentTask(host, replay_of(assignment.journal), told, depth=len(assignment.namespace))
+    if program.builder.context_schema is not None:
+        _ = task.runtime  # a context that does not fit fails the task
     return task
 
 
-def _extras(task: CurrentTask) -> dict[str, Any]:
-    runtime = task.runtime
-    assert runtime is not None
+def _extras(task: CurrentTask, action: Action) -> dict[str, Any]:
+    if not action.wants:
+        return {}
     return {
         "config": task.config,
-        "writer": runtime.stream_writer,
-        "store": runtime.store,
-        "runtime": runtime,
+        "writer": task.runtime.stream_writer,
+        "store": task.runtime.store,
+        "runtime": task.runtime,
         "previous": None,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphd import codec
@@ -25,12 +25,14 @@ _EXPIRY = {
 }
 
 
-def completed(result: Any, channels: Iterable[str], pushed: Sequence[tuple[str, Any]] = ()) -> pb.TaskCompleted:
+def completed(result: Any, channels: Collection[str], pushed: Sequence[tuple[str, Any]] = ()) -> pb.TaskCompleted:
     """The result of a node, after what it pushed; InvalidUpdateError when it is none.
 
     Keys that are not of the state are left out. ParentCommand is raised for a
     command to the enclosing graph.
     """
+    if type(result) is dict and not pushed and (update := _plain(result, channels)) is not None:
+        return update
     known = set(channels)
     outcome = pb.TaskCompleted()
     updates: list[list[tuple[str, Any]] | None] = [[(k, v) for k, v in pushed if k in known]]
@@ -46,6 +48,16 @@ def completed(result: Any, channels: Iterable[str], pushed: Sequence[tuple[str, 
             updates.append(_writes(part, known) if part is not None else None)
     _set_update(outcome, [u for u in updates if u is not None], ROOT in known)
     return outcome
+
+
+def _plain(result: dict[Any, Any], channels: Collection[str]) -> pb.TaskCompleted | None:
+    """What almost every node returns, the short way; None if it is more."""
+    if ROOT in channels:
+        return None
+    for key, value in result.items():
+        if key not in channels or isinstance(value, Overwrite):
+            return None
+    return pb.TaskCompleted(update=codec.payload(result) if result else None)
 
 
 def for_parent(command: Command[Any]) -> pb.TaskCompleted:

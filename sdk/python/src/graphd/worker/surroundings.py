@@ -1,8 +1,9 @@
-"""The config and context of a node, from the run and from the assignment."""
+"""The config, context and runtime of a node, from the run and from the assignment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
@@ -11,12 +12,53 @@ from graphd.constants import TASK_SEPARATOR
 from graphd.graph.declare import NodeDeclaration
 from graphd.graph.names import public
 from graphd.graph.program import Program
+from graphd.runtime import ExecutionInfo, Runtime
+from graphd.runtime.task import Host
 from graphd.worker.here import LocalRun
 
 CONFIGURABLE = "__configurable__"
 """Key of RunSpec.context below which the config of the caller travels."""
 CALLED = "__called__"
 """Key that marks the context of a graph which a node has called with its own."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a task can be told of its run; see graphd.runtime.task.Surroundings.
+
+    Most nodes ask for nothing, so it is made on request.
+    """
+
+    assignment: pb.TaskAssignment
+    program: Program
+    host: Host
+    local: LocalRun | None
+    node: NodeDeclaration | None
+
+    def config(self) -> dict[str, Any]:
+        return config_of(self.assignment, self.node, self.local)
+
+    def runtime(self, config: dict[str, Any]) -> Runtime[Any]:
+        assignment, local = self.assignment, self.local
+        return Runtime(
+            context=context_of(assignment, self.program, local),
+            store=self.program.store,
+            stream_writer=self._write,
+            heartbeat=self.host.alive,
+            execution_info=ExecutionInfo(
+                checkpoint_id=assignment.checkpoint.checkpoint_id,
+                checkpoint_ns="|".join([*assignment.namespace, f"{public(assignment.node)}:{assignment.task_id}"]),
+                task_id=assignment.task_id,
+                thread_id=config["configurable"].get("thread_id"),
+                run_id=assignment.run_id or None,
+                node_attempt=assignment.attempt,
+                node_first_attempt_time=assignment.logical_time.seconds or None,
+            ),
+            control=local.control if local else None,
+        )
+
+    def _write(self, value: Any) -> None:
+        self.host.emit("custom", "", value, False)
 
 
 def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local: LocalRun | None) -> dict[str, Any]:
