@@ -80,7 +80,7 @@ def snapshot(state: Any) -> dict[str, Any]:
 def _task(task: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": task.id, "name": task.name}
     if task.error is not None:
-        shown["error"] = repr(task.error).strip("\"'").split("(")[0]
+        shown["error"] = repr(task.error).strip("\"'")
     if task.interrupts:
         shown["interrupts"] = plain(task.interrupts)
     if _is(task.state, "StateSnapshot"):

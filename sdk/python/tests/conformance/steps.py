@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from graphd import codec
+from graphd._gen.v1 import interrupt_service_pb2
+
 from . import plain
+from .building import MISTAKES
 from .matching import Bindings, bind, match, match_groups, match_unordered, substitute
 from .program import World, is_async
 
@@ -148,7 +153,8 @@ class Player:
             raise Mismatch(f"raised {error!r} with reason {getattr(error, 'reason', '')!r}, not {expected['reason']}")
         if expected.get("code", "") not in str(error):
             raise Mismatch(f"{error!r} does not say {expected['code']}")
-        if "message" in expected and expected["message"] != str(error):
+        said = str(error).partition("\nError code: ")[0]
+        if "message" in expected and not re.fullmatch(re.escape(expected["message"]).replace("<s>", "[0-9.]+s"), said):
             raise Mismatch(f"the message of {error!r} is not {expected['message']!r}")
 
     def _check_ran(self, expect: dict[str, Any]) -> None:
@@ -234,6 +240,46 @@ class Player:
             raise Mismatch(f"did not raise {expect['error']}")
         if "new_checkpoint" in expect:
             self._check(expect["new_checkpoint"], config["configurable"]["checkpoint_id"], "new checkpoint")
+
+    def do_progress(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        """What is kept of a superstep that is not over: by its tasks, of the
+        calls beside them, and the answers that its tasks have been given."""
+        graph, config = self._graph(do), self._config(do)
+        state = graph.get_state(config)
+        stored = graph.get_state({"configurable": {**config["configurable"], **state.config["configurable"]}})
+        tasks = [{k: v for k, v in t.items() if k not in ("name", "state")} for t in plain.snapshot(state)["tasks"]]
+        actual = {
+            "values": plain.plain(state.values),
+            "stored": plain.plain(stored.values),
+            "tasks": [t for t in tasks if len(t) > 1],
+            "answers": self._answers(do, {t.id for t in state.tasks}),
+        }
+        self._check(expect, {k: v for k, v in actual.items() if k in expect}, "progress")
+
+    def _answers(self, do: dict[str, Any], tasks: set[str]) -> list[Any]:
+        thread = f"{self.saver.prefix}{do['thread']}"
+        stubs = self._graph(do).attach().server.stubs
+        request = interrupt_service_pb2.ListInterruptsRequest(thread_id=thread, filter='state = "*"')
+        asked = stubs.interrupts.ListInterrupts(request)
+        given = [i for i in asked.interrupts if i.task_id in tasks and i.HasField("response")]
+        return [codec.value_of(i.response) for i in sorted(given, key=lambda i: i.index)]
+
+    def do_checkpoint(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        """The newest checkpoint without what came after it."""
+        graph, config = self._graph(do), self._config(do)
+        newest = graph.get_state(config).config["configurable"]
+        state = graph.get_state({"configurable": {**config["configurable"], **newest}})
+        metadata = {k: v for k, v in state.metadata.items() if k not in ("run_id", "thread_id")}
+        self._check(expect, {"values": plain.plain(state.values), "metadata": metadata}, "checkpoint")
+
+    def do_build(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
+        """A mistake in a graph, or what looks like one."""
+        error = None
+        try:
+            MISTAKES[do["what"]](self.world.library, self.saver)
+        except Exception as raised:
+            error = raised
+        self._check_error(expect.get("error"), error)
 
     def do_delete_thread(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
         self.saver.delete_thread(do["thread"])

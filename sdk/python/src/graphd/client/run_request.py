@@ -21,6 +21,7 @@ from graphd.worker.outcome import gotos, update_object
 from graphd.worker.surroundings import CONFIGURABLE
 
 _ID = re.compile(r"[0-9a-f]{32}")
+_RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _NOT_CARRIED = {"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
 
 
@@ -79,12 +80,19 @@ def _start(call: Call, given: Any) -> gs.StreamRequest:
         _command(spec, given, call.program)
     elif given is not None:
         spec.input.CopyFrom(codec.payload(update_object(given, call.program)))
+        spec.run_id = _run_id(call.config)
     if checkpoint:
         if given is None:
             spec.replay_from.CopyFrom(checkpoint_ref(call.configurable))
         else:
             spec.expected_checkpoint_id = str(checkpoint)
     return gs.StreamRequest(run=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)
+
+
+def _run_id(config: Mapping[str, Any]) -> str:
+    """The id that the caller gives to a run. The same id again is the same run."""
+    given = str(config.get("run_id") or (config.get("metadata") or {}).get("run_id") or "")
+    return given if _RUN_ID.fullmatch(given) else ""
 
 
 def _command(spec: Any, command: Command[Any], program: Program) -> None:

@@ -84,7 +84,8 @@ class Running:
             return None
         began = isinstance(request, gs.ResumeRequest) or request.run.WhichOneof("start")
         if not began and "input" in error.violations:
-            return EmptyInput("Received no input for __start__", reason=error.reason, code=error.code, violations=error.violations)
+            text = "Received no input for __start__"
+            return EmptyInput(text, reason=error.reason, code=error.code, violations=error.violations)
         return error
 
     def _open_questions(self, run: run_pb2.Run) -> list[Any]:
