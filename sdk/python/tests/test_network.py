@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -198,20 +199,25 @@ def test_an_event_that_is_too_large_harms_nobody(server: DevServer) -> None:
     graph.detach()
 
 
-def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing() -> None:
+def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing(tmp_path: Path) -> None:
     program = """
 import sys, time
 from graphd import START, StateGraph, memo
 def node(state):
     print("begun", flush=True)
     sys.stdin.readline()
-    return {"who": memo("who", lambda: sys.argv[2])}
+    return {"who": memo("who", effect)}
+def effect():
+    with open(sys.argv[3], "a") as file:
+        file.write(sys.argv[2])
+    return sys.argv[2]
 StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=sys.argv[1], name="paused").serve()
 """
     with dev(flags=["--worker-beat", "100ms", "--worker-lease", "400ms"]) as server:
         command = [sys.executable, "-c", program, server.address]
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        first: Any = subprocess.Popen([*command, "first"], **pipes)
+        effects = tmp_path / "effects"
+        first: Any = subprocess.Popen([*command, "first", str(effects)], **pipes)
         second: Any = None
         try:
             wait_until(lambda: _registered(server, "paused"))
@@ -221,7 +227,7 @@ StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=s
             unary(server_at(server.address).stubs.graphs.StartRun, request)
             assert first.stdout.readline() == "begun\n"
             first.send_signal(signal.SIGSTOP)
-            second = subprocess.Popen([*command, "second"], **pipes)
+            second = subprocess.Popen([*command, "second", str(effects)], **pipes)
             assert second.stdout.readline() == "begun\n"
             first.send_signal(signal.SIGCONT)
             first.stdin.write("go on\n")
@@ -230,6 +236,7 @@ StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=s
             second.stdin.write("go on\n")
             second.stdin.flush()
             assert end(server, gs.WaitRunRequest(thread_id="p1")).output.json == '{"who":"second"}'
+            assert effects.read_text() == "second", "the side effect has not even begun in the first"
         finally:
             for one in (first, second):
                 if one is not None:

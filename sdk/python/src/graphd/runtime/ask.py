@@ -77,6 +77,7 @@ def memo(key: str, fn: Callable[[], T]) -> T:
     place, known, value = _look_up(key)
     if known:
         return value  # type: ignore[no-any-return]
+    task.host.confirm()
     result = fn()
     if inspect.isawaitable(result):
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
@@ -89,6 +90,7 @@ async def amemo(key: str, fn: Callable[[], Awaitable[T] | T]) -> T:
     place, known, value = _look_up(key)
     if known:
         return value  # type: ignore[no-any-return]
+    await task.host.aconfirm()
     result = fn()
     if inspect.isawaitable(result):
         result = await result

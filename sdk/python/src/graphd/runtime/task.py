@@ -29,6 +29,12 @@ class Host(Protocol):
     def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
         """Sends an event to whoever watches the run."""
 
+    def confirm(self) -> None:
+        """Raises GraphdError if the task is not this worker's any more."""
+
+    async def aconfirm(self) -> None:
+        """Like confirm, without blocking the loop."""
+
     def remember(self, place: Place, value: Any) -> Any:
         """Stores a memo and returns the value to use."""
 

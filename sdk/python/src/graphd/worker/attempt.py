@@ -28,6 +28,13 @@ class Line(Protocol):
     def send(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
 
+    @property
+    def sure(self) -> bool:
+        """The attempt is not lost, as far as can be known at once."""
+
+    def confirm(self, attempt: Attempt) -> None:
+        """Waits until it is known whether the attempt is lost; GraphdError if it is."""
+
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         """Records a memo, however long it takes."""
 
@@ -110,6 +117,14 @@ class Attempt:
 
     def _update(self, update: pb.TaskUpdate) -> None:
         self._line.send(ws.ConnectRequest(update=update))
+
+    def confirm(self) -> None:
+        if self.lost or not self._line.sure:
+            self._line.confirm(self)
+
+    async def aconfirm(self) -> None:
+        if self.lost or not self._line.sure:
+            await asyncio.to_thread(self._line.confirm, self)
 
     def remember(self, place: Place, value: Any) -> Any:
         request = ws.RecordMemoRequest(

@@ -20,6 +20,7 @@ from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt
+from graphd.worker.certainty import Certainty
 from graphd.worker.results import FEATURE, Results
 from graphd.worker.runner import Job, Runner
 from graphd.worker.wire import Wire
@@ -67,6 +68,7 @@ class Session:
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
         self._largest = 4 << 20  # bytes of a result
+        self._certainty = Certainty()
         self._threads = [
             threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
             threading.Thread(target=self._tick, name="graphd-worker-tick", daemon=True),
@@ -111,6 +113,15 @@ class Session:
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         response: ws.RecordMemoResponse = self._wire.persist("RecordMemo", request)
         return response
+
+    @property
+    def sure(self) -> bool:
+        return self._certainty.sure
+
+    def confirm(self, attempt: Attempt) -> None:
+        self._certainty.wait(lambda: attempt.lost or self._closed.is_set())
+        if attempt.lost:
+            raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
 
     def call(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
         request.lease_token = attempt.token
@@ -168,18 +179,20 @@ class Session:
         return False
 
     def _requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
+        self._certainty.asked(0)
         yield ws.ConnectRequest(hello=self._hello())
-        number, due = 0, time.monotonic() + self._beat
+        number, last = 0, time.monotonic()
         while not self._closed.is_set() and outbox is self._outbox:
             try:
-                request = outbox.get(timeout=max(0.0, due - time.monotonic()))
+                request = outbox.get(timeout=max(0.0, last + self._beat - time.monotonic()))
                 if request is None:
                     return
                 yield request
             except queue.Empty:
                 pass
-            if time.monotonic() >= due:  # beats don't wait for a lull
-                number, due = number + 1, time.monotonic() + self._beat
+            if time.monotonic() >= last + self._beat:  # beats don't wait for a lull
+                number, last = number + 1, time.monotonic()
+                self._certainty.asked(number)
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=list(self._attempts)))
 
     def _hello(self) -> ws.Hello:
@@ -208,12 +221,17 @@ class Session:
             case "beat_ack":
                 for token in response.beat_ack.lost:
                     self._stop(token, lost=True)
+                self._certainty.answered(response.beat_ack.number)
 
     def _welcome(self, welcome: ws.Welcome) -> None:
         self._largest = welcome.max_result_bytes or self._largest
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
             self._stop(token, lost=True)
+        self._certainty.granted(self._beat, welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat)
+        self._certainty.answered(0)
+        with self._lock:
+            self.send(ws.ConnectRequest(credit=self._credit()))  # wakes who waits for the next beat: it may be due
         if FEATURE in welcome.features:
             self._results.open(self._outbox.put)
         for graph in welcome.graphs:
