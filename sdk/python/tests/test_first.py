@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Annotated, TypedDict
 
+import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import END, START, StateGraph
@@ -56,3 +58,16 @@ def test_stream_of_updates(server: DevServer) -> None:
     assert items[0] == {"prepare": {"done": ["prepare"]}}
     assert items[1]["__interrupt__"][0].value["refund"] == 10
     assert list(graph.stream(Command(resume="no"), config)) == [{"ask": {"done": ["ask"], "answer": "no"}}]
+
+
+def test_the_caller_sees_why_a_schema_refuses_the_state(server: DevServer) -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Checked(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        number: int
+
+    builder = StateGraph(Checked).add_node("node", lambda state: {"number": state.number + 1}).add_edge(START, "node")
+    graph = builder.compile(InMemorySaver(server=server.address), name="checked")
+    assert graph.invoke({"number": "1"}, {"configurable": {"thread_id": "checked-1"}}) == {"number": 2}
+    with pytest.raises(pydantic.ValidationError, match="valid integer"):
+        graph.invoke({"number": "one"}, {"configurable": {"thread_id": "checked-2"}})

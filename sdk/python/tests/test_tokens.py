@@ -44,6 +44,24 @@ def test_silent_models_are_silent(server: DevServer) -> None:
     assert [m.content for m, _ in items] == ["hello dear world"]  # once, as the result of the node
 
 
+def test_models_stream_only_for_those_who_watch(server: DevServer) -> None:
+    fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    asked: list[str] = []
+
+    class Model(fakes.GenericFakeChatModel):  # type: ignore[misc, name-defined]
+        def _stream(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append("stream")
+            return super()._stream(*args, **kwargs)
+
+    model = Model(messages=iter(["one two", "three four"]))
+    builder = StateGraph(MessagesState).add_node("talk", lambda s: {"messages": [model.invoke(s["messages"])]})
+    compiled = builder.add_edge(START, "talk").compile(InMemorySaver(server=server.address), name="watched")
+    assert compiled.invoke({"messages": ["hi"]}, thread("watched-1"))["messages"][-1].content == "one two"
+    assert asked == []
+    items = list(compiled.stream({"messages": ["hi"]}, thread("watched-1"), stream_mode="messages"))
+    assert (asked, "".join(m.content for m, _ in items)) == (["stream"], "three four")
+
+
 def test_pushed_messages_are_shown_at_once_and_kept(server: DevServer) -> None:
     def talk(state: MessagesState) -> dict[str, Any]:
         for piece in ("hel", "lo"):

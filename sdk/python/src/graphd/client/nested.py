@@ -17,6 +17,7 @@ from graphd.client.translate import FINAL, Item
 from graphd.errors import GraphInterrupt
 from graphd.runtime.task import CurrentTask
 from graphd.types import Command
+from graphd.worker import here
 from graphd.worker.outcome import CalledCommand, update_object
 from graphd.worker.surroundings import CALLED
 
@@ -41,6 +42,8 @@ def items(
     if FINAL in options.shape.modes and len(options.shape.modes) == 1:
         response = task.host.call(graph, request)
     else:
+        if "messages" in options.shape.modes and (local := here.find(task.host.address, task.host.thread)) is not None:
+            local.tokens = True
         overheard = Overheard(graph, task, request, config, options)
         yield from overheard.items()
         response = overheard.response()

@@ -246,7 +246,7 @@ class Runs(Attached):
         translator = Translator(
             modes, programs, self.program, merged, options.output_keys, read_state, subgraphs=options.subgraphs
         )
-        local = LocalRun(config=merged, context=options.context, control=options.control)
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return Running(home, self.program, request, translator, local, wire, thread is None)
 
 

@@ -25,6 +25,7 @@ class LocalRun:
     config: dict[str, Any]
     context: Any = None
     control: RunControl | None = None
+    tokens: bool = True  # the caller wants to see what models say as they say it
     loop: asyncio.AbstractEventLoop | None = None
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)

@@ -64,13 +64,15 @@ class Runner:
     def _run(self, job: Job) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere."""
         attempt, program, assignment = job.attempt, job.program, job.attempt.assignment
+        local = here.find(self._address, assignment.thread_id)
         try:
             if assignment.kind == pb.TASK_KIND_REDUCER:
                 return execute.reduce(assignment, program)
-            local = here.find(self._address, assignment.thread_id)
             work = execute.prepare(assignment, program, attempt, local)
             remembered = cache.look_up(program, work)
         except Exception as error:  # e.g. a state that its schema does not take
+            if local is not None:
+                local.errors[assignment.task_id] = error
             return pb.TaskResult(failed=outcome.failed(error, ()))
         attempt.muted = lambda: work.task.replay.muted(current_scope())
         if remembered is not None:
@@ -110,10 +112,15 @@ def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) 
 
 
 def _run_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task), streamed(work.task):
+    with inside(work.task), streamed(work.task, _tokens(work)):
         return execute.run(work)
 
 
 async def _arun_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task), streamed(work.task):
+    with inside(work.task), streamed(work.task, _tokens(work)):
         return await execute.arun(work)
+
+
+def _tokens(work: execute.Work) -> bool:
+    # Of a run that another process has started anybody may want the tokens.
+    return work.local is None or work.local.tokens

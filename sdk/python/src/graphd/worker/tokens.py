@@ -15,15 +15,16 @@ from graphd.runtime.task import CurrentTask
 
 
 @contextlib.contextmanager
-def streamed(task: CurrentTask) -> Iterator[None]:
-    """Makes models that are called without a config use that of the node."""
+def streamed(task: CurrentTask, tokens: bool) -> Iterator[None]:
+    """Makes models that are called without a config use that of the node, and
+    emit their tokens. It makes them stream, so it is only done if asked for."""
     # Who calls a model of LangChain has imported it.
     found = _handler_class() if "langchain_core.language_models" in sys.modules else None
     if found is None:
         yield
         return
     handler_class, variable = found
-    callbacks = [*_listed(task.config.get("callbacks")), handler_class(task)]
+    callbacks = [*_listed(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
     token = variable.set(task.config | {"callbacks": callbacks})
     task.config["callbacks"] = callbacks
     try:
