@@ -46,6 +46,9 @@ func (h *Hub) hold(s *Session, token string) bool {
 			}
 		}
 	}
+	if h.asked.has(l.task()) {
+		return false // it was done without the worker, or has come further since
+	}
 	held := &heldTask{token: token, session: s, decided: make(chan struct{})}
 	held.timer = time.AfterFunc(h.opts.Held, func() { h.forget(l.key, held) })
 	h.held[l.key] = held
@@ -57,10 +60,25 @@ func (h *Hub) forget(key string, held *heldTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.held[key] == held {
-		delete(h.held, key)
-		h.forgotten.add(held.token)
-		close(held.decided)
+		h.giveUp(key, held)
 	}
+}
+
+// disown gives up what is held of a task that has come further since. mu is held.
+func (h *Hub) disown(task string) {
+	for key, held := range h.held {
+		if taskOf(key) == task {
+			held.timer.Stop()
+			h.giveUp(key, held)
+		}
+	}
+}
+
+// giveUp tells who waits for a held task that it is lost. mu is held.
+func (h *Hub) giveUp(key string, held *heldTask) {
+	delete(h.held, key)
+	h.forgotten.add(held.token)
+	close(held.decided)
 }
 
 // adopt gives a task that is asked for to the worker that runs it already. mu

@@ -73,6 +73,7 @@ type Hub struct {
 	held      map[string]*heldTask // by task key: leases of an earlier server
 	settled   settled              // leases whose results were taken
 	forgotten settled              // leases of an earlier server that no run has asked for
+	asked     settled              // tasks that a run has asked for here
 	alone     []lonely
 	order     uint64
 	fence     uint64
@@ -89,6 +90,7 @@ func New(options Options) *Hub {
 		sessions: make(map[string]*Session), jobs: make(map[string]*job),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
 		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},
+		asked: settled{known: make(map[string]struct{})},
 	}
 }
 
@@ -111,7 +113,10 @@ func (h *Hub) admit(j *job) {
 	defer h.unlockAndTell()
 	h.order++
 	j.order = h.order
-	if h.adopt(j) {
+	h.asked.add(j.task.ID)
+	adopted := h.adopt(j)
+	h.disown(j.task.ID)
+	if adopted {
 		return
 	}
 	h.enqueue(j)

@@ -309,10 +309,12 @@ func TestALeaseFromBeforeAnAnswerIsNotOneForAfter(t *testing.T) {
 				r := execute(t.Context(), second, resumed)
 				fresh := next(t, s)
 				require.NotEqual(t, stale.Token, fresh.Token)
+				began := time.Now()
 				complete(t, second, fresh, "new")
 				require.Equal(t, done("new"), <-r)
 				_, err := second.Complete(t.Context(), worker.Completion{Token: stale.Token, Result: done("old")})
 				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+				require.Zero(t, time.Since(began), "it is told at once")
 			})
 		})
 	}

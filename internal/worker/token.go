@@ -29,8 +29,10 @@ type lease struct {
 }
 
 // task is the id of the leased task.
-func (l lease) task() string {
-	id, _, _ := strings.Cut(l.key, ":")
+func (l lease) task() string { return taskOf(l.key) }
+
+func taskOf(key string) string {
+	id, _, _ := strings.Cut(key, ":")
 	return id
 }
 
@@ -66,6 +68,9 @@ type settled struct {
 const maxSettled = 4096
 
 func (s *settled) add(token string) {
+	if s.has(token) {
+		return
+	}
 	s.known[token] = struct{}{}
 	s.order = append(s.order, token)
 	if len(s.order) > maxSettled {
