@@ -41,7 +41,7 @@ class NodeDeclaration:
     policies: Policies
     deferred: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    destinations: tuple[str, ...] = ()
+    destinations: Mapping[str, str | None] = field(default_factory=dict)
     handles: str = ""
 
     @property

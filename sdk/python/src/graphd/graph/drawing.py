@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphd.constants import END, START
+from graphd.graph.mermaid import Mermaid
+from graphd.graph.names import HANDLER_PREFIX
+from graphd.graph.walk import arrows
 
 if TYPE_CHECKING:
     from graphd.graph.program import Program
@@ -35,76 +38,112 @@ class Drawing:
     def __init__(self, program: Program, depth: int = 0) -> None:
         self.nodes: dict[str, Node] = {START: Node(START, START)}
         self.edges: list[Edge] = []
-        self._opened: list[str] = []
-        self._add(program, depth, "")
-        if any(e.target == END for e in self.edges):
-            self.nodes[END] = Node(END, END)
+        for name in _in_order(program):
+            self.nodes[name] = Node(name, name, program.nodes[name].target, _metadata(program, name) or None)
+        for arrow in arrows(program):
+            if arrow.target == END and END not in self.nodes:
+                self.nodes[END] = Node(END, END)
+            if not any((e.source, e.target) == (arrow.source, arrow.target) for e in self.edges):
+                self.edges.append(Edge(arrow.source, arrow.target, arrow.label or None, arrow.conditional))
+        if depth > 0:
+            for name, child in program.children().items():
+                self._open(name, Drawing(child.program, depth - 1))
 
-    def _add(self, program: Program, depth: int, prefix: str) -> None:
-        opened = program.children() if depth > 0 else {}
-        for name, node in program.nodes.items():
-            if name in opened:
-                self._opened.append(prefix + name)
-                self._add(opened[name].program, depth - 1, f"{prefix}{name}:")
-            else:
-                self.nodes[prefix + name] = Node(prefix + name, name, node.target, dict(node.metadata) or None)
-        for edge in _edges(program):
-            for source in _ends(program, opened, edge.source, prefix, last=True):
-                for target in _ends(program, opened, edge.target, prefix, last=False):
-                    self.edges.append(Edge(source, target, edge.data, edge.conditional))
+    def _open(self, name: str, inner: Drawing) -> None:
+        """Puts a graph in the place of its node."""
+        if len(inner.nodes) < 2 or inner.first_node() is None or inner.last_node() is None:
+            return
+        inner.trim_first_node()
+        inner.trim_last_node()
+        first, last = inner.first_node(), inner.last_node()
+        if first is None or last is None:
+            return
+        del self.nodes[name]
+        self.nodes |= {f"{name}:{i}": n._replace(id=f"{name}:{i}") for i, n in inner.nodes.items()}
+        outside = [
+            e._replace(
+                source=f"{name}:{last.id}" if e.source == name else e.source,
+                target=f"{name}:{first.id}" if e.target == name else e.target,
+            )
+            for e in self.edges
+        ]
+        inside = [e._replace(source=f"{name}:{e.source}", target=f"{name}:{e.target}") for e in inner.edges]
+        self.edges = outside + inside
 
-    def draw_mermaid(self, *, with_styles: bool = True, **_: Any) -> str:
+    def first_node(self) -> Node | None:
+        """The one node that no arrow leads to, None unless there is one."""
+        return self._only({e.target for e in self.edges})
+
+    def last_node(self) -> Node | None:
+        """The one node that no arrow leaves, None unless there is one."""
+        return self._only({e.source for e in self.edges})
+
+    def _only(self, others: Collection[str], without: str = "") -> Node | None:
+        found = [n for n in self.nodes.values() if n.id not in others and n.id != without]
+        return found[0] if len(found) == 1 else None
+
+    def trim_first_node(self) -> None:
+        """Takes the first node away if another one is the first then."""
+        first = self.first_node()
+        if first is None or len({e for e in self.edges if e.source == first.id}) != 1:
+            return
+        if self._only({e.target for e in self.edges if e.source != first.id}, first.id):
+            self._remove(first)
+
+    def trim_last_node(self) -> None:
+        """Takes the last node away if another one is the last then."""
+        last = self.last_node()
+        if last is None or len({e for e in self.edges if e.target == last.id}) != 1:
+            return
+        if self._only({e.source for e in self.edges if e.target != last.id}, last.id):
+            self._remove(last)
+
+    def _remove(self, node: Node) -> None:
+        del self.nodes[node.id]
+        self.edges = [e for e in self.edges if node.id not in (e.source, e.target)]
+
+    def draw_mermaid(
+        self,
+        *,
+        with_styles: bool = True,
+        curve_style: Any = "linear",
+        node_colors: Any = None,
+        wrap_label_n_words: int = 9,
+        frontmatter_config: Mapping[str, Any] | None = None,
+    ) -> str:
         """The graph as text for Mermaid."""
-        lines = ["---", "config:", "  flowchart:", "    curve: linear", "---"] if with_styles else []
-        lines.append("graph TD;")
-        for node in self.nodes.values():
-            shown = f"([<p>{node.name}</p>])" if node.id in (START, END) else f"({node.name})"
-            lines.append(f"\t{_word(node.id)}{shown}")
-        for edge in self.edges:
-            arrow = "-.->" if edge.conditional else "-->"
-            if edge.data is not None:
-                arrow = f"-. &nbsp;{edge.data}&nbsp; .->"
-            lines.append(f"\t{_word(edge.source)} {arrow} {_word(edge.target)};")
-        return "\n".join(lines) + "\n"
+        return Mermaid(
+            self,
+            with_styles=with_styles,
+            curve=str(getattr(curve_style, "value", curve_style)),
+            styles=node_colors,
+            words=wrap_label_n_words,
+            front=frontmatter_config or {},
+        ).text()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, with_schemas: bool = False) -> dict[str, Any]:
         """Nodes and edges as plain data."""
+        del with_schemas
         edges = [{k: v for k, v in e._asdict().items() if v not in (None, False)} for e in self.edges]
         return {"nodes": [{"id": n.id, "name": n.name} for n in self.nodes.values()], "edges": edges}
 
 
-def _edges(program: Program) -> Iterator[Edge]:
-    for sources, target in program.builder.order:
-        for source in sources:
-            yield Edge(source, target)
-    for branches in program.builder.branches.values():
-        for branch in branches.values():
-            if branch.paths is not None:
-                for key, target in branch.paths.items():
-                    yield Edge(branch.source, target, None if key == target else str(key), True)
-            else:
-                for target in program.targets(branch):
-                    yield Edge(branch.source, target, None, True)
-    leaving = {s for sources, _ in program.builder.order for s in sources} | set(program.builder.branches)
-    for node in program.nodes.values():
-        for target in node.destinations:
-            yield Edge(node.name, target, None, True)
-        if node.name not in leaving and not node.destinations:
-            yield Edge(node.name, END)
+def _in_order(program: Program) -> list[str]:
+    """The nodes as they were added, the handler of one node before it."""
+    own = {n.handles: n.name for n in program.nodes.values() if n.name == f"{HANDLER_PREFIX}{n.handles}"}
+    others = [name for name in program.nodes if name not in own.values()]
+    return [n for name in others for n in ((own[name], name) if name in own else (name,))]
 
 
-def _ends(program: Program, opened: dict[str, Any], name: str, prefix: str, *, last: bool) -> list[str]:
-    if name in opened:
-        inner = opened[name].program
-        if last:
-            found = [e.source for e in _edges(inner) if e.target == END]
-        else:
-            found = [e.target for e in _edges(inner) if e.source == START]
-        return [f"{prefix}{name}:{f}" for f in dict.fromkeys(found)]
-    if name in (START, END):
-        return [] if prefix else [name]
-    return [prefix + name]
-
-
-def _word(name: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else f"\\{ord(c):x}" for c in name)
+def _metadata(program: Program, name: str) -> dict[str, Any]:
+    """What is written into a box besides its name."""
+    node = program.nodes[name]
+    found = dict(node.metadata)
+    if node.deferred:
+        found["defer"] = True
+    stops = [
+        when
+        for when, names in (("before", program.interrupt_before), ("after", program.interrupt_after))
+        if name in names
+    ]
+    return found | ({"__interrupt": ",".join(stops)} if stops else {})

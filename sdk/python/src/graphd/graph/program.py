@@ -65,7 +65,7 @@ class Program:
             action=action,
             schema=self.builder.state,
             policies=Policies(retry=retry, timeout=timeout),
-            destinations=action.destinations,
+            destinations=dict.fromkeys(action.destinations),
             handles=handles,
         )
 

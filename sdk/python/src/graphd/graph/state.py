@@ -101,7 +101,7 @@ class StateGraph:
             policies=policies,
             deferred=defer,
             metadata=metadata or {},
-            destinations=tuple(destinations or ()) or (declared.destinations if declared else ()),
+            destinations=_labelled(destinations or (declared.destinations if declared else ())),
         )
         if policies.timeout is not None and declared is not None and not declared.is_async:
             del self.nodes[name]
@@ -281,6 +281,11 @@ class StateGraph:
     def defaults(self) -> Policies:
         """The policies of nodes that have none of their own."""
         return self._defaults
+
+
+def _labelled(destinations: dict[str, str] | tuple[str, ...]) -> dict[str, str | None]:
+    """Where a node may go, each with what to write on the arrow."""
+    return {**destinations} if isinstance(destinations, dict) else dict.fromkeys(destinations)
 
 
 def _names(given: Any) -> tuple[str, ...]:
