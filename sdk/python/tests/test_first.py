@@ -71,3 +71,11 @@ def test_the_caller_sees_why_a_schema_refuses_the_state(server: DevServer) -> No
     assert graph.invoke({"number": "1"}, {"configurable": {"thread_id": "checked-1"}}) == {"number": 2}
     with pytest.raises(pydantic.ValidationError, match="valid integer"):
         graph.invoke({"number": "one"}, {"configurable": {"thread_id": "checked-2"}})
+
+
+def test_a_run_without_a_saver_shows_no_checkpoints(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphd.client.attached.shared_dev_server", lambda: server)
+    builder = StateGraph(State).add_node(prepare).add_edge(START, "prepare")
+    graph = builder.compile(name="passing")
+    assert list(graph.stream({"done": []}, stream_mode="checkpoints")) == []
+    assert [item["type"] for item in graph.stream({"done": []}, stream_mode="debug")] == ["task", "task_result"]

@@ -244,7 +244,14 @@ class Runs(Attached):
 
         programs = {p.name: p for p in [*descendants(self.program), self.program]}
         translator = Translator(
-            modes, programs, self.program, merged, options.output_keys, read_state, subgraphs=options.subgraphs
+            modes,
+            programs,
+            self.program,
+            merged,
+            options.output_keys,
+            read_state,
+            subgraphs=options.subgraphs,
+            stored=thread is not None,
         )
         local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
         return Running(home, self.program, request, translator, local, wire, thread is None)

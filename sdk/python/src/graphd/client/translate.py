@@ -61,8 +61,10 @@ class Translator:
         read_state: ReadState,
         *,
         subgraphs: bool,
+        stored: bool = True,
     ) -> None:
         self._modes = set(modes)
+        self._stored = stored  # a run without a thread has no checkpoints to show
         self._programs, self._root, self._config = programs, root, config
         self._keys = output_keys
         self._read_state = read_state
@@ -256,7 +258,7 @@ class Translator:
         return {"step": step, "timestamp": snapshots.iso(event.time), "type": kind, "payload": data}
 
     def _checkpoint(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        if not self._modes & {"checkpoints", "debug"}:
+        if not self._stored or not self._modes & {"checkpoints", "debug"}:
             return
         saved = event.checkpoint
         source = snapshots.source_of(saved.source)
