@@ -123,16 +123,20 @@ func (fx *effects) Emit(em Emission) {
 
 // Remember stores a memo before its value is used; the first value stays. It
 // does not end with the attempt: whether the memo is stored must be known
-// before anybody tries again.
+// before anybody tries again. Of several that come at the same time, like that
+// of a worker which has lost the task and that of the next one, one is stored.
 func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	l := fx.loop
+	m.Task = fx.task.ID
+	done := l.notes.claim(placeOf(m))
+	defer done()
 	if fx.over.Load() {
 		return "", false, context.Canceled
 	}
 	fx.alive()
-	l := fx.loop
-	m.Task, m.Checkpoint = fx.task.ID, l.state.Checkpoint().ID
+	m.Checkpoint = l.state.Checkpoint().ID
 	for _, known := range l.memos(m.Task) {
-		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
+		if placeOf(known) == placeOf(m) {
 			return known.Value, true, nil
 		}
 	}
@@ -152,6 +156,40 @@ func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON,
 type notes struct {
 	mu    sync.Mutex
 	memos map[string][]checkpoint.Memo // by task
+	// claims are closed when a memo that is about to be stored is, or can't be.
+	claims map[place]chan struct{}
+}
+
+// place is where a memo stands: only one can be stored there.
+type place struct {
+	task, scope, key string
+	index            int
+}
+
+func placeOf(m checkpoint.Memo) place { return place{m.Task, m.Scope, m.Key, m.Index} }
+
+// claim waits until nobody else is about to store a memo at a place. The
+// caller may then do so, and calls done.
+func (n *notes) claim(p place) (done func()) {
+	n.mu.Lock()
+	for n.claims[p] != nil {
+		claim := n.claims[p]
+		n.mu.Unlock()
+		<-claim
+		n.mu.Lock()
+	}
+	defer n.mu.Unlock()
+	if n.claims == nil {
+		n.claims = make(map[place]chan struct{}, 1)
+	}
+	claim := make(chan struct{})
+	n.claims[p] = claim
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.claims, p)
+		close(claim)
+	}
 }
 
 func (n *notes) add(m checkpoint.Memo) {
