@@ -85,7 +85,7 @@ func (t *torment) once(ctx context.Context) error {
 		return t.worker.start()
 	case n < 32:
 		t.tally.add("worker left")
-		t.worker.signal(syscall.SIGINT)
+		t.worker.signal(syscall.SIGTERM)
 		if !t.worker.wait(30 * time.Second) {
 			return fmt.Errorf("a worker that was asked to leave did not")
 		}
