@@ -307,6 +307,7 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
 		Node: o.task.Node.Name, Attempt: o.attempt,
 	}
+	r.Failure = l.pending.tasks[o.task.ID].Failure // of an earlier attempt
 	switch {
 	case w.spoils(o):
 		unfit := *w.unfit
@@ -318,7 +319,6 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 		r.State, r.Waiting = checkpoint.TaskWaiting, o.waiting
 	default:
 		r.State, r.Writes = checkpoint.TaskDone, o.writes
-		r.Failure = l.pending.tasks[o.task.ID].Failure // of an earlier attempt
 	}
 	return r
 }

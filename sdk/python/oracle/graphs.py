@@ -113,7 +113,14 @@ def _body(r: random.Random, name: str, *, asks: bool) -> str:
 def _fail_once(r: random.Random, graphs: list[dict[str, Any]]) -> None:
     """Lets one node fail at first, when its siblings have come to their end: how
     far they come otherwise is a matter of luck."""
-    nodes = r.choice(graphs)["nodes"]
-    name = r.choice([n for n, body in nodes.items() if not body.startswith("<")])
+    graph = r.choice(graphs)
+    nodes, loops = graph["nodes"], {b["from"] for b in graph.get("conditional_edges", [])}
+    sent = "".join(b["path"] for g in graphs for b in g.get("conditional_edges", []) if "Send(" in b["path"])
+    if graph["name"] == "child" and any(f"'{n}'" in sent for n, b in graphs[-1]["nodes"].items() if b.startswith("<")):
+        return
+    able = [n for n, body in nodes.items() if not body.startswith("<") and n not in loops and f"'{n}'" not in sent]
+    if not able:
+        return
+    name = r.choice(able)
     fails = f"mem.{name}=mem.{name}+1\nif mem.{name}==1:\n    sleep(0.2)\n    raise Boom('{name}')"
     nodes[name] = f"{fails}\nreturn {{'log':['{name} ok']}}"
