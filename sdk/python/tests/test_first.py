@@ -79,3 +79,14 @@ def test_a_run_without_a_saver_shows_no_checkpoints(server: DevServer, monkeypat
     graph = builder.compile(name="passing")
     assert list(graph.stream({"done": []}, stream_mode="checkpoints")) == []
     assert [item["type"] for item in graph.stream({"done": []}, stream_mode="debug")] == ["task", "task_result"]
+
+
+def test_the_environment_names_the_server(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHD_SERVER", server.address)
+    config = {"configurable": {"thread_id": "environment-1"}}
+    for saver in (None, InMemorySaver()):  # a second process, so to speak
+        graph = StateGraph(State).add_node(ask).add_edge(START, "ask").compile(saver, name="environment")
+        given = {"done": []} if saver is None else Command(resume="yes")
+        result = graph.invoke(given, config)
+        graph.detach()
+    assert result == {"done": ["ask"], "answer": "yes"}

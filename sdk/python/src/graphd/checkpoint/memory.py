@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 
 from graphd._gen.v1 import thread_service_pb2 as ts
@@ -13,12 +14,13 @@ from graphd.dev import shared_dev_server
 class InMemorySaver:
     """Keeps threads in a server that ends with this process.
 
-    All of them share one server; the threads of one saver are its own. Pass
-    ``server`` to keep them in a server that stays.
+    All of them share one server; the threads of one saver are its own. With
+    ``server``, or GRAPHD_SERVER, they are kept in a server that stays.
     """
 
     def __init__(self, *, server: str | None = None, serde: object = None) -> None:
         del serde
+        server = server or os.environ.get("GRAPHD_SERVER")
         self.prefix = f"m{uuid.uuid4().hex[:10]}." if server is None else ""
         self._server = server
 

@@ -237,7 +237,7 @@ class Session:
         for graph in welcome.graphs:
             if graph.problems:
                 problems = {p.field: p.description for p in graph.problems}
-                text = "; ".join(f"{field}: {said}" for field, said in problems.items())
+                text = "; ".join(f"{field}: {said}" if field else said for field, said in problems.items())
                 self._failure = InvalidGraphError(
                     f"graph {graph.graph!r}: {text}", reason="INVALID_GRAPH", violations=problems
                 )
