@@ -7,6 +7,21 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
+from graphd.parts import (
+    CheckpointPayload,
+    CheckpointStreamPart,
+    CheckpointTask,
+    CustomStreamPart,
+    DebugPayload,
+    DebugStreamPart,
+    MessagesStreamPart,
+    StreamPart,
+    TaskPayload,
+    TaskResultPayload,
+    TasksStreamPart,
+    UpdatesStreamPart,
+    ValuesStreamPart,
+)
 from graphd.runtime.ask import interrupt
 from graphd.runtime.policies import default_cache_key, default_retry_on
 
@@ -23,23 +38,35 @@ class Interrupt:
     """One question to a person, and the id to answer it by."""
 
     value: Any
-    id: str = ""
+    id: str = "placeholder-id"
+
+    @property
+    def interrupt_id(self) -> str:
+        """The id, under its older name."""
+        return self.id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TimeoutPolicy:
-    """How long a node may take, and how long it may stay silent."""
+    """How long a node may take, and how long it may stay silent, in seconds."""
 
     run_timeout: float | timedelta | None = None
     idle_timeout: float | timedelta | None = None
     refresh_on: Literal["auto", "heartbeat"] = "auto"
 
     @classmethod
-    def of(cls, value: float | timedelta | TimeoutPolicy | None) -> TimeoutPolicy | None:
-        """Reads a plain number of seconds as a limit for the run."""
-        if value is None or isinstance(value, TimeoutPolicy):
-            return value
-        return cls(run_timeout=value)
+    def coerce(cls, value: float | timedelta | TimeoutPolicy | None) -> TimeoutPolicy | None:
+        """Reads a plain number as a limit for the run; ValueError unless positive."""
+        policy = value if value is None or isinstance(value, TimeoutPolicy) else cls(run_timeout=value)
+        if policy is None or (policy.run_timeout is None and policy.idle_timeout is None):
+            return None
+        for name in ("run_timeout", "idle_timeout"):
+            given = getattr(policy, name)
+            if given is not None and (given.total_seconds() if isinstance(given, timedelta) else given) <= 0:
+                raise ValueError(f"{name} must be greater than 0")
+        if policy.refresh_on not in ("auto", "heartbeat"):
+            raise ValueError("refresh_on must be 'auto' or 'heartbeat'")
+        return policy
 
 
 class Send:
@@ -136,6 +163,14 @@ class StateSnapshot(NamedTuple):
     interrupts: tuple[Interrupt, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TracePolicy:
+    """What of a node a tracer may see; graphd itself traces no values."""
+
+    process_inputs: Callable[[Any], Any] | None = None
+    process_outputs: Callable[[Any], Any] | None = None
+
+
 @dataclass
 class GraphOutput:
     """Result of ``invoke(version="v2")``: the state and the open questions."""
@@ -147,11 +182,18 @@ class GraphOutput:
 __all__ = [
     "All",
     "CachePolicy",
+    "CheckpointPayload",
+    "CheckpointStreamPart",
+    "CheckpointTask",
     "Checkpointer",
     "Command",
+    "CustomStreamPart",
+    "DebugPayload",
+    "DebugStreamPart",
     "Durability",
     "GraphOutput",
     "Interrupt",
+    "MessagesStreamPart",
     "Overwrite",
     "PregelTask",
     "RetryPolicy",
@@ -159,7 +201,14 @@ __all__ = [
     "StateSnapshot",
     "StateUpdate",
     "StreamMode",
+    "StreamPart",
     "StreamWriter",
+    "TaskPayload",
+    "TaskResultPayload",
+    "TasksStreamPart",
     "TimeoutPolicy",
+    "TracePolicy",
+    "UpdatesStreamPart",
+    "ValuesStreamPart",
     "interrupt",
 ]

@@ -19,7 +19,7 @@ class StateGraph:
 
     def __init__(
         self,
-        state_schema: Any = None,
+        state_schema: Any,
         context_schema: Any = None,
         *,
         input_schema: Any = None,
@@ -79,7 +79,7 @@ class StateGraph:
         The node may be a function, a coroutine function, a runnable, or
         another compiled graph.
         """
-        del trace_policy
+        del trace_policy  # graphd traces no values
         retry_policy = retry_policy or older.pop("retry", None)
         input_schema = input_schema or older.pop("input", None)
         if older:
@@ -87,7 +87,7 @@ class StateGraph:
         name, target = (node, action) if isinstance(node, str) else ("", node)
         if target is None:
             raise RuntimeError(f"node {name!r} has no action")
-        policies = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.of(timeout), error_handler)
+        policies = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
         compiled = hasattr(target, "builder") and hasattr(target, "compile_options")
         declared = None if compiled else read_action(target)
         name = name or (target.name if declared is None else declared.name)
@@ -195,7 +195,7 @@ class StateGraph:
         timeout: float | timedelta | TimeoutPolicy | None = None,
     ) -> StateGraph:
         """Sets the policies of nodes that have none of their own."""
-        given = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.of(timeout), error_handler)
+        given = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
         self._defaults = given.over(self._defaults)
         return self
 
@@ -317,3 +317,12 @@ def _paths(path: Any, given: dict[Hashable, str] | list[str] | None) -> dict[Any
     if get_origin(returned) is Literal:
         return {name: name for name in get_args(returned)}
     return None
+
+
+def __getattr__(name: str) -> Any:
+    # LangGraph has it in this module; it is further out here.
+    if name == "CompiledStateGraph":
+        from graphd.client.compiled import CompiledStateGraph
+
+        return CompiledStateGraph
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

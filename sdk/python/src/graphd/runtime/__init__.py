@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 from graphd.runtime.task import current_task, scope
@@ -87,6 +87,18 @@ class Runtime(Generic[ContextT]):
     def drain_reason(self) -> str | None:
         """Why, None if it was not."""
         return None if self.control is None else self.control.drain_reason
+
+    def merge(self, other: Runtime[ContextT]) -> Runtime[ContextT]:
+        """What the other one sets, and for the rest what this one has."""
+        given = {f.name: getattr(other, f.name) for f in fields(other)}
+        unset = (None, _ignore, _nothing)
+        return replace(self, **{k: v for k, v in given.items() if not any(v is u for u in unset)})
+
+    def patch_execution_info(self, **overrides: Any) -> Runtime[ContextT]:
+        """A copy that says otherwise where the code runs."""
+        if self.execution_info is None:
+            raise RuntimeError("there is no execution info outside of a run")
+        return replace(self, execution_info=self.execution_info.patch(**overrides))
 
     def override(self, **overrides: Any) -> Runtime[ContextT]:
         """A copy with other values."""
