@@ -66,14 +66,15 @@ func TestEveryRunSurvives(t *testing.T) {
 	require.Equal(t, want, found.records, "every memo is recorded")
 	late := 0
 	for _, log := range w.logs() {
-		text, err := os.ReadFile(log)
+		data, err := os.ReadFile(log)
 		require.NoError(t, err)
+		text := string(data)
 		for _, trouble := range []string{"Traceback", "panic:", " ERROR "} {
-			if at := strings.Index(string(text), trouble); at >= 0 {
-				require.FailNow(t, "there is trouble in "+filepath.Base(log), string(text[at:min(at+2000, len(text))]))
+			if at := strings.Index(text, trouble); at >= 0 {
+				require.FailNow(t, "there is trouble in "+filepath.Base(log), text[at:min(at+2000, len(text))])
 			}
 		}
-		late += strings.Count(string(text), "was not taken: the lease is not valid any more")
+		late += strings.Count(text, "was not taken: the lease is not valid any more")
 	}
 	t.Logf("%d runs with seed %d on %s in %.1fs", *runs, *seed, *store, took.Seconds())
 	t.Logf("faults: %s", w.faults)
