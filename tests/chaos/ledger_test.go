@@ -26,7 +26,8 @@ type entry struct {
 	fence uint64 // of the lease; a later one of the same server is greater
 }
 
-// readLedger reads what workers wrote. Each line was one write, so none is torn.
+// readLedger reads what workers wrote. Each line was one write; those that
+// were killed while they wrote have left a torn one.
 func readLedger(path string) ([]entry, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -36,9 +37,12 @@ func readLedger(path string) ([]entry, error) {
 	var all []entry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
+		if len(lines.Bytes()) == 0 || !strings.HasSuffix(lines.Text(), "}") {
+			continue
+		}
 		var e entry
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("line %d of the ledger: %w", len(all)+1, err)
+			return nil, fmt.Errorf("line %d of the ledger: %w: %s", len(all)+1, err, lines.Text())
 		}
 		if err := e.parse(); err != nil {
 			return nil, err

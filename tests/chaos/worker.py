@@ -21,7 +21,8 @@ count = itertools.count()
 
 
 def write(kind: str, key: str, value: str) -> None:
-    """One line, in one write: processes that share the file don't mix them."""
+    """One line, in one write: processes that share the file don't mix them. A
+    process that is killed may leave half a line, so each begins with a new one."""
     attempt = cast(Attempt, required_task("write()").host)
     assignment = attempt.assignment
     line = {
@@ -34,7 +35,7 @@ def write(kind: str, key: str, value: str) -> None:
         "began": attempt.started,
         "time": time.monotonic(),
     }
-    os.write(ledger, (json.dumps(line) + "\n").encode())
+    os.write(ledger, ("\n" + json.dumps(line) + "\n").encode())
 
 
 def dawdle() -> None:
