@@ -47,6 +47,7 @@ func (b *builder) stateKey(spec *ChannelSpec) {
 	}
 	if ok {
 		b.reducerFunction(path, spec, reducer)
+		b.g.secrets = b.g.secrets || reducer.Kind == Untracked
 	}
 	b.g.State = append(b.g.State, b.channel(Channel{
 		Name: spec.Name, Kind: reducer.Kind, Default: value, State: true, Function: spec.Function,

@@ -30,6 +30,7 @@ type Graph struct {
 	InterruptAfter  []string
 
 	byWorker bool // some channel is combined by a worker
+	secrets  bool // some channel is never stored
 	channels map[string]int
 	nodes    map[string]*Node
 }
@@ -176,6 +177,9 @@ func (g *Graph) Node(name string) (*Node, bool) {
 
 // ByWorker reports whether workers combine the values of some channel.
 func (g *Graph) ByWorker() bool { return g.byWorker }
+
+// HasUntracked reports whether the values of some channel are never stored.
+func (g *Graph) HasUntracked() bool { return g.secrets }
 
 // ChannelIndex returns the position of a channel by name.
 func (g *Graph) ChannelIndex(name string) (int, bool) {

@@ -283,8 +283,9 @@ func (l *loop) put(t *tx, next *pregel.State, tasks []*pregel.Task) {
 func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 	cp := next.Checkpoint()
 	cp.Next = pregel.Next(tasks)
+	stored := next.Stored()
 	if l.level.stored {
-		t.Checkpoints = append(t.Checkpoints, cp)
+		t.Checkpoints = append(t.Checkpoints, stored)
 		if l.level.root {
 			t.Head.Checkpoint, t.Head.Branched = cp.ID, false
 		}
@@ -293,22 +294,23 @@ func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 			Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
 		})
 	}
-	cp.Event = t.Head.LastEvent
+	cp.Event, stored.Event = t.Head.LastEvent, t.Head.LastEvent
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
-			t.emit(l.scheduled(next, task))
+			l.scheduled(t, next, task)
 		}
 	}
 }
 
 // scheduled tells of a task that is due. What a Send gave it is in the log;
 // what it sees of the state is read from the checkpoint, like values.
-func (l *loop) scheduled(next *pregel.State, task *pregel.Task) checkpoint.Event {
+func (l *loop) scheduled(t *tx, next *pregel.State, task *pregel.Task) {
 	e := l.taskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
 	if task.Push {
 		e.Value = task.Input
-		return e
+		t.emitSecret(e, next.DurableInput(task.Input))
+		return
 	}
 	if l.level.stored {
 		e.Checkpoint = next.Checkpoint().ID
@@ -316,7 +318,7 @@ func (l *loop) scheduled(next *pregel.State, task *pregel.Task) checkpoint.Event
 	if l.session.topic.wantsInputs() {
 		e.Value = next.View(task.Node).Object()
 	}
-	return e
+	t.emitSecret(e, "")
 }
 
 // values tells of a state. Where a checkpoint holds it the log names that, and
@@ -330,6 +332,10 @@ func (l *loop) values(t *tx, s *pregel.State, ahead bool) {
 	}
 	if e.Checkpoint == "" || l.session.topic.wantsValues() {
 		e.Value = s.Values()
+	}
+	if e.Checkpoint == "" && l.graph().HasUntracked() {
+		t.emitSecret(e, s.DurableValues())
+		return
 	}
 	t.emit(e)
 }

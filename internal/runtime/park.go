@@ -23,11 +23,10 @@ func (l *loop) park(ctx context.Context, w *work) *verdict {
 		l.record(t, w)
 		l.keepPreview(t, w)
 		if s := w.partial(); s != l.state && s.OutputChanged() {
-			e := checkpoint.Event{
+			t.emitSecret(checkpoint.Event{
 				Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 				Value: s.Values(),
-			}
-			t.emit(e)
+			}, s.DurableValues())
 		}
 		if !l.level.root {
 			return t.unlessEmpty()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -18,6 +19,7 @@ type tx struct {
 
 	now  time.Time
 	live []checkpoint.Event // what followers get: Events with states filled in
+	kept []secret           // what is stored instead of parts of it
 }
 
 // build puts a change together. It may be called several times and must not
@@ -52,6 +54,21 @@ func (t *tx) emit(e checkpoint.Event) {
 	t.live = append(t.live, e)
 }
 
+// secret is the value that the log keeps of an event, in place of one that is
+// not to be stored.
+type secret struct {
+	event int
+	value payload.JSON
+}
+
+// emitSecret appends a durable event of which the log keeps another value.
+func (t *tx) emitSecret(e checkpoint.Event, kept payload.JSON) {
+	t.emit(e)
+	if kept != e.Value {
+		t.kept = append(t.kept, secret{len(t.live) - 1, kept})
+	}
+}
+
 // usualEvents is how many events a superstep of one task tells.
 const usualEvents = 5
 
@@ -74,6 +91,13 @@ func (t *tx) trim(limit uint64) {
 func (t *tx) seal(op string) *checkpoint.Change {
 	t.Op = op
 	t.Events = t.live
+	if len(t.kept) > 0 {
+		t.Events = withoutStates(t.live)
+		for _, s := range t.kept {
+			t.Events[s.event].Value = s.value
+		}
+		return &t.Change
+	}
 	for i := range t.live {
 		if inCheckpoint(&t.live[i]) && t.live[i].Value != "" {
 			t.Events = withoutStates(t.live)

@@ -318,7 +318,7 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 	case len(o.waiting) > 0:
 		r.State, r.Waiting = checkpoint.TaskWaiting, o.waiting
 	default:
-		r.State, r.Writes = checkpoint.TaskDone, o.writes
+		r.State, r.Writes = checkpoint.TaskDone, l.state.Durable(o.writes)
 	}
 	return r
 }
@@ -370,11 +370,16 @@ func (l *loop) update(t *tx, o *outcome) {
 	if o.task.Node.Kind == graph.KindStart {
 		return
 	}
-	t.emit(checkpoint.Event{
+	e := checkpoint.Event{
 		Kind: checkpoint.EventUpdate, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
 		Value: l.state.UpdateOf(o.writes), Cached: o.cached || o.result.Cached,
-	})
+	}
+	if l.graph().HasUntracked() {
+		t.emitSecret(e, l.state.UpdateOf(l.state.Durable(o.writes)))
+		return
+	}
+	t.emit(e)
 }
 
 func (o *outcome) phase() checkpoint.Phase {

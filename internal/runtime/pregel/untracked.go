@@ -1,0 +1,82 @@
+package pregel
+
+import (
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// What is untracked lives as long as the process that runs the graph: it is
+// left out of everything that is stored. As in LangGraph a Send loses only the
+// keys at the top of its input.
+
+// Durable leaves out of the writes of a task what must not be stored.
+func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
+	if !s.graph.HasUntracked() {
+		return writes
+	}
+	kept := make([]checkpoint.Write, 0, len(writes))
+	for _, w := range writes {
+		i, ok := s.graph.ChannelIndex(w.Channel)
+		switch {
+		case ok && s.graph.Channels[i].Kind == graph.Untracked:
+			continue
+		case ok && i == s.graph.Sends:
+			w.Value = s.durableSend(w.Value)
+		}
+		kept = append(kept, w)
+	}
+	return kept
+}
+
+// Stored is the checkpoint in the form in which it may be stored.
+func (s *State) Stored() *checkpoint.Checkpoint {
+	sends := s.cp.Channels[s.graph.Sends].List
+	if !s.graph.HasUntracked() || sends == nil {
+		return s.cp
+	}
+	list := *sends
+	list.Items = make([]payload.JSON, len(sends.Items))
+	for i, item := range sends.Items {
+		list.Items[i] = s.durableSend(item)
+	}
+	cp := *s.cp
+	cp.Channels = slices.Clone(cp.Channels)
+	cp.Channels[s.graph.Sends].List = &list
+	return &cp
+}
+
+// DurableValues are the state keys that may be stored.
+func (s *State) DurableValues() payload.JSON {
+	if !s.graph.HasUntracked() {
+		return s.Values()
+	}
+	return s.Object(slices.DeleteFunc(slices.Clone(s.graph.State), func(i int) bool {
+		return s.graph.Channels[i].Kind == graph.Untracked
+	}))
+}
+
+// DurableInput is what may be stored of the input of a Send.
+func (s *State) DurableInput(input payload.JSON) payload.JSON {
+	if !s.graph.HasUntracked() || payload.KindOf(input) != payload.ObjectKind {
+		return input
+	}
+	fields, err := payload.Fields(input)
+	if err != nil {
+		return input
+	}
+	return payload.Object(slices.DeleteFunc(fields, func(f payload.Field) bool {
+		i, ok := s.graph.ChannelIndex(f.Key)
+		return ok && s.graph.Channels[i].Kind == graph.Untracked
+	}))
+}
+
+func (s *State) durableSend(item payload.JSON) payload.JSON {
+	node, input, err := decodeSend(item)
+	if err != nil {
+		return item
+	}
+	return encodeSend(checkpoint.Send{Node: node, Input: s.DurableInput(input)})
+}

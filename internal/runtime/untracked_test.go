@@ -1,0 +1,75 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// written notes everything that a store is given to keep.
+type written struct {
+	checkpoint.Store
+	mu   sync.Mutex
+	text string
+}
+
+func (w *written) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	kept := *c
+	kept.Runs = nil // an output names the keys that its caller is to see
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	w.mu.Lock()
+	w.text += string(text)
+	w.mu.Unlock()
+	return w.Store.Apply(ctx, c)
+}
+
+// What an untracked key holds reaches the nodes and those who look on, and
+// nothing of it reaches the store: not with a checkpoint, a Send, an event, nor
+// with what a finished sibling of a question leaves behind.
+func TestUntrackedIsNeverStored(t *testing.T) {
+	spec := chain("g", []graph.ChannelSpec{{Name: "u", Reducer: "untracked"}, {Name: "l", Reducer: "append"}}, "login")
+	spec.Nodes = append(spec.Nodes, function("work"), function("ask"))
+	spec.Edges = append(spec.Edges, edge("login", "ask"))
+	spec.Branches = []graph.BranchSpec{{From: "login", Router: "share"}}
+	var seen sync.Map
+	w := newWorld(t, map[string]node{
+		"login": update(`{"u":"s3cret"}`),
+		"share": func(context.Context, *call) pregel.Result {
+			return pregel.Result{Goto: []checkpoint.Send{{Node: "work", Input: `{"u":"s3cret send","l":[1]}`}}}
+		},
+		"work": func(_ context.Context, c *call) pregel.Result {
+			seen.Store("send", c.get("u"))
+			return pregel.Result{Update: `{"u":"s3cret too","l":["done"]}`}
+		},
+		"ask": func(_ context.Context, c *call) pregel.Result {
+			seen.Store("state", c.get("u"))
+			return pregel.Result{Update: payload.JSON(`{"l":[` + c.ask(`"ok?"`) + `]}`)}
+		},
+	}, spec)
+	store := &written{Store: memory.New(memory.Options{})}
+	w.store = store
+	w.start()
+
+	require.Equal(t, checkpoint.RunInterrupted, w.run("t", "g", `{}`).State)
+	state, _ := seen.Load("state")
+	send, _ := seen.Load("send")
+	require.Equal(t, `"s3cret"`, state)
+	require.Equal(t, `"s3cret send"`, send)
+	require.JSONEq(t, `{"l":["done"]}`, w.values("t"))
+	require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `"yes"`).State)
+	require.JSONEq(t, `{"l":["yes","done"]}`, w.values("t"))
+	require.Contains(t, store.text, "done")
+	require.NotContains(t, store.text, "s3cret")
+}
