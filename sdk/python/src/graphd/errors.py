@@ -107,6 +107,10 @@ class InterruptExpired(Exception):
     """Nobody answered the question of this node in time."""
 
 
+class DroppedQuestions(UserWarning):
+    """An update has made open questions pointless: nobody can answer them."""
+
+
 class NonDeterministicNode(Exception):
     """On its replay the node did not do what its journal says it did."""
 

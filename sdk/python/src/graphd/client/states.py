@@ -17,16 +17,12 @@ from graphd.client.server import unary
 from graphd.client.snapshots import Reader, config_of
 from graphd.client.threads import checkpoint_ref, levels
 from graphd.constants import TASK_SEPARATOR
-from graphd.errors import GraphdError
+from graphd.errors import DroppedQuestions, GraphdError
 from graphd.graph.names import public
 from graphd.graph.program import Program
 from graphd.types import StateSnapshot, StateUpdate
 
 _PAGE = 100
-
-
-class DroppedQuestions(UserWarning):
-    """An update has made open questions pointless: nobody can answer them."""
 
 
 class States:
