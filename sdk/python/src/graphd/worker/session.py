@@ -170,10 +170,10 @@ class Session:
         if problem is None:
             return False
         if reason_of(problem) in _FINAL or (problem.code == "UNIMPLEMENTED"):
+            log.error("graphd at %s does not take this worker: %s", self.address, problem)
             self._failure = problem
             self._ready.set()
             self._over.set()
-            log.error("graphd at %s does not take this worker: %s", self.address, problem)
             return True
         log.debug("session with %s broke: %s", self.address, problem)
         return False
