@@ -78,6 +78,22 @@ def test_calls_under_way_are_repeated_on_the_new_connection(quick: DevServer) ->
         graph.detach()
 
 
+def test_a_side_effect_that_has_begun_is_not_repeated_when_the_connection_breaks(quick: DevServer) -> None:
+    effects: list[str] = []
+    with Relay(quick.port) as relay:
+
+        def effect() -> str:
+            effects.append("paid")
+            time.sleep(0.05)
+            relay.freeze()
+            return "paid"
+
+        graph = attached(lambda state: {"log": [memo("pay", effect)]}, relay.address, "begun")
+        assert end(quick, start(quick, "begun", "begun-1")).output.json == '{"log":["paid"]}'
+        assert effects == ["paid"]
+        graph.detach()
+
+
 def test_a_worker_leaves_though_its_server_does_not_answer(quick: DevServer) -> None:
     program = """
 import sys, threading, time

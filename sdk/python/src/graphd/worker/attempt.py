@@ -119,12 +119,19 @@ class Attempt:
         self._line.send(ws.ConnectRequest(update=update))
 
     def confirm(self) -> None:
-        if self.lost or not self._line.sure:
+        if not self._ready_to_act():
             self._line.confirm(self)
 
     async def aconfirm(self) -> None:
-        if self.lost or not self._line.sure:
+        if not self._ready_to_act():
             await asyncio.to_thread(self._line.confirm, self)
+
+    def _ready_to_act(self) -> bool:
+        # A task that the server knows has begun stays here when the connection
+        # breaks; one that was only offered goes to another worker at once.
+        if not self.announced:
+            self.alive()
+        return not self.lost and self._line.sure
 
     def remember(self, place: Place, value: Any) -> Any:
         request = ws.RecordMemoRequest(
