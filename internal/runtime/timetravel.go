@@ -41,11 +41,14 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	if r.Input != "" {
 		return takeIn(t, l)
 	}
-	if used(cp, p) {
+	switch {
+	case used(cp, p):
 		if err := l.branch(t); err != nil {
 			return refusal("replay_from", err)
 		}
-	} else {
+	case r.Update == "" && len(r.Goto) == 0 && l.state.Idle():
+		// Nothing follows from there: the thread stays where it is.
+	default:
 		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID
 		t.Head.Checkpoint = cp.ID
 		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts

@@ -97,6 +97,12 @@ func (s *State) seenVersion(node, channel string) uint64 {
 	return 0
 }
 
+// Idle reports whether nothing is due.
+func (s *State) Idle() bool {
+	tasks, err := s.Plan()
+	return err == nil && len(tasks) == 0
+}
+
 // Handler returns the task that takes over for a failed one, or nil when its
 // node has no error handler.
 func (t *Task) Handler(f *checkpoint.Failure) *Task {

@@ -73,6 +73,8 @@ def _lead_on(
         return
     kind = r.random()
     target = r.choice(later[:2])
+    if 0.88 <= kind < 0.95 and any(f"Send('{name}'" in b["path"] for b in branches):
+        kind = 0.0  # several tasks of one node would send the same
     if kind < 0.45:
         edges.append([name, target])
     elif kind < 0.6:
