@@ -22,7 +22,7 @@ VENV   := $(abspath $(PYENV))
 # wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
 GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
-PYTHON_CODE        := . ../../examples ../../tests/chaos
+PYTHON_CODE        := . ../../examples ../../tests/chaos ../../bench
 
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
@@ -81,6 +81,10 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
 .PHONY: bench
 bench: ## Run the Go benchmarks (BENCH=regexp narrows)
 	go test -run='^$$' -bench='$(BENCH)' -benchmem $(PKG)
+
+.PHONY: bench-remote
+bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gRPC calls and LangGraph (see bench/remote)
+	go run ./bench/remote -python='$(VENV)/bin/python' -langgraph-python='$(LANGGRAPH_PYTHON)'
 
 .PHONY: lint
 lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the protos

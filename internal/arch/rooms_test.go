@@ -125,6 +125,7 @@ var rooms = []room{
 	{path: "bench", everything: true, support: true},
 	{path: "docs", everything: true, support: true},
 	{path: "tests", everything: true, support: true},
+	{path: "bench", everything: true, support: true},
 }
 
 func join(lists ...[]string) []string {

@@ -1,0 +1,110 @@
+// Command remote measures what it costs to run nodes in another process: a
+// chain of ten trivial Python nodes through graphd, beside ten bare gRPC calls
+// of the same Python process and LangGraph's own time for the same chain.
+// README.md says how each is measured.
+//
+// It fails when something is broken, never because something is slow.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // the program begins here
+	defer stop()
+	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench/remote:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to be done
+	}
+}
+
+type options struct {
+	graphd, python, langgraph, scripts string
+	rounds, runs                       int
+}
+
+func run(ctx context.Context, w io.Writer, args []string) error {
+	var o options
+	flags := flag.NewFlagSet("remote", flag.ContinueOnError)
+	flags.StringVar(&o.graphd, "graphd", "bin/graphd", "graphd binary")
+	flags.StringVar(&o.python, "python", "python3", "interpreter that has the graphd SDK")
+	flags.StringVar(&o.langgraph, "langgraph-python", "", "interpreter that has langgraph (default: that of -python)")
+	flags.StringVar(&o.scripts, "scripts", "bench/remote", "folder with the Python scripts")
+	flags.IntVar(&o.rounds, "rounds", 15, "rounds; each measures everything in turn")
+	flags.IntVar(&o.runs, "runs", 20, "runs of each kind in a round")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.rounds < 1 || o.runs < 1 {
+		return errors.New("-rounds and -runs must be at least 1")
+	}
+	if o.langgraph == "" {
+		o.langgraph = o.python
+	}
+	return o.bench(ctx, w)
+}
+
+func (o options) bench(ctx context.Context, w io.Writer) error {
+	server, err := startServer(ctx, o.graphd)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	nodes, err := startScript(ctx, o.python, filepath.Join(o.scripts, "nodes.py"), server.address)
+	if err != nil {
+		return err
+	}
+	defer nodes.stop()
+	c, err := dial(server.address, nodes.first)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	kinds := []kind{{name: "10 bare gRPC calls", once: c.calls}, {name: "graphd, chain of 10", once: c.chain}}
+	peer, err := startScript(ctx, o.langgraph, filepath.Join(o.scripts, "langgraph_chain.py"))
+	switch {
+	case errors.Is(err, errAbsent):
+		fmt.Fprintf(w, "LangGraph is absent: %v\n", err)
+	case err != nil:
+		return err
+	default:
+		defer peer.stop()
+		kinds = append(kinds, kind{name: "LangGraph " + peer.first, once: peer.once})
+	}
+	if err := measure(ctx, kinds, o.rounds, o.runs); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%d rounds of %d runs each, memory store, times in ms\n\n%s", o.rounds, o.runs, report(kinds))
+	return err
+}
+
+// report shows every kind, and how the chain through graphd compares.
+func report(kinds []kind) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-24s %8s %8s %8s %8s\n", "", "median", "25 %", "75 %", "min")
+	for _, k := range kinds {
+		all := k.all()
+		fmt.Fprintf(&b, "%-24s %8.2f %8.2f %8.2f %8.2f\n", k.name, quantile(all, 0.5), quantile(all, 0.25),
+			quantile(all, 0.75), quantile(all, 0))
+	}
+	b.WriteString("\n")
+	for i, base := range kinds {
+		if i == chainKind {
+			continue
+		}
+		ratios := kinds[chainKind].over(base)
+		fmt.Fprintf(&b, "graphd / %-22s median of rounds %.2f, from %.2f to %.2f; of the fastest runs %.2f\n",
+			base.name, quantile(ratios, 0.5), quantile(ratios, 0), quantile(ratios, 1),
+			quantile(kinds[chainKind].all(), 0)/quantile(base.all(), 0))
+	}
+	return b.String()
+}

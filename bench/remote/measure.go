@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// length is the number of nodes of the chain, and of bare calls.
+const length = 10
+
+// chainKind is the place of the chain through graphd among the kinds.
+const chainKind = 1
+
+// kind is one thing that is measured.
+type kind struct {
+	name string
+	// once does it one time and returns how long it took.
+	once   func(context.Context) (time.Duration, error)
+	rounds [][]float64 // milliseconds, by round
+}
+
+// measure takes all kinds in turn, run by run, so that whatever else the
+// machine does hits them alike. The first round only warms up.
+func measure(ctx context.Context, kinds []kind, rounds, runs int) error {
+	for round := range rounds + 1 {
+		took := make([][]float64, len(kinds))
+		for range runs {
+			for i := range kinds {
+				d, err := kinds[i].once(ctx)
+				if err != nil {
+					return fmt.Errorf("%s: %w", kinds[i].name, err)
+				}
+				took[i] = append(took[i], float64(d)/float64(time.Millisecond))
+			}
+		}
+		for i := range kinds {
+			if round > 0 {
+				kinds[i].rounds = append(kinds[i].rounds, took[i])
+			}
+		}
+	}
+	return nil
+}
+
+// all lists every run.
+func (k kind) all() []float64 { return slices.Concat(k.rounds...) }
+
+// over compares with another kind: the ratio of the medians of every round.
+func (k kind) over(base kind) []float64 {
+	var out []float64
+	for i := range k.rounds {
+		out = append(out, quantile(k.rounds[i], 0.5)/quantile(base.rounds[i], 0.5))
+	}
+	return out
+}
+
+// quantile is the value below which the share q of the values lies.
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// client calls the Python process and graphd, in the same way: from this
+// process, with grpc-go, over one connection each.
+type client struct {
+	bare, server *grpc.ClientConn
+	graphd       graphdv1.GraphServiceClient
+}
+
+func dial(server, nodes string) (*client, error) {
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	toNodes, err := grpc.NewClient("127.0.0.1:"+nodes, insecurely)
+	if err != nil {
+		return nil, err
+	}
+	toServer, err := grpc.NewClient(server, insecurely)
+	if err != nil {
+		return nil, errors.Join(err, toNodes.Close())
+	}
+	return &client{bare: toNodes, server: toServer, graphd: graphdv1.NewGraphServiceClient(toServer)}, nil
+}
+
+func (c *client) close() { _ = errors.Join(c.bare.Close(), c.server.Close()) }
+
+// calls makes the bare calls, one after the other.
+func (c *client) calls(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	for range length {
+		if err := c.bare.Invoke(ctx, "/bench.Node/Call", wrapperspb.String(`{"x":1}`), &wrapperspb.StringValue{}); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// chain runs the graph in a new thread and waits for its end.
+func (c *client) chain(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		CreateThread: true, Graph: "chain",
+		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
+	}})
+	if err != nil {
+		return 0, err
+	}
+	run, err = c.graphd.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if got := run.GetOutput().GetJson(); got != `{"x":10}` {
+		return 0, fmt.Errorf("the run is %s with %s: %s", run.GetState(), got, run.GetFailure().GetMessage())
+	}
+	return took, nil
+}

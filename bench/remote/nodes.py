@@ -1,0 +1,55 @@
+"""The Python process of the benchmark: a worker with a chain of ten trivial
+nodes, and a bare gRPC service, both as their libraries are used by default.
+
+Prints the port of the bare service when both are ready; ends with its input.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent import futures
+from typing import TypedDict
+
+import grpc
+
+from graphd import END, START, StateGraph
+
+LENGTH = 10
+
+
+class State(TypedDict):
+    x: int
+
+
+def node(state: State) -> State:
+    return {"x": state["x"] + 1}
+
+
+class Bare(grpc.GenericRpcHandler):
+    """Answers a call with its request."""
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+        if details.method != "/bench.Node/Call":
+            return None
+        return grpc.unary_unary_rpc_method_handler(lambda request, _: request)
+
+
+def main(address: str) -> None:
+    server = grpc.server(futures.ThreadPoolExecutor())
+    server.add_generic_rpc_handlers((Bare(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    names = [f"n{i}" for i in range(LENGTH)]
+    builder = StateGraph(State)
+    for name in names:
+        builder.add_node(name, node)
+    for source, target in zip([START, *names], [*names, END], strict=True):
+        builder.add_edge(source, target)
+    builder.compile(server=address, name="chain")
+    print(port, flush=True)
+    sys.stdin.read()
+    server.stop(None)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
