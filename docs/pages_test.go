@@ -126,9 +126,14 @@ func TestREADMEStaysShort(t *testing.T) {
 // pages lists the Markdown files of the module.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(root, "*.md"))
-	require.NoError(t, err)
-	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+	var all []string
+	for _, pattern := range []string{"*.md", "sdk/*/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		all = append(all, found...)
+	}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			all = append(all, path)
 		}
