@@ -1,10 +1,16 @@
-"""python -m oracle [--seeds N] [--first N] [--keep FILE]."""
+"""Plays random graphs on LangGraph and on graphd and compares what they show.
+
+A seed always makes the same graphs and the same script: `python -m oracle --first 558 --seeds 1` plays the one
+with number 558 again. A difference that is put right becomes a case of tests/conformance/cases/O.json; --keep
+writes the differing ones in that form.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import time
 from typing import Any
 
 from graphd.checkpoint.memory import InMemorySaver
@@ -37,21 +43,28 @@ def play(seed: int) -> tuple[dict[str, Any], str]:
 
 def main() -> int:
     """Plays the seeds; 1 if any of them differs."""
-    parser = argparse.ArgumentParser(prog="oracle", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="oracle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=200, help="how many")
     parser.add_argument("--first", type=int, default=1, help="the first one")
     parser.add_argument("--keep", help="file for the cases that differ")
     given = parser.parse_args()
-    different = []
+    different: list[dict[str, Any]] = []
+    began = time.monotonic()
     for seed in range(given.first, given.first + given.seeds):
         case, problem = play(seed)
         if problem:
             different.append(case)
             print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
+        played = seed - given.first + 1
+        if played % 100 == 0 or played == given.seeds:
+            took = time.monotonic() - began
+            print(f"{played} of {given.seeds} seeds in {took:.0f} s, {len(different)} differ", file=sys.stderr, flush=True)
     if given.keep:
         with open(given.keep, "w") as file:
             json.dump(different, file, indent=1)
-    print(f"{given.seeds} seeds, {len(different)} differ: {[c['id'] for c in different]}")
+    print(f"{given.seeds} seeds, {len(different)} differ" + "".join(f" {c['id']}" for c in different))
     return 1 if different else 0
 
 
