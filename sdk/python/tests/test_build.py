@@ -146,3 +146,13 @@ def test_drawing() -> None:
     assert "child --> __end__;" in text
     opened = builder.compile().get_graph(xray=True).draw_mermaid()
     assert "child\\3an" in opened
+
+
+def test_what_is_compiled_of_one_builder_is_one_graph(server: DevServer) -> None:
+    builder, saver = graph((START, "n")).add_node("m", node).add_edge("n", "m"), InMemorySaver(server=server.address)
+    config: Any = {"configurable": {"thread_id": "build-2"}}
+    stopping, going = builder.compile(saver, interrupt_before=["m"]), builder.compile(saver)
+    stopping.invoke({"a": ["x"]}, config)
+    assert stopping.get_state(config).next == ("m",)
+    assert going.invoke(None, config) == {"a": ["x"]}
+    assert going.get_state(config).next == ()

@@ -98,7 +98,8 @@ class Program:
 def _unique_name(program: Program) -> str:
     """A name for a graph without one: the same in every process that builds
     the same graph of the same functions, and another one for a second graph
-    that would take it while the first is alive."""
+    that would take it while the first is alive. What is compiled of one builder
+    is one graph."""
     digest = hashlib.blake2b(digest_size=5)
     for node in program.nodes.values():
         digest.update(f"{node.name}={_code_of(node.action)};".encode())
@@ -108,7 +109,7 @@ def _unique_name(program: Program) -> str:
     with _names_lock:
         for number in itertools.count(1):
             name = stem if number == 1 else f"{stem}-{number}"
-            if name not in _names:
+            if name not in _names or _names[name].builder is program.builder:
                 _names[name] = program
                 return name
     raise AssertionError("unreachable")

@@ -119,6 +119,8 @@ def gotos(target: Any) -> list[payload_pb2.Goto]:
         if isinstance(one, Send):
             if one.node == END:
                 raise InvalidUpdateError("Cannot send a packet to the END node")
+            if one.timeout is not None:
+                raise InvalidUpdateError("a Send has no timeout of its own in graphd; give one to the node")
             send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
             found.append(payload_pb2.Goto(send=send))
         elif one != END:
