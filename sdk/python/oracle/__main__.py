@@ -59,8 +59,8 @@ def main() -> int:
             print(f"--- seed {seed}\n{json.dumps(case['graphs'])}\n{problem}", flush=True)
         played = seed - given.first + 1
         if played % 100 == 0 or played == given.seeds:
-            took = time.monotonic() - began
-            print(f"{played} of {given.seeds} seeds in {took:.0f} s, {len(different)} differ", file=sys.stderr, flush=True)
+            far = f"{played} of {given.seeds} seeds in {time.monotonic() - began:.0f} s"
+            print(f"{far}, {len(different)} differ", file=sys.stderr, flush=True)
     if given.keep:
         with open(given.keep, "w") as file:
             json.dump(different, file, indent=1)
