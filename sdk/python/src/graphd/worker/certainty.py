@@ -34,6 +34,12 @@ class Certainty:
             self._asked = {n: at for n, at in self._asked.items() if n > number}
             self._changed.notify_all()
 
+    def doubt(self) -> None:
+        """The connection is broken: who knows what was lost with it."""
+        with self._changed:
+            self._asked.clear()
+            self._since = float("-inf")
+
     def granted(self, beat: float, lease: float) -> None:
         """The server has said for how long it waits."""
         with self._changed:

@@ -122,6 +122,8 @@ class Session:
         self._certainty.wait(lambda: attempt.lost or self._closed.is_set())
         if attempt.lost:
             raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
+        if self._closed.is_set():
+            raise GraphdError("this worker has left; another one runs the task again")
 
     def call(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
         request.lease_token = attempt.token
@@ -158,6 +160,7 @@ class Session:
                 problem = describe(error)
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
+            self._certainty.doubt()
             self._outbox.put(None)
             for left in self._results.close():
                 self._runner.work(lambda left=left: self._deliver(left.attempt, left.request))  # type: ignore[misc]
