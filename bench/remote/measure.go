@@ -17,6 +17,9 @@ import (
 // length is the number of nodes of the chain, and of bare calls.
 const length = 10
 
+// patience is after how long a chain counts as broken.
+const patience = time.Minute
+
 // chainKind is the place of the chain through graphd among the kinds.
 const chainKind = 1
 
@@ -104,6 +107,8 @@ func (c *client) calls(ctx context.Context) (time.Duration, error) {
 
 // chain runs the graph in a new thread and waits for its end.
 func (c *client) chain(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	began := time.Now()
 	run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 		CreateThread: true, Graph: "chain",

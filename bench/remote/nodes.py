@@ -45,9 +45,10 @@ def main(address: str) -> None:
         builder.add_node(name, node)
     for source, target in zip([START, *names], [*names, END], strict=True):
         builder.add_edge(source, target)
-    builder.compile(server=address, name="chain")
+    graph = builder.compile(server=address, name="chain")  # serves for as long as somebody holds it
     print(port, flush=True)
     sys.stdin.read()
+    del graph
     server.stop(None)
 
 
