@@ -167,7 +167,7 @@ func (w *world) connected() {
 // explain shows the ends of all logs.
 func (w *world) explain() {
 	for _, log := range w.logs() {
-		w.Logf("%s:\n%s", filepath.Base(log), tail(log, 30))
+		w.Logf("%s:\n%s", filepath.Base(log), tail(log, 80))
 	}
 }
 

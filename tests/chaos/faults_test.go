@@ -87,7 +87,9 @@ func (t *torment) once(ctx context.Context) error {
 		t.tally.add("worker left")
 		t.worker.signal(syscall.SIGTERM)
 		if !t.worker.wait(30 * time.Second) {
-			return fmt.Errorf("a worker that was asked to leave did not")
+			t.worker.signal(syscall.SIGABRT)
+			t.worker.wait(10 * time.Second)
+			return fmt.Errorf("a worker that was asked to leave did not; see what its threads did in %s", t.worker.log.Name())
 		}
 		return t.worker.start()
 	case n < 52:

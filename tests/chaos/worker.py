@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import json
 import logging
@@ -121,5 +122,6 @@ def graph(server: str) -> Any:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()  # the test aborts a worker that does not leave, to see why
     logging.basicConfig(level=logging.DEBUG, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     graph(os.environ["CHAOS_SERVER"]).serve()
