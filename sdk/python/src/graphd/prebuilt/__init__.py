@@ -1,13 +1,19 @@
 """Nodes and helpers that agents need."""
 
 from graphd.prebuilt.history import repair_chat_history, unanswered_tool_calls, validate_chat_history
+from graphd.prebuilt.injected import InjectedState, InjectedStore, ToolRuntime
 from graphd.prebuilt.review import HumanInterruptConfig, add_human_in_the_loop
-from graphd.prebuilt.tools import Tool, ToolNode, tools_condition
+from graphd.prebuilt.tool import Tool, ToolInvocationError
+from graphd.prebuilt.tools import ToolNode, tools_condition
 
 __all__ = [
     "HumanInterruptConfig",
+    "InjectedState",
+    "InjectedStore",
     "Tool",
+    "ToolInvocationError",
     "ToolNode",
+    "ToolRuntime",
     "add_human_in_the_loop",
     "repair_chat_history",
     "tools_condition",

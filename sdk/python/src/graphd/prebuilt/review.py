@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from graphd.prebuilt.tools import Tool
+from graphd.prebuilt.tool import Tool
 from graphd.runtime.ask import interrupt
 
 
@@ -20,11 +20,20 @@ class HumanInterruptConfig(TypedDict, total=False):
     allow_ignore: bool
 
 
-_SCHEMA = {
-    "type": "object",
-    "required": ["type"],
-    "properties": {"type": {"enum": ["accept", "edit", "response", "ignore"]}, "args": {}},
-}
+_RIGHTS = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
+
+
+def _schema(allowed: Mapping[str, Any]) -> dict[str, Any]:
+    """What an answer must look like: the server refuses others, and the
+    question stays open."""
+    one = {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"enum": [kind for kind, right in _RIGHTS.items() if allowed.get(right)]}, "args": {}},
+        "if": {"properties": {"type": {"const": "edit"}}},
+        "then": {"required": ["args"], "properties": {"args": {"type": "object"}}},
+    }
+    return {"if": {"type": "array"}, "then": {"minItems": 1, "maxItems": 1, "items": one}, "else": one}
 
 
 def add_human_in_the_loop(
@@ -71,15 +80,11 @@ def _decide(
         "config": dict(allowed),
         "description": description,
     }
-    answer = interrupt(question, reason="approval", message=f"{description}: {tool.name}")
+    message = f"{description}: {tool.name}"
+    answer = interrupt(question, reason="approval", message=message, schema=_schema(allowed))
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
-    kind = answer.get("type") if isinstance(answer, Mapping) else None
-    rights = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
-    if kind not in rights:
-        raise ValueError(f"the answer must have one of the types {', '.join(rights)}; it is {answer!r}")
-    if not allowed.get(rights[kind], False):
-        raise ValueError(f"the answer {kind!r} is not allowed for tool {tool.name!r}")
+    kind = answer["type"]
     settle: dict[str, Callable[[], tuple[bool, dict[str, Any], Any]]] = {
         "accept": lambda: (False, dict(arguments), None),
         "edit": lambda: (False, _edited(answer), None),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
 from graphd.constants import END
 from graphd.errors import GraphBubbleUp, GraphInterrupt
 from graphd.messages import ToolMessage, from_dict, is_message, to_dict
+from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
 from graphd.types import Command, Interrupt
@@ -26,25 +25,11 @@ def text_of(result: Any) -> str:
     return result if isinstance(result, str) else codec.dumps(result)
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A function that a model can call by name."""
-
-    name: str
-    call: Callable[..., Any]
-    is_async: bool
-    wants_state: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, given: Any) -> Tool:
-        """Reads a function, a Tool, or a tool of LangChain."""
-        if isinstance(given, Tool):
-            return given
-        if callable(getattr(given, "invoke", None)) and hasattr(given, "name"):
-            return cls(given.name, lambda **arguments: given.invoke(arguments), False)
-        if not callable(given):
-            raise TypeError(f"a tool must be a function; got {given!r}")
-        return cls(given.__name__, given, inspect.iscoroutinefunction(given))
+def explain_arguments(error: Exception) -> str:
+    """Tells the model of wrong arguments; any other error fails the node."""
+    if isinstance(error, ToolInvocationError):
+        return error.message
+    raise error
 
 
 class ToolNode:
@@ -61,9 +46,11 @@ class ToolNode:
         tools: Sequence[Any],
         *,
         name: str = "tools",
-        handle_tool_errors: Handled = True,
+        tags: Sequence[str] | None = None,
+        handle_tool_errors: Handled = explain_arguments,
         messages_key: str = "messages",
     ) -> None:
+        del tags
         self.name, self.messages_key = name, messages_key
         self.tools_by_name = {tool.name: tool for tool in map(Tool.of, tools)}
         self._handled = handle_tool_errors
@@ -71,7 +58,8 @@ class ToolNode:
     async def __call__(self, state: Any, config: Any = None) -> Any:
         """Runs the node."""
         calls, as_list = self._calls(state)
-        outcomes = await asyncio.gather(*(self._one(call) for call in calls), return_exceptions=True)
+        seen = state["state"] if isinstance(state, Mapping) and "__type" in state else state
+        outcomes = await asyncio.gather(*(self._one(call, seen) for call in calls), return_exceptions=True)
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
             await asyncio.gather(*(_keep(c, o) for c, o in zip(calls, outcomes, strict=True)))
@@ -96,7 +84,7 @@ class ToolNode:
             raise ValueError("there is no AI message whose tools could be run")
         return list(_read(last, "tool_calls") or []), isinstance(state, list)
 
-    async def _one(self, call: Mapping[str, Any]) -> Any:
+    async def _one(self, call: Mapping[str, Any], state: Any) -> Any:
         tool = self.tools_by_name.get(call["name"])
         if tool is None:
             known = ", ".join(sorted(self.tools_by_name))
@@ -104,12 +92,15 @@ class ToolNode:
         with scope(str(call["id"])):
             if (kept := _kept()) is not None:
                 return kept
+            token = current_call.set((state, str(call["id"])))
             try:
                 result = await _run(tool, call)
             except GraphBubbleUp:
                 raise
             except Exception as error:
                 return self._message(call, self._explain(error), "error")
+            finally:
+                current_call.reset(token)
         if isinstance(result, Command) or _read(result, "type") == "tool":
             return result
         return self._message(call, text_of(result), "success")
@@ -197,4 +188,4 @@ def tools_condition(state: Any, messages_key: str = "messages") -> str:
     return "tools" if _read(listed[-1], "tool_calls") else END
 
 
-__all__ = ["Tool", "ToolNode", "tools_condition"]
+__all__ = ["ToolNode", "explain_arguments", "tools_condition"]
