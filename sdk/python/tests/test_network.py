@@ -134,6 +134,18 @@ def failure(node: Any, server: DevServer, name: str) -> Any:
     return run.failure
 
 
+def test_a_worker_ends_whichever_of_its_threads_gets_the_signal(server: DevServer) -> None:
+    program = """
+import signal, sys, threading
+from graphd import START, StateGraph
+graph = StateGraph(dict).add_node("node", dict).add_edge(START, "node").compile(server=sys.argv[1], name="signal")
+end = lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+threading.Timer(0.5, end).start()
+graph.serve()
+"""
+    subprocess.run([sys.executable, "-c", program, server.address], timeout=15, check=True)
+
+
 def test_a_result_of_a_hundred_megabytes_fails_at_once(server: DevServer) -> None:
     runs: list[int] = []
 

@@ -87,7 +87,10 @@ class Session:
     def wait(self) -> None:
         """Waits until the session is closed, or the server wants it no more:
         then the error says why."""
-        self._over.wait()
+        # Not for ever at once: if another thread gets a signal, this one has to
+        # look up to see it.
+        while not self._over.wait(0.5):
+            pass
         if self._failure is not None and not self._closed.is_set():
             raise self._failure
 
