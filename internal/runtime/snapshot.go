@@ -225,6 +225,9 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 	}
 	if t.Node.Kind != graph.KindGraph {
 		below, err := r.elsewhere(record, open) // in graphs that the node has called
+		if err == nil && r.subgraphs && record.State == checkpoint.TaskWaiting {
+			err = r.called(l, t, &out)
+		}
 		out.Interrupts = append(out.Interrupts, below...)
 		return out, append(open, below...), err
 	}
@@ -250,6 +253,20 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 	}
 	out.Interrupts = child.Interrupts
 	return out, child.Interrupts, nil
+}
+
+// called reads the state of a graph that a waiting node has called; there is
+// none if the graph keeps none, or if the node waits for itself.
+func (r *reader) called(l *loop, t *pregel.Task, out *SnapshotTask) error {
+	space := spaceOf(l.state.Namespace(), t.Node, t.ID)
+	child, err := r.read(space, "")
+	if missing, ok := errors.AsType[*Error](err); ok && missing.Reason == ReasonCheckpointNotFound {
+		return nil
+	}
+	if err == nil {
+		out.Namespace, out.State = space, &child
+	}
+	return err
 }
 
 // elsewhere reads the questions that a task waits for besides its own.

@@ -6,9 +6,12 @@ import asyncio
 import operator
 from typing import Annotated, Any, TypedDict
 
+import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.config import get_stream_writer
 from graphd.dev import DevServer
+from graphd.errors import DroppedQuestions
 from graphd.graph import START, StateGraph
 from graphd.runtime import Runtime
 from graphd.types import Command, interrupt
@@ -127,3 +130,30 @@ def test_invoke_gathers_parts(server: DevServer) -> None:
 
     graph = parent(server, call)
     assert graph.invoke({"seen": []}, config("nested-6")) == {"seen": [{"second": {"words": ["second"]}}]}
+
+
+def test_the_state_of_a_called_graph_can_be_read_and_written(server: DevServer) -> None:
+    inner = child(second, ask)
+
+    def call(state: Outer) -> dict[str, Any]:
+        return {"seen": inner.invoke({"words": ["in"]})["words"]}
+
+    graph = parent(server, call)
+    graph.invoke({"seen": []}, config("nested-7"))
+    (task,) = graph.get_state(config("nested-7")).tasks
+    assert task.state["configurable"]["checkpoint_ns"] == f"call:{task.id}"
+    (task,) = graph.get_state(config("nested-7"), subgraphs=True).tasks
+    assert (task.state.values, task.state.next) == ({"words": ["in", "second"]}, ("ask",))
+    assert [name for name, _ in graph.get_subgraphs()] == ["call"]
+    assert [s.next for s in graph.get_state_history(task.state.config)] == [("ask",)]
+    with pytest.warns(DroppedQuestions):
+        graph.update_state(task.state.config, {"words": ["by hand"], "unknown": 1})
+    asked = graph.invoke(None, config("nested-7"))
+    assert [i.value for i in asked["__interrupt__"]] == ["sure?"]
+    assert graph.invoke(Command(resume="yes"), config("nested-7")) == {"seen": ["in", "second", "by hand", "yes"]}
+
+
+def test_a_drawing_shows_called_graphs(server: DevServer) -> None:
+    inner = child(second)
+    drawn = parent(server, lambda state: inner.invoke({"words": []})).get_graph(xray=True).draw_mermaid()
+    assert "call\\3asecond(second)" in drawn

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd.client import states
-from graphd.client.home import descendants
+from graphd.client.home import readable
 from graphd.client.options import CompileOptions, merge_configs
 from graphd.client.runs import Runs
 from graphd.graph.drawing import Drawing
@@ -27,7 +27,7 @@ class CompiledStateGraph(Runs):
         thread = self._thread(merged)
         if thread is None:
             raise ValueError("config['configurable'] needs a thread_id")
-        programs = {p.name: p for p in [*descendants(self.program), self.program]}
+        programs = {p.name: p for p in [*readable(self.program), self.program]}
         return states.States(self.attach(), self.program, programs, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
@@ -107,7 +107,7 @@ class CompiledStateGraph(Runs):
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, CompiledStateGraph]]:
         """The graphs that are nodes of this one."""
-        for name, child in self.program.children().items():
+        for name, child in self.program.graphs().items():
             if namespace is None or namespace == name:
                 yield name, child
             if recurse:

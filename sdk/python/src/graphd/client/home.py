@@ -54,11 +54,22 @@ def attach(graph: Attached, address: str) -> Home:
 
 
 def descendants(program: Program) -> list[Program]:
-    """The graphs below a graph, innermost first, each once."""
+    """The graphs that are nodes below a graph, innermost first, each once."""
     found: dict[int, Program] = {}
     for child in program.children().values():
         for one in [*descendants(child.program), child.program]:
             found.setdefault(id(one), one)
+    return list(found.values())
+
+
+def readable(program: Program) -> list[Program]:
+    """The graphs whose states may show below a graph: those that its nodes call too."""
+    found: dict[int, Program] = {}
+    left = [g.program for g in program.graphs().values()]
+    while left:
+        one = left.pop()
+        if found.setdefault(id(one), one) is one:
+            left += [g.program for g in one.graphs().values() if id(g.program) not in found]
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ from graphd._gen.v1 import event_pb2, graph_pb2, payload_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd._gen.v1 import worker_service_pb2 as ws
-from graphd.client.home import descendants
+from graphd.client.home import readable
 from graphd.client.options import CallOptions
 from graphd.client.rpcerrors import describe
 from graphd.client.server import unary
@@ -45,7 +45,7 @@ class Overheard:
         self._graph, self._task, self._request = graph, task, request
         self._stubs = graph.attach(task.host.address).server.stubs
         self._base = _base(task, request)
-        programs = {p.name: p for p in [*descendants(graph.program), graph.program]}
+        programs = {p.name: p for p in [*readable(graph.program), graph.program]}
         self._translator = Translator(
             options.shape.modes,
             programs,

@@ -11,7 +11,7 @@ from typing import Any
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import nested, run_request
 from graphd.client.attached import Attached
-from graphd.client.home import descendants
+from graphd.client.home import readable
 from graphd.client.options import CallOptions, durability_of, merge_configs, node_names
 from graphd.client.running import Running
 from graphd.client.server import unary
@@ -242,7 +242,7 @@ class Runs(Attached):
             wanted.at.namespace.extend(levels("|".join(at)))
             return values_of(self.program, unary(home.server.stubs.threads.GetState, wanted).values)
 
-        programs = {p.name: p for p in [*descendants(self.program), self.program]}
+        programs = {p.name: p for p in [*readable(self.program), self.program]}
         translator = Translator(
             modes,
             programs,

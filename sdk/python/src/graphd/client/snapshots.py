@@ -119,9 +119,10 @@ class Reader:
         node = program.nodes.get(public(task.node)) if program is not None else None
         if node is None:
             return namespace(task.namespace)
-        if node.subgraph is None or node.subgraph.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
+        below = node.subgraph or (program.called.get(node.name) if program is not None else None)
+        if below is None or below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
             return ""
-        persists = node.subgraph.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+        persists = below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
         return namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
 
     def _task(

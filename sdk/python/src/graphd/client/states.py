@@ -73,8 +73,9 @@ class States:
     def history(
         self, wanted: Mapping[str, Any], before: Mapping[str, Any] | None, limit: int | None
     ) -> Iterator[StateSnapshot]:
-        """Checkpoints, newest first, that have this metadata."""
-        left = limit
+        """Checkpoints, newest first, that have this metadata; of a config that
+        names one, that one."""
+        left, only = limit, self._configurable.get("checkpoint_id")
         boundary = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         passed = boundary is None
         if left is not None and left <= 0:
@@ -82,6 +83,8 @@ class States:
         for state in folded(self._checkpoints(values=True)):
             if not passed:
                 passed = state.checkpoint.checkpoint_id == boundary
+                continue
+            if only and state.checkpoint.checkpoint_id != only:
                 continue
             snapshot = self._reader.snapshot(state)
             metadata = snapshot.metadata or {}
@@ -152,7 +155,7 @@ class States:
         program = self._program
         for level in levels(str(self._configurable.get("checkpoint_ns") or "")):
             name = public(level.partition(TASK_SEPARATOR)[0])
-            child = program.children().get(name)
+            child = program.graphs().get(name)
             if child is None:
                 raise ValueError(f"node {name!r} of graph {program.public_name!r} is no subgraph")
             program = child.program

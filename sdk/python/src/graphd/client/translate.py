@@ -101,7 +101,7 @@ class Translator:
     def _program(self, levels: tuple[str, ...]) -> Program | None:
         program: Program | None = self._root
         for level in levels:
-            child = program.children().get(level.partition(":")[0]) if program else None
+            child = program.graphs().get(level.partition(":")[0]) if program else None
             program = child.program if child is not None else None
         return program
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphd.graph.actions import Action
+from graphd.graph.calls import called_graph
 from graphd.graph.schema import Schema
 from graphd.types import CachePolicy, RetryPolicy, TimeoutPolicy
 
@@ -48,6 +49,11 @@ class NodeDeclaration:
     def subgraph(self) -> Any:
         """The compiled graph that is the node, None for other nodes."""
         return self.target if self.action is None else None
+
+    @property
+    def called(self) -> Any:
+        """The compiled graph that the code of the node calls, None without one."""
+        return None if self.action is None else called_graph(self.target)
 
 
 @dataclass

@@ -46,7 +46,7 @@ class Drawing:
             if not any((e.source, e.target) == (arrow.source, arrow.target) for e in self.edges):
                 self.edges.append(Edge(arrow.source, arrow.target, arrow.label or None, arrow.conditional))
         if depth > 0:
-            for name, child in program.children().items():
+            for name, child in program.graphs().items():
                 self._open(name, Drawing(child.program, depth - 1))
 
     def _open(self, name: str, inner: Drawing) -> None:

@@ -42,6 +42,7 @@ class Program:
         self.step_timeout: float | None = None
         self.child_versions: dict[str, str] = {}
         self.nodes = dict(builder.nodes)
+        self.called = {n.name: n.called for n in self.nodes.values() if n.called is not None}
         self._add_handlers()
         self.channels: dict[str, BaseChannel[Any]] = merged_channels(s.channels() for s in builder.schemas.values())
         self.public_name = name or "LangGraph"
@@ -89,6 +90,10 @@ class Program:
     def children(self) -> dict[str, Any]:
         """The compiled graphs that are nodes, by node."""
         return {n.name: n.subgraph for n in self.nodes.values() if n.subgraph is not None}
+
+    def graphs(self) -> dict[str, Any]:
+        """The compiled graphs that are nodes or that nodes call, by node."""
+        return {name: found for name in self.nodes if (found := self.children().get(name) or self.called.get(name))}
 
     def targets(self, branch: BranchDeclaration) -> tuple[str, ...]:
         """Where a conditional edge may lead."""
