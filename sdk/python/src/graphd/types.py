@@ -48,7 +48,11 @@ class Interrupt:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeoutPolicy:
-    """How long a node may take, and how long it may stay silent, in seconds."""
+    """How long a node may take, and how long it may stay silent, in seconds.
+
+    A node that sends something, records a memo or calls ``heartbeat()`` is not
+    silent, whatever ``refresh_on`` says.
+    """
 
     run_timeout: float | timedelta | None = None
     idle_timeout: float | timedelta | None = None
