@@ -241,7 +241,7 @@ func (s *workerService) hear(ctx context.Context, session *worker.Session, m *gr
 		}
 	case *graphdv1.ConnectRequest_Complete:
 		if c := s.completionIn(b, "complete.", kind.Complete); b.err() == nil {
-			go session.Complete(ctx, c) // it may wait, and must not keep others waiting
+			session.Complete(ctx, c)
 		}
 	default:
 		b.refuse("kind", "must be set")

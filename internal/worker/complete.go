@@ -87,6 +87,17 @@ func (h *Hub) settle(j *job, c Completion) (s *Session, waiting *parked, taken b
 		return nil, nil, false
 	}
 	s = j.session
+	if c.Next && s != nil && !c.Refused {
+		waiting = &parked{token: c.Token, thread: j.task.Thread, task: make(chan Assignment, 1)}
+	}
+	h.conclude(j, c, waiting)
+	return s, waiting, true
+}
+
+// conclude ends a task with what its worker says. waiting, if set, is to be
+// given what follows. mu is held.
+func (h *Hub) conclude(j *job, c Completion, waiting *parked) {
+	s := j.session
 	switch {
 	case c.Refused && s != nil:
 		h.refuse(j, s, c.Result.Failure.Message, 0)
@@ -97,14 +108,69 @@ func (h *Hub) settle(j *job, c Completion) (s *Session, waiting *parked, taken b
 			c.Result = floodFailure()
 		}
 		h.finish(j, c.Result)
-		if c.Next && s != nil {
-			waiting = s.park(c.Token, j.task.Thread)
+		if waiting != nil {
+			s.parked = append(s.parked, waiting)
 		}
 	}
 	if s != nil {
 		h.offerTo(s)
 	}
-	return s, waiting, true
+}
+
+// Complete takes a result that came on the stream, as Hub.Complete does, and
+// answers on the stream. It does not wait: what has to is done beside the
+// stream.
+func (s *Session) Complete(ctx context.Context, c Completion) {
+	if s.completeNow(c) {
+		return
+	}
+	go func() {
+		r, err := s.hub.Complete(ctx, c)
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		s.send(Reply{Token: c.Token, Receipt: r, Err: err})
+	}()
+}
+
+// completeNow takes the result of a task that this session has, if there is
+// nothing to wait for but the next task.
+func (s *Session) completeNow(c Completion) bool {
+	h := s.hub
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	j := s.jobs[c.Token]
+	if j == nil || c.Emitted > 0 {
+		return false
+	}
+	if !c.Next || c.Refused {
+		h.conclude(j, c, nil)
+		s.send(Reply{Token: c.Token})
+		return true
+	}
+	p := &parked{token: c.Token, thread: j.task.Thread}
+	p.timer = time.AfterFunc(nextWithin, func() { s.nothingFollows(p) })
+	h.conclude(j, c, p)
+	return true
+}
+
+// nothingFollows answers a result whose worker has waited long enough.
+func (s *Session) nothingFollows(p *parked) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if s.unpark(p) {
+		s.send(Reply{Token: p.token})
+	}
+}
+
+// unpark takes a waiting call out. It reports false when the call has been
+// given a task. mu is held.
+func (s *Session) unpark(p *parked) bool {
+	at := slices.Index(s.parked, p)
+	if at < 0 {
+		return false
+	}
+	s.parked = slices.Delete(s.parked, at, at+1)
+	return true
 }
 
 // parked is a call of a worker that has handed over a result and can take
@@ -112,20 +178,14 @@ func (h *Hub) settle(j *job, c Completion) (s *Session, waiting *parked, taken b
 type parked struct {
 	token  string // of the lease whose result it brought
 	thread string
-	task   chan Assignment // takes one
+	task   chan Assignment // takes one; nil for a result that came on the stream
+	timer  *time.Timer     // ends the waiting of such a result
 }
 
 // nextWithin is how long a call waits for another task: about as long as a
 // superstep takes to be stored. It keeps nothing from being done, because what
 // the worker is given meanwhile goes to the calls that wait.
 const nextWithin = 20 * time.Millisecond
-
-// park lets a call wait for another task. mu is held.
-func (s *Session) park(token, thread string) *parked {
-	p := &parked{token: token, thread: thread, task: make(chan Assignment, 1)}
-	s.parked = append(s.parked, p)
-	return p
-}
 
 // give hands a task to a call that waits for one, or else sends it on the
 // stream. mu is held.
@@ -140,6 +200,11 @@ func (s *Session) give(j *job, a Assignment) {
 	s.parked[last] = nil
 	s.parked = s.parked[:last]
 	j.via = p.token
+	if p.task == nil {
+		p.timer.Stop()
+		s.send(Reply{Token: p.token, Receipt: Receipt{Next: &a}})
+		return
+	}
 	p.task <- a
 }
 
@@ -172,7 +237,7 @@ func (h *Hub) following(ctx context.Context, s *Session, p *parked) *Assignment 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.parked = slices.DeleteFunc(s.parked, func(x *parked) bool { return x == p })
+	s.unpark(p)
 	select {
 	case a := <-p.task:
 		if h.jobs[a.Token] != nil {

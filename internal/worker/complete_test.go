@@ -167,3 +167,72 @@ func TestNoNextTaskIsGivenBeyondTheCredit(t *testing.T) {
 		require.Nil(t, (<-answer).Next)
 	})
 }
+
+// reply waits for the answer to a result that was sent on the stream.
+func reply(t *testing.T, s *worker.Session) worker.Reply {
+	t.Helper()
+	m, err := s.Next(t.Context())
+	require.NoError(t, err)
+	r, ok := m.(worker.Reply)
+	require.True(t, ok, "%T", m)
+	return r
+}
+
+func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
+	for name, c := range map[string]struct {
+		next   bool
+		follow bool
+		want   time.Duration
+	}{
+		"with the next task":              {next: true, follow: true},
+		"after a moment without a task":   {next: true, want: 20 * time.Millisecond},
+		"at once when nothing is awaited": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := worker.New(worker.Options{})
+				s := open(t, h, hello("w1", 1))
+				first := execute(t.Context(), h, task("t1", &run{}))
+				a := next(t, s)
+				began := time.Now()
+				s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1"), Next: c.next})
+				require.Equal(t, done("1"), <-first)
+				if c.follow {
+					execute(t.Context(), h, task("t2", &run{}))
+				}
+				r := reply(t, s)
+				require.Equal(t, a.Token, r.Token)
+				require.NoError(t, r.Err)
+				require.Equal(t, c.follow, r.Receipt.Next != nil)
+				require.Equal(t, c.want, time.Since(began))
+				pass(time.Second)
+				quiet(t, s)
+
+				s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("7"), Next: true})
+				again := reply(t, s)
+				require.True(t, again.Receipt.Duplicate)
+				if c.follow {
+					require.Equal(t, r.Receipt.Next.Token, again.Receipt.Next.Token)
+				}
+			})
+		})
+	}
+}
+
+func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		e := &run{}
+		first := execute(t.Context(), h, task("t1", e))
+		a := next(t, s)
+		s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1"), Emitted: 1})
+		s.Emit(a.Token, []runtime.Emission{{Value: `"x"`}}, 0)
+		require.Equal(t, done("1"), <-first)
+		require.Equal(t, worker.Reply{Token: a.Token}, reply(t, s))
+		require.Equal(t, []string{`"x"`}, e.emitted)
+
+		s.Complete(t.Context(), worker.Completion{Token: "forged", Result: done("1")})
+		require.ErrorIs(t, reply(t, s).Err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+	})
+}

@@ -285,15 +285,6 @@ func (s *Session) touch() bool {
 	return true
 }
 
-// Complete takes a result that came on the stream, as Hub.Complete does, and
-// answers on the stream.
-func (s *Session) Complete(ctx context.Context, c Completion) {
-	r, err := s.hub.Complete(ctx, c)
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	s.send(Reply{Token: c.Token, Receipt: r, Err: err})
-}
-
 // Credit sets how much the worker takes. An older one than the last is ignored.
 func (s *Session) Credit(c Credit) {
 	s.hub.mu.Lock()
