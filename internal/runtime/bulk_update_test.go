@@ -36,8 +36,8 @@ func TestBulkUpdateMakesACheckpointPerSuperstep(t *testing.T) {
 		[]runtime.StateWrite{writeAs("n2", `{"a":["two"]}`), writeAs("n1", `{"a":["one"]}`), writeAs("n1", `{"a":["three"]}`)},
 	)
 	require.NoError(t, err)
-	const big = `"b":9007199254740993}`
-	require.Equal(t, `{"a":["in","two","one","three"],`+big, string(s.Values))
+	require.JSONEq(t, `{"a":["in","two","one","three"],"b":9007199254740993}`, string(s.Values))
+	require.Contains(t, string(s.Values), "9007199254740993")
 	require.Equal(t, []string{"n2"}, s.Next)
 
 	history, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t", Values: true, Limit: 10})
@@ -45,7 +45,7 @@ func TestBulkUpdateMakesACheckpointPerSuperstep(t *testing.T) {
 	require.Len(t, history, 3)
 	require.Equal(t, []int{1, 0, -1}, []int{history[0].Checkpoint.Step, history[1].Checkpoint.Step, history[2].Checkpoint.Step})
 	require.Equal(t, history[1].Checkpoint.ID, history[0].Checkpoint.Parent)
-	require.Equal(t, `{"a":["in"],`+big, string(history[1].Values))
+	require.JSONEq(t, `{"a":["in"],"b":9007199254740993}`, string(history[1].Values))
 	// n1 was due: its first update is its result.
 	require.Equal(t, "n1", history[1].Tasks[0].Node)
 	require.JSONEq(t, `{"a":["one"]}`, string(history[1].Tasks[0].Result))
