@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -60,3 +61,19 @@ def test_a_result_that_the_stream_would_hold_up_goes_by_a_call(results: Results,
     results.close()
     assert not results.send(attempt(b"a"), request(b"a")), "there is no stream"
     assert sent == []
+
+
+def test_the_thread_of_a_result_goes_on_with_what_follows(results: Results) -> None:
+    result = results.send(attempt(b"a"), request(b"a"))
+    assert result is not None
+    job: Any = object()
+    threading.Timer(0.01, result.follow, [job]).start()
+    assert result.wait() is job
+
+
+def test_what_follows_too_late_is_for_another_thread(results: Results) -> None:
+    result = results.send(attempt(b"a"), request(b"a"))
+    assert result is not None
+    assert result.wait() is None
+    job: Any = object()
+    assert not result.follow(job)

@@ -5,22 +5,42 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.worker.attempt import Attempt
+from graphd.worker.runner import Job
 
 FEATURE = "complete"
 _LARGEST = 64 << 10  # bytes; a message that is too large would end the stream
+_MOMENT = 0.05  # seconds; the server keeps an answer back for less
 _QUIET = 1.0  # seconds without events, so that no result has to stand behind them
 
 
-@dataclass(frozen=True)
 class Result:
-    """A result that is under way."""
+    """A result that is under way, and what its thread is to do next."""
 
-    attempt: Attempt
-    request: ws.CompleteTaskRequest
+    def __init__(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> None:
+        self.attempt, self.request = attempt, request
+        self._lock, self._answered = threading.Lock(), threading.Lock()
+        self._answered.acquire()
+        self._next: Job | None = None
+        self._left = False
+
+    def wait(self) -> Job | None:
+        """Waits a moment for what is next; None if nothing is known by then."""
+        if not self._answered.acquire(timeout=_MOMENT):
+            with self._lock:
+                self._left = True
+        return self._next
+
+    def follow(self, job: Job | None) -> bool:
+        """Says what is next; False if nobody waits for that any more."""
+        with self._lock:
+            if self._left:
+                return False
+            self._next = job
+        self._answered.release()
+        return True
 
 
 class Results:
@@ -49,16 +69,17 @@ class Results:
         """Events are sent on the stream."""
         self._noise = time.monotonic()
 
-    def send(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> bool:
-        """Sends a result; False if it has to go by a call."""
+    def send(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Result | None:
+        """Sends a result; None if it has to go by a call."""
         if time.monotonic() - self._noise < _QUIET or request.ByteSize() > _LARGEST:
-            return False
+            return None
+        result, message = Result(attempt, request), ws.ConnectRequest(complete=request)
         with self._lock:
             if self._send is None:
-                return False
-            self._waiting[attempt.token] = Result(attempt, request)
-            self._send(ws.ConnectRequest(complete=request))
-            return True
+                return None
+            self._waiting[attempt.token] = result
+            self._send(message)
+            return result
 
     def answered(self, token: bytes) -> Result | None:
         """Gives a result up that was answered; None if it is not under way."""

@@ -278,8 +278,8 @@ class Session:
             emitted=sent,
             take_next=not self._closed.is_set(),
         )
-        if not attempt.lost and self._results.send(attempt, request):
-            return None
+        if not attempt.lost and (under_way := self._results.send(attempt, request)):
+            return under_way.wait()
         return self._deliver(attempt, request)
 
     def _deliver(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
@@ -319,8 +319,11 @@ class Session:
             return
         with self._lock:
             self._attempts.pop(result.attempt.token, None)
-        if completed.response.HasField("next"):
-            self._runner.start(self._job(completed.response.next))
+        job = self._job(completed.response.next) if completed.response.HasField("next") else None
+        if not result.follow(job):
+            self._runner.start(job)
+        elif job is not None:
+            time.sleep(0)  # lets the node begin before this thread waits for the next message
 
     def _stop(self, token: bytes, *, lost: bool) -> None:
         with self._lock:
