@@ -107,8 +107,8 @@ func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
 
 // usedUp puts into a change that a superstep is over. What calls have updated
 // stays: it is part of the state that people saw, and of what a replay repeats.
-func (l *loop) usedUp(t *tx, checkpoint string) {
-	t.ClearTasks = append(t.ClearTasks, checkpoint)
+func (l *loop) usedUp(t *tx, superseded string) {
+	t.ClearTasks = append(t.ClearTasks, superseded)
 	t.Tasks = append(t.Tasks, l.pending.commands...)
 }
 
