@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -29,6 +30,9 @@ from graphd.runtime.task import CurrentTask
 
 if TYPE_CHECKING:
     from graphd.client.runs import Runs
+
+
+_PAUSE = 0.1  # seconds between two attempts to read on
 
 
 class Overheard:
@@ -59,6 +63,8 @@ class Overheard:
         self._filter.namespaces.add(path=self._base)
         self._deepest = None if options.subgraphs else len(self._base)
         self._cursor = payload_pb2.Cursor()
+        self._live: Any = None
+        self._ended = threading.Event()
         self._response: ws.CallGraphResponse | None = None
         self._error: BaseException | None = None
 
@@ -71,38 +77,57 @@ class Overheard:
 
     def items(self) -> Iterator[Item]:
         """Makes the call; ends when all is told."""
-        live = self._stubs.graphs.Watch(
-            gs.WatchRequest(thread_id=self._task.host.thread, now={}, filter=self._filter, follow=True)
-        )
-        self._note(next(live))  # nothing is missed from here on
-        ended = threading.Event()
-        call = threading.Thread(target=contextvars.copy_context().run, args=(self._call, live, ended), daemon=True)
+        self._watch(gs.WatchRequest(now={}, follow=True))
+        self._note(self._opened())  # nothing is missed from here on
+        call = threading.Thread(target=contextvars.copy_context().run, args=(self._call,), daemon=True)
         call.start()
         try:
-            yield from self._read(live, ended)
+            while not self._ended.is_set():
+                yield from self._read()
+                if not self._ended.wait(_PAUSE):
+                    self._watch(gs.WatchRequest(after=self._cursor, follow=True))
             call.join()
-            if self._error is None:
-                rest = gs.WatchRequest(thread_id=self._task.host.thread, after=self._cursor, filter=self._filter)
-                yield from self._read(self._stubs.graphs.Watch(rest), None)
+            complete = self._error is not None
+            while not complete:
+                self._watch(gs.WatchRequest(after=self._cursor))
+                complete = yield from self._read()
+                if not complete:
+                    time.sleep(_PAUSE)
         finally:
-            live.cancel()
+            self._live.cancel()
 
-    def _call(self, live: Any, ended: threading.Event) -> None:
+    def _watch(self, request: gs.WatchRequest) -> None:
+        request.thread_id = self._task.host.thread
+        request.filter.CopyFrom(self._filter)
+        self._live = self._stubs.graphs.Watch(request)
+
+    def _opened(self) -> event_pb2.Event:
+        try:
+            opened: event_pb2.Event = next(self._live)
+        except grpc.RpcError as error:
+            raise describe(error) from None
+        return opened
+
+    def _call(self) -> None:
         try:
             self._response = self._task.host.call(self._graph, self._request)
         except BaseException as error:
             self._error = error
-        ended.set()
-        live.cancel()
+        self._ended.set()
+        self._live.cancel()
 
-    def _read(self, events: Any, ended: threading.Event | None) -> Iterator[Item]:
+    def _read(self) -> Generator[Item, None, bool]:
+        """Yields what comes; False when the stream breaks in a way that reading
+        on can mend, True at its end."""
         try:
-            for event in events:
+            for event in self._live:
                 self._note(event)
                 yield from self._items(event)
+            return True
         except grpc.RpcError as error:
-            if ended is None or not ended.is_set():
+            if error.code() not in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE):
                 raise describe(error) from None
+            return False
 
     def _note(self, event: event_pb2.Event) -> None:
         if event.HasField("cursor"):
