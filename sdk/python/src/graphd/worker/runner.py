@@ -45,11 +45,11 @@ class Runner:
     def start(self, job: Job | None) -> None:
         """Begins an attempt, in a thread, and then those that follow it."""
         if job is not None:
-            self._pool.submit(self._work, job)
+            self.work(lambda: job)
 
     def work(self, task: Callable[[], Job | None]) -> None:
         """Does something else in a thread, and then what follows it."""
-        with contextlib.suppress(RuntimeError):  # the process ends, and its threads take nothing any more
+        with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
             self._pool.submit(lambda: self._work(task()))
 
     def close(self) -> None:
