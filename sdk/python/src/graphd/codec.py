@@ -28,7 +28,7 @@ _TAG = "__graphd__"
 
 def dumps(value: Any) -> str:
     """JSON text of a value; TypeError or ValueError names what has none."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+    return _ENCODER.encode(value)
 
 
 def loads(text: str) -> Any:
@@ -64,6 +64,9 @@ def plain(value: Any) -> Any:
         if isinstance(value, kind):
             return convert(value)
     raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.200}")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
 
 
 def _set(value: Any) -> list[Any]:

@@ -108,16 +108,10 @@ def current_scope() -> str:
     return _scope.get()
 
 
-@contextlib.contextmanager
-def inside(task: CurrentTask) -> Iterator[None]:
-    """Makes the task the current one."""
-    token = _task.set(task)
-    scope_token = _scope.set("")
-    try:
-        yield
-    finally:
-        _scope.reset(scope_token)
-        _task.reset(token)
+def enter(task: CurrentTask) -> None:
+    """Makes the task the current one for the rest of the calling context."""
+    _task.set(task)
+    _scope.set("")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.graph.program import Program
-from graphd.runtime.task import current_scope, inside
+from graphd.runtime.task import current_scope, enter
 from graphd.worker import cache, execute, here, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.loop import background_loop
@@ -112,12 +112,14 @@ def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) 
 
 
 def _run_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task), streamed(work.task, _tokens(work)):
+    enter(work.task)
+    with streamed(work.task, _tokens(work)):
         return execute.run(work)
 
 
 async def _arun_inside(work: execute.Work) -> pb.TaskResult:
-    with inside(work.task), streamed(work.task, _tokens(work)):
+    enter(work.task)
+    with streamed(work.task, _tokens(work)):
         return await execute.arun(work)
 
 

@@ -13,17 +13,19 @@ from graphd import messages
 from graphd.constants import TAG_NOSTREAM
 from graphd.runtime.task import CurrentTask
 
+_NOTHING = contextlib.nullcontext()
 
-@contextlib.contextmanager
-def streamed(task: CurrentTask, tokens: bool) -> Iterator[None]:
+
+def streamed(task: CurrentTask, tokens: bool) -> contextlib.AbstractContextManager[None]:
     """Makes models that are called without a config use that of the node, and
     emit their tokens. It makes them stream, so it is only done if asked for."""
     # Who calls a model of LangChain has imported it.
     found = _handler_class() if "langchain_core.language_models" in sys.modules else None
-    if found is None:
-        yield
-        return
-    handler_class, variable = found
+    return _NOTHING if found is None else _streamed(task, tokens, *found)
+
+
+@contextlib.contextmanager
+def _streamed(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
     callbacks = [*_listed(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
     token = variable.set(task.config | {"callbacks": callbacks})
     task.config["callbacks"] = callbacks
