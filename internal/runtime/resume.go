@@ -293,6 +293,9 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 		if err := r.leave(ctx, t); err != nil {
 			return err
 		}
+		if err := r.amend(ctx, t); err != nil {
+			return err
+		}
 		b.store(t)
 		if !b.hold && t.Head.Owner == "" {
 			t.Head.Due = t.now
@@ -309,6 +312,32 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 		return Started{}, storeError(err)
 	}
 	return Started{Run: run, Head: next, After: head.LastEvent}, nil
+}
+
+// amend stores an update and gotos for whoever sets the run going later.
+func (r *resumption) amend(ctx context.Context, t *tx) error {
+	if !r.commands() {
+		return nil
+	}
+	e := r.engine
+	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return storeError(err)
+	}
+	g, err := e.graphOf(run.Graph, run.Version)
+	if err != nil {
+		return err
+	}
+	state, err := e.load(ctx, &t.Head, g)
+	if err != nil {
+		return err
+	}
+	p, err := e.store.Pending(ctx, t.Thread, state.Checkpoint().ID)
+	if err != nil {
+		return storeError(err)
+	}
+	l := &loop{session: e.bystander(t.Thread), run: &run, state: state, pending: newProgress(p), level: level{root: true, stored: true}}
+	return command(t, l, r.req.Update, r.req.Goto)
 }
 
 // unchanged makes sure that the questions are still open when the change is
