@@ -122,6 +122,9 @@ func play(t *testing.T, open opener, blocks []block) []string {
 			require.NoError(t, store.Close())
 		}()
 		for i, b := range blocks {
+			// A run that has stopped may still hold its thread for a moment; a
+			// command that comes so soon waits for it, and that shows.
+			synctest.Wait()
 			answers[i] = s.do(b)
 		}
 	})
