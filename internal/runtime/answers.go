@@ -73,16 +73,21 @@ func sameResponse(a, b Response) bool {
 
 // only addresses an answer without an id to the one open question.
 func (r *resumption) only(head *checkpoint.Head, b *batch) ([]Response, error) {
-	var ids []string
+	var ids, breakpoints []string
 	for _, q := range b.open {
-		if q.Reason != checkpoint.ReasonBreakpoint {
+		if q.Reason == checkpoint.ReasonBreakpoint {
+			breakpoints = append(breakpoints, q.ID)
+		} else {
 			ids = append(ids, q.ID)
 		}
 	}
-	switch len(ids) {
-	case 0:
+	switch {
+	case len(ids) == 0 && len(breakpoints) > 0:
+		return nil, Errorf(ReasonThreadNotInterrupted, "the thread is paused at a breakpoint, which asks nothing; resume without a response").
+			With("threadState", string(head.State)).With("breakpointIds", joinIDs(breakpoints))
+	case len(ids) == 0:
 		return nil, notInterrupted(head)
-	case 1:
+	case len(ids) == 1:
 		one := *r.req.Single
 		one.Interrupt = ids[0]
 		return []Response{one}, nil

@@ -10,7 +10,7 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.errors import DroppedQuestions, InvalidUpdateError
+from graphd.errors import DroppedQuestions, InvalidUpdateError, NothingToResumeError
 from graphd.graph import START, StateGraph
 from graphd.types import Command, Send, StateUpdate, interrupt
 
@@ -118,3 +118,20 @@ def test_an_update_that_drops_a_question_warns(server: DevServer) -> None:
 async def test_the_same_for_async_programs(graph: Any) -> None:
     await graph.abulk_update_state(config("7"), [[StateUpdate({"log": ["A"]}, "a")]])
     assert (await graph.aget_state(config("7"))).next == ("w", "w")
+
+
+def test_an_answer_to_a_question_that_an_update_dropped_is_refused(server: DevServer) -> None:
+    """The question of a subgraph whose state was edited is gone; its answer must not vanish with it."""
+    inner = StateGraph(State).add_edge(START, "ask")
+    inner.add_node("ask", lambda state: {"log": [interrupt("sure?")]})
+    outer = StateGraph(State).add_edge(START, "inner")
+    outer.add_node("inner", inner.compile())
+    graph = outer.compile(InMemorySaver(server=server.address), name="dropped-below")
+    graph.invoke({"log": []}, config("below"))
+    below = graph.get_state(config("below"), subgraphs=True).tasks[0].state
+    with pytest.warns(DroppedQuestions):
+        graph.update_state(below.config, {"kind": "edited"})
+    with pytest.raises(NothingToResumeError):
+        graph.invoke(Command(resume="yes"), config("below"))
+    assert [i.value for i in graph.invoke(None, config("below"))["__interrupt__"]] == ["sure?"]
+    assert graph.invoke(Command(resume="yes"), config("below"))["log"] == ["yes"]

@@ -15,7 +15,7 @@ from graphd._gen.v1 import run_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
-from graphd.client.rpcerrors import EmptyInput, describe, reason_of
+from graphd.client.rpcerrors import EmptyInput, describe
 from graphd.client.server import aunary, unary
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
@@ -75,7 +75,7 @@ class Running:
         if self._first is not None:
             return self._first
         request = self.request
-        if isinstance(request, gs.ResumeRequest) and reason_of(error) == "THREAD_NOT_INTERRUPTED":
+        if isinstance(request, gs.ResumeRequest) and "breakpointIds" in error.metadata:
             # At a breakpoint nobody asks: LangGraph goes on and drops the answer.
             self._first = error
             request.resume.ClearField("single")
