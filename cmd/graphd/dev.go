@@ -63,8 +63,7 @@ func (p *program) dev(ctx context.Context, o serverOptions) error {
 	o.Graphs = nil // a broken file must not keep a developer from starting
 	return p.serve(ctx, o, log, func(s *server) {
 		for _, dir := range dirs {
-			s.reloaded(s.registry.LoadDir(watch, dir))
-			watching.Go(func() { s.registry.Watch(watch, dir, lookEvery, s.reloaded) })
+			watching.Go(s.registry.Watch(watch, dir, lookEvery, s.reloaded))
 		}
 		p.welcome(s.address())
 	})

@@ -401,8 +401,6 @@ func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "g.yaml", text("g", "v1", "1"))
 	r := open(t, memory.New(memory.Options{}))
-	_, err := r.LoadDir(t.Context(), dir)
-	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -411,7 +409,11 @@ func TestWatch(t *testing.T) {
 			err   error
 		}
 		reports := make(chan report, 4)
-		go r.Watch(ctx, dir, time.Second, func(g []*graph.Graph, err error) { reports <- report{names(g), err} })
+		look := r.Watch(ctx, dir, time.Second, func(g []*graph.Graph, err error) { reports <- report{names(g), err} })
+		require.Equal(t, report{names: []string{"g@v1"}}, <-reports)
+		write(t, dir, "g.yaml", text("g", "in-between", "1"))
+		go look()
+		require.Equal(t, report{names: []string{"g@in-between"}}, <-reports, "nobody was looking yet")
 		synctest.Wait()
 		<-time.NewTimer(10500 * time.Millisecond).C
 		require.Empty(t, reports, "nothing has changed")

@@ -12,25 +12,31 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// Watch looks at a folder this often and loads it again when a file in it has
-// changed, until ctx ends. Report is told what LoadDir says; it is not called
-// while nothing changes. What is in the folder at the call counts as loaded.
-func (r *Registry) Watch(ctx context.Context, dir string, every time.Duration, report func([]*graph.Graph, error)) {
+// Watch loads a folder, and returns a function that looks at it this often and
+// loads it again when a file in it has changed, until ctx ends. Report is told
+// what LoadDir says; it is not called while nothing changes. No change is
+// missed between the call of Watch and that of the function.
+func (r *Registry) Watch(
+	ctx context.Context, dir string, every time.Duration, report func([]*graph.Graph, error),
+) (look func()) {
 	seen := fingerprint(dir)
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+	report(r.LoadDir(ctx, dir))
+	return func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			now := fingerprint(dir)
+			if now == seen {
+				continue
+			}
+			seen = now
+			report(r.LoadDir(ctx, dir))
 		}
-		now := fingerprint(dir)
-		if now == seen {
-			continue
-		}
-		seen = now
-		report(r.LoadDir(ctx, dir))
 	}
 }
 
