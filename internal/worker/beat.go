@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// silent ends a session whose worker has not been heard of for three beats.
+func (s *Session) silent() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.hub.log.Warn("a worker has gone silent", zap.String("worker", s.hello.Worker), zap.String("session", s.id))
+	s.finish(runtime.Errorf(runtime.ReasonWorkerSilent, "nothing was heard for %d beats of %s; connect again",
+		silentBeats, s.hub.opts.Beat).With("workerId", s.hello.Worker))
+}
+
+// touch notes that the worker is alive. It reports false when the session has
+// ended. mu is held.
+func (s *Session) touch() bool {
+	if s.cause != nil {
+		return false
+	}
+	s.heard = time.Now()
+	s.silence.Reset(silentBeats * s.hub.opts.Beat)
+	return true
+}
+
+// Beat prolongs the leases of the tasks that the worker says it holds.
+func (s *Session) Beat(number uint64, running []string) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if !s.touch() {
+		return
+	}
+	ack := Ack{Number: number}
+	for _, token := range running {
+		if !h.keep(s, token) {
+			ack.Lost = append(ack.Lost, token)
+		}
+	}
+	s.send(ack)
+}
+
+// keep prolongs a lease for its worker, which has begun the task. It reports
+// false when the lease is lost. mu is held.
+func (h *Hub) keep(s *Session, token string) bool {
+	j := h.jobs[token]
+	if j == nil {
+		return h.hold(s, token)
+	}
+	if j.lent {
+		return false
+	}
+	if j.session != s {
+		if j.session != nil {
+			delete(j.session.jobs, token)
+		}
+		j.session = s
+		s.jobs[token] = j
+	}
+	j.stage = started
+	h.renew(j)
+	return true
+}
+
+// Alive notes that a task has begun or is still worked on.
+func (s *Session) Alive(token string) {
+	s.hub.mu.Lock()
+	j := s.own(token)
+	if j != nil {
+		j.stage = started
+		s.hub.renew(j)
+	}
+	s.hub.unlockAndTell()
+	if j != nil && j.task.Host != nil {
+		j.task.Host.Alive()
+	}
+}
+
+// own returns the task of a lease that this session holds, and notes that the
+// worker is alive. mu is held.
+func (s *Session) own(token string) *job {
+	if !s.touch() {
+		return nil
+	}
+	return s.jobs[token]
+}
+
+// Credit sets how much the worker takes. An older one than the last is ignored.
+func (s *Session) Credit(c Credit) {
+	s.hub.mu.Lock()
+	defer s.hub.unlockAndTell()
+	if !s.touch() || c.Revision < s.credit.Revision {
+		return
+	}
+	s.credit = c
+	s.hub.offerTo(s)
+}
