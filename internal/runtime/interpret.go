@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// interpret turns a result into writes, questions or a failure.
+func (l *loop) interpret(ctx context.Context, o *outcome) {
+	if o.result.Failure != nil {
+		l.fail(ctx, o, o.result.Failure)
+		return
+	}
+	if len(o.result.Asks) > 0 {
+		l.questions(o)
+		if o.failure == nil {
+			o.waiting = append(o.waiting, o.result.Waiting...)
+		}
+		return
+	}
+	if len(o.result.Waiting) > 0 {
+		o.waiting = o.result.Waiting
+		return
+	}
+	if o.result.Parent {
+		if l.level.root {
+			l.fail(ctx, o, permanent(FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
+		}
+		return
+	}
+	if f := l.foresee(ctx, o); f != nil {
+		l.fail(ctx, o, f)
+		return
+	}
+	routes, f := l.route(ctx, o)
+	if f != nil {
+		l.fail(ctx, o, f)
+		return
+	}
+	writes, err := l.state.Complete(o.task, o.result, routes)
+	if err != nil {
+		stored := updateFailure(err)
+		l.fail(ctx, o, &pregel.Failure{Failure: *stored, Permanent: true})
+		return
+	}
+	o.writes = writes
+}
+
+// route asks code for the decisions of the conditional edges that need it.
+func (l *loop) route(ctx context.Context, o *outcome) (map[string][]checkpoint.Send, *pregel.Failure) {
+	routers := pregel.Routers(o.task.Node)
+	if len(routers) == 0 {
+		return nil, nil
+	}
+	ahead, err := l.state.Ahead(o.task, o.result)
+	if err != nil {
+		return nil, &pregel.Failure{Failure: *updateFailure(err), Permanent: true}
+	}
+	routes := make(map[string][]checkpoint.Send, len(routers))
+	for _, b := range routers {
+		r := l.callNode(ctx, o.task, max(o.attempt, 1), b, ahead)
+		switch {
+		case r.Failure != nil:
+			return nil, r.Failure
+		case len(r.Asks) > 0:
+			return nil, permanent(FailedInvalidUpdate, "a conditional edge cannot ask questions; ask in the node")
+		}
+		routes[b.Name] = r.Goto
+	}
+	return routes, nil
+}
+
+func permanent(reason, message string) *pregel.Failure {
+	return &pregel.Failure{Failure: checkpoint.Failure{Reason: reason, Message: message}, Permanent: true}
+}
+
+// fail settles a failed attempt.
+func (l *loop) fail(ctx context.Context, o *outcome, f *pregel.Failure) {
+	o.fail(f)
+	if ctx.Err() != nil {
+		l.cutOff(ctx, o)
+	}
+}
+
+// cutOff settles an attempt that was stopped from outside: it counts as if it
+// had never begun, except that too slow a superstep is its tasks' failure.
+func (l *loop) cutOff(ctx context.Context, o *outcome) {
+	if !errors.Is(context.Cause(ctx), errStepTimeout) {
+		o.aborted = true
+		return
+	}
+	o.fail(permanent(FailedStepTimeout, "the superstep did not end within "+l.graph().Spec.StepTimeout.String()))
+}
+
+func (o *outcome) fail(f *pregel.Failure) {
+	stored := f.Failure
+	stored.Node = o.task.Node.Name
+	o.result.Failure, o.failure = f, &stored
+	o.writes, o.waiting, o.asks = nil, nil, nil
+}
+
+// questions turns what a task asks into stored questions. One that is open
+// already stays as it is, one that was withdrawn unanswered is opened anew; one
+// that was answered before can only be asked again by code that does not
+// replay its journal.
+func (l *loop) questions(o *outcome) {
+	now := l.session.engine.now()
+	for _, a := range o.result.Asks {
+		id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index)
+		o.waiting = append(o.waiting, id)
+		switch l.askedBefore(o.task.ID, id) {
+		case "", checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
+			q := l.question(o.task, a, id)
+			if a.TTL > 0 {
+				q.Expires = now.Add(a.TTL)
+			}
+			o.asks = append(o.asks, q)
+		case checkpoint.InterruptOpen:
+			// The same question, asked again.
+		default:
+			o.fail(permanent(FailedNonDeterministic, "the node asked a question again that was answered; "+
+				"on replay the same calls must come in the same order, or carry keys"))
+			return
+		}
+	}
+}
+
+func (l *loop) askedBefore(task, id string) checkpoint.InterruptState {
+	for _, i := range l.pending.interrupts[task] {
+		if i.ID == id {
+			return i.State
+		}
+	}
+	return ""
+}
+
+func (l *loop) question(t *pregel.Task, a pregel.Ask, id string) checkpoint.Interrupt {
+	cp := l.state.Checkpoint()
+	return checkpoint.Interrupt{
+		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
+		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: t.Node.Name, Task: t.ID,
+		Scope: a.Scope, Key: a.Key, Index: a.Index, Reason: a.Reason, Message: a.Message,
+		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
+		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
+	}
+}

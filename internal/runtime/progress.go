@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// progress is what is known of a superstep that was begun before.
+type progress struct {
+	tasks      map[string]checkpoint.Task
+	commands   []checkpoint.Task // writes of calls, in the order in which they came
+	preview    *checkpoint.Task  // what finished siblings come to, as workers have combined it
+	memos      map[string][]checkpoint.Memo
+	interrupts map[string][]checkpoint.Interrupt
+}
+
+func newProgress(p checkpoint.Pending) progress {
+	out := progress{}
+	if len(p.Tasks) > 0 {
+		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
+	}
+	for _, t := range p.Tasks {
+		switch {
+		case strings.HasPrefix(t.ID, commandPrefix):
+			out.commands = append(out.commands, t)
+		case t.ID == previewID:
+			out.preview = &t
+		default:
+			out.tasks[t.ID] = t
+		}
+	}
+	if len(p.Memos) > 0 {
+		out.memos = make(map[string][]checkpoint.Memo)
+	}
+	for _, m := range p.Memos {
+		out.memos[m.Task] = append(out.memos[m.Task], m)
+	}
+	if len(p.Interrupts) > 0 {
+		out.interrupts = make(map[string][]checkpoint.Interrupt)
+	}
+	for _, i := range p.Interrupts {
+		out.interrupts[i.Task] = append(out.interrupts[i.Task], i)
+	}
+	return out
+}
+
+// journal is what a task must see again.
+func (p *progress) journal(task string) pregel.Journal {
+	j := pregel.Journal{Memos: p.memos[task]}
+	for _, i := range p.interrupts[task] {
+		switch i.State {
+		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
+			j.Answers = append(j.Answers, pregel.Answer{
+				Interrupt: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
+				Dismissed: i.Dismissed, Reason: i.Note,
+				Expired: i.State == checkpoint.InterruptExpired && i.Response == "",
+			})
+		default: // no answer came, or none will
+		}
+	}
+	return j
+}
