@@ -19,6 +19,7 @@ from graphd.errors import (
     with_code,
 )
 from graphd.graph.names import public
+from graphd.worker import said
 from graphd.worker.here import LocalRun
 
 
@@ -45,7 +46,7 @@ def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
     failure = run.failure
     if local is not None:
         for error in reversed(list(local.errors.values())):
-            if type(error).__name__ == failure.type and str(error) == failure.message:
+            if said.is_of(failure, error):
                 return error
     return node_error(failure)
 

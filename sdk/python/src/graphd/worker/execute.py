@@ -29,7 +29,7 @@ from graphd.graph.schema import Schema
 from graphd.runtime.replay import Answer, Place, Question, Replay
 from graphd.runtime.task import CurrentTask, Host
 from graphd.types import RetryPolicy, Send
-from graphd.worker import outcome
+from graphd.worker import outcome, said
 from graphd.worker.here import LocalRun
 from graphd.worker.surroundings import Told
 
@@ -193,9 +193,17 @@ def _raised(work: Work, error: BaseException) -> pb.TaskResult:
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the caller of the run was cancelled"))
     if isinstance(error, asyncio.CancelledError):
         error = NodeCancelledError(work.node)
+    try:
+        return _failed(work, error, work.policies())
+    except Exception as broken:  # retry_on is code as well: what it raises takes the place of the error
+        return _failed(work, broken, ())
+
+
+def _failed(work: Work, error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskResult:
+    failure = outcome.failed(error, policies)
     if work.local is not None:
         work.local.errors[_error_key(work)] = error
-    return pb.TaskResult(failed=outcome.failed(error, work.policies()))
+    return pb.TaskResult(failed=failure)
 
 
 def _error_key(work: Work) -> str:
@@ -214,7 +222,7 @@ def _file(work: Work, error: GraphInterrupt) -> None:
 def _failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
     if local is not None:
         for error in reversed(list(local.errors.values())):
-            if type(error).__name__ == failure.type and str(error) == failure.message:
+            if said.is_of(failure, error):
                 return error
     return RemoteNodeError(failure.message, type=failure.type, node=public(failure.node), reason=failure.reason)
 

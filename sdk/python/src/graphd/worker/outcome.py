@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from graphd.graph.schema import fields_of
 from graphd.graph.spec import RETRY_MARK, duration
 from graphd.runtime.replay import Question
 from graphd.types import Command, Overwrite, RetryPolicy, Send
+from graphd.worker import said
 
 _EXPIRY = {
     None: interrupt_pb2.EXPIRY_ACTION_UNSPECIFIED,
@@ -160,9 +160,9 @@ def failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFa
     if matching is not None and len(policies) > 1:
         bases.append(RETRY_MARK.format(matching))
     return pb.TaskFailed(
-        type=type(error).__name__,
-        message=str(error),
-        stack="".join(traceback.format_exception(type(error), error, error.__traceback__))[-8192:],
+        type=said.kind_of(error),
+        message=said.text_of(error),
+        stack=said.stack_of(error),
         non_retryable=matching is None,
         cause=_cause(error),
         base_types=bases,

@@ -58,22 +58,21 @@ class Runner:
 
     def _work(self, job: Job | None) -> None:
         while job is not None:
-            result = self._run(job)
+            local = here.find(self._address, job.attempt.assignment.thread_id)
+            try:
+                result = self._run(job, local)
+            except BaseException as error:  # nobody gives up a task that is beaten for: it must have a result
+                result = _broken(job, local, error)
             job = job.done(result) if result is not None else None
 
-    def _run(self, job: Job) -> pb.TaskResult | None:
-        """The result of an attempt, None if it goes on elsewhere."""
+    def _run(self, job: Job, local: here.LocalRun | None) -> pb.TaskResult | None:
+        """The result of an attempt, None if it goes on elsewhere. Raises what
+        code around the node raises, e.g. a schema that does not take the state."""
         attempt, program, assignment = job.attempt, job.program, job.attempt.assignment
-        local = here.find(self._address, assignment.thread_id)
-        try:
-            if assignment.kind == pb.TASK_KIND_REDUCER:
-                return execute.reduce(assignment, program)
-            work = execute.prepare(assignment, program, attempt, local)
-            remembered = cache.look_up(program, work)
-        except Exception as error:  # e.g. a state that its schema does not take
-            if local is not None:
-                local.errors[assignment.task_id] = error
-            return pb.TaskResult(failed=outcome.failed(error, ()))
+        if assignment.kind == pb.TASK_KIND_REDUCER:
+            return execute.reduce(assignment, program)
+        work = execute.prepare(assignment, program, attempt, local)
+        remembered = cache.look_up(program, work)
         attempt.muted = lambda: work.task.replay.muted(current_scope())
         if remembered is not None:
             return remembered
@@ -99,11 +98,20 @@ class Runner:
             if task.cancelled():
                 result = pb.TaskResult(cancelled=pb.TaskCancelled(note="the loop of the node was stopped"))
             else:
-                result = task.result()
-                cache.keep(job.program, work, result)
+                try:
+                    result = task.result()
+                    cache.keep(job.program, work, result)
+                except BaseException as error:
+                    result = _broken(job, local, error)
             self.work(lambda: job.done(result))
 
         loop.call_soon_threadsafe(begin, context=variables)
+
+
+def _broken(job: Job, local: here.LocalRun | None, error: BaseException) -> pb.TaskResult:
+    if local is not None:
+        local.errors[job.attempt.assignment.task_id] = error
+    return pb.TaskResult(failed=outcome.failed(error, ()))
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:
