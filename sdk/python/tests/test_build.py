@@ -13,6 +13,7 @@ from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, InvalidGraphError
 from graphd.graph import END, START, MessagesState, StateGraph
+from graphd.graph.options import CompileOptions
 from graphd.graph.program import Program
 from graphd.graph.spec import spec_of
 from graphd.managed import RemainingSteps
@@ -131,7 +132,7 @@ def test_messages_are_kept_by_the_reducer_of_the_server() -> None:
 
 
 def _program(builder: StateGraph) -> Program:
-    return Program(builder, name="g", version="", interrupt_before=(), interrupt_after=(), cache=None, store=None)
+    return Program(builder, CompileOptions(name="g"))
 
 
 def test_drawing() -> None:

@@ -12,8 +12,8 @@ import pytest
 from graphd import START, InMemorySaver, StateGraph
 from graphd.dev import DevServer
 from graphd.errors import RemoteNodeError
+from graphd.runtime import said
 from graphd.types import CachePolicy, RetryPolicy
-from graphd.worker import said
 
 
 class State(TypedDict):

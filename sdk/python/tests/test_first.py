@@ -74,7 +74,7 @@ def test_the_caller_sees_why_a_schema_refuses_the_state(server: DevServer) -> No
 
 
 def test_a_run_without_a_saver_shows_no_checkpoints(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphd.client.attached.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.compiled.attached.shared_dev_server", lambda: server)
     builder = StateGraph(State).add_node(prepare).add_edge(START, "prepare")
     graph = builder.compile(name="passing")
     assert list(graph.stream({"done": []}, stream_mode="checkpoints")) == []

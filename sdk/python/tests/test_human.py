@@ -200,7 +200,7 @@ def test_a_finished_call_is_not_run_again_when_another_asks(server: DevServer) -
 
 def test_a_dismissed_question_raises_in_the_node(server: DevServer) -> None:
     from graphd._gen.v1 import graph_service_pb2 as gs
-    from graphd.client.server import server_at, unary
+    from graphd.transport.server import server_at, unary
 
     def node(state: State) -> dict[str, Any]:
         try:

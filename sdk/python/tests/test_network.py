@@ -16,9 +16,9 @@ import pytest
 from graphd import START, StateGraph, get_stream_writer, memo
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import registry_service_pb2 as rs
-from graphd.client.server import server_at, unary
 from graphd.dev import DevServer, dev
 from graphd.errors import GraphdError
+from graphd.transport.server import server_at, unary
 from graphd.types import Command
 from graphd.worker.session import Session
 from tests.relay import Relay

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd.client.server import server_at, unary
 from graphd.dev import DevServer
+from graphd.transport.server import server_at, unary
 
 PROGRAM = """
 import os, sys, time

@@ -13,10 +13,10 @@ import pytest
 
 from graphd import START, InMemorySaver, StateGraph, get_config, get_stream_writer, interrupt
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd.client.server import server_at, unary
 from graphd.dev import DevServer, dev
 from graphd.errors import GraphdError, RemoteNodeError
 from graphd.runtime import Runtime
+from graphd.transport.server import server_at, unary
 from graphd.types import Command, RetryPolicy
 
 

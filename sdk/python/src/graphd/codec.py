@@ -22,6 +22,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from graphd import messages
 from graphd._gen.v1 import payload_pb2 as pb
+from graphd.values.command import Command, Overwrite, Send
 
 _TAG = "__graphd__"
 
@@ -48,13 +49,11 @@ def value_of(message: pb.Payload) -> Any:
 
 def plain(value: Any) -> Any:
     """The next simpler form of a value that JSON does not know."""
-    from graphd import types as t
-
     if messages.is_message(value):
         return messages.to_dict(value)
-    if isinstance(value, t.Overwrite):
+    if isinstance(value, Overwrite):
         return {"__overwrite__": value.value}
-    if isinstance(value, (t.Command, t.Send)):
+    if isinstance(value, (Command, Send)):
         return _tagged(value)
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
@@ -89,22 +88,18 @@ _SIMPLER: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def _tagged(value: Any) -> dict[str, Any]:
-    from graphd import types as t
-
-    if isinstance(value, t.Send):
+    if isinstance(value, Send):
         return {_TAG: "send", "node": value.node, "arg": value.arg}
     given = {"update": value.update, "resume": value.resume, "goto": value.goto, "graph": value.graph}
     return {_TAG: "command"} | {k: v for k, v in given.items() if v is not None and v != ()}
 
 
 def _revive(fields: dict[str, Any]) -> Any:
-    from graphd import types as t
-
     match fields.get(_TAG):
         case "send":
-            return t.Send(fields["node"], fields["arg"])
+            return Send(fields["node"], fields["arg"])
         case "command":
-            return t.Command(**{k: v for k, v in fields.items() if k != _TAG})
+            return Command(**{k: v for k, v in fields.items() if k != _TAG})
     return fields
 
 

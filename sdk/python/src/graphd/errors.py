@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from graphd.types import Command, Interrupt
+from graphd.values.command import Command, Interrupt
 
 
 class ErrorCode(Enum):
@@ -69,8 +68,6 @@ class NodeInterrupt(GraphInterrupt):
     """A question raised as an exception; ``interrupt()`` is the newer way."""
 
     def __init__(self, value: Any, id: str | None = None) -> None:
-        from graphd.types import Interrupt
-
         super().__init__((Interrupt(value=value, id=id or ""),))
 
 

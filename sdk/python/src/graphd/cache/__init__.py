@@ -1,5 +1,5 @@
 """Caches of node results."""
 
-from graphd.worker.cache import InMemoryCache
+from graphd.cache.memory import InMemoryCache
 
 __all__ = ["InMemoryCache"]

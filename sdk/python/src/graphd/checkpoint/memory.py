@@ -6,9 +6,9 @@ import os
 import uuid
 
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.client.server import server_at, unary
-from graphd.client.threads import wire_thread
 from graphd.dev import shared_dev_server
+from graphd.names import wire_thread
+from graphd.transport.server import server_at, unary
 
 
 class InMemorySaver:

@@ -8,7 +8,7 @@ from typing import Any
 from graphd import codec, messages
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.constants import NAMESPACE_SEPARATOR
-from graphd.graph.names import public
+from graphd.names import public
 
 
 class MessageStream:

@@ -18,9 +18,8 @@ from graphd.errors import (
     RemoteNodeError,
     with_code,
 )
-from graphd.graph.names import public
-from graphd.worker import said
-from graphd.worker.here import LocalRun
+from graphd.names import public
+from graphd.runtime.here import LocalRun
 
 
 class RefusedUpdateError(InvalidUpdateError, ValueError):
@@ -43,12 +42,8 @@ def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
         return RunFailed("the run was replaced by a later input", reason="SUPERSEDED")
     if run.state not in (run_pb2.RUN_STATE_FAILED, run_pb2.RUN_STATE_TIMED_OUT):
         return None
-    failure = run.failure
-    if local is not None:
-        for error in reversed(list(local.errors.values())):
-            if said.is_of(failure, error):
-                return error
-    return node_error(failure)
+    raised = local.raised(run.failure) if local is not None else None
+    return raised if raised is not None else node_error(run.failure)
 
 
 def node_error(failure: payload_pb2.Failure) -> BaseException:

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from graphd import codec
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.failures import node_error
+from graphd.client.home import Home
 from graphd.client.options import CallOptions
 from graphd.client.overhear import Overheard
-from graphd.client.run_request import carried_context, step_limit
+from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
 from graphd.client.translate import FINAL, Item
 from graphd.errors import GraphInterrupt
+from graphd.graph.program import Program
+from graphd.graph.writes import update_object
+from graphd.runtime import here
+from graphd.runtime.called import CalledCommand
+from graphd.runtime.carried import CALLED, carried_context
 from graphd.runtime.task import CurrentTask
-from graphd.types import Command
-from graphd.worker import here
-from graphd.worker.outcome import CalledCommand, update_object
-from graphd.worker.surroundings import CALLED
+from graphd.values.command import Command
 
-if TYPE_CHECKING:
-    from graphd.client.runs import Runs
+
+class CalledGraph(Protocol):
+    """What has to be known of a graph that a node calls."""
+
+    program: Program
+
+    @property
+    def persistence(self) -> int:
+        """How it keeps its state inside of the calling graph."""
+
+    def attach(self, server: str) -> Home:
+        """Makes this process work for the graph in a server, where its nodes run too."""
 
 
 def is_nested(task: CurrentTask, config: Mapping[str, Any] | None) -> bool:
@@ -32,19 +45,20 @@ def is_nested(task: CurrentTask, config: Mapping[str, Any] | None) -> bool:
 
 
 def items(
-    graph: Runs, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
 ) -> Iterator[Item]:
     """Runs the graph inside of the task, and yields what happens in it.
 
     The same goes to whoever follows the outer run with ``subgraphs=True``.
     """
-    request = _request(graph, task, given, config, options)
+    home = graph.attach(task.host.address)
+    request = _request(graph, home, task, given, config, options)
     if FINAL in options.shape.modes and len(options.shape.modes) == 1:
-        response = task.host.call(graph, request)
+        response = task.host.call(request)
     else:
         if "messages" in options.shape.modes and (local := here.find(task.host.address, task.host.thread)) is not None:
             local.tokens = True
-        overheard = Overheard(graph, task, request, config, options)
+        overheard = Overheard(home, graph.program, task, request, config, options)
         yield from overheard.items()
         response = overheard.response()
     match response.WhichOneof("outcome"):
@@ -61,7 +75,7 @@ def items(
 
 
 async def aitems(
-    graph: Runs, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+    graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
 ) -> AsyncIterator[Item]:
     """Like items, without blocking the loop."""
     found = items(graph, task, given, config, options)
@@ -73,13 +87,12 @@ async def aitems(
 
 
 def _request(
-    graph: Runs, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+    graph: CalledGraph, home: Home, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
 ) -> ws.CallGraphRequest:
-    home = graph.attach(task.host.address)
     request = ws.CallGraphRequest(
         call_index=task.next_call(),
         graph=graph.program.name,
-        graph_version=home.versions.get(graph.program.name, ""),
+        graph_version=home.version(graph.program.name),
         interrupt_before=options.interrupt_before,
         interrupt_after=options.interrupt_after,
         persistence=graph.persistence,  # type: ignore[arg-type]

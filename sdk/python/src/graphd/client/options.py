@@ -1,4 +1,4 @@
-"""The arguments of compile and of calls, and how configs combine."""
+"""The arguments of calls, and how configs combine."""
 
 from __future__ import annotations
 
@@ -7,23 +7,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from graphd.client.shape import Shape
-from graphd.runtime import RunControl
-from graphd.types import All, Durability
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """How a graph was compiled."""
-
-    checkpointer: Any
-    cache: Any
-    store: Any
-    interrupt_before: tuple[str, ...]
-    interrupt_after: tuple[str, ...]
-    name: str | None
-    server: str | None
-    version: str
-    debug: bool = False
+from graphd.runtime.info import RunControl
+from graphd.values.words import All, Durability
 
 
 @dataclass(frozen=True)

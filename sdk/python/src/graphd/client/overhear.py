@@ -10,27 +10,22 @@ import contextvars
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 
 from graphd._gen.v1 import event_pb2, graph_pb2, payload_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd._gen.v1 import worker_service_pb2 as ws
-from graphd.client.home import readable
+from graphd.client.home import Home
 from graphd.client.options import CallOptions
-from graphd.client.rpcerrors import describe
-from graphd.client.server import unary
-from graphd.client.snapshots import values_of
-from graphd.client.threads import levels
+from graphd.client.states import values_at
 from graphd.client.translate import Item, Translator, filter_of
 from graphd.constants import TASK_SEPARATOR
+from graphd.graph.program import Program
+from graphd.names import levels, wire_levels
 from graphd.runtime.task import CurrentTask
-
-if TYPE_CHECKING:
-    from graphd.client.runs import Runs
-
+from graphd.transport.errors import describe
 
 _PAUSE = 0.1  # seconds between two attempts to read on
 
@@ -40,20 +35,20 @@ class Overheard:
 
     def __init__(
         self,
-        graph: Runs,
+        home: Home,
+        program: Program,
         task: CurrentTask,
         request: ws.CallGraphRequest,
         config: Mapping[str, Any],
         options: CallOptions,
     ) -> None:
-        self._graph, self._task, self._request = graph, task, request
-        self._stubs = graph.attach(task.host.address).server.stubs
+        self._home, self._program, self._task, self._request = home, program, task, request
+        self._stubs = home.server.stubs
         self._base = _base(task, request)
-        programs = {p.name: p for p in [*readable(graph.program), graph.program]}
         self._translator = Translator(
             options.shape.modes,
-            programs,
-            graph.program,
+            program.readable(),
+            program,
             config,
             options.output_keys,
             self._state,
@@ -110,7 +105,7 @@ class Overheard:
 
     def _call(self) -> None:
         try:
-            self._response = self._task.host.call(self._graph, self._request)
+            self._response = self._task.host.call(self._request)
         except BaseException as error:
             self._error = error
         self._ended.set()
@@ -146,9 +141,7 @@ class Overheard:
             yield Item(item.mode, (*base, *item.levels), item.data, item.interrupts)
 
     def _state(self, below: Sequence[str]) -> Any:
-        request = ts.GetStateRequest(thread_id=self._task.host.thread)
-        request.at.namespace.extend([*self._base, *levels("|".join(below))])
-        return values_of(self._graph.program, unary(self._stubs.threads.GetState, request).values)
+        return values_at(self._home, self._program, self._task.host.thread, [*self._base, *wire_levels(below)])
 
 
 def _base(task: CurrentTask, request: ws.CallGraphRequest) -> list[str]:

@@ -13,16 +13,15 @@ from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import EXIT, to_labels
 from graphd.client.options import CallOptions
-from graphd.client.threads import checkpoint_ref
 from graphd.errors import EmptyInputError, InvalidUpdateError
 from graphd.graph.program import Program
-from graphd.types import Command
-from graphd.worker.outcome import gotos, update_object
-from graphd.worker.surroundings import CONFIGURABLE
+from graphd.graph.writes import gotos, update_object
+from graphd.names import checkpoint_ref
+from graphd.runtime.carried import carried_context
+from graphd.values.command import Command
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-_NOT_CARRIED = {"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"}
 
 
 @dataclass(frozen=True)
@@ -133,26 +132,3 @@ def step_limit(config: Mapping[str, Any]) -> int:
     if limit < 1:
         raise ValueError("recursion_limit must be at least 1")
     return int(limit)
-
-
-def carried_context(context: Any, configurable: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The context of a run, and with it what else of the config nodes can see."""
-    carried: dict[str, Any] = {}
-    if context is not None:
-        simpler = context if isinstance(context, Mapping) else codec.plain(context)
-        carried |= {k: v for k, v in dict(simpler).items() if _has_json(v)}
-    seen = {k: v for k, v in configurable.items() if k not in _NOT_CARRIED and not k.startswith("__")}
-    seen = {k: v for k, v in seen.items() if _has_json(v)}
-    if seen:
-        carried[CONFIGURABLE] = seen
-    return carried or None
-
-
-def _has_json(value: Any) -> bool:
-    # Connections and the like stay here: a node in this process finds them in
-    # the call itself.
-    try:
-        codec.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -15,15 +15,15 @@ from graphd._gen.v1 import run_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
-from graphd.client.rpcerrors import EmptyInput, describe
-from graphd.client.server import aunary, unary
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
 from graphd.client.translate import Item, Translator
 from graphd.client.updates import AS_INPUT
 from graphd.errors import GraphdError, GraphDrained
 from graphd.graph.program import Program
-from graphd.worker.here import LocalRun, calling
+from graphd.runtime.here import LocalRun, calling
+from graphd.transport.errors import EmptyInput, describe
+from graphd.transport.server import aunary, unary
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 

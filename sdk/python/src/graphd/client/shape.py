@@ -7,7 +7,7 @@ from typing import Any
 
 from graphd.client.translate import FINAL, Item
 from graphd.constants import INTERRUPT
-from graphd.types import GraphOutput
+from graphd.values.state import GraphOutput
 
 MODES = ("values", "updates", "checkpoints", "tasks", "debug", "messages", "custom")
 

@@ -9,12 +9,12 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
-from graphd.client.labels import from_labels
-from graphd.client.threads import namespace
+from graphd.client.labels import from_labels, to_labels
 from graphd.constants import ROOT
-from graphd.graph.names import public
 from graphd.graph.program import Program
-from graphd.types import Interrupt, PregelTask, StateSnapshot
+from graphd.names import namespace, public
+from graphd.values.command import Interrupt
+from graphd.values.state import PregelTask, StateSnapshot
 
 _SOURCES = {
     thread_pb2.CHECKPOINT_SOURCE_INPUT: "input",
@@ -202,6 +202,4 @@ def source_of(source: int) -> str:
 
 def user_metadata(config: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata that the caller gave to the run."""
-    from graphd.client.labels import to_labels
-
     return from_labels(to_labels(config))

@@ -12,15 +12,14 @@ from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import updates
 from graphd.client.history import folded, mark_of
 from graphd.client.home import Home
-from graphd.client.rpcerrors import InvalidUpdate, reason_of
-from graphd.client.server import unary
-from graphd.client.snapshots import Reader, config_of
-from graphd.client.threads import checkpoint_ref, levels
+from graphd.client.snapshots import Reader, config_of, values_of
 from graphd.constants import TASK_SEPARATOR
 from graphd.errors import DroppedQuestions, GraphdError
-from graphd.graph.names import public
 from graphd.graph.program import Program
-from graphd.types import StateSnapshot, StateUpdate
+from graphd.names import checkpoint_ref, levels, public
+from graphd.transport.errors import InvalidUpdate, reason_of
+from graphd.transport.server import unary
+from graphd.values.state import StateSnapshot, StateUpdate
 
 _PAGE = 100
 
@@ -28,12 +27,10 @@ _PAGE = 100
 class States:
     """One thread, as seen by one graph."""
 
-    def __init__(
-        self, home: Home, program: Program, programs: Mapping[str, Program], thread: str, config: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, home: Home, program: Program, thread: str, config: Mapping[str, Any]) -> None:
         self._stubs, self._thread, self._config = home.server.stubs.threads, thread, config
         self._program, self._home = program, home
-        self._reader = Reader(config, programs)
+        self._reader = Reader(config, program.readable())
 
     @property
     def _configurable(self) -> Mapping[str, Any]:
@@ -176,11 +173,18 @@ def _as_update_error(error: GraphdError) -> GraphdError:
     )
 
 
+def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str]) -> Any:
+    """The values of a namespace of a thread as it is now."""
+    request = ts.GetStateRequest(thread_id=thread)
+    request.at.namespace.extend(namespace)
+    return values_of(program, unary(home.server.stubs.threads.GetState, request).values)
+
+
 def ensure_thread(home: Home, program: Program, thread: str) -> None:
     """Makes a thread for a graph unless there is one."""
     request = ts.CreateThreadRequest(thread_id=thread)
     request.thread.graph = program.name
-    request.thread.graph_version = home.versions.get(program.name, "")
+    request.thread.graph_version = home.version(program.name)
     try:
         unary(home.server.stubs.threads.CreateThread, request)
     except GraphdError as error:

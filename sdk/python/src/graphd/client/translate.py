@@ -10,10 +10,9 @@ from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
 from graphd.client.chat import MessageStream
 from graphd.client.failures import stored_error
-from graphd.client.threads import namespace, public_levels
 from graphd.constants import INTERRUPT, ROOT
-from graphd.graph.names import public
 from graphd.graph.program import Program
+from graphd.names import namespace, public, public_levels
 
 FINAL = "final"
 """A mode of our own: nothing on the way, the state at the end."""

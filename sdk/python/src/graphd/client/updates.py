@@ -9,10 +9,11 @@ from graphd import codec
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.constants import END, ROOT
 from graphd.errors import InvalidUpdateError
-from graphd.graph.names import wire
 from graphd.graph.program import Program
-from graphd.types import Command, StateUpdate
-from graphd.worker.outcome import gotos, update_object
+from graphd.graph.writes import gotos, update_object
+from graphd.names import wire
+from graphd.values.command import Command
+from graphd.values.state import StateUpdate
 
 AS_INPUT, AS_COPY = "__input__", "__copy__"
 

@@ -6,6 +6,8 @@ import functools
 import inspect
 from typing import Any
 
+from graphd.graph.compiled import Compiled
+
 
 def called_graph(target: Any) -> Any:
     """The compiled graph that the code of a node refers to, None without one.
@@ -21,7 +23,5 @@ def called_graph(target: Any) -> Any:
         names = inspect.getclosurevars(target)
     except (TypeError, ValueError):  # a builtin, or a variable that is not set yet
         return None
-    from graphd.client.attached import Attached
-
     found = (*names.nonlocals.values(), *names.globals.values())
-    return next((value for value in found if isinstance(value, Attached)), None)
+    return next((value for value in found if isinstance(value, Compiled)), None)

@@ -9,7 +9,7 @@ from typing import Any
 from graphd.graph.actions import Action
 from graphd.graph.calls import called_graph
 from graphd.graph.schema import Schema
-from graphd.types import CachePolicy, RetryPolicy, TimeoutPolicy
+from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
 
 
 @dataclass

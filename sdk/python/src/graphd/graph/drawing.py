@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from graphd.constants import END, START
 from graphd.graph.mermaid import Mermaid
-from graphd.graph.names import HANDLER_PREFIX
+from graphd.graph.picture import Edge, Node, Picture
+from graphd.graph.program import Program
 from graphd.graph.walk import arrows
-
-if TYPE_CHECKING:
-    from graphd.graph.program import Program
+from graphd.names import HANDLER_PREFIX
 
 
-class Node(NamedTuple):
-    """One box."""
-
-    id: str
-    name: str
-    data: Any = None
-    metadata: dict[str, Any] | None = None
-
-
-class Edge(NamedTuple):
-    """One arrow; dotted when something decides whether it is taken."""
-
-    source: str
-    target: str
-    data: str | None = None
-    conditional: bool = False
-
-
-class Drawing:
+class Drawing(Picture):
     """Nodes and edges, subgraphs opened down to a depth."""
 
     def __init__(self, program: Program, depth: int = 0) -> None:
-        self.nodes: dict[str, Node] = {START: Node(START, START)}
-        self.edges: list[Edge] = []
+        super().__init__()
+        self.nodes[START] = Node(START, START)
         for name in _in_order(program):
             self.nodes[name] = Node(name, name, program.nodes[name].target, _metadata(program, name) or None)
         for arrow in arrows(program):
@@ -47,60 +28,7 @@ class Drawing:
                 self.edges.append(Edge(arrow.source, arrow.target, arrow.label or None, arrow.conditional))
         if depth > 0:
             for name, child in program.graphs().items():
-                self._open(name, Drawing(child.program, depth - 1))
-
-    def _open(self, name: str, inner: Drawing) -> None:
-        """Puts a graph in the place of its node."""
-        if len(inner.nodes) < 2 or inner.first_node() is None or inner.last_node() is None:
-            return
-        inner.trim_first_node()
-        inner.trim_last_node()
-        first, last = inner.first_node(), inner.last_node()
-        if first is None or last is None:
-            return
-        del self.nodes[name]
-        self.nodes |= {f"{name}:{i}": n._replace(id=f"{name}:{i}") for i, n in inner.nodes.items()}
-        outside = [
-            e._replace(
-                source=f"{name}:{last.id}" if e.source == name else e.source,
-                target=f"{name}:{first.id}" if e.target == name else e.target,
-            )
-            for e in self.edges
-        ]
-        inside = [e._replace(source=f"{name}:{e.source}", target=f"{name}:{e.target}") for e in inner.edges]
-        self.edges = outside + inside
-
-    def first_node(self) -> Node | None:
-        """The one node that no arrow leads to, None unless there is one."""
-        return self._only({e.target for e in self.edges})
-
-    def last_node(self) -> Node | None:
-        """The one node that no arrow leaves, None unless there is one."""
-        return self._only({e.source for e in self.edges})
-
-    def _only(self, others: Collection[str], without: str = "") -> Node | None:
-        found = [n for n in self.nodes.values() if n.id not in others and n.id != without]
-        return found[0] if len(found) == 1 else None
-
-    def trim_first_node(self) -> None:
-        """Takes the first node away if another one is the first then."""
-        first = self.first_node()
-        if first is None or len({e for e in self.edges if e.source == first.id}) != 1:
-            return
-        if self._only({e.target for e in self.edges if e.source != first.id}, first.id):
-            self._remove(first)
-
-    def trim_last_node(self) -> None:
-        """Takes the last node away if another one is the last then."""
-        last = self.last_node()
-        if last is None or len({e for e in self.edges if e.target == last.id}) != 1:
-            return
-        if self._only({e.source for e in self.edges if e.target != last.id}, last.id):
-            self._remove(last)
-
-    def _remove(self, node: Node) -> None:
-        del self.nodes[node.id]
-        self.edges = [e for e in self.edges if node.id not in (e.source, e.target)]
+                self.open(name, Drawing(child.program, depth - 1))
 
     def draw_mermaid(
         self,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from graphd.graph.drawing import Drawing, Edge, Node
+from graphd.graph.picture import Edge, Node, Picture
 
 _STYLES = {"default": "fill:#f2f0ff,line-height:1.2", "first": "fill-opacity:0", "last": "fill:#bfb6fc"}
 _PLAIN = string.ascii_letters + string.digits + "_-"
@@ -17,11 +16,11 @@ _ENTITIES = {c: f"#{ord(c)};" for c in "[](){}<>|"} | {'"': "#quot;"}
 
 
 class Mermaid:
-    """One drawing, written down."""
+    """One picture, written down."""
 
     def __init__(
         self,
-        drawing: Drawing,
+        picture: Picture,
         *,
         with_styles: bool,
         curve: str,
@@ -29,16 +28,16 @@ class Mermaid:
         words: int,
         front: Mapping[str, Any],
     ) -> None:
-        self._drawing, self._styled, self._words = drawing, with_styles, words
+        self._picture, self._styled, self._words = picture, with_styles, words
         config = dict(front.get("config") or {})
         config["flowchart"] = {**(config.get("flowchart") or {}), "curve": curve}
         self._front = {**front, "config": config}
         given = asdict(styles) if is_dataclass(styles) and not isinstance(styles, type) else styles
         self._styles = _STYLES | dict(given or {})
-        first, last = drawing.first_node(), drawing.last_node()
+        first, last = picture.first_node(), picture.last_node()
         self._ends = {n.id: role for n, role in ((first, "first"), (last, "last")) if n is not None}
         self._groups: dict[str, list[Edge]] = {}
-        for edge in drawing.edges:
+        for edge in picture.edges:
             self._groups.setdefault(_common(edge), []).append(edge)
         self._shown: set[str] = set()
 
@@ -59,7 +58,7 @@ class Mermaid:
     def _boxes(self, prefix: str) -> Iterator[str]:
         """The nodes right inside of a subgraph, "" for outside of all."""
         if self._styled:
-            for key, node in self._drawing.nodes.items():
+            for key, node in self._picture.nodes.items():
                 if key.rpartition(":")[0] == prefix:
                     yield self._box(key, node)
 
@@ -101,7 +100,7 @@ class Mermaid:
 
     def _lonely(self) -> Iterator[str]:
         """Subgraphs without an arrow inside."""
-        prefixes = dict.fromkeys(key.rpartition(":")[0] for key in self._drawing.nodes)
+        prefixes = dict.fromkeys(key.rpartition(":")[0] for key in self._picture.nodes)
         for prefix in prefixes if self._styled else ():
             if prefix and ":" not in prefix and prefix not in self._shown:
                 yield f"\tsubgraph {prefix}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, TypedDict
 
 from graphd.graph.state import StateGraph
-from graphd.messages import REMOVE_ALL_MESSAGES, AnyMessage, add_messages, coerce_message, from_dict
-from graphd.runtime.task import required_task
+from graphd.messages import REMOVE_ALL_MESSAGES, AnyMessage, add_messages
+from graphd.runtime.push import push_message
 
 
 class MessagesState(TypedDict):
@@ -20,22 +20,6 @@ class MessageGraph(StateGraph):
 
     def __init__(self) -> None:
         super().__init__(Annotated[list[AnyMessage], add_messages])
-
-
-def push_message(message: Any, *, state_key: str | None = "messages") -> Any:
-    """Sends a message to the "messages" stream at once, from inside a node.
-
-    It is also added to the state key when the node ends, unless ``state_key``
-    is None. Pieces of one message share its id.
-    """
-    task = required_task("push_message()")
-    fields = coerce_message(message)
-    if not fields.get("id"):
-        raise ValueError("Message ID is required")
-    task.host.emit("messages", "", fields, False)
-    if state_key:
-        task.pushed.append((state_key, fields))
-    return from_dict(fields)
 
 
 Messages = Any

@@ -6,17 +6,16 @@ import hashlib
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphd.channels import BaseChannel
 from graphd.constants import END, START
 from graphd.graph.actions import Action, read_action
 from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies
-from graphd.graph.names import DEFAULT_HANDLER, HANDLER_PREFIX
-from graphd.graph.spec import merged_channels
-
-if TYPE_CHECKING:
-    from graphd.graph.state import StateGraph
+from graphd.graph.options import CompileOptions
+from graphd.graph.schema import merged_channels
+from graphd.graph.state import StateGraph
+from graphd.names import DEFAULT_HANDLER, HANDLER_PREFIX
 
 _names: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
 _names_lock = threading.Lock()
@@ -25,28 +24,28 @@ _names_lock = threading.Lock()
 class Program:
     """The executable side of a compiled graph."""
 
-    def __init__(
-        self,
-        builder: StateGraph,
-        *,
-        name: str | None,
-        version: str,
-        interrupt_before: tuple[str, ...],
-        interrupt_after: tuple[str, ...],
-        cache: Any,
-        store: Any,
-    ) -> None:
-        self.builder, self.version = builder, version
-        self.interrupt_before, self.interrupt_after = interrupt_before, interrupt_after
-        self.cache, self.store = cache, store
+    def __init__(self, builder: StateGraph, options: CompileOptions) -> None:
+        self.builder, self.version = builder, options.version
+        self.interrupt_before, self.interrupt_after = options.interrupt_before, options.interrupt_after
+        self.cache, self.store = options.cache, options.store
         self.step_timeout: float | None = None
+        self._has_name = True
         self.child_versions: dict[str, str] = {}
         self.nodes = dict(builder.nodes)
         self.called = {n.name: n.called for n in self.nodes.values() if n.called is not None}
         self._add_handlers()
         self.channels: dict[str, BaseChannel[Any]] = merged_channels(s.channels() for s in builder.schemas.values())
-        self.public_name = name or "LangGraph"
-        self.name = name or _unique_name(self)
+        self.public_name = options.name or "LangGraph"
+        self.name = options.name or _unique_name(self)
+
+    def give_up_name(self) -> None:
+        """Lets another graph have the name, should it be a made-up one."""
+        self._has_name = False
+
+    @property
+    def has_name(self) -> bool:
+        """It did not give its name up."""
+        return self._has_name
 
     def _add_handlers(self) -> None:
         for node in list(self.nodes.values()):
@@ -95,6 +94,29 @@ class Program:
         """The compiled graphs that are nodes or that nodes call, by node."""
         return {name: found for name in self.nodes if (found := self.children().get(name) or self.called.get(name))}
 
+    def descendants(self) -> list[Program]:
+        """The graphs that are nodes below this one, innermost first, each once."""
+        found: dict[int, Program] = {}
+        for child in self.children().values():
+            for one in [*child.program.descendants(), child.program]:
+                found.setdefault(id(one), one)
+        return list(found.values())
+
+    def readable(self) -> dict[str, Program]:
+        """The graphs whose states may show, by name: this one, and all that are
+        nodes or are called below it."""
+        found: dict[int, Program] = {}
+        left = [g.program for g in self.graphs().values()]
+        while left:
+            one = left.pop()
+            if found.setdefault(id(one), one) is one:
+                left += [g.program for g in one.graphs().values() if id(g.program) not in found]
+        return {p.name: p for p in [*found.values(), self]}
+
+    def cache_prefix(self, node: str) -> str:
+        """What the keys of a node in the cache begin with."""
+        return f"{self.name}/{node}/"
+
     def targets(self, branch: BranchDeclaration) -> tuple[str, ...]:
         """Where a conditional edge may lead."""
         return branch.targets or (*(n for n in self.nodes if not self.nodes[n].handles), END)
@@ -114,7 +136,8 @@ def _unique_name(program: Program) -> str:
     with _names_lock:
         for number in itertools.count(1):
             name = stem if number == 1 else f"{stem}-{number}"
-            if name not in _names or _names[name].builder is program.builder:
+            known = _names.get(name)
+            if known is None or not known.has_name or known.builder is program.builder:
                 _names[name] = program
                 return name
     raise AssertionError("unreachable")

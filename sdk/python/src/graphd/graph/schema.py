@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphd import messages
@@ -131,6 +131,18 @@ def _binary(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any
     if len(positional) == 2 or (variadic and len(positional) < 2):
         return function
     raise ValueError(f"the reducer of {name!r} must take two values, (current, update); it is {function!r}")
+
+
+def merged_channels(schemas: Iterable[Mapping[str, BaseChannel[Any]]]) -> dict[str, BaseChannel[Any]]:
+    """All keys of several schemas; one that says how to combine wins."""
+    merged: dict[str, BaseChannel[Any]] = {}
+    for schema in schemas:
+        for name, channel in schema.items():
+            if name not in merged or isinstance(merged[name], LastValue):
+                merged[name] = channel
+    if ROOT in merged and len(merged) > 1:
+        raise ValueError(f"a state that is one value can't have keys too: {', '.join(sorted(merged))}")
+    return merged
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
 from graphd import codec
 from graphd._gen.v1 import graph_pb2 as pb
-from graphd.channels import BaseChannel, LastValue
-from graphd.constants import ROOT
+from graphd.channels import BaseChannel
 from graphd.graph.declare import BranchDeclaration, NodeDeclaration
-from graphd.graph.names import wire
-from graphd.types import RetryPolicy
-
-if TYPE_CHECKING:
-    from graphd.graph.program import Program
+from graphd.graph.program import Program
+from graphd.names import wire
+from graphd.values.policy import RetryPolicy
 
 Persistence = pb.SubgraphPersistence
 RETRY_MARK = "retry_policy_{}"
@@ -64,18 +61,6 @@ def _channels(channels: Mapping[str, BaseChannel[Any]]) -> Iterable[pb.ChannelSp
         if said.function is not None:
             spec.reducer_name = name
         yield spec
-
-
-def merged_channels(schemas: Iterable[Mapping[str, BaseChannel[Any]]]) -> dict[str, BaseChannel[Any]]:
-    """All keys of several schemas; one that says how to combine wins."""
-    merged: dict[str, BaseChannel[Any]] = {}
-    for schema in schemas:
-        for name, channel in schema.items():
-            if name not in merged or isinstance(merged[name], LastValue):
-                merged[name] = channel
-    if ROOT in merged and len(merged) > 1:
-        raise ValueError(f"a state that is one value can't have keys too: {', '.join(sorted(merged))}")
-    return merged
 
 
 def _node(program: Program, node: NodeDeclaration) -> pb.NodeSpec:
@@ -132,4 +117,4 @@ def _branch(branch: BranchDeclaration) -> pb.BranchSpec:
     return pb.BranchSpec(source=branch.source, name=branch.name, worker_router=branch.name, targets=branch.targets)
 
 
-__all__ = ["RETRY_MARK", "duration", "merged_channels", "spec_of"]
+__all__ = ["RETRY_MARK", "duration", "spec_of"]

@@ -9,9 +9,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from graphd.constants import END, START
 from graphd.errors import InvalidGraphError
 from graphd.graph.actions import Action, read_action
+from graphd.graph.compiled import Compiled
 from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies, retry_policies
+from graphd.graph.options import CompileOptions
 from graphd.graph.schema import Schema, read_schema
-from graphd.types import All, CachePolicy, Checkpointer, RetryPolicy, TimeoutPolicy
+from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
+from graphd.values.words import All, Checkpointer
 
 
 class StateGraph:
@@ -88,8 +91,7 @@ class StateGraph:
         if target is None:
             raise RuntimeError(f"node {name!r} has no action")
         policies = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
-        compiled = hasattr(target, "builder") and hasattr(target, "compile_options")
-        declared = None if compiled else read_action(target)
+        declared = None if isinstance(target, Compiled) else read_action(target)
         name = name or (target.name if declared is None else declared.name)
         self._check_name(name)
         schema = self._node_schema(input_schema, declared)
@@ -254,15 +256,13 @@ class StateGraph:
         at once, as worker and as client. Otherwise ``checkpointer`` decides: a
         saver of graphd names its server, and None runs without memory.
         """
-        from graphd.client.compiled import CompiledStateGraph, CompileOptions
-
         del transformers
         stops = [
             *([] if interrupt_before in (None, "*") else interrupt_before or ()),
             *([] if interrupt_after in (None, "*") else interrupt_after or ()),
         ]
         self.validate(interrupt=stops)
-        return CompiledStateGraph(
+        return _compiled_class()(
             self,
             CompileOptions(
                 checkpointer=checkpointer,
@@ -319,10 +319,18 @@ def _paths(path: Any, given: dict[Hashable, str] | list[str] | None) -> dict[Any
     return None
 
 
-def __getattr__(name: str) -> Any:
-    # LangGraph has it in this module; it is further out here.
-    if name == "CompiledStateGraph":
-        from graphd.client.compiled import CompiledStateGraph
+def _compiled_class() -> Any:
+    """CompiledStateGraph: the one thing above this room that it names.
 
-        return CompiledStateGraph
+    Declaring knows nothing of servers. What a graph becomes does, so it is
+    looked for when somebody compiles, not when this module is read.
+    """
+    from graphd.compiled import CompiledStateGraph
+
+    return CompiledStateGraph
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CompiledStateGraph":  # LangGraph has it in this module
+        return _compiled_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

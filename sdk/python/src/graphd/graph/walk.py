@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from graphd.constants import END, START
-
-if TYPE_CHECKING:
-    from graphd.graph.program import Program
+from graphd.graph.program import Program
 
 _STEPS = 251
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphd.prebuilt.injected import Fill, injections
-from graphd.types import Command
+from graphd.values.command import Command
 
 
 @dataclass(frozen=True)

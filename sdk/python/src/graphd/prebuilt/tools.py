@@ -15,7 +15,7 @@ from graphd.messages import ToolMessage, from_dict, is_message, to_dict
 from graphd.prebuilt.tool import Tool, ToolInvocationError, current_call
 from graphd.runtime.replay import Place
 from graphd.runtime.task import current_scope, current_task, scope
-from graphd.types import Command, Interrupt
+from graphd.values.command import Command, Interrupt
 
 Handled = bool | str | Callable[[Exception], str] | type[Exception] | tuple[type[Exception], ...]
 

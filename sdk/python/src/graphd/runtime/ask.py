@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
 from graphd.runtime.replay import Answer, Question
 from graphd.runtime.task import current_scope, required_task
+from graphd.values.command import Interrupt
 
 T = TypeVar("T")
 OnExpiry = Literal["fail_node", "resume_default", "cancel_run"]
@@ -52,10 +53,8 @@ def interrupt(
     return _answer(outcome, value)
 
 
-def question_of(question: Question) -> Any:
+def question_of(question: Question) -> Interrupt:
     """The question as programs see it; the server gives it its id."""
-    from graphd.types import Interrupt
-
     return Interrupt(value=question.value)
 
 

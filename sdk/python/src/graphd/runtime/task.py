@@ -7,12 +7,10 @@ import functools
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from graphd.runtime.info import ContextT, Runtime
 from graphd.runtime.replay import Place, Replay
-
-if TYPE_CHECKING:
-    from graphd.runtime import Runtime
 
 
 class Host(Protocol):
@@ -44,8 +42,8 @@ class Host(Protocol):
     def alive(self) -> None:
         """Puts off the idle timeout."""
 
-    def call(self, graph: Any, request: Any) -> Any:
-        """Runs another graph inside of the task."""
+    def call(self, request: Any) -> Any:
+        """Runs another graph inside of the task: answers a CallGraphRequest."""
 
 
 class Surroundings(Protocol):
@@ -101,6 +99,11 @@ def required_task(what: str) -> CurrentTask:
     if task is None:
         raise RuntimeError(f"{what} works only inside of a node that graphd runs")
     return task
+
+
+def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
+    """The runtime of the node that calls this."""
+    return required_task("get_runtime()").runtime
 
 
 def current_scope() -> str:

@@ -142,5 +142,5 @@ class Attempt:
     async def aremember(self, place: Place, value: Any) -> Any:
         return await asyncio.to_thread(self.remember, place, value)
 
-    def call(self, graph: Any, request: Any) -> Any:
+    def call(self, request: Any) -> Any:
         return self._line.call(self, request)

@@ -23,14 +23,17 @@ from graphd.errors import (
 )
 from graphd.graph.actions import Action
 from graphd.graph.declare import BranchDeclaration, NodeDeclaration
-from graphd.graph.names import public
 from graphd.graph.program import Program
 from graphd.graph.schema import Schema
+from graphd.graph.writes import gotos
+from graphd.names import public
+from graphd.runtime.called import CalledCommand
+from graphd.runtime.here import LocalRun
 from graphd.runtime.replay import Answer, Place, Question, Replay
 from graphd.runtime.task import CurrentTask, Host
-from graphd.types import RetryPolicy, Send
-from graphd.worker import outcome, said
-from graphd.worker.here import LocalRun
+from graphd.values.command import Send
+from graphd.values.policy import RetryPolicy
+from graphd.worker import outcome
 from graphd.worker.surroundings import Told
 
 
@@ -97,7 +100,7 @@ def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host,
     task = _task(assignment, program, host, local, program.nodes.get(source))
 
     def finish(result: Any) -> pb.TaskResult:
-        return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=outcome.gotos(_routes(branch, result))))
+        return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=gotos(_routes(branch, result))))
 
     state = _input(assignment, schema)
     arguments = branch.action.arguments(state, _extras(task, branch.action))
@@ -178,7 +181,7 @@ def _interrupted(work: Work) -> pb.TaskResult:
 
 def _raised(work: Work, error: BaseException) -> pb.TaskResult:
     try:
-        if isinstance(error, outcome.CalledCommand):
+        if isinstance(error, CalledCommand):
             return pb.TaskResult(completed=error.outcome)
         if isinstance(error, ParentCommand) and work.task.depth:
             return pb.TaskResult(completed=outcome.for_parent(error.command))
@@ -220,10 +223,8 @@ def _file(work: Work, error: GraphInterrupt) -> None:
 
 
 def _failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
-    if local is not None:
-        for error in reversed(list(local.errors.values())):
-            if said.is_of(failure, error):
-                return error
+    if local is not None and (raised := local.raised(failure)) is not None:
+        return raised
     return RemoteNodeError(failure.message, type=failure.type, node=public(failure.node), reason=failure.reason)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import interrupt_pb2, payload_pb2
+from graphd._gen.v1 import interrupt_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.constants import END, ROOT
-from graphd.errors import ErrorCode, InvalidUpdateError, NonDeterministicNode, ParentCommand, with_code
-from graphd.graph.names import wire
-from graphd.graph.schema import fields_of
+from graphd.constants import ROOT
+from graphd.errors import InvalidUpdateError, NonDeterministicNode, ParentCommand
 from graphd.graph.spec import RETRY_MARK, duration
+from graphd.graph.writes import gotos, writes_of
+from graphd.runtime import said
 from graphd.runtime.replay import Question
-from graphd.types import Command, Overwrite, RetryPolicy, Send
-from graphd.worker import said
+from graphd.values.command import Command, Overwrite, Send
+from graphd.values.policy import RetryPolicy
 
 _EXPIRY = {
     None: interrupt_pb2.EXPIRY_ACTION_UNSPECIFIED,
@@ -41,11 +41,11 @@ def completed(result: Any, channels: Collection[str], pushed: Sequence[tuple[str
             if part.graph == Command.PARENT:
                 raise ParentCommand(part)
             outcome.goto_targets.extend(gotos(part.goto))
-            updates.append(_writes(part.update, known) if part.update is not None else None)
+            updates.append(writes_of(part.update, known) if part.update is not None else None)
         elif isinstance(part, Send):
             outcome.goto_targets.extend(gotos(part))
         else:
-            updates.append(_writes(part, known) if part is not None else None)
+            updates.append(writes_of(part, known) if part is not None else None)
     _set_update(outcome, [u for u in updates if u is not None], ROOT in known)
     return outcome
 
@@ -65,7 +65,7 @@ def for_parent(command: Command[Any]) -> pb.TaskCompleted:
     outcome = pb.TaskCompleted(to_parent=True)
     outcome.goto_targets.extend(gotos(command.goto))
     if command.update is not None:
-        writes = _writes(command.update, None)
+        writes = writes_of(command.update, None)
         _set_update(outcome, [writes], False)
     return outcome
 
@@ -76,25 +76,6 @@ def _parts(result: Any, known: set[str]) -> list[Any]:
     if isinstance(result, (list, tuple)) and ROOT in known and any(isinstance(r, Send) for r in result):
         return list(result)
     return [result]
-
-
-def _writes(update: Any, known: set[str] | None) -> list[tuple[str, Any]]:
-    if known is not None and ROOT in known:
-        return [(ROOT, update)]
-    if isinstance(update, Mapping):
-        items: Iterable[tuple[Any, Any]] = update.items()
-    elif isinstance(update, (list, tuple)) and update and all(_is_pair(p) for p in update):
-        items = update
-    elif (fields := fields_of(update)) is not None:
-        items = fields.items()
-    else:
-        message = f"Expected dict, got {update}"
-        raise InvalidUpdateError(with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE))
-    return [(str(k), v) for k, v in items if known is None or k in known]
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
 
 
 def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]], root: bool) -> None:
@@ -109,23 +90,6 @@ def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]],
     for channel, value in flat:
         whole = isinstance(value, Overwrite)
         outcome.writes.add(channel=channel, value=codec.payload(value.value if whole else value), overwrite=whole)
-
-
-def gotos(target: Any) -> list[payload_pb2.Goto]:
-    """Where a command or a conditional edge leads; END leads nowhere."""
-    targets = list(target) if isinstance(target, (list, tuple)) else [target]
-    found = []
-    for one in targets:
-        if isinstance(one, Send):
-            if one.node == END:
-                raise InvalidUpdateError("Cannot send a packet to the END node")
-            if one.timeout is not None:
-                raise InvalidUpdateError("a Send has no timeout of its own in graphd; give one to the node")
-            send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
-            found.append(payload_pb2.Goto(send=send))
-        elif one != END:
-            found.append(payload_pb2.Goto(node=wire(str(one))))
-    return found
 
 
 def asks(questions: Iterable[Question]) -> list[pb.Ask]:
@@ -202,21 +166,3 @@ def _wants(policy: RetryPolicy, error: BaseException) -> bool:
     if callable(wanted):
         return bool(wanted(error))
     return isinstance(error, tuple(wanted))
-
-
-def update_object(update: Any, program: Any) -> Any:
-    """An input or update as the object that the server takes."""
-    if ROOT in program.channels:
-        return update
-    pairs = _writes(update, None)
-    if len({k for k, _ in pairs}) < len(pairs):
-        raise InvalidUpdateError("this update has several values for one key; the server takes one per key")
-    return dict(pairs)
-
-
-class CalledCommand(ParentCommand):
-    """A graph that was called inside a node sent a command to its parent."""
-
-    def __init__(self, outcome: pb.TaskCompleted) -> None:
-        super().__init__(Command(graph=Command.PARENT))
-        self.outcome = outcome

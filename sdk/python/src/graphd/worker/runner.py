@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.graph.program import Program
+from graphd.runtime import here
 from graphd.runtime.task import current_scope, enter
-from graphd.worker import cache, execute, here, outcome
+from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.loop import background_loop
 from graphd.worker.tokens import streamed

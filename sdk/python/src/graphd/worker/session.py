@@ -15,9 +15,9 @@ import grpc
 from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.client.rpcerrors import describe, reason_of
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
+from graphd.transport.errors import describe, reason_of
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.certainty import Certainty
@@ -93,6 +93,11 @@ class Session:
             pass
         if self._failure is not None and not self._closed.is_set():
             raise self._failure
+
+    @property
+    def closed(self) -> bool:
+        """It was closed, here or by the server."""
+        return self._over.is_set()
 
     def close(self, grace: float = 0.0) -> None:
         """Takes nothing new, lets running tasks finish for a while, leaves."""

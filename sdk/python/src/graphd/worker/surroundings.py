@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphd import codec
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import TASK_SEPARATOR
 from graphd.graph.declare import NodeDeclaration
-from graphd.graph.names import public
 from graphd.graph.program import Program
-from graphd.runtime import ExecutionInfo, Runtime
+from graphd.names import public
+from graphd.runtime.carried import CALLED, CONFIGURABLE, read_carried
+from graphd.runtime.here import LocalRun
+from graphd.runtime.info import ExecutionInfo, Runtime
 from graphd.runtime.task import Host
-from graphd.worker.here import LocalRun
-
-CONFIGURABLE = "__configurable__"
-"""Key of RunSpec.context below which the config of the caller travels."""
-CALLED = "__called__"
-"""Key that marks the context of a graph which a node has called with its own."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
         "langgraph_checkpoint_ns": namespace,
     }
     metadata |= dict(node.metadata) if node else {}
-    carried = _carried(assignment)
+    carried = read_carried(assignment.context)
     layers = [carried.get(CONFIGURABLE, {}), dict(given.get("configurable") or {})]
     outer, inner = reversed(layers) if CALLED in carried else layers
     configurable = {"thread_id": assignment.thread_id} | outer | inner
@@ -90,7 +85,7 @@ def config_of(assignment: pb.TaskAssignment, node: NodeDeclaration | None, local
 def context_of(assignment: pb.TaskAssignment, program: Program, local: LocalRun | None) -> Any:
     """The context of the run, as the type that the graph declares for it."""
     schema = program.builder.context_schema
-    carried = _carried(assignment)
+    carried = read_carried(assignment.context)
     if local is not None and local.context is not None and CALLED not in carried:
         value = local.context
     else:
@@ -102,8 +97,3 @@ def context_of(assignment: pb.TaskAssignment, program: Program, local: LocalRun 
     if hasattr(schema, "__dataclass_fields__"):
         return schema(**value)
     return dict(value)
-
-
-def _carried(assignment: pb.TaskAssignment) -> dict[str, Any]:
-    value = codec.value_of(assignment.context) if assignment.HasField("context") else None
-    return value if isinstance(value, dict) else {}

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
-from graphd.client.rpcerrors import describe
+from graphd.transport.errors import describe
 
 _MAY_PASS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 _LONGEST_PAUSE = 2.0

@@ -1,4 +1,8 @@
-"""Thread ids and namespaces, as programs and as servers write them."""
+"""Names as programs and as the server write them: nodes, threads, namespaces.
+
+The server reserves node names that begin with two underscores; LangGraph gives
+such names to error handlers.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,30 @@ from typing import Any
 
 from graphd._gen.v1 import payload_pb2 as pb
 from graphd.constants import NAMESPACE_SEPARATOR, TASK_SEPARATOR
-from graphd.graph.names import public, wire
 
+HANDLER_PREFIX = "__error_handler__"
+DEFAULT_HANDLER = "__default_error_handler__"
+_WIRE_PREFIX = "error handler of "
+_WIRE_DEFAULT = "default error handler"
 _ALPHABET = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+
+
+def wire(node: str) -> str:
+    """The name of a node in the server."""
+    if node == DEFAULT_HANDLER:
+        return _WIRE_DEFAULT
+    if node.startswith(HANDLER_PREFIX):
+        return _WIRE_PREFIX + node[len(HANDLER_PREFIX) :]
+    return node
+
+
+def public(node: str) -> str:
+    """The name of a node in the program."""
+    if node == _WIRE_DEFAULT:
+        return DEFAULT_HANDLER
+    if node.startswith(_WIRE_PREFIX):
+        return HANDLER_PREFIX + node[len(_WIRE_PREFIX) :]
+    return node
 
 
 def wire_thread(prefix: str, thread: Any) -> str:
@@ -25,7 +50,12 @@ def levels(namespace: str) -> list[str]:
     """The levels of a namespace written as one string."""
     if not namespace:
         return []
-    return [_level(level, wire) for level in namespace.split(NAMESPACE_SEPARATOR)]
+    return wire_levels(namespace.split(NAMESPACE_SEPARATOR))
+
+
+def wire_levels(path: Iterable[str]) -> list[str]:
+    """The levels of a namespace, with the names that the server knows."""
+    return [_level(level, wire) for level in path]
 
 
 def namespace(path: Iterable[str]) -> str:

@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphd.runtime import RunControl
+from graphd._gen.v1 import payload_pb2
+from graphd.runtime import said
+from graphd.runtime.info import RunControl
 
 
 @dataclass
@@ -30,6 +32,10 @@ class LocalRun:
     variables: contextvars.Context = field(default_factory=contextvars.copy_context)
     errors: dict[str, BaseException] = field(default_factory=dict)
     cancelled: bool = False
+
+    def raised(self, failure: payload_pb2.Failure) -> BaseException | None:
+        """The exception that a failure came of, None if it was not raised here."""
+        return next((e for e in reversed(list(self.errors.values())) if said.is_of(failure, e)), None)
 
 
 _lock = threading.Lock()

@@ -6,39 +6,33 @@ import contextlib
 import copy
 import signal
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
-from graphd.client.home import Home, address_of, attach
-from graphd.client.options import CompileOptions, merge_configs
-from graphd.client.threads import wire_thread
+from graphd.client.options import merge_configs
+from graphd.compiled.sessions import Attachment, attach
+from graphd.compiled.where import Where, where
 from graphd.dev import shared_dev_server
+from graphd.graph.compiled import Compiled
+from graphd.graph.options import CompileOptions
 from graphd.graph.program import Program
-
-if TYPE_CHECKING:
-    from graphd.graph.state import StateGraph
-
+from graphd.graph.state import StateGraph
+from graphd.names import wire_thread
 
 Self = TypeVar("Self", bound="Attached")
 
 
-class Attached:
+class Attached(Compiled):
     """A graph that knows where it lives."""
 
     def __init__(self, builder: StateGraph, options: CompileOptions) -> None:
         self.builder, self.compile_options = builder, options
-        self.program = Program(
-            builder,
-            name=options.name,
-            version=options.version,
-            interrupt_before=options.interrupt_before,
-            interrupt_after=options.interrupt_after,
-            cache=options.cache,
-            store=options.store,
-        )
+        self.program = Program(builder, options)
         self.config: dict[str, Any] = {}
         self._place = _Place()
+        weakref.finalize(self._place, self.program.give_up_name).atexit = False
         if options.server is not None:
             self.attach()
 
@@ -94,16 +88,18 @@ class Attached:
             setattr(twin, name, value)
         return twin
 
-    def attach(self, server: str | None = None) -> Home:
+    def attach(self, server: str | None = None) -> Attachment:
         """Connects as worker and client; done by the first call otherwise.
 
         ``server`` is for a graph that a node calls: it is needed wherever the
         node runs.
         """
-        address = server or self._address[0] or shared_dev_server().address
+        own = self._where
+        address = server or own.address or shared_dev_server().address
         with self._place.lock:
             if address not in self._place.homes:
-                self._place.homes[address] = attach(self, address)
+                lasting = own.lasting and address == own.address
+                self._place.homes[address] = attach(self.program, address, self._place, lasting=lasting)
             return self._place.homes[address]
 
     def detach(self, grace: float = 0.0) -> None:
@@ -124,13 +120,13 @@ class Attached:
         self.detach(grace=20)
 
     @property
-    def _address(self) -> tuple[str | None, str, bool]:
-        return address_of(self.checkpointer, self.compile_options.server)
+    def _where(self) -> Where:
+        return where(self.checkpointer, self.compile_options.server)
 
     def _persistent(self) -> bool:
         if self.checkpointer is True:
             raise RuntimeError("checkpointer=True cannot be used for root graphs.")
-        return self._address[2]
+        return self._where.stored
 
     def _thread(self, config: Mapping[str, Any]) -> str | None:
         """The thread of a call as the server knows it; None for a passing one."""
@@ -144,7 +140,7 @@ class Attached:
                 "Checkpointer requires one or more of the following 'configurable' keys: "
                 "thread_id, checkpoint_ns, checkpoint_id"
             )
-        return wire_thread(self._address[1], thread)
+        return wire_thread(self._where.prefix, thread)
 
 
 @contextlib.contextmanager
@@ -165,5 +161,5 @@ class _Place:
     """The attachment of a graph, shared by its copies."""
 
     def __init__(self) -> None:
-        self.homes: dict[str, Home] = {}
+        self.homes: dict[str, Attachment] = {}
         self.lock = threading.Lock()

@@ -8,21 +8,19 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import nested, run_request
-from graphd.client.attached import Attached
-from graphd.client.home import readable
 from graphd.client.options import CallOptions, durability_of, merge_configs, node_names
 from graphd.client.running import Running
-from graphd.client.server import unary
 from graphd.client.shape import Collector, Shape
-from graphd.client.snapshots import values_of
-from graphd.client.threads import levels
+from graphd.client.states import values_at
 from graphd.client.translate import Item, Translator, filter_of
-from graphd.runtime import RunControl
+from graphd.compiled.attached import Attached
+from graphd.names import wire_levels
+from graphd.runtime.here import LocalRun
+from graphd.runtime.info import RunControl
 from graphd.runtime.task import CurrentTask, current_task
-from graphd.types import All, Command
-from graphd.worker.here import LocalRun
+from graphd.values.command import Command
+from graphd.values.words import All
 
 
 class Runs(Attached):
@@ -229,7 +227,7 @@ class Runs(Attached):
         some_keys = options.output_keys is not None and "values" in modes
         call = run_request.Call(
             program=self.program,
-            version=home.versions.get(self.program.name, ""),
+            version=home.version(self.program.name),
             thread=wire,
             config=merged,
             options=options,
@@ -238,14 +236,11 @@ class Runs(Attached):
         request = run_request.request_of(call, given)
 
         def read_state(at: Sequence[str]) -> Any:
-            wanted = ts.GetStateRequest(thread_id=wire)
-            wanted.at.namespace.extend(levels("|".join(at)))
-            return values_of(self.program, unary(home.server.stubs.threads.GetState, wanted).values)
+            return values_at(home, self.program, wire, wire_levels(at))
 
-        programs = {p.name: p for p in [*readable(self.program), self.program]}
         translator = Translator(
             modes,
-            programs,
+            self.program.readable(),
             self.program,
             merged,
             options.output_keys,

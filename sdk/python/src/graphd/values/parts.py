@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-if TYPE_CHECKING:
-    from graphd.types import Interrupt
+from graphd.values.command import Interrupt
 
 
 class TaskPayload(TypedDict):
@@ -127,19 +126,3 @@ StreamPart = (
     | TasksStreamPart
     | DebugStreamPart
 )
-
-__all__ = [
-    "CheckpointPayload",
-    "CheckpointStreamPart",
-    "CheckpointTask",
-    "CustomStreamPart",
-    "DebugPayload",
-    "DebugStreamPart",
-    "MessagesStreamPart",
-    "StreamPart",
-    "TaskPayload",
-    "TaskResultPayload",
-    "TasksStreamPart",
-    "UpdatesStreamPart",
-    "ValuesStreamPart",
-]

@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd.client import states
-from graphd.client.home import readable
-from graphd.client.options import CompileOptions, merge_configs
-from graphd.client.runs import Runs
+from graphd.client.options import merge_configs
+from graphd.compiled.runs import Runs
 from graphd.graph.drawing import Drawing
-from graphd.types import StateSnapshot, StateUpdate
-from graphd.worker import cache as node_cache
+from graphd.values.state import StateSnapshot, StateUpdate
 
 
 class CompiledStateGraph(Runs):
@@ -27,8 +25,7 @@ class CompiledStateGraph(Runs):
         thread = self._thread(merged)
         if thread is None:
             raise ValueError("config['configurable'] needs a thread_id")
-        programs = {p.name: p for p in [*readable(self.program), self.program]}
-        return states.States(self.attach(), self.program, programs, thread, merged)
+        return states.States(self.attach(), self.program, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
         """The state of a thread: the newest, or that of a checkpoint."""
@@ -130,11 +127,11 @@ class CompiledStateGraph(Runs):
         """Forgets the cached results of nodes, of all by default."""
         if self.program.cache is not None:
             for node in nodes or self.program.nodes:
-                self.program.cache.drop(node_cache.prefix_of(self.program, node))
+                self.program.cache.drop(self.program.cache_prefix(node))
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """Like clear_cache."""
         self.clear_cache(nodes)
 
 
-__all__ = ["CompileOptions", "CompiledStateGraph"]
+__all__ = ["CompiledStateGraph"]

@@ -14,7 +14,7 @@ from graphd._gen.v1.graph_service_pb2_grpc import GraphServiceStub
 from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
 from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
-from graphd.client.rpcerrors import describe
+from graphd.transport.errors import describe
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),

@@ -1,0 +1,86 @@
+"""The sessions in which this process works for servers, and when they end.
+
+A session ends with ``detach()``, with the process, or with the last reference
+to its graph. A lasting one outlives its graph: whoever compiles with
+``server=`` has said that the process works for that server, and need not hold
+what compile returned. When a graph of the same name is attached, it takes over.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from dataclasses import dataclass
+
+from graphd.client.home import Home
+from graphd.graph.program import Program
+from graphd.graph.spec import spec_of
+from graphd.transport.server import server_at
+from graphd.worker.session import Session
+
+ATTACH_TIMEOUT = 30.0
+_GRACE = 20.0  # seconds that the tasks of a session have when another one takes over
+
+
+@dataclass(frozen=True)
+class Attachment(Home):
+    """A home that this process works for."""
+
+    session: Session
+
+
+@dataclass(frozen=True)
+class _Lasting:
+    owner: weakref.ref[object]
+    session: Session
+
+
+_lock = threading.Lock()
+_open: weakref.WeakSet[Session] = weakref.WeakSet()
+_lasting: dict[tuple[str, str], list[_Lasting]] = {}
+
+
+def attach(program: Program, address: str, owner: object, *, lasting: bool) -> Attachment:
+    """Makes this process a worker for a graph and its children.
+
+    GraphdError is raised when the server does not take it.
+    """
+    server = server_at(address)
+    below = program.descendants()
+    specs = [*(spec_of(child, as_child=True) for child in below), spec_of(program)]
+    session = Session(server.address, server.dial, specs, {p.name: p for p in [*below, program]})
+    if not lasting:
+        weakref.finalize(owner, session.close)
+    _register(session)
+    try:
+        versions = session.wait_ready(ATTACH_TIMEOUT)
+    except BaseException:
+        session.close()
+        raise
+    _succeed((server.address, program.name), _Lasting(weakref.ref(owner), session) if lasting else None)
+    return Attachment(server, versions, session)
+
+
+def _register(session: Session) -> None:
+    with _lock:
+        if not _open:
+            atexit.register(_leave)
+        _open.add(session)
+
+
+def _succeed(key: tuple[str, str], new: _Lasting | None) -> None:
+    """Ends lasting sessions of the same graph that nobody holds any more."""
+    with _lock:
+        known = [one for one in _lasting.pop(key, []) if not one.session.closed]
+        kept = [one for one in known if one.owner() is not None] + ([new] if new else [])
+        if kept:
+            _lasting[key] = kept
+    for one in known:
+        if one not in kept:
+            threading.Thread(target=one.session.close, args=(_GRACE,), name="graphd-leave", daemon=True).start()
+
+
+def _leave() -> None:
+    for session in list(_open):
+        session.close()

@@ -1,0 +1,65 @@
+"""What programs write, as the server takes it: updates and where to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphd import codec
+from graphd._gen.v1 import payload_pb2
+from graphd.constants import END, ROOT
+from graphd.errors import ErrorCode, InvalidUpdateError, with_code
+from graphd.graph.program import Program
+from graphd.graph.schema import fields_of
+from graphd.names import wire
+from graphd.values.command import Send
+
+
+def writes_of(update: Any, known: set[str] | None) -> list[tuple[str, Any]]:
+    """The keys of an update and their values, of the known keys if they are known.
+
+    InvalidUpdateError is raised for what has no keys.
+    """
+    if known is not None and ROOT in known:
+        return [(ROOT, update)]
+    if isinstance(update, Mapping):
+        items: Iterable[tuple[Any, Any]] = update.items()
+    elif isinstance(update, (list, tuple)) and update and all(_is_pair(p) for p in update):
+        items = update
+    elif (fields := fields_of(update)) is not None:
+        items = fields.items()
+    else:
+        message = f"Expected dict, got {update}"
+        raise InvalidUpdateError(with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE))
+    return [(str(k), v) for k, v in items if known is None or k in known]
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
+
+
+def gotos(target: Any) -> list[payload_pb2.Goto]:
+    """Where a command or a conditional edge leads; END leads nowhere."""
+    targets = list(target) if isinstance(target, (list, tuple)) else [target]
+    found = []
+    for one in targets:
+        if isinstance(one, Send):
+            if one.node == END:
+                raise InvalidUpdateError("Cannot send a packet to the END node")
+            if one.timeout is not None:
+                raise InvalidUpdateError("a Send has no timeout of its own in graphd; give one to the node")
+            send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
+            found.append(payload_pb2.Goto(send=send))
+        elif one != END:
+            found.append(payload_pb2.Goto(node=wire(str(one))))
+    return found
+
+
+def update_object(update: Any, program: Program) -> Any:
+    """An input or update as the object that the server takes."""
+    if ROOT in program.channels:
+        return update
+    pairs = writes_of(update, None)
+    if len({k for k, _ in pairs}) < len(pairs):
+        raise InvalidUpdateError("this update has several values for one key; the server takes one per key")
+    return dict(pairs)

@@ -1,0 +1,86 @@
+"""How long a process works for a server."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import pytest
+
+from graphd.checkpoint.memory import InMemorySaver
+from graphd.dev import DevServer
+from graphd.graph import START, StateGraph
+
+
+class State(TypedDict, total=False):
+    said: str
+
+
+def builder(text: str) -> StateGraph:
+    def speak(state: State) -> dict[str, Any]:
+        return {"said": text}
+
+    return StateGraph(State).add_node("speak", speak).add_edge(START, "speak")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def config(thread: str) -> Any:
+    return {"configurable": {"thread_id": thread}}
+
+
+def session_of(graph: Any) -> Any:
+    return graph.attach().session
+
+
+def test_who_compiles_for_a_server_need_not_hold_the_graph(server: DevServer) -> None:
+    session = session_of(builder("still here").compile(server=server.address, name="unheld"))
+    gc.collect()
+    assert not session.closed
+    session.close()
+
+
+def test_a_server_of_the_environment_is_worked_for_too(server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHD_SERVER", server.address)
+    for saver in (None, InMemorySaver()):
+        session = session_of(builder("environment").compile(saver, name="unheld-environment"))
+        gc.collect()
+        assert not session.closed
+    session.close()
+
+
+def test_the_next_graph_of_a_name_takes_over(server: DevServer) -> None:
+    older = session_of(builder("older").compile(server=server.address))
+    gc.collect()
+    newer = builder("newer").compile(server=server.address)
+    assert newer.program.name in older.programs
+    until(lambda: older.closed)
+    assert newer.invoke({}, config("lifetime-1")) == {"said": "newer"}
+    newer.detach()
+
+
+def test_a_held_graph_of_the_same_name_goes_on(server: DevServer) -> None:
+    first = builder("first").compile(server=server.address, name="held")
+    second = first.builder.compile(server=server.address, name="held")
+    assert not session_of(first).closed
+    first.detach()
+    second.detach()
+
+
+def test_a_graph_on_a_saver_ends_with_its_last_reference(server: DevServer) -> None:
+    graph = builder("saver").compile(InMemorySaver(server=server.address), name="saved")
+    session, bound = session_of(graph), graph.with_config({"tags": ["bound"]})
+    del graph
+    gc.collect()
+    assert not session.closed
+    assert bound.invoke({}, config("lifetime-2")) == {"said": "saver"}
+    del bound
+    gc.collect()
+    assert session.closed
