@@ -74,7 +74,7 @@ func (r *reader) below(space string) ([]checkpoint.Interrupt, error) {
 // due lists the tasks of a superstep: as they were planned, and what calls have
 // added since. It leaves the loop's state with those updates.
 func (l *loop) due(planned []checkpoint.NextTask) []checkpoint.NextTask {
-	if len(l.pending.commands) == 0 {
+	if len(l.pending.commands) == 0 && len(planned) < 2 {
 		return planned
 	}
 	s, err := l.inject(l.state)
@@ -83,10 +83,10 @@ func (l *loop) due(planned []checkpoint.NextTask) []checkpoint.NextTask {
 	}
 	l.state = s
 	tasks, err := s.Plan()
-	if err != nil {
+	if err != nil || len(tasks) < len(planned) {
 		return planned
 	}
-	return pregel.Next(tasks)
+	return pregel.Next(s.Shown(tasks))
 }
 
 // deed is what a task did.

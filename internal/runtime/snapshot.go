@@ -181,7 +181,7 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 // handler that has taken over for it.
 func (l *loop) withHandlers() []*pregel.Task {
 	all := make([]*pregel.Task, 0, len(l.tasks))
-	for _, t := range l.tasks {
+	for _, t := range l.state.Shown(l.tasks) {
 		all = append(all, t)
 		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
 			all = append(all, h)

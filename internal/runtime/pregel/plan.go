@@ -97,6 +97,20 @@ func (s *State) seenVersion(node, channel string) uint64 {
 	return 0
 }
 
+// Shown orders planned tasks for people: Sends first, then the nodes as the
+// graph declares them. They run, and are applied, in the order of their names.
+func (s *State) Shown(tasks []*Task) []*Task {
+	at := func(t *Task) int {
+		if t.Push {
+			return -1
+		}
+		return slices.Index(s.graph.Nodes, t.Node)
+	}
+	out := slices.Clone(tasks)
+	slices.SortStableFunc(out, func(a, b *Task) int { return cmp.Compare(at(a), at(b)) })
+	return out
+}
+
 // Idle reports whether nothing is due.
 func (s *State) Idle() bool {
 	tasks, err := s.Plan()

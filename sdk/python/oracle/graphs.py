@@ -34,6 +34,8 @@ def _main(r: random.Random, child: bool) -> dict[str, Any]:
     nodes = {name: _body(r, name, asks=r.random() < 0.25) for name in names}
     if child:
         nodes[r.choice(names)] = "<subgraph child>"
+    if r.random() < 0.5:  # states list nodes as they were added, supersteps by name
+        nodes = dict(r.sample(list(nodes.items()), len(nodes)))
     edges: list[list[Any]] = [["START", names[0]]]
     branches: list[dict[str, Any]] = []
     if len(names) > 2 and r.random() < 0.3:
