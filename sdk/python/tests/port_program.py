@@ -148,8 +148,8 @@ out.append({"flaky": attempts["flaky"], "next": graph.get_state(config).next})
 
 # What happened.
 history = list(graph.get_state_history(config))
-out.append([(s.metadata["step"], s.metadata["source"], sorted(s.next), s.values.get("verdict")) for s in history])
-out.append([sorted(t.name for t in s.tasks) for s in history])
+out.append([(s.metadata["step"], s.metadata["source"], s.next, s.values.get("verdict")) for s in history])
+out.append([[t.name for t in s.tasks] for s in history])
 
 # What if the answers had been others: a fork, edited as if nodes had written.
 before = next(s for s in history if s.next == ("join",))
