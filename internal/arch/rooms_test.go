@@ -65,6 +65,7 @@ var rooms = []room{
 		may:   []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
 		never: join(wire, protos, []string{"modernc.org/sqlite"}),
 	},
+	{path: "internal/checkpoint/redis/redistest", support: true, never: join(wire, protos)},
 	{
 		path: "internal/checkpoint/checkpointtest", support: true,
 		may: []string{"internal/checkpoint", "internal/payload"}, never: inner,

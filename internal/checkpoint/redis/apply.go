@@ -1,0 +1,138 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Apply makes one change in one exchange with the server. An attempt whose
+// answer was lost is repeated under its Op, which the server knows again; when
+// another change has followed meanwhile, nobody can tell any more, and the
+// error wraps ErrUnavailable, never ErrConflict.
+func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if err := c.Check(); err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	done, err := s.enter(ctx)
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	defer done()
+	r, err := s.apply(ctx, c)
+	return r, about(c.Thread, failed(ctx, err))
+}
+
+func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	script, args := s.scripts.apply, arguments(nil)
+	if c.Delete {
+		script = s.scripts.remove
+		args.add(unum(c.Expect), c.LogID, c.Op)
+	} else {
+		args = encode(c)
+	}
+	var answer reply
+	var lost error
+	call := func() (err error) {
+		answer, err = script.Run(ctx, s.client, s.keys.change(c.Thread), args...).Slice()
+		if err != nil && passing(err) {
+			lost = err
+		}
+		return err
+	}
+	var err error
+	if c.Op == "" || c.Delete {
+		err = call() // nothing would tell a repetition from a second change
+	} else {
+		err = again(ctx, call)
+	}
+	if err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	return receipt(c, answer, lost)
+}
+
+// receipt reads the answer of apply.lua or delete.lua. lost is why an earlier
+// attempt had no answer.
+func receipt(c *checkpoint.Change, answer reply, lost error) (r checkpoint.Receipt, err error) {
+	switch verdict := answer.text(0); verdict {
+	case "OK", "DONE":
+	case "CONFLICT":
+		if lost != nil {
+			return r, lost
+		}
+		return r, checkpoint.ErrConflict
+	case "GAP":
+		return r, gap(c, answer)
+	default:
+		return r, corrupt("unknown answer %q of a script", verdict)
+	}
+	if r.Revision, err = answer.unum(1); err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	if r.LeaseExpires, err = answer.instant(2); err != nil {
+		return checkpoint.Receipt{}, err
+	}
+	r.Now, err = answer.instant(3)
+	return r, err
+}
+
+// gap says how a change does not follow what the thread has.
+func gap(c *checkpoint.Change, answer reply) error {
+	event, err := answer.unum(1)
+	if err != nil {
+		return err
+	}
+	seq, err := answer.unum(2)
+	if err != nil {
+		return err
+	}
+	if err := c.Follows(event, seq); err != nil {
+		return err
+	}
+	return corrupt("a change that follows event %d and checkpoint %d was refused", event, seq)
+}
+
+// PutGraph keeps a version of a graph.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	field := sized(g.Name) + g.Version
+	return failed(ctx, again(ctx, func() error {
+		made, err := s.client.HSetNX(ctx, s.keys.graphs(), field, encodeGraph(&g)).Result()
+		if err != nil || made {
+			return err
+		}
+		// It exists and never changes, so there is no race with this read.
+		record, err := s.client.HGet(ctx, s.keys.graphs(), field).Result()
+		if err != nil {
+			return err
+		}
+		old, err := decodeGraph(record)
+		if err == nil && old.Source != g.Source {
+			return checkpoint.ErrGraphExists
+		}
+		return of(err, "graph %q, version %q", g.Name, g.Version)
+	}))
+}
+
+// GraphRecords lists every version of every graph, oldest first.
+func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all []string
+	err = again(ctx, func() (err error) {
+		all, err = s.client.HVals(ctx, s.keys.graphs()).Result()
+		return err
+	})
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return decodeGraphs(all)
+}

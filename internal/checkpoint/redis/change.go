@@ -1,0 +1,159 @@
+package redis
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+// arguments are what a script is given.
+type arguments []any
+
+func (a *arguments) add(args ...any) { *a = append(*a, args...) }
+
+func unum(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// encode writes a change as the arguments of apply.lua.
+func encode(c *checkpoint.Change) arguments {
+	h := &c.Head
+	var first, drop string
+	if len(c.Checkpoints) > 0 {
+		first = unum(c.Checkpoints[0].Seq)
+	}
+	if c.DropAfter != nil {
+		drop = unum(min(*c.DropAfter, maxNumber))
+	}
+	owned := "0"
+	if h.Owner != "" {
+		owned = "1"
+	}
+	lease := max(0, c.Lease+time.Microsecond-1) / time.Microsecond
+	buf := codec.AppendHead(make([]byte, 0, 1024), h)
+	a := make(arguments, 0, 64)
+	a.add(c.Thread, unum(c.Expect), c.LogID, c.Op, unum(c.Expect+1), h.LogID, owned, int64(lease),
+		string(buf), unum(h.Seq), unum(h.LastEvent), unum(h.LastEvent-uint64(len(c.Events))), first, drop,
+		unum(min(c.TrimEvents, h.LastEvent+1)), threadMember(h), dueAt(h.Due))
+	a.add(len(c.ClearTasks))
+	for _, id := range c.ClearTasks {
+		a.add(sized(id))
+	}
+	buf = a.checkpoints(buf, c.Checkpoints)
+	buf = a.progress(buf, c)
+	buf = a.records(buf, c)
+	a.add(len(c.Events))
+	for i := range c.Events {
+		buf = codec.AppendEvent(buf[:0], &c.Events[i])
+		a.add(string(buf))
+	}
+	return a
+}
+
+// maxNumber is the greatest integer that a script counts exactly.
+const maxNumber = 1 << 53
+
+func (a *arguments) checkpoints(buf []byte, list []*checkpoint.Checkpoint) []byte {
+	a.add(len(list))
+	for _, cp := range list {
+		buf = codec.AppendCheckpoint(buf[:0], cp)
+		a.add(unum(cp.Seq), checkpointMember(cp), cp.ID, string(buf))
+		at, n := len(*a), 0
+		a.add(0)
+		for i := range cp.Channels {
+			// What an earlier checkpoint wrote is there already.
+			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
+				n += a.channel(ch)
+			}
+		}
+		(*a)[at] = n
+	}
+	return buf
+}
+
+// channel writes the fields of one channel and returns how many they are.
+func (a *arguments) channel(ch *checkpoint.Channel) int {
+	if ch.List == nil {
+		a.add(valueField(ch.Stored, ch.Name), string(ch.Value))
+		return 1
+	}
+	l := ch.List
+	if len(l.Segments) == 0 {
+		return 0
+	}
+	last := l.Segments[len(l.Segments)-1]
+	fresh := l.Items[len(l.Items)-l.Fresh:]
+	for i, v := range fresh {
+		a.add(itemField(last.ID, last.Len-len(fresh)+i, ch.Name), string(v))
+	}
+	return len(fresh)
+}
+
+func (a *arguments) progress(buf []byte, c *checkpoint.Change) []byte {
+	a.add(len(c.Tasks))
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		buf = codec.AppendTask(buf[:0], t)
+		a.add(sized(t.Checkpoint)+"t"+t.ID, string(buf))
+	}
+	a.add(len(c.Memos))
+	for i := range c.Memos {
+		m := &c.Memos[i]
+		buf = codec.AppendMemo(buf[:0], m)
+		a.add(sized(m.Checkpoint)+"m"+sized(m.Task)+sized(m.Scope)+sized(m.Key)+strconv.Itoa(m.Index), string(buf))
+	}
+	return buf
+}
+
+func (a *arguments) records(buf []byte, c *checkpoint.Change) []byte {
+	a.add(len(c.Interrupts))
+	for i := range c.Interrupts {
+		in := c.Interrupts[i]
+		in.Change, in.Revision = 0, 0 // given by the script
+		buf = codec.AppendInterrupt(buf[:0], &in)
+		open := "0"
+		if in.State == checkpoint.InterruptOpen {
+			open = "1"
+		}
+		a.add(in.ID, in.Checkpoint, questionMember(&in), open, string(buf))
+	}
+	a.add(len(c.Runs))
+	for i := range c.Runs {
+		r := c.Runs[i]
+		r.Revision = 0
+		buf = codec.AppendRun(buf[:0], &r)
+		a.add(r.ID, unum(min(r.Order, maxNumber)), string(buf))
+	}
+	if c.Request == nil {
+		a.add(0)
+		return buf
+	}
+	a.add(1, c.Request.ID, encodeRequest(c.Request))
+	return buf
+}
+
+// request is how a remembered request is stored.
+type request struct {
+	Format  int    `json:"v"`
+	Digest  string `json:"digest"`
+	Run     string `json:"run"`
+	Event   uint64 `json:"event"`
+	Created int64  `json:"created"` // nanoseconds since 1970
+}
+
+func encodeRequest(r *checkpoint.Request) string {
+	// No field of it can fail to be written.
+	b, _ := json.Marshal(request{
+		Format: format, Digest: r.Digest, Run: r.Run, Event: r.Event, Created: nanos(r.Created),
+	})
+	return string(b)
+}
+
+func decodeRequest(id, record string) (checkpoint.Request, error) {
+	var r request
+	if err := json.Unmarshal([]byte(record), &r); err != nil || r.Format != format {
+		return checkpoint.Request{}, corrupt("is no remembered request of format %d", format)
+	}
+	return checkpoint.Request{ID: id, Digest: r.Digest, Run: r.Run, Event: r.Event, Created: instant(r.Created)}, nil
+}

@@ -1,0 +1,53 @@
+package redis
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// graph is how a version of a graph is stored. The source is a string within
+// it, so its bytes are kept.
+type graph struct {
+	Format  int    `json:"v"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Created int64  `json:"created"` // nanoseconds since 1970
+	Source  string `json:"source"`
+}
+
+func encodeGraph(g *checkpoint.GraphRecord) string {
+	// No field of it can fail to be written.
+	b, _ := json.Marshal(graph{
+		Format: format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source,
+	})
+	return string(b)
+}
+
+func decodeGraph(record string) (checkpoint.GraphRecord, error) {
+	var g graph
+	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format != format {
+		return checkpoint.GraphRecord{}, corrupt("%.40q is no graph of format %d", record, format)
+	}
+	return checkpoint.GraphRecord{
+		Name: g.Name, Version: g.Version, Source: g.Source, Created: instant(g.Created),
+	}, nil
+}
+
+func decodeGraphs(records []string) ([]checkpoint.GraphRecord, error) {
+	out := make([]checkpoint.GraphRecord, 0, len(records))
+	for _, record := range records {
+		g, err := decodeGraph(record)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b checkpoint.GraphRecord) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
+	return out, nil
+}

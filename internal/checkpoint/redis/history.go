@@ -1,0 +1,281 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
+func (s *Store) Checkpoint(
+	ctx context.Context, thread, namespace, id string,
+) (cp *checkpoint.Checkpoint, err error) {
+	err = s.look(ctx, thread, func() error {
+		list, err := s.load(ctx, thread, func() (reply, error) {
+			if id == "" {
+				return s.find(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
+			}
+			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues), "c"+id)
+			if err != nil || !r.has(1) {
+				return nil, err
+			}
+			return reply{r[0], id, r[1]}, nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 || list[0].Namespace != namespace {
+			return checkpoint.ErrCheckpointNotFound
+		}
+		cp = list[0]
+		return nil
+	})
+	return cp, err
+}
+
+// Checkpoints lists the checkpoints of a namespace, newest first.
+func (s *Store) Checkpoints(
+	ctx context.Context, q checkpoint.CheckpointQuery,
+) (out []*checkpoint.Checkpoint, err error) {
+	err = s.look(ctx, q.Thread, func() error {
+		out, err = s.load(ctx, q.Thread, func() (reply, error) { return s.find(ctx, &q) })
+		return err
+	})
+	return out, err
+}
+
+// find returns the generation, then id and manifest of each.
+func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
+	prefix, anyTask := sized(checkpoint.NodePath(q.Namespace)), "1"
+	if !q.AnyTask {
+		prefix, anyTask = prefix+sized(q.Namespace), "0"
+	}
+	return s.read(ctx, s.scripts.history, s.keys.thread(q.Thread, keyHead, keyValues, keyOrder),
+		prefix, anyTask, smaller(q.Before), max(0, q.Limit))
+}
+
+// load reads manifests and the values beside them. A rollback in between may
+// take values away or put others in their place; then it begins again.
+func (s *Store) load(
+	ctx context.Context, thread string, manifests func() (reply, error),
+) (out []*checkpoint.Checkpoint, err error) {
+	for {
+		r, err := manifests()
+		if err != nil || len(r) == 0 {
+			return nil, err
+		}
+		l := loader{store: s, thread: thread, generation: r.text(0)}
+		out, err := l.load(ctx, r[1:])
+		if err != nil || !l.moved {
+			return out, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// loader fills in the values that are kept beside manifests. Checkpoints that
+// are read together share what they have in common.
+type loader struct {
+	store      *Store
+	thread     string
+	generation string
+	moved      bool // the thread has another generation by now
+
+	wanted []string // fields, each once
+	values map[string]payload.JSON
+	lists  map[place][]payload.JSON
+}
+
+// place is where a segment is stored.
+type place struct {
+	channel string
+	segment uint64
+}
+
+type manifest struct {
+	*checkpoint.Checkpoint
+	beside []codec.Beside
+}
+
+func (l *loader) load(ctx context.Context, r reply) ([]*checkpoint.Checkpoint, error) {
+	l.values, l.lists = map[string]payload.JSON{}, map[place][]payload.JSON{}
+	var list []manifest
+	lengths := map[place]int{}
+	for i := 0; i+1 < len(r); i += 2 {
+		cp, beside, err := codec.DecodeCheckpoint(r.text(i + 1))
+		if err != nil {
+			return nil, of(err, "key %s, checkpoint %q", l.key(), r.text(i))
+		}
+		list = append(list, manifest{cp, beside})
+		l.want(cp, beside, lengths)
+	}
+	for at, n := range lengths {
+		for i := range n {
+			l.wanted = append(l.wanted, itemField(at.segment, i, at.channel))
+		}
+	}
+	if err := l.fetch(ctx); err != nil || l.moved {
+		return nil, err
+	}
+	out := make([]*checkpoint.Checkpoint, 0, len(list))
+	for _, m := range list {
+		if err := l.fill(m); err != nil {
+			return nil, of(err, "key %s, checkpoint %q", l.key(), m.ID)
+		}
+		out = append(out, m.Checkpoint)
+	}
+	return out, nil
+}
+
+func (l *loader) key() string { return l.store.keys.thread(l.thread, keyValues)[0] }
+
+// want notes what a manifest refers to.
+func (l *loader) want(cp *checkpoint.Checkpoint, beside []codec.Beside, lengths map[place]int) {
+	for _, b := range beside {
+		ch := &cp.Channels[b.Channel]
+		if ch.List == nil {
+			field := valueField(ch.Stored, ch.Name)
+			if _, ok := l.values[field]; !ok {
+				l.values[field] = ""
+				l.wanted = append(l.wanted, field)
+			}
+			continue
+		}
+		for _, seg := range ch.List.Segments {
+			at := place{ch.Name, seg.ID}
+			lengths[at] = max(lengths[at], seg.Len)
+		}
+	}
+}
+
+// atOnce is how many fields one script reads: others wait meanwhile.
+const atOnce = 1000
+
+func (l *loader) fetch(ctx context.Context) error {
+	keys := l.store.keys.thread(l.thread, keyHead, keyValues)
+	for fields := range slices.Chunk(l.wanted, atOnce) {
+		args := make([]any, len(fields))
+		for i, f := range fields {
+			args[i] = f
+		}
+		r, err := l.store.read(ctx, l.store.scripts.values, keys, args...)
+		if err != nil {
+			return err
+		}
+		if r.text(0) != l.generation {
+			l.moved = true
+			return nil
+		}
+		for i, f := range fields {
+			if r.has(i + 1) {
+				l.values[f] = payload.JSON(r.text(i + 1))
+			} else {
+				delete(l.values, f)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *loader) fill(m manifest) error {
+	for _, b := range m.beside {
+		ch := &m.Channels[b.Channel]
+		if ch.List != nil {
+			if err := l.fillList(ch); err != nil {
+				return err
+			}
+			continue
+		}
+		field := valueField(ch.Stored, ch.Name)
+		v, ok := l.values[field]
+		if !ok {
+			return corrupt("field %q is missing", field)
+		}
+		if len(v) != b.Bytes {
+			return corrupt("field %q has %d bytes, want %d", field, len(v), b.Bytes)
+		}
+		ch.Value = v
+	}
+	return nil
+}
+
+func (l *loader) fillList(ch *checkpoint.Channel) error {
+	for i, seg := range ch.List.Segments {
+		items, err := l.segment(place{ch.Name, seg.ID}, seg.Len)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			ch.List.Items = items[:seg.Len:seg.Len] // shared; an append makes a copy
+			continue
+		}
+		ch.List.Items = append(ch.List.Items, items[:seg.Len]...)
+	}
+	return nil
+}
+
+// segment returns at least the first n elements of a segment.
+func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
+	items := l.lists[at]
+	for i := len(items); i < n; i++ {
+		field := itemField(at.segment, i, at.channel)
+		v, ok := l.values[field]
+		if !ok {
+			return nil, corrupt("field %q is missing", field)
+		}
+		items = append(items, v)
+	}
+	l.lists[at] = items
+	return items, nil
+}
+
+// Pending returns the progress after a checkpoint.
+func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+	err = s.look(ctx, thread, func() error {
+		p, err = s.pending(ctx, thread, id)
+		return err
+	})
+	return p, err
+}
+
+func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+	keys := s.keys.thread(thread, keyProgress, keyQuestions)
+	r, err := s.read(ctx, s.scripts.pending, keys, id, sized(id))
+	if err != nil {
+		return checkpoint.Pending{}, err
+	}
+	done := r.list(0)
+	for i := 0; i+1 < len(done); i += 2 {
+		name, record := done.text(i), done.text(i+1)
+		if strings.HasPrefix(name, "t") {
+			t, err := codec.DecodeTask(record)
+			if err != nil {
+				return checkpoint.Pending{}, of(err, "key %s, task %q", keys[0], name[1:])
+			}
+			p.Tasks = append(p.Tasks, t)
+			continue
+		}
+		m, err := codec.DecodeMemo(record)
+		if err != nil {
+			return checkpoint.Pending{}, of(err, "key %s, memo %q", keys[0], strconv.QuoteToASCII(name))
+		}
+		p.Memos = append(p.Memos, m)
+	}
+	asked := r.list(1)
+	for i := 0; i+2 < len(asked); i += 3 {
+		in, err := s.decodeQuestion(thread, asked[i+1:i+3])
+		if err != nil {
+			return checkpoint.Pending{}, of(err, "key %s, interrupt %q", keys[1], asked.text(i))
+		}
+		p.Interrupts = append(p.Interrupts, in)
+	}
+	sortProgress(&p)
+	return p, nil
+}

@@ -1,0 +1,256 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Interrupts lists questions over all threads.
+func (s *Store) Interrupts(
+	ctx context.Context, q checkpoint.InterruptQuery,
+) (out []checkpoint.Interrupt, err error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	switch {
+	case q.Thread != "":
+		out, err = s.questionsOf(ctx, &q)
+	case q.ByChange:
+		out, err = s.questionsByChange(ctx, &q)
+	default:
+		out, err = s.questionsByAge(ctx, &q)
+	}
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return out, nil
+}
+
+// questionsOf lists the questions of one thread. Where they lie in the order
+// of changes is settled: only numbers of other threads may still be smaller.
+func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	var all map[string]string
+	err := again(ctx, func() (err error) {
+		all, err = s.client.HGetAll(ctx, s.keys.thread(q.Thread, keyQuestions)[0]).Result()
+		return err
+	})
+	if err = failed(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+		return nil, err
+	}
+	var out []checkpoint.Interrupt
+	for field, record := range all {
+		id, ok := strings.CutPrefix(field, "r")
+		if !ok {
+			continue
+		}
+		in, err := s.decodeQuestion(q.Thread, reply{all["n"+id], record})
+		if err == nil && matches(q, &in) && follows(q, &in) {
+			out = append(out, in)
+		}
+	}
+	slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
+		if q.ByChange {
+			return cmp.Compare(a.Change, b.Change)
+		}
+		return strings.Compare(questionMember(&a), questionMember(&b))
+	})
+	if q.Limit > 0 && len(out) > q.Limit {
+		out = out[:q.Limit:q.Limit]
+	}
+	return out, nil
+}
+
+// follows reports whether a question comes after the cursor.
+func follows(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
+	if q.ByChange {
+		return in.Change > q.After.Change
+	}
+	return q.After == (checkpoint.InterruptPosition{}) ||
+		questionPlace(in.Created, in.Thread, in.ID) > questionPlace(q.After.Created, q.After.Thread, q.After.ID)
+}
+
+func (s *Store) questionsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	from := ""
+	if q.After != (checkpoint.InterruptPosition{}) {
+		from = questionPlace(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
+	}
+	keys := []string{keyOpen, keyClosed}
+	switch others := slices.DeleteFunc(slices.Clone(q.States), isOpen); {
+	case len(q.States) > 0 && len(others) == 0:
+		keys = keys[:1]
+	case len(q.States) > 0 && len(others) == len(q.States):
+		keys = keys[1:]
+	}
+	return walk(q.Limit, from, func(from string) (page, error) {
+		return s.members(ctx, keys, from, pageSize, func(member string) (entry, bool) {
+			thread, id, ok := parseMember(member)
+			return entry{thread: thread, id: id}, ok
+		})
+	}, func(list []entry) ([]checkpoint.Interrupt, error) { return s.questions(ctx, q, list) })
+}
+
+func isOpen(st checkpoint.InterruptState) bool { return st == checkpoint.InterruptOpen }
+
+// questionsByChange lists questions up to the last change that any partition
+// knows. Partitions that are behind are raised to it first, so that nothing
+// can appear later at a place that was read.
+func (s *Store) questionsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	end, err := s.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := ""
+	if q.After.Change > 0 {
+		from = changePlace(q.After.Change)
+	}
+	return walk(q.Limit, from, func(from string) (page, error) {
+		return s.changes(ctx, from, end)
+	}, func(list []entry) ([]checkpoint.Interrupt, error) {
+		found, err := s.questions(ctx, q, list)
+		// One that was changed meanwhile comes at its new place.
+		return slices.DeleteFunc(found, func(in checkpoint.Interrupt) bool {
+			_, listed := slices.BinarySearchFunc(list, in.Change, func(e entry, change uint64) int {
+				return cmp.Compare(e.change, change)
+			})
+			return !listed
+		}), err
+	})
+}
+
+// settle raises all partitions to the greatest number and returns it.
+func (s *Store) settle(ctx context.Context) (uint64, error) {
+	counts, err := s.counts(ctx, s.all(), "")
+	if err != nil {
+		return 0, err
+	}
+	end := slices.Max(counts)
+	behind := slices.DeleteFunc(s.all(), func(p int) bool { return counts[p] >= end })
+	if len(behind) > 0 {
+		_, err = s.counts(ctx, behind, unum(end))
+	}
+	return end, err
+}
+
+func countKeys() []string { return []string{keyInbox, keyCount} }
+
+func (s *Store) counts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
+	replies, err := s.scatter(ctx, s.scripts.changes, partitions, countKeys(), "+inf", 0, raise)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]uint64, len(replies))
+	for i, r := range replies {
+		if counts[i], err = r.unum(0); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// changes reads a page of questions in the order of their last change, up to
+// the number end.
+func (s *Store) changes(ctx context.Context, from string, end uint64) (page, error) {
+	var after uint64
+	if from != "" {
+		var err error
+		if after, err = strconv.ParseUint(from, 10, 64); err != nil {
+			return page{}, corrupt("%q is no place", from)
+		}
+	}
+	start := unum(after / uint64(len(s.keys.tags)))
+	replies, err := s.scatter(ctx, s.scripts.changes, s.all(), countKeys(), start, pageSize, "")
+	if err != nil {
+		return page{}, err
+	}
+	parts := make([][]entry, len(replies))
+	for p, r := range replies {
+		for i := 1; i+1 < len(r); i += 2 {
+			n, err := r.unum(i + 1)
+			if err != nil {
+				return page{}, err
+			}
+			thread, id, ok := parseMember(r.text(i))
+			e := entry{thread: thread, id: id, change: s.change(n, p)}
+			e.at = changePlace(e.change)
+			if n > end {
+				break
+			}
+			if ok || len(r) > 2*pageSize { // a full page must stay one
+				parts[p] = append(parts[p], e)
+			}
+		}
+	}
+	pg := gather(parts, pageSize)
+	pg.entries = slices.DeleteFunc(pg.entries, func(e entry) bool { return e.change <= after })
+	return pg, nil
+}
+
+// questions reads questions and leaves out what is gone, corrupt or not asked
+// for.
+func (s *Store) questions(
+	ctx context.Context, q *checkpoint.InterruptQuery, list []entry,
+) ([]checkpoint.Interrupt, error) {
+	cmds := make([]*goredis.SliceCmd, len(list))
+	err := again(ctx, func() error {
+		pipe := s.client.Pipeline()
+		for i, e := range list {
+			cmds[i] = pipe.HMGet(ctx, s.keys.thread(e.thread, keyQuestions)[0], "n"+e.id, "r"+e.id)
+		}
+		_, _ = pipe.Exec(ctx) // each command says what became of it
+		for _, cmd := range cmds {
+			if err := failed(ctx, cmd.Err()); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+				return cmd.Err()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Interrupt
+	for i, cmd := range cmds {
+		r := reply(cmd.Val())
+		if !r.has(1) {
+			continue
+		}
+		in, err := s.decodeQuestion(list[i].thread, r)
+		if err == nil && matches(q, &in) {
+			out = append(out, in)
+		}
+	}
+	return out, nil
+}
+
+func matches(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
+	switch {
+	case q.Thread != "" && q.Thread != in.Thread,
+		q.Run != "" && q.Run != in.Run,
+		q.Graph != "" && q.Graph != in.Graph,
+		q.Node != "" && q.Node != in.Node,
+		q.Reason != "" && q.Reason != in.Reason,
+		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
+		len(q.States) > 0 && !slices.Contains(q.States, in.State):
+		return false
+	}
+	return true
+}
+
+func sortProgress(p *checkpoint.Pending) {
+	slices.SortFunc(p.Tasks, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(p.Memos, func(a, b checkpoint.Memo) int {
+		return cmp.Or(
+			strings.Compare(a.Task, b.Task), strings.Compare(a.Scope, b.Scope),
+			strings.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index),
+		)
+	})
+}

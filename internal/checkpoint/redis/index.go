@@ -1,0 +1,241 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// entry is a member of an index with its place in the order of all partitions.
+type entry struct {
+	at         string
+	thread, id string
+	change     uint64 // of a question, when listed by change
+}
+
+// page is what every partition gave of an index, in order, and the place up to
+// which nothing is missing: beyond it a partition may have more to give.
+type page struct {
+	entries []entry
+	until   string // "" = everything
+}
+
+// gather puts pages of partitions together.
+func gather(parts [][]entry, size int) page {
+	var p page
+	for _, part := range parts {
+		if len(part) >= size {
+			if last := part[len(part)-1].at; p.until == "" || last < p.until {
+				p.until = last
+			}
+		}
+		p.entries = append(p.entries, part...)
+	}
+	if p.until != "" {
+		p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return e.at > p.until })
+	}
+	slices.SortFunc(p.entries, func(a, b entry) int { return strings.Compare(a.at, b.at) })
+	return p
+}
+
+// pageSize is how many members are asked of a partition at once.
+const pageSize = 256
+
+// walk reads an index from a place on until enough was found.
+func walk[T any](
+	limit int, from string, next func(from string) (page, error), read func([]entry) ([]T, error),
+) (out []T, err error) {
+	for {
+		p, err := next(from)
+		if err != nil {
+			return nil, err
+		}
+		for chunk := range slices.Chunk(p.entries, pageSize) {
+			found, err := read(chunk)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+			if limit > 0 && len(out) >= limit {
+				return out[:limit:limit], nil
+			}
+		}
+		if p.until == "" {
+			return out, nil
+		}
+		from = p.until
+	}
+}
+
+// merge reads members of the list of what is due.
+func merge(parts []reply, limit int) (threads []string, next time.Time, err error) {
+	var passed, coming []string
+	for _, r := range parts {
+		now, err := r.instant(0)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		end := dueAt(now)
+		members := r.list(1)
+		for i := range members {
+			if m := members.text(i); m[:min(len(m), dueLen)] <= end {
+				passed = append(passed, m)
+				continue
+			}
+			coming = append(coming, members.text(i))
+			break // what follows comes later
+		}
+	}
+	slices.Sort(passed)
+	if limit > 0 && len(passed) > limit {
+		passed, coming = passed[:limit], passed[limit:limit+1]
+	}
+	for _, m := range passed {
+		_, thread, ok := parseDue(m)
+		if !ok {
+			continue // reading the thread by name tells what is wrong with it
+		}
+		threads = append(threads, thread)
+	}
+	if len(coming) > 0 {
+		next, _, _ = parseDue(slices.Min(coming))
+	}
+	return threads, next, nil
+}
+
+// Threads lists heads by update time, newest first.
+func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	from := ""
+	if q.Before != (checkpoint.ThreadPosition{}) {
+		from = threadPlace(q.Before.Updated, q.Before.Thread) + "\x00\xff"
+	}
+	size := pageSize
+	if q.Limit > 0 && q.State == "" && q.Graph == "" && len(q.Metadata) == 0 {
+		size = min(size, q.Limit)
+	}
+	out, err := walk(q.Limit, from, func(from string) (page, error) {
+		return s.members(ctx, []string{keyThreads}, from, size, func(member string) (entry, bool) {
+			thread, state, graph, ok := parseThread(member)
+			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
+			return entry{thread: thread}, ok
+		})
+	}, func(list []entry) ([]checkpoint.Head, error) { return s.heads(ctx, &q, list) })
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	// A thread that was changed while it was listed stands where it is now.
+	slices.SortStableFunc(out, func(a, b checkpoint.Head) int {
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.Thread, b.Thread))
+	})
+	return out, nil
+}
+
+// members reads a page of an index that consists of some keys per partition.
+func (s *Store) members(
+	ctx context.Context, keys []string, from string, size int, parse func(member string) (entry, bool),
+) (page, error) {
+	begin := "-"
+	if from != "" {
+		begin = "(" + from
+	}
+	replies, err := s.scatter(ctx, s.scripts.members, s.all(), keys, begin, size)
+	if err != nil {
+		return page{}, err
+	}
+	var parts [][]entry
+	skip := map[string]bool{}
+	for _, r := range replies {
+		for k := range keys {
+			var part []entry
+			list := r.list(k + 1)
+			for i := range list {
+				e, ok := parse(list.text(i))
+				e.at = list.text(i)
+				skip[e.at] = !ok
+				part = append(part, e)
+			}
+			parts = append(parts, part)
+		}
+	}
+	p := gather(parts, size)
+	p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return skip[e.at] })
+	return p, nil
+}
+
+// heads reads the heads of threads and leaves out what is gone or corrupt.
+func (s *Store) heads(ctx context.Context, q *checkpoint.ThreadQuery, list []entry) ([]checkpoint.Head, error) {
+	replies, err := s.each(ctx, list, func(pipe goredis.Pipeliner, e entry) *goredis.Cmd {
+		return s.scripts.head.EvalSha(ctx, pipe, s.keys.thread(e.thread, keyHead))
+	}, func(e entry) *goredis.Cmd { return s.scripts.head.Run(ctx, s.client, s.keys.thread(e.thread, keyHead)) })
+	if err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Head
+	for _, r := range replies {
+		if !r.has(1) {
+			continue
+		}
+		h, err := decodeHead(r)
+		if err == nil && selects(q, &h) {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// each sends one script per entry in one exchange per server. A script that
+// the server has forgotten is run alone; a key of another type has no answer.
+func (s *Store) each(
+	ctx context.Context, list []entry,
+	send func(goredis.Pipeliner, entry) *goredis.Cmd, alone func(entry) *goredis.Cmd,
+) ([]reply, error) {
+	out := make([]reply, len(list))
+	err := again(ctx, func() error {
+		pipe := s.client.Pipeline()
+		cmds := make([]*goredis.Cmd, len(list))
+		for i, e := range list {
+			cmds[i] = send(pipe, e)
+		}
+		_, _ = pipe.Exec(ctx) // each command says what became of it
+		for i, cmd := range cmds {
+			r, err := cmd.Slice()
+			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+				r, err = alone(list[i]).Slice()
+			}
+			if err = failed(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+				return err
+			}
+			out[i] = r
+		}
+		return nil
+	})
+	return out, err
+}
+
+func selects(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
+	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
+		return false
+	}
+	for k, v := range q.Metadata {
+		if got, ok := h.Metadata[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// place is where in the order of changes a change stands.
+func changePlace(change uint64) string { return fmt.Sprintf("%020d", change) }

@@ -1,0 +1,175 @@
+#!lua
+-- Makes one change of a thread, or none of it.
+--
+-- KEYS   1 head        hash: rev log op at lx seq fe le gen tm dm head
+--        2 values      hash: c<id> manifest, v<seq>:<channel> value,
+--                      i<segment>:<index>:<channel> element, w<id> the names of what <id> wrote
+--        3 order       sorted set: checkpoints by number
+--        4 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
+--        5 questions   hash: r<id> record, n<id> "change revision member", a<checkpoint> ids
+--        6 records     hash: r<run> record, n<run> revision, q<request> record
+--        7 runs        sorted set: runs by order
+--        8 log         list: events from number fe on
+--        9 threads  10 inbox  11 open  12 closed  13 due    sorted sets of the partition
+--       14 count       number of the last change of a question in the partition
+--
+-- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
+--        5 new revision  6 new log  7 '1' = has an owner  8 lease in microseconds, 0 = keep
+--        9 head record  10 last checkpoint number  11 last event  12 last event before this change
+--       13 number of the first new checkpoint, ''  14 drop checkpoints after, ''
+--       15 first event to keep, 0 = all  16 member in threads  17 due in nanoseconds, ''
+--       then lists, each after its length:
+--         prefixes of progress that is used up
+--         checkpoints: number, member, id, manifest, list of (field, value)
+--         tasks: field, record
+--         memos: field, record
+--         questions: id, checkpoint, member, '1' = open, record
+--         runs: id, order, record
+--         requests: id, record
+--         events: record
+--
+-- Returns OK | DONE, revision, end of the lease or '', present (both in microseconds): applied now,
+--         or before under the same op
+--         CONFLICT: not at that revision, or of another log
+--         GAP, last event, last checkpoint number: the change does not follow them
+--
+-- Everything is checked before anything is written.
+local A = ARGV
+local head, values, order, progress, questions = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local records, runs, log = KEYS[6], KEYS[7], KEYS[8]
+local threads, inbox, open, closed, due, count = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local call = redis.call
+
+local function text(n) return string.format('%.0f', n) end
+
+local h = call('HMGET', head, 'rev', 'log', 'op', 'at', 'lx', 'seq', 'fe', 'le', 'gen', 'tm', 'dm')
+local rev = h[1] or '0'
+if rev ~= '0' and A[4] ~= '' and A[4] == h[3] then return {'DONE', rev, h[5], h[4]} end
+if rev ~= A[2] or (rev ~= '0' and A[3] ~= '' and A[3] ~= h[2]) then return {'CONFLICT'} end
+local last = tonumber(h[6] or '0')
+if A[14] ~= '' then last = math.min(last, tonumber(A[14])) end
+if A[12] ~= (h[8] or '0') or (A[13] ~= '' and tonumber(A[13]) <= last) then
+  return {'GAP', h[8] or '0', h[6] or '0'}
+end
+
+local clock = call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+local at = 17
+
+-- each walks a list of the arguments, size of them at a time.
+local function each(size, visit)
+  at = at + 1
+  for _ = 1, tonumber(A[at]) do
+    visit(at)
+    at = at + size
+  end
+end
+
+-- What is taken away comes first.
+local gone = {}
+each(1, function(i) gone[#gone + 1] = A[i + 1] end)
+local gen = h[9] or '0'
+if A[14] ~= '' then
+  local from = '(' .. A[14]
+  for _, member in ipairs(call('ZRANGEBYSCORE', order, from, '+inf')) do
+    local path = string.match(member, '^%d+')
+    local rest = string.sub(member, #path + 2 + path)
+    local space = string.match(rest, '^%d+')
+    local id = string.sub(rest, #space + 2 + space)
+    local wrote = call('HGET', values, 'w' .. id)
+    if wrote then
+      for _, field in ipairs(cmsgpack.unpack(wrote)) do call('HDEL', values, field) end
+    end
+    call('HDEL', values, 'c' .. id, 'w' .. id)
+    gone[#gone + 1] = #id .. ':' .. id
+  end
+  call('ZREMRANGEBYSCORE', order, from, '+inf')
+  gen = text(gen + 1)
+end
+if #gone > 0 then
+  for _, field in ipairs(call('HKEYS', progress)) do
+    for _, prefix in ipairs(gone) do
+      if string.sub(field, 1, #prefix) == prefix then call('HDEL', progress, field) end
+    end
+  end
+end
+
+each(4, function(i)
+  local names = {}
+  call('ZADD', order, A[i + 1], A[i + 2])
+  call('HSET', values, 'c' .. A[i + 3], A[i + 4])
+  at = at + 4
+  each(2, function(j)
+    names[#names + 1] = A[j + 1]
+    call('HSET', values, A[j + 1], A[j + 2])
+  end)
+  if #names > 0 then call('HSET', values, 'w' .. A[i + 3], cmsgpack.pack(names)) end
+  at = at - 4 -- each goes on by 4
+end)
+each(2, function(i) call('HSET', progress, A[i + 1], A[i + 2]) end)
+each(2, function(i) call('HSETNX', progress, A[i + 1], A[i + 2]) end)
+
+-- The number of a change grows in the partition whatever the clock does; the clock only makes numbers of
+-- several partitions come close to the order in which things happened.
+local change
+each(5, function(i)
+  local id, member = A[i + 1], A[i + 3]
+  change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
+  local revision = 1
+  local old = call('HGET', questions, 'n' .. id)
+  if old then
+    local _, r, was = string.match(old, '^(%d+) (%d+) (.*)$')
+    revision = r + 1
+    if was ~= member then
+      call('ZREM', inbox, was)
+      call('ZREM', open, was)
+      call('ZREM', closed, was)
+    end
+  else
+    local asked = call('HGET', questions, 'a' .. A[i + 2])
+    local ids = asked and cmsgpack.unpack(asked) or {}
+    ids[#ids + 1] = id
+    call('HSET', questions, 'a' .. A[i + 2], cmsgpack.pack(ids))
+  end
+  call('HSET', questions, 'r' .. id, A[i + 5],
+    'n' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. member)
+  call('ZADD', inbox, change, member)
+  local to, from = open, closed
+  if A[i + 4] ~= '1' then to, from = closed, open end
+  call('ZREM', from, member)
+  call('ZADD', to, 0, member)
+end)
+if change then call('SET', count, text(change)) end
+
+each(3, function(i)
+  call('HSET', records, 'r' .. A[i + 1], A[i + 3])
+  call('HINCRBY', records, 'n' .. A[i + 1], 1)
+  call('ZADD', runs, A[i + 2], A[i + 1])
+end)
+each(2, function(i) call('HSET', records, 'q' .. A[i + 1], A[i + 2]) end)
+each(1, function(i) call('RPUSH', log, A[i + 1]) end)
+local first = tonumber(h[7] or '1')
+local keep = math.max(first, tonumber(A[15]))
+if keep > first then call('LTRIM', log, keep - first, -1) end
+
+local lx = h[5] or ''
+if A[8] ~= '0' then lx = text(now + A[8]) end
+if A[7] ~= '1' then lx = '' end
+local wake = A[17]
+if lx ~= '' then
+  local ends = lx .. '000'
+  if wake == '' or ends < wake then wake = ends end
+end
+local tm, dm = A[16], wake
+if dm ~= '' then dm = dm .. A[1] end
+if h[10] ~= tm then
+  if h[10] then call('ZREM', threads, h[10]) end
+  call('ZADD', threads, 0, tm)
+end
+if (h[11] or '') ~= dm then
+  if h[11] and h[11] ~= '' then call('ZREM', due, h[11]) end
+  if dm ~= '' then call('ZADD', due, 0, dm) end
+end
+call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', text(now), 'lx', lx, 'seq', A[10],
+  'fe', text(keep), 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'head', A[9])
+return {'OK', A[5], lx, text(now)}

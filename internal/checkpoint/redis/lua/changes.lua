@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- Lists questions of a partition by the number of their last change.
+--
+-- KEYS   1 inbox  2 count
+-- ARGV   1 first number  2 limit  3 number that every later change shall exceed, '' = as it is
+-- Returns number of the last change, then member and number of each question
+local count = tonumber(redis.call('GET', KEYS[2]) or '0')
+if ARGV[3] ~= '' and count < tonumber(ARGV[3]) then
+  count = tonumber(ARGV[3])
+  redis.call('SET', KEYS[2], ARGV[3])
+end
+local found = {string.format('%.0f', count)}
+local list = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for i = 1, #list, 2 do
+  found[#found + 1] = list[i]
+  found[#found + 1] = string.format('%.0f', list[i + 1])
+end
+return found

@@ -1,0 +1,27 @@
+#!lua flags=no-writes
+-- Finds checkpoints, newest first.
+--
+-- KEYS   1 head  2 values  3 order
+-- ARGV   1 prefix of the members  2 '1' = the prefix ends before the namespace
+--        3 numbers smaller than this, in the form of ZRANGEBYSCORE  4 limit, 0 = all
+-- Returns the generation, then id and manifest of each
+local found = {(redis.call('HGET', KEYS[1], 'log') or '') .. '/' .. (redis.call('HGET', KEYS[1], 'gen') or '')}
+local prefix, limit, offset = ARGV[1], tonumber(ARGV[4]), 0
+while true do
+  local members = redis.call('ZREVRANGEBYSCORE', KEYS[3], ARGV[3], '-inf', 'LIMIT', offset, 64)
+  for _, member in ipairs(members) do
+    if string.sub(member, 1, #prefix) == prefix then
+      local id = string.sub(member, #prefix + 1)
+      if ARGV[2] == '1' then
+        local space = string.match(id, '^%d+')
+        id = string.sub(id, #space + 2 + space)
+      end
+      found[#found + 1] = id
+      found[#found + 1] = redis.call('HGET', KEYS[2], 'c' .. id)
+      limit = limit - 1
+      if limit == 0 then return found end
+    end
+  end
+  if #members < 64 then return found end
+  offset = offset + 64
+end

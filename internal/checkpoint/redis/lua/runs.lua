@@ -1,0 +1,13 @@
+#!lua flags=no-writes
+-- Lists runs, newest first.
+--
+-- KEYS   1 records  2 runs
+-- ARGV   1 orders smaller than this, in the form of ZRANGEBYSCORE  2 limit, -1 = all
+-- Returns id, revision and record of each
+local found = {}
+for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[2], ARGV[1], '-inf', 'LIMIT', 0, ARGV[2])) do
+  found[#found + 1] = id
+  found[#found + 1] = redis.call('HGET', KEYS[1], 'n' .. id)
+  found[#found + 1] = redis.call('HGET', KEYS[1], 'r' .. id)
+end
+return found

@@ -1,0 +1,135 @@
+package redis
+
+import (
+	"crypto/tls"
+	"net/url"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Options configure a Store.
+type Options struct {
+	// URL says where the server is: redis://user:password@host:port/db, or
+	// rediss:// for TLS. Of a cluster it is one node, more follow as
+	// ?addr=host:port; with ?master_name=NAME it is a Sentinel. Besides what
+	// go-redis knows it may have prefix=, the beginning of all keys,
+	// partitions=, for a store that is made anew, shared=true, when others use
+	// the same database, and eviction=true, to accept a server that may throw
+	// keys away.
+	URL string
+	// Prefix is the beginning of all keys when the URL names none; "" = graphd.
+	Prefix string
+}
+
+const (
+	defaultPrefix     = "graphd"
+	defaultPartitions = 16
+	maxPartitions     = 1024
+)
+
+// location is what an URL says.
+type location struct {
+	server     string // without the password
+	single     *goredis.Options
+	cluster    *goredis.ClusterOptions
+	sentinel   *goredis.FailoverOptions
+	prefix     string
+	partitions int // 0 = not said
+	shared     bool
+	eviction   bool
+}
+
+func parse(opts Options) (*location, error) {
+	u, err := url.Parse(opts.URL)
+	if err != nil {
+		// What url.Parse says repeats the URL with the password in it.
+		return nil, &SetupError{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
+	}
+	w := &location{server: u.Redacted(), prefix: opts.Prefix}
+	if (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" {
+		return nil, w.bad("the URL names no server")
+	}
+	q := u.Query()
+	if err := w.own(q); err != nil {
+		return nil, err
+	}
+	u.RawQuery = q.Encode()
+	if q.Has("master_name") {
+		w.sentinel, err = goredis.ParseFailoverURL(u.String())
+		if err != nil {
+			return nil, w.bad(clean(err, u))
+		}
+		w.sentinel.MaxRetries, w.sentinel.ContextTimeoutEnabled = -1, true
+		w.sentinel.TLSConfig = withServerName(w.sentinel.TLSConfig, u)
+		return w, nil
+	}
+	if w.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
+		return nil, w.bad(clean(err, u))
+	}
+	w.cluster.MaxRetries, w.cluster.ContextTimeoutEnabled = -1, true
+	q.Del("addr")
+	for _, only := range []string{"max_redirects", "read_only", "route_by_latency", "route_randomly"} {
+		q.Del(only)
+	}
+	u.RawQuery = q.Encode()
+	if w.single, err = goredis.ParseURL(u.String()); err != nil {
+		return nil, w.bad(clean(err, u))
+	}
+	// A call whose answer was lost may have been carried out: only those who
+	// know what it says may repeat it.
+	w.single.MaxRetries, w.single.ContextTimeoutEnabled = -1, true
+	return w, nil
+}
+
+func withServerName(c *tls.Config, u *url.URL) *tls.Config {
+	if c != nil && c.ServerName == "" {
+		c.ServerName = u.Hostname()
+	}
+	return c
+}
+
+// own takes graphd's own parameters out of a query.
+func (w *location) own(q url.Values) error {
+	if p := q.Get("prefix"); p != "" {
+		w.prefix = p
+	}
+	if w.prefix == "" {
+		w.prefix = defaultPrefix
+	}
+	if strings.ContainsAny(w.prefix, "{}") {
+		return w.bad("prefix has a brace in it")
+	}
+	if p := q.Get("partitions"); p != "" {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 1 || n > maxPartitions {
+			return w.bad("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(maxPartitions))
+		}
+		w.partitions = n
+	}
+	for name, to := range map[string]*bool{"shared": &w.shared, "eviction": &w.eviction} {
+		if v := q.Get(name); v != "" {
+			b, err := strconv.ParseBool(v)
+			if err != nil {
+				return w.bad(name + " is " + strconv.Quote(v) + ", want true or false")
+			}
+			*to = b
+		}
+	}
+	for _, name := range []string{"prefix", "partitions", "shared", "eviction"} {
+		q.Del(name)
+	}
+	return nil
+}
+
+const wantURL = "want redis://[user:password@]host:port/db, or rediss:// for TLS"
+
+func (w *location) bad(is string) *SetupError {
+	return &SetupError{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
+}
+
+// clean takes the URL, which may hold a password, out of a message.
+func clean(err error, u *url.URL) string {
+	return strings.ReplaceAll(err.Error(), u.String(), u.Redacted())
+}

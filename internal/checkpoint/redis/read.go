@@ -1,0 +1,244 @@
+package redis
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+// Head returns the thread's head.
+func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
+	err = s.look(ctx, thread, func() error {
+		r, err := s.read(ctx, s.scripts.head, s.keys.thread(thread, keyHead))
+		if err != nil {
+			return err
+		}
+		if !r.has(1) {
+			return checkpoint.ErrThreadNotFound
+		}
+		h, err = decodeHead(r)
+		return of(err, "key %s", s.keys.thread(thread, keyHead)[0])
+	})
+	return h, err
+}
+
+// decodeHead reads present, revision, end of the lease and record.
+func decodeHead(r reply) (h checkpoint.Head, err error) {
+	if h, err = codec.DecodeHead(r.text(3)); err != nil {
+		return checkpoint.Head{}, err
+	}
+	if h.Revision, err = r.unum(1); err != nil {
+		return checkpoint.Head{}, err
+	}
+	if h.LeaseExpires, err = r.instant(2); err != nil {
+		return checkpoint.Head{}, err
+	}
+	if h.Now, err = r.instant(0); err != nil {
+		return checkpoint.Head{}, err
+	}
+	return h, nil
+}
+
+// Events returns events with a greater number than after, oldest first.
+func (s *Store) Events(
+	ctx context.Context, thread string, after uint64, limit int,
+) (out []checkpoint.Event, err error) {
+	err = s.look(ctx, thread, func() error {
+		out, err = s.events(ctx, thread, min(after, maxNumber), max(0, limit))
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) events(
+	ctx context.Context, thread string, after uint64, limit int,
+) ([]checkpoint.Event, error) {
+	keys := s.keys.thread(thread, keyHead, keyLog)
+	r, err := s.read(ctx, s.scripts.events, keys, unum(after), limit)
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.has(0):
+		return nil, checkpoint.ErrThreadNotFound
+	case !r.has(1):
+		return nil, checkpoint.ErrTrimmed
+	}
+	seq, err := r.unum(1)
+	if err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Event
+	for i := range r.list(2) {
+		e, err := codec.DecodeEvent(r.list(2).text(i))
+		if err == nil && e.Seq != seq {
+			err = corrupt("it says it is event %d", e.Seq)
+		}
+		if err != nil {
+			return nil, of(err, "key %s, event %d", keys[1], seq)
+		}
+		out = append(out, e)
+		seq++
+	}
+	return out, nil
+}
+
+// Run returns one run of a thread.
+func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
+	err = s.look(ctx, thread, func() error {
+		key := s.keys.thread(thread, keyRecords)[0]
+		r, err := s.fields(ctx, key, "n"+run, "r"+run)
+		if err != nil {
+			return err
+		}
+		if !r.has(1) {
+			return checkpoint.ErrRunNotFound
+		}
+		out, err = decodeRun(r)
+		return of(err, "key %s, run %q", key, run)
+	})
+	return out, err
+}
+
+// decodeRun reads revision and record.
+func decodeRun(r reply) (run checkpoint.Run, err error) {
+	if run, err = codec.DecodeRun(r.text(1)); err != nil {
+		return checkpoint.Run{}, err
+	}
+	run.Revision, err = r.unum(0)
+	return run, err
+}
+
+// fields reads fields of a hash.
+func (s *Store) fields(ctx context.Context, key string, names ...string) (r reply, err error) {
+	err = again(ctx, func() (err error) {
+		r, err = s.client.HMGet(ctx, key, names...).Result()
+		return err
+	})
+	return r, err
+}
+
+// Runs lists a thread's runs, newest first.
+func (s *Store) Runs(
+	ctx context.Context, thread string, before uint64, limit int,
+) (out []checkpoint.Run, err error) {
+	err = s.look(ctx, thread, func() error {
+		out, err = s.runs(ctx, thread, before, limit)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+	keys := s.keys.thread(thread, keyRecords, keyRuns)
+	r, err := s.read(ctx, s.scripts.runs, keys, smaller(before), all(limit))
+	if err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Run
+	for i := 0; i+2 < len(r); i += 3 {
+		run, err := decodeRun(r[i+1 : i+3])
+		if err != nil {
+			return nil, of(err, "key %s, run %q", keys[0], r.text(i))
+		}
+		out = append(out, run)
+	}
+	return out, nil
+}
+
+// smaller is an end of a range of numbers below n, where 0 means no end.
+func smaller(n uint64) string {
+	if n == 0 || n > maxNumber {
+		return "+inf"
+	}
+	return "(" + unum(n)
+}
+
+// all is a limit for Redis, where a negative one means none.
+func all(limit int) int {
+	if limit <= 0 {
+		return -1
+	}
+	return limit
+}
+
+// Interrupt returns one question of a thread.
+func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
+	err = s.look(ctx, thread, func() error {
+		key := s.keys.thread(thread, keyQuestions)[0]
+		r, err := s.fields(ctx, key, "n"+id, "r"+id)
+		if err != nil {
+			return err
+		}
+		if !r.has(1) {
+			return checkpoint.ErrInterruptNotFound
+		}
+		out, err = s.decodeQuestion(thread, r)
+		return of(err, "key %s, interrupt %q", key, id)
+	})
+	return out, err
+}
+
+// decodeQuestion reads numbers and record of a question.
+func (s *Store) decodeQuestion(thread string, r reply) (checkpoint.Interrupt, error) {
+	in, err := codec.DecodeInterrupt(r.text(1))
+	if err != nil {
+		return checkpoint.Interrupt{}, err
+	}
+	change, rest, _ := strings.Cut(r.text(0), " ")
+	revision, _, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(change, 10, 64)
+	if err == nil {
+		in.Revision, err = strconv.ParseUint(revision, 10, 64)
+	}
+	if err != nil || n > math.MaxUint64/maxPartitions {
+		return checkpoint.Interrupt{}, corrupt("its numbers are %.40q", r.text(0))
+	}
+	in.Change = s.change(n, s.keys.partition(thread))
+	return in, nil
+}
+
+// change makes the number of a change unique over all partitions.
+func (s *Store) change(n uint64, partition int) uint64 {
+	return n*uint64(len(s.keys.tags)) + uint64(partition)
+}
+
+// Request returns a remembered request of a thread.
+func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
+	err = s.look(ctx, thread, func() error {
+		key := s.keys.thread(thread, keyRecords)[0]
+		r, err := s.fields(ctx, key, "q"+id)
+		if err != nil {
+			return err
+		}
+		if !r.has(0) {
+			return checkpoint.ErrRequestNotFound
+		}
+		out, err = decodeRequest(id, r.text(0))
+		return of(err, "key %s, request %q", key, id)
+	})
+	return out, err
+}
+
+// Due lists threads that somebody should look at.
+func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer done()
+	ask := -1
+	if limit > 0 {
+		ask = limit + 1
+	}
+	parts, err := s.scatter(ctx, s.scripts.members, s.all(), []string{keyDue}, "-", ask)
+	if err != nil {
+		return nil, time.Time{}, failed(ctx, err)
+	}
+	threads, next, err = merge(parts, limit)
+	return threads, next, failed(ctx, err)
+}

@@ -1,0 +1,126 @@
+// Package redistest starts Redis servers for tests: each on a free port of the
+// loopback and in a folder of its own, never one that runs already.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Server is a Redis server of a test. It ends with the test.
+type Server struct {
+	tb   testing.TB
+	port int
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	// Client talks to the server beside what is tested.
+	Client *goredis.Client
+}
+
+// patience is how long a server may take to start on a busy machine.
+const patience = 20 * time.Second
+
+// Start starts a server that keeps every change (appendonly, fsync always).
+// Settings are further arguments, like "--maxmemory", "10mb"; later ones win.
+func Start(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
+	s.args = append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(s.dir, "redis.log"),
+	}, settings...)
+	s.Client = goredis.NewClient(&goredis.Options{Addr: s.Addr(), MaxRetries: 5})
+	s.start()
+	tb.Cleanup(func() {
+		_ = s.Client.Close()
+		s.Kill()
+	})
+	return s
+}
+
+// Addr is host and port.
+func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+// URL is what graphd is given; query may be "".
+func (s *Server) URL(query string) string {
+	if query != "" {
+		query = "?" + query
+	}
+	return "redis://" + s.Addr() + "/0" + query
+}
+
+// Kill ends the server as a crash would.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// Restart kills the server and starts it again with what it kept.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Kill()
+	s.start()
+}
+
+func (s *Server) start() {
+	s.tb.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		s.tb.Fatal("redis-server is not installed and these tests start their own: apt-get install redis-server")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)
+	defer cancel()
+	s.cmd = exec.Command(path, s.args...)
+	if err := s.cmd.Start(); err != nil {
+		s.tb.Fatalf("redis-server: %v", err)
+	}
+	if err := s.ready(ctx); err != nil {
+		log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+		s.tb.Fatalf("redis-server on port %d: %v\n%s", s.port, err, log)
+	}
+}
+
+// ready waits until the server answers, with a password or without.
+func (s *Server) ready(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.Client.Ping(ctx).Err()
+		if err == nil || goredis.HasErrorPrefix(err, "NOAUTH") {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %v: %w", patience, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		tb.Fatalf("no TCP address: %v", l.Addr())
+	}
+	return addr.Port
+}

@@ -1,0 +1,237 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// format is the newest layout of keys and records that this package knows.
+const format = 1
+
+// Problem says what kind of thing keeps a store from being opened.
+type Problem string
+
+// What can be wrong with a server.
+const (
+	ProblemURL      Problem = "url"      // it can't be read
+	ProblemAccess   Problem = "access"   // user, password or rights
+	ProblemVersion  Problem = "version"  // the server is too old
+	ProblemReplica  Problem = "replica"  // the server takes no changes
+	ProblemEviction Problem = "eviction" // the server throws keys away
+	ProblemForeign  Problem = "foreign"  // somebody else's database
+	ProblemFormat   Problem = "format"   // a newer graphd wrote it, or another layout
+)
+
+// SetupError says why a store can't be opened, and what would be right.
+type SetupError struct {
+	Server  string // its URL without the password
+	Problem Problem
+	Is      string
+	Want    string
+}
+
+// Error names the server, what is wrong and what would be right.
+func (e *SetupError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Server, e.Is, e.Want) }
+
+func (s *Store) open(ctx context.Context, w *location) error {
+	if err := s.connect(ctx, w); err != nil {
+		return err
+	}
+	n, err := s.agree(ctx, w)
+	if err != nil {
+		return w.opening(ctx, err)
+	}
+	s.keys = newLayout(w.prefix, n)
+	return nil
+}
+
+// connect makes the client; whether the server is part of a cluster is its own
+// to say.
+func (s *Store) connect(ctx context.Context, w *location) error {
+	if w.sentinel != nil {
+		s.client = goredis.NewFailoverClient(w.sentinel)
+	} else {
+		s.client = goredis.NewClient(w.single)
+	}
+	info, err := s.info(ctx)
+	if err != nil {
+		return w.opening(ctx, err)
+	}
+	if err := w.accept(info); err != nil {
+		return err
+	}
+	s.warned = warnings(info)
+	if info["cluster_enabled"] != "1" {
+		if w.cluster != nil && len(w.cluster.Addrs) > 1 {
+			return w.bad("several addresses are given, but the server is no cluster")
+		}
+		return nil
+	}
+	if err := s.client.Close(); err != nil {
+		return w.opening(ctx, err)
+	}
+	s.client = goredis.NewClusterClient(w.cluster)
+	return nil
+}
+
+// info reads what the server tells of itself.
+func (s *Store) info(ctx context.Context) (map[string]string, error) {
+	var text string
+	err := again(ctx, func() (err error) {
+		text, err = s.client.Info(ctx, "everything").Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[k] = v
+		}
+	}
+	return info, nil
+}
+
+const oldest = 7
+
+// accept refuses a server on which threads would not be safe.
+func (w *location) accept(info map[string]string) error {
+	major, _, _ := strings.Cut(info["redis_version"], ".")
+	policy := info["maxmemory_policy"]
+	switch n, err := strconv.Atoi(major); {
+	case err != nil || n < oldest:
+		return &SetupError{
+			w.server, ProblemVersion,
+			fmt.Sprintf("the server is Redis %s", info["redis_version"]), "want Redis 7.0 or newer, or Valkey",
+		}
+	case info["role"] == "slave" && info["cluster_enabled"] != "1":
+		return &SetupError{
+			w.server, ProblemReplica, "the server is a replica and takes no changes",
+			"name the master, " + info["master_host"] + ":" + info["master_port"],
+		}
+	case policy != "" && policy != "noeviction" && !w.eviction:
+		return &SetupError{
+			w.server, ProblemEviction,
+			"maxmemory-policy is " + policy + ", so the server may throw threads away",
+			"set it to noeviction, or accept the loss with ?eviction=true",
+		}
+	}
+	return nil
+}
+
+// warnings says what may be lost with the server's settings.
+func warnings(info map[string]string) []string {
+	var out []string
+	if info["aof_enabled"] == "0" {
+		out = append(out, "appendonly is off: what Redis has not yet written to its dump is lost when it restarts")
+	}
+	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		out = append(out, "maxmemory-policy is "+policy+": Redis may throw threads away")
+	}
+	return out
+}
+
+// agree finds the number of partitions, or settles it for a new store. Of
+// several servers that start at once, one settles it for all.
+func (s *Store) agree(ctx context.Context, w *location) (int, error) {
+	keys := layout{prefix: w.prefix}
+	known, err := s.client.HGetAll(ctx, keys.meta()).Result()
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
+		return 0, &SetupError{
+			w.server, ProblemForeign, "the key " + keys.meta() + " is not graphd's",
+			"choose another database or another prefix",
+		}
+	case err != nil:
+		return 0, err
+	case len(known) > 0:
+		return w.settled(known)
+	}
+	if err := s.empty(ctx, w); err != nil {
+		return 0, err
+	}
+	n := w.partitions
+	if n == 0 {
+		n = defaultPartitions
+	}
+	pipe := s.client.TxPipeline()
+	pipe.HSetNX(ctx, keys.meta(), "format", format)
+	pipe.HSetNX(ctx, keys.meta(), "partitions", n)
+	all := pipe.HGetAll(ctx, keys.meta())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, err
+	}
+	return w.settled(all.Val())
+}
+
+// empty refuses a database that others use.
+func (s *Store) empty(ctx context.Context, w *location) error {
+	if w.shared {
+		return nil
+	}
+	n, err := s.client.DBSize(ctx).Result()
+	if err == nil && n > 0 {
+		return &SetupError{
+			w.server, ProblemForeign,
+			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, w.prefix),
+			"choose an empty database, or share this one with ?shared=true",
+		}
+	}
+	return err
+}
+
+func (w *location) settled(known map[string]string) (int, error) {
+	version, err := strconv.Atoi(known["format"])
+	if err != nil {
+		return 0, &SetupError{
+			w.server, ProblemForeign, "what is under the prefix " + w.prefix + " is not graphd's",
+			"choose another database or another prefix",
+		}
+	}
+	if version > format {
+		return 0, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store has format %d, this graphd knows up to %d", version, format), "use a newer graphd",
+		}
+	}
+	n, err := strconv.Atoi(known["partitions"])
+	if err != nil || n < 1 || n > maxPartitions {
+		return 0, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store says that it has %q partitions", known["partitions"]), "restore it from a backup",
+		}
+	}
+	if w.partitions != 0 && w.partitions != n {
+		return 0, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store was made with %d partitions, which never change", n),
+			fmt.Sprintf("leave out partitions=%d", w.partitions),
+		}
+	}
+	return n, nil
+}
+
+// opening says why the server could not be asked.
+func (w *location) opening(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*SetupError](err); ok {
+		return err
+	}
+	for _, word := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid password"} {
+		if goredis.HasErrorPrefix(err, word) || strings.Contains(err.Error(), word) {
+			return &SetupError{
+				w.server, ProblemAccess, "the server refuses: " + err.Error(),
+				"check user and password in the URL",
+			}
+		}
+	}
+	if goredis.HasErrorPrefix(err, "ERR DB index is out of range") {
+		return &SetupError{w.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
+	}
+	return fmt.Errorf("%s: %w", w.server, failed(ctx, err))
+}

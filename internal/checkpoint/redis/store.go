@@ -1,0 +1,116 @@
+// Package redis keeps threads in Redis or Valkey, for servers of which several
+// share one store.
+//
+// Threads are divided into partitions, whose number is settled when a store is
+// made. All keys of a partition lie in one slot of a cluster, so one script
+// applies a change together with what the indexes say of it: nothing has to be
+// put right later, and there is no second source of truth. Reads over all
+// threads ask every partition and put the answers together.
+//
+// A change is one exchange with the server. Time is the server's.
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Store implements checkpoint.Store and checkpoint.Graphs.
+type Store struct {
+	client  goredis.UniversalClient
+	scripts *scripts
+	keys    layout
+	warned  []string
+
+	life   sync.RWMutex // held for reading by every call
+	closed bool
+}
+
+var (
+	_ checkpoint.Store  = (*Store)(nil)
+	_ checkpoint.Graphs = (*Store)(nil)
+)
+
+// Open connects to the server of opts.URL, checks that threads are safe on it
+// and makes the store when there is none. It fails with a SetupError that says
+// what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	where, err := parse(opts)
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := loadScripts()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{scripts: scripts}
+	if err := s.open(ctx, where); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Warnings tells what an operator should know of the server's settings, in
+// sentences; none when all is well.
+func (s *Store) Warnings() []string { return s.warned }
+
+// Close waits for the calls that are under way.
+func (s *Store) Close() error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed || s.client == nil {
+		s.closed = true
+		return nil
+	}
+	s.closed = true
+	if err := s.client.Close(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return nil
+}
+
+// enter begins a call; done ends it.
+func (s *Store) enter(ctx context.Context) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
+	}
+	s.life.RLock()
+	if s.closed {
+		s.life.RUnlock()
+		return nil, fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
+	}
+	return s.life.RUnlock, nil
+}
+
+// look makes a call that reads of one thread.
+func (s *Store) look(ctx context.Context, thread string, call func() error) error {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return about(thread, failed(ctx, call()))
+}
+
+// about names the thread when there is something to say of it.
+func about(thread string, err error) error {
+	if errors.Is(err, checkpoint.ErrCorrupt) || errors.Is(err, checkpoint.ErrUnavailable) {
+		return fmt.Errorf("thread %q: %w", thread, err)
+	}
+	return err
+}
+
+// all lists the partitions.
+func (s *Store) all() []int {
+	out := make([]int, len(s.keys.tags))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

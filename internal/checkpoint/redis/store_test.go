@@ -1,0 +1,36 @@
+package redis_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+func open(t *testing.T, url string) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), redis.Options{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestContract(t *testing.T) {
+	contract(t, redistest.Start(t))
+}
+
+// contract runs the suite on one server, each case under keys of its own.
+func contract(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	var n atomic.Int32
+	checkpointtest.Run(t, func(t *testing.T, _ func() time.Time) checkpointtest.Store {
+		t.Helper()
+		return open(t, server.URL(fmt.Sprintf("shared=true&prefix=case%d", n.Add(1))))
+	}, checkpointtest.OwnClock())
+}
