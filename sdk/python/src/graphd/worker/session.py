@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import queue
 import threading
@@ -18,11 +17,11 @@ from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
 from graphd.graph.program import Program
 from graphd.transport.errors import describe, reason_of
-from graphd.worker import outcome
 from graphd.worker.attempt import Attempt
 from graphd.worker.certainty import Certainty
-from graphd.worker.results import FEATURE, Results
-from graphd.worker.runner import Job, Runner
+from graphd.worker.results import FEATURE
+from graphd.worker.runner import Runner
+from graphd.worker.tasks import Tasks
 from graphd.worker.wire import Wire
 
 log = logging.getLogger("graphd.worker")
@@ -30,7 +29,6 @@ log = logging.getLogger("graphd.worker")
 SLOTS = 256
 PROTOCOL = 1
 _TICK = 0.02
-_ANNOUNCE_AFTER = 0.1
 _SILENT_BEATS = 3
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
 _FINAL = {
@@ -62,12 +60,11 @@ class Session:
         self._ready, self._closed, self._over = threading.Event(), threading.Event(), threading.Event()
         self._failure: GraphdError | None = None
         self._lock = threading.Lock()
-        self._attempts: dict[bytes, Attempt] = {}
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
-        self._runner, self._results = Runner(address, SLOTS), Results()
+        self._runner = Runner(address, SLOTS)
+        self._tasks = Tasks(self.programs, self, self._wire, self._runner, self._closed)
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
-        self._largest = 4 << 20  # bytes of a result
         self._certainty = Certainty()
         self._threads = [
             threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
@@ -105,7 +102,7 @@ class Session:
             return
         self.send(ws.ConnectRequest(goodbye=ws.Goodbye(reason="the worker leaves")))
         deadline = time.monotonic() + grace
-        while self._attempts and time.monotonic() < deadline:
+        while self._tasks.leases() and time.monotonic() < deadline:
             self._closed.wait(0.01)
         self._closed.set()
         self._outbox.put(None)
@@ -115,7 +112,7 @@ class Session:
 
     def send(self, request: ws.ConnectRequest) -> None:
         if request.HasField("update"):
-            self._results.noise()
+            self._tasks.results.noise()
         self._outbox.put(request)
 
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
@@ -170,8 +167,7 @@ class Session:
                 problem = GraphdError(str(error))
             self._certainty.doubt()
             self._outbox.put(None)
-            for left in self._results.close():
-                self._runner.work(lambda left=left: self._deliver(left.attempt, left.request))  # type: ignore[misc]
+            self._tasks.stranded()
             if self._closed.is_set() or self._is_final(problem):
                 return
             self._closed.wait(pause)
@@ -204,7 +200,7 @@ class Session:
             if time.monotonic() >= last + self._beat:  # beats don't wait for a lull
                 number, last = number + 1, time.monotonic()
                 self._certainty.asked(number)
-                yield ws.ConnectRequest(beat=ws.Beat(number=number, running=list(self._attempts)))
+                yield ws.ConnectRequest(beat=ws.Beat(number=number, running=self._tasks.leases()))
 
     def _hello(self) -> ws.Hello:
         manifest = pb.WorkerManifest(
@@ -216,7 +212,7 @@ class Session:
         )
         with self._lock:
             return ws.Hello(
-                worker_id=self.worker_id, manifest=manifest, held_leases=list(self._attempts), credit=self._credit()
+                worker_id=self.worker_id, manifest=manifest, held_leases=self._tasks.leases(), credit=self._credit()
             )
 
     def _take(self, response: ws.ConnectResponse) -> None:
@@ -224,27 +220,27 @@ class Session:
             case "welcome":
                 self._welcome(response.welcome)
             case "task":
-                self._runner.start(self._job(response.task))
+                self._tasks.begin(response.task)
             case "completed":
-                self._answered(response.completed)
+                self._tasks.answered(response.completed)
             case "cancel":
-                self._stop(response.cancel.lease_token, lost=False)
+                self._tasks.stop(response.cancel.lease_token, lost=False)
             case "beat_ack":
                 for token in response.beat_ack.lost:
-                    self._stop(token, lost=True)
+                    self._tasks.stop(token, lost=True)
                 self._certainty.answered(response.beat_ack.number)
 
     def _welcome(self, welcome: ws.Welcome) -> None:
-        self._largest = welcome.max_result_bytes or self._largest
+        self._tasks.largest = welcome.max_result_bytes or self._tasks.largest
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
-            self._stop(token, lost=True)
+            self._tasks.stop(token, lost=True)
         self._certainty.granted(self._beat, welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat)
         self._certainty.answered(0)
         with self._lock:
             self.send(ws.ConnectRequest(credit=self._credit()))  # wakes who waits for the next beat: it may be due
         if FEATURE in welcome.features:
-            self._results.open(self._outbox.put)
+            self._tasks.results.open(self._outbox.put)
         for graph in welcome.graphs:
             if graph.problems:
                 problems = {p.field: p.description for p in graph.problems}
@@ -256,87 +252,6 @@ class Session:
                 self.versions[graph.graph] = graph.version
         self._ready.set()
 
-    # The tasks.
-
-    def _job(self, assignment: pb.TaskAssignment) -> Job | None:
-        program = self.programs.get(assignment.graph)
-        if program is None:
-            refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
-            self.send(ws.ConnectRequest(nack=refusal))
-            return None
-        attempt = Attempt(assignment, self)
-        with self._lock:
-            self._attempts[attempt.token] = attempt
-        return Job(attempt, program, lambda result: self._complete(attempt, result))
-
-    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
-        """Hands over a result; returns the next task if the answer has one."""
-        if attempt.stopped and result.failed.type == "NodeCancelledError":
-            result = pb.TaskResult(cancelled=pb.TaskCancelled())
-        if (size := result.ByteSize()) > self._largest:
-            result = outcome.too_large(size, self._largest)
-        emit, sent = attempt.take()
-        request = ws.CompleteTaskRequest(
-            lease_token=attempt.token,
-            result=result,
-            emit=emit,
-            emitted=sent,
-            take_next=not self._closed.is_set(),
-        )
-        if not attempt.lost and (under_way := self._results.send(attempt, request)):
-            return under_way.wait()
-        return self._deliver(attempt, request)
-
-    def _deliver(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
-        """Hands over a result by a call, however long that takes."""
-        try:
-            if not attempt.lost:
-                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request)
-                if response.HasField("next"):
-                    return self._job(response.next)
-        except GraphdError as error:
-            self._not_taken(attempt, error)
-        finally:
-            with self._lock:
-                self._attempts.pop(attempt.token, None)
-        return None
-
-    def _not_taken(self, attempt: Attempt, error: GraphdError) -> None:
-        node = attempt.assignment.node
-        if reason_of(error) == "TASK_LEASE_LOST":
-            log.debug("the result of %s was not taken: %s", node, error)
-            return
-        if self._closed.is_set():
-            log.warning("this worker has left before the result of %s was taken; another one runs it again", node)
-            return
-        log.error("the result of %s was not taken: %s", node, error)
-        # Silence would have the task run again, by one worker after the other.
-        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
-        with contextlib.suppress(GraphdError):
-            self._wire.persist("CompleteTask", request)
-
-    def _answered(self, completed: ws.Completed) -> None:
-        result = self._results.answered(completed.lease_token)
-        if result is None:
-            return
-        if completed.reason:  # a call tells for good
-            self._runner.work(lambda: self._deliver(result.attempt, result.request))
-            return
-        with self._lock:
-            self._attempts.pop(result.attempt.token, None)
-        job = self._job(completed.response.next) if completed.response.HasField("next") else None
-        if not result.follow(job):
-            self._runner.start(job)
-        elif job is not None:
-            time.sleep(0)  # lets the node begin before this thread waits for the next message
-
-    def _stop(self, token: bytes, *, lost: bool) -> None:
-        with self._lock:
-            attempt = self._attempts.get(token)
-        if attempt is not None:
-            attempt.lost, attempt.stopped = attempt.lost or lost, True
-            attempt.cancel()
-
     def _tick(self) -> None:
         while not self._closed.wait(_TICK):
             now = time.monotonic()
@@ -345,7 +260,4 @@ class Session:
                 log.warning("nothing was heard of graphd at %s for %.1fs; connecting again", self.address, silence)
                 self._heard = now
                 self._wire.renew()
-            for attempt in list(self._attempts.values()):
-                attempt.flush()
-                if not attempt.announced and now - attempt.started > _ANNOUNCE_AFTER:
-                    attempt.alive()
+            self._tasks.tell()

@@ -1,0 +1,142 @@
+"""The tasks that a session has taken, and how their results get to the server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.errors import GraphdError
+from graphd.graph.program import Program
+from graphd.transport.errors import reason_of
+from graphd.worker import outcome
+from graphd.worker.attempt import Attempt, Line
+from graphd.worker.results import Results
+from graphd.worker.runner import Job, Runner
+from graphd.worker.wire import Wire
+
+log = logging.getLogger("graphd.worker")
+
+_ANNOUNCE_AFTER = 0.1  # seconds
+
+
+class Tasks:
+    """Begins tasks, and keeps each until its result is taken. Safe to use from
+    several threads."""
+
+    def __init__(
+        self, programs: Mapping[str, Program], line: Line, wire: Wire, runner: Runner, closed: threading.Event
+    ) -> None:
+        self.largest = 4 << 20  # bytes of a result
+        self.results = Results()
+        self._programs, self._line, self._wire, self._runner, self._closed = programs, line, wire, runner, closed
+        self._lock = threading.Lock()
+        self._attempts: dict[bytes, Attempt] = {}
+
+    def leases(self) -> list[bytes]:
+        """The tokens of the tasks that are here."""
+        with self._lock:
+            return list(self._attempts)
+
+    def begin(self, assignment: pb.TaskAssignment) -> None:
+        """Runs a task."""
+        self._runner.start(self._job(assignment))
+
+    def _job(self, assignment: pb.TaskAssignment) -> Job | None:
+        program = self._programs.get(assignment.graph)
+        if program is None:
+            refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
+            self._line.send(ws.ConnectRequest(nack=refusal))
+            return None
+        attempt = Attempt(assignment, self._line)
+        with self._lock:
+            self._attempts[attempt.token] = attempt
+        return Job(attempt, program, lambda result: self._complete(attempt, result))
+
+    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
+        """Hands over a result; returns the next task if the answer has one."""
+        if attempt.stopped and result.failed.type == "NodeCancelledError":
+            result = pb.TaskResult(cancelled=pb.TaskCancelled())
+        if (size := result.ByteSize()) > self.largest:
+            result = outcome.too_large(size, self.largest)
+        emit, sent = attempt.take()
+        request = ws.CompleteTaskRequest(
+            lease_token=attempt.token,
+            result=result,
+            emit=emit,
+            emitted=sent,
+            take_next=not self._closed.is_set(),
+        )
+        if not attempt.lost and (under_way := self.results.send(attempt, request)):
+            return under_way.wait()
+        return self._deliver(attempt, request)
+
+    def _deliver(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
+        """Hands over a result by a call, however long that takes."""
+        try:
+            if not attempt.lost:
+                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request)
+                if response.HasField("next"):
+                    return self._job(response.next)
+        except GraphdError as error:
+            self._not_taken(attempt, error)
+        finally:
+            with self._lock:
+                self._attempts.pop(attempt.token, None)
+        return None
+
+    def _not_taken(self, attempt: Attempt, error: GraphdError) -> None:
+        node = attempt.assignment.node
+        if reason_of(error) == "TASK_LEASE_LOST":
+            log.debug("the result of %s was not taken: %s", node, error)
+            return
+        if self._closed.is_set():
+            log.warning("this worker has left before the result of %s was taken; another one runs it again", node)
+            return
+        log.error("the result of %s was not taken: %s", node, error)
+        # Silence would have the task run again, by one worker after the other.
+        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
+        with contextlib.suppress(GraphdError):
+            self._wire.persist("CompleteTask", request)
+
+    def answered(self, completed: ws.Completed) -> None:
+        """The server has taken a result that went on the stream, or wants it by a call."""
+        result = self.results.answered(completed.lease_token)
+        if result is None:
+            return
+        if completed.reason:  # a call tells for good
+            self._runner.work(lambda: self._deliver(result.attempt, result.request))
+            return
+        with self._lock:
+            self._attempts.pop(result.attempt.token, None)
+        job = self._job(completed.response.next) if completed.response.HasField("next") else None
+        if not result.follow(job):
+            self._runner.start(job)
+        elif job is not None:
+            time.sleep(0)  # lets the node begin before this thread waits for the next message
+
+    def stop(self, token: bytes, *, lost: bool) -> None:
+        """Ends a task: its run is over, or it was given to another worker."""
+        with self._lock:
+            attempt = self._attempts.get(token)
+        if attempt is not None:
+            attempt.lost, attempt.stopped = attempt.lost or lost, True
+            attempt.cancel()
+
+    def stranded(self) -> None:
+        """The stream has ended: results that it did not answer go by a call."""
+        for left in self.results.close():
+            self._runner.work(lambda left=left: self._deliver(left.attempt, left.request))  # type: ignore[misc]
+
+    def tell(self) -> None:
+        """Sends the events that wait, and says of tasks which take longer that they run."""
+        with self._lock:
+            attempts = list(self._attempts.values())
+        for attempt in attempts:
+            attempt.flush()
+            if not attempt.announced and time.monotonic() - attempt.started > _ANNOUNCE_AFTER:
+                attempt.alive()
