@@ -10,11 +10,11 @@ from graphd import codec
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.failures import node_error
 from graphd.client.home import Home
+from graphd.client.items import FINAL, Item
 from graphd.client.options import CallOptions
 from graphd.client.overhear import Overheard
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
-from graphd.client.translate import FINAL, Item
 from graphd.errors import GraphInterrupt
 from graphd.graph.program import Program
 from graphd.graph.writes import update_object

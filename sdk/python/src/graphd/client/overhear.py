@@ -18,9 +18,10 @@ from graphd._gen.v1 import event_pb2, graph_pb2, payload_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd.client.home import Home
+from graphd.client.items import Item, filter_of
 from graphd.client.options import CallOptions
 from graphd.client.states import values_at
-from graphd.client.translate import Item, Translator, filter_of
+from graphd.client.translate import Translator
 from graphd.constants import TASK_SEPARATOR
 from graphd.graph.program import Program
 from graphd.names import levels, wire_levels
@@ -47,7 +48,6 @@ class Overheard:
         self._base = _base(task, request)
         self._translator = Translator(
             options.shape.modes,
-            program.readable(),
             program,
             config,
             options.output_keys,

@@ -15,9 +15,10 @@ from graphd._gen.v1 import run_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
+from graphd.client.items import Item
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
-from graphd.client.translate import Item, Translator
+from graphd.client.translate import Translator
 from graphd.client.updates import AS_INPUT
 from graphd.errors import GraphdError, GraphDrained
 from graphd.graph.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from graphd.client.translate import FINAL, Item
+from graphd.client.items import FINAL, Item
 from graphd.constants import INTERRUPT
 from graphd.values.state import GraphOutput
 

@@ -10,7 +10,6 @@ from graphd import codec
 from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
 from graphd.client.labels import from_labels, to_labels
-from graphd.constants import ROOT
 from graphd.graph.program import Program
 from graphd.names import namespace, public
 from graphd.values.command import Interrupt
@@ -29,25 +28,7 @@ BREAKPOINT = "breakpoint"
 def values_of(program: Program | None, payload: payload_pb2.Payload) -> Any:
     """The state as a program reads it: objects where it declares objects."""
     stored = codec.value_of(payload)
-    if program is None or not isinstance(stored, dict) or ROOT in program.channels:
-        return _root(program, stored)
-    decoders = decoders_of(program)
-    return {k: decoders[k](v) if k in decoders else v for k, v in stored.items()}
-
-
-def _root(program: Program | None, stored: Any) -> Any:
-    if program is None or ROOT not in program.channels:
-        return stored
-    return decoders_of(program)[ROOT](stored)
-
-
-def decoders_of(program: Program) -> Mapping[str, Any]:
-    """How the values of each key are read."""
-    found: dict[str, Any] = {}
-    for schema in program.builder.schemas.values():
-        for name, key in schema.keys.items():
-            found.setdefault(name, key.decode)
-    return found
+    return stored if program is None else program.read(stored)
 
 
 def question(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
@@ -163,12 +144,9 @@ def _result(program: Program | None, result: payload_pb2.Payload) -> Any:
     value = codec.value_of(result)
     if value is None:
         return {}
-    if isinstance(value, list) and program is not None and ROOT not in program.channels:
-        value = gathered(value)
-    if isinstance(value, dict) and program is not None and ROOT not in program.channels:
-        decoders = decoders_of(program)
-        return {k: decoders[k](v) if k in decoders else v for k, v in value.items()}
-    return value
+    if program is None or program.is_root:
+        return value
+    return program.read(gathered(value) if isinstance(value, list) else value)
 
 
 def gathered(writes: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,42 +9,13 @@ from graphd import codec
 from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
 from graphd.client.chat import MessageStream
-from graphd.client.failures import stored_error
-from graphd.constants import INTERRUPT, ROOT
+from graphd.client.items import FINAL, Item
+from graphd.client.trace import Trace
+from graphd.constants import INTERRUPT
 from graphd.graph.program import Program
-from graphd.names import namespace, public, public_levels
-
-FINAL = "final"
-"""A mode of our own: nothing on the way, the state at the end."""
+from graphd.names import public, public_levels
 
 ReadState = Callable[[Sequence[str]], Any]
-
-_CHANNELS = {
-    "values": (pb.CHANNEL_VALUES,),
-    "updates": (pb.CHANNEL_UPDATES,),
-    "messages": (pb.CHANNEL_MESSAGES, pb.CHANNEL_UPDATES, pb.CHANNEL_VALUES, pb.CHANNEL_TASKS),
-    "custom": (pb.CHANNEL_CUSTOM,),
-    "tasks": (pb.CHANNEL_TASKS, pb.CHANNEL_UPDATES),
-    "checkpoints": (pb.CHANNEL_DEBUG,),
-    "debug": (pb.CHANNEL_DEBUG, pb.CHANNEL_UPDATES),
-}
-
-
-def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool) -> pb.EventFilter:
-    """The events that the modes need."""
-    if list(modes) == [FINAL]:
-        return pb.EventFilter(channels=[pb.CHANNEL_CUSTOM], custom_names=["nothing"], depth=0)
-    channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
-    return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
-
-
-class Item:
-    """One thing to yield: its mode, where it happened, and its payload."""
-
-    __slots__ = ("data", "interrupts", "levels", "mode")
-
-    def __init__(self, mode: str, levels: tuple[str, ...], data: Any, interrupts: tuple[Any, ...] = ()) -> None:
-        self.mode, self.levels, self.data, self.interrupts = mode, levels, data, interrupts
 
 
 class Translator:
@@ -53,7 +24,6 @@ class Translator:
     def __init__(
         self,
         modes: Sequence[str],
-        programs: Mapping[str, Program],
         root: Program,
         config: Mapping[str, Any],
         output_keys: str | Sequence[str] | None,
@@ -63,14 +33,12 @@ class Translator:
         stored: bool = True,
     ) -> None:
         self._modes = set(modes)
-        self._stored = stored  # a run without a thread has no checkpoints to show
-        self._programs, self._root, self._config = programs, root, config
+        self._root = root
+        self._trace = Trace(modes, config, self._program, stored=stored)
         self._keys = output_keys
         self._read_state = read_state
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
-        self._results: dict[str, Any] = {}
-        self._cached: set[str] = set()
         self._raised: set[str] = set()
         self._subgraphs = subgraphs
         self._touched: set[str] = set()
@@ -87,9 +55,11 @@ class Translator:
             case "interrupt":
                 yield from self._interrupt(levels, event)
             case "task":
-                yield from self._task(levels, event)
+                if event.task.phase == pb.TaskChange.PHASE_SCHEDULED:
+                    self._messages.task(event)
+                yield from self._trace.task(levels, event)
             case "checkpoint":
-                yield from self._checkpoint(levels, event)
+                yield from self._trace.checkpoint(levels, event)
             case "custom":
                 if "custom" in self._modes:
                     yield Item("custom", levels, codec.value_of(event.custom.value))
@@ -103,10 +73,6 @@ class Translator:
             child = program.graphs().get(level.partition(":")[0]) if program else None
             program = child.program if child is not None else None
         return program
-
-    def _is_root(self, levels: tuple[str, ...]) -> bool:
-        program = self._program(levels)
-        return program is not None and ROOT in program.channels
 
     def _state(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
         if levels and not event.HasField("checkpoint"):
@@ -135,9 +101,7 @@ class Translator:
 
     def _update(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         node, value = public(event.node), self._written(levels, event.update)
-        self._results[event.task_id] = value
-        if event.update.cached:
-            self._cached.add(event.task_id)
+        self._trace.wrote(event, value)
         for part in value if isinstance(value, list) else [value]:
             if not levels and isinstance(part, dict):
                 self._touched.update(part)
@@ -153,16 +117,9 @@ class Translator:
 
     def _written(self, levels: tuple[str, ...], update: pb.NodeUpdate) -> Any:
         program, value = self._program(levels), codec.value_of(update.values)
-        if program is None or ROOT in program.channels:
+        if program is None or program.is_root:
             return value
-        decoders = snapshots.decoders_of(program)
-
-        def read(fields: Any) -> Any:
-            if not isinstance(fields, dict):
-                return fields
-            return {k: decoders[k](v) if k in decoders else v for k, v in fields.items()}
-
-        return [read(v) for v in value] if isinstance(value, list) else read(value)
+        return [program.read(v) for v in value] if isinstance(value, list) else program.read(value)
 
     def _shown(self, levels: tuple[str, ...], value: Any) -> Any:
         if levels or self._keys is None or not isinstance(value, dict):
@@ -218,62 +175,3 @@ class Translator:
             self._values[levels] = self._read_state(levels)
         state = self._some(levels, self._values[levels])
         return {**state, INTERRUPT: asked} if isinstance(state, dict) else {INTERRUPT: asked}
-
-    def _task(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        change, node = event.task, public(event.node)
-        if change.phase == pb.TaskChange.PHASE_SCHEDULED:
-            self._messages.task(event)
-        if not self._modes & {"tasks", "debug"}:
-            return
-        base = {"id": event.task_id, "name": node}
-        match change.phase:
-            case pb.TaskChange.PHASE_SCHEDULED:
-                data = base | {"input": self._input(levels, event), "triggers": tuple(change.triggers)}
-                yield from self._task_item(levels, event, "task", data)
-            case pb.TaskChange.PHASE_SUCCEEDED if event.task_id not in self._cached:
-                result = self._results.pop(event.task_id, None)
-                if isinstance(result, list) and not self._is_root(levels):
-                    result = snapshots.gathered(result)
-                data = base | {"error": None, "result": result or {}, "interrupts": []}
-                yield from self._task_item(levels, event, "task_result", data)
-            case pb.TaskChange.PHASE_FAILED:
-                error = stored_error(change.failure)
-                data = base | {"error": error, "result": {}, "interrupts": []}
-                yield from self._task_item(levels, event, "task_result", data)
-
-    def _input(self, levels: tuple[str, ...], event: pb.Event) -> Any:
-        program = self._program(levels)
-        if not event.task.HasField("value"):
-            return None
-        return snapshots.values_of(program, event.task.value)
-
-    def _task_item(self, levels: tuple[str, ...], event: pb.Event, kind: str, data: dict[str, Any]) -> Iterator[Item]:
-        if "tasks" in self._modes:
-            yield Item("tasks", levels, data)
-        if "debug" in self._modes:
-            yield Item("debug", levels, self._wrapped(event, event.step, kind, data))
-
-    def _wrapped(self, event: pb.Event, step: int, kind: str, data: Any) -> dict[str, Any]:
-        return {"step": step, "timestamp": snapshots.iso(event.time), "type": kind, "payload": data}
-
-    def _checkpoint(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        if not self._stored or not self._modes & {"checkpoints", "debug"}:
-            return
-        saved = event.checkpoint
-        source = snapshots.source_of(saved.source)
-        metadata = snapshots.user_metadata(self._config) | {"source": source, "step": event.step, "parents": {}}
-        data = {
-            "config": snapshots.config_of(self._config, saved.checkpoint),
-            "parent_config": snapshots.config_of(self._config, saved.parent) if saved.HasField("parent") else None,
-            "values": snapshots.values_of(self._program(levels), saved.values),
-            "metadata": metadata,
-            "next": [public(t.node) for t in saved.next],
-            "tasks": [{"id": t.task_id, "name": public(t.node), "interrupts": (), "state": None} for t in saved.next],
-        }
-        if "checkpoints" in self._modes:
-            yield Item("checkpoints", levels, data)
-        if "debug" in self._modes:
-            yield Item("debug", levels, self._wrapped(event, event.step, "checkpoint", data))
-
-
-__all__ = ["Item", "Translator", "filter_of", "namespace"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphd import codec
 from graphd._gen.v1 import thread_service_pb2 as ts
-from graphd.constants import END, ROOT
+from graphd.constants import END
 from graphd.errors import InvalidUpdateError
 from graphd.graph.program import Program
 from graphd.graph.writes import gotos, update_object
@@ -79,7 +79,7 @@ def _write(program: Program, update: StateUpdate) -> ts.StateUpdate:
         write.values.CopyFrom(codec.payload(values))
         return write
     taken = update_object(values, program)
-    if ROOT not in program.channels:
+    if not program.is_root:
         taken = {k: v for k, v in taken.items() if k in program.channels}
     write.values.CopyFrom(codec.payload(taken))
     return write

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphd.client import nested, run_request
+from graphd.client.items import Item, filter_of
 from graphd.client.options import CallOptions, durability_of, merge_configs, node_names
 from graphd.client.running import Running
 from graphd.client.shape import Collector, Shape
 from graphd.client.states import values_at
-from graphd.client.translate import Item, Translator, filter_of
+from graphd.client.translate import Translator
 from graphd.compiled.attached import Attached
 from graphd.names import wire_levels
 from graphd.runtime.here import LocalRun
@@ -240,7 +241,6 @@ class Runs(Attached):
 
         translator = Translator(
             modes,
-            self.program.readable(),
             self.program,
             merged,
             options.output_keys,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from graphd.graph.actions import Action
 from graphd.graph.calls import called_graph
@@ -72,3 +72,23 @@ def retry_policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[R
     if given is None:
         return None
     return (given,) if isinstance(given, RetryPolicy) else tuple(given)
+
+
+def labelled(destinations: dict[str, str] | tuple[str, ...]) -> dict[str, str | None]:
+    """Where a node may go, each with what to write on the arrow."""
+    return {**destinations} if isinstance(destinations, dict) else dict.fromkeys(destinations)
+
+
+def paths_of(path: Any, given: dict[Hashable, str] | list[str] | None) -> dict[Any, str] | None:
+    """Where the results of a router lead: as given, or as its annotation says; None if neither does."""
+    if isinstance(given, dict):
+        return dict(given)
+    if isinstance(given, (list, tuple)):
+        return {name: name for name in given}
+    try:
+        returned = get_type_hints(path if hasattr(path, "__annotations__") else type(path).__call__).get("return")
+    except Exception:  # unresolvable names say nothing
+        return None
+    if get_origin(returned) is Literal:
+        return {name: name for name in get_args(returned)}
+    return None

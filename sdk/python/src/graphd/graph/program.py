@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from graphd.channels import BaseChannel
-from graphd.constants import END, START
+from graphd.constants import END, ROOT, START
 from graphd.graph.actions import Action, read_action
 from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies
 from graphd.graph.options import CompileOptions
@@ -112,6 +114,27 @@ class Program:
             if found.setdefault(id(one), one) is one:
                 left += [g.program for g in one.graphs().values() if id(g.program) not in found]
         return {p.name: p for p in [*found.values(), self]}
+
+    @functools.cached_property
+    def is_root(self) -> bool:
+        """The whole state is one value."""
+        return ROOT in self.channels
+
+    @functools.cached_property
+    def _decoders(self) -> dict[str, Callable[[Any], Any]]:
+        found: dict[str, Callable[[Any], Any]] = {}
+        for schema in self.builder.schemas.values():
+            for name, key in schema.keys.items():
+                found.setdefault(name, key.decode)
+        return found
+
+    def read(self, stored: Any) -> Any:
+        """A state, or a part of it, with objects where the state declares them."""
+        if self.is_root:
+            return self._decoders[ROOT](stored)
+        if not isinstance(stored, dict):
+            return stored
+        return {k: self._decoders[k](v) if k in self._decoders else v for k, v in stored.items()}
 
     def cache_prefix(self, node: str) -> str:
         """What the keys of a node in the cache begin with."""

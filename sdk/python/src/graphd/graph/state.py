@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from graphd.constants import END, START
 from graphd.errors import InvalidGraphError
 from graphd.graph.actions import Action, read_action
 from graphd.graph.compiled import Compiled
-from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies, retry_policies
+from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies, labelled, paths_of, retry_policies
 from graphd.graph.options import CompileOptions
 from graphd.graph.schema import Schema, read_schema
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -103,7 +103,7 @@ class StateGraph:
             policies=policies,
             deferred=defer,
             metadata=metadata or {},
-            destinations=_labelled(destinations or (declared.destinations if declared else ())),
+            destinations=labelled(destinations or (declared.destinations if declared else ())),
         )
         if policies.timeout is not None and declared is not None and not declared.is_async:
             del self.nodes[name]
@@ -163,7 +163,7 @@ class StateGraph:
         """Lets a function decide where to go after a node."""
         action = read_action(path)
         name = action.name or "condition"
-        paths = _paths(path, path_map)
+        paths = paths_of(path, path_map)
         taken = self.branches.setdefault(source, {})
         if name in taken:
             raise _invalid(f"Branch with name `{name}` already exists for node `{source}`")
@@ -283,11 +283,6 @@ class StateGraph:
         return self._defaults
 
 
-def _labelled(destinations: dict[str, str] | tuple[str, ...]) -> dict[str, str | None]:
-    """Where a node may go, each with what to write on the arrow."""
-    return {**destinations} if isinstance(destinations, dict) else dict.fromkeys(destinations)
-
-
 def _names(given: Any) -> tuple[str, ...]:
     return ("*",) if given == "*" else tuple(given or ())
 
@@ -303,20 +298,6 @@ def _has_keys(kind: type) -> bool:
         return bool(get_type_hints(kind))
     except Exception:  # unresolvable names: take the schema of the graph
         return False
-
-
-def _paths(path: Any, given: dict[Hashable, str] | list[str] | None) -> dict[Any, str] | None:
-    if isinstance(given, dict):
-        return dict(given)
-    if isinstance(given, (list, tuple)):
-        return {name: name for name in given}
-    try:
-        returned = get_type_hints(path if hasattr(path, "__annotations__") else type(path).__call__).get("return")
-    except Exception:  # unresolvable names say nothing
-        return None
-    if get_origin(returned) is Literal:
-        return {name: name for name in get_args(returned)}
-    return None
 
 
 def _compiled_class() -> Any:

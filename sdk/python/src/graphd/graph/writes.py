@@ -57,7 +57,7 @@ def gotos(target: Any) -> list[payload_pb2.Goto]:
 
 def update_object(update: Any, program: Program) -> Any:
     """An input or update as the object that the server takes."""
-    if ROOT in program.channels:
+    if program.is_root:
         return update
     pairs = writes_of(update, None)
     if len({k for k, _ in pairs}) < len(pairs):

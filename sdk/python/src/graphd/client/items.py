@@ -1,0 +1,38 @@
+"""What streams are made of: the modes that can be asked for, and the items that show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphd._gen.v1 import event_pb2 as pb
+
+FINAL = "final"
+"""A mode of our own: nothing on the way, the state at the end."""
+
+_CHANNELS = {
+    "values": (pb.CHANNEL_VALUES,),
+    "updates": (pb.CHANNEL_UPDATES,),
+    "messages": (pb.CHANNEL_MESSAGES, pb.CHANNEL_UPDATES, pb.CHANNEL_VALUES, pb.CHANNEL_TASKS),
+    "custom": (pb.CHANNEL_CUSTOM,),
+    "tasks": (pb.CHANNEL_TASKS, pb.CHANNEL_UPDATES),
+    "checkpoints": (pb.CHANNEL_DEBUG,),
+    "debug": (pb.CHANNEL_DEBUG, pb.CHANNEL_UPDATES),
+}
+
+
+def filter_of(modes: Sequence[str], *, subgraphs: bool, some_keys: bool) -> pb.EventFilter:
+    """The events that the modes need."""
+    if list(modes) == [FINAL]:
+        return pb.EventFilter(channels=[pb.CHANNEL_CUSTOM], custom_names=["nothing"], depth=0)
+    channels = sorted({c for mode in modes for c in _CHANNELS[mode]} | ({pb.CHANNEL_UPDATES} if some_keys else set()))
+    return pb.EventFilter(channels=channels, depth=None if subgraphs else 0)
+
+
+class Item:
+    """One thing to yield: its mode, where it happened, and its payload."""
+
+    __slots__ = ("data", "interrupts", "levels", "mode")
+
+    def __init__(self, mode: str, levels: tuple[str, ...], data: Any, interrupts: tuple[Any, ...] = ()) -> None:
+        self.mode, self.levels, self.data, self.interrupts = mode, levels, data, interrupts
