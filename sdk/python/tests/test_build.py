@@ -10,12 +10,12 @@ import pytest
 
 from graphd.channels import EphemeralValue, Topic
 from graphd.checkpoint.memory import InMemorySaver
+from graphd.declare.options import CompileOptions
+from graphd.declare.program import Program
+from graphd.declare.spec import spec_of
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, InvalidGraphError
 from graphd.graph import END, START, MessagesState, StateGraph
-from graphd.graph.options import CompileOptions
-from graphd.graph.program import Program
-from graphd.graph.spec import spec_of
 from graphd.managed import RemainingSteps
 from graphd.types import Command, RetryPolicy
 

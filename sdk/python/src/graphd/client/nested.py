@@ -15,9 +15,9 @@ from graphd.client.options import CallOptions
 from graphd.client.overhear import Overheard
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
+from graphd.declare.program import Program
+from graphd.declare.writes import update_object
 from graphd.errors import GraphInterrupt
-from graphd.graph.program import Program
-from graphd.graph.writes import update_object
 from graphd.runtime import here
 from graphd.runtime.called import CalledCommand
 from graphd.runtime.carried import CALLED, carried_context

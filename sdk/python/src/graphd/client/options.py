@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from graphd.client.shape import Shape
 from graphd.runtime.info import RunControl
-from graphd.values.words import All, Durability
+from graphd.values.words import Durability
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,6 @@ class CallOptions:
     durability: str | None = None
     control: RunControl | None = None
     subgraphs: bool = False
-
-
-def node_names(given: All | Sequence[str] | None) -> tuple[str, ...]:
-    """Breakpoints as the server takes them."""
-    return ("*",) if given == "*" else tuple(given or ())
 
 
 def durability_of(given: str | None) -> str | None:

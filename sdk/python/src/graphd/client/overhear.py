@@ -23,7 +23,7 @@ from graphd.client.options import CallOptions
 from graphd.client.states import values_at
 from graphd.client.translate import Translator
 from graphd.constants import TASK_SEPARATOR
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.names import levels, wire_levels
 from graphd.runtime.task import CurrentTask
 from graphd.transport.errors import describe

@@ -13,9 +13,9 @@ from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import EXIT, to_labels
 from graphd.client.options import CallOptions
+from graphd.declare.program import Program
+from graphd.declare.writes import gotos, update_object
 from graphd.errors import EmptyInputError, InvalidUpdateError
-from graphd.graph.program import Program
-from graphd.graph.writes import gotos, update_object
 from graphd.names import checkpoint_ref
 from graphd.runtime.carried import carried_context
 from graphd.values.command import Command

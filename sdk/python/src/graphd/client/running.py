@@ -20,8 +20,8 @@ from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
 from graphd.client.translate import Translator
 from graphd.client.updates import AS_INPUT
+from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained
-from graphd.graph.program import Program
 from graphd.runtime.here import LocalRun, calling
 from graphd.transport.errors import EmptyInput, describe
 from graphd.transport.server import aunary, unary

@@ -10,7 +10,7 @@ from graphd import codec
 from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
 from graphd.client.labels import from_labels, to_labels
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.names import namespace, public
 from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask, StateSnapshot

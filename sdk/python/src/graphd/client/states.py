@@ -14,8 +14,8 @@ from graphd.client.history import folded, mark_of
 from graphd.client.home import Home
 from graphd.client.snapshots import Reader, config_of, values_of
 from graphd.constants import TASK_SEPARATOR
+from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
-from graphd.graph.program import Program
 from graphd.names import checkpoint_ref, levels, public
 from graphd.transport.errors import InvalidUpdate, reason_of
 from graphd.transport.server import unary

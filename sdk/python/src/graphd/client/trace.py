@@ -9,7 +9,7 @@ from graphd._gen.v1 import event_pb2 as pb
 from graphd.client import snapshots
 from graphd.client.failures import stored_error
 from graphd.client.items import Item
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.names import public
 
 

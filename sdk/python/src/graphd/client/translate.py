@@ -12,7 +12,7 @@ from graphd.client.chat import MessageStream
 from graphd.client.items import FINAL, Item
 from graphd.client.trace import Trace
 from graphd.constants import INTERRUPT
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.names import public, public_levels
 
 ReadState = Callable[[Sequence[str]], Any]

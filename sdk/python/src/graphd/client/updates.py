@@ -8,9 +8,9 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.constants import END
+from graphd.declare.program import Program
+from graphd.declare.writes import gotos, update_object
 from graphd.errors import InvalidUpdateError
-from graphd.graph.program import Program
-from graphd.graph.writes import gotos, update_object
 from graphd.names import wire
 from graphd.values.command import Command
 from graphd.values.state import StateUpdate

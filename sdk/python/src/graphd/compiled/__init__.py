@@ -1,7 +1,4 @@
-"""Compiled graphs: where declaring, starting runs and working meet.
-
-Nothing below knows this room, except ``StateGraph.compile``, which ends here.
-"""
+"""Compiled graphs: where declaring, starting runs and working meet."""
 
 from graphd.compiled.graph import CompiledStateGraph
 

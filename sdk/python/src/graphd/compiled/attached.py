@@ -14,11 +14,11 @@ from graphd._gen.v1 import graph_pb2
 from graphd.client.options import merge_configs
 from graphd.compiled.sessions import Attachment, attach
 from graphd.compiled.where import Where, where
+from graphd.declare.builder import Builder
+from graphd.declare.compiled import Compiled
+from graphd.declare.options import CompileOptions
+from graphd.declare.program import Program
 from graphd.dev import shared_dev_server
-from graphd.graph.compiled import Compiled
-from graphd.graph.options import CompileOptions
-from graphd.graph.program import Program
-from graphd.graph.state import StateGraph
 from graphd.names import wire_thread
 
 Self = TypeVar("Self", bound="Attached")
@@ -27,7 +27,7 @@ Self = TypeVar("Self", bound="Attached")
 class Attached(Compiled):
     """A graph that knows where it lives."""
 
-    def __init__(self, builder: StateGraph, options: CompileOptions) -> None:
+    def __init__(self, builder: Builder, options: CompileOptions) -> None:
         self.builder, self.compile_options = builder, options
         self.program = Program(builder, options)
         self.config: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from graphd.client import states
 from graphd.client.options import merge_configs
 from graphd.compiled.runs import Runs
-from graphd.graph.drawing import Drawing
+from graphd.drawing.drawing import Drawing
 from graphd.values.state import StateSnapshot, StateUpdate
 
 

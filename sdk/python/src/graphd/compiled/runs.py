@@ -10,12 +10,13 @@ from typing import Any
 
 from graphd.client import nested, run_request
 from graphd.client.items import Item, filter_of
-from graphd.client.options import CallOptions, durability_of, merge_configs, node_names
+from graphd.client.options import CallOptions, durability_of, merge_configs
 from graphd.client.running import Running
 from graphd.client.shape import Collector, Shape
 from graphd.client.states import values_at
 from graphd.client.translate import Translator
 from graphd.compiled.attached import Attached
+from graphd.declare.options import node_names
 from graphd.names import wire_levels
 from graphd.runtime.here import LocalRun
 from graphd.runtime.info import RunControl

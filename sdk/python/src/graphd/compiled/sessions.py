@@ -14,8 +14,8 @@ import weakref
 from dataclasses import dataclass
 
 from graphd.client.home import Home
-from graphd.graph.program import Program
-from graphd.graph.spec import spec_of
+from graphd.declare.program import Program
+from graphd.declare.spec import spec_of
 from graphd.transport.server import server_at
 from graphd.worker.session import Session
 

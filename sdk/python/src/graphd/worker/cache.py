@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.worker.execute import Work
 
 

@@ -12,6 +12,11 @@ from graphd import codec
 from graphd._gen.v1 import payload_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import END, ROOT, START
+from graphd.declare.actions import Action
+from graphd.declare.nodes import BranchDeclaration, NodeDeclaration
+from graphd.declare.program import Program
+from graphd.declare.schema import Schema
+from graphd.declare.writes import gotos
 from graphd.errors import (
     GraphBubbleUp,
     GraphInterrupt,
@@ -21,11 +26,6 @@ from graphd.errors import (
     ParentCommand,
     RemoteNodeError,
 )
-from graphd.graph.actions import Action
-from graphd.graph.declare import BranchDeclaration, NodeDeclaration
-from graphd.graph.program import Program
-from graphd.graph.schema import Schema
-from graphd.graph.writes import gotos
 from graphd.names import public
 from graphd.runtime.called import CalledCommand
 from graphd.runtime.here import LocalRun

@@ -9,9 +9,9 @@ from graphd import codec
 from graphd._gen.v1 import interrupt_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import ROOT
+from graphd.declare.spec import RETRY_MARK, duration
+from graphd.declare.writes import gotos, writes_of
 from graphd.errors import InvalidUpdateError, NonDeterministicNode, ParentCommand
-from graphd.graph.spec import RETRY_MARK, duration
-from graphd.graph.writes import gotos, writes_of
 from graphd.runtime import said
 from graphd.runtime.replay import Question
 from graphd.values.command import Command, Overwrite, Send

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 from graphd.runtime import here
 from graphd.runtime.task import current_scope, enter
 from graphd.worker import cache, execute, outcome

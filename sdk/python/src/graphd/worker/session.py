@@ -14,8 +14,8 @@ import grpc
 from graphd._gen.v1 import graph_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.declare.program import Program
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
-from graphd.graph.program import Program
 from graphd.transport.errors import describe, reason_of
 from graphd.worker.attempt import Attempt
 from graphd.worker.certainty import Certainty

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import TASK_SEPARATOR
-from graphd.graph.declare import NodeDeclaration
-from graphd.graph.program import Program
+from graphd.declare.nodes import NodeDeclaration
+from graphd.declare.program import Program
 from graphd.names import public
 from graphd.runtime.carried import CALLED, CONFIGURABLE, read_carried
 from graphd.runtime.here import LocalRun

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.declare.program import Program
 from graphd.errors import GraphdError
-from graphd.graph.program import Program
 from graphd.transport.errors import reason_of
 from graphd.worker import outcome
 from graphd.worker.attempt import Attempt, Line

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from graphd.graph.actions import Action
-from graphd.graph.calls import called_graph
-from graphd.graph.schema import Schema
+from graphd.declare.actions import Action
+from graphd.declare.calls import called_graph
+from graphd.declare.schema import Schema
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import payload_pb2
 from graphd.constants import END, ROOT
+from graphd.declare.program import Program
+from graphd.declare.schema import fields_of
 from graphd.errors import ErrorCode, InvalidUpdateError, with_code
-from graphd.graph.program import Program
-from graphd.graph.schema import fields_of
 from graphd.names import wire
 from graphd.values.command import Send
 

@@ -11,8 +11,8 @@ from google.protobuf.duration_pb2 import Duration
 from graphd import codec
 from graphd._gen.v1 import graph_pb2 as pb
 from graphd.channels import BaseChannel
-from graphd.graph.declare import BranchDeclaration, NodeDeclaration
-from graphd.graph.program import Program
+from graphd.declare.nodes import BranchDeclaration, NodeDeclaration
+from graphd.declare.program import Program
 from graphd.names import wire
 from graphd.values.policy import RetryPolicy
 

@@ -1,9 +1,12 @@
-"""The arguments of compile."""
+"""The arguments of compile, and breakpoints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from graphd.values.words import All
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,8 @@ class CompileOptions:
     server: str | None = None
     version: str = ""
     debug: bool = False
+
+
+def node_names(given: All | Sequence[str] | None) -> tuple[str, ...]:
+    """Breakpoints as the server takes them."""
+    return ("*",) if given == "*" else tuple(given or ())

@@ -12,11 +12,11 @@ from typing import Any
 
 from graphd.channels import BaseChannel
 from graphd.constants import END, ROOT, START
-from graphd.graph.actions import Action, read_action
-from graphd.graph.declare import BranchDeclaration, NodeDeclaration, Policies
-from graphd.graph.options import CompileOptions
-from graphd.graph.schema import merged_channels
-from graphd.graph.state import StateGraph
+from graphd.declare.actions import Action, read_action
+from graphd.declare.builder import Builder
+from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies
+from graphd.declare.options import CompileOptions
+from graphd.declare.schema import merged_channels
 from graphd.names import DEFAULT_HANDLER, HANDLER_PREFIX
 
 _names: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
@@ -26,7 +26,7 @@ _names_lock = threading.Lock()
 class Program:
     """The executable side of a compiled graph."""
 
-    def __init__(self, builder: StateGraph, options: CompileOptions) -> None:
+    def __init__(self, builder: Builder, options: CompileOptions) -> None:
         self.builder, self.version = builder, options.version
         self.interrupt_before, self.interrupt_after = options.interrupt_before, options.interrupt_after
         self.cache, self.store = options.cache, options.store

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from graphd.constants import END, START
-from graphd.graph.program import Program
+from graphd.declare.program import Program
 
 _STEPS = 251
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from graphd.graph.picture import Edge, Node, Picture
+from graphd.drawing.picture import Edge, Node, Picture
 
 _STYLES = {"default": "fill:#f2f0ff,line-height:1.2", "first": "fill-opacity:0", "last": "fill:#bfb6fc"}
 _PLAIN = string.ascii_letters + string.digits + "_-"

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphd.constants import END, START
-from graphd.graph.mermaid import Mermaid
-from graphd.graph.picture import Edge, Node, Picture
-from graphd.graph.program import Program
-from graphd.graph.walk import arrows
+from graphd.declare.program import Program
+from graphd.drawing.mermaid import Mermaid
+from graphd.drawing.picture import Edge, Node, Picture
+from graphd.drawing.walk import arrows
 from graphd.names import HANDLER_PREFIX
 
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from graphd.graph.compiled import Compiled
+from graphd.declare.compiled import Compiled
 
 
 def called_graph(target: Any) -> Any:
