@@ -119,9 +119,8 @@ type endpoint struct {
 	conn   *grpc.ClientConn
 	client graphdv1.NodeServiceClient
 
-	mu       sync.Mutex
-	manifest *graphdv1.WorkerManifest // nil = not told yet
-	silent   bool                     // it does not describe itself
+	mu        sync.Mutex
+	described *description // nil = not asked yet
 }
 
 // serviceConfig spreads calls over all addresses of a name, and leaves out
@@ -236,7 +235,7 @@ func (c *endpointCall) ready(ctx context.Context) error {
 // attempt makes one call. An error says that the call was lost, or why it was
 // refused.
 func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result, error) {
-	if problem, err := c.describe(ctx); err != nil || problem != "" {
+	if problem, err := c.check(ctx); err != nil || problem != "" {
 		return rejected("NotServed", problem), err
 	}
 	ctx, cancel := c.remote.hub.Outlast(ctx, c.task)
@@ -261,7 +260,7 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 		switch kind := u.GetKind().(type) {
 		case *graphdv1.TaskUpdate_Emit:
 			if loan.Emit(emitIn(c.remote.opts.Limits, kind.Emit)) {
-				return unusable(runtime.FailedOutputTooLarge, "the node emitted more durable events than can be stored in time"), nil
+				return worker.FloodFailure(), nil
 			}
 		case *graphdv1.TaskUpdate_Result:
 			r, _ := outcomeIn(c.remote.opts.Limits, kind.Result)
@@ -270,35 +269,19 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 	}
 }
 
-// describe asks the endpoint once what it serves, and says what is wrong when
-// it does not serve the task.
-func (c *endpointCall) describe(ctx context.Context) (problem string, err error) {
-	e := c.endpoint
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.manifest == nil && !e.silent {
-		const within = 10 * time.Second
-		ctx, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		m, err := e.client.Describe(ctx, &graphdv1.DescribeRequest{})
-		switch {
-		case status.Code(err) == codes.Unimplemented:
-			e.silent = true
-		case err != nil:
-			return "", err
-		default:
-			e.manifest = m
-		}
+// check says what is wrong when the endpoint does not serve the task.
+func (c *endpointCall) check(ctx context.Context) (problem string, err error) {
+	d, err := c.endpoint.describe(ctx)
+	if err != nil || d.manifest == nil {
+		return "", err
 	}
-	if e.silent {
-		return "", nil
+	if _, err := protocolOf(d.manifest); err != nil {
+		problem = err.Error()
+	} else {
+		problem = c.unserved(d.manifest)
 	}
-	if _, err := protocolOf(e.manifest); err != nil {
-		e.manifest, problem = nil, err.Error()
-		return problem, nil
-	}
-	if problem = c.unserved(e.manifest); problem != "" {
-		e.manifest = nil // it may be another build the next time
+	if problem != "" {
+		c.endpoint.forget(d)
 	}
 	return problem, nil
 }

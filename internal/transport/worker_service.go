@@ -53,8 +53,26 @@ func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) err
 	}
 	defer session.Close()
 	go func() { cancel(s.listen(ctx, session, incoming)) }()
-	return s.speak(ctx, session, stream)
+	spoken := make(chan error, 1)
+	go func() { spoken <- s.speak(ctx, session, stream) }()
+	select {
+	case err := <-spoken:
+		return err
+	case <-session.Ended():
+	}
+	timer := time.NewTimer(lastWord)
+	defer timer.Stop()
+	select {
+	case err := <-spoken:
+		return err
+	case <-timer.C: // the worker does not read; the end of the stream ends the goroutine
+		_, err := session.Next(ctx)
+		return ended(ctx, err)
+	}
 }
+
+// lastWord is how long a session that has ended may take to say so.
+const lastWord = time.Second
 
 // received is what came from a worker.
 type received struct {

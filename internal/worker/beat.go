@@ -20,7 +20,7 @@ func (s *Session) silent() {
 // touch notes that the worker is alive. It reports false when the session has
 // ended. mu is held.
 func (s *Session) touch() bool {
-	if s.cause != nil {
+	if s.cause != nil || !s.checkRead() {
 		return false
 	}
 	s.heard = time.Now()

@@ -105,7 +105,7 @@ func (h *Hub) conclude(j *job, c Completion, waiting *parked) {
 		h.requeue(j)
 	default:
 		if _, flooded := j.lane.put(c.Events, c.Dropped); flooded {
-			c.Result = floodFailure()
+			c.Result = FloodFailure()
 		}
 		h.finish(j, c.Result)
 		if waiting != nil {

@@ -158,7 +158,8 @@ func (l *lane) complete(count uint64) <-chan struct{} {
 	return l.news
 }
 
-func floodFailure() pregel.Result {
+// FloodFailure fails a task whose events can't all be kept.
+func FloodFailure() pregel.Result {
 	r := failed("EmitFlood", "the node emitted more durable events than can be stored in time; emit fewer, or not durable ones")
 	r.Failure.Permanent = true
 	return r

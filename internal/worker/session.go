@@ -23,6 +23,7 @@ type Session struct {
 	credit    Credit
 	jobs      map[string]*job // by lease: offered, or started
 	out       []Message
+	backlog   backlog
 	parked    []*parked     // calls that wait for another task, the latest last
 	wake      chan struct{} // takes one
 	ended     chan struct{}
@@ -83,6 +84,9 @@ func (h *Hub) replace(older *Session) {
 	}
 }
 
+// Ended is closed when the session has ended.
+func (s *Session) Ended() <-chan struct{} { return s.ended }
+
 // ID names the session in logs.
 func (s *Session) ID() string { return s.id }
 
@@ -114,6 +118,7 @@ func (s *Session) pop() (Message, error) {
 	}
 	m := s.out[0]
 	s.out = s.out[1:]
+	s.backlog.remove(m)
 	return m, nil
 }
 
@@ -122,6 +127,7 @@ func (s *Session) send(m Message) {
 	if s.cause != nil {
 		return
 	}
+	s.backlog.add(m, len(s.out) == 0)
 	s.out = append(s.out, m)
 	select {
 	case s.wake <- struct{}{}:
@@ -202,7 +208,7 @@ func (s *Session) Emit(token string, events []runtime.Emission, dropped uint64) 
 	s.hub.mu.Lock()
 	defer s.hub.unlockAndTell()
 	if flooded {
-		s.hub.finish(j, floodFailure())
+		s.hub.finish(j, FloodFailure())
 		s.hub.offerTo(s)
 	}
 	s.throttle(lost)

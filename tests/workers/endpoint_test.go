@@ -47,6 +47,12 @@ func (s *service) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.
 // listen serves on an address of its own choice, or on the one it had.
 func (s *service) listen(t *testing.T) {
 	t.Helper()
+	s.serve(t, s)
+}
+
+// serve is listen for something that embeds a service.
+func (s *service) serve(t *testing.T, by graphdv1.NodeServiceServer) {
+	t.Helper()
 	if s.address == "" {
 		s.address = "127.0.0.1:0"
 	}
@@ -54,7 +60,7 @@ func (s *service) listen(t *testing.T) {
 	require.NoError(t, err)
 	s.address = l.Addr().String()
 	s.server, s.health = grpc.NewServer(), health.NewServer()
-	graphdv1.RegisterNodeServiceServer(s.server, s)
+	graphdv1.RegisterNodeServiceServer(s.server, by)
 	healthpb.RegisterHealthServer(s.server, s.health)
 	s.health.SetServingStatus("graphd.v1.NodeService", healthpb.HealthCheckResponse_SERVING)
 	go func() { _ = s.server.Serve(&counting{Listener: l, accepted: &s.accepted}) }()

@@ -1,0 +1,59 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// maxUnread bounds what waits for a worker that asks for answers and does not
+// read them, in bytes. Tasks don't count: credit bounds them.
+const maxUnread = 16 << 20
+
+// weight is about how many bytes of memory a message takes that waits.
+func weight(m Message) int {
+	const message = 256
+	switch m := m.(type) {
+	case Assignment:
+		return 0
+	case Ack:
+		sum := message
+		for _, token := range m.Lost {
+			sum += len(token)
+		}
+		return sum
+	}
+	return message
+}
+
+// backlog is what waits to be sent to a worker.
+type backlog struct {
+	bytes int
+	moved time.Time // when a message left, or the first of those that wait came
+}
+
+func (b *backlog) add(m Message, first bool) {
+	b.bytes += weight(m)
+	if first {
+		b.moved = time.Now()
+	}
+}
+
+func (b *backlog) remove(m Message) {
+	b.bytes -= weight(m)
+	b.moved = time.Now()
+}
+
+// checkRead ends the session of a worker that talks and does not listen: it
+// would be given tasks, and never run them. It reports false if it did. mu is
+// held.
+func (s *Session) checkRead() bool {
+	stuck := len(s.out) > 0 && time.Since(s.backlog.moved) > silentBeats*s.hub.opts.Beat
+	if !stuck && s.backlog.bytes <= maxUnread {
+		return true
+	}
+	s.finish(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
+		len(s.out)).With("workerId", s.hello.Worker))
+	s.out, s.backlog = nil, backlog{}
+	return false
+}
