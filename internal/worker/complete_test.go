@@ -236,3 +236,54 @@ func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
 		require.ErrorIs(t, reply(t, s).Err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 	})
 }
+
+// The lease may be lost while a result waits for its events.
+func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		first := execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		refused := make(chan error, 1)
+		go func() {
+			_, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("late"), Emitted: 1})
+			refused <- err
+		}()
+		synctest.Wait()
+		s.Nack(a.Token, "not mine", 0)
+		b := next(t, open(t, h, hello("w2", 1)))
+		require.ErrorIs(t, <-refused, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		complete(t, h, b, "2")
+		require.Equal(t, done("2"), <-first)
+	})
+}
+
+// A repeated call gets back what its own answer had, and nothing else.
+func TestARepeatedCallGetsNoTaskThatWentAnotherWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next)
+		execute(t.Context(), h, task("t2", &run{}))
+		synctest.Wait()
+		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it is on the stream")
+		require.Equal(t, "t2", next(t, s).Task.ID)
+		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it has left on the stream")
+	})
+}
+
+func TestCreditThatWasOvertakenIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 0))
+		s.Credit(worker.Credit{Total: 1, Revision: 2})
+		s.Credit(worker.Credit{Total: 9, Revision: 1})
+		execute(t.Context(), h, task("t1", &run{}))
+		require.Equal(t, "t1", next(t, s).Task.ID)
+		execute(t.Context(), h, task("t2", &run{}))
+		synctest.Wait()
+		quiet(t, s)
+	})
+}

@@ -465,3 +465,44 @@ func TestADrainingHubTakesNoWorkers(t *testing.T) {
 	_, _, err := h.Open(hello("w1", 1))
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonServerDraining})
 }
+
+// A lease of an earlier server is of no use when the task was done without it.
+func TestALeaseThatComesBackTooLateIsLostAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("secret")
+		first := worker.New(worker.Options{Key: key})
+		s := open(t, first, hello("w1", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		before := execute(ctx, first, task("t1", &run{}))
+		stale := next(t, s)
+		cancel()
+		<-before
+
+		second := worker.New(worker.Options{Key: key})
+		r := execute(t.Context(), second, task("t1", &run{}))
+		complete(t, second, next(t, open(t, second, hello("w2", 1))), "2")
+		require.Equal(t, done("2"), <-r)
+		began := time.Now()
+		_, welcome, err := second.Open(hello("w1", 1, stale.Token))
+		require.NoError(t, err)
+		require.Equal(t, []string{stale.Token}, welcome.Lost)
+		_, err = second.Complete(t.Context(), worker.Completion{Token: stale.Token, Result: done("1")})
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		require.Zero(t, time.Since(began))
+	})
+}
+
+// What comes back is as old as it was.
+func TestAReturnedTaskGoesBeforeYoungerOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		for _, id := range []string{"t1", "t2", "t3"} {
+			execute(t.Context(), h, task(id, &run{}))
+			synctest.Wait()
+		}
+		require.Equal(t, "t1", next(t, s).Task.ID)
+		s.Close()
+		require.Equal(t, "t1", next(t, open(t, h, hello("w2", 1))).Task.ID)
+	})
+}

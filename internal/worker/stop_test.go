@@ -140,3 +140,24 @@ func TestTheEdgesOfAFinishedSiblingAreDecided(t *testing.T) {
 		require.Equal(t, done("1"), <-r)
 	})
 }
+
+// Who was told that a result was taken may rely on it, whatever becomes of the
+// task in the same moment.
+func TestAResultThatWasTakenCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		for range 1000 {
+			ctx, cancel := context.WithCancel(t.Context())
+			r := execute(ctx, h, task("t1", &run{}))
+			a := next(t, s)
+			go cancel()
+			if _, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")}); err != nil {
+				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+				require.Equal(t, "Cancelled", (<-r).Failure.Type)
+				continue
+			}
+			require.Equal(t, done("1"), <-r)
+		}
+	})
+}
