@@ -181,15 +181,16 @@ def _interrupted(work: Work) -> pb.TaskResult:
 
 def _raised(work: Work, error: BaseException) -> pb.TaskResult:
     try:
+        asks = bool(work.task.replay.questions or work.task.waiting)
+        if isinstance(error, GraphInterrupt) and not asks:
+            _file(work, error)
+        if isinstance(error, GraphInterrupt) or (asks and isinstance(error, GraphBubbleUp)):
+            work.task.replay.finish()
+            return _interrupted(work)
         if isinstance(error, CalledCommand):
             return pb.TaskResult(completed=error.outcome)
         if isinstance(error, ParentCommand) and work.task.depth:
             return pb.TaskResult(completed=outcome.for_parent(error.command))
-        if isinstance(error, GraphInterrupt) and not work.task.replay.questions and not work.task.waiting:
-            _file(work, error)
-        if isinstance(error, GraphInterrupt) or (work.task.replay.questions and isinstance(error, GraphBubbleUp)):
-            work.task.replay.finish()
-            return _interrupted(work)
     except Exception as broken:  # the question has no JSON form, or differs from the journal
         error = broken
     if isinstance(error, asyncio.CancelledError) and work.local is not None and work.local.cancelled:

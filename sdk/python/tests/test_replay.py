@@ -1,0 +1,197 @@
+"""What a node may do to its questions, and what graphd makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from graphd import START, InMemorySaver, StateGraph, amemo, interrupt, memo
+from graphd.dev import DevServer
+from graphd.errors import GraphdError, NonDeterministicNode, ParentCommand
+from graphd.runtime.replay import Answer, Place, Question, Replay
+from graphd.runtime.task import CurrentTask, enter
+from graphd.types import Command
+
+
+class State(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+def compiled(node: Any, server: DevServer, name: str) -> Any:
+    builder = StateGraph(State).add_node("node", node).add_edge(START, "node")
+    return builder.compile(InMemorySaver(server=server.address), name=name)
+
+
+def config(thread: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread}}
+
+
+# Questions that are caught.
+
+
+def ends(kind: str) -> Callable[[], Any]:
+    def command() -> Any:
+        raise ParentCommand(Command(graph=Command.PARENT, update={"log": ["parent"]}))
+
+    return {"returns": lambda: {"log": ["unasked"]}, "leaves": command}[kind]
+
+
+@pytest.mark.parametrize("kind", ["returns", "leaves"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_question_that_is_caught_is_asked_all_the_same(server: DevServer, kind: str, is_async: bool) -> None:
+    recorded: list[str] = []
+
+    def node(state: State) -> Any:
+        try:
+            answer = interrupt("sure?")
+        except BaseException:
+            with contextlib.suppress(BaseException):
+                memo("after", lambda: recorded.append("x"))
+            return ends(kind)()
+        return {"log": [answer]}
+
+    async def anode(state: State) -> Any:
+        return node(state)
+
+    inner = StateGraph(State).add_node("node", anode if is_async else node).add_edge(START, "node").compile()
+    graph = compiled(inner, server, f"caught-{kind}-{is_async}")
+    try:
+        stopped = graph.invoke({"log": []}, config(f"caught-{kind}-{is_async}"))
+        assert [i.value for i in stopped["__interrupt__"]] == ["sure?"]
+        assert stopped["log"] == []
+        assert not recorded, "nothing new happens behind a question"
+        assert graph.invoke(Command(resume="yes"), config(f"caught-{kind}-{is_async}"))["log"] == ["yes"]
+    finally:
+        graph.detach()
+
+
+# Code that changed.
+
+NOWHERE = Place("", "k", 0)
+
+
+def test_a_memo_that_became_a_question_names_both() -> None:
+    replay = Replay({}, {NOWHERE: 1})
+    with pytest.raises(
+        NonDeterministicNode, match="had memo number 1 of key 'k', now it has question number 1 of key 'k'"
+    ):
+        replay.ask("", "k", "?", {})
+    assert not replay.questions
+
+
+def test_a_question_that_became_a_memo_names_both() -> None:
+    replay = Replay({NOWHERE: Answer(1)}, {})
+    with pytest.raises(
+        NonDeterministicNode, match="had question number 1 of key 'k', now it has memo number 1 of key 'k'"
+    ):
+        replay.memo("", "k")
+
+
+def test_a_difference_that_is_caught_stays() -> None:
+    replay = Replay({}, {NOWHERE: 1})
+    with pytest.raises(NonDeterministicNode) as first:
+        replay.ask("", "k", "?", {})
+    for go_on in (lambda: replay.ask("", "", "?", {}), lambda: replay.memo("s", "other"), replay.finish):
+        with pytest.raises(NonDeterministicNode) as again:
+            go_on()
+        assert again.value is first.value
+    assert not replay.questions
+
+
+def test_a_question_out_of_its_scope_is_another_question() -> None:
+    replay = Replay({Place("a", "", 0): Answer("A"), Place("", "", 0): Answer("root")}, {})
+    assert isinstance(replay.ask("b", "", "?", {}), Question)
+    assert replay.ask("a", "", "?", {}) == Answer("A")
+    assert replay.ask("", "", "?", {}) == Answer("root")
+
+
+class Lost:
+    """A worker that has lost its task."""
+
+    def confirm(self) -> None:
+        raise GraphdError("lost")
+
+    async def aconfirm(self) -> None:
+        raise GraphdError("lost")
+
+
+def test_nothing_happens_in_the_name_of_a_task_that_is_lost() -> None:
+    done: list[str] = []
+
+    async def effect() -> None:
+        done.append("x")
+
+    async def run() -> None:
+        enter(CurrentTask(Lost(), Replay({}, {}), None))  # type: ignore[arg-type]
+        with pytest.raises(GraphdError, match="lost"):
+            memo("k", lambda: done.append("x"))
+        with pytest.raises(GraphdError, match="lost"):
+            await amemo("k", effect)
+
+    contextvars.copy_context().run(asyncio.run, run())
+    assert not done
+
+
+# The caller's surroundings.
+
+who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_nodes_see_the_context_variables_of_their_caller(server: DevServer, is_async: bool) -> None:
+    def node(state: State) -> dict[str, Any]:
+        seen = who.get()
+        who.set("the node")
+        return {"log": [seen]}
+
+    async def anode(state: State) -> dict[str, Any]:
+        return node(state)
+
+    graph = compiled(anode if is_async else node, server, f"variables-{is_async}")
+    token = who.set("me")
+    try:
+        if is_async:
+            said = asyncio.run(graph.ainvoke({"log": []}, config(f"variables-{is_async}")))
+        else:
+            said = graph.invoke({"log": []}, config(f"variables-{is_async}"))
+        assert said == {"log": ["me"]}
+        assert who.get() == "me"
+    finally:
+        who.reset(token)
+        graph.detach()
+
+
+def test_who_stops_waiting_stops_the_coroutine_of_the_node(server: DevServer) -> None:
+    async def run() -> list[str]:
+        begun, ended, log = asyncio.Event(), asyncio.Event(), list[str]()
+
+        async def node(state: State) -> dict[str, Any]:
+            begun.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                log.append("cancelled")
+                raise
+            finally:
+                ended.set()
+            return {}
+
+        graph = compiled(node, server, "stopped")
+        try:
+            call = asyncio.ensure_future(graph.ainvoke({"log": []}, config("stopped-1")))
+            await asyncio.wait_for(begun.wait(), 10)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await asyncio.wait_for(ended.wait(), 10)
+        finally:
+            graph.detach()
+        return log
+
+    assert asyncio.run(run()) == ["cancelled"]
