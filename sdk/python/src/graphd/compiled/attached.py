@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from graphd._gen.v1 import graph_pb2
 from graphd.client.options import merge_configs
-from graphd.compiled.sessions import Attachment, attach
+from graphd.compiled.sessions import Attachment, attach, leave
 from graphd.compiled.where import Where, where
 from graphd.declare.builder import Builder
 from graphd.declare.compiled import Compiled
@@ -107,7 +107,7 @@ class Attached(Compiled):
         with self._place.lock:
             homes, self._place.homes = self._place.homes, {}
         for home in homes.values():
-            home.session.close(grace)
+            leave(home, grace)
 
     def serve(self) -> None:
         """Works for the server until the process is interrupted, or told to end.

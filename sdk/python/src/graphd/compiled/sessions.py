@@ -62,10 +62,20 @@ def attach(program: Program, address: str, owner: object, *, lasting: bool) -> A
     return Attachment(server, versions, session)
 
 
+def leave(attachment: Attachment, grace: float) -> None:
+    """Takes no more work; what runs has so many seconds to end."""
+    attachment.session.close(grace)
+    with _lock:
+        for key, known in list(_lasting.items()):
+            _lasting[key] = [one for one in known if one.session is not attachment.session]
+            if not _lasting[key]:
+                del _lasting[key]
+
+
 def _register(session: Session) -> None:
     with _lock:
         if not _open:
-            atexit.register(_leave)
+            atexit.register(_leave_all)
         _open.add(session)
 
 
@@ -81,6 +91,6 @@ def _succeed(key: tuple[str, str], new: _Lasting | None) -> None:
             threading.Thread(target=one.session.close, args=(_GRACE,), name="graphd-leave", daemon=True).start()
 
 
-def _leave() -> None:
+def _leave_all() -> None:
     for session in list(_open):
         session.close()

@@ -39,8 +39,9 @@ class Tasks:
 
     def leases(self) -> list[bytes]:
         """The tokens of the tasks that are here."""
-        with self._lock:
-            return list(self._attempts)
+        # No lock: a session is also closed when its graph is garbage, and the
+        # collector may run in a thread that holds it.
+        return list(self._attempts)
 
     def begin(self, assignment: pb.TaskAssignment) -> None:
         """Runs a task."""
@@ -134,9 +135,7 @@ class Tasks:
 
     def tell(self) -> None:
         """Sends the events that wait, and says of tasks which take longer that they run."""
-        with self._lock:
-            attempts = list(self._attempts.values())
-        for attempt in attempts:
+        for attempt in list(self._attempts.values()):
             attempt.flush()
             if not attempt.announced and time.monotonic() - attempt.started > _ANNOUNCE_AFTER:
                 attempt.alive()
