@@ -31,13 +31,10 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	} else {
 		args = encode(c)
 	}
+	ctx, missed := noting(ctx)
 	var answer reply
-	var lost error
 	call := func() (err error) {
 		answer, err = script.Run(ctx, s.client, s.keys.change(c.Thread), args...).Slice()
-		if err != nil && passing(err) {
-			lost = err
-		}
 		return err
 	}
 	var err error
@@ -49,17 +46,17 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	if err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	return receipt(c, answer, lost)
+	return receipt(c, answer, missed.err())
 }
 
-// receipt reads the answer of apply.lua or delete.lua. lost is why an earlier
+// receipt reads the answer of apply.lua or delete.lua. missed is why an earlier
 // attempt had no answer.
-func receipt(c *checkpoint.Change, answer reply, lost error) (r checkpoint.Receipt, err error) {
+func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Receipt, err error) {
 	switch verdict := answer.text(0); verdict {
 	case "OK", "DONE":
 	case "CONFLICT":
-		if lost != nil {
-			return r, lost
+		if missed != nil {
+			return r, missed
 		}
 		return r, checkpoint.ErrConflict
 	case "GAP":

@@ -61,14 +61,14 @@ func parse(opts Options) (*location, error) {
 		if err != nil {
 			return nil, w.bad(clean(err, u))
 		}
-		w.sentinel.MaxRetries, w.sentinel.ContextTimeoutEnabled = -1, true
+		w.sentinel.MaxRetries, w.sentinel.DialerRetries, w.sentinel.ContextTimeoutEnabled = -1, 1, true
 		w.sentinel.TLSConfig = withServerName(w.sentinel.TLSConfig, u)
 		return w, nil
 	}
 	if w.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
 		return nil, w.bad(clean(err, u))
 	}
-	w.cluster.MaxRetries, w.cluster.ContextTimeoutEnabled = -1, true
+	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
 	q.Del("addr")
 	for _, only := range []string{"max_redirects", "read_only", "route_by_latency", "route_randomly"} {
 		q.Del(only)
@@ -79,7 +79,7 @@ func parse(opts Options) (*location, error) {
 	}
 	// A call whose answer was lost may have been carried out: only those who
 	// know what it says may repeat it.
-	w.single.MaxRetries, w.single.ContextTimeoutEnabled = -1, true
+	w.single.MaxRetries, w.single.DialerRetries, w.single.ContextTimeoutEnabled = -1, 1, true
 	return w, nil
 }
 

@@ -54,9 +54,11 @@ func (s *Store) open(ctx context.Context, w *location) error {
 // to say.
 func (s *Store) connect(ctx context.Context, w *location) error {
 	if w.sentinel != nil {
-		s.client = goredis.NewFailoverClient(w.sentinel)
+		client := goredis.NewFailoverClient(w.sentinel)
+		client.AddHook(watcher{})
+		s.client = client
 	} else {
-		s.client = goredis.NewClient(w.single)
+		s.client = watched(w.single)
 	}
 	info, err := s.info(ctx)
 	if err != nil {
@@ -75,6 +77,7 @@ func (s *Store) connect(ctx context.Context, w *location) error {
 	if err := s.client.Close(); err != nil {
 		return w.opening(ctx, err)
 	}
+	w.cluster.NewClient = watched
 	s.client = goredis.NewClusterClient(w.cluster)
 	return nil
 }
@@ -223,14 +226,14 @@ func (w *location) opening(ctx context.Context, err error) error {
 		return err
 	}
 	for _, word := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "ERR AUTH", "ERR invalid password"} {
-		if goredis.HasErrorPrefix(err, word) || strings.Contains(err.Error(), word) {
+		if strings.Contains(err.Error(), word) {
 			return &SetupError{
 				w.server, ProblemAccess, "the server refuses: " + err.Error(),
 				"check user and password in the URL",
 			}
 		}
 	}
-	if goredis.HasErrorPrefix(err, "ERR DB index is out of range") {
+	if strings.Contains(err.Error(), "DB index is out of range") {
 		return &SetupError{w.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
 	}
 	return fmt.Errorf("%s: %w", w.server, failed(ctx, err))

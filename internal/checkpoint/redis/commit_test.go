@@ -1,0 +1,203 @@
+package redis_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// superstep returns the n-th change of a thread, counted from 1: a checkpoint
+// with a value and a list that grows, a task that is used up, a question and
+// events.
+func superstep(thread string, n uint64, list []payload.JSON) *checkpoint.Change {
+	at := time.Date(2026, 1, 1, 0, 0, int(n), 0, time.UTC)
+	id := fmt.Sprintf("%012d", n)
+	value := payload.JSON(`"` + strings.Repeat("x", 500) + `"`)
+	return &checkpoint.Change{
+		Thread: thread, Expect: n - 1, Op: id, Lease: time.Minute,
+		Head: checkpoint.Head{
+			Thread: thread, LogID: "log", Graph: "g", State: checkpoint.ThreadBusy, Owner: "me",
+			Created: at, Updated: at, Checkpoint: id, Seq: n, LastEvent: 2 * n, FirstEvent: 1,
+		},
+		Checkpoints: []*checkpoint.Checkpoint{{
+			ID: id, Seq: n, Graph: "g", Channels: []checkpoint.Channel{
+				{Name: "value", Version: n, Stored: n, Value: value},
+				{Name: "list", Version: n, Stored: n, List: &checkpoint.List{
+					Items: list, Segments: []checkpoint.Segment{{ID: 1, Len: len(list)}}, Fresh: 1,
+				}},
+			},
+		}},
+		Tasks:      []checkpoint.Task{{ID: "task", Checkpoint: id, State: checkpoint.TaskDone}},
+		ClearTasks: []string{fmt.Sprintf("%012d", n-1)},
+		Events: []checkpoint.Event{
+			{Seq: 2*n - 1, Time: at, Kind: checkpoint.EventUpdate, Value: "1"},
+			{Seq: 2 * n, Time: at, Kind: checkpoint.EventCheckpoint, Checkpoint: id},
+		},
+	}
+}
+
+// grow applies supersteps first to last of a thread.
+func grow(t *testing.T, s *redis.Store, thread string, first, last uint64) {
+	t.Helper()
+	for n := first; n <= last; n++ {
+		list := make([]payload.JSON, n)
+		for i := range list {
+			list[i] = payload.JSON(strconv.Itoa(i))
+		}
+		_, err := s.Apply(t.Context(), superstep(thread, n, list))
+		require.NoError(t, err)
+	}
+}
+
+// stats reads numbers of the server's INFO.
+func stats(t *testing.T, server *redistest.Server) map[string]string {
+	t.Helper()
+	text, err := server.Client.Info(t.Context(), "everything").Result()
+	require.NoError(t, err)
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), ":")
+		out[k] = v
+	}
+	return out
+}
+
+func number(t *testing.T, s map[string]string, key string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s[key])
+	require.NoError(t, err, key)
+	return n
+}
+
+func TestSuperstepIsOneExchange(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	grow(t, s, "t", 1, 5)
+	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
+	before := number(t, stats(t, server), "total_reads_processed")
+	grow(t, s, "t", 6, 55)
+	after := stats(t, server)
+	require.True(t, strings.HasPrefix(after["cmdstat_evalsha"], "calls=50,"), after["cmdstat_evalsha"])
+	for _, other := range []string{"eval", "multi", "exec", "script|load", "get"} {
+		require.Empty(t, after["cmdstat_"+other], other)
+	}
+	require.Equal(t, 51, number(t, after, "total_reads_processed")-before,
+		"50 requests arrived, and the one that asks for this")
+}
+
+func TestForgottenScriptsAreSentAgain(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	for n := range uint64(3) {
+		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
+		grow(t, s, "t", n+1, n+1)
+		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
+		_, err := s.Checkpoint(t.Context(), "t", "", "")
+		require.NoError(t, err)
+		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
+		heads, err := s.Threads(t.Context(), checkpoint.ThreadQuery{})
+		require.NoError(t, err)
+		require.Len(t, heads, 1)
+		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
+		_, _, err = s.Due(t.Context(), 1)
+		require.NoError(t, err)
+		_, err = s.Interrupts(t.Context(), checkpoint.InterruptQuery{ByChange: true})
+		require.NoError(t, err)
+	}
+}
+
+func TestKilledServerForgetsNothing(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	for n := range uint64(3) {
+		grow(t, s, "t", 2*n+1, 2*n+2)
+		server.Restart()
+		h, err := s.Head(t.Context(), "t")
+		require.NoError(t, err)
+		require.Equal(t, 2*n+2, h.Revision)
+		cp, err := s.Checkpoint(t.Context(), "t", "", "")
+		require.NoError(t, err)
+		require.Len(t, cp.Channels[1].List.Items, int(2*n+2))
+		events, err := s.Events(t.Context(), "t", 0, 0)
+		require.NoError(t, err)
+		require.Len(t, events, int(4*n+4))
+	}
+}
+
+func TestStoppedServerIsUnavailable(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	grow(t, s, "t", 1, 1)
+	server.Kill()
+	_, err := s.Apply(t.Context(), superstep("t", 2, []payload.JSON{"1", "2"}))
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorContains(t, err, `thread "t"`)
+	_, err = s.Head(t.Context(), "t")
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	server.Restart()
+	_, err = s.Head(t.Context(), "t")
+	require.NoError(t, err)
+}
+
+// fields counts the bytes of the values of a thread.
+func valueBytes(t *testing.T, server *redistest.Server) (n int) {
+	t.Helper()
+	keys, err := server.Client.Keys(t.Context(), "graphd{*}:v:t").Result()
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	all, err := server.Client.HGetAll(t.Context(), keys[0]).Result()
+	require.NoError(t, err)
+	for field, v := range all {
+		n += len(field) + len(v)
+	}
+	return n
+}
+
+func TestAppendCostsItsOwnSize(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "everysec")
+	s := open(t, server.URL(""))
+	item := payload.JSON(`"` + strings.Repeat("x", 1022) + `"`)
+	var list []payload.JSON
+	for n := range uint64(500) {
+		list = append(list, item)
+		c := superstep("t", n+1, list)
+		c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[1:]
+		_, err := s.Apply(t.Context(), c)
+		require.NoError(t, err)
+	}
+	require.Less(t, valueBytes(t, server), 1_000_000)
+	cp, err := s.Checkpoint(t.Context(), "t", "", "")
+	require.NoError(t, err)
+	require.Equal(t, list, cp.Channels[0].List.Items)
+}
+
+func TestDeletedThreadLeavesNoKey(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	grow(t, s, "t", 1, 3)
+	c := superstep("t", 4, make([]payload.JSON, 4))
+	c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: "t", State: checkpoint.InterruptOpen}, {ID: "p", Thread: "t"}}
+	c.Runs = []checkpoint.Run{{ID: "r", Thread: "t", Order: 1}}
+	c.Request = &checkpoint.Request{ID: "x"}
+	c.Memos = []checkpoint.Memo{{Task: "task", Checkpoint: "c", Value: "1"}}
+	c.Checkpoints, c.Head.Seq = nil, 3
+	_, err := s.Apply(t.Context(), c)
+	require.NoError(t, err)
+	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t", Expect: 4, Delete: true})
+	require.NoError(t, err)
+	keys, err := server.Client.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	for _, key := range keys {
+		require.True(t, strings.HasSuffix(key, ":format") || strings.HasSuffix(key, ":count"), key)
+	}
+	require.Len(t, keys, 2)
+}

@@ -1,0 +1,58 @@
+package redis
+
+import (
+	"context"
+	"sync/atomic"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// lost remembers that an attempt of a call may have been carried out although
+// its answer did not come. Clients of clusters repeat calls on their own, so
+// it is noted where a command meets its connection.
+type lost struct{ cause atomic.Pointer[error] }
+
+type lostKey struct{}
+
+// noting returns a context under which attempts are watched.
+func noting(ctx context.Context) (context.Context, *lost) {
+	l := &lost{}
+	return context.WithValue(ctx, lostKey{}, l), l
+}
+
+// err is why an answer was lost, nil when none was.
+func (l *lost) err() error {
+	if p := l.cause.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// watcher implements the client's hook.
+type watcher struct{}
+
+// DialHook changes nothing.
+func (watcher) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+// ProcessHook notes attempts without an answer.
+func (watcher) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if l, ok := ctx.Value(lostKey{}).(*lost); ok && err != nil && passing(err) {
+			l.cause.Store(&err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook changes nothing: changes are never sent in pipelines.
+func (watcher) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// watched makes the client of one server, or of a node of a cluster.
+func watched(opts *goredis.Options) *goredis.Client {
+	c := goredis.NewClient(opts)
+	c.AddHook(watcher{})
+	return c
+}

@@ -1,0 +1,87 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+func TestLostAnswerIsFoundByItsOp(t *testing.T) {
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	s := open(t, proxy.URL())
+	grow(t, s, "t", 1, 1)
+	for n := range uint64(5) {
+		proxy.LoseAnswers(2)
+		grow(t, s, "t", n+2, n+2)
+	}
+	require.EqualValues(t, 10, proxy.Lost())
+	events, err := s.Events(t.Context(), "t", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, events, 12, "applied once each")
+}
+
+func TestPersistentLossIsToldAndFoundLater(t *testing.T) {
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	s := open(t, proxy.URL())
+	grow(t, s, "t", 1, 1)
+	c := superstep("t", 2, []payload.JSON{"1", "2"})
+	proxy.LoseAnswers(1000)
+	_, err := s.Apply(t.Context(), c)
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	proxy.LoseAnswers(0)
+	h, err := s.Head(t.Context(), "t")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, h.Revision, "it was applied all the same")
+	r, err := s.Apply(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, h.LeaseExpires, r.LeaseExpires)
+}
+
+// TestLostAnswerIsNoConflict is about a change that can't be known again: it
+// has no name, or another change follows before it is repeated.
+func TestLostAnswerIsNoConflict(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	s := open(t, proxy.URL())
+	grow(t, s, "t", 1, 1)
+	c := superstep("t", 2, []payload.JSON{"1", "2"})
+	c.Op = ""
+	proxy.LoseAnswers(1)
+	_, err := s.Apply(t.Context(), c)
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.NotErrorIs(t, err, checkpoint.ErrConflict)
+	_, err = s.Apply(t.Context(), c)
+	require.ErrorIs(t, err, checkpoint.ErrConflict, "asked anew, the caller knows that it is a second attempt")
+
+	// The head says that it never saw the op: somebody wrote after it.
+	next := superstep("t", 3, []payload.JSON{"1", "2", "3"})
+	proxy.LoseAnswers(1)
+	key := server.Client.Keys(t.Context(), "graphd{*}:h:t").Val()[0]
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default: // as if another replica had gone on at once
+				if server.Client.HGet(t.Context(), key, "rev").Val() == "3" {
+					server.Client.HSet(t.Context(), key, "op", "another", "rev", "4")
+					return
+				}
+			}
+		}
+	}()
+	_, err = s.Apply(t.Context(), next)
+	close(stop)
+	<-done
+	if err != nil { // else the repetition came before the other change
+		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+		require.NotErrorIs(t, err, checkpoint.ErrConflict)
+	}
+}

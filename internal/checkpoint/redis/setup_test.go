@@ -1,0 +1,124 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+func refused(t *testing.T, url string) *redis.SetupError {
+	t.Helper()
+	s, err := redis.Open(t.Context(), redis.Options{URL: url})
+	require.Nil(t, s)
+	var problem *redis.SetupError
+	require.ErrorAs(t, err, &problem)
+	require.NotContains(t, err.Error(), "sesame", "the password is nobody's business")
+	return problem
+}
+
+func TestBadURLs(t *testing.T) {
+	for url, is := range map[string]string{
+		"":                                           "names no server",
+		"http://localhost":                           "names no server",
+		"redis://":                                   "names no server",
+		"redis://u:sesame@h:port":                    "can't be read",
+		"redis://u:sesame@h:1/db":                    "db",
+		"redis://h:1/0?partitions=0":                 `partitions is "0", want 1 to 1024`,
+		"redis://h:1/0?partitions=many":              `partitions is "many"`,
+		"redis://h:1/0?shared=perhaps":               `shared is "perhaps", want true or false`,
+		"redis://h:1/0?prefix={x}":                   "brace",
+		"redis://u:sesame@h:1/0?no_such_option=1":    "no_such_option",
+		"redis://h:1?master_name=m&no_such_option=1": "no_such_option",
+	} {
+		p := refused(t, url)
+		require.Equal(t, redis.ProblemURL, p.Problem, url)
+		require.Contains(t, p.Is, is, url)
+		require.Contains(t, p.Want, "redis://")
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	_, err := redis.Open(t.Context(), redis.Options{URL: server.URL("")})
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorContains(t, err, server.Addr())
+}
+
+func TestPasswords(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "open")
+	for _, url := range []string{"redis://" + server.Addr(), "redis://:sesame@" + server.Addr(), "redis://me:sesame@" + server.Addr()} {
+		p := refused(t, url)
+		require.Equal(t, redis.ProblemAccess, p.Problem)
+		require.Contains(t, p.Want, "password")
+	}
+	open(t, "redis://:open@"+server.Addr()+"/3")
+}
+
+func TestServerThatEvicts(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	p := refused(t, server.URL(""))
+	require.Equal(t, redis.ProblemEviction, p.Problem)
+	require.Contains(t, p.Is, "allkeys-lru")
+	require.Contains(t, p.Want, "noeviction")
+	require.Contains(t, open(t, server.URL("eviction=true")).Warnings()[0], "may throw threads away")
+}
+
+func TestServerWithoutAOF(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	require.Contains(t, open(t, server.URL("")).Warnings()[0], "appendonly is off")
+	require.Empty(t, open(t, redistest.Start(t).URL("")).Warnings())
+}
+
+func TestReplica(t *testing.T) {
+	master := redistest.Start(t)
+	replica := redistest.Start(t)
+	host, port := master.HostPort()
+	require.NoError(t, replica.Client.ReplicaOf(t.Context(), host, port).Err())
+	p := refused(t, replica.URL(""))
+	require.Equal(t, redis.ProblemReplica, p.Problem)
+	require.Contains(t, p.Want, master.Addr())
+}
+
+func TestForeignDatabase(t *testing.T) {
+	server := redistest.Start(t)
+	require.NoError(t, server.Client.Set(t.Context(), "shop:1", "x", 0).Err())
+	p := refused(t, server.URL(""))
+	require.Equal(t, redis.ProblemForeign, p.Problem)
+	require.Contains(t, p.Is, "holds 1 keys")
+	require.Contains(t, p.Want, "shared=true")
+	open(t, server.URL("shared=true"))
+	open(t, server.URL("")) // it is graphd's by now
+
+	require.NoError(t, server.Client.Set(t.Context(), "a{meta}:format", "x", 0).Err())
+	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=a")).Problem)
+	require.NoError(t, server.Client.HSet(t.Context(), "b{meta}:format", "x", "y").Err())
+	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=b")).Problem)
+}
+
+func TestOtherFormats(t *testing.T) {
+	server := redistest.Start(t)
+	open(t, server.URL("partitions=4"))
+	open(t, server.URL(""))
+	p := refused(t, server.URL("partitions=8"))
+	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Contains(t, p.Is, "made with 4 partitions")
+
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2).Err())
+	p = refused(t, server.URL(""))
+	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Contains(t, p.Is, "format 2, this graphd knows up to 1")
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1, "partitions", "x").Err())
+	require.Equal(t, redis.ProblemFormat, refused(t, server.URL("")).Problem)
+}
+
+func TestDatabaseNumber(t *testing.T) {
+	server := redistest.Start(t)
+	p := refused(t, "redis://"+server.Addr()+"/99")
+	require.Equal(t, redis.ProblemURL, p.Problem)
+	require.Contains(t, p.Is, "no database")
+}
