@@ -13,7 +13,6 @@ from typing import Any
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
 _ROLES = {"user": "human", "assistant": "ai", "developer": "system"}
-_TYPES = ("human", "ai", "system", "tool", "function", "remove", "chat")
 
 
 class BaseMessage:

@@ -32,7 +32,6 @@ class Program:
         self.cache, self.store = options.cache, options.store
         self.step_timeout: float | None = None
         self._has_name = True
-        self.child_versions: dict[str, str] = {}
         self.nodes = dict(builder.nodes)
         self.called = {n.name: n.called for n in self.nodes.values() if n.called is not None}
         self._add_handlers()

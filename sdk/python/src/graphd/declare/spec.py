@@ -16,7 +16,6 @@ from graphd.declare.program import Program
 from graphd.names import wire
 from graphd.values.policy import RetryPolicy
 
-Persistence = pb.SubgraphPersistence
 RETRY_MARK = "retry_policy_{}"
 
 
@@ -76,7 +75,6 @@ def _node(program: Program, node: NodeDeclaration) -> pb.NodeSpec:
         return spec
     child = node.subgraph
     spec.graph.graph, spec.graph.persistence = child.program.name, child.persistence
-    spec.graph.version = program.child_versions.get(child.program.name, "")
     return spec
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import payload_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.constants import END, ROOT, START
+from graphd.constants import END, START
 from graphd.declare.actions import Action
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration
 from graphd.declare.program import Program
@@ -267,4 +267,4 @@ def _extras(task: CurrentTask, action: Action) -> dict[str, Any]:
     }
 
 
-__all__ = ["ROOT", "Work", "arun", "prepare", "reduce", "run"]
+__all__ = ["Work", "arun", "prepare", "reduce", "run"]
