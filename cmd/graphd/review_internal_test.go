@@ -388,3 +388,21 @@ edges: ["START -> [b, c]"]
 	require.Equal(t, 1, strings.Count(r.out, "INVALID_NODE_UPDATE"), r.out)
 	require.Contains(t, r.out, "b, c: INVALID_NODE_UPDATE")
 }
+
+func TestARunThatNobodyWorksOnSaysSo(t *testing.T) {
+	c := serving(t, "memory")
+	file := filepath.Join(t.TempDir(), "away.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(
+		"graph: away\nchannels: { x: {} }\nnodes: { think: { remote: {} } }\nedges: [START -> think]\n"), 0o600))
+	require.Equal(t, 0, c.call(t, "graph", "put", file).code)
+	run, leave := c.begin(t, "run", "away", "-t", "a", "-i", `{"x": 1}`)
+	run.find(t, regexp.MustCompile(`think: no worker of graph away is connected; the task waits for one`))
+	r := leave()
+	require.Equal(t, 1, r.code)
+	require.NotContains(t, r.out, "scheduled", "other events of tasks are for those who ask for them")
+	r = c.call(t, "watch", "a", "--no-follow", "--events", "tasks")
+	require.Contains(t, r.out, "think scheduled")
+	require.Contains(t, r.out, "NO_WORKER_AVAILABLE")
+	r = c.call(t, "watch", "a", "--no-follow", "-o", "jsonl")
+	require.NotContains(t, r.out, "NO_WORKER_AVAILABLE", "programs get what they ask for")
+}

@@ -9,8 +9,27 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// Filter reads names of event kinds, like "updates" and "values".
-func Filter(names []string) (*graphdv1.EventFilter, error) {
+// selection is what of a stream is asked for and shown.
+type selection struct {
+	filter *graphdv1.EventFilter
+	// tasks shows all events of tasks. Otherwise people see those that say why
+	// nothing happens, and programs none.
+	tasks bool
+}
+
+// selection reads names of event kinds, like "updates" and "values".
+func (s *Session) selection(names []string) (selection, error) {
+	if len(names) == 0 && s.Format == Text {
+		return selection{filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
+			graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
+			graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS,
+		}}}, nil
+	}
+	filter, err := filterOf(names)
+	return selection{filter: filter, tasks: true}, err
+}
+
+func filterOf(names []string) (*graphdv1.EventFilter, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strings"
+	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -12,9 +13,13 @@ type events struct {
 
 	open    bool // a message is being shown piece by piece
 	allRuns bool // a thread is followed: say how each of its runs goes
+	tasks   bool // show what becomes of every task
 }
 
 func (p *events) show(e *graphdv1.Event) error {
+	if t := e.GetTask(); t != nil && !p.tasks && !delays(t) {
+		return p.err
+	}
 	if _, piece := e.GetKind().(*graphdv1.Event_Message); p.open && !piece {
 		p.line("")
 		p.open = false
@@ -38,7 +43,11 @@ func (p *events) show(e *graphdv1.Event) error {
 			p.resolved(q)
 		}
 	case *graphdv1.Event_Task:
-		p.task(e, k.Task)
+		if p.tasks {
+			p.task(e, k.Task)
+		} else {
+			p.delay(e, k.Task)
+		}
 	case *graphdv1.Event_Message:
 		p.piece(k.Message)
 	case *graphdv1.Event_Custom:
@@ -157,6 +166,19 @@ func (p *events) task(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	if t.GetFailure() != nil {
 		p.failure("  ", t.GetFailure())
 	}
+}
+
+// delays reports whether a task is held up: nobody works on it for now.
+func delays(t *graphdv1.TaskChange) bool {
+	return t.GetPhase() == graphdv1.TaskChange_PHASE_UNASSIGNED || t.GetPhase() == graphdv1.TaskChange_PHASE_RETRYING
+}
+
+func (p *events) delay(e *graphdv1.Event, t *graphdv1.TaskChange) {
+	text := ": "
+	if t.GetPhase() == graphdv1.TaskChange_PHASE_RETRYING {
+		text = " failed, again in " + t.GetRetryDelay().AsDuration().Round(time.Millisecond).String() + ": "
+	}
+	p.line("%s%s", p.node(e), p.paint(yellow, text+t.GetFailure().GetMessage()))
 }
 
 // piece shows a part of a message where the one before it ended.

@@ -20,7 +20,7 @@ type eventStream = grpc.ServerStreamingClient[graphdv1.Event]
 // connection.
 type follow struct {
 	graphs graphdv1.GraphServiceClient
-	filter *graphdv1.EventFilter
+	selection
 	// show gets every event but the opening of a stream that replaces another.
 	show func(*graphdv1.Event) error
 	// lost is told that the connection broke and is made again.

@@ -3,10 +3,12 @@ package cli_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/cli"
@@ -89,6 +91,31 @@ func TestExitCodesOfARun(t *testing.T) {
 	}
 }
 
+func TestWithoutAChoiceOnlyTasksThatAreHeldUpAreShown(t *testing.T) {
+	task := func(phase graphdv1.TaskChange_Phase, why string, delay time.Duration) *graphdv1.Event {
+		change := &graphdv1.TaskChange{Phase: phase, Failure: &graphdv1.Failure{Message: why}}
+		if delay > 0 {
+			change.RetryDelay = durationpb.New(delay)
+		}
+		return at(1, &graphdv1.Event{Node: "a", Kind: &graphdv1.Event_Task{Task: change}})
+	}
+	piece := func(json string) *graphdv1.Event {
+		return at(1, &graphdv1.Event{Node: "m", Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Value: text(json)}}})
+	}
+	s := &stage{plays: []play{{events: []*graphdv1.Event{
+		opened(),
+		piece(`"Hel"`),
+		task(graphdv1.TaskChange_PHASE_STARTED, "", 0),
+		piece(`"lo"`),
+		task(graphdv1.TaskChange_PHASE_RETRYING, "boom", 1234567*time.Microsecond),
+		task(graphdv1.TaskChange_PHASE_UNASSIGNED, "no worker", 0),
+		ended(stopped, 2, succeeded),
+	}}}}
+	c, out := session(t, s, "")
+	require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g"}))
+	require.Equal(t, "thread t1  run r1\nHello\na failed, again in 1.235s: boom\na: no worker\nsucceeded\n  n  1\n", out.String())
+}
+
 func TestEveryKindOfEventIsShown(t *testing.T) {
 	s := &stage{plays: []play{{events: []*graphdv1.Event{
 		opened(),
@@ -116,7 +143,9 @@ func TestEveryKindOfEventIsShown(t *testing.T) {
 		}}},
 	}}}}
 	c, out := session(t, s, "")
-	require.NoError(t, c.Watch(t.Context(), cli.WatchOptions{Thread: "t1", NoFollow: true}))
+	require.NoError(t, c.Watch(t.Context(), cli.WatchOptions{
+		Thread: "t1", NoFollow: true, Events: []string{"tasks", "updates", "messages", "custom", "checkpoints"},
+	}))
 	require.Equal(t, `thread t1  run r1
 a failed (attempt 2)
   a: NODE_FAILED: boom

@@ -34,14 +34,14 @@ func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
 	if err := s.fullIDs(ctx, spec); err != nil {
 		return err
 	}
-	filter, err := Filter(o.Events)
+	chosen, err := s.selection(o.Events)
 	if err != nil {
 		return err
 	}
 	if o.empty() && s.Terminal && s.Format == Text {
-		return s.askAndResume(ctx, spec, filter, o)
+		return s.askAndResume(ctx, spec, chosen, o)
 	}
-	return s.resume(ctx, spec, filter, o)
+	return s.resume(ctx, spec, chosen, o)
 }
 
 // idLength is how long the ids of questions are.
@@ -82,7 +82,7 @@ func (o *ResumeOptions) empty() bool {
 }
 
 func (s *Session) resume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, filter *graphdv1.EventFilter, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
 ) error {
 	id := requestID(o.RequestID)
 	if o.Detach {
@@ -92,8 +92,8 @@ func (s *Session) resume(
 		}
 		return s.detached(run)
 	}
-	req := &graphdv1.ResumeRequest{Resume: spec, Filter: filter, RequestId: id}
-	return s.stream(ctx, filter, func(ctx context.Context) (eventStream, error) {
+	req := &graphdv1.ResumeRequest{Resume: spec, Filter: chosen.filter, RequestId: id}
+	return s.stream(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Resume(ctx, req)
 	})
 }
@@ -170,7 +170,7 @@ func (s *Session) responses(o ResumeOptions) ([]*graphdv1.InterruptResponse, err
 // askAndResume asks for every open question in turn. What the server refuses
 // because of its schema is asked again.
 func (s *Session) askAndResume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, filter *graphdv1.EventFilter, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
 ) error {
 	questions, err := s.openQuestions(ctx, o.Thread)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Session) askAndResume(
 				Outcome:     &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)},
 			})
 		}
-		err := s.resume(ctx, spec, filter, o)
+		err := s.resume(ctx, spec, chosen, o)
 		if Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
 			return err
 		}

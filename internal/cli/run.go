@@ -36,7 +36,7 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	filter, err := Filter(o.Events)
+	chosen, err := s.selection(o.Events)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (s *Session) Run(ctx context.Context, o RunOptions) error {
 		}
 		return s.detached(run)
 	}
-	req := &graphdv1.StreamRequest{Run: spec, Filter: filter, RequestId: id}
-	return s.stream(ctx, filter, func(ctx context.Context) (eventStream, error) {
+	req := &graphdv1.StreamRequest{Run: spec, Filter: chosen.filter, RequestId: id}
+	return s.stream(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Stream(ctx, req)
 	})
 }
@@ -103,9 +103,9 @@ func (s *Session) runSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 
 // stream follows one run from its opening and ends as the run stands.
 func (s *Session) stream(
-	ctx context.Context, filter *graphdv1.EventFilter, open func(context.Context) (eventStream, error),
+	ctx context.Context, chosen selection, open func(context.Context) (eventStream, error),
 ) error {
-	f := &follow{filter: filter, ofRun: true}
+	f := &follow{selection: chosen, ofRun: true}
 	end, err := s.follow(ctx, f, open)
 	if err != nil {
 		return err

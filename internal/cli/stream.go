@@ -26,7 +26,7 @@ func (s *Session) follow(
 	}
 	show := f.show
 	if show == nil {
-		show = s.shower(!f.ofRun && f.run == "")
+		show = s.shower(!f.ofRun && f.run == "", f.tasks)
 	}
 	f.show = func(e *graphdv1.Event) error {
 		lost = false
@@ -47,7 +47,7 @@ func short(err error) string {
 }
 
 // shower returns what shows events in the session's format.
-func (s *Session) shower(allRuns bool) func(*graphdv1.Event) error {
+func (s *Session) shower(allRuns, tasks bool) func(*graphdv1.Event) error {
 	switch s.Format {
 	case JSONL:
 		return func(e *graphdv1.Event) error { return s.message(e) }
@@ -55,7 +55,7 @@ func (s *Session) shower(allRuns bool) func(*graphdv1.Event) error {
 		return func(*graphdv1.Event) error { return nil }
 	case Text:
 	}
-	shown := &events{page: s.page(), allRuns: allRuns}
+	shown := &events{page: s.page(), allRuns: allRuns, tasks: tasks}
 	return shown.show
 }
 

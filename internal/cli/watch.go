@@ -20,18 +20,18 @@ type WatchOptions struct {
 
 // Watch shows the log of a thread or a run.
 func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
-	filter, err := Filter(o.Events)
+	chosen, err := s.selection(o.Events)
 	if err != nil {
 		return err
 	}
 	req := &graphdv1.WatchRequest{
-		ThreadId: o.Thread, RunId: o.Run, Filter: filter,
+		ThreadId: o.Thread, RunId: o.Run, Filter: chosen.filter,
 		SnapshotFirst: o.Snapshot, Follow: !o.NoFollow,
 	}
 	if err := begin(req, o); err != nil {
 		return err
 	}
-	f := &follow{filter: filter, run: o.Run, bounded: o.NoFollow}
+	f := &follow{selection: chosen, run: o.Run, bounded: o.NoFollow}
 	end, err := s.follow(ctx, f, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Watch(ctx, req)
 	})
