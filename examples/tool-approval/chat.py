@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator, Sequence
@@ -35,11 +36,20 @@ def _call(call: dict[str, str]) -> dict[str, Any]:
 def _deltas(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as response:
+    with _open(request) as response:
         for line in response:
             data = line.decode().removeprefix("data: ").strip()
             if data and data != "[DONE]":
                 yield json.loads(data)["choices"][0]["delta"]
+
+
+def _open(request: urllib.request.Request) -> Any:
+    try:
+        return urllib.request.urlopen(request, timeout=60)
+    except urllib.error.HTTPError:
+        raise
+    except urllib.error.URLError as e:
+        raise ConnectionError(f"no answer from {request.full_url}: {e.reason}; is chat_server.py running?") from None
 
 
 def _wire(message: Any) -> dict[str, Any]:
