@@ -76,7 +76,7 @@ class Attached(Compiled):
         return self.compile_options.cache
 
     def with_config(self: Self, config: Mapping[str, Any] | None = None, **more: Any) -> Self:
-        """The same graph with defaults for the config of its calls."""
+        """The same graph, on the same worker, with defaults for the config of its calls."""
         bound = copy.copy(self)
         bound.config = merge_configs(merge_configs(self.config, config), more)
         return bound

@@ -28,7 +28,12 @@ class CompiledStateGraph(Runs):
         return states.States(self.attach(), self.program, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
-        """The state of a thread: the newest, or that of a checkpoint."""
+        """The state of a thread: the newest, or that of the ``checkpoint_id`` in the config.
+
+        ``next`` says which nodes are due, and ``tasks`` how far they have come.
+        A thread that there is not has an empty state. ``subgraphs`` puts the
+        states of subgraphs into the tasks that wait for them.
+        """
         return self._states(config).get(subgraphs=subgraphs)
 
     async def aget_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
@@ -43,7 +48,11 @@ class CompiledStateGraph(Runs):
         before: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """The checkpoints of a thread, newest first."""
+        """The checkpoints of a thread, newest first.
+
+        ``filter`` keeps those with this metadata, ``before`` those that are
+        older than the checkpoint of a config, ``limit`` so many.
+        """
         return self._states(config).history(filter or {}, before, limit)
 
     async def aget_state_history(
@@ -68,7 +77,12 @@ class CompiledStateGraph(Runs):
         as_node: str | None = None,
         task_id: str | None = None,
     ) -> dict[str, Any]:
-        """Writes to the state as if a node had done it; returns its config."""
+        """Writes to the state as if a node had done it; returns the config of the checkpoint.
+
+        ``as_node`` may be left out when it is clear which node ran last;
+        otherwise InvalidUpdateError is raised, as for keys that can't take the
+        values. Open questions are dropped with a DroppedQuestions warning.
+        """
         return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
 
     async def aupdate_state(

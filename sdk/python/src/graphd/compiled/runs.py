@@ -48,6 +48,15 @@ class Runs(Attached):
     ) -> Iterator[Any]:
         """Runs the graph and yields what happens, as it happens.
 
+        ``stream_mode`` is one of values, updates, messages, custom, tasks,
+        checkpoints and debug, or several of them: then each item says which it
+        is. ``subgraphs`` shows what happens below too. ``input`` is an update of
+        the state, None to go on, or a Command, such as ``Command(resume=answer)``.
+
+        Raises what a node raised and nobody handled: its own exception if it
+        ran in this process. GraphRecursionError and InvalidUpdateError come of
+        the graph, GraphdError of the server; its ``reason`` is stable.
+
         ``durability="exit"`` makes history show what the call has done as one
         checkpoint. Whatever it says, graphd stores before it shows.
         """
@@ -121,7 +130,9 @@ class Runs(Attached):
     ) -> Any:
         """Runs the graph to its end or to its questions; returns the state.
 
-        Open questions are under ``__interrupt__``.
+        Open questions are under ``__interrupt__``; ``Command(resume=answer)`` as
+        the input of the next call answers them. With another ``stream_mode`` it
+        returns a list of what stream yields; both raise the same.
         """
         collector = Collector(stream_mode, version)
         shape = self._shape(collector.modes, print_mode, debug, subgraphs=subgraphs, version=version)

@@ -80,7 +80,14 @@ class Builder:
         """Adds a node: ``add_node(fn)`` or ``add_node("name", fn)``.
 
         The node may be a function, a coroutine function, a runnable, or
-        another compiled graph.
+        another compiled graph. It gets the state, and by parameters of these
+        names ``config``, ``runtime``, ``writer`` and ``store``; it returns what
+        changes, or a Command.
+
+        ``defer`` lets it wait for everything else; ``retry_policy``,
+        ``cache_policy``, ``timeout`` (seconds, of async nodes) and
+        ``error_handler`` say what becomes of a try; ``destinations`` name where
+        its commands may lead, for drawings.
         """
         del trace_policy  # graphd traces no values
         retry_policy = retry_policy or older.pop("retry", None)
@@ -130,7 +137,10 @@ class Builder:
         return self.state
 
     def add_edge(self: Self, start_key: str | list[str], end_key: str) -> Self:
-        """Leads from a node to another; from several, waits for all of them."""
+        """Leads from a node to another; from a list of nodes, waits for all of them.
+
+        START and END are where a run begins and where it may stop.
+        """
         if end_key == START:
             raise _invalid("START cannot be an end node")
         if isinstance(start_key, str):
@@ -160,7 +170,14 @@ class Builder:
         path: Callable[..., Any] | Any,
         path_map: dict[Hashable, str] | list[str] | None = None,
     ) -> Self:
-        """Lets a function decide where to go after a node."""
+        """Lets a function decide where to go after a node.
+
+        ``path`` gets the state, and returns one target or a list of them: names
+        of nodes, END, or Send, which gives a node an input of its own.
+        ``path_map`` leads from what it returns to nodes. Without one the names
+        of a ``Literal`` that it is annotated with count as its targets, or else
+        all nodes.
+        """
         action = read_action(path)
         name = action.name or "condition"
         paths = paths_of(path, path_map)
@@ -174,7 +191,7 @@ class Builder:
         return self
 
     def add_sequence(self: Self, nodes: Sequence[Any]) -> Self:
-        """Adds nodes that run one after the other."""
+        """Adds nodes that run one after the other: actions, or (name, action) pairs."""
         if not nodes:
             raise _invalid("Sequence requires at least one node.")
         before = ""

@@ -11,7 +11,16 @@ from graphd.values.words import All, Checkpointer
 
 
 class StateGraph(Builder):
-    """A graph whose nodes read and write one shared state."""
+    """A graph whose nodes read and write one shared state.
+
+    ``state_schema`` is a TypedDict, a dataclass or a pydantic model. A key with
+    ``Annotated[T, reducer]`` combines what nodes return for it with what was
+    there; another key is replaced. Anything that is no class, such as
+    ``Annotated[list, add]``, makes the whole state one value.
+
+    Every method that adds something returns the graph, so that calls can be
+    chained, and raises InvalidGraphError, a ValueError, for a mistake.
+    """
 
     def compile(
         self,
