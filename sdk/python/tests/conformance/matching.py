@@ -104,6 +104,8 @@ def match_groups(expected: list[Any], actual: list[Any], sizes: list[int] | None
     if len(expected) != len(actual):
         return None
     sizes = sizes or [1] * len(expected)
+    if sum(sizes) != len(expected):
+        raise ValueError(f"the groups are of {sum(sizes)} items, but {len(expected)} are expected")
     at = 0
     for size in sizes:
         bound = match_unordered(expected[at : at + size], actual[at : at + size], known)

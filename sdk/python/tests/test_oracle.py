@@ -1,0 +1,141 @@
+"""The oracle itself: a comparison that lets something pass proves nothing."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from graphd.checkpoint.memory import InMemorySaver
+from oracle.graphs import random_case
+from oracle.record import Recorder
+
+from .conformance.matching import match, match_groups, match_unordered
+from .conformance.program import World, compile_all
+from .conformance.steps import Mismatch, Player
+
+Case = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (1, 2),
+        (1, True),
+        (0, None),
+        (1, "1"),
+        ("a", "b"),
+        ([], None),
+        ([1, 2], [2, 1]),
+        ([1, 2], [1]),
+        ([1], [1, 2]),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": 1}),
+        ({"a": {"b": [1]}}, {"a": {"b": [2]}}),
+        ({"interrupts": [1, 2]}, {"interrupts": [1, 1]}),
+        ("<uuid>", ""),
+        (["cp1", "cp1"], ["x", "y"]),
+        (["cp1", "cp2"], ["x", "x"]),
+        ("sub:t1", "other:x"),
+        ("sub:t1", "sub:x|more:y"),
+    ],
+)
+def test_what_is_not_equal_does_not_match(expected: Any, actual: Any) -> None:
+    assert match(expected, actual, {}) is None
+
+
+def test_what_is_equal_matches() -> None:
+    assert match({"a": [1, None, "x"], "interrupts": [1, 2]}, {"a": [1.0, None, "x"], "interrupts": [2, 1]}, {}) == {}
+    assert match(["cp1", "t1", "sub:t1"], ["x", "y", "sub:y"], {}) == {"cp1": "x", "t1": "y"}
+
+
+def test_the_order_matters_between_groups_and_not_inside() -> None:
+    assert match_unordered([1, 2], [2, 1], {}) == {}
+    assert match_groups([1, 2, 3], [2, 1, 3], [2, 1], {}) == {}
+    assert match_groups([1, 2, 3], [1, 3, 2], [2, 1], {}) is None
+    assert match_groups([1, 2], [2, 1], None, {}) is None
+    for sizes in ([1], [1, 1, 1]):
+        with pytest.raises(ValueError, match="groups"):
+            match_groups([1, 2], [1, 3], sizes, {})
+
+
+# Cases that LangGraph played, with one thing changed.
+
+
+def dropped(case: Case) -> Iterator[tuple[str, Case]]:
+    """Every event is missing once."""
+    for step, at in places(case, "events"):
+        other = copy.deepcopy(case)
+        expect = other["steps"][step]["expect"]
+        del expect["events"][at]
+        expect["groups"] = [1] * len(expect["events"])
+        yield f"step {step} without event {at}", other
+
+
+def doubled(case: Case) -> Iterator[tuple[str, Case]]:
+    """Every event comes twice once."""
+    for step, at in places(case, "events"):
+        other = copy.deepcopy(case)
+        expect = other["steps"][step]["expect"]
+        expect["events"].insert(at, expect["events"][at])
+        expect["groups"] = [1] * len(expect["events"])
+        yield f"step {step} with event {at} twice", other
+
+
+def swapped(case: Case) -> Iterator[tuple[str, Case]]:
+    """Neighbours of different groups change places."""
+    for number, step in enumerate(case["steps"]):
+        groups = [] if "until" in step["expect"] else step["expect"].get("groups", [])
+        for at in itertools.accumulate(groups[:-1]):
+            other = copy.deepcopy(case)
+            events = other["steps"][number]["expect"]["events"]
+            if events[at] != events[at - 1]:
+                events[at], events[at - 1] = events[at - 1], events[at]
+                yield f"step {number} with events {at} and {at - 1} swapped", other
+
+
+def altered(case: Case) -> Iterator[tuple[str, Case]]:
+    """Every state and checkpoint has another value once."""
+    for number, step in enumerate(case["steps"]):
+        shown = step["expect"].get("history", [step["expect"].get("snapshot")])
+        for at, field in itertools.product(range(len(shown)), ("values", "next", "metadata", "tasks")):
+            if shown[at] is None or field not in shown[at]:
+                continue
+            other = copy.deepcopy(case)
+            rows = other["steps"][number]["expect"].get("history", [other["steps"][number]["expect"].get("snapshot")])
+            rows[at][field] = {"n": -1} if isinstance(rows[at][field], dict) else [*rows[at][field], "more"]
+            yield f"step {number} row {at} with other {field}", other
+
+
+def places(case: Case, what: str) -> Iterator[tuple[int, int]]:
+    for number, step in enumerate(case["steps"]):
+        if "until" not in step["expect"]:
+            yield from ((number, at) for at in range(len(step["expect"].get(what, []))))
+
+
+def play(case: Case) -> None:
+    world, saver = World(), InMemorySaver()
+    try:
+        compile_all(world, case, saver)
+        Player(case, world, saver).play()
+    finally:
+        for graph in world.graphs.values():
+            graph.detach()
+
+
+@pytest.mark.parametrize("change", [dropped, doubled, swapped, altered])
+def test_one_thing_that_differs_is_found(change: Callable[[Case], Iterator[tuple[str, Case]]]) -> None:
+    case = random_case(3)
+    Recorder(case, 3).record()
+    play(case)
+    changes = list(change(case))
+    assert len(changes) > 4
+    for what, other in changes[:: max(1, len(changes) // 8)]:
+        try:
+            play(other)
+        except Mismatch:
+            continue
+        pytest.fail(f"nobody noticed: {what}")
