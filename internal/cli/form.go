@@ -10,6 +10,8 @@ import (
 // checks.
 type form struct {
 	choices []string // of the whole answer, as JSON
+	word    string   // for its type; "" = any
+	sample  string   // of it, as JSON; "" = none is known
 	fields  []formField
 }
 
@@ -17,6 +19,8 @@ type formField struct {
 	name     string
 	required bool
 	choices  []string // as JSON; nil = anything
+	word     string
+	sample   string
 }
 
 // formOf reads a JSON Schema as far as people need it.
@@ -24,12 +28,13 @@ func formOf(schema string) form {
 	var f form
 	parts := asMap(schema)
 	f.choices = choicesOf(schema)
+	f.word, f.sample = typeOf(parts)
 	required := elements(parts["required"])
 	for _, m := range members(parts["properties"]) {
 		name := jsonString(m.key)
-		f.fields = append(f.fields, formField{
-			name: m.key, required: slices.Contains(required, name), choices: choicesOf(m.value),
-		})
+		field := formField{name: m.key, required: slices.Contains(required, name), choices: choicesOf(m.value)}
+		field.word, field.sample = typeOf(asMap(m.value))
+		f.fields = append(f.fields, field)
 	}
 	return f
 }
@@ -49,6 +54,28 @@ func choicesOf(schema string) []string {
 	return list
 }
 
+// typeOf words what may stand somewhere, like "integer from 0 to 15", and gives
+// a value that may.
+func typeOf(parts map[string]string) (word, sample string) {
+	bounds := ""
+	switch parts["type"] {
+	case `"string"`:
+		return "text", `"..."`
+	case `"array"`:
+		return "list", "[]"
+	case `"integer"`, `"number"`:
+		word, sample = strings.Trim(parts["type"], `"`), "0"
+		if most := parts["maximum"]; most != "" {
+			bounds, sample = " up to "+most, most
+		}
+		if least := parts["minimum"]; least != "" {
+			bounds, sample = " from "+least+strings.Replace(bounds, " up to ", " to ", 1), least
+		}
+		return word + bounds, sample
+	}
+	return "", ""
+}
+
 func asMap(text string) map[string]string {
 	parts := make(map[string]string)
 	for _, m := range members(text) {
@@ -62,6 +89,9 @@ func (f form) describe() string {
 	if len(f.choices) > 0 {
 		return strings.Join(f.choices, " | ")
 	}
+	if f.word != "" {
+		return f.word
+	}
 	var words []string
 	for _, field := range f.fields {
 		word := field.name
@@ -70,6 +100,8 @@ func (f form) describe() string {
 		}
 		if len(field.choices) > 0 {
 			word += ": " + strings.Join(bare(field.choices), " | ")
+		} else if field.word != "" && field.word != "text" {
+			word += ": " + field.word
 		}
 		words = append(words, word)
 	}
@@ -80,6 +112,9 @@ func (f form) describe() string {
 func (f form) example() string {
 	if len(f.choices) > 0 {
 		return f.choices[0]
+	}
+	if f.sample != "" {
+		return f.sample
 	}
 	if len(f.fields) == 0 {
 		return "true"
@@ -95,9 +130,12 @@ func (f form) example() string {
 		}
 		w.text(field.name)
 		w.b.WriteByte(':')
-		if len(field.choices) > 0 {
+		switch {
+		case len(field.choices) > 0:
 			w.b.WriteString(field.choices[0])
-		} else {
+		case field.sample != "":
+			w.b.WriteString(field.sample)
+		default:
 			w.b.WriteString(`"..."`)
 		}
 	}
