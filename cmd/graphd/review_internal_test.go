@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
 // A question, its answer and the history, on each store that is built in.
 func TestAQuestionIsAskedAnsweredAndRemembered(t *testing.T) {
 	for name, store := range map[string]string{
 		"memory": "memory", "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "g.db"),
+		"redis": redistest.Start(t).URL(""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serving(t, store)
@@ -178,7 +181,7 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		{[]string{"threads", "lits"}, 2, []string{"unknown command", "list"}},
 		{[]string{"rum"}, 2, []string{"unknown command", "run"}},
 		{[]string{"inbox", "-o", "xml"}, 2, []string{"text, json and jsonl"}},
-		{[]string{"serve", "--store", "redis://:pass@host:6379"}, 2, []string{"not built in yet"}},
+		{[]string{"serve", "--store", "redis"}, 2, []string{"redis://HOST:PORT/DB"}},
 		{[]string{"serve", "--store", "file.db"}, 2, []string{"sqlite:PATH"}},
 		{[]string{"serve", "--log-level", "loud"}, 2, []string{"debug, info, warn, error"}},
 		{[]string{"serve", "--drain-timeout", "soon"}, 2, []string{"drain-timeout"}},
@@ -396,7 +399,7 @@ func TestARunThatNobodyWorksOnSaysSo(t *testing.T) {
 		"graph: away\nchannels: { x: {} }\nnodes: { think: { remote: {} } }\nedges: [START -> think]\n"), 0o600))
 	require.Equal(t, 0, c.call(t, "graph", "put", file).code)
 	run, leave := c.begin(t, "run", "away", "-t", "a", "-i", `{"x": 1}`)
-	run.find(t, regexp.MustCompile(`think: no worker of graph away is connected; the task waits for one`))
+	run.find(t, regexp.MustCompile(`think: no worker of graph away is connected; the task waits`))
 	r := leave()
 	require.Equal(t, 1, r.code)
 	require.NotContains(t, r.out, "scheduled", "other events of tasks are for those who ask for them")

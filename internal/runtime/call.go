@@ -44,7 +44,7 @@ func (fx *effects) Unassigned(why string) {
 			Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 			Node: name, Task: fx.task.ID, Attempt: fx.attempt,
 			Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{
-				Reason: ReasonNoWorkerAvailable, Message: why + "; the task waits for one", Node: name,
+				Reason: ReasonNoWorkerAvailable, Message: why + "; the task waits", Node: name,
 			},
 		})
 		return nil
