@@ -9,7 +9,7 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.errors import GraphRecursionError
+from graphd.errors import AmbiguousResumeError, GraphdError, GraphRecursionError
 from graphd.graph import START, StateGraph
 from graphd.runtime import Runtime
 from graphd.types import Command, interrupt
@@ -75,3 +75,13 @@ def test_metadata_of_the_call_is_stored(graph: Any) -> None:
     graph.invoke(Command(resume="y"), config("7", metadata={"answered": "bob"}))
     metadata = graph.get_state(config("7")).metadata
     assert (metadata["by"], metadata["answered"]) == ("ann", "bob")
+
+
+def test_a_refused_answer_names_the_open_questions(server: DevServer) -> None:
+    builder = StateGraph(State, Context).add_node("a", ask).add_node("b", ask)
+    both = builder.add_edge(START, "a").add_edge(START, "b").compile(InMemorySaver(server=server.address))
+    ids = [question.id for question in both.invoke({"log": []}, config("ids"))["__interrupt__"]]
+    for answer, refusal in (("y", AmbiguousResumeError), ({"0" * 32: "y"}, GraphdError)):
+        with pytest.raises(refusal) as refused:
+            both.invoke(Command(resume=answer), config("ids"))
+        assert all(id in str(refused.value) for id in ids)

@@ -65,6 +65,8 @@ def describe(error: grpc.RpcError) -> GraphdError:
                 violations = {v.field: v.description for v in request.field_violations}
     if violations and not any(v in text for v in violations.values()):
         text += ": " + "; ".join(f"{field}: {said}" for field, said in violations.items())
+    if (open_ids := metadata.get("openInterruptIds")) and open_ids not in text:
+        text += f" (open: {', '.join(open_ids.split(','))})"
     kind = _CLASSES.get(reason, ServerUnavailableError if code == "UNAVAILABLE" else GraphdError)
     return kind(text, reason=reason, code=code, metadata=metadata, violations=violations)
 

@@ -76,7 +76,8 @@ class Session:
     def wait_ready(self, timeout: float) -> dict[str, str]:
         """Waits for the welcome; returns the version of each graph."""
         if not self._ready.wait(timeout):
-            raise ServerUnavailableError(f"no welcome from {self.address} within {timeout:g}s", code="UNAVAILABLE")
+            text = f"no graphd answered at {self.address} within {timeout:g}s; is `graphd serve` running there?"
+            raise ServerUnavailableError(text, code="UNAVAILABLE")
         if self._failure is not None:
             raise self._failure
         return self.versions
