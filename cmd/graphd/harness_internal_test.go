@@ -180,7 +180,13 @@ func (b *lockedBuffer) String() string {
 // find waits for a pattern and returns its first group, or all of it.
 func (b *lockedBuffer) find(t *testing.T, pattern *regexp.Regexp) string {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	return b.findIn(t, 20*time.Second, pattern)
+}
+
+// findIn is find with a patience of its own.
+func (b *lockedBuffer) findIn(t *testing.T, patience time.Duration, pattern *regexp.Regexp) string {
+	t.Helper()
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
 		if m := pattern.FindStringSubmatch(b.String()); m != nil {

@@ -41,7 +41,7 @@ type serverOptions struct {
 // register is the table of the options: names, defaults and what they mean.
 func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", cli.DefaultServer, "address to serve gRPC on, HOST:PORT")
-	f.StringVar(&o.Store, "store", "sqlite:graphd.db", "memory, or sqlite:PATH")
+	f.StringVar(&o.Store, "store", "sqlite:graphd.db", "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
 	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")

@@ -59,11 +59,11 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	if s.store, err = name.open(ctx); err != nil {
+	if s.store, err = name.open(ctx, log); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)
-	if err := s.wire(ctx, o, metrics, transport.Info{
+	if err := s.wire(ctx, o, name.poll(), metrics, transport.Info{
 		Version: version, Features: []string{"reflection", "workers"}, Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
@@ -76,7 +76,9 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 }
 
 // wire connects the rooms, from the inside out.
-func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.Metrics, info transport.Info) error {
+func (s *server) wire(
+	ctx context.Context, o serverOptions, poll time.Duration, metrics *telemetry.Metrics, info transport.Info,
+) error {
 	schemas := schema.New(0)
 	hub := worker.New(worker.Options{
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
@@ -96,7 +98,7 @@ func (s *server) wire(ctx context.Context, o serverOptions, metrics *telemetry.M
 		return err
 	}
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
-		Logger: s.log.Named("runtime"), Observer: metrics,
+		Logger: s.log.Named("runtime"), Observer: metrics, Poll: poll,
 	})
 	calls := s.log.Named("transport")
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
 )
@@ -23,9 +28,24 @@ type store interface {
 // A storeName is what --store says, taken apart.
 type storeName struct {
 	text string
-	kind string // memory or sqlite
+	kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 }
+
+// pollOthers is how often a server looks for what other servers on the same
+// store have done.
+const pollOthers = 50 * time.Millisecond
+
+// poll is how often a follower looks at the store, 0 = never: nobody else
+// writes to it.
+func (n storeName) poll() time.Duration {
+	if n.kind == kindRedis {
+		return pollOthers
+	}
+	return 0
+}
+
+const kindRedis = "redis"
 
 // parseStore refuses what names no store.
 func parseStore(text string) (storeName, error) {
@@ -34,22 +54,48 @@ func parseStore(text string) (storeName, error) {
 	switch {
 	case kind == "memory" && !hasPath, kind == "sqlite" && path != "":
 		return name, nil
-	case kind == "redis", kind == "rediss":
-		return name, cli.Usagef("--store %s: the Redis store is not built in yet", masked(text)).
-			WithHint("use --store sqlite:PATH")
+	case (kind == "redis" || kind == "rediss") && hasPath:
+		name.kind = kindRedis
+		return name, nil
 	}
 	return name, cli.Usagef("--store %q is no store", masked(text)).
-		WithHint("want memory, or sqlite:PATH like sqlite:graphd.db")
+		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
 // open opens the store.
-func (n storeName) open(ctx context.Context) (store, error) {
-	if n.kind == "memory" {
+func (n storeName) open(ctx context.Context, log *zap.Logger) (store, error) {
+	switch n.kind {
+	case "memory":
 		return memory.New(memory.Options{}), nil
+	case kindRedis:
+		return n.openRedis(ctx, log)
 	}
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.path})
 	if err != nil {
 		return nil, notOpened(n.text, err)
+	}
+	return s, nil
+}
+
+func (n storeName) openRedis(ctx context.Context, log *zap.Logger) (store, error) {
+	logging.Disable() // what the client would print comes back as errors
+	s, err := redis.Open(ctx, redis.Options{URL: n.text})
+	if problem, ok := errors.AsType[*redis.SetupError](err); ok {
+		if problem.Problem == redis.ProblemURL {
+			return nil, cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
+		}
+		return nil, &cli.HintError{
+			Err: fmt.Errorf("the store %s can't be used: %s", problem.Server, problem.Is), Hint: problem.Want,
+		}
+	}
+	if err != nil {
+		return nil, &cli.HintError{
+			Err:  fmt.Errorf("the store can't be opened: %w", err),
+			Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
+		}
+	}
+	for _, w := range s.Warnings() {
+		log.Warn("store: " + w)
 	}
 	return s, nil
 }

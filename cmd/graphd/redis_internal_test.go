@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+func TestServersShareOneRedis(t *testing.T) {
+	store := redistest.Start(t).URL("")
+	asks, answers := serving(t, store), serving(t, store)
+	r := asks.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+	require.Equal(t, 3, r.code, r.err)
+	r = answers.call(t, "inbox")
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "human_review asks (approval)")
+	watched, leave := asks.begin(t, "watch", "t1")
+	defer leave()
+	r = answers.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "Your refund has been approved")
+	watched.find(t, regexp.MustCompile("Your refund has been approved"))
+	requireLinear(t, asks, "t1", 5)
+	r = asks.call(t, "threads", "list")
+	require.Contains(t, r.out, "t1")
+}
+
+// A server that is alive goes on with the runs of one that was killed, and who
+// watches there sees every update once.
+func TestAnotherServerTakesOver(t *testing.T) {
+	store := redistest.Start(t, "--appendfsync", "everysec").URL("")
+	file := filepath.Join(t.TempDir(), "counting.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
+	first := serveProcess(t, "", store)
+	require.Equal(t, 0, caller{server: first.address}.call(t, "graph", "put", file).code)
+	second := serveProcess(t, "", store)
+
+	path, err := binary()
+	require.NoError(t, err)
+	run := exec.Command(path, "run", "counting", "-t", "c1", "-i", `{"n": 0}`, "--step-limit", "2000",
+		"--server", first.address)
+	begun := newLockedBuffer()
+	run.Stdout = begun
+	require.NoError(t, run.Start())
+	begun.find(t, regexp.MustCompile("tick"))
+	c := caller{server: second.address}
+	watched, leave := c.begin(t, "watch", "c1", "-e", "updates", "-o", "jsonl")
+	watched.find(t, regexp.MustCompile(`"step":40,`))
+	first.kill(t)
+	require.NoError(t, run.Process.Kill())
+	_ = run.Wait() // ended as it should
+	// The lease of the dead is 15 s.
+	watched.findIn(t, time.Minute, regexp.MustCompile(`"step":1499,`))
+	r := leave()
+	require.Equal(t, 1500, strings.Count(r.out, `"update":{"values":{"n":1}}`))
+	r = c.call(t, "state", "c1", "-o", "json")
+	require.Contains(t, r.out, `"n": 1500`)
+}
+
+func TestRedisThatDoesNotFit(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	for store, test := range map[string]struct {
+		code int
+		says []string
+	}{
+		server.URL(""):                       {1, []string{"allkeys-lru", "hint: ", "noeviction"}},
+		"redis://127.0.0.1:1":                {1, []string{"127.0.0.1:1", "hint: start Redis"}},
+		"redis://":                           {2, []string{"names no server", "redis://"}},
+		"redis://u:sesame@h:port":            {2, []string{"can't be read", "redis://"}},
+		server.URL("eviction=true&prefix={"): {2, []string{"brace"}},
+	} {
+		r := caller{}.call(t, "serve", "--listen", "127.0.0.1:0", "--store", store, "--log-level", "error")
+		require.Equal(t, test.code, r.code, "%s: %s", store, r.err)
+		for _, words := range test.says {
+			require.Contains(t, r.err, words)
+		}
+		require.NotContains(t, r.err, "sesame")
+	}
+}
