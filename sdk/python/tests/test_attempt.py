@@ -1,0 +1,105 @@
+"""The events of an attempt, and the room that its calls need."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from graphd import START, InMemorySaver, StateGraph
+from graphd._gen.v1 import event_pb2
+from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd._gen.v1 import worker_task_pb2 as pb
+from graphd.dev import dev
+from graphd.worker.attempt import Attempt
+
+
+class Line:
+    """A stream that keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[ws.ConnectRequest] = []
+        self.send = self.sent.append
+
+    @property
+    def events(self) -> list[str]:
+        return [item.value.json for request in self.sent for item in request.update.emit.items]
+
+
+def attempt(line: Any) -> Attempt:
+    lease = pb.TaskLease(token=b"a")
+    return Attempt(pb.TaskAssignment(lease=lease, emit=[event_pb2.CHANNEL_CUSTOM]), line)
+
+
+def test_a_result_says_how_many_events_went_before_it() -> None:
+    line = Line()
+    a = attempt(line)
+    for n in range(5):
+        a.emit("custom", "", n, False)
+        if n % 2:
+            a.flush()
+    rest, sent = a.take()
+    assert line.events == ["0", "1", "2", "3"]
+    assert sent == 4
+    assert rest is not None and [item.value.json for item in rest.items] == ["4"]
+    assert a.take() == (None, 4)
+
+
+def test_of_too_many_events_those_are_dropped_that_may_be() -> None:
+    line = Line()
+    a = attempt(line)
+    for n in range(1500):
+        a.emit("custom", "", n, False)
+    rest, sent = a.take()
+    assert (sent, line.events) == (0, [])
+    assert rest is not None and (len(rest.items), rest.dropped) == (1000, 500)
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+def test_events_that_must_be_kept_are_sent_in_time(size: int) -> None:
+    line = Line()
+    a = attempt(line)
+    said = [f"{n} {'x' * size}" for n in range(2500)]
+    for text in said:
+        a.emit("custom", "", text, True)
+    rest, sent = a.take()
+    assert rest is not None and rest.dropped == 0
+    assert sent == len(line.events)
+    assert [*line.events, *(item.value.json for item in rest.items)] == [f'"{text}"' for text in said]
+    assert all(request.ByteSize() < 2 << 20 for request in line.sent)
+
+
+def test_nobody_speaks_for_a_task_that_is_lost_or_repeats_itself() -> None:
+    line = Line()
+    a = attempt(line)
+    a.muted = lambda: True
+    a.emit("custom", "", 1, True)
+    a.muted = lambda: False
+    a.lost = True
+    a.emit("custom", "", 2, True)
+    a.lost = False
+    a.emit("messages", "", 3, False)
+    assert a.take() == (None, 0), "and what nobody wants is not sent"
+
+
+class State(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+def test_a_task_that_waits_for_a_graph_leaves_it_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphd.worker.session.SLOTS", 1)
+    with dev() as server:
+        inner = StateGraph(State).add_node("i", lambda state: {"log": ["inner"]}).add_edge(START, "i").compile()
+        outer = StateGraph(State).add_node("o", lambda state: inner.invoke({"log": ["outer"]})).add_edge(START, "o")
+        graph = outer.compile(InMemorySaver(server=server.address), name="room")
+
+        async def run() -> Any:
+            call = asyncio.to_thread(graph.invoke, {"log": []}, {"configurable": {"thread_id": "room-1"}})
+            return await asyncio.wait_for(call, 10)
+
+        try:
+            assert asyncio.run(run()) == {"log": ["outer", "inner"]}
+        finally:
+            graph.detach()
