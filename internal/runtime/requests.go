@@ -43,6 +43,18 @@ type StartRequest struct {
 	RequestID    string
 	Digest       string // of the request's content, for RequestID
 	By           string
+	Watch        Watch // nil = nobody follows the run from its beginning
+}
+
+// Watch is told of a run that is about to work here, before it does, and from
+// which event to follow it: whoever follows then misses nothing, not even what
+// is never stored. It may be told several times; the last time counts.
+type Watch func(thread string, after uint64)
+
+func (w Watch) tell(thread string, after uint64) {
+	if w != nil {
+		w(thread, after)
+	}
 }
 
 // Coverage says how many of the open questions a resume must answer.
@@ -79,6 +91,7 @@ type ResumeRequest struct {
 	RequestID string
 	Digest    string
 	By        string
+	Watch     Watch // nil = nobody follows the run from here
 }
 
 // Started tells of an accepted start or resume.

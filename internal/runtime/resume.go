@@ -86,6 +86,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		return Started{}, err
 	}
 	run := *l.run
+	r.req.Watch.tell(head.Thread, head.LastEvent)
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)

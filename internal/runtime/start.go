@@ -326,6 +326,7 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	}
 	a.remember(t, run.ID)
 	s.lease(t)
+	a.req.Watch.tell(head.Thread, before(run.FirstEvent))
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)

@@ -22,12 +22,13 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, stream eventStream) e
 	defer s.leave()
 	ctx := stream.Context()
 	b := s.border()
-	selected := selectionIn(b, req.GetFilter())
-	started, err := s.start(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect())
+	ear := &ear{pump: s.pump, selection: selectionIn(b, req.GetFilter())}
+	defer ear.close()
+	started, err := s.start(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), ear.listen)
 	if err != nil {
 		return err
 	}
-	return s.serve(stream, startedSubscription(started, selected, req.GetOnDisconnect()))
+	return s.serve(stream, ear.subscription(started, req.GetOnDisconnect()))
 }
 
 // Resume answers questions and follows the run that goes on.
@@ -38,28 +39,13 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) e
 	defer s.leave()
 	ctx := stream.Context()
 	b := s.border()
-	selected := selectionIn(b, req.GetFilter())
-	started, err := s.resume(ctx, b, req.GetResume(), req.GetRequestId())
+	ear := &ear{pump: s.pump, selection: selectionIn(b, req.GetFilter())}
+	defer ear.close()
+	started, err := s.resume(ctx, b, req.GetResume(), req.GetRequestId(), ear.listen)
 	if err != nil {
 		return err
 	}
-	return s.serve(stream, startedSubscription(started, selected, req.GetOnDisconnect()))
-}
-
-// startedSubscription follows a run from where the call began to its next stop.
-func startedSubscription(
-	st runtime.Started, selected selection, onDisconnect graphdv1.DisconnectPolicy,
-) *subscription {
-	run := begun(st)
-	sub := &subscription{
-		head: st.Head, run: &run, opened: &run, after: st.After, attached: st.Attached, firstStop: !st.Attached,
-		cancel:    onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
-		selection: selected,
-	}
-	if rest, last := resting(&st.Head, &st.Run); rest {
-		sub.stopAt = max(last, 1)
-	}
-	return sub
+	return s.serve(stream, ear.subscription(started, req.GetOnDisconnect()))
 }
 
 // begun is the run as a caller should see it who asked for it: watching after
@@ -76,7 +62,7 @@ func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunReque
 	if s.isDraining() {
 		return nil, draining()
 	}
-	started, err := s.start(ctx, s.border(), req.GetRun(), req.GetRequestId(), 0)
+	started, err := s.start(ctx, s.border(), req.GetRun(), req.GetRequestId(), 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +74,7 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 	if s.isDraining() {
 		return nil, draining()
 	}
-	started, err := s.resume(ctx, s.border(), req.GetResume(), req.GetRequestId())
+	started, err := s.resume(ctx, s.border(), req.GetResume(), req.GetRequestId(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +83,7 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 
 func (s *graphService) start(
 	ctx context.Context, b *border, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
+	watch runtime.Watch,
 ) (runtime.Started, error) {
 	note(ctx, spec.GetThreadId(), spec.GetRunId())
 	req := startIn(b, spec, requestID)
@@ -107,14 +94,14 @@ func (s *graphService) start(
 	if req.Digest, err = digestFor(requestID, spec); err != nil {
 		return runtime.Started{}, err
 	}
-	req.By, req.Request.OnDisconnect = s.by(ctx), disconnectIn(leave)
+	req.By, req.Request.OnDisconnect, req.Watch = s.by(ctx), disconnectIn(leave), watch
 	started, err := s.engine.Start(ctx, req)
 	note(ctx, started.Run.Thread, started.Run.ID)
 	return started, err
 }
 
 func (s *graphService) resume(
-	ctx context.Context, b *border, spec *graphdv1.ResumeSpec, requestID string,
+	ctx context.Context, b *border, spec *graphdv1.ResumeSpec, requestID string, watch runtime.Watch,
 ) (runtime.Started, error) {
 	note(ctx, spec.GetThreadId(), "")
 	req := resumeIn(b, spec, requestID)
@@ -125,7 +112,7 @@ func (s *graphService) resume(
 	if req.Digest, err = digestFor(requestID, spec); err != nil {
 		return runtime.Started{}, err
 	}
-	req.By = s.by(ctx)
+	req.By, req.Watch = s.by(ctx), watch
 	started, err := s.engine.Resume(ctx, req)
 	note(ctx, started.Run.Thread, started.Run.ID)
 	return started, err

@@ -51,7 +51,8 @@ type subscription struct {
 	until     uint64 // end of the log when following was not asked for
 	bounded   bool   // until is set
 	snapshot  bool
-	cancel    bool // cancel the run when the client leaves
+	cancel    bool     // cancel the run when the client leaves
+	follower  Follower // subscribed already; nil = begin to follow
 	selection
 }
 
@@ -113,11 +114,11 @@ func (w *watching) relay(ctx, life context.Context) error {
 			return err
 		}
 	}
-	f := w.follow(runtime.FollowRequest{
-		Thread: w.head.Thread, After: w.after,
-		Values: w.kinds[checkpoint.EventValues], Inputs: w.kinds[checkpoint.EventTask],
-	})
-	defer f.Close()
+	f := w.follower
+	if f == nil {
+		f = w.listen(w.head.Thread, w.after, &w.selection)
+		defer f.Close()
+	}
 	for {
 		if cause := w.over(life); cause != 0 {
 			return w.end(ctx, cause, nil)
@@ -145,6 +146,14 @@ func (w *watching) relay(ctx, life context.Context) error {
 			}
 		}
 	}
+}
+
+// listen begins to follow a thread.
+func (p *pump) listen(thread string, after uint64, wanted *selection) Follower {
+	return p.follow(runtime.FollowRequest{
+		Thread: thread, After: after,
+		Values: wanted.kinds[checkpoint.EventValues], Inputs: wanted.kinds[checkpoint.EventTask],
+	})
 }
 
 // over says whether the stream has a reason to end before the next event.
