@@ -42,7 +42,7 @@ func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
 	if j.lent {
 		return Receipt{}, leaseLost(j.task.ID)
 	}
-	if c.Emitted > 0 {
+	if c.Emitted > 0 && h.connected(j) {
 		j.lane.await(ctx, c.Emitted)
 	}
 	s, waiting, taken := h.settle(j, c)
@@ -56,6 +56,14 @@ func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
 		return r, nil
 	}
 	return Receipt{}, leaseLost(j.task.ID)
+}
+
+// connected reports whether events of a task may still be on their way: they
+// don't outlive the stream that they were sent on.
+func (h *Hub) connected(j *job) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return j.session != nil
 }
 
 // again answers a completion whose result was taken before, with the task that

@@ -121,8 +121,9 @@ func (l *lane) flush(ctx context.Context) {
 	}
 }
 
-// stragglers is how long a result waits for events that were sent before it.
-const stragglers = 100 * time.Millisecond
+// stragglers is how long a result waits at most for events that were sent
+// before it: they are on an open stream, so as a rule they are there.
+const stragglers = time.Second
 
 // await waits a moment until so many events have arrived.
 func (l *lane) await(ctx context.Context, count uint64) {
