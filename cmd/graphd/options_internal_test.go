@@ -106,3 +106,18 @@ func TestDevTakesUpChangedFiles(t *testing.T) {
 	require.NoError(t, dev.Wait())
 	require.FileExists(t, filepath.Join(dir, ".graphd", "dev.db"))
 }
+
+func TestServeUntilInputEnds(t *testing.T) {
+	path, err := binary()
+	require.NoError(t, err)
+	log := newLockedBuffer()
+	serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--until-input-ends")
+	serve.Stderr = log
+	input, err := serve.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, serve.Start())
+	log.find(t, regexp.MustCompile(`serving`))
+	require.NoError(t, input.Close())
+	require.NoError(t, serve.Wait())
+	require.Contains(t, log.String(), "stopped")
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	var o serverOptions
+	var untilInputEnds bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve graphs over gRPC",
@@ -32,11 +34,25 @@ GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that 
 				return err
 			}
 			log.Info("configuration", o.fields()...)
-			return p.serve(cmd.Context(), o, log, nil)
+			ctx := cmd.Context()
+			if untilInputEnds {
+				var stop context.CancelFunc
+				ctx, stop = context.WithCancel(ctx)
+				go ended(p.In, stop)
+			}
+			return p.serve(ctx, o, log, nil)
 		},
 	}
 	o.register(cmd.Flags())
+	cmd.Flags().BoolVar(&untilInputEnds, "until-input-ends", false,
+		"stop when standard input ends; a program that starts a server keeps it open, so that the server ends with it")
 	return cmd
+}
+
+// ended calls stop when a reader has no more to say.
+func ended(r io.Reader, stop func()) {
+	_, _ = io.Copy(io.Discard, r) // however it ends, it has ended
+	stop()
 }
 
 // logger makes the log of a server; people get lines to read.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import operator
+import socket
+import subprocess
+import sys
+import time
 from typing import Annotated, TypedDict
 
 import pytest
@@ -90,3 +94,21 @@ def test_the_environment_names_the_server(server: DevServer, monkeypatch: pytest
         result = graph.invoke(given, config)
         graph.detach()
     assert result == {"done": ["ask"], "answer": "yes"}
+
+
+def test_the_local_server_ends_with_a_process_that_was_killed() -> None:
+    program = "import graphd, time\nprint(graphd.dev().port, flush=True)\ntime.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        assert _serves(port)
+        process.kill()
+    deadline = time.monotonic() + 20
+    while _serves(port):
+        assert time.monotonic() < deadline, "the server lives on"
+        time.sleep(0.05)
+
+
+def _serves(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0

@@ -27,9 +27,12 @@ class DevServer:
         self.port = port or _free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._log = tempfile.NamedTemporaryFile("w+", prefix="graphd-", suffix=".log", delete=False)  # noqa: SIM115
-        command = [*binary(), "serve", "--listen", self.address, "--store", store, *flags]
+        # The pipe ends with this process, however that ends, and the server with it.
+        command = [*binary(), "serve", "--until-input-ends", "--listen", self.address, "--store", store, *flags]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHD_")}
-        self.process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT, env=environment)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT, env=environment
+        )
         atexit.register(self.close)
         try:
             self._wait()
@@ -58,6 +61,8 @@ class DevServer:
     def close(self) -> None:
         """Ends the server."""
         atexit.unregister(self.close)
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         if self.process.poll() is None:
             self.process.terminate()
             try:
