@@ -1,0 +1,54 @@
+package redis_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// BenchmarkApply commits supersteps of one thread: with a long history behind
+// it, and among many threads that wait.
+func BenchmarkApply(b *testing.B) {
+	for _, c := range []struct{ history, parked int }{{10, 0}, {10_000, 0}, {10, 100_000}} {
+		b.Run(fmt.Sprintf("history=%d/parked=%d", c.history, c.parked), func(b *testing.B) {
+			server := redistest.Start(b, "--appendonly", "no")
+			s, err := redis.Open(b.Context(), redis.Options{URL: server.URL("")})
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, s.Close()) })
+			park(b, s, c.parked)
+			var n uint64
+			step := func() {
+				n++
+				change := superstep("t", n, []payload.JSON{"1"})
+				change.Checkpoints[0].Channels[1].List.Segments[0] = checkpoint.Segment{ID: n, Len: 1}
+				_, err := s.Apply(b.Context(), change)
+				require.NoError(b, err)
+			}
+			for range c.history {
+				step()
+			}
+			for b.Loop() {
+				step()
+			}
+		})
+	}
+}
+
+// park makes threads with a checkpoint and a question each.
+func park(b *testing.B, s *redis.Store, n int) {
+	b.Helper()
+	for i := range n {
+		thread := fmt.Sprint("parked-", i)
+		c := superstep(thread, 1, []payload.JSON{"1"})
+		c.Head.Owner, c.Lease = "", 0
+		c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: thread, State: checkpoint.InterruptOpen}}
+		_, err := s.Apply(b.Context(), c)
+		require.NoError(b, err)
+	}
+}
