@@ -9,7 +9,7 @@ import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
-from graphd.errors import AmbiguousResumeError, GraphdError, GraphRecursionError
+from graphd.errors import AmbiguousResumeError, GraphdError, GraphRecursionError, NothingToResumeError
 from graphd.graph import START, StateGraph
 from graphd.runtime import Runtime
 from graphd.types import Command, interrupt
@@ -85,3 +85,8 @@ def test_a_refused_answer_names_the_open_questions(server: DevServer) -> None:
         with pytest.raises(refusal) as refused:
             both.invoke(Command(resume=answer), config("ids"))
         assert all(id in str(refused.value) for id in ids)
+
+
+def test_a_thread_that_never_ran_waits_for_no_answer(graph: Any) -> None:
+    with pytest.raises(NothingToResumeError, match="never run"):
+        graph.invoke(Command(resume="x"), config("new"))

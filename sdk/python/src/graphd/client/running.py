@@ -21,7 +21,7 @@ from graphd.client.states import ensure_thread
 from graphd.client.translate import Translator
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
-from graphd.errors import GraphdError, GraphDrained
+from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.here import LocalRun, calling
 from graphd.transport.errors import EmptyInput, describe
 from graphd.transport.server import aunary, unary
@@ -83,6 +83,9 @@ class Running:
             request.resume.ClearField("responses")
             request.request_id += ".b"
             return None
+        if isinstance(request, gs.ResumeRequest) and error.reason == "THREAD_NOT_FOUND":
+            text = "the thread has never run, so nothing waits for an answer"
+            return NothingToResumeError(text, reason=error.reason, code=error.code, metadata=error.metadata)
         began = isinstance(request, gs.ResumeRequest) or request.run.WhichOneof("start")
         if not began and "input" in error.violations:
             text = "Received no input for __start__"
