@@ -1,10 +1,15 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -12,6 +17,10 @@ import (
 func (l *loop) interpret(ctx context.Context, o *outcome) {
 	if o.result.Failure != nil {
 		l.fail(ctx, o, o.result.Failure)
+		return
+	}
+	if f := l.unheard(ctx, o); f != nil {
+		l.fail(ctx, o, f)
 		return
 	}
 	if len(o.result.Asks) > 0 {
@@ -65,7 +74,7 @@ func (l *loop) route(ctx context.Context, o *outcome) (map[string][]checkpoint.S
 		switch {
 		case r.Failure != nil:
 			return nil, r.Failure
-		case len(r.Asks) > 0:
+		case len(r.Asks)+len(r.Waiting) > 0:
 			return nil, permanent(FailedInvalidUpdate, "a conditional edge cannot ask questions; ask in the node")
 		}
 		routes[b.Name] = r.Goto
@@ -110,6 +119,10 @@ func (l *loop) questions(o *outcome) {
 	now := l.session.engine.now()
 	for _, a := range o.result.Asks {
 		id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index)
+		if problem := l.unaskable(&a, slices.Contains(o.waiting, id)); problem != "" {
+			o.fail(permanent(FailedInvalidUpdate, problem))
+			return
+		}
 		o.waiting = append(o.waiting, id)
 		switch l.askedBefore(o.task.ID, id) {
 		case "", checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
@@ -126,6 +139,41 @@ func (l *loop) questions(o *outcome) {
 			return
 		}
 	}
+}
+
+// unaskable says why nobody could answer what a task asks, "" if somebody can.
+func (l *loop) unaskable(a *pregel.Ask, twice bool) string {
+	place := fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope)
+	schemas := l.session.engine.schemas
+	switch {
+	case twice:
+		return "the node asks two things as " + place + "; each needs a place of its own"
+	case a.Schema == "" || schemas == nil:
+		return ""
+	}
+	wrong, err := schemas.Check(a.Schema, cmp.Or(a.Default, payload.Null))
+	switch {
+	case err != nil:
+		return "the response schema of " + place + " can't be used: " + err.Error()
+	case a.Default != "" && len(wrong) > 0:
+		return "the default response of " + place + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+	}
+	return ""
+}
+
+// unheard refuses to wait for questions that the thread does not have: nobody
+// could ever answer them. Graphs inside of graphs wait for their own.
+func (l *loop) unheard(ctx context.Context, o *outcome) *pregel.Failure {
+	if o.task.Node.Kind != graph.KindRemote {
+		return nil
+	}
+	for _, id := range o.result.Waiting {
+		_, err := l.session.engine.store.Interrupt(ctx, l.session.thread, id)
+		if errors.Is(err, checkpoint.ErrInterruptNotFound) {
+			return permanent(FailedInvalidUpdate, fmt.Sprintf("the node waits for question %q, which the thread does not have", id))
+		}
+	}
+	return nil
 }
 
 func (l *loop) askedBefore(task, id string) checkpoint.InterruptState {

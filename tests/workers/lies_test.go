@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,25 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 			&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{}}},
 			"INVALID_NODE_UPDATE", "ask",
 		},
+		"waits for nothing": {interrupted(nil, "nobody asked"), "INVALID_NODE_UPDATE", `question "nobody asked"`},
+		"asks two things in one place": {
+			interrupted([]*graphdv1.Ask{{Index: 1, Value: text(`1`)}, {Index: 1, Value: text(`2`)}}),
+			"INVALID_NODE_UPDATE", "question 2",
+		},
+		"asks for what no answer can be": {
+			interrupted([]*graphdv1.Ask{{Value: text(`1`), ResponseSchema: text(`{"type":7}`)}}),
+			"INVALID_NODE_UPDATE", "response schema of question 1",
+		},
+		"asks for what is elsewhere": {
+			interrupted([]*graphdv1.Ask{{Value: text(`1`), ResponseSchema: text(`{"$ref":"http://127.0.0.1:9/x"}`)}}),
+			"INVALID_NODE_UPDATE", "response schema of question 1",
+		},
+		"defaults to what it refuses": {
+			interrupted([]*graphdv1.Ask{{
+				Value: text(`1`), ResponseSchema: text(`{"type":"string"}`), DefaultResponse: text(`1`),
+			}}),
+			"INVALID_NODE_UPDATE", "does not fit its own schema",
+		},
 		"binary value": {
 			wrap(&graphdv1.TaskCompleted{Update: &graphdv1.Payload{Body: &graphdv1.Payload_Data{Data: []byte("x")}}}),
 			"INVALID_NODE_UPDATE", "not supported",
@@ -59,6 +79,29 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 			require.Empty(t, w.tasks, "it is not tried again")
 		})
 	}
+}
+
+func interrupted(asks []*graphdv1.Ask, waiting ...string) *graphdv1.TaskResult {
+	return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
+		Asks: asks, WaitingInterruptIds: waiting,
+	}}}
+}
+
+// A router can't wait, for graphs that it calls either.
+func TestARouterThatWaitsFailsItsNode(t *testing.T) {
+	s := start(t, config{})
+	g := chain("g", "a")
+	g.Edges = g.Edges[:1]
+	g.Branches = []*graphdv1.BranchSpec{{
+		Source: "a", Name: "out", Decision: &graphdv1.BranchSpec_WorkerRouter{WorkerRouter: "leave"}, Targets: []string{"__end__"},
+	}}
+	s.work("w1", 4, specs(g), map[string]code{
+		"a":     does(`{"x":1}`),
+		"leave": func(context.Context, *task) *graphdv1.TaskResult { return interrupted(nil, "some question") },
+	})
+	f := s.run("g", `{"x":0}`).GetFailure()
+	require.Equal(t, "INVALID_NODE_UPDATE", f.GetReason(), f.GetMessage())
+	require.Contains(t, f.GetMessage(), "cannot ask")
 }
 
 // What does not fit a message can't be taken. The worker is told, and says so

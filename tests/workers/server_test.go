@@ -26,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/node"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -81,7 +82,7 @@ func start(tb testing.TB, c config) *server {
 		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
 	})
 	require.NoError(tb, err)
-	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, nil, runtime.Options{
+	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, schema.New(100), runtime.Options{
 		Lease: c.lease, Sweep: 50 * time.Millisecond,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
