@@ -14,7 +14,8 @@ import (
 )
 
 // TestCrashOnRedis plays the dramas over a Redis server, in real time since
-// the server's clock is its own, with each fault at some of the calls. Their story must be the one that the memory store tells.
+// the server's clock is its own, with each fault at some of the calls. Their
+// story must be the one that the memory store tells.
 func TestCrashOnRedis(t *testing.T) {
 	server := redistest.Start(t)
 	for i, d := range dramas() {
