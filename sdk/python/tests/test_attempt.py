@@ -1,18 +1,14 @@
-"""The events of an attempt, and the room that its calls need."""
+"""The events of an attempt."""
 
 from __future__ import annotations
 
-import asyncio
-import operator
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
-from graphd import START, InMemorySaver, StateGraph
 from graphd._gen.v1 import event_pb2
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
-from graphd.dev import dev
 from graphd.worker.attempt import Attempt
 
 
@@ -82,24 +78,3 @@ def test_nobody_speaks_for_a_task_that_is_lost_or_repeats_itself() -> None:
     a.lost = False
     a.emit("messages", "", 3, False)
     assert a.take() == (None, 0), "and what nobody wants is not sent"
-
-
-class State(TypedDict):
-    log: Annotated[list[str], operator.add]
-
-
-def test_a_task_that_waits_for_a_graph_leaves_it_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphd.worker.session.SLOTS", 1)
-    with dev() as server:
-        inner = StateGraph(State).add_node("i", lambda state: {"log": ["inner"]}).add_edge(START, "i").compile()
-        outer = StateGraph(State).add_node("o", lambda state: inner.invoke({"log": ["outer"]})).add_edge(START, "o")
-        graph = outer.compile(InMemorySaver(server=server.address), name="room")
-
-        async def run() -> Any:
-            call = asyncio.to_thread(graph.invoke, {"log": []}, {"configurable": {"thread_id": "room-1"}})
-            return await asyncio.wait_for(call, 10)
-
-        try:
-            assert asyncio.run(run()) == {"log": ["outer", "inner"]}
-        finally:
-            graph.detach()
