@@ -25,10 +25,6 @@ func TestContract(t *testing.T) {
 	contract(t, redistest.Start(t))
 }
 
-func TestContractOnCluster(t *testing.T) {
-	contract(t, redistest.StartCluster(t, 3)[1])
-}
-
 // contract runs the suite on one server, each case under keys of its own.
 func contract(t *testing.T, server *redistest.Server) {
 	t.Helper()

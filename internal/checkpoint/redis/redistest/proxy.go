@@ -38,6 +38,15 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 // URL is what graphd is given.
 func (p *Proxy) URL() string { return "redis://" + p.listen.Addr().String() }
 
+// Port is where the proxy listens.
+func (p *Proxy) Port() string {
+	_, port, err := net.SplitHostPort(p.listen.Addr().String())
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return port
+}
+
 // LoseAnswers lets the next n answers of the server be lost together with
 // their connections: what was asked for has been done.
 func (p *Proxy) LoseAnswers(n int32) { p.mute.Store(n) }

@@ -1,0 +1,90 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Sentinel watches over a master with one replica.
+type Sentinel struct {
+	Master, Replica *Server
+	watch           *Server
+}
+
+// StartSentinel starts a master, a replica of it, and a Sentinel that makes the
+// replica the master half a second after the master was lost.
+func StartSentinel(tb testing.TB) *Sentinel {
+	tb.Helper()
+	s := &Sentinel{Master: Start(tb), Replica: Start(tb)}
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	if err := s.Replica.Client.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(s.Master.port)).Err(); err != nil {
+		tb.Fatal(err)
+	}
+	config := filepath.Join(tb.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\nsentinel down-after-milliseconds main 500\n"+
+		"sentinel failover-timeout main 5000\n", s.Master.port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	s.watch = &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
+	s.watch.args = []string{
+		config, "--sentinel", "--port", strconv.Itoa(s.watch.port), "--bind", "127.0.0.1", "--dir", s.watch.dir,
+		"--logfile", filepath.Join(s.watch.dir, "redis.log"),
+	}
+	s.watch.Client = goredis.NewClient(&goredis.Options{Addr: s.watch.Addr(), MaxRetries: 5})
+	s.watch.start()
+	tb.Cleanup(func() {
+		_ = s.watch.Client.Close()
+		s.watch.Kill()
+	})
+	until(ctx, tb, s.watch.Client, "SENTINEL MASTER main", "num-slaves 1")
+	until(ctx, tb, s.Replica.Client, "INFO replication", "master_link_status:up")
+	return s
+}
+
+// URL is what graphd is given.
+func (s *Sentinel) URL() string { return "redis://" + s.watch.Addr() + "/0?master_name=main" }
+
+// until asks a server until its answer contains some words.
+func until(ctx context.Context, tb testing.TB, c *goredis.Client, command, words string) {
+	tb.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var args []any
+	for word := range strings.FieldsSeq(command) {
+		args = append(args, word)
+	}
+	for {
+		answer, err := c.Do(ctx, args...).Result()
+		if strings.Contains(flat(answer), words) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			tb.Fatalf("%s never answers %q: %v %v", command, words, answer, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// flat writes an answer as words: of a map, each key before its value.
+func flat(answer any) string {
+	m, ok := answer.(map[any]any)
+	if !ok {
+		return fmt.Sprint(answer)
+	}
+	var out strings.Builder
+	for k, v := range m {
+		fmt.Fprintf(&out, "%v %v\n", k, v)
+	}
+	return out.String()
+}
