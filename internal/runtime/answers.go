@@ -53,6 +53,9 @@ func (r *resumption) match(ctx context.Context, head *checkpoint.Head) (*batch, 
 	seen := make(map[string]Response, len(responses))
 	for i, resp := range responses {
 		field := "responses[" + strconv.Itoa(i) + "]"
+		if r.req.Single != nil {
+			field = "single"
+		}
 		if old, twice := seen[resp.Interrupt]; twice && !sameResponse(old, resp) {
 			return nil, Errorf(ReasonInvalidField, "%s answers question %q a second time", field, resp.Interrupt).
 				InField(field, "must not answer a question twice")

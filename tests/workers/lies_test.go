@@ -87,6 +87,37 @@ func interrupted(asks []*graphdv1.Ask, waiting ...string) *graphdv1.TaskResult {
 	}}}
 }
 
+// An answer of the wrong type leaves the question open, and the error names
+// the field that the client has set.
+func TestAnswersOfTheWrongTypeNameTheirField(t *testing.T) {
+	s := start(t, config{})
+	w := s.connect(hello("w1", 1))
+	run := s.begin("g", `{"x":0}`)
+	_, err := w.complete(w.next(), interrupted([]*graphdv1.Ask{{Value: text(`"q"`), ResponseSchema: text(`{"type":"string"}`)}}))
+	require.NoError(t, err)
+	run = s.wait(run)
+	wrong := &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(`5`)}}
+	named := &graphdv1.InterruptResponse{InterruptId: run.GetOpenInterruptIds()[0], Outcome: wrong.GetOutcome()}
+	for field, resume := range map[string]*graphdv1.ResumeSpec{
+		"single.value":       {Single: wrong},
+		"responses[0].value": {Responses: []*graphdv1.InterruptResponse{named}},
+	} {
+		resume.ThreadId = run.GetThreadId()
+		_, err := s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: resume})
+		require.Equal(t, "RESPONSE_SCHEMA_MISMATCH", reason(t, err))
+		require.ErrorContains(t, err, field+": got number, want string")
+	}
+	require.Empty(t, w.tasks, "nobody is asked again")
+	_, err = s.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: run.GetThreadId(),
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(`"yes"`)}},
+	}})
+	require.NoError(t, err)
+	_, err = w.complete(w.next(), completed(`{"x":1}`))
+	require.NoError(t, err)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+}
+
 // A router can't wait, for graphs that it calls either.
 func TestARouterThatWaitsFailsItsNode(t *testing.T) {
 	s := start(t, config{})

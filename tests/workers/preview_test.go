@@ -63,8 +63,8 @@ func TestWhatIsDoneIsShownWhileOthersWait(t *testing.T) {
 	require.JSONEq(t, `{"sum":"1+2+3","log":[]}`, s.shown(run))
 	require.Equal(t, 2, times(w.ran(), "plus"))
 
-	run = s.answer(run, `"4"`)
-	require.JSONEq(t, `{"sum":"1+2+3+4","log":[]}`, run.GetOutput().GetJson())
+	run = s.answer(run, `"3"`)
+	require.JSONEq(t, `{"sum":"1+2+3+3","log":[]}`, run.GetOutput().GetJson())
 	require.Equal(t, 3, times(w.ran(), "plus"), "the superstep is combined once, of what was there before it")
 }
 
