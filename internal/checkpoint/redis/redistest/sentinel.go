@@ -38,14 +38,16 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	s.watch = &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
 	s.watch.args = []string{
 		config, "--sentinel", "--port", strconv.Itoa(s.watch.port), "--bind", "127.0.0.1", "--dir", s.watch.dir,
-		"--logfile", filepath.Join(s.watch.dir, "redis.log"),
+		"--logfile", s.watch.logfile(),
 	}
 	s.watch.Client = goredis.NewClient(&goredis.Options{Addr: s.watch.Addr(), MaxRetries: 5})
-	s.watch.start()
 	tb.Cleanup(func() {
 		_ = s.watch.Client.Close()
 		s.watch.Kill()
 	})
+	if err := s.watch.start(); err != nil {
+		tb.Fatal(err)
+	}
 	until(ctx, tb, s.watch.Client, "SENTINEL MASTER main", "num-slaves 1")
 	until(ctx, tb, s.Replica.Client, "INFO replication", "master_link_status:up")
 	return s

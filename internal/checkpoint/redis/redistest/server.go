@@ -4,12 +4,14 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,19 +36,34 @@ const patience = 20 * time.Second
 // Settings are further arguments, like "--maxmemory", "10mb"; later ones win.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
-	s.args = append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
-		"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(s.dir, "redis.log"),
-	}, settings...)
-	s.Client = goredis.NewClient(&goredis.Options{Addr: s.Addr(), MaxRetries: 5})
-	s.start()
+	s := &Server{tb: tb, dir: tb.TempDir()}
 	tb.Cleanup(func() {
-		_ = s.Client.Close()
+		if s.Client != nil {
+			_ = s.Client.Close()
+		}
 		s.Kill()
 	})
-	return s
+	for left := 3; ; left-- {
+		s.port = freePort(tb)
+		s.args = append([]string{
+			"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
+			"--appendonly", "yes", "--appendfsync", "always", "--logfile", s.logfile(),
+		}, settings...)
+		s.Client = goredis.NewClient(&goredis.Options{Addr: s.Addr(), MaxRetries: 5})
+		err := s.start()
+		if err == nil {
+			return s
+		}
+		// Somebody else may have taken the port meanwhile.
+		_ = s.Client.Close()
+		s.Kill()
+		if left == 0 {
+			tb.Fatal(err)
+		}
+	}
 }
+
+func (s *Server) logfile() string { return filepath.Join(s.dir, "redis.log") }
 
 // Addr is host and port.
 func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
@@ -76,10 +93,12 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Kill()
-	s.start()
+	if err := s.start(); err != nil {
+		s.tb.Fatal(err)
+	}
 }
 
-func (s *Server) start() {
+func (s *Server) start() error {
 	s.tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -89,21 +108,28 @@ func (s *Server) start() {
 	defer cancel()
 	s.cmd = exec.Command(path, s.args...)
 	if err := s.cmd.Start(); err != nil {
-		s.tb.Fatalf("redis-server: %v", err)
+		return fmt.Errorf("redis-server: %w", err)
 	}
 	if err := s.ready(ctx); err != nil {
-		log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
-		s.tb.Fatalf("redis-server on port %d: %v\n%s", s.port, err, log)
+		log, _ := os.ReadFile(s.logfile())
+		return fmt.Errorf("redis-server on port %d: %w\n%s", s.port, err, log)
 	}
+	return nil
 }
 
-// ready waits until the server answers, with a password or without.
+// ready waits until the server answers, with a password or without, and sees
+// that it is this one.
 func (s *Server) ready(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := s.Client.Ping(ctx).Err()
-		if err == nil || goredis.HasErrorPrefix(err, "NOAUTH") {
+		info, err := s.Client.Info(ctx, "server").Result()
+		switch {
+		case goredis.HasErrorPrefix(err, "NOAUTH"):
+			return nil
+		case err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r", s.cmd.Process.Pid)):
+			return errors.New("another server has the port")
+		case err == nil:
 			return nil
 		}
 		select {
