@@ -29,6 +29,7 @@ type serverOptions struct {
 	LogLevel     string
 	LogFormat    string
 	DrainTimeout time.Duration
+	Lease        time.Duration
 	WorkerKey    string
 	WorkerBeat   time.Duration
 	WorkerLease  time.Duration
@@ -47,6 +48,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "", "json or console (default: console on a terminal, else json)")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
+	f.DurationVar(&o.Lease, "lease", 15*time.Second,
+		"how long a silent server keeps the threads it runs, before another one on the same store takes them over")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
@@ -55,6 +58,9 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 }
+
+// minLease leaves time to renew a lease three times over a slow store.
+const minLease = time.Second
 
 const flagConfig = "config"
 
@@ -85,6 +91,9 @@ func (o *serverOptions) gather(f *pflag.FlagSet, getenv func(string) string) err
 // check refuses values that can't work together.
 func (o *serverOptions) check() error {
 	switch {
+	case o.Lease < minLease:
+		return cli.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
+			WithHint("want at least %s, like 15s", minLease)
 	case o.WorkerBeat <= 0:
 		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
 	case o.WorkerLease < 2*o.WorkerBeat:

@@ -66,6 +66,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"two values":    {file: "listen: [a, b]\n", says: []string{"one value"}},
 		"wrong type":    {file: "drain-timeout: soon\n", says: []string{"drain-timeout", "soon"}},
 		"environment":   {env: map[string]string{"GRAPHD_DRAIN_TIMEOUT": "x"}, says: []string{"GRAPHD_DRAIN_TIMEOUT"}},
+		"no lease":      {file: "lease: 0s\n", says: []string{"--lease is 0s", "renew"}},
+		"little lease":  {env: map[string]string{"GRAPHD_LEASE": "999ms"}, says: []string{"--lease is 999ms"}},
 		"no beat":       {file: "worker-beat: 0s\n", says: []string{"--worker-beat is 0s"}},
 		"short lease":   {file: "worker-lease: 15s\n", says: []string{"--worker-lease is 15s", "outlast"}},
 		"no losses":     {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},

@@ -98,7 +98,7 @@ func (s *server) wire(
 		return err
 	}
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
-		Logger: s.log.Named("runtime"), Observer: metrics, Poll: poll,
+		Logger: s.log.Named("runtime"), Observer: metrics, Poll: poll, Lease: o.Lease,
 	})
 	calls := s.log.Named("transport")
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {
