@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,10 @@ type Proxy struct {
 	mute   atomic.Int32
 	lost   atomic.Int32
 	wg     sync.WaitGroup
+	gate   sync.RWMutex // locked: nothing passes
+
+	mu    sync.Mutex
+	links map[net.Conn]net.Conn // clients and their servers
 }
 
 // StartProxy starts a proxy to a server. It ends with the test.
@@ -26,7 +29,7 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{tb: tb, to: to.Addr(), listen: l}
+	p := &Proxy{tb: tb, to: to.Addr(), listen: l, links: make(map[net.Conn]net.Conn)}
 	p.wg.Go(p.accept)
 	tb.Cleanup(func() {
 		_ = l.Close()
@@ -54,6 +57,31 @@ func (p *Proxy) LoseAnswers(n int32) { p.mute.Store(n) }
 // Lost counts the answers that were lost.
 func (p *Proxy) Lost() int32 { return p.lost.Load() }
 
+// Hold lets nothing pass, and closes nothing, until Release. No second Hold
+// may come before.
+func (p *Proxy) Hold() { p.gate.Lock() }
+
+// Release lets pass what was held.
+func (p *Proxy) Release() { p.gate.Unlock() }
+
+// Cut resets every connection. New ones are taken.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for client, server := range p.links {
+		reset(client)
+		reset(server)
+	}
+}
+
+// reset closes a connection so that the other side sees it break.
+func reset(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listen.Accept()
@@ -73,25 +101,42 @@ func (p *Proxy) serve(client net.Conn) {
 		_ = client.Close()
 		return
 	}
+	p.mu.Lock()
+	p.links[client] = server
+	p.mu.Unlock()
 	p.wg.Go(func() {
-		_, _ = io.Copy(server, client)
+		p.relay(client, server, func() bool { return true })
 		_ = server.Close()
 	})
-	defer func() {
-		_ = client.Close()
-		_ = server.Close()
-	}()
+	p.relay(server, client, p.answer)
+	_ = client.Close()
+	_ = server.Close()
+	p.mu.Lock()
+	delete(p.links, client)
+	p.mu.Unlock()
+}
+
+// answer reports whether an answer may pass, or is to be lost.
+func (p *Proxy) answer() bool {
+	if p.mute.Load() > 0 && p.mute.Add(-1) >= 0 {
+		p.lost.Add(1)
+		return false
+	}
+	return true
+}
+
+// relay passes on what comes until one end is closed or pass says no.
+func (p *Proxy) relay(from, to net.Conn, pass func() bool) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := server.Read(buf)
+		n, err := from.Read(buf)
+		if err != nil || !pass() {
+			return
+		}
+		p.gate.RLock()
+		_, err = to.Write(buf[:n])
+		p.gate.RUnlock()
 		if err != nil {
-			return
-		}
-		if p.mute.Load() > 0 && p.mute.Add(-1) >= 0 {
-			p.lost.Add(1)
-			return
-		}
-		if _, err := client.Write(buf[:n]); err != nil {
 			return
 		}
 	}

@@ -92,10 +92,16 @@ func (s *Server) Kill() {
 // Restart kills the server and starts it again with what it kept.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	s.Kill()
-	if err := s.start(); err != nil {
+	if err := s.Again(); err != nil {
 		s.tb.Fatal(err)
 	}
+}
+
+// Again is Restart for those that are not the goroutine of the test.
+func (s *Server) Again() error {
+	s.tb.Helper()
+	s.Kill()
+	return s.start()
 }
 
 func (s *Server) start() error {
