@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// What is shipped to deploy graphd with is read here as strictly as its
+// platforms do it: a field that these types don't know is a mistake in the file
+// or has to be thought about here.
+
+const repository = "../.."
+
+// decode reads all documents of a file into values that make gives for kinds.
+func decode(t *testing.T, file string, into func(kind string) any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, file))
+	require.NoError(t, err)
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	for n := 0; ; n++ {
+		var document yaml.Node
+		err := documents.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			require.Positive(t, n, "%s is empty", file)
+			return
+		}
+		require.NoError(t, err, file)
+		var kind struct {
+			Kind string `yaml:"kind"`
+		}
+		require.NoError(t, document.Decode(&kind), file)
+		one, err := yaml.Marshal(&document)
+		require.NoError(t, err)
+		strict := yaml.NewDecoder(bytes.NewReader(one))
+		strict.KnownFields(true)
+		target := into(kind.Kind)
+		require.NotNil(t, target, "%s has a %q", file, kind.Kind)
+		require.NoError(t, strict.Decode(target), file)
+	}
+}
+
+// shippedOptions reads a command line as graphd does.
+func shippedOptions(t *testing.T, args []string, env map[string]string) *serverOptions {
+	t.Helper()
+	require.Equal(t, "serve", args[0])
+	o := &serverOptions{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.register(flags)
+	require.NoError(t, flags.Parse(args[1:]))
+	require.Empty(t, flags.Args())
+	for name := range env {
+		if strings.HasPrefix(name, "GRAPHD_") {
+			option := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "GRAPHD_")), "_", "-")
+			require.NotNil(t, flags.Lookup(option), "%s is no option", name)
+			require.False(t, flags.Changed(option), "%s is a flag already", name)
+		}
+	}
+	require.NoError(t, o.complete(flags, func(name string) string { return env[name] }))
+	store, err := parseStore(o.Store)
+	require.NoError(t, err)
+	require.Equal(t, kindRedis, store.kind, "several servers need a store that they can share")
+	require.NotEmpty(t, o.WorkerKey, "servers that share workers need one key")
+	return o
+}
+
+func requirePort(t *testing.T, want, address string) {
+	t.Helper()
+	host, port, found := strings.Cut(address, ":")
+	require.True(t, found, address)
+	require.Equal(t, "0.0.0.0", host, "nobody else would reach it")
+	require.Equal(t, want, port)
+}
+
+type composeFile struct {
+	Graphd   composeService            `yaml:"x-graphd"`
+	Worker   composeService            `yaml:"x-worker"`
+	Services map[string]composeService `yaml:"services"`
+	Volumes  map[string]any            `yaml:"volumes"`
+}
+
+type composeService struct {
+	Image       string            `yaml:"image"`
+	Build       composeBuild      `yaml:"build"`
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+	DependsOn   map[string]struct {
+		Condition string `yaml:"condition"`
+	} `yaml:"depends_on"`
+	Restart         string        `yaml:"restart"`
+	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
+	Ports           []string      `yaml:"ports"`
+	Volumes         []string      `yaml:"volumes"`
+	Healthcheck     *struct {
+		Test     []string      `yaml:"test"`
+		Interval time.Duration `yaml:"interval"`
+		Timeout  time.Duration `yaml:"timeout"`
+		Retries  int           `yaml:"retries"`
+	} `yaml:"healthcheck"`
+}
+
+// composeBuild is a folder, or a folder and a Dockerfile.
+type composeBuild struct{ Context, Dockerfile string }
+
+func (b *composeBuild) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		b.Context, b.Dockerfile = node.Value, "Dockerfile"
+		return nil
+	}
+	fields := map[string]*string{"context": &b.Context, "dockerfile": &b.Dockerfile}
+	for i := 0; i < len(node.Content); i += 2 {
+		field := fields[node.Content[i].Value]
+		if field == nil {
+			return errors.New("build: unknown field " + node.Content[i].Value)
+		}
+		*field = node.Content[i+1].Value
+	}
+	return nil
+}
+
+func TestComposeFileFits(t *testing.T) {
+	var file composeFile
+	decode(t, "compose.yaml", func(string) any { return &file })
+	keys, published, attached := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	servers := 0
+	for name, s := range file.Services {
+		for on, how := range s.DependsOn {
+			require.Contains(t, file.Services, on, "%s depends on it", name)
+			require.Equal(t, "service_healthy", how.Condition)
+			image := file.Services[on].Build.Dockerfile == "Dockerfile" // has a health check of its own
+			require.True(t, image || file.Services[on].Healthcheck != nil, "%s is never healthy", on)
+		}
+		for _, port := range s.Ports {
+			host := port[:strings.LastIndex(port, ":")]
+			require.True(t, strings.HasPrefix(host, "127.0.0.1:"), "%s is open to the network", port)
+			require.False(t, published[host], host)
+			published[host] = true
+		}
+		for _, v := range s.Volumes {
+			volume, _, _ := strings.Cut(v, ":")
+			require.Contains(t, file.Volumes, volume)
+		}
+		if to := s.Environment["GRAPHD_SERVER"]; to != "" {
+			attached[to] = true
+		}
+		if s.Image != file.Graphd.Image {
+			continue
+		}
+		servers++
+		o := shippedOptions(t, s.Command, s.Environment)
+		requirePort(t, "7700", o.Listen)
+		requirePort(t, "9090", o.Metrics)
+		require.Greater(t, s.StopGracePeriod, o.DrainTimeout, "%s would be killed while it drains", name)
+		require.Contains(t, o.Store, "redis://redis:6379")
+		require.Contains(t, s.DependsOn, "redis")
+		keys[o.WorkerKey] = true
+	}
+	require.Equal(t, 2, servers)
+	require.Len(t, keys, 1)
+	require.Equal(t, map[string]bool{"graphd-1:7700": true, "graphd-2:7700": true}, attached, "every server needs a worker")
+
+	redis := strings.Join(file.Services["redis"].Command, " ")
+	for _, setting := range []string{"--appendonly yes", "--appendfsync always", "--maxmemory-policy noeviction"} {
+		require.Contains(t, redis, setting)
+	}
+	require.NotEmpty(t, file.Services["redis"].Volumes)
+}
+
+// An image can be built: what its Dockerfile copies exists, and the ignore file
+// of the build lets it pass.
+func TestImagesHaveWhatTheyCopy(t *testing.T) {
+	var file composeFile
+	decode(t, "compose.yaml", func(string) any { return &file })
+	for _, service := range file.Services {
+		if service.Build.Dockerfile == "" {
+			require.Empty(t, service.Build.Context)
+			continue
+		}
+		require.Equal(t, ".", service.Build.Context)
+		ignore, err := os.ReadFile(filepath.Join(repository, service.Build.Dockerfile+".dockerignore"))
+		if errors.Is(err, os.ErrNotExist) {
+			ignore, err = os.ReadFile(filepath.Join(repository, ".dockerignore"))
+		}
+		require.NoError(t, err)
+		passes := strings.Split(string(ignore), "\n")
+		for _, source := range copied(t, service.Build.Dockerfile) {
+			_, err := os.Stat(filepath.Join(repository, source))
+			require.NoError(t, err, service.Build.Dockerfile)
+			passed := source
+			for passed != "." && !slices.Contains(passes, "!"+passed) {
+				passed = path.Dir(passed)
+			}
+			require.NotEqual(t, ".", passed, "%s copies %s, which its ignore file keeps out", service.Build.Dockerfile, source)
+		}
+	}
+}
+
+// copied lists what a Dockerfile copies from the repository.
+func copied(t *testing.T, dockerfile string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, dockerfile))
+	require.NoError(t, err)
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) > 2 && words[0] == "COPY" && !strings.HasPrefix(words[1], "--") {
+			all = append(all, words[1:len(words)-1]...)
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+const manifests = "deploy/kubernetes"
+
+type labels map[string]string
+
+type metadata struct {
+	Name   string `yaml:"name"`
+	Labels labels `yaml:"labels"`
+}
+
+type typed struct {
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   metadata `yaml:"metadata"`
+}
+
+type labelSelector struct {
+	MatchLabels labels `yaml:"matchLabels"`
+}
+
+type probe struct {
+	GRPC struct {
+		Port int `yaml:"port"`
+	} `yaml:"grpc"`
+	PeriodSeconds    int `yaml:"periodSeconds"`
+	TimeoutSeconds   int `yaml:"timeoutSeconds"`
+	FailureThreshold int `yaml:"failureThreshold"`
+}
+
+type resources struct {
+	Requests map[string]string `yaml:"requests"`
+	Limits   map[string]string `yaml:"limits"`
+}
+
+type container struct {
+	Name          string   `yaml:"name"`
+	Image         string   `yaml:"image"`
+	Args          []string `yaml:"args"`
+	RestartPolicy string   `yaml:"restartPolicy"`
+	Env           []struct {
+		Name      string `yaml:"name"`
+		Value     string `yaml:"value"`
+		ValueFrom struct {
+			SecretKeyRef struct {
+				Name string `yaml:"name"`
+				Key  string `yaml:"key"`
+			} `yaml:"secretKeyRef"`
+		} `yaml:"valueFrom"`
+	} `yaml:"env"`
+	Ports []struct {
+		Name          string `yaml:"name"`
+		ContainerPort int    `yaml:"containerPort"`
+	} `yaml:"ports"`
+	StartupProbe   *probe `yaml:"startupProbe"`
+	ReadinessProbe *probe `yaml:"readinessProbe"`
+	LivenessProbe  *probe `yaml:"livenessProbe"`
+	Lifecycle      struct {
+		PreStop struct {
+			Sleep struct {
+				Seconds int `yaml:"seconds"`
+			} `yaml:"sleep"`
+		} `yaml:"preStop"`
+	} `yaml:"lifecycle"`
+	Resources       resources `yaml:"resources"`
+	SecurityContext struct {
+		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+		ReadOnlyRootFilesystem   *bool `yaml:"readOnlyRootFilesystem"`
+		Capabilities             struct {
+			Drop []string `yaml:"drop"`
+		} `yaml:"capabilities"`
+	} `yaml:"securityContext"`
+}
+
+type podSpec struct {
+	AutomountServiceAccountToken  *bool       `yaml:"automountServiceAccountToken"`
+	EnableServiceLinks            *bool       `yaml:"enableServiceLinks"`
+	TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
+	Containers                    []container `yaml:"containers"`
+	InitContainers                []container `yaml:"initContainers"`
+	TopologySpreadConstraints     []struct {
+		MaxSkew           int           `yaml:"maxSkew"`
+		TopologyKey       string        `yaml:"topologyKey"`
+		WhenUnsatisfiable string        `yaml:"whenUnsatisfiable"`
+		LabelSelector     labelSelector `yaml:"labelSelector"`
+	} `yaml:"topologySpreadConstraints"`
+	SecurityContext struct {
+		RunAsNonRoot   bool              `yaml:"runAsNonRoot"`
+		RunAsUser      int               `yaml:"runAsUser"`
+		RunAsGroup     int               `yaml:"runAsGroup"`
+		SeccompProfile map[string]string `yaml:"seccompProfile"`
+	} `yaml:"securityContext"`
+}
+
+type deployment struct {
+	typed `yaml:",inline"`
+
+	Spec struct {
+		Replicas int           `yaml:"replicas"`
+		Selector labelSelector `yaml:"selector"`
+		Strategy struct {
+			Type          string         `yaml:"type"`
+			RollingUpdate map[string]int `yaml:"rollingUpdate"`
+		} `yaml:"strategy"`
+		Template struct {
+			Metadata metadata `yaml:"metadata"`
+			Spec     podSpec  `yaml:"spec"`
+		} `yaml:"template"`
+	} `yaml:"spec"`
+}
+
+type service struct {
+	typed `yaml:",inline"`
+
+	Spec struct {
+		ClusterIP string `yaml:"clusterIP"`
+		Selector  labels `yaml:"selector"`
+		Ports     []struct {
+			Name        string `yaml:"name"`
+			Port        int    `yaml:"port"`
+			TargetPort  string `yaml:"targetPort"`
+			AppProtocol string `yaml:"appProtocol"`
+		} `yaml:"ports"`
+	} `yaml:"spec"`
+}
+
+type budget struct {
+	typed `yaml:",inline"`
+
+	Spec struct {
+		MaxUnavailable int           `yaml:"maxUnavailable"`
+		Selector       labelSelector `yaml:"selector"`
+	} `yaml:"spec"`
+}
+
+type network struct {
+	typed `yaml:",inline"`
+
+	Spec struct {
+		PodSelector labelSelector `yaml:"podSelector"`
+		PolicyTypes []string      `yaml:"policyTypes"`
+		Ingress     []struct {
+			From []struct {
+				NamespaceSelector labelSelector `yaml:"namespaceSelector"`
+				PodSelector       labelSelector `yaml:"podSelector"`
+			} `yaml:"from"`
+			Ports []struct {
+				Protocol string `yaml:"protocol"`
+				Port     string `yaml:"port"`
+			} `yaml:"ports"`
+		} `yaml:"ingress"`
+	} `yaml:"spec"`
+}
+
+type secret struct {
+	typed `yaml:",inline"`
+
+	Type       string            `yaml:"type"`
+	StringData map[string]string `yaml:"stringData"`
+}
+
+type kustomization struct {
+	APIVersion string              `yaml:"apiVersion"`
+	Kind       string              `yaml:"kind"`
+	Namespace  string              `yaml:"namespace"`
+	Resources  []string            `yaml:"resources"`
+	Patches    []map[string]string `yaml:"patches"`
+	Images     []struct {
+		Name    string `yaml:"name"`
+		NewName string `yaml:"newName"`
+		NewTag  string `yaml:"newTag"`
+	} `yaml:"images"`
+}
+
+// cluster is everything under deploy/kubernetes.
+type cluster struct {
+	servers, worker             deployment
+	service                     service
+	budget                      budget
+	network                     network
+	secret                      secret
+	namespace                   typed
+	kustomizeOne, kustomizeBoth kustomization
+}
+
+func readCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{}
+	for file, into := range map[string]struct {
+		apiVersion, kind string
+		value            any
+	}{
+		"servers/deployment.yaml":        {"apps/v1", "Deployment", &c.servers},
+		"servers/service.yaml":           {"v1", "Service", &c.service},
+		"servers/disruption.yaml":        {"policy/v1", "PodDisruptionBudget", &c.budget},
+		"servers/network.yaml":           {"networking.k8s.io/v1", "NetworkPolicy", &c.network},
+		"servers/secret.example.yaml":    {"v1", "Secret", &c.secret},
+		"servers/namespace.yaml":         {"v1", "Namespace", &c.namespace},
+		"servers/kustomization.yaml":     {"kustomize.config.k8s.io/v1beta1", "Kustomization", &c.kustomizeOne},
+		"with-worker/worker.yaml":        {"apps/v1", "Deployment", &c.worker},
+		"with-worker/kustomization.yaml": {"kustomize.config.k8s.io/v1beta1", "Kustomization", &c.kustomizeBoth},
+	} {
+		file = filepath.Join(manifests, file)
+		decode(t, file, func(kind string) any {
+			require.Equal(t, into.kind, kind, file)
+			return into.value
+		})
+		text, err := os.ReadFile(filepath.Join(repository, file))
+		require.NoError(t, err)
+		var head struct {
+			APIVersion string `yaml:"apiVersion"`
+		}
+		require.NoError(t, yaml.Unmarshal(text, &head))
+		require.Equal(t, into.apiVersion, head.APIVersion, file)
+	}
+	return c
+}
+
+func TestManifestsNameEachOther(t *testing.T) {
+	c := readCluster(t)
+	pods := c.servers.Spec.Template
+	for who, selector := range map[string]labels{
+		"deployment": c.servers.Spec.Selector.MatchLabels, "service": c.service.Spec.Selector,
+		"budget": c.budget.Spec.Selector.MatchLabels, "network policy": c.network.Spec.PodSelector.MatchLabels,
+		"spread": pods.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels,
+	} {
+		require.NotEmpty(t, selector, who)
+		for name, value := range selector {
+			require.Equal(t, value, pods.Metadata.Labels[name], "the %s does not select the pods", who)
+		}
+	}
+	require.GreaterOrEqual(t, c.servers.Spec.Replicas, 2)
+	require.Less(t, c.budget.Spec.MaxUnavailable, c.servers.Spec.Replicas)
+	require.Positive(t, c.budget.Spec.MaxUnavailable, "a node could never be drained")
+	require.Zero(t, c.servers.Spec.Strategy.RollingUpdate["maxUnavailable"])
+	require.Positive(t, c.servers.Spec.Strategy.RollingUpdate["maxSurge"])
+	require.Equal(t, "None", c.service.Spec.ClusterIP, "gRPC balances itself")
+
+	ports := map[string]int{}
+	for _, p := range pods.Spec.Containers[0].Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	for _, p := range c.service.Spec.Ports {
+		require.Equal(t, ports[p.TargetPort], p.Port, "headless: the port is the pod's own")
+	}
+	for _, rule := range c.network.Spec.Ingress {
+		require.NotEmpty(t, rule.From, "anybody")
+		require.Contains(t, ports, rule.Ports[0].Port)
+	}
+	require.Equal(t, c.kustomizeOne.Namespace, c.namespace.Metadata.Name)
+	require.Equal(t, c.kustomizeOne.Namespace, c.kustomizeBoth.Namespace)
+	require.Equal(t, []string{"../servers"}, c.kustomizeBoth.Resources)
+	require.Equal(t, "worker.yaml", c.kustomizeBoth.Patches[0]["path"])
+	files, err := filepath.Glob(filepath.Join(repository, manifests, "servers", "*.yaml"))
+	require.NoError(t, err)
+	require.Len(t, files, len(c.kustomizeOne.Resources)+2, "all but itself and the example of a secret")
+	for _, r := range c.kustomizeOne.Resources {
+		require.FileExists(t, filepath.Join(repository, manifests, "servers", r))
+	}
+}
+
+func TestServersInKubernetesAreStartedRight(t *testing.T) {
+	c := readCluster(t)
+	pod := c.servers.Spec.Template.Spec
+	server := pod.Containers[0]
+	env := map[string]string{}
+	for _, e := range server.Env {
+		env[e.Name] = e.Value
+		if ref := e.ValueFrom.SecretKeyRef; ref.Name != "" {
+			require.Equal(t, c.secret.Metadata.Name, ref.Name)
+			require.Contains(t, c.secret.StringData, ref.Key)
+			env[e.Name] = c.secret.StringData[ref.Key]
+		}
+		require.NotEmpty(t, env[e.Name], e.Name)
+	}
+	o := shippedOptions(t, server.Args, env)
+	requirePort(t, "7700", o.Listen)
+	requirePort(t, "9090", o.Metrics)
+	require.NotContains(t, strings.Join(server.Args, " "), "store", "its password would be seen by all who may see pods")
+	for _, p := range []*probe{server.StartupProbe, server.ReadinessProbe, server.LivenessProbe} {
+		require.NotNil(t, p)
+		require.Equal(t, 7700, p.GRPC.Port)
+		require.Positive(t, p.FailureThreshold)
+		require.LessOrEqual(t, p.TimeoutSeconds, p.PeriodSeconds)
+	}
+	needs := o.DrainTimeout + time.Duration(server.Lifecycle.PreStop.Sleep.Seconds)*time.Second
+	require.Positive(t, server.Lifecycle.PreStop.Sleep.Seconds)
+	require.Greater(t, time.Duration(pod.TerminationGracePeriodSeconds)*time.Second, needs,
+		"the server would be killed while it drains")
+	require.False(t, *pod.EnableServiceLinks, "a Service that is called graphd-store would set GRAPHD_STORE_PORT and others")
+	require.False(t, *server.SecurityContext.AllowPrivilegeEscalation)
+	require.True(t, *server.SecurityContext.ReadOnlyRootFilesystem)
+	require.True(t, pod.SecurityContext.RunAsNonRoot)
+
+	text, err := os.ReadFile(filepath.Join(repository, "Dockerfile"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "USER 65532:65532")
+	require.Equal(t, 65532, pod.SecurityContext.RunAsUser)
+}
+
+func TestImagesAreTheSameEverywhere(t *testing.T) {
+	c := readCluster(t)
+	var compose composeFile
+	decode(t, "compose.yaml", func(string) any { return &compose })
+	server := c.kustomizeOne.Images[0]
+	require.Equal(t, c.servers.Spec.Template.Spec.Containers[0].Image, server.Name)
+	require.Equal(t, compose.Graphd.Image, server.NewName+":"+server.NewTag)
+
+	require.Equal(t, c.servers.Metadata.Name, c.worker.Metadata.Name, "the patch finds no deployment")
+	beside := c.worker.Spec.Template.Spec.InitContainers[0]
+	image := c.kustomizeBoth.Images[0]
+	require.Equal(t, beside.Image, image.Name)
+	require.Equal(t, compose.Worker.Image, image.NewName+":"+image.NewTag)
+	require.Equal(t, "Always", beside.RestartPolicy, "otherwise it would have to end before the server starts")
+	require.Equal(t, "GRAPHD_SERVER", beside.Env[0].Name)
+	require.Equal(t, "localhost:7700", beside.Env[0].Value)
+}
