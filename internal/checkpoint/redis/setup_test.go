@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
@@ -98,6 +99,26 @@ func TestForeignDatabase(t *testing.T) {
 	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=a")).Problem)
 	require.NoError(t, server.Client.HSet(t.Context(), "b{meta}:format", "x", "y").Err())
 	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=b")).Problem)
+}
+
+// Servers that start at once on an empty database do not take one another for
+// somebody else.
+func TestManyFirstServers(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	for range 10 {
+		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
+		var all errgroup.Group
+		for range 8 {
+			all.Go(func() error {
+				s, err := redis.Open(t.Context(), redis.Options{URL: server.URL("")})
+				if err != nil {
+					return err
+				}
+				return s.Close()
+			})
+		}
+		require.NoError(t, all.Wait())
+	}
 }
 
 func TestOtherFormats(t *testing.T) {
