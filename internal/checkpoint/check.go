@@ -50,6 +50,10 @@ func (c *Change) checkEvents() error {
 }
 
 func (c *Change) checkCheckpoints() error {
+	if c.DropBefore > 0 && (len(c.Checkpoints) > 0 || c.DropAfter != nil) {
+		return invalid("DropBefore", fmt.Sprintf("is %d", c.DropBefore),
+			"must stand alone: the change adds checkpoints or takes back newer ones")
+	}
 	for i, cp := range c.Checkpoints {
 		if cp.ID == "" {
 			return invalid(fmt.Sprintf("Checkpoints[%d].ID", i), "is empty", "must be unique in the thread")

@@ -7,7 +7,7 @@ import (
 
 // Change is everything that one operation does to one thread. A store must
 // apply all of it or none of it. DropAfter and ClearTasks come first, the
-// additions follow.
+// additions follow. A change with DropBefore adds no checkpoints.
 //
 // The caller may reuse a Change and its slices afterwards, save Events, which
 // are given away. What their elements refer to, checkpoints, maps, pointers and
@@ -50,6 +50,13 @@ type Change struct {
 	// DropAfter, when set, removes every checkpoint with a greater Seq, its
 	// values, list elements, task records and memos: the rollback of a run.
 	DropAfter *uint64
+	// DropBefore, when set, removes every checkpoint with a smaller Seq, its
+	// task records and memos, and the values and list elements that no
+	// checkpoint shows any more: the end of what a history reaches back to.
+	// Those of Spare stay, and the newest of the root and of each namespace that
+	// has no task ids: the state of a persistent subgraph.
+	DropBefore uint64
+	Spare      []string // ids of checkpoints
 	// TrimEvents, when set, removes events with a smaller Seq.
 	TrimEvents uint64
 	// Delete removes the thread and all that belongs to it; the other fields

@@ -16,6 +16,9 @@ func historyCases() []testCase {
 		{"node names alone find every task's namespace", historyAnyTask},
 		{"a rollback drops what is newer", historyDrop},
 		{"history goes on after a rollback", historyAfterDrop},
+		{"a history reaches back to DropBefore", historyForget},
+		{"what newer checkpoints show outlives the one that wrote it", historyForgetShared},
+		{"an end of history adds and takes back nothing", historyForgetAlone},
 		{"an unchanged value is read from where it was written", historyUnchanged},
 	}
 }

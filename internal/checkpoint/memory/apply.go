@@ -115,6 +115,7 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 	}
 	now := s.clock()
 	t.rollback(c)
+	t.forget(c)
 	t.history.add(c.Checkpoints)
 	t.addProgress(c)
 	t.log.add(c.Events)
@@ -154,6 +155,16 @@ func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {
 	t.head.Now = time.Time{}
 	t.op = c.Op
 	t.receipt = checkpoint.Receipt{Revision: c.Expect + 1, LeaseExpires: expires, Now: now}
+}
+
+// forget takes away what DropBefore names.
+func (t *thread) forget(c *checkpoint.Change) {
+	if c.DropBefore == 0 {
+		return
+	}
+	for _, cp := range t.history.outdated(c) {
+		delete(t.progress, cp.ID)
+	}
 }
 
 // rollback takes away what DropAfter and ClearTasks name.

@@ -58,6 +58,18 @@ func (h *history) drop(after uint64) []*checkpoint.Checkpoint {
 	return dropped
 }
 
+// outdated removes and returns what DropBefore names. The values go with the
+// last checkpoint that shows them.
+func (h *history) outdated(c *checkpoint.Change) []*checkpoint.Checkpoint {
+	gone, left := c.Outdated(slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...)))
+	if len(gone) == 0 {
+		return nil
+	}
+	*h = history{}
+	h.add(left)
+	return gone
+}
+
 func (h *history) namespace(ns string) []*checkpoint.Checkpoint {
 	if ns == "" {
 		return h.root

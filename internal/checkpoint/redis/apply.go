@@ -29,7 +29,11 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		script = s.scripts.remove
 		args.add(unum(c.Expect), c.LogID, c.Op)
 	} else {
-		args = encode(c)
+		old, err := s.outdated(ctx, c)
+		if err != nil {
+			return checkpoint.Receipt{}, err
+		}
+		args = encode(c, old)
 	}
 	ctx, missed := noting(ctx)
 	var answer reply

@@ -16,8 +16,16 @@ func (a *arguments) add(args ...any) { *a = append(*a, args...) }
 
 func unum(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// encode writes a change as the arguments of apply.lua.
-func encode(c *checkpoint.Change) arguments {
+func (a *arguments) texts(list []string) {
+	a.add(len(list))
+	for _, s := range list {
+		a.add(s)
+	}
+}
+
+// encode writes a change as the arguments of apply.lua. old is what it makes
+// the thread forget.
+func encode(c *checkpoint.Change, old outdated) arguments {
 	h := &c.Head
 	var first, drop string
 	if len(c.Checkpoints) > 0 {
@@ -36,10 +44,15 @@ func encode(c *checkpoint.Change) arguments {
 	a.add(c.Thread, unum(c.Expect), c.LogID, c.Op, unum(c.Expect+1), h.LogID, owned, int64(lease),
 		string(buf), unum(h.Seq), unum(h.LastEvent), unum(h.LastEvent-uint64(len(c.Events))), first, drop,
 		unum(min(c.TrimEvents, h.LastEvent+1)), threadMember(h), dueAt(h.Due))
-	a.add(len(c.ClearTasks))
+	a.add(len(c.ClearTasks) + len(old.ids))
 	for _, id := range c.ClearTasks {
 		a.add(sized(id))
 	}
+	for _, id := range old.ids {
+		a.add(sized(id))
+	}
+	a.texts(old.members)
+	a.texts(old.fields)
 	buf = a.checkpoints(buf, c.Checkpoints)
 	buf = a.progress(buf, c)
 	buf = a.records(buf, c)

@@ -73,7 +73,7 @@ func (w *writer) apply(d *change) (checkpoint.Receipt, error) {
 		return checkpoint.Receipt{}, err
 	}
 	for _, write := range []func(*change) error{
-		w.rollback, w.addCheckpoints, w.addProgress, w.addInterrupts, w.addRecords, w.addEvents,
+		w.forget, w.rollback, w.addCheckpoints, w.addProgress, w.addInterrupts, w.addRecords, w.addEvents,
 	} {
 		if err := write(d); err != nil {
 			return checkpoint.Receipt{}, err

@@ -62,7 +62,7 @@ func encode(c *checkpoint.Change) *change {
 		return d
 	}
 	d.Checkpoints = slices.Clone(c.Checkpoints)
-	d.ClearTasks = slices.Clone(c.ClearTasks)
+	d.ClearTasks, d.Spare = slices.Clone(c.ClearTasks), slices.Clone(c.Spare)
 	if c.DropAfter != nil {
 		after := *c.DropAfter
 		d.DropAfter = &after

@@ -19,6 +19,9 @@ type statements struct {
 	events                         []*sql.Stmt // by the number of rows, from 1
 	interrupt, lastChange, request *sql.Stmt
 	clearTasks, clearMemos, trim   *sql.Stmt
+	manifests, forget              *sql.Stmt
+	valuePlaces, forgetValue       *sql.Stmt
+	lists, forgetItems             *sql.Stmt
 	drop, remove                   []*sql.Stmt
 	graph, putGraph                *sql.Stmt
 }
@@ -53,13 +56,19 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
 			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
 			node = excluded.node, reason = excluded.reason, state = excluded.state, record = excluded.record`),
-		lastChange: p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
-		request:    p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
-		clearTasks: p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
-		clearMemos: p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
-		trim:       p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
-		graph:      p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
-		putGraph:   p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+		lastChange:  p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
+		request:     p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
+		clearTasks:  p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
+		clearMemos:  p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
+		trim:        p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
+		manifests:   p.stmt(`SELECT id, manifest FROM checkpoints WHERE thread = ? ORDER BY seq`),
+		forget:      p.stmt(`DELETE FROM checkpoints WHERE thread = ? AND id = ?`),
+		valuePlaces: p.stmt(`SELECT seq, channel FROM channel_values WHERE thread = ?`),
+		forgetValue: p.stmt(`DELETE FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
+		lists:       p.stmt(`SELECT DISTINCT segment, channel FROM list_items WHERE thread = ?`),
+		forgetItems: p.stmt(`DELETE FROM list_items WHERE thread = ? AND channel = ? AND segment = ? AND idx >= ?`),
+		graph:       p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
+		putGraph:    p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
 	}
 	for n := range maxRows {
 		s.events = append(s.events, p.stmt(

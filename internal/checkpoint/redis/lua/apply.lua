@@ -20,6 +20,8 @@
 --       15 first event to keep, 0 = all  16 member in threads  17 due in nanoseconds, ''
 --       then lists, each after its length:
 --         prefixes of progress that is used up
+--         checkpoints that are outdated: member
+--         fields of values that go with them
 --         checkpoints: number, member, id, manifest, list of (field, value)
 --         tasks: field, record
 --         memos: field, record
@@ -86,6 +88,13 @@ if A[14] ~= '' then
   call('ZREMRANGEBYSCORE', order, from, '+inf')
   gen = text(gen + 1)
 end
+local outdated = false
+each(1, function(i)
+  call('ZREM', order, A[i + 1])
+  outdated = true
+end)
+each(1, function(i) call('HDEL', values, A[i + 1]) end)
+if outdated then gen = text(gen + 1) end
 if #gone > 0 then
   for _, field in ipairs(call('HKEYS', progress)) do
     for _, prefix in ipairs(gone) do

@@ -1,0 +1,107 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+// outdated is what a change makes a thread forget.
+type outdated struct {
+	ids     []string
+	members []string
+	fields  []string
+}
+
+// outdated finds what DropBefore takes away. It reads before the change is
+// made: when the thread changes in between, the change is a conflict.
+func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdated, err error) {
+	if c.DropBefore == 0 {
+		return old, nil
+	}
+	key := s.keys.thread(c.Thread, keyValues)[0]
+	var names []string
+	err = again(ctx, func() error {
+		names, err = s.client.HKeys(ctx, key).Result()
+		return err
+	})
+	if err != nil {
+		return old, err
+	}
+	all, err := s.manifests(ctx, key, names)
+	if err != nil {
+		return old, err
+	}
+	gone, left := c.Outdated(all)
+	for _, cp := range gone {
+		old.ids = append(old.ids, cp.ID)
+		old.members = append(old.members, checkpointMember(cp))
+		old.fields = append(old.fields, "c"+cp.ID, "w"+cp.ID)
+	}
+	if len(gone) == 0 {
+		return old, nil
+	}
+	shown := codec.ShownBy(left)
+	for _, name := range names {
+		if !needed(shown, name) {
+			old.fields = append(old.fields, name)
+		}
+	}
+	return old, nil
+}
+
+// manifests reads checkpoints without what is kept beside them.
+func (s *Store) manifests(ctx context.Context, key string, names []string) (all []*checkpoint.Checkpoint, err error) {
+	var fields []string
+	for _, name := range names {
+		if strings.HasPrefix(name, "c") {
+			fields = append(fields, name)
+		}
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	var found []any
+	err = again(ctx, func() error {
+		found, err = s.client.HMGet(ctx, key, fields...).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range found {
+		text, ok := v.(string)
+		if !ok {
+			return nil, checkpoint.ErrConflict // taken away meanwhile: the thread has changed
+		}
+		cp, _, err := codec.DecodeCheckpoint(text)
+		if err != nil {
+			return nil, of(err, "key %s, checkpoint %q", key, fields[i][1:])
+		}
+		all = append(all, cp)
+	}
+	return all, nil
+}
+
+// needed reports whether a field of a thread's values is shown by a checkpoint,
+// or is none that could be: it reads what valueField and itemField write.
+func needed(shown *codec.Shown, field string) bool {
+	kind, rest := field[:min(1, len(field))], field[min(1, len(field)):]
+	number, rest, ok := strings.Cut(rest, ":")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if !ok || err != nil {
+		return true
+	}
+	switch kind {
+	case "v":
+		return shown.Value(seq, rest)
+	case "i":
+		index, channel, ok := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(index)
+		return !ok || err != nil || n < shown.Elements(seq, channel)
+	}
+	return true
+}
