@@ -112,6 +112,7 @@ type Engine struct {
 	now      func() time.Time // the store's time
 	born     time.Time
 	hub      *hub
+	tuner    checkpoint.Tuner // nil when nobody else writes to the store
 	ops      atomic.Uint64
 
 	base     context.Context // of every live run; ended by Close
@@ -142,6 +143,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
+	}
+	if signals, ok := store.(checkpoint.Signals); ok {
+		e.tuner = signals.Tune(e.hear)
 	}
 	e.work.Go(func() { e.sweep(base) })
 	return e
@@ -241,6 +245,9 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 	e.cancel(errDrain)
 	e.cut()
+	if e.tuner != nil {
+		e.tuner.Close()
+	}
 }
 
 // abandon waits for the cut-off runs, save those whose node does not listen:

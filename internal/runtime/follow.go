@@ -32,6 +32,8 @@ type Follower struct {
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	wake   chan struct{}
+	// unfollow ends the listening to other processes; nil when there are none.
+	unfollow func()
 }
 
 // EventGap tells a follower that ephemeral events were dropped because it was
@@ -46,11 +48,17 @@ func (e *Engine) Follow(req FollowRequest) *Follower {
 		values: req.Values, inputs: req.Inputs, after: req.After, wake: make(chan struct{}, 1),
 	}
 	f.topic.subscribe(f)
+	if e.tuner != nil {
+		f.unfollow = e.tuner.Follow(req.Thread)
+	}
 	return f
 }
 
 // Close ends the reading.
 func (f *Follower) Close() {
+	if f.unfollow != nil {
+		f.unfollow()
+	}
 	f.topic.unsubscribe(f)
 	f.engine.hub.leave(f.topic)
 }
@@ -98,7 +106,7 @@ func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 // Wait returns when there may be something new, or when ctx ends.
 func (f *Follower) Wait(ctx context.Context) error {
 	var poll <-chan time.Time
-	if every := f.engine.opts.Poll; every > 0 && f.engine.session(f.thread) == nil {
+	if every := f.topic.patience(f.engine.opts.Poll); every > 0 && f.engine.session(f.thread) == nil {
 		timer := time.NewTimer(every)
 		defer timer.Stop()
 		poll = timer.C

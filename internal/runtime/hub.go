@@ -34,6 +34,7 @@ type topic struct {
 	over      bool   // the thread was deleted; the last batch says so
 	doubts    uint64 // how often the store may have got what was not published
 	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
+	heard     bool   // what others do to the thread is told
 }
 
 // ringSize bounds how many events a topic keeps; a follower that is further

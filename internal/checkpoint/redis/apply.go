@@ -27,13 +27,14 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	script, args := s.scripts.apply, arguments(nil)
 	if c.Delete {
 		script = s.scripts.remove
-		args.add(unum(c.Expect), c.LogID, c.Op)
+		args.add(unum(c.Expect), c.LogID, c.Op, s.origin)
 	} else {
 		old, err := s.outdated(ctx, c)
 		if err != nil {
 			return checkpoint.Receipt{}, err
 		}
 		args = encode(c, old)
+		args.add(1, s.origin, "")
 	}
 	ctx, missed := noting(ctx)
 	var answer reply

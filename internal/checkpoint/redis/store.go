@@ -14,8 +14,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
+	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -27,6 +29,8 @@ type Store struct {
 	scripts *scripts
 	keys    layout
 	warned  []string
+	origin  string // tells what this store tells others from what they tell
+	ear     *ear
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
@@ -49,7 +53,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{scripts: scripts}
+	s := &Store{scripts: scripts, origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen]}
+	s.ear = newEar(ctx, s)
 	if err := s.open(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -62,6 +67,7 @@ func (s *Store) Warnings() []string { return s.warned }
 
 // Close waits for the calls that are under way.
 func (s *Store) Close() error {
+	s.ear.close()
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.closed || s.client == nil {

@@ -29,9 +29,10 @@
 --         runs: id, order, record
 --         requests: id, record
 --         events: record
+--         signals: who tells of the change, what is told before it (see news.go)
 --
 -- Returns OK | DONE, revision, end of the lease or '', present (both in microseconds): applied now,
---         or before under the same op
+--         or before under the same op; of OK also how many connections listen to the thread
 --         CONFLICT: not at that revision, or of another log
 --         GAP, last event, last checkpoint number: the change does not follow them
 --
@@ -156,7 +157,12 @@ each(3, function(i)
   call('ZADD', runs, A[i + 2], A[i + 1])
 end)
 each(2, function(i) call('HSET', records, 'q' .. A[i + 1], A[i + 2]) end)
-each(1, function(i) call('RPUSH', log, A[i + 1]) end)
+local news = {}
+each(1, function(i)
+  local record = A[i + 1]
+  call('RPUSH', log, record)
+  news[#news + 1] = 'e' .. #record .. ':' .. record
+end)
 local first = tonumber(h[7] or '1')
 local keep = math.max(first, tonumber(A[15]))
 if keep > first then call('LTRIM', log, keep - first, -1) end
@@ -181,4 +187,15 @@ if (h[11] or '') ~= dm then
 end
 call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', text(now), 'lx', lx, 'seq', A[10],
   'fe', text(keep), 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'head', A[9])
-return {'OK', A[5], lx, text(now)}
+
+-- Whoever listens is told. Nothing here may fail: the change is made.
+local heard = 0
+each(2, function(i)
+  local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
+  heard = n[2] or 0
+  if heard == 0 or (#news == 0 and A[i + 2] == '') then return end
+  local said = A[i + 2] .. table.concat(news)
+  if #said > 262144 then said = 'l0:' end
+  redis.pcall('SPUBLISH', head, A[i + 1] .. said)
+end)
+return {'OK', A[5], lx, text(now), heard}

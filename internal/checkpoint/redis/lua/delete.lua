@@ -2,7 +2,7 @@
 -- Removes a thread and all that belongs to it, also when Redis is out of memory.
 --
 -- KEYS   as in apply.lua
--- ARGV   1 expected revision  2 expected log, '' = any  3 op
+-- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 who tells of it
 -- Returns as apply.lua does
 local call = redis.call
 local h = call('HMGET', KEYS[1], 'rev', 'log', 'op', 'at', 'lx', 'tm', 'dm')
@@ -18,5 +18,6 @@ end
 if h[6] then call('ZREM', KEYS[9], h[6]) end
 if h[7] then call('ZREM', KEYS[13], h[7]) end
 for k = 1, 8 do call('UNLINK', KEYS[k]) end
+redis.pcall('SPUBLISH', KEYS[1], ARGV[4] .. 'x0:')
 local clock = call('TIME')
 return {'OK', string.format('%.0f', h[1] + 1), '', string.format('%.0f', clock[1] * 1000000 + clock[2])}

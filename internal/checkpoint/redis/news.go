@@ -1,0 +1,71 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+// A message on a thread's channel begins with who tells it, of originLen
+// characters. What it tells follows, each thing as a letter, a length, a colon
+// and a text.
+const (
+	newsEvent   = 'e' // a durable event
+	newsWhisper = 'w' // an ephemeral event: voice, space, number, space, record
+	newsLook    = 'l' // what happened is too long to be told
+	newsDeleted = 'x' // the thread is gone
+)
+
+const originLen = 16
+
+// item takes the first thing off a message.
+func item(text string) (letter byte, body, rest string, ok bool) {
+	if text == "" {
+		return 0, "", "", false
+	}
+	length, rest, found := strings.Cut(text[1:], ":")
+	n, err := strconv.Atoi(length)
+	if !found || err != nil || n < 0 || n > len(rest) {
+		return 0, "", "", false
+	}
+	return text[0], rest[:n], rest[n:], true
+}
+
+func (r *ear) found(channel string) { r.turn(threadOf(channel), true) }
+
+func (r *ear) lost(channel string) { r.turn(threadOf(channel), false) }
+
+// message passes on what another server tells. What can't be read, from a
+// newer graphd say, sends the followers to the log.
+func (r *ear) message(channel, text string) {
+	if len(text) < originLen || text[:originLen] == r.store.origin {
+		return
+	}
+	thread, rest := threadOf(channel), text[originLen:]
+	signal := func(k checkpoint.SignalKind, events ...checkpoint.Event) {
+		r.pass(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
+	}
+	var durable []checkpoint.Event
+	for rest != "" {
+		letter, body, after, ok := item(rest)
+		rest = after
+		switch {
+		case ok && letter == newsEvent:
+			e, err := codec.DecodeEvent(body)
+			if err == nil {
+				durable = append(durable, e)
+				continue
+			}
+			signal(checkpoint.SignalLook)
+		case ok && letter == newsDeleted:
+			signal(checkpoint.SignalDeleted)
+		default:
+			signal(checkpoint.SignalLook)
+		}
+	}
+	if len(durable) > 0 {
+		signal(checkpoint.SignalEvents, durable...)
+	}
+}

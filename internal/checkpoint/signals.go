@@ -1,0 +1,41 @@
+package checkpoint
+
+// Signals is what a store has besides when several processes write to it: each
+// is told at once what the others do. Any signal may be lost; the log is the
+// truth, and who relies on it looks there from time to time.
+type Signals interface {
+	// Tune begins to listen. hear is called with what is told through other
+	// stores of threads that are followed, in the order in which it was told of
+	// a thread. It must not block.
+	Tune(hear func(Signal)) Tuner
+}
+
+// Tuner listens for one process. Its methods don't wait for the store.
+type Tuner interface {
+	// Follow begins to listen for a thread, until stop is called.
+	Follow(thread string) (stop func())
+	// Close stops listening.
+	Close()
+}
+
+// SignalKind says what a signal tells.
+type SignalKind string
+
+// Kinds of signals.
+const (
+	SignalTuned   SignalKind = "tuned"   // from now on this thread is heard; what was before is in the log
+	SignalDeaf    SignalKind = "deaf"    // it is not heard any more, until the next SignalTuned
+	SignalEvents  SignalKind = "events"  // durable events in the order of the log, or ephemeral ones
+	SignalLook    SignalKind = "look"    // the log has something new
+	SignalGap     SignalKind = "gap"     // ephemeral events were lost
+	SignalDeleted SignalKind = "deleted" // the thread was deleted
+)
+
+// Signal is news of a thread.
+type Signal struct {
+	Thread string
+	Kind   SignalKind
+	// Events of SignalEvents are all durable or all ephemeral, at least one,
+	// and belong to whoever hears of them.
+	Events []Event
+}
