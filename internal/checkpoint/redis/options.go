@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -69,6 +70,9 @@ func parse(opts Options) (*location, error) {
 		return nil, w.bad(clean(err, u))
 	}
 	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
+	// A master that died can't say who follows it, and the client asks nobody
+	// else before this time has passed.
+	w.cluster.ClusterStateReloadInterval = time.Second
 	q.Del("addr")
 	for _, only := range []string{"max_redirects", "read_only", "route_by_latency", "route_randomly"} {
 		q.Del(only)

@@ -10,15 +10,13 @@ import (
 )
 
 // StartCluster starts servers that share the slots of a cluster, without
-// replicas.
-func StartCluster(tb testing.TB, nodes int) []*Server {
+// replicas. Settings are those of Start.
+func StartCluster(tb testing.TB, nodes int, settings ...string) []*Server {
 	tb.Helper()
 	servers := make([]*Server, nodes)
 	buses := make([]int, nodes)
 	for i := range servers {
-		buses[i] = freePort(tb)
-		servers[i] = Start(tb, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(buses[i]),
-			"--cluster-node-timeout", "5000")
+		servers[i], buses[i] = startNode(tb, settings)
 	}
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
@@ -38,6 +36,16 @@ func StartCluster(tb testing.TB, nodes int) []*Server {
 		}
 	}
 	return servers
+}
+
+// startNode starts a server that knows no other yet, and says on which port
+// others of its cluster reach it.
+func startNode(tb testing.TB, settings []string) (s *Server, bus int) {
+	tb.Helper()
+	bus = freePort(tb)
+	return Start(tb, append([]string{
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "5000",
+	}, settings...)...), bus
 }
 
 // whole waits until a node knows the whole cluster.

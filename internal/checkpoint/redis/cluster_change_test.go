@@ -1,0 +1,164 @@
+package redis_test
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// make test-cluster lets more happen to a cluster.
+var (
+	moves     = flag.Int("moves", 4, "how often a slot moves while it is written to")
+	failovers = flag.Int("failovers", 1, "how many masters of a cluster die")
+)
+
+// A writer drives one thread on and knows how far it is.
+type writer struct {
+	store  *redis.Store
+	thread string
+	n      uint64        // supersteps that were acknowledged
+	away   int           // how often the store was away
+	gap    time.Duration // the longest time that one superstep took
+}
+
+func (w *writer) superstep(n uint64) *checkpoint.Change {
+	c := superstep(w.thread, n, nil)
+	c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
+	c.Checkpoints[0].Channels[0].Value = payload.JSON(strconv.FormatUint(n, 10))
+	return c
+}
+
+// step makes the next superstep, as often as it takes within a minute.
+func (w *writer) step(t *testing.T) {
+	t.Helper()
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		_, err := w.store.Apply(ctx, w.superstep(w.n+1))
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+		require.NotErrorIs(t, err, checkpoint.ErrConflict)
+		require.NoError(t, ctx.Err(), "it does not come back: %v", err)
+		w.away++
+	}
+	w.n++
+	w.gap = max(w.gap, time.Since(begun))
+}
+
+// check compares the thread with what was acknowledged: nothing lacks, nothing
+// is there twice.
+func (w *writer) check(t *testing.T) {
+	t.Helper()
+	h, err := w.store.Head(t.Context(), w.thread)
+	require.NoError(t, err)
+	require.Equal(t, w.n, h.Revision)
+	cp, err := w.store.Checkpoint(t.Context(), w.thread, "", "")
+	require.NoError(t, err)
+	require.Equal(t, payload.JSON(strconv.FormatUint(w.n, 10)), cp.Channels[0].Value)
+	events, err := w.store.Events(t.Context(), w.thread, 0, 0)
+	require.NoError(t, err)
+	require.Len(t, events, int(2*w.n))
+	for i, e := range events {
+		require.EqualValues(t, i+1, e.Seq)
+	}
+}
+
+// slotOf is where a thread lies.
+func slotOf(t *testing.T, c *redistest.Cluster, thread string) int64 {
+	t.Helper()
+	for _, node := range c.Nodes {
+		keys, err := node.Client.Keys(t.Context(), "graphd{*}:h:"+thread).Result()
+		require.NoError(t, err)
+		if len(keys) == 1 {
+			return node.Client.ClusterKeySlot(t.Context(), keys[0]).Val()
+		}
+	}
+	t.Fatalf("thread %s is on no node", thread)
+	return 0
+}
+
+// TestClusterMovesASlot writes to a thread while its slot goes from node to
+// node. The scripts are unknown where it comes to.
+func TestClusterMovesASlot(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3)
+	w := &writer{store: open(t, c.Nodes[0].URL("")), thread: "t"}
+	w.step(t)
+	slot := slotOf(t, c, "t")
+	done := make(chan error, 1)
+	go func() {
+		for n := range *moves {
+			at, err := c.Owner(t.Context(), slot)
+			if err == nil {
+				to := c.Nodes[n%3]
+				if to == at {
+					to = c.Nodes[(n+1)%3]
+				}
+				err = c.Move(t.Context(), slot, to, 20*time.Millisecond)
+			}
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	var moved error
+	for running := true; running; {
+		select {
+		case moved = <-done:
+			running = false
+		default:
+			w.step(t)
+		}
+	}
+	require.NoError(t, moved)
+	w.step(t)
+	w.check(t)
+	t.Logf("%d supersteps over %d moves, away %d times, the longest took %v", w.n, *moves, w.away, w.gap)
+
+	heads, err := w.store.Threads(t.Context(), checkpoint.ThreadQuery{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, heads, 1)
+}
+
+// TestClusterLosesAMaster kills the node that has a thread. What had reached
+// the replica is there, and the thread goes on from it.
+func TestClusterLosesAMaster(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, "--cluster-node-timeout", "2000")
+	w := &writer{store: open(t, c.Nodes[0].URL("")), thread: "t"}
+	w.step(t)
+	slot := slotOf(t, c, "t")
+	for range *failovers {
+		master, err := c.Owner(t.Context(), slot)
+		require.NoError(t, err)
+		replica := c.Replicate(master, "--cluster-node-timeout", "2000")
+		for range 20 {
+			w.step(t)
+		}
+		n, err := master.Client.Wait(t.Context(), 1, 10*time.Second).Result()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		c.Replace(master, replica)
+		for range 20 {
+			w.step(t)
+		}
+		w.check(t)
+	}
+	require.Positive(t, w.away, "nothing was lost")
+	require.Less(t, w.gap, 30*time.Second, "the client must look for the new master soon")
+	t.Logf("%d masters lost, away %d times, the longest superstep took %v", *failovers, w.away, w.gap)
+}
