@@ -33,6 +33,10 @@ BENCH       ?= .
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 RUNS        ?= 1000
+MOVES       ?= 30
+FAILOVERS   ?= 3
+THREADS     ?= 1000
+SOAK        ?= 30m
 SEED        ?= $(shell date +%s)
 FIRST       ?= 1
 ANSWER      ?= {"decision":"approved_with_conditions","conditions":"10% restocking fee"}
@@ -73,6 +77,21 @@ oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on gr
 chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
 	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
+
+.PHONY: faults
+faults: ## Break servers, Redis and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
+	go test ./tests/replicas -run=EveryAnswer -count=1 -v -timeout=1h \
+		-args -threads=$(THREADS) -over=1m -seed=$(SEED) -limit=30m
+
+.PHONY: soak
+soak: ## The same for SOAK (30m) with ten threads a second
+	go test ./tests/replicas -run=EveryAnswer -count=1 -v -timeout=24h \
+		-args -rate=10 -over=$(SOAK) -seed=$(SEED) -limit=23h
+
+.PHONY: test-cluster
+test-cluster: ## Test on Redis clusters of three nodes; a slot moves MOVES (30) times, FAILOVERS (3) masters die
+	go test ./internal/checkpoint/redis -run=Cluster -count=1 -v -timeout=20m -args -moves=$(MOVES) -failovers=$(FAILOVERS)
+	go test ./cmd/graphd -run=Cluster -count=1 -v
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)

@@ -1,0 +1,187 @@
+package replicas_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// model is the log that claim.yaml must end with, with no store and no fault
+// in between.
+func (p *plan) model() []string {
+	var log []string
+	for i := range 3 + p.n%3 {
+		log = append(log, fmt.Sprintf("collect %d", i))
+	}
+	for _, node := range []string{"decide", "book", "tell"} {
+		log = append(log, node+" "+p.word())
+	}
+	for i := range 3 + p.n%4 {
+		log = append(log, fmt.Sprintf("settle %d", i))
+	}
+	return log
+}
+
+// verify compares what became of the thread with what must have.
+func (d *driver) verify(ctx context.Context, run *graphdv1.Run) error {
+	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED || run.GetRunId() != d.run {
+		return fmt.Errorf("run %s ended as %s: %s", run.GetRunId(), run.GetState(), run.GetFailure())
+	}
+	var got struct {
+		N      int
+		Log    []string
+		Answer struct{ Word string }
+	}
+	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
+		return fmt.Errorf("the output: %w", err)
+	}
+	if got.N != d.n || got.Answer.Word != d.word() || !slices.Equal(got.Log, d.model()) {
+		return fmt.Errorf("the run ended with\n %+v\nand not with\n %v", got, d.model())
+	}
+	if err := d.history(ctx); err != nil {
+		return err
+	}
+	resolved, note, err := d.events(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.used(ctx, note); err != nil {
+		return err
+	}
+	return d.acknowledged(resolved, note)
+}
+
+// history checks that every checkpoint follows the one before.
+func (d *driver) history(ctx context.Context) error {
+	page, err := insist(ctx, d, func(ctx context.Context, c client) (*graphdv1.ListCheckpointsResponse, error) {
+		return c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
+	})
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	list := page.GetCheckpoints()
+	for i, c := range list {
+		parent := c.GetParent().GetCheckpointId()
+		switch {
+		case i == len(list)-1:
+			if parent != "" || c.GetStep() != -1 {
+				return fmt.Errorf("the history begins with step %d after %q", c.GetStep(), parent)
+			}
+		case parent != list[i+1].GetCheckpoint().GetCheckpointId() || c.GetStep() != list[i+1].GetStep()+1:
+			return fmt.Errorf("the history is not linear at step %d", c.GetStep())
+		}
+	}
+	// Two checkpoints come before the first superstep; two nodes share one.
+	if want := 2 + len(d.model()) - 1; len(list) != want {
+		return fmt.Errorf("the history has %d checkpoints, not %d", len(list), want)
+	}
+	return nil
+}
+
+// events checks the log: no number is missing or comes twice, the question is
+// raised once and answered once, no node ran again after its result was stored,
+// and a follower has seen the same. It returns the event of the answer and its
+// note.
+func (d *driver) events(ctx context.Context) (resolved uint64, note string, err error) {
+	var stored []uint64
+	var raised, answered int
+	var updates []string
+	var wrong error
+	_, err = insist(ctx, d, func(ctx context.Context, c client) (bool, error) {
+		stored, raised, answered, updates = stored[:0], 0, 0, nil
+		wrong = nil
+		return d.watch(ctx, c, &graphdv1.WatchRequest{
+			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		}, func(e *graphdv1.Event) {
+			if !e.GetEphemeral() {
+				stored = append(stored, e.GetCursor().GetSequence())
+			}
+			if u := e.GetUpdate(); u != nil && !u.GetCached() {
+				updates = append(updates, update(e))
+			} else if u != nil && !slices.Contains(updates, update(e)) {
+				wrong = fmt.Errorf("event %d says again what was never said: %s", e.GetCursor().GetSequence(), update(e))
+			}
+			raised += len(e.GetInterrupt().GetInterrupts())
+			for _, q := range e.GetInterruptResolved().GetInterrupts() {
+				answered++
+				resolved, note = e.GetCursor().GetSequence(), q.GetNote()
+			}
+		})
+	})
+	if err = errors.Join(err, wrong); err != nil {
+		return 0, "", fmt.Errorf("events: %w", err)
+	}
+	for i, sequence := range stored {
+		if sequence != stored[0]+uint64(i) {
+			return 0, "", fmt.Errorf("event %d comes after %d", sequence, stored[i-1])
+		}
+	}
+	if raised != 1 || answered != 1 {
+		return 0, "", fmt.Errorf("the question was raised %d times and answered %d times", raised, answered)
+	}
+	slices.Sort(updates)
+	if want := len(d.model()); len(updates) != want || len(slices.Compact(slices.Clone(updates))) != want {
+		return 0, "", fmt.Errorf("the log has %d updates, and not %d different ones:\n%s", len(updates), want, strings.Join(updates, "\n"))
+	}
+	if d.followed && !slices.Equal(d.live, stored) {
+		return 0, "", errors.New("a follower has seen other events than are stored: " + fmt.Sprint(d.live, stored))
+	}
+	return resolved, note, nil
+}
+
+// update is who wrote what.
+func update(e *graphdv1.Event) string {
+	return fmt.Sprintf("step %d: %s of task %s writes %s", e.GetStep(), e.GetNode(), e.GetTaskId(), e.GetUpdate().GetValues().GetJson())
+}
+
+// used checks that the question was used with its answer.
+func (d *driver) used(ctx context.Context, note string) error {
+	q, err := insist(ctx, d, func(ctx context.Context, c client) (*graphdv1.Interrupt, error) {
+		return c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: d.thread, InterruptId: d.question})
+	})
+	if err != nil {
+		return fmt.Errorf("question: %w", err)
+	}
+	want := fmt.Sprintf(`{"word":%q}`, d.word())
+	if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_CONSUMED || q.GetResponse().GetJson() != want || q.GetNote() != note {
+		return fmt.Errorf("the question is %s with %s of %q, not with %s of %q",
+			q.GetState(), q.GetResponse().GetJson(), q.GetNote(), want, note)
+	}
+	return nil
+}
+
+// acknowledged checks what the two people heard: both that their answer is
+// taken, and who came second that the answer was there already. Of two who come
+// at once the second may hear of an event before the answer, never after it.
+func (d *driver) acknowledged(resolved uint64, note string) error {
+	first, second := d.answers[0], d.answers[1]
+	if note != first.note {
+		first, second = second, first
+	}
+	atOnce := d.when == together
+	switch {
+	case first.note != note:
+		return fmt.Errorf("the answer is of %q", note)
+	case first.run != d.run || second.run != d.run:
+		return fmt.Errorf("the answers were acknowledged with the runs %q and %q, not %q", first.run, second.run, d.run)
+	case first.after >= resolved && (!atOnce || !d.sameRequest):
+		return fmt.Errorf("%s set the run going with event %d, but heard of %d", first.note, resolved, first.after)
+	case atOnce:
+	case note != d.answers[0].note:
+		return fmt.Errorf("the answer is of %s, who came second", note)
+	case d.sameRequest && first.after != second.after:
+		return fmt.Errorf("the same request was acknowledged with event %d and with %d", first.after, second.after)
+	case !d.sameRequest && second.after < resolved:
+		return fmt.Errorf("%s came second, and heard of event %d before the answer, %d", second.note, second.after, resolved)
+	}
+	d.progress.applied.Add(1)
+	d.progress.duplicates.Add(1)
+	return nil
+}
