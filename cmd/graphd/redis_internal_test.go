@@ -15,7 +15,16 @@ import (
 )
 
 func TestServersShareOneRedis(t *testing.T) {
-	store := redistest.Start(t).URL("")
+	share(t, redistest.Start(t).URL(""))
+}
+
+func TestServersShareOneCluster(t *testing.T) {
+	share(t, redistest.StartCluster(t, 3)[2].URL(""))
+}
+
+// share asks on one server and answers on another.
+func share(t *testing.T, store string) {
+	t.Helper()
 	asks, answers := serving(t, store), serving(t, store)
 	r := asks.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
 	require.Equal(t, 3, r.code, r.err)

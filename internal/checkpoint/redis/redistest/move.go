@@ -27,11 +27,12 @@ func (c *Cluster) Replicate(master *Server, settings ...string) *Server {
 		c.tb.Fatal(err)
 	}
 	id := c.id(ctx, master)
-	until(ctx, c.tb, s.Client, "CLUSTER NODES", id)
 	if err := master.Client.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err(); err != nil {
 		c.tb.Fatal(err)
 	}
-	until(ctx, c.tb, s.Client, "CLUSTER INFO", "cluster_known_nodes:"+strconv.Itoa(len(c.Nodes)+1))
+	for _, node := range c.Nodes {
+		until(ctx, c.tb, s.Client, "CLUSTER NODES", c.id(ctx, node))
+	}
 	if err := s.Client.ClusterReplicate(ctx, id).Err(); err != nil {
 		c.tb.Fatal(err)
 	}
