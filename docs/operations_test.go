@@ -1,0 +1,63 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Alarms are made of what the page says, so it names metrics that exist, and
+// all of them.
+func TestOperationsPageHasTheMetrics(t *testing.T) {
+	page, code := read(t, "docs", "operations.md"), read(t, "internal", "telemetry", "metrics.go")
+	named := regexp.MustCompile("`(graphd_[a-z_]+)`").FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, named)
+	for _, m := range named {
+		require.Contains(t, code, `"`+m[1]+`"`, "no such metric")
+	}
+	for _, m := range regexp.MustCompile(`"(graphd_[a-z_]+)"`).FindAllStringSubmatch(code, -1) {
+		require.Contains(t, page, "`"+m[1]+"`", "docs/operations.md lacks a metric")
+	}
+}
+
+func TestOperationsPageHasFlagsThatExist(t *testing.T) {
+	page, code := read(t, "docs", "operations.md"), read(t, "cmd", "graphd", "options.go")
+	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(page, -1) {
+		require.Contains(t, code, `"`+m[1]+`"`, "no such option")
+	}
+}
+
+// People search for what they see: the words of the messages are the program's.
+func TestOperationsPageQuotesMessages(t *testing.T) {
+	page := read(t, "docs", "operations.md")
+	_, table, found := strings.Cut(page, "\n## When something is wrong\n")
+	require.True(t, found)
+	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "cmd", "graphd", "server.go") +
+		read(t, "cmd", "graphd", "store.go")
+	for _, words := range []string{
+		"the store can't be opened: ", "the server refuses: ", "the server is Redis ",
+		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",
+		"the database holds ", " keys, and none of graphd under the prefix ", "the store has format ", ", this graphd knows up to ",
+		"the store was made with ", " partitions, which never change", "can't listen: ",
+		"the drain timeout has passed; what was left was cut",
+	} {
+		require.Contains(t, table, words)
+		require.Contains(t, code, words)
+	}
+	for _, m := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)+)`").FindAllStringSubmatch(page, -1) {
+		if m[1] != "NOT_SERVING" && m[1] != "GRAPHD_SERVER" {
+			require.Contains(t, read(t, "docs", "protocol.md")+read(t, "docs", "workers.md"), "`"+m[1]+"`")
+		}
+	}
+}
