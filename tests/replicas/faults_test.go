@@ -71,7 +71,10 @@ func (t *troubles) rest(ctx context.Context) error {
 		which, n := random.IntN(len(t.replicas)), random.IntN(100)
 		long := draw(random, lease/5, 2*lease)
 		switch {
-		case n < 20:
+		case n < 8:
+			t.tally.add("replica told to stop")
+			t.replicas[which].stop(long / 4)
+		case n < 24:
 			t.tally.add("replica paused beyond its lease")
 			t.replicas[which].signal(syscall.SIGSTOP)
 			pause(ctx, lease+long)

@@ -49,8 +49,8 @@ type replica struct {
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
-	killed bool
-	down   time.Duration // how long it stays away after a kill
+	killed bool          // or told to stop
+	down   time.Duration // how long it stays away then
 }
 
 // supervise runs the server until ctx ends. It returns an error when the
@@ -123,6 +123,16 @@ func (r *replica) kill(down time.Duration) {
 	if r.cmd != nil {
 		r.killed, r.down = true, down
 		_ = r.cmd.Process.Kill()
+	}
+}
+
+// stop lets the server end in order; it comes back after a while.
+func (r *replica) stop(down time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cmd != nil {
+		r.killed, r.down = true, down
+		_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	}
 }
 
