@@ -66,7 +66,8 @@ func (m *mapper) status(ctx context.Context, err error, subject map[string]strin
 	if !known || e.Reason == runtime.ReasonInternal {
 		e, code = m.internal(ctx, err), codes.Internal
 	} else if code == codes.Unavailable || code == codes.DataLoss {
-		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err))...)
+		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err),
+			zap.NamedError("cause", e.Cause))...)
 	}
 	return render(code, e, subject)
 }
