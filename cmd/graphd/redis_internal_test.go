@@ -42,6 +42,18 @@ func share(t *testing.T, store string) {
 	require.Contains(t, r.out, "t1")
 }
 
+// A graph that one server is given runs on the others as well.
+func TestGraphsReachOtherServers(t *testing.T) {
+	store := redistest.Start(t).URL("")
+	one, other := serving(t, store), serving(t, store)
+	file := filepath.Join(t.TempDir(), "short.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(counting, "1499", "2")), 0o600))
+	require.Equal(t, 0, one.call(t, "graph", "put", file).code)
+	require.Eventually(t, func() bool {
+		return other.call(t, "run", "counting", "-i", `{"n": 0}`).code == 0
+	}, 20*time.Second, 50*time.Millisecond)
+}
+
 // A server that is alive goes on with the runs of one that was killed, and who
 // watches there sees every update once.
 func TestAnotherServerTakesOver(t *testing.T) {

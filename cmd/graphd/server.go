@@ -37,6 +37,7 @@ type server struct {
 	web      *http.Server
 	webOn    net.Listener // nil = no metrics are served
 	failed   chan error   // serving has ended by itself
+	upkeep   func()       // ends what keepUp began; nil = nothing
 	draining atomic.Bool
 }
 
@@ -71,8 +72,39 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if err := s.load(ctx, o.Graphs); err != nil {
 		return s, err
 	}
-	err = s.listenWeb(o.Metrics, metrics)
+	if err = s.listenWeb(o.Metrics, metrics); err == nil && name.poll() > 0 {
+		s.keepUp(ctx)
+	}
 	return s, err
+}
+
+// lookForGraphs is how often a server looks for graphs that other servers on
+// the same store were given.
+const lookForGraphs = time.Second
+
+// keepUp takes up the graphs of other servers until the server is released.
+func (s *server) keepUp(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	s.upkeep = func() {
+		cancel()
+		<-done
+	}
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookForGraphs)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := s.registry.Refresh(ctx); err != nil && ctx.Err() == nil {
+				s.log.Debug("graphs of other servers were not looked for", zap.Error(err))
+			}
+		}
+	}()
 }
 
 // wire connects the rooms, from the inside out.
@@ -207,6 +239,10 @@ func (s *server) drain(ctx context.Context) error {
 // release lets go of what is open.
 func (s *server) release() error {
 	var all []error
+	if s.upkeep != nil {
+		s.upkeep()
+		s.upkeep = nil
+	}
 	if s.listener != nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			all = append(all, err)
