@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type serverOptions struct {
 	Metrics      string
 	LogLevel     string
 	LogFormat    string
+	Checkpoints  string
 	DrainTimeout time.Duration
 	Lease        time.Duration
 	WorkerKey    string
@@ -50,6 +52,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
 	f.DurationVar(&o.Lease, "lease", 15*time.Second,
 		"how long a silent server keeps the threads it runs, before another one on the same store takes them over")
+	f.StringVar(&o.Checkpoints, "checkpoints", "",
+		"how many checkpoints to keep of a thread at rest, with the events since, or all (default: 64 with redis, else all)")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
@@ -94,6 +98,8 @@ func (o *serverOptions) check() error {
 	case o.Lease < minLease:
 		return cli.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
 			WithHint("want at least %s, like 15s", minLease)
+	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
+		return cli.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
 	case o.WorkerBeat <= 0:
 		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
 	case o.WorkerLease < 2*o.WorkerBeat:
@@ -103,6 +109,26 @@ func (o *serverOptions) check() error {
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
 	return nil
+}
+
+// keepAll is the option that keeps every checkpoint.
+const keepAll = "all"
+
+func isCount(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return err == nil && n > 0
+}
+
+// checkpoints is how many checkpoints a thread at rest keeps, 0 = all.
+func (o *serverOptions) checkpoints(store storeName) uint64 {
+	switch o.Checkpoints {
+	case "":
+		return store.checkpoints()
+	case keepAll:
+		return 0
+	}
+	n, _ := strconv.ParseUint(o.Checkpoints, 10, 32) // was checked
+	return n
 }
 
 func envName(flag string) string {

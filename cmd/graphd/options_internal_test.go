@@ -59,18 +59,20 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		file string
 		says []string
 	}{
-		"unknown key":   {file: "stoer: memory\n", says: []string{"line 1", "stoer", `did you mean "store"?`}},
-		"config inside": {file: "config: other.yaml\n", says: []string{"unknown option"}},
-		"no YAML":       {file: "listen: [\n", says: []string{"graphd.yaml"}},
-		"a map":         {file: "listen: {host: a}\n", says: []string{"line 1", "listen", "text"}},
-		"two values":    {file: "listen: [a, b]\n", says: []string{"one value"}},
-		"wrong type":    {file: "drain-timeout: soon\n", says: []string{"drain-timeout", "soon"}},
-		"environment":   {env: map[string]string{"GRAPHD_DRAIN_TIMEOUT": "x"}, says: []string{"GRAPHD_DRAIN_TIMEOUT"}},
-		"no lease":      {file: "lease: 0s\n", says: []string{"--lease is 0s", "renew"}},
-		"little lease":  {env: map[string]string{"GRAPHD_LEASE": "999ms"}, says: []string{"--lease is 999ms"}},
-		"no beat":       {file: "worker-beat: 0s\n", says: []string{"--worker-beat is 0s"}},
-		"short lease":   {file: "worker-lease: 15s\n", says: []string{"--worker-lease is 15s", "outlast"}},
-		"no losses":     {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
+		"unknown key":     {file: "stoer: memory\n", says: []string{"line 1", "stoer", `did you mean "store"?`}},
+		"config inside":   {file: "config: other.yaml\n", says: []string{"unknown option"}},
+		"no YAML":         {file: "listen: [\n", says: []string{"graphd.yaml"}},
+		"a map":           {file: "listen: {host: a}\n", says: []string{"line 1", "listen", "text"}},
+		"two values":      {file: "listen: [a, b]\n", says: []string{"one value"}},
+		"wrong type":      {file: "drain-timeout: soon\n", says: []string{"drain-timeout", "soon"}},
+		"environment":     {env: map[string]string{"GRAPHD_DRAIN_TIMEOUT": "x"}, says: []string{"GRAPHD_DRAIN_TIMEOUT"}},
+		"no lease":        {file: "lease: 0s\n", says: []string{"--lease is 0s", "renew"}},
+		"little lease":    {env: map[string]string{"GRAPHD_LEASE": "999ms"}, says: []string{"--lease is 999ms"}},
+		"no beat":         {file: "worker-beat: 0s\n", says: []string{"--worker-beat is 0s"}},
+		"short lease":     {file: "worker-lease: 15s\n", says: []string{"--worker-lease is 15s", "outlast"}},
+		"no checkpoints":  {file: "checkpoints: 0\n", says: []string{`--checkpoints is "0"`}},
+		"odd checkpoints": {file: "checkpoints: some\n", says: []string{`--checkpoints is "some"`}},
+		"no losses":       {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := options(t, nil, test.env, test.file)
@@ -122,4 +124,23 @@ func TestServeUntilInputEnds(t *testing.T) {
 	require.NoError(t, input.Close())
 	require.NoError(t, serve.Wait())
 	require.Contains(t, log.String(), "stopped")
+}
+
+func TestCheckpointsKept(t *testing.T) {
+	for _, tc := range []struct {
+		store, option string
+		want          uint64
+	}{
+		{"memory", "", 0},
+		{"sqlite:x.db", "", 0},
+		{"redis://localhost:1/0", "", 64},
+		{"memory", "5", 5},
+		{"redis://localhost:1/0", "all", 0},
+		{"redis://localhost:1/0", "100", 100},
+	} {
+		name, err := parseStore(tc.store)
+		require.NoError(t, err)
+		o := serverOptions{Checkpoints: tc.option}
+		require.Equal(t, tc.want, o.checkpoints(name), tc)
+	}
 }

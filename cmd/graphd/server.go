@@ -64,7 +64,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)
-	if err := s.wire(ctx, o, name.poll(), metrics, transport.Info{
+	if err := s.wire(ctx, o, name, metrics, transport.Info{
 		Version: version, Features: []string{"reflection", "workers"}, Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
@@ -109,7 +109,7 @@ func (s *server) keepUp(ctx context.Context) {
 
 // wire connects the rooms, from the inside out.
 func (s *server) wire(
-	ctx context.Context, o serverOptions, poll time.Duration, metrics *telemetry.Metrics, info transport.Info,
+	ctx context.Context, o serverOptions, name storeName, metrics *telemetry.Metrics, info transport.Info,
 ) error {
 	schemas := schema.New(0)
 	hub := worker.New(worker.Options{
@@ -130,7 +130,8 @@ func (s *server) wire(
 		return err
 	}
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
-		Logger: s.log.Named("runtime"), Observer: metrics, Poll: poll, Lease: o.Lease,
+		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease,
+		Checkpoints: o.checkpoints(name),
 	})
 	calls := s.log.Named("transport")
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {

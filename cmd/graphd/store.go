@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // store is what a backend offers.
@@ -41,6 +42,15 @@ const pollOthers = 50 * time.Millisecond
 func (n storeName) poll() time.Duration {
 	if n.kind == kindRedis {
 		return pollOthers
+	}
+	return 0
+}
+
+// checkpoints is how many checkpoints are kept of a thread when nobody says, 0 =
+// all: disk is cheap, Redis is memory.
+func (n storeName) checkpoints() uint64 {
+	if n.kind == kindRedis {
+		return runtime.ScarceCheckpoints
 	}
 	return 0
 }

@@ -36,6 +36,7 @@ type Head struct {
 	// since: what follows must not extend the lists of the other branch.
 	Branched   bool
 	Seq        uint64 // number of the last checkpoint of any namespace
+	FirstSeq   uint64 // checkpoints with a smaller number are gone, save some; 0 = all are there
 	LastEvent  uint64 // number of the last event
 	FirstEvent uint64 // number of the oldest event still in the log
 
@@ -121,6 +122,9 @@ type Run struct {
 	Base    string // root checkpoint before the run, for rollback
 	Stop    int    // step at which the limit of supersteps is reached
 	Output  payload.JSON
+	// Result is the root checkpoint that shows the output, in place of an Output
+	// that is too large to be stored twice.
+	Result string
 	// FirstEvent and LastEvent bound the run's part of the event log.
 	FirstEvent uint64
 	LastEvent  uint64

@@ -58,10 +58,15 @@ type Options struct {
 	// Poll is how often a follower looks for what other replicas wrote, 0 =
 	// never: no other process writes to the store.
 	Poll       time.Duration
-	EventLimit uint64           // events kept per thread, 0 = all
-	Logger     *zap.Logger      // silent when nil
-	Observer   Observer         // none when nil
-	Now        func() time.Time // the clock of this process; the store's counts
+	EventLimit uint64 // events kept per thread, 0 = all
+	// Checkpoints is how many checkpoints a thread keeps when nothing is going on
+	// in it, with the events since; some more as long as they are few, and those
+	// that are needed. 0 = all.
+	Checkpoints uint64
+	Rest        time.Duration    // how long a thread is left alone before that; 1 min
+	Logger      *zap.Logger      // silent when nil
+	Observer    Observer         // none when nil
+	Now         func() time.Time // the clock of this process; the store's counts
 }
 
 func (o Options) withDefaults() Options {
@@ -77,6 +82,7 @@ func (o Options) withDefaults() Options {
 	}
 	or(&o.Lease, 15*time.Second)
 	or(&o.Sweep, time.Second)
+	or(&o.Rest, time.Minute)
 	or(&o.StoreTimeout, 5*time.Second)
 	orInt(&o.StepLimit, 10_000)
 	orInt(&o.Parallel, 64)

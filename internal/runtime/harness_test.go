@@ -117,6 +117,7 @@ func (c catalog) Graph(name, _ string) (*graph.Graph, bool) {
 type world struct {
 	t      testing.TB
 	store  checkpoint.Store
+	opts   runtime.Options
 	nodes  *nodes
 	graphs catalog
 	engine *runtime.Engine
@@ -124,7 +125,14 @@ type world struct {
 
 func newWorld(tb testing.TB, code map[string]node, specs ...*graph.Spec) *world {
 	tb.Helper()
-	w := &world{t: tb, store: memory.New(memory.Options{}), nodes: &nodes{code: code}, graphs: catalog{}}
+	return newWorldOn(tb, memory.New(memory.Options{}), runtime.Options{}, code, specs...)
+}
+
+func newWorldOn(
+	tb testing.TB, store checkpoint.Store, opts runtime.Options, code map[string]node, specs ...*graph.Spec,
+) *world {
+	tb.Helper()
+	w := &world{t: tb, store: store, opts: opts, nodes: &nodes{code: code}, graphs: catalog{}}
 	for _, s := range specs {
 		w.compile(s)
 	}
@@ -143,7 +151,7 @@ func (w *world) compile(s *graph.Spec) {
 }
 
 func (w *world) start() {
-	w.engine = runtime.New(context.Background(), w.store, w.graphs, w.nodes, nil, runtime.Options{})
+	w.engine = runtime.New(context.Background(), w.store, w.graphs, w.nodes, nil, w.opts)
 	w.t.Cleanup(w.engine.Close)
 }
 

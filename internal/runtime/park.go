@@ -131,7 +131,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 	}
 	run.State, run.Failure, run.Updated = v.state, v.failure, t.now
 	if v.state == checkpoint.RunSucceeded {
-		run.Output = s.Output()
+		run.Output, run.Result = result(s)
 	}
 	if v.state != checkpoint.RunInterrupted && v.state != checkpoint.RunFailed {
 		if err := e.withdraw(l.session.calls, t, run.ID, checkpoint.InterruptCancelled); err != nil {

@@ -25,7 +25,8 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	case err != nil:
 		return r, threadError(thread, err)
 	}
-	return r, nil
+	err = e.showOutput(ctx, &r)
+	return r, err
 }
 
 // Runs lists a thread's runs, newest first, of Order smaller than before; 0
@@ -35,7 +36,15 @@ func (e *Engine) Runs(ctx context.Context, thread string, before uint64, limit i
 		return nil, err
 	}
 	runs, err := e.store.Runs(ctx, thread, before, limit)
-	return runs, storeError(err)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	for i := range runs {
+		if err := e.showOutput(ctx, &runs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
 }
 
 // WaitRun returns the run, the newest for an empty id, when it has stopped: it

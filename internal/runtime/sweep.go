@@ -113,6 +113,8 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 		return e.remove(ctx, head)
 	case awake(&head):
 		return e.takeOver(ctx, head)
+	case e.overfull(&head):
+		return e.prune(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
 		return e.expireQuestions(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:

@@ -225,6 +225,7 @@ func (e *Engine) persist(attempt int) bool { return attempt < e.opts.StoreAttemp
 // the store does not answer and more allows it.
 func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) (checkpoint.Head, error) {
 	t.trim(e.opts.EventLimit)
+	t.due(e.pruneAt(&t.Head))
 	c := t.seal(e.op())
 	started := time.Now()
 	receipt, err := e.store.Apply(ctx, c)

@@ -20,7 +20,7 @@ func (e *env) history(namespace string) []string {
 
 func historyForget(e *env) {
 	th := e.thread("t")
-	th.apply(point(""), point("once:1"), point("kept"), point("kept"))
+	th.apply(point(""), point("once:1"), point("kept"), point("kept")) //nolint:gocritic // two alike
 	th.apply(point(""), point("once:2"))
 	th.apply(point("", big("v", 7)))
 	th.apply(point("", big("v", 8)))
@@ -55,7 +55,7 @@ func historyForget(e *env) {
 
 func historyForgetShared(e *env) {
 	th := e.thread("t")
-	items := func(last uint64, n int, fresh int) checkpoint.Channel {
+	items := func(last uint64, n, fresh int) checkpoint.Channel {
 		l := &checkpoint.List{Segments: []checkpoint.Segment{{ID: 1, Len: n}}, Fresh: fresh}
 		for i := range n {
 			l.Items = append(l.Items, payload.JSON([]string{`"a"`, `"b"`, `"c"`, `"d"`}[i]))

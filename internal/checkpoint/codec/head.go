@@ -19,6 +19,7 @@ func AppendHead(b []byte, h *checkpoint.Head) []byte {
 	b = str(b, "checkpoint", h.Checkpoint)
 	b = flag(b, "branched", h.Branched)
 	b = unum(b, "seq", h.Seq)
+	b = unum(b, "first_seq", h.FirstSeq)
 	b = unum(b, "last_event", h.LastEvent)
 	b = unum(b, "first_event", h.FirstEvent)
 	b = str(b, "run", h.Run)
@@ -74,6 +75,8 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.Seq = sc.unum()
 	case "last_event":
 		h.LastEvent = sc.unum()
+	case "first_seq":
+		h.FirstSeq = sc.unum()
 	case "first_event":
 		h.FirstEvent = sc.unum()
 	case "run":

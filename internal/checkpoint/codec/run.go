@@ -20,6 +20,7 @@ func AppendRun(b []byte, r *checkpoint.Run) []byte {
 	b = str(b, "base", r.Base)
 	b = num(b, "stop", r.Stop)
 	b = raw(b, "output", r.Output)
+	b = str(b, "result", r.Result)
 	b = unum(b, "first_event", r.FirstEvent)
 	b = unum(b, "last_event", r.LastEvent)
 	b = unum(b, "revision", r.Revision)
@@ -69,6 +70,8 @@ func (sc *scanner) runField(r *checkpoint.Run, name string) {
 		r.Stop = int(sc.num())
 	case "output":
 		r.Output = sc.raw()
+	case "result":
+		r.Result = sc.str()
 	case "first_event":
 		r.FirstEvent = sc.unum()
 	case "last_event":

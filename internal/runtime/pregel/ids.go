@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
+	"strings"
 )
 
 // room is enough for the parts of usual ids; longer ones spill to the heap.
@@ -45,6 +47,16 @@ func CheckpointID(thread, log string, seq uint64) string {
 	id[12] = '-'
 	hex.Encode(id[13:], sum[:4])
 	return string(id[:])
+}
+
+// CheckpointSeq is the number in an id that CheckpointID made, 0 for any other.
+func CheckpointSeq(id string) uint64 {
+	number, _, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseUint(number, 16, 64)
+	if err != nil || len(number) != 12 {
+		return 0
+	}
+	return n
 }
 
 // VirtualCheckpointID names a checkpoint that is never stored: one of a

@@ -1,0 +1,134 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// talk is a graph whose node appends a kilobyte until there are n of them, and
+// calls each before it does, with the number of those that are there.
+func talk(n int, each ...func(said int)) (map[string]node, *graph.Spec) {
+	line := payload.Quote(strings.Repeat("x", 1022))
+	say := func(_ context.Context, c *call) pregel.Result {
+		for _, f := range each {
+			f(number(c.get("n")))
+		}
+		return pregel.Result{Update: payload.JSON(`{"log":[` + string(line) + `],"n":1}`)}
+	}
+	return map[string]node{"say": say}, &graph.Spec{
+		Name: "talk", Channels: channelsLog,
+		Nodes: []graph.NodeSpec{function("say")}, Edges: []graph.EdgeSpec{edge(graph.Start, "say")},
+		Branches: []graph.BranchSpec{{From: "say", Cases: []graph.CaseSpec{
+			{When: fmt.Sprintf("state.n %% %d != 0", n), To: []string{"say"}}, {To: []string{graph.End}},
+		}}},
+	}
+}
+
+func onRedis(tb testing.TB, server *redistest.Server) *redis.Store {
+	tb.Helper()
+	s, err := redis.Open(tb.Context(), redis.Options{URL: server.URL("")})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
+	return s
+}
+
+// stored is the memory that Redis uses for the keys of thread t.
+func stored(tb testing.TB, server *redistest.Server) (total int64) {
+	tb.Helper()
+	keys, err := server.Client.Keys(tb.Context(), "graphd{*}:?:t").Result()
+	require.NoError(tb, err)
+	require.NotEmpty(tb, keys)
+	for _, key := range keys {
+		n, err := server.Client.MemoryUsage(tb.Context(), key, 0).Result() // 0 = look at every element
+		require.NoError(tb, err)
+		total += n
+	}
+	return total
+}
+
+// received is how many bytes the server has been sent so far.
+func received(tb testing.TB, server *redistest.Server) int {
+	tb.Helper()
+	info, err := server.Client.Info(tb.Context(), "stats").Result()
+	require.NoError(tb, err)
+	_, rest, _ := strings.Cut(info, "total_net_input_bytes:")
+	count, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(count)
+	require.NoError(tb, err)
+	return n
+}
+
+// Five hundred kilobytes of state take less than a megabyte of memory, all
+// that is kept beside the state included, and the last one costs what the
+// first one did.
+func TestFootprint(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	sent := map[int]int{}
+	code, spec := talk(500, func(said int) {
+		switch said {
+		case 10, 30, 470, 490:
+			sent[said] = received(t, server)
+		}
+	})
+	w := newWorldOn(t, onRedis(t, server), runtime.Options{
+		Checkpoints: runtime.ScarceCheckpoints, Rest: time.Millisecond, Sweep: 20 * time.Millisecond,
+	}, code, spec)
+	r := w.run("t", "talk", `{}`)
+	require.Equal(t, checkpoint.RunSucceeded, r.State)
+	require.Greater(t, len(r.Output), 500*1024)
+	require.Eventually(t, func() bool { return stored(t, server) < 1_000_000 }, 10*time.Second, 20*time.Millisecond,
+		"once the thread has come to rest")
+	require.Len(t, w.history("t", ""), runtime.ScarceCheckpoints)
+	again, err := w.engine.Run(t.Context(), "t", "")
+	require.NoError(t, err)
+	require.Equal(t, r.Output, again.Output)
+	early, late := sent[30]-sent[10], sent[490]-sent[470]
+	require.InEpsilon(t, early, late, 0.2, "what 20 steps send to the server")
+	t.Logf("%d bytes stored; a step sends %d bytes, 460 steps later %d", stored(t, server), early/20, late/20)
+}
+
+// BenchmarkAppend appends kilobytes to a list that holds some already: all
+// supersteps must cost the same.
+func BenchmarkAppend(b *testing.B) {
+	stores := []struct {
+		name string
+		open func(b *testing.B) checkpoint.Store
+	}{
+		{"memory", func(*testing.B) checkpoint.Store { return memory.New(memory.Options{}) }},
+		{"redis", func(b *testing.B) checkpoint.Store {
+			b.Helper()
+			return onRedis(b, redistest.Start(b, "--appendonly", "no"))
+		}},
+	}
+	for _, s := range stores {
+		for _, after := range []int{10, 500, 10_000} {
+			b.Run(fmt.Sprintf("%s/after=%d", s.name, after), func(b *testing.B) {
+				code, spec := talk(after+b.N, func(said int) {
+					switch said { // the end of the run, which shows the whole list, is not timed
+					case after:
+						b.ResetTimer()
+					case after + b.N - 1:
+						b.StopTimer()
+					}
+				})
+				w := newWorldOn(b, s.open(b), runtime.Options{StepLimit: after + b.N + 2}, code, spec)
+				w.run("t", "talk", `{}`)
+			})
+		}
+	}
+}

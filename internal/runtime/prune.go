@@ -1,0 +1,152 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// smallOutput is how many bytes of output stand in the record of a run.
+const smallOutput = 1024
+
+// result is how a run remembers its output. A large one is part of the state:
+// stored again with each run, it would soon be more than the thread itself.
+func result(s *pregel.State) (output payload.JSON, at string) {
+	output = s.Output()
+	if len(output) <= smallOutput || s.Graph().HasUntracked() {
+		return output, ""
+	}
+	return "", s.Checkpoint().ID
+}
+
+// showOutput fills in the output of a run from the checkpoint that shows it.
+// It stays unset when that checkpoint, or the graph, is gone.
+func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
+	if r.Result == "" {
+		return nil
+	}
+	g, err := e.graphOf(r.Graph, r.Version)
+	if err != nil {
+		return nil //nolint:nilerr // the run is shown without it
+	}
+	cp, err := e.store.Checkpoint(ctx, r.Thread, "", r.Result)
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
+		return nil
+	}
+	if err != nil {
+		return storeError(err)
+	}
+	r.Output = pregel.Load(g, cp, false).Output()
+	return nil
+}
+
+// ScarceCheckpoints is how many checkpoints a server keeps of a thread at rest
+// when its store is memory and nobody says: the last turns of a conversation.
+const ScarceCheckpoints = 64
+
+// reach is the number of the oldest checkpoint that a thread's history must
+// keep: those of the superstep it is in are never given up.
+func (e *Engine) reach(h *checkpoint.Head) uint64 {
+	if e.opts.Checkpoints == 0 || h.Seq < e.opts.Checkpoints {
+		return 0
+	}
+	return min(h.Seq+1-e.opts.Checkpoints, pregel.CheckpointSeq(h.Checkpoint))
+}
+
+// pruneAt is when a thread's history shall be cut off, zero = it need not be.
+// A little more than what is kept is left alone, or every run would have to be
+// followed by it; and whoever follows the thread has time to catch up.
+func (e *Engine) pruneAt(h *checkpoint.Head) time.Time {
+	if h.State == checkpoint.ThreadBusy || e.reach(h) <= max(h.FirstSeq, 1)+e.opts.Checkpoints/4 {
+		return time.Time{}
+	}
+	return h.Updated.Add(e.opts.Rest)
+}
+
+// overfull reports whether it is time to cut off a thread's history.
+func (e *Engine) overfull(h *checkpoint.Head) bool {
+	at := e.pruneAt(h)
+	return !at.IsZero() && !at.After(h.Now)
+}
+
+// prune cuts off the history of a thread in which nothing is going on: old
+// checkpoints, and the events before the ones that are left. What questions and
+// the thread's run refer to stays.
+func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
+	from := e.reach(&head)
+	first, err := e.firstEvent(ctx, &head, from)
+	if err != nil {
+		return err
+	}
+	_, err = e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.FirstSeq = from
+		t.Head.Updated, t.Head.Due = head.Updated, t.now // what else is due is found at the next look
+		var run checkpoint.Run
+		if head.Run != "" {
+			if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
+				return storeError(err)
+			}
+		}
+		if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
+			return nil // it goes through the past, and the time for this is when it is through
+		}
+		t.DropBefore = from
+		if first > t.Head.FirstEvent {
+			t.TrimEvents, t.Head.FirstEvent = first, first
+		}
+		t.Spare, err = e.spared(ctx, &head, &run)
+		return err
+	})
+	if errors.Is(err, checkpoint.ErrCorrupt) {
+		return errors.Join(err, e.leaveWhole(ctx, head, from))
+	}
+	return err
+}
+
+// leaveWhole puts off the next cut until there is more to cut off.
+func (e *Engine) leaveWhole(ctx context.Context, head checkpoint.Head, from uint64) error {
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.FirstSeq, t.Head.Updated, t.Head.Due = from, head.Updated, t.now
+		return nil
+	})
+	return err
+}
+
+// spared lists checkpoints that are needed whatever their age.
+func (e *Engine) spared(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
+	open, err := e.openInterrupts(ctx, head.Thread)
+	if err != nil {
+		return nil, err
+	}
+	spare := []string{head.Checkpoint, run.Base, run.Result}
+	for i := range open {
+		spare = append(spare, open[i].Checkpoint)
+	}
+	return spare, nil
+}
+
+// firstEvent finds the event that told of a checkpoint, or of the next one that
+// is in the log.
+func (e *Engine) firstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
+	id := fmt.Sprintf("%012x", seq)
+	for after := max(head.FirstEvent, 1) - 1; ; {
+		events, err := e.store.Events(ctx, head.Thread, after, readBatch)
+		if err != nil {
+			return 0, storeError(err)
+		}
+		if len(events) == 0 {
+			return head.FirstEvent, nil
+		}
+		for i := range events {
+			if events[i].Kind == checkpoint.EventCheckpoint && events[i].Checkpoint >= id {
+				return events[i].Seq, nil
+			}
+		}
+		after = events[len(events)-1].Seq
+	}
+}

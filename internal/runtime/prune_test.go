@@ -1,0 +1,208 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// frugal keeps few checkpoints of a thread that rests.
+func frugal(n uint64) runtime.Options {
+	return runtime.Options{Checkpoints: n, Rest: time.Minute}
+}
+
+func (w *world) history(thread, namespace string) []*checkpoint.Checkpoint {
+	w.t.Helper()
+	list, err := w.store.Checkpoints(w.t.Context(), checkpoint.CheckpointQuery{
+		Thread: thread, Namespace: namespace, AnyTask: true,
+	})
+	require.NoError(w.t, err)
+	return list
+}
+
+func TestHistoryIsCutOffWhenAThreadRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(100)
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(20), code, spec)
+		r := w.run("t", "talk", `{}`)
+		output := r.Output
+		require.Len(t, w.history("t", ""), 102)
+		before := w.state("t").Values
+		rest(59 * time.Second)
+		require.Len(t, w.history("t", ""), 102, "who follows has time to catch up")
+		head, err := w.engine.Thread(t.Context(), "t")
+		require.NoError(t, err)
+		rest(3 * time.Second)
+		list := w.history("t", "")
+		require.Len(t, list, 20)
+		require.Equal(t, head.Checkpoint, list[0].ID)
+		require.Equal(t, before, w.state("t").Values)
+		events, err := w.store.Events(t.Context(), "t", list[19].Event-1, 1)
+		require.NoError(t, err, "what the tasks did since is there")
+		require.Equal(t, list[19].ID, events[0].Checkpoint)
+		_, err = w.store.Events(t.Context(), "t", list[19].Event-2, 1)
+		require.ErrorIs(t, err, checkpoint.ErrTrimmed)
+		now, err := w.engine.Thread(t.Context(), "t")
+		require.NoError(t, err)
+		require.Equal(t, head.Updated, now.Updated, "that is no change of the thread")
+		require.True(t, now.Due.IsZero())
+		r, err = w.engine.Run(t.Context(), "t", "")
+		require.NoError(t, err)
+		require.Equal(t, output, r.Output)
+	})
+}
+
+func TestALittleMoreHistoryIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(23)
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(20), code, spec)
+		w.run("t", "talk", `{}`)
+		rest(time.Hour)
+		require.Len(t, w.history("t", ""), 25)
+	})
+}
+
+func TestThreadExpiresThoughItsHistoryIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(100)
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(20), code, spec)
+		_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{
+			Thread: "t", Graph: "talk", Expiration: runtime.Expiration{TTL: time.Hour},
+		})
+		require.NoError(t, err)
+		w.run("t", "talk", `{}`)
+		rest(59 * time.Minute)
+		require.Len(t, w.history("t", ""), 20)
+		rest(2 * time.Minute)
+		require.Empty(t, w.history("t", ""))
+		_, err = w.engine.Thread(t.Context(), "t")
+		require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+	})
+}
+
+// TestWaitingThreadGoesOnWithoutItsPast asks in a persistent subgraph, again
+// and again, and rests long enough before each answer.
+func TestWaitingThreadGoesOnWithoutItsPast(t *testing.T) {
+	play := func(t *testing.T, opts runtime.Options) (*world, checkpoint.Run) {
+		t.Helper()
+		ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+		say := func(context.Context, *call) pregel.Result { return wrote(`"said"`) }
+		inner := chain("inner", channelsLog, "say", "ask")
+		outer := &graph.Spec{
+			Name: "outer", Channels: channelsLog,
+			Nodes: []graph.NodeSpec{
+				function("before"), {Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: "persist"}},
+			},
+			Edges: []graph.EdgeSpec{edge(graph.Start, "before"), edge("before", "sub"), edge("sub", graph.End)},
+		}
+		w := newWorldOn(t, memory.New(memory.Options{}), opts, map[string]node{"ask": ask, "say": say, "before": say}, inner, outer)
+		var r checkpoint.Run
+		for range 4 {
+			r = w.run("t", "outer", `{"log":["in"]}`)
+			require.Equal(t, checkpoint.RunInterrupted, r.State)
+			rest(time.Hour)
+			require.Len(t, w.state("t").Interrupts, 1)
+			r = w.answer("t", `"yes"`)
+			require.Equal(t, checkpoint.RunSucceeded, r.State)
+			rest(time.Hour)
+		}
+		return w, r
+	}
+	synctest.Test(t, func(t *testing.T) {
+		all, want := play(t, runtime.Options{})
+		few, got := play(t, frugal(1))
+		require.Equal(t, want.Output, got.Output)
+		require.Equal(t, all.values("t"), few.values("t"))
+		require.Len(t, few.history("t", ""), 2, "the newest, and the one that the last run began with")
+		require.Len(t, few.history("t", "sub"), 1)
+		require.Greater(t, len(all.history("t", "sub")), 8)
+	})
+}
+
+func TestCancelledRunGoesBackWithoutItsPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(1), map[string]node{
+			"a": update(`{"log":["a"]}`), "ask": ask, "b": update(`{"log":["b"]}`),
+		}, chain("g", channelsLog, "a", "b", "ask"))
+		w.run("t", "g", `{}`)
+		w.answer("t", `"first"`)
+		rest(time.Hour)
+		want := w.values("t")
+		r := w.run("t", "g", `{}`)
+		require.Equal(t, checkpoint.RunInterrupted, r.State)
+		rest(time.Hour)
+		require.Len(t, w.history("t", ""), 2)
+		_, err := w.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Run: r.ID, Rollback: true})
+		require.NoError(t, err)
+		require.Equal(t, want, w.values("t"))
+	})
+}
+
+func TestOutputIsNotStoredTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(3)
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(2), code, spec)
+		first := w.run("t", "talk", `{}`)
+		require.Equal(t, w.values("t"), string(first.Output))
+		second := w.run("t", "talk", `{}`)
+		require.Greater(t, len(second.Output), len(first.Output))
+		runs, err := w.engine.Runs(t.Context(), "t", 0, 0)
+		require.NoError(t, err)
+		require.Equal(t, []payload.JSON{second.Output, first.Output}, []payload.JSON{runs[0].Output, runs[1].Output})
+		stored, err := w.store.Run(t.Context(), "t", first.ID)
+		require.NoError(t, err)
+		require.Empty(t, stored.Output)
+		rest(time.Hour)
+		runs, err = w.engine.Runs(t.Context(), "t", 0, 0)
+		require.NoError(t, err)
+		require.Equal(t, second.Output, runs[0].Output)
+		require.Equal(t, first.Output, runs[1].Output, "the newest run began there")
+		w.run("t", "talk", `{}`)
+		rest(time.Hour)
+		old, err := w.engine.Run(t.Context(), "t", first.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunSucceeded, old.State)
+		require.Empty(t, old.Output, "it went with its checkpoint")
+	})
+}
+
+// rotten is a store with a record that can't be read when a history is cut off.
+type rotten struct {
+	checkpoint.Store
+
+	cuts int
+}
+
+func (r *rotten) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if c.DropBefore > 0 {
+		r.cuts++
+		return checkpoint.Receipt{}, checkpoint.ErrCorrupt
+	}
+	return r.Store.Apply(ctx, c)
+}
+
+func TestCorruptHistoryIsLeftWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(50)
+		store := &rotten{Store: memory.New(memory.Options{})}
+		w := newWorldOn(t, store, frugal(20), code, spec)
+		w.run("t", "talk", `{}`)
+		rest(time.Hour)
+		require.Equal(t, 1, store.cuts, "it is not tried again and again")
+		require.Len(t, w.history("t", ""), 52)
+		require.Equal(t, checkpoint.RunSucceeded, w.run("t", "talk", `{}`).State)
+		rest(time.Hour)
+		require.Equal(t, 2, store.cuts)
+	})
+}
