@@ -61,8 +61,8 @@ func shippedOptions(t *testing.T, args []string, env map[string]string) *serverO
 	require.NoError(t, flags.Parse(args[1:]))
 	require.Empty(t, flags.Args())
 	for name := range env {
-		if strings.HasPrefix(name, "GRAPHD_") {
-			option := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "GRAPHD_")), "_", "-")
+		if option, ours := strings.CutPrefix(name, "GRAPHD_"); ours {
+			option = strings.ReplaceAll(strings.ToLower(option), "_", "-")
 			require.NotNil(t, flags.Lookup(option), "%s is no option", name)
 			require.False(t, flags.Changed(option), "%s is a flag already", name)
 		}
