@@ -14,6 +14,12 @@ type Signals interface {
 type Tuner interface {
 	// Follow begins to listen for a thread, until stop is called.
 	Follow(thread string) (stop func())
+	// Tell tells those who follow the thread elsewhere of an ephemeral event.
+	// They hear of it before they hear of a change that is applied later. It
+	// does nothing when nobody follows.
+	Tell(thread string, e Event)
+	// Hush says that this process does not tell of the thread any more.
+	Hush(thread string)
 	// Close stops listening.
 	Close()
 }

@@ -36,7 +36,7 @@ func (l *loop) announce(e checkpoint.Event) {
 	s := l.session
 	e.Ephemeral, e.Time, e.Run = true, s.engine.now(), l.run.ID
 	e.Namespace, e.Step = l.state.Namespace(), l.state.NextStep()
-	s.topic.whisper(e)
+	s.topic.whisper(e, s.engine.tuner)
 }
 
 // attempt runs the node once and works out what its result means.

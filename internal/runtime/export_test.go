@@ -20,3 +20,25 @@ func Kept(e *Engine, thread string) int {
 	defer t.mu.Unlock()
 	return t.events
 }
+
+// Tuned reports whether an engine is told of what others do to a thread.
+func Tuned(e *Engine, thread string) bool {
+	t := e.hub.find(thread)
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.heard
+}
+
+// Told is the newest durable event that an engine was told of.
+func Told(e *Engine, thread string) uint64 {
+	t := e.hub.find(thread)
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}

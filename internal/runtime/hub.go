@@ -202,13 +202,20 @@ func (t *topic) wantsInputs() bool {
 	return t.inputs > 0
 }
 
-// whisper hands on one ephemeral event, if anybody listens.
-func (t *topic) whisper(e checkpoint.Event) {
+// whisper hands on one ephemeral event, if anybody listens, here or, by the
+// tuner, elsewhere.
+func (t *topic) whisper(e checkpoint.Event, tuner checkpoint.Tuner) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.followers) == 0 || t.over {
+	if t.over {
 		return
 	}
 	e.Seq = t.last
+	if tuner != nil {
+		tuner.Tell(t.thread, e)
+	}
+	if len(t.followers) == 0 {
+		return
+	}
 	t.push([]checkpoint.Event{e})
 }

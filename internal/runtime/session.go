@@ -304,6 +304,9 @@ func (s *session) close() {
 	s.stop(nil)
 	s.engine.drop(s)
 	s.engine.hub.leave(s.topic)
+	if s.engine.tuner != nil {
+		s.engine.tuner.Hush(s.thread)
+	}
 	close(s.gone)
 	if timer := s.renew.Load(); timer != nil {
 		timer.Stop()

@@ -20,8 +20,8 @@ func (e *Engine) hear(s checkpoint.Signal) {
 	case checkpoint.SignalDeleted:
 		e.hub.end(s.Thread, e.now())
 	case checkpoint.SignalTuned, checkpoint.SignalDeaf:
-		t.tune(s.Kind == checkpoint.SignalTuned)
 		e.hub.doubt(s.Thread)
+		t.tune(s.Kind == checkpoint.SignalTuned)
 	case checkpoint.SignalLook:
 		e.hub.doubt(s.Thread)
 	case checkpoint.SignalEvents:

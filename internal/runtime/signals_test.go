@@ -98,7 +98,7 @@ func TestOthersAreToldAtOnce(t *testing.T) {
 			})
 		}
 	}
-	listening(t, server, threads)
+	listening(t, []*redistest.Server{server}, threads)
 	clients, err := server.Client.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 	require.NoError(t, err)
 	require.Equal(t, 2, strings.Count(clients, "id="), "one connection per server for all threads:\n%s", clients)
@@ -114,11 +114,222 @@ func TestOthersAreToldAtOnce(t *testing.T) {
 	require.Less(t, middle(took[1])-middle(took[0]), 20*time.Millisecond)
 }
 
-// listening waits until every thread of a server has a listener.
-func listening(t *testing.T, server *redistest.Server, threads int) {
+// listening waits until so many threads have a listener.
+func listening(t *testing.T, servers []*redistest.Server, threads int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		n, err := server.Client.PubSubShardChannels(t.Context(), "*:h:*").Result()
-		return err == nil && len(n) == threads
+		found := 0
+		for _, s := range servers {
+			channels, err := s.Client.PubSubShardChannels(t.Context(), "*:h:*").Result()
+			if err != nil {
+				return false
+			}
+			found += len(channels)
+		}
+		return found == threads
 	}, 10*time.Second, 2*time.Millisecond)
+}
+
+// follow reads a thread of a pair to the end of its run.
+func follow(ctx context.Context, t *testing.T, e *runtime.Engine, run string) (*reader, func()) {
+	t.Helper()
+	r := &reader{f: e.Follow(runtime.FollowRequest{Thread: "t"}), thread: "t"}
+	done := make(chan error, 1)
+	go func() { done <- r.until(ctx, run) }()
+	return r, func() {
+		t.Helper()
+		require.NoError(t, <-done)
+		r.f.Close()
+	}
+}
+
+// TestTokensReachOtherServers lets two servers look on while a node emits
+// tokens with milestones in between: both see the same in the same order.
+func TestTokensReachOtherServers(t *testing.T) {
+	t.Run("on one server", func(t *testing.T) {
+		server := redistest.Start(t, "--appendfsync", "no")
+		sameTokens(t, []*redistest.Server{server}, server.URL(""))
+	})
+	t.Run("on a cluster", func(t *testing.T) {
+		nodes := redistest.StartCluster(t, 2)
+		sameTokens(t, nodes, nodes[0].URL(""))
+	})
+}
+
+// upTo reads until an event of a name has come.
+func (r *reader) upTo(ctx context.Context, name string) error {
+	for {
+		events, err := r.f.Next(ctx)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, e := range events {
+			if err := r.take(e); err != nil {
+				return err
+			}
+			found = found || e.Name == name
+		}
+		if found {
+			return nil
+		}
+	}
+}
+
+func sameTokens(t *testing.T, servers []*redistest.Server, url string) {
+	t.Helper()
+	caught, start := make(chan struct{}), make(chan struct{})
+	_, driver, onlooker := pair(t, url, map[string]node{"a": func(ctx context.Context, call *call) pregel.Result {
+		<-caught
+		call.Effects.Emit(runtime.Emission{Kind: checkpoint.EventCustom, Name: "ready", Value: `0`, Durable: true})
+		<-start
+		return talkative(300)(ctx, call)
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := driver.Start(ctx, runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: input("x")})
+	require.NoError(t, err)
+	here := &reader{f: driver.Follow(runtime.FollowRequest{Thread: "t"}), thread: "t"}
+	defer here.f.Close()
+	there := &reader{f: onlooker.Follow(runtime.FollowRequest{Thread: "t"}), thread: "t"}
+	defer there.f.Close()
+	listening(t, servers, 1)
+	require.Eventually(t, func() bool { return runtime.Tuned(onlooker, "t") && runtime.Tuned(driver, "t") }, 10*time.Second, time.Millisecond)
+	close(caught)
+	require.NoError(t, here.upTo(ctx, "ready"))
+	require.NoError(t, there.upTo(ctx, "ready"))
+	// Who has seen this, and was told of it, reads the log no more.
+	require.Eventually(t, func() bool { return runtime.Told(onlooker, "t") == there.f.After() }, 10*time.Second, time.Millisecond)
+	close(start)
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := here.until(ctx, s.Run.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	require.NoError(t, there.until(ctx, s.Run.ID))
+	all.Wait()
+	told := func(r *reader) (out []string) {
+		for _, e := range r.seen {
+			out = append(out, fmt.Sprintf("%d %s %t %s %s %s", e.Seq, e.Kind, e.Ephemeral, e.Value, e.Node, e.Run))
+		}
+		return out
+	}
+	require.Equal(t, told(here), told(there))
+	require.Len(t, slices.DeleteFunc(told(there), func(s string) bool { return !strings.Contains(s, "custom true") }), 270)
+}
+
+// TestTokensForWhoComesLate lets a server begin to look on in the middle of a
+// node that commits nothing.
+func TestTokensForWhoComesLate(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	stop := make(chan struct{})
+	_, driver, onlooker := pair(t, server.URL(""), map[string]node{"a": func(ctx context.Context, call *call) pregel.Result {
+		for {
+			select {
+			case <-stop:
+				return wrote(`"a"`)
+			case <-ctx.Done():
+				return fail("cut off")
+			default:
+				chatter(call, 1)
+				_ = doing(ctx, time.Millisecond)
+			}
+		}
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := driver.Start(ctx, runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: input("x")})
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, doing(ctx, 50*time.Millisecond)) // nobody listens for a while
+		f := onlooker.Follow(runtime.FollowRequest{Thread: "t"})
+		for token := false; !token; {
+			events, err := f.Next(ctx)
+			require.NoError(t, err)
+			token = slices.ContainsFunc(events, func(e checkpoint.Event) bool { return e.Ephemeral && e.Name == "token" })
+		}
+		f.Close()
+	}
+	close(stop)
+	_, err = driver.WaitRun(ctx, "t", s.Run.ID)
+	require.NoError(t, err)
+}
+
+// chatter emits tokens and nothing that is kept.
+func chatter(c *call, tokens int) {
+	for i := range tokens {
+		c.Effects.Emit(runtime.Emission{Kind: checkpoint.EventCustom, Name: "token", Value: payload.JSON(fmt.Sprint(i))})
+	}
+}
+
+// TestTokensThatRedisCantTakeAreDropped stops Redis for a while: the node is
+// not kept waiting, and who looks on elsewhere learns that tokens are missing.
+func TestTokensThatRedisCantTakeAreDropped(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	start := make(chan struct{})
+	took := make(chan time.Duration, 1)
+	_, driver, onlooker := pair(t, server.URL(""), map[string]node{"a": func(ctx context.Context, call *call) pregel.Result {
+		<-start
+		chatter(call, 1)
+		if doing(ctx, 50*time.Millisecond) != nil {
+			return fail("cut off")
+		}
+		if err := server.Client.Do(ctx, "CLIENT", "PAUSE", 200, "ALL").Err(); err != nil {
+			return fail(err.Error())
+		}
+		began := time.Now()
+		chatter(call, 5000)
+		took <- time.Since(began)
+		return wrote(`"a"`)
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := driver.Start(ctx, runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: input("x")})
+	require.NoError(t, err)
+	there, over := follow(ctx, t, onlooker, s.Run.ID)
+	listening(t, []*redistest.Server{server}, 1)
+	close(start)
+	over()
+	require.Less(t, <-took, 150*time.Millisecond)
+	tokens, gaps := 0, 0
+	for _, e := range there.seen {
+		switch {
+		case e.Kind == runtime.EventGap:
+			gaps++
+		case e.Ephemeral && e.Name == "token":
+			tokens++
+		}
+	}
+	require.Positive(t, gaps, "tokens were dropped without a word")
+	require.Greater(t, tokens, 100)
+	require.Less(t, tokens, 5001)
+}
+
+// TestBrokenConnectionsAreMadeAnew cuts off everybody who listens, and changes
+// what is followed meanwhile: what happened is found in the log.
+func TestBrokenConnectionsAreMadeAnew(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	c, driver, onlooker := pair(t, server.URL(""), map[string]node{"a": func(ctx context.Context, call *call) pregel.Result {
+		for range 5 {
+			if err := server.Client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err(); err != nil {
+				return fail(err.Error())
+			}
+			talkative(10)(ctx, call)
+		}
+		return wrote(`"a"`)
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := driver.CreateThread(ctx, runtime.NewThread{Thread: "t", Graph: "g"})
+	require.NoError(t, err)
+	there, over := follow(ctx, t, onlooker, "r")
+	listening(t, []*redistest.Server{server}, 1)
+	_, err = driver.Start(ctx, runtime.StartRequest{Thread: "t", Run: "r", Request: input("x")})
+	require.NoError(t, err)
+	over()
+	listening(t, []*redistest.Server{server}, 0)
+	stored, err := c.store.Events(ctx, "t", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, there.durable(), len(stored))
 }

@@ -24,7 +24,7 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 }
 
 func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	script, args := s.scripts.apply, arguments(nil)
+	script, args, told := s.scripts.apply, arguments(nil), uint64(0)
 	if c.Delete {
 		script = s.scripts.remove
 		args.add(unum(c.Expect), c.LogID, c.Op, s.origin)
@@ -34,7 +34,9 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 			return checkpoint.Receipt{}, err
 		}
 		args = encode(c, old)
-		args.add(1, s.origin, "")
+		var text string
+		text, told = s.ear.untold(c.Thread)
+		args.add(1, s.origin, text)
 	}
 	ctx, missed := noting(ctx)
 	var answer reply
@@ -50,6 +52,9 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	}
 	if err != nil {
 		return checkpoint.Receipt{}, err
+	}
+	if n, ok := answer.count(4); ok {
+		s.ear.told(c.Thread, told, n)
 	}
 	return receipt(c, answer, missed.err())
 }

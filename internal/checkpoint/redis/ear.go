@@ -24,20 +24,29 @@ type ear struct {
 	threads map[string]*followed
 	lanes   map[int]*lane
 	closed  bool
+
+	voices    map[string]*voice // by thread
+	named     uint64            // voices so far
+	greetings []string          // threads that are heard since the others were told last
+	kick      chan struct{}     // there is something to tell
 }
 
 // followed is a thread that somebody here follows.
 type followed struct {
-	refs  int
-	heard bool // the server has confirmed it
+	refs   int
+	heard  bool              // the server has confirmed it
+	voices map[string]uint64 // number of the newest ephemeral event, by whose
 }
 
 func newEar(ctx context.Context, s *Store) *ear {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended by close
-	return &ear{
+	r := &ear{
 		store: s, ctx: ctx, stop: stop, tuners: make(map[*tuner]struct{}),
 		threads: make(map[string]*followed), lanes: make(map[int]*lane),
+		voices: make(map[string]*voice), kick: make(chan struct{}, 1),
 	}
+	r.work.Go(func() { r.speak(ctx) })
+	return r
 }
 
 func (r *ear) close() {
@@ -63,6 +72,7 @@ func (s *Store) Tune(hear func(checkpoint.Signal)) checkpoint.Tuner {
 	s.ear.mu.Lock()
 	defer s.ear.mu.Unlock()
 	s.ear.tuners[t] = struct{}{}
+	s.ear.lane(noPartition).want(s.keys.greetings(), true)
 	return t
 }
 
@@ -127,6 +137,12 @@ func (r *ear) lane(partition int) *lane {
 	return l
 }
 
+// noPartition is where servers greet one another.
+const noPartition = -1
+
+// greetings names the channel on which servers say whom they listen to.
+func (l *layout) greetings() string { return l.prefix + "{meta}:greetings" }
+
 // channel names the channel of a thread.
 func (l *layout) channel(thread string) string { return l.thread(thread, keyHead)[0] }
 
@@ -149,9 +165,36 @@ func (r *ear) turn(thread string, heard bool) {
 	kind := checkpoint.SignalDeaf
 	if heard {
 		kind = checkpoint.SignalTuned
+		r.greet(thread)
 	}
 	r.pass(checkpoint.Signal{Thread: thread, Kind: kind})
 }
+
+// fresh notes the number of an ephemeral event. It reports whether it is the
+// first time that the event comes, and whether others before it did not.
+func (r *ear) fresh(thread, voice string, n uint64) (isNew, gap bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.threads[thread]
+	if f == nil {
+		return false, false
+	}
+	last, known := f.voices[voice]
+	if known && n <= last {
+		return false, false
+	}
+	if !known && len(f.voices) >= maxVoices {
+		clear(f.voices)
+	}
+	if f.voices == nil {
+		f.voices = make(map[string]uint64, 1)
+	}
+	f.voices[voice] = n
+	return true, known && n > last+1
+}
+
+// maxVoices is how many servers that told of a thread are remembered.
+const maxVoices = 8
 
 // pass hands a signal to everybody here.
 func (r *ear) pass(s checkpoint.Signal) {

@@ -12,10 +12,11 @@ import (
 // characters. What it tells follows, each thing as a letter, a length, a colon
 // and a text.
 const (
-	newsEvent   = 'e' // a durable event
-	newsWhisper = 'w' // an ephemeral event: voice, space, number, space, record
-	newsLook    = 'l' // what happened is too long to be told
-	newsDeleted = 'x' // the thread is gone
+	newsEvent    = 'e' // a durable event
+	newsWhisper  = 'w' // an ephemeral event: voice, space, number, space, record
+	newsGreeting = 'h' // on the channel for greetings: a thread that is listened to
+	newsLook     = 'l' // what happened is too long to be told
+	newsDeleted  = 'x' // the thread is gone
 )
 
 const originLen = 16
@@ -43,7 +44,12 @@ func (r *ear) message(channel, text string) {
 	if len(text) < originLen || text[:originLen] == r.store.origin {
 		return
 	}
-	thread, rest := threadOf(channel), text[originLen:]
+	origin, rest := text[:originLen], text[originLen:]
+	if channel == r.store.keys.greetings() {
+		r.greetedBy(rest)
+		return
+	}
+	thread := threadOf(channel)
 	signal := func(k checkpoint.SignalKind, events ...checkpoint.Event) {
 		r.pass(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
 	}
@@ -59,6 +65,15 @@ func (r *ear) message(channel, text string) {
 				continue
 			}
 			signal(checkpoint.SignalLook)
+		case ok && letter == newsWhisper:
+			voice, n, e, ok := parseWhisper(body)
+			isNew, gap := r.fresh(thread, origin+voice, n)
+			if gap || !ok {
+				signal(checkpoint.SignalGap)
+			}
+			if isNew && ok {
+				signal(checkpoint.SignalEvents, e)
+			}
 		case ok && letter == newsDeleted:
 			signal(checkpoint.SignalDeleted)
 		default:
@@ -67,5 +82,30 @@ func (r *ear) message(channel, text string) {
 	}
 	if len(durable) > 0 {
 		signal(checkpoint.SignalEvents, durable...)
+	}
+}
+
+// parseWhisper reads an ephemeral event.
+func parseWhisper(body string) (voice string, n uint64, e checkpoint.Event, ok bool) {
+	voice, rest, _ := strings.Cut(body, " ")
+	number, record, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return voice, 0, e, false
+	}
+	e, err = codec.DecodeEvent(record)
+	e.Ephemeral = true
+	return voice, n, e, err == nil
+}
+
+// greetedBy reads which threads another server has begun to listen to.
+func (r *ear) greetedBy(text string) {
+	for text != "" {
+		letter, thread, rest, ok := item(text)
+		if !ok || letter != newsGreeting {
+			return
+		}
+		r.greeted(thread)
+		text = rest
 	}
 }

@@ -68,6 +68,14 @@ func (r reply) unum(i int) (uint64, error) {
 	return n, nil
 }
 
+// count reads an integer, if there is one.
+func (r reply) count(i int) (n int64, ok bool) {
+	if i < len(r) {
+		n, ok = r[i].(int64)
+	}
+	return n, ok
+}
+
 // instant reads microseconds since 1970, "" = no time.
 func (r reply) instant(i int) (time.Time, error) {
 	if r.text(i) == "" {
