@@ -210,7 +210,7 @@ func hint(r *refused, unreachable bool, target string, self Self) string {
 		if thread != "" {
 			return cmd("history", thread) + " lists the checkpoints"
 		}
-	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "INVALID_CURSOR":
+	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "CURSOR_LOST", "INVALID_CURSOR":
 		return cmd("watch", thread, "--snapshot") + " begins with the present state"
 	}
 	return ""

@@ -50,6 +50,7 @@ const (
 
 	ReasonCursorTrimmed = "CURSOR_TRIMMED"
 	ReasonCursorAhead   = "CURSOR_AHEAD"
+	ReasonCursorLost    = "CURSOR_LOST"
 
 	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
 	ReasonRateLimited        = "RATE_LIMITED"

@@ -12,6 +12,7 @@ import (
 type FollowRequest struct {
 	Thread string
 	After  uint64 // exclusive
+	Mark   uint32 // of the event After, which must still be the same; 0 = unknown
 	Values bool   // fill in the state of values events where it is at hand
 	Inputs bool   // fill in what scheduled tasks see where it is at hand
 }
@@ -25,6 +26,7 @@ type Follower struct {
 	values bool
 	inputs bool
 	after  uint64 // newest durable event handed out
+	mark   uint32 // of that event, 0 = unknown
 	pos    uint64 // next position in the topic's ring
 	since  uint64 // position in the ring when it came
 	joined bool   // pos is where after is
@@ -45,7 +47,8 @@ const EventGap checkpoint.EventKind = "gap"
 func (e *Engine) Follow(req FollowRequest) *Follower {
 	f := &Follower{
 		engine: e, topic: e.hub.join(req.Thread), thread: req.Thread,
-		values: req.Values, inputs: req.Inputs, after: req.After, wake: make(chan struct{}, 1),
+		values: req.Values, inputs: req.Inputs, after: req.After, mark: req.Mark, look: req.Mark != 0,
+		wake: make(chan struct{}, 1),
 	}
 	f.topic.subscribe(f)
 	if e.tuner != nil {
@@ -74,9 +77,13 @@ func (f *Follower) signal() {
 }
 
 // Ready returns the events that can be had without waiting for new ones; nil
-// when there are none. The errors are *Error: CURSOR_TRIMMED, THREAD_NOT_FOUND
-// once EventDeleted was handed out, and the store's.
+// when there are none. The errors are *Error: CURSOR_TRIMMED, CURSOR_AHEAD and
+// CURSOR_LOST, THREAD_NOT_FOUND once EventDeleted was handed out, and the
+// store's.
 func (f *Follower) Ready(ctx context.Context) ([]checkpoint.Event, error) {
+	if f.look && f.mark != 0 && !f.joined { // what the ring has may not follow what was seen
+		return f.fromStore(ctx)
+	}
 	events, behind := f.fromRing()
 	switch {
 	case len(events) > 0:
@@ -172,10 +179,16 @@ func (f *Follower) unseen(batch []checkpoint.Event) []checkpoint.Event {
 	for len(batch) > 0 && batch[0].Seq <= f.after {
 		batch = batch[1:]
 	}
-	if len(batch) > 0 {
-		f.after = batch[len(batch)-1].Seq
-	}
+	f.seen(batch)
 	return batch
+}
+
+// seen notes the newest of some durable events that are handed out.
+func (f *Follower) seen(events []checkpoint.Event) {
+	if len(events) > 0 {
+		newest := &events[len(events)-1]
+		f.after, f.mark = newest.Seq, Mark(newest)
+	}
 }
 
 // place finds the first batch of the ring that the follower has not seen.
@@ -192,17 +205,30 @@ func (f *Follower) place() uint64 {
 // readBatch is how many events one read of the store asks for.
 const readBatch = 256
 
+// fromStore reads what follows the newest event that was seen. That event is
+// read too: a store that lost its newest changes has gone on without it.
 func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
-	events, err := f.engine.store.Events(ctx, f.thread, f.after, readBatch)
+	f.look = false
+	events, err := f.engine.store.Events(ctx, f.thread, before(f.after), readBatch)
+	overlap := f.after > 0
+	if overlap && errors.Is(err, checkpoint.ErrTrimmed) {
+		events, err = f.engine.store.Events(ctx, f.thread, f.after, readBatch)
+		overlap = false
+	}
 	switch {
 	case errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, threadNotFound(f.thread)
 	case err != nil:
 		return nil, storeError(err)
 	}
-	if len(events) > 0 {
-		f.after = events[len(events)-1].Seq
-	}
 	f.look = len(events) == readBatch // there may be more than anybody published
+	if overlap {
+		if len(events) == 0 || f.mark != 0 && Mark(&events[0]) != f.mark {
+			return nil, f.setBack(ctx)
+		}
+		f.seen(events[:1])
+		events = events[1:]
+	}
+	f.seen(events)
 	return events, nil
 }

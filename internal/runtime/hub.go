@@ -111,8 +111,14 @@ func (t *topic) publish(events []checkpoint.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || events[len(events)-1].Seq <= t.last {
+	if t.over {
 		return
+	}
+	if t.last > 0 && events[0].Seq <= t.last {
+		if t.known(events) {
+			return
+		}
+		t.reset()
 	}
 	if len(t.followers) == 0 { // whoever comes later reads the store
 		t.drop(len(t.ring))

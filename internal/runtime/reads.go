@@ -74,9 +74,9 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 func (f *Follower) awaitRunState(ctx context.Context) error {
 	for {
 		events, err := f.Next(ctx)
-		if errors.Is(err, checkpoint.ErrTrimmed) { // the log ran away: look, and go on from its end
+		if elsewhere(err) { // look at the run, and go on from the end of the log
 			head, err := f.engine.Thread(ctx, f.thread)
-			f.after = max(f.after, head.LastEvent)
+			f.after, f.mark = head.LastEvent, 0
 			return err
 		}
 		if err != nil {

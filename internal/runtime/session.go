@@ -175,7 +175,7 @@ func (s *session) reload(ctx context.Context) error {
 	if err != nil {
 		return storeError(err)
 	}
-	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID {
+	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.wentBack(&head) {
 		s.lose()
 		return errLeaseLost
 	}

@@ -18,7 +18,7 @@ type ear struct {
 // listen is a runtime.Watch.
 func (e *ear) listen(thread string, after uint64) {
 	e.close()
-	e.follower, e.after = e.pump.listen(thread, after, &e.selection), after
+	e.follower, e.after = e.pump.listen(thread, after, 0, &e.selection), after
 }
 
 func (e *ear) close() {

@@ -83,6 +83,7 @@ func Table() []Row {
 
 		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 		{runtime.ReasonCursorAhead, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+		{runtime.ReasonCursorLost, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 
 		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},

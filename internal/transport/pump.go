@@ -43,6 +43,7 @@ type subscription struct {
 	run      *checkpoint.Run // nil = the thread across its runs
 	opened   *checkpoint.Run // shown first; nil = none
 	after    uint64          // last event looked at
+	mark     uint32          // of that event, 0 = unknown
 	attached bool
 	// firstStop ends the stream at the first stop of the run that it meets. A
 	// repeated call looks further: the run may have gone on since.
@@ -116,7 +117,7 @@ func (w *watching) relay(ctx, life context.Context) error {
 	}
 	f := w.follower
 	if f == nil {
-		f = w.listen(w.head.Thread, w.after, &w.selection)
+		f = w.listen(w.head.Thread, w.after, w.mark, &w.selection)
 		defer f.Close()
 	}
 	for {
@@ -149,9 +150,9 @@ func (w *watching) relay(ctx, life context.Context) error {
 }
 
 // listen begins to follow a thread.
-func (p *pump) listen(thread string, after uint64, wanted *selection) Follower {
+func (p *pump) listen(thread string, after uint64, mark uint32, wanted *selection) Follower {
 	return p.follow(runtime.FollowRequest{
-		Thread: thread, After: after,
+		Thread: thread, After: after, Mark: mark,
 		Values: wanted.kinds[checkpoint.EventValues], Inputs: wanted.kinds[checkpoint.EventTask],
 	})
 }
@@ -195,7 +196,7 @@ func (w *watching) open(ctx context.Context) error {
 		opened.Run, runID = run, w.opened.ID
 	}
 	return w.out.send(ctx, &graphdv1.Event{
-		Cursor: cursorOut(w.head.LogID, w.after), Time: timeOut(time.Now()),
+		Cursor: w.cursor(), Time: timeOut(time.Now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	})
@@ -207,7 +208,7 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.after = s.LastEvent
+	w.after, w.mark = s.LastEvent, 0
 	values := &graphdv1.StateValues{
 		Values: jsonOut(s.Values), Interrupts: interruptsOut(s.Interrupts), Next: s.Next,
 	}
@@ -230,12 +231,14 @@ func (w *watching) pass(ctx context.Context, events []checkpoint.Event) (ended b
 		if w.bounded && (e.Seq > w.until || e.Ephemeral) {
 			continue
 		}
+		before, mark := w.after, w.mark
+		w.look(e)
 		if w.mine(e) && w.wants(e) {
 			if err := w.show(ctx, e); err != nil {
+				w.after, w.mark = before, mark
 				return false, err
 			}
 		}
-		w.after = max(w.after, e.Seq)
 		if stop, err := w.stops(ctx, e); err != nil || stop {
 			if err == nil {
 				err = w.end(ctx, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, e)
@@ -244,6 +247,23 @@ func (w *watching) pass(ctx context.Context, events []checkpoint.Event) (ended b
 		}
 	}
 	return false, nil
+}
+
+// look notes how far the log was read.
+func (w *watching) look(e *checkpoint.Event) {
+	switch {
+	case e.Seq > w.after && e.Ephemeral:
+		w.after, w.mark = e.Seq, 0
+	case e.Seq > w.after:
+		w.after, w.mark = e.Seq, runtime.Mark(e)
+	}
+}
+
+// cursor is where the reader may go on.
+func (w *watching) cursor() *graphdv1.Cursor {
+	c := cursorOut(w.head.LogID, w.after)
+	c.Mark = w.mark
+	return c
 }
 
 // mine reports whether an event is about what is followed.
@@ -305,7 +325,7 @@ func (w *watching) beat(ctx context.Context) error {
 	return w.out.send(ctx, &graphdv1.Event{
 		Time: timeOut(time.Now()), ThreadId: w.head.Thread, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
-			Heartbeat: &graphdv1.Heartbeat{Scanned: cursorOut(w.head.LogID, w.after)},
+			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
 		},
 	})
 }
@@ -313,7 +333,7 @@ func (w *watching) beat(ctx context.Context) error {
 // end sends the last message. stop is the event of the run's stop, if one was
 // met: it says what the run was then.
 func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
-	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: cursorOut(w.head.LogID, w.after)}
+	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.cursor()}
 	runID := ""
 	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
 		run, err := w.engine.Run(ctx, w.head.Thread, followed.ID)

@@ -22,7 +22,11 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 	for i := range e.Interrupts {
 		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
 	}
-	return w.out.send(ctx, w.fit(eventOut(e, w.head.Thread, w.head.LogID, values), size))
+	out := eventOut(e, w.head.Thread, w.head.LogID, values)
+	if e.Seq == w.after {
+		out.Cursor = w.cursor()
+	}
+	return w.out.send(ctx, w.fit(out, size))
 }
 
 // valuesOf finds the state an event shows. Logs keep a reference to it only.

@@ -2,8 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -62,6 +60,7 @@ func (s *graphService) watched(
 		}
 	}
 	sub.after, err = startAfter(req, &head, sub.run)
+	sub.mark = req.GetAfter().GetMark()
 	return sub, err
 }
 
@@ -87,36 +86,17 @@ func startAfter(req *graphdv1.WatchRequest, head *checkpoint.Head, run *checkpoi
 				"the cursor belongs to another log: the thread was deleted and made again since").
 				With("logId", head.LogID)
 		}
-		return start.After.GetSequence(), inLog(start.After.GetSequence(), head)
+		return start.After.GetSequence(), runtime.InLog(start.After.GetSequence(), head)
 	}
 	if req.GetSnapshotFirst() {
 		return head.LastEvent, nil
 	}
 	if run != nil {
-		return before(run.FirstEvent), inLog(before(run.FirstEvent), head)
+		first := before(run.FirstEvent)
+		return first, runtime.InLog(first, head)
 	}
 	return oldest, nil
 }
 
 // before turns the first wanted event into the cursor that shows it.
-func before(first uint64) uint64 {
-	if first == 0 {
-		return 0
-	}
-	return first - 1
-}
-
-func inLog(after uint64, head *checkpoint.Head) error {
-	var reason, what string
-	switch {
-	case after > head.LastEvent:
-		reason, what = runtime.ReasonCursorAhead, fmt.Sprintf("event %d does not exist yet", after)
-	case after < before(head.FirstEvent):
-		reason, what = runtime.ReasonCursorTrimmed, fmt.Sprintf("events after %d are gone", after)
-	default:
-		return nil
-	}
-	return runtime.Errorf(reason, "%s; begin with snapshot_first", what).
-		With("oldestSequence", strconv.FormatUint(head.FirstEvent, 10)).
-		With("headSequence", strconv.FormatUint(head.LastEvent, 10))
-}
+func before(first uint64) uint64 { return max(first, 1) - 1 }

@@ -356,7 +356,8 @@ type isWatchRequest_Start interface {
 
 type WatchRequest_After struct {
 	// After this event. Fails with CURSOR_TRIMMED when events after it are
-	// gone, with CURSOR_AHEAD when there is no such event yet, with
+	// gone, with CURSOR_AHEAD when there is no such event, with CURSOR_LOST
+	// when the store lost it and the log has gone on without it, with
 	// INVALID_CURSOR when it belongs to another log.
 	After *Cursor `protobuf:"bytes,3,opt,name=after,proto3,oneof"`
 }

@@ -55,7 +55,7 @@ type GraphServiceClient interface {
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 	// Follows the event log of a thread or run from any position. Changes
 	// nothing. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, CURSOR_TRIMMED,
-	// CURSOR_AHEAD, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
+	// CURSOR_AHEAD, CURSOR_LOST, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 	// Like Stream, but returns as soon as the run is stored.
 	StartRun(ctx context.Context, in *StartRunRequest, opts ...grpc.CallOption) (*Run, error)
@@ -223,7 +223,7 @@ type GraphServiceServer interface {
 	Resume(*ResumeRequest, grpc.ServerStreamingServer[Event]) error
 	// Follows the event log of a thread or run from any position. Changes
 	// nothing. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, CURSOR_TRIMMED,
-	// CURSOR_AHEAD, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
+	// CURSOR_AHEAD, CURSOR_LOST, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error
 	// Like Stream, but returns as soon as the run is stored.
 	StartRun(context.Context, *StartRunRequest) (*Run, error)

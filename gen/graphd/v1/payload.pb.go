@@ -146,7 +146,11 @@ type Cursor struct {
 	LogId string `protobuf:"bytes,1,opt,name=log_id,json=logId,proto3" json:"log_id,omitempty"`
 	// Number of an event. It grows strictly and is never used twice; a reader
 	// with a filter sees gaps. JSON clients get it as a string.
-	Sequence      uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Tells the event from another one that took its number after a store had
+	// lost its newest changes (see CURSOR_LOST). Send it back as it came; 0 is
+	// not compared.
+	Mark          uint32 `protobuf:"varint,3,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,6 +195,13 @@ func (x *Cursor) GetLogId() string {
 func (x *Cursor) GetSequence() uint64 {
 	if x != nil {
 		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Cursor) GetMark() uint32 {
+	if x != nil {
+		return x.Mark
 	}
 	return 0
 }
@@ -514,10 +525,11 @@ const file_graphd_v1_payload_proto_rawDesc = "" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
-	"\x04body\";\n" +
+	"\x04body\"O\n" +
 	"\x06Cursor\x12\x15\n" +
 	"\x06log_id\x18\x01 \x01(\tR\x05logId\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\"R\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04mark\x18\x03 \x01(\rR\x04mark\"R\n" +
 	"\rCheckpointRef\x12#\n" +
 	"\rcheckpoint_id\x18\x01 \x01(\tR\fcheckpointId\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x03(\tR\tnamespace\"D\n" +

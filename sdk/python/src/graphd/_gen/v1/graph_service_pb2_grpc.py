@@ -100,7 +100,7 @@ class GraphServiceServicer(object):
     def Watch(self, request, context):
         """Follows the event log of a thread or run from any position. Changes
         nothing. Errors: THREAD_NOT_FOUND, RUN_NOT_FOUND, CURSOR_TRIMMED,
-        CURSOR_AHEAD, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
+        CURSOR_AHEAD, CURSOR_LOST, INVALID_CURSOR, TOO_MANY_SUBSCRIBERS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17graphd/v1/payload.proto\x12\tgraphd.v1\"\xaa\x01\n\x07Payload\x12\x0e\n\x04json\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x32\n\x08metadata\x18\x04 \x03(\x0b\x32 .graphd.v1.Payload.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x06\n\x04\x62ody\"*\n\x06\x43ursor\x12\x0e\n\x06log_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\"9\n\rCheckpointRef\x12\x15\n\rcheckpoint_id\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x03(\t\"7\n\x04Send\x12\x0c\n\x04node\x18\x01 \x01(\t\x12!\n\x05input\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Payload\"A\n\x04Goto\x12\x0e\n\x04node\x18\x01 \x01(\tH\x00\x12\x1f\n\x04send\x18\x02 \x01(\x0b\x32\x0f.graphd.v1.SendH\x00\x42\x08\n\x06target\"\xc8\x01\n\x07\x46\x61ilure\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0c\n\x04type\x18\x04 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\r\x12\x30\n\x07\x64\x65tails\x18\x06 \x03(\x0b\x32\x1f.graphd.v1.Failure.DetailsEntry\x12\r\n\x05stack\x18\x07 \x01(\t\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17graphd/v1/payload.proto\x12\tgraphd.v1\"\xaa\x01\n\x07Payload\x12\x0e\n\x04json\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x12\x12\n\nmedia_type\x18\x03 \x01(\t\x12\x32\n\x08metadata\x18\x04 \x03(\x0b\x32 .graphd.v1.Payload.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x06\n\x04\x62ody\"8\n\x06\x43ursor\x12\x0e\n\x06log_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x0c\n\x04mark\x18\x03 \x01(\r\"9\n\rCheckpointRef\x12\x15\n\rcheckpoint_id\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x03(\t\"7\n\x04Send\x12\x0c\n\x04node\x18\x01 \x01(\t\x12!\n\x05input\x18\x02 \x01(\x0b\x32\x12.graphd.v1.Payload\"A\n\x04Goto\x12\x0e\n\x04node\x18\x01 \x01(\tH\x00\x12\x1f\n\x04send\x18\x02 \x01(\x0b\x32\x0f.graphd.v1.SendH\x00\x42\x08\n\x06target\"\xc8\x01\n\x07\x46\x61ilure\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0c\n\x04type\x18\x04 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\r\x12\x30\n\x07\x64\x65tails\x18\x06 \x03(\x0b\x32\x1f.graphd.v1.Failure.DetailsEntry\x12\r\n\x05stack\x18\x07 \x01(\t\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -31,15 +31,15 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_PAYLOAD_METADATAENTRY']._serialized_start=154
   _globals['_PAYLOAD_METADATAENTRY']._serialized_end=201
   _globals['_CURSOR']._serialized_start=211
-  _globals['_CURSOR']._serialized_end=253
-  _globals['_CHECKPOINTREF']._serialized_start=255
-  _globals['_CHECKPOINTREF']._serialized_end=312
-  _globals['_SEND']._serialized_start=314
-  _globals['_SEND']._serialized_end=369
-  _globals['_GOTO']._serialized_start=371
-  _globals['_GOTO']._serialized_end=436
-  _globals['_FAILURE']._serialized_start=439
-  _globals['_FAILURE']._serialized_end=639
-  _globals['_FAILURE_DETAILSENTRY']._serialized_start=593
-  _globals['_FAILURE_DETAILSENTRY']._serialized_end=639
+  _globals['_CURSOR']._serialized_end=267
+  _globals['_CHECKPOINTREF']._serialized_start=269
+  _globals['_CHECKPOINTREF']._serialized_end=326
+  _globals['_SEND']._serialized_start=328
+  _globals['_SEND']._serialized_end=383
+  _globals['_GOTO']._serialized_start=385
+  _globals['_GOTO']._serialized_end=450
+  _globals['_FAILURE']._serialized_start=453
+  _globals['_FAILURE']._serialized_end=653
+  _globals['_FAILURE_DETAILSENTRY']._serialized_start=607
+  _globals['_FAILURE_DETAILSENTRY']._serialized_end=653
 # @@protoc_insertion_point(module_scope)

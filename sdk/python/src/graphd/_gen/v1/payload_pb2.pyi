@@ -25,12 +25,14 @@ class Payload(_message.Message):
     def __init__(self, json: _Optional[str] = ..., data: _Optional[bytes] = ..., media_type: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Cursor(_message.Message):
-    __slots__ = ("log_id", "sequence")
+    __slots__ = ("log_id", "sequence", "mark")
     LOG_ID_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    MARK_FIELD_NUMBER: _ClassVar[int]
     log_id: str
     sequence: int
-    def __init__(self, log_id: _Optional[str] = ..., sequence: _Optional[int] = ...) -> None: ...
+    mark: int
+    def __init__(self, log_id: _Optional[str] = ..., sequence: _Optional[int] = ..., mark: _Optional[int] = ...) -> None: ...
 
 class CheckpointRef(_message.Message):
     __slots__ = ("checkpoint_id", "namespace")

@@ -1,0 +1,189 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// forgetful is a store that can lose its newest changes, as Redis does in a
+// failover.
+type forgetful struct {
+	checkpoint.Store
+
+	mu   sync.Mutex
+	made []checkpoint.Change
+}
+
+func newForgetful() *forgetful { return &forgetful{Store: memory.New(memory.Options{})} }
+
+func (f *forgetful) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	made := *c
+	made.Checkpoints, made.Tasks, made.Memos = slices.Clone(c.Checkpoints), slices.Clone(c.Tasks), slices.Clone(c.Memos)
+	made.Interrupts, made.Runs = slices.Clone(c.Interrupts), slices.Clone(c.Runs)
+	made.ClearTasks, made.Events = slices.Clone(c.ClearTasks), slices.Clone(c.Events)
+	r, err := f.Store.Apply(ctx, c)
+	if err == nil {
+		f.made = append(f.made, made)
+	}
+	return r, err
+}
+
+// count is how many changes the store holds.
+func (f *forgetful) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.made)
+}
+
+// forget loses all changes of the thread but the first n.
+func (f *forgetful) forget(t *testing.T, thread string, n int) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	head, err := f.Store.Head(ctx, thread)
+	require.NoError(t, err)
+	_, err = f.Store.Apply(ctx, &checkpoint.Change{Thread: thread, Expect: head.Revision, Delete: true})
+	require.NoError(t, err)
+	f.made = f.made[:n]
+	for _, c := range f.made {
+		c.Events = slices.Clone(c.Events)
+		_, err := f.Store.Apply(ctx, &c)
+		require.NoError(t, err)
+	}
+}
+
+// A cursor of an event that was lost is refused, whether or not the log has
+// grown beyond it again; one of an event that was kept is not.
+func TestCursorOfALostEventIsRefused(t *testing.T) {
+	store := newForgetful()
+	w := newWorldOn(t, store, runtime.Options{}, map[string]node{"a": update(`{"log":["a"]}`)}, chain("g", channelsLog, "a"))
+	w.run("t", "g", `{}`)
+	kept, all := store.count(), w.events("t")
+	w.run("t", "g", `{}`)
+	lost := w.events("t")
+	store.forget(t, "t", kept)
+
+	next := func(e checkpoint.Event) (string, error) {
+		f := w.engine.Follow(runtime.FollowRequest{Thread: "t", After: e.Seq, Mark: runtime.Mark(&e)})
+		defer f.Close()
+		events, err := f.Ready(t.Context())
+		if len(events) == 0 {
+			return "", err
+		}
+		return line(events[0]), err
+	}
+	_, err := next(lost[len(lost)-1])
+	require.Equal(t, runtime.ReasonCursorAhead, reason(err))
+	_, err = next(all[len(all)-1])
+	require.NoError(t, err)
+
+	w.run("t", "g", `{}`)
+	w.run("t", "g", `{}`)
+	_, err = next(lost[len(lost)-1])
+	require.Equal(t, runtime.ReasonCursorLost, reason(err))
+	refused := &runtime.Error{}
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, fmt.Sprint(len(w.events("t"))), refused.Meta["headSequence"])
+	shown, err := next(all[len(all)-1])
+	require.NoError(t, err)
+	require.Equal(t, "run running", shown)
+}
+
+func (w *world) events(thread string) []checkpoint.Event {
+	w.t.Helper()
+	events, err := w.store.Events(w.t.Context(), thread, 0, 0)
+	require.NoError(w.t, err)
+	return events
+}
+
+// Who follows while events are lost hears of it with the next event, and who
+// comes then sees what the store has.
+func TestFollowerHearsThatItsEventsWereLost(t *testing.T) {
+	store := newForgetful()
+	w := newWorldOn(t, store, runtime.Options{}, map[string]node{"a": update(`{"log":["a"]}`)}, chain("g", channelsLog, "a"))
+	w.run("t", "g", `{}`)
+	kept := store.count()
+	f := w.engine.Follow(runtime.FollowRequest{Thread: "t"})
+	defer f.Close()
+	for len(w.events("t")) > int(f.After()) {
+		_, err := f.Next(t.Context())
+		require.NoError(t, err)
+	}
+	w.run("t", "g", `{}`)
+	for len(w.events("t")) > int(f.After()) {
+		_, err := f.Next(t.Context())
+		require.NoError(t, err)
+	}
+	store.forget(t, "t", kept)
+
+	w.run("t", "g", `{}`)
+	_, err := f.Next(t.Context())
+	require.Equal(t, runtime.ReasonCursorLost, reason(err))
+
+	later := w.engine.Follow(runtime.FollowRequest{Thread: "t"})
+	defer later.Close()
+	var seen []checkpoint.Event
+	for len(w.events("t")) > int(later.After()) {
+		events, err := later.Next(t.Context())
+		require.NoError(t, err)
+		seen = append(seen, events...)
+	}
+	require.Equal(t, w.events("t"), seen)
+}
+
+// A run whose newest supersteps are lost under it goes on from what is left: it
+// does not add to a history what does not continue it.
+func TestRunGoesOnFromWhatTheStoreKept(t *testing.T) {
+	for back := range 6 {
+		t.Run(fmt.Sprintf("%d changes lost", back), func(t *testing.T) {
+			store := newForgetful()
+			once := sync.Once{}
+			names := []string{"a", "b", "c", "d", "e"}
+			code := make(map[string]node)
+			for _, name := range names {
+				code[name] = func(context.Context, *call) pregel.Result {
+					if name == "d" {
+						once.Do(func() { store.forget(t, "t", store.count()-back) })
+					}
+					return pregel.Result{Update: payload.JSON(`{"log":["` + name + `"]}`)}
+				}
+			}
+			w := newWorldOn(t, store, runtime.Options{}, code, chain("g", channelsLog, names...))
+			_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: "t"})
+			require.NoError(t, err)
+			s, err := w.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g", Request: checkpoint.RunRequest{Input: `{}`}})
+			require.NoError(t, err)
+			r, err := w.engine.WaitRun(t.Context(), "t", s.Run.ID)
+			switch back {
+			case 4:
+				require.Equal(t, runtime.ReasonRunNotFound, reason(err))
+				return
+			case 5:
+				require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, checkpoint.RunSucceeded, r.State, "%+v", r.Failure)
+			require.JSONEq(t, `{"log":["a","b","c","d","e"]}`, w.values("t"))
+			history, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t"})
+			require.NoError(t, err)
+			for i := range history[:len(history)-1] {
+				require.Equal(t, history[i].Checkpoint.Parent, history[i+1].Checkpoint.ID)
+			}
+		})
+	}
+}
