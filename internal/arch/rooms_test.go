@@ -47,6 +47,7 @@ var rooms = []room{
 		path: "internal/checkpoint/codec", may: []string{"internal/checkpoint", "internal/payload"},
 		never: inner,
 	},
+	{path: "internal/checkpoint/seal", may: []string{"internal/checkpoint", "internal/payload"}, never: inner},
 	{
 		path: "internal/checkpoint/faulty", support: true,
 		may: []string{"internal/checkpoint", "internal/payload"}, never: inner,
@@ -56,13 +57,17 @@ var rooms = []room{
 		never: inner,
 	},
 	{
-		path:  "internal/checkpoint/sqlite",
-		may:   []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
+		path: "internal/checkpoint/sqlite",
+		may: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
 		never: join(wire, protos, []string{"github.com/redis/"}),
 	},
 	{
-		path:  "internal/checkpoint/redis",
-		may:   []string{"internal/checkpoint", "internal/checkpoint/codec", "internal/payload"},
+		path: "internal/checkpoint/redis",
+		may: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
 		never: join(wire, protos, []string{"modernc.org/sqlite"}),
 	},
 	{path: "internal/checkpoint/redis/redistest", support: true, never: join(wire, protos)},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Apply makes one change in one exchange with the server. An attempt whose
@@ -33,7 +34,7 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		if err != nil {
 			return checkpoint.Receipt{}, err
 		}
-		args = encode(c, old)
+		args = s.encode(c, old)
 		var text string
 		text, told = s.ear.untold(c.Thread)
 		args.add(1, s.origin, text)
@@ -109,16 +110,16 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	defer done()
 	field := sized(g.Name) + g.Version
 	return failed(ctx, again(ctx, func() error {
-		made, err := s.client.HSetNX(ctx, s.keys.graphs(), field, encodeGraph(&g)).Result()
+		record := s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(&g))
+		made, err := s.client.HSetNX(ctx, s.keys.graphs(), field, record).Result()
 		if err != nil || made {
 			return err
 		}
 		// It exists and never changes, so there is no race with this read.
-		record, err := s.client.HGet(ctx, s.keys.graphs(), field).Result()
-		if err != nil {
+		if record, err = s.client.HGet(ctx, s.keys.graphs(), field).Result(); err != nil {
 			return err
 		}
-		old, err := decodeGraph(record)
+		old, err := s.decodeGraph(field, record)
 		if err == nil && old.Source != g.Source {
 			return checkpoint.ErrGraphExists
 		}
@@ -133,13 +134,13 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 		return nil, err
 	}
 	defer done()
-	var all []string
+	var all map[string]string
 	err = again(ctx, func() (err error) {
-		all, err = s.client.HVals(ctx, s.keys.graphs()).Result()
+		all, err = s.client.HGetAll(ctx, s.keys.graphs()).Result()
 		return err
 	})
 	if err != nil {
 		return nil, failed(ctx, err)
 	}
-	return decodeGraphs(all)
+	return s.decodeGraphs(all)
 }

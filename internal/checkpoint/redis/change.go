@@ -25,8 +25,9 @@ func (a *arguments) texts(list []string) {
 
 // encode writes a change as the arguments of apply.lua. old is what it makes
 // the thread forget.
-func encode(c *checkpoint.Change, old outdated) arguments {
+func (s *Store) encode(c *checkpoint.Change, old outdated) arguments {
 	h := &c.Head
+	by := writer{s.box, c.Thread}
 	var first, drop string
 	if len(c.Checkpoints) > 0 {
 		first = unum(c.Checkpoints[0].Seq)
@@ -42,7 +43,7 @@ func encode(c *checkpoint.Change, old outdated) arguments {
 	buf := codec.AppendHead(make([]byte, 0, 1024), h)
 	a := make(arguments, 0, 64)
 	a.add(c.Thread, unum(c.Expect), c.LogID, c.Op, unum(c.Expect+1), h.LogID, owned, int64(lease),
-		string(buf), unum(h.Seq), unum(h.LastEvent), unum(h.LastEvent-uint64(len(c.Events))), first, drop,
+		by.write(kindHead, "", string(buf)), unum(h.Seq), unum(h.LastEvent), unum(h.LastEvent-uint64(len(c.Events))), first, drop,
 		unum(min(c.TrimEvents, h.LastEvent+1)), threadMember(h), dueAt(h.Due))
 	a.add(len(c.ClearTasks) + len(old.ids))
 	for _, id := range c.ClearTasks {
@@ -53,13 +54,13 @@ func encode(c *checkpoint.Change, old outdated) arguments {
 	}
 	a.texts(old.members)
 	a.texts(old.fields)
-	buf = a.checkpoints(buf, c.Checkpoints)
-	buf = a.progress(buf, c)
-	buf = a.records(buf, c)
+	buf = a.checkpoints(buf, by, c.Checkpoints)
+	buf = a.progress(buf, by, c)
+	buf = a.records(buf, by, c)
 	a.add(len(c.Events))
 	for i := range c.Events {
 		buf = codec.AppendEvent(buf[:0], &c.Events[i])
-		a.add(string(buf))
+		a.add(by.write(kindEvent, "", string(buf)))
 	}
 	return a
 }
@@ -67,17 +68,17 @@ func encode(c *checkpoint.Change, old outdated) arguments {
 // maxNumber is the greatest integer that a script counts exactly.
 const maxNumber = 1 << 53
 
-func (a *arguments) checkpoints(buf []byte, list []*checkpoint.Checkpoint) []byte {
+func (a *arguments) checkpoints(buf []byte, by writer, list []*checkpoint.Checkpoint) []byte {
 	a.add(len(list))
 	for _, cp := range list {
 		buf = codec.AppendCheckpoint(buf[:0], cp)
-		a.add(unum(cp.Seq), checkpointMember(cp), cp.ID, string(buf))
+		a.add(unum(cp.Seq), checkpointMember(cp), cp.ID, by.write(kindValues, "c"+cp.ID, string(buf)))
 		at, n := len(*a), 0
 		a.add(0)
 		for i := range cp.Channels {
 			// What an earlier checkpoint wrote is there already.
 			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
-				n += a.channel(ch)
+				n += a.channel(by, ch)
 			}
 		}
 		(*a)[at] = n
@@ -86,9 +87,10 @@ func (a *arguments) checkpoints(buf []byte, list []*checkpoint.Checkpoint) []byt
 }
 
 // channel writes the fields of one channel and returns how many they are.
-func (a *arguments) channel(ch *checkpoint.Channel) int {
+func (a *arguments) channel(by writer, ch *checkpoint.Channel) int {
 	if ch.List == nil {
-		a.add(valueField(ch.Stored, ch.Name), string(ch.Value))
+		field := valueField(ch.Stored, ch.Name)
+		a.add(field, by.write(kindValues, field, string(ch.Value)))
 		return 1
 	}
 	l := ch.List
@@ -98,28 +100,31 @@ func (a *arguments) channel(ch *checkpoint.Channel) int {
 	last := l.Segments[len(l.Segments)-1]
 	fresh := l.Items[len(l.Items)-l.Fresh:]
 	for i, v := range fresh {
-		a.add(itemField(last.ID, last.Len-len(fresh)+i, ch.Name), string(v))
+		field := itemField(last.ID, last.Len-len(fresh)+i, ch.Name)
+		a.add(field, by.write(kindValues, field, string(v)))
 	}
 	return len(fresh)
 }
 
-func (a *arguments) progress(buf []byte, c *checkpoint.Change) []byte {
+func (a *arguments) progress(buf []byte, by writer, c *checkpoint.Change) []byte {
 	a.add(len(c.Tasks))
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		buf = codec.AppendTask(buf[:0], t)
-		a.add(sized(t.Checkpoint)+"t"+t.ID, string(buf))
+		field := sized(t.Checkpoint) + "t" + t.ID
+		a.add(field, by.write(kindProgress, field, string(buf)))
 	}
 	a.add(len(c.Memos))
 	for i := range c.Memos {
 		m := &c.Memos[i]
 		buf = codec.AppendMemo(buf[:0], m)
-		a.add(sized(m.Checkpoint)+"m"+sized(m.Task)+sized(m.Scope)+sized(m.Key)+strconv.Itoa(m.Index), string(buf))
+		field := sized(m.Checkpoint) + "m" + sized(m.Task) + sized(m.Scope) + sized(m.Key) + strconv.Itoa(m.Index)
+		a.add(field, by.write(kindProgress, field, string(buf)))
 	}
 	return buf
 }
 
-func (a *arguments) records(buf []byte, c *checkpoint.Change) []byte {
+func (a *arguments) records(buf []byte, by writer, c *checkpoint.Change) []byte {
 	a.add(len(c.Interrupts))
 	for i := range c.Interrupts {
 		in := c.Interrupts[i]
@@ -129,20 +134,20 @@ func (a *arguments) records(buf []byte, c *checkpoint.Change) []byte {
 		if in.State == checkpoint.InterruptOpen {
 			open = "1"
 		}
-		a.add(in.ID, in.Checkpoint, questionMember(&in), open, string(buf))
+		a.add(in.ID, in.Checkpoint, questionMember(&in), open, by.write(kindQuestion, in.ID, string(buf)))
 	}
 	a.add(len(c.Runs))
 	for i := range c.Runs {
 		r := c.Runs[i]
 		r.Revision = 0
 		buf = codec.AppendRun(buf[:0], &r)
-		a.add(r.ID, unum(min(r.Order, maxNumber)), string(buf))
+		a.add(r.ID, unum(min(r.Order, maxNumber)), by.write(kindRun, r.ID, string(buf)))
 	}
 	if c.Request == nil {
 		a.add(0)
 		return buf
 	}
-	a.add(1, c.Request.ID, encodeRequest(c.Request))
+	a.add(1, c.Request.ID, by.write(kindRequest, c.Request.ID, encodeRequest(c.Request)))
 	return buf
 }
 
@@ -163,10 +168,10 @@ func encodeRequest(r *checkpoint.Request) string {
 	return string(b)
 }
 
-func decodeRequest(id, record string) (checkpoint.Request, error) {
+func decodeRequest(record string) (checkpoint.Request, error) {
 	var r request
 	if err := json.Unmarshal([]byte(record), &r); err != nil || r.Format != format {
 		return checkpoint.Request{}, corrupt("is no remembered request of format %d", format)
 	}
-	return checkpoint.Request{ID: id, Digest: r.Digest, Run: r.Run, Event: r.Event, Created: instant(r.Created)}, nil
+	return checkpoint.Request{Digest: r.Digest, Run: r.Run, Event: r.Event, Created: instant(r.Created)}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // graph is how a version of a graph is stored. The source is a string within
@@ -27,7 +28,11 @@ func encodeGraph(g *checkpoint.GraphRecord) string {
 	return string(b)
 }
 
-func decodeGraph(record string) (checkpoint.GraphRecord, error) {
+func (s *Store) decodeGraph(field, record string) (checkpoint.GraphRecord, error) {
+	record, err := s.box.Open(seal.Place{Kind: kindGraph, Name: field}, record)
+	if err != nil {
+		return checkpoint.GraphRecord{}, err
+	}
 	var g graph
 	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format != format {
 		return checkpoint.GraphRecord{}, corrupt("%.40q is no graph of format %d", record, format)
@@ -37,12 +42,12 @@ func decodeGraph(record string) (checkpoint.GraphRecord, error) {
 	}, nil
 }
 
-func decodeGraphs(records []string) ([]checkpoint.GraphRecord, error) {
+func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
 	out := make([]checkpoint.GraphRecord, 0, len(records))
-	for _, record := range records {
-		g, err := decodeGraph(record)
+	for field, record := range records {
+		g, err := s.decodeGraph(field, record)
 		if err != nil {
-			return nil, err
+			return nil, of(err, "key %s, field %q", s.keys.graphs(), field)
 		}
 		out = append(out, g)
 	}

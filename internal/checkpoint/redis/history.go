@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -109,12 +110,12 @@ func (l *loader) load(ctx context.Context, r reply) ([]*checkpoint.Checkpoint, e
 	var list []manifest
 	lengths := map[place]int{}
 	for i := 0; i+1 < len(r); i += 2 {
-		cp, beside, err := codec.DecodeCheckpoint(r.text(i + 1))
+		m, err := l.store.decodeCheckpoint(l.thread, r.text(i), r.text(i+1))
 		if err != nil {
 			return nil, of(err, "key %s, checkpoint %q", l.key(), r.text(i))
 		}
-		list = append(list, manifest{cp, beside})
-		l.want(cp, beside, lengths)
+		list = append(list, m)
+		l.want(m.Checkpoint, m.beside, lengths)
 	}
 	for at, n := range lengths {
 		for i := range n {
@@ -174,11 +175,15 @@ func (l *loader) fetch(ctx context.Context) error {
 			return nil
 		}
 		for i, f := range fields {
-			if r.has(i + 1) {
-				l.values[f] = payload.JSON(r.text(i + 1))
-			} else {
+			if !r.has(i + 1) {
 				delete(l.values, f)
+				continue
 			}
+			text, err := l.store.box.Open(seal.Place{Thread: l.thread, Kind: kindValues, Name: f}, r.text(i+1))
+			if err != nil {
+				return of(err, "key %s, field %q", l.key(), f)
+			}
+			l.values[f] = payload.JSON(text)
 		}
 	}
 	return nil
@@ -255,14 +260,14 @@ func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 	for i := 0; i+1 < len(done); i += 2 {
 		name, record := done.text(i), done.text(i+1)
 		if strings.HasPrefix(name, "t") {
-			t, err := codec.DecodeTask(record)
+			t, err := decode(s, thread, kindProgress, sized(id)+name, record, codec.DecodeTask)
 			if err != nil {
 				return checkpoint.Pending{}, of(err, "key %s, task %q", keys[0], name[1:])
 			}
 			p.Tasks = append(p.Tasks, t)
 			continue
 		}
-		m, err := codec.DecodeMemo(record)
+		m, err := decode(s, thread, kindProgress, sized(id)+name, record, codec.DecodeMemo)
 		if err != nil {
 			return checkpoint.Pending{}, of(err, "key %s, memo %q", keys[0], strconv.QuoteToASCII(name))
 		}
@@ -270,7 +275,7 @@ func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 	}
 	asked := r.list(1)
 	for i := 0; i+2 < len(asked); i += 3 {
-		in, err := s.decodeQuestion(thread, asked[i+1:i+3])
+		in, err := s.decodeQuestion(thread, asked.text(i), asked[i+1:i+3])
 		if err != nil {
 			return checkpoint.Pending{}, of(err, "key %s, interrupt %q", keys[1], asked.text(i))
 		}

@@ -53,7 +53,7 @@ func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) (
 		if !ok {
 			continue
 		}
-		in, err := s.decodeQuestion(q.Thread, reply{all["n"+id], record})
+		in, err := s.decodeQuestion(q.Thread, id, reply{all["n"+id], record})
 		if err == nil && matches(q, &in) && follows(q, &in) {
 			out = append(out, in)
 		}
@@ -223,7 +223,7 @@ func (s *Store) questions(
 		if !r.has(1) {
 			continue
 		}
-		in, err := s.decodeQuestion(list[i].thread, r)
+		in, err := s.decodeQuestion(list[i].thread, list[i].id, r)
 		if err == nil && matches(q, &in) {
 			out = append(out, in)
 		}

@@ -184,11 +184,11 @@ func (s *Store) heads(ctx context.Context, q *checkpoint.ThreadQuery, list []ent
 		return nil, err
 	}
 	var out []checkpoint.Head
-	for _, r := range replies {
+	for i, r := range replies {
 		if !r.has(1) {
 			continue
 		}
-		h, err := decodeHead(r)
+		h, err := s.decodeHead(list[i].thread, r)
 		if err == nil && selects(q, &h) {
 			out = append(out, h)
 		}

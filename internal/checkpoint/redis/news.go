@@ -59,14 +59,14 @@ func (r *ear) message(channel, text string) {
 		rest = after
 		switch {
 		case ok && letter == newsEvent:
-			e, err := codec.DecodeEvent(body)
+			e, err := decode(r.store, thread, kindEvent, "", body, codec.DecodeEvent)
 			if err == nil {
 				durable = append(durable, e)
 				continue
 			}
 			signal(checkpoint.SignalLook)
 		case ok && letter == newsWhisper:
-			voice, n, e, ok := parseWhisper(body)
+			voice, n, e, ok := r.parseWhisper(thread, body)
 			isNew, gap := r.fresh(thread, origin+voice, n)
 			if gap || !ok {
 				signal(checkpoint.SignalGap)
@@ -86,14 +86,14 @@ func (r *ear) message(channel, text string) {
 }
 
 // parseWhisper reads an ephemeral event.
-func parseWhisper(body string) (voice string, n uint64, e checkpoint.Event, ok bool) {
+func (r *ear) parseWhisper(thread, body string) (voice string, n uint64, e checkpoint.Event, ok bool) {
 	voice, rest, _ := strings.Cut(body, " ")
 	number, record, _ := strings.Cut(rest, " ")
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return voice, 0, e, false
 	}
-	e, err = codec.DecodeEvent(record)
+	e, err = decode(r.store, thread, kindEvent, "", record, codec.DecodeEvent)
 	e.Ephemeral = true
 	return voice, n, e, err == nil
 }

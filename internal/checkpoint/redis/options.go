@@ -8,6 +8,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Options configure a Store.
@@ -22,6 +24,8 @@ type Options struct {
 	URL string
 	// Prefix is the beginning of all keys when the URL names none; "" = graphd.
 	Prefix string
+	// Seal says whether records are compressed and encrypted.
+	Seal seal.Options
 }
 
 const (

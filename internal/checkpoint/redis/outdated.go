@@ -31,7 +31,7 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 	if err != nil {
 		return old, err
 	}
-	all, err := s.manifests(ctx, key, names)
+	all, err := s.manifests(ctx, c.Thread, names)
 	if err != nil {
 		return old, err
 	}
@@ -54,7 +54,10 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 }
 
 // manifests reads checkpoints without what is kept beside them.
-func (s *Store) manifests(ctx context.Context, key string, names []string) (all []*checkpoint.Checkpoint, err error) {
+func (s *Store) manifests(
+	ctx context.Context, thread string, names []string,
+) (all []*checkpoint.Checkpoint, err error) {
+	key := s.keys.thread(thread, keyValues)[0]
 	var fields []string
 	for _, name := range names {
 		if strings.HasPrefix(name, "c") {
@@ -77,11 +80,11 @@ func (s *Store) manifests(ctx context.Context, key string, names []string) (all 
 		if !ok {
 			return nil, checkpoint.ErrConflict // taken away meanwhile: the thread has changed
 		}
-		cp, _, err := codec.DecodeCheckpoint(text)
+		m, err := s.decodeCheckpoint(thread, fields[i][1:], text)
 		if err != nil {
 			return nil, of(err, "key %s, checkpoint %q", key, fields[i][1:])
 		}
-		all = append(all, cp)
+		all = append(all, m.Checkpoint)
 	}
 	return all, nil
 }

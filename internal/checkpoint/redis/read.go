@@ -21,15 +21,15 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 		if !r.has(1) {
 			return checkpoint.ErrThreadNotFound
 		}
-		h, err = decodeHead(r)
+		h, err = s.decodeHead(thread, r)
 		return of(err, "key %s", s.keys.thread(thread, keyHead)[0])
 	})
 	return h, err
 }
 
 // decodeHead reads present, revision, end of the lease and record.
-func decodeHead(r reply) (h checkpoint.Head, err error) {
-	if h, err = codec.DecodeHead(r.text(3)); err != nil {
+func (s *Store) decodeHead(thread string, r reply) (h checkpoint.Head, err error) {
+	if h, err = decode(s, thread, kindHead, "", r.text(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
 	if h.Revision, err = r.unum(1); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) events(
 	}
 	var out []checkpoint.Event
 	for i := range r.list(2) {
-		e, err := codec.DecodeEvent(r.list(2).text(i))
+		e, err := decode(s, thread, kindEvent, "", r.list(2).text(i), codec.DecodeEvent)
 		if err == nil && e.Seq != seq {
 			err = corrupt("it says it is event %d", e.Seq)
 		}
@@ -98,15 +98,15 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 		if !r.has(1) {
 			return checkpoint.ErrRunNotFound
 		}
-		out, err = decodeRun(r)
+		out, err = s.decodeRun(thread, run, r)
 		return of(err, "key %s, run %q", key, run)
 	})
 	return out, err
 }
 
 // decodeRun reads revision and record.
-func decodeRun(r reply) (run checkpoint.Run, err error) {
-	if run, err = codec.DecodeRun(r.text(1)); err != nil {
+func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
+	if run, err = decode(s, thread, kindRun, id, r.text(1), codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
 	run.Revision, err = r.unum(0)
@@ -141,7 +141,7 @@ func (s *Store) runs(ctx context.Context, thread string, before uint64, limit in
 	}
 	var out []checkpoint.Run
 	for i := 0; i+2 < len(r); i += 3 {
-		run, err := decodeRun(r[i+1 : i+3])
+		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
 		if err != nil {
 			return nil, of(err, "key %s, run %q", keys[0], r.text(i))
 		}
@@ -177,15 +177,15 @@ func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoin
 		if !r.has(1) {
 			return checkpoint.ErrInterruptNotFound
 		}
-		out, err = s.decodeQuestion(thread, r)
+		out, err = s.decodeQuestion(thread, id, r)
 		return of(err, "key %s, interrupt %q", key, id)
 	})
 	return out, err
 }
 
 // decodeQuestion reads numbers and record of a question.
-func (s *Store) decodeQuestion(thread string, r reply) (checkpoint.Interrupt, error) {
-	in, err := codec.DecodeInterrupt(r.text(1))
+func (s *Store) decodeQuestion(thread, id string, r reply) (checkpoint.Interrupt, error) {
+	in, err := decode(s, thread, kindQuestion, id, r.text(1), codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
@@ -218,7 +218,8 @@ func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.
 		if !r.has(0) {
 			return checkpoint.ErrRequestNotFound
 		}
-		out, err = decodeRequest(id, r.text(0))
+		out, err = decode(s, thread, kindRequest, id, r.text(0), decodeRequest)
+		out.ID = id
 		return of(err, "key %s, request %q", key, id)
 	})
 	return out, err

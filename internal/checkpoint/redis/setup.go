@@ -25,6 +25,7 @@ const (
 	ProblemEviction Problem = "eviction" // the server throws keys away
 	ProblemForeign  Problem = "foreign"  // somebody else's database
 	ProblemFormat   Problem = "format"   // a newer graphd wrote it, or another layout
+	ProblemKeys     Problem = "keys"     // its records don't open with the keys given
 )
 
 // SetupError says why a store can't be opened, and what would be right.
@@ -47,7 +48,7 @@ func (s *Store) open(ctx context.Context, w *location) error {
 		return w.opening(ctx, err)
 	}
 	s.keys = newLayout(w.prefix, n)
-	return nil
+	return w.opening(ctx, s.unlock(ctx, w))
 }
 
 // connect makes the client; whether the server is part of a cluster is its own
@@ -226,6 +227,9 @@ func (w *location) settled(known map[string]string) (int, error) {
 
 // opening says why the server could not be asked.
 func (w *location) opening(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if _, ok := errors.AsType[*SetupError](err); ok {
 		return err
 	}

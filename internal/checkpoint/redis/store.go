@@ -21,6 +21,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
@@ -31,6 +32,7 @@ type Store struct {
 	warned  []string
 	origin  string // tells what this store tells others from what they tell
 	ear     *ear
+	box     *seal.Box
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
@@ -49,11 +51,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	box, err := seal.New(opts.Seal)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
 	scripts, err := loadScripts()
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{scripts: scripts, origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen]}
+	s := &Store{scripts: scripts, box: box, origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen]}
 	s.ear = newEar(ctx, s)
 	if err := s.open(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())

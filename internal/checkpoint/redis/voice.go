@@ -53,8 +53,8 @@ func (t *tuner) Tell(thread string, e checkpoint.Event) {
 	if !v.listens {
 		return
 	}
-	body := codec.AppendEvent([]byte(v.name+" "+unum(v.n)+" "), &e)
-	text := string(newsWhisper) + sized(string(body))
+	record := writer{r.store.box, thread}.write(kindEvent, "", string(codec.AppendEvent(nil, &e)))
+	text := string(newsWhisper) + sized(v.name+" "+unum(v.n)+" "+record)
 	v.waiting = append(v.waiting, whisper{v.n, text})
 	v.size += len(text)
 	for len(v.waiting) > maxWaiting || (v.size > maxWaitingSize && len(v.waiting) > 1) {

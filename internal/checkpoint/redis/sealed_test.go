@@ -1,0 +1,265 @@
+package redis_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+func key(id string, b byte) seal.Key {
+	return seal.Key{ID: id, Secret: bytes.Repeat([]byte{b}, seal.KeySize)}
+}
+
+func sealedBy(keys ...seal.Key) seal.Options { return seal.Options{Keys: keys, Compress: true} }
+
+func openSealed(t *testing.T, url string, opts seal.Options) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), redis.Options{URL: url, Seal: opts})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestContractSealed(t *testing.T) {
+	server := redistest.Start(t)
+	var n atomic.Int32
+	checkpointtest.Run(t, func(t *testing.T, _ func() time.Time) checkpointtest.Store {
+		t.Helper()
+		return openSealed(t, server.URL(fmt.Sprintf("shared=true&prefix=case%d", n.Add(1))), sealedBy(key("k1", 1)))
+	}, checkpointtest.OwnClock())
+}
+
+// told is a value that nobody may find, once short and once long enough to be
+// compressed.
+const told = "hush-hush"
+
+// telling is a change that says it in every field that is the user's.
+func telling(thread string) *checkpoint.Change {
+	value := payload.JSON(`"` + told + `"`)
+	long := payload.JSON(`"` + strings.Repeat(told, 100) + `"`)
+	labels := map[string]string{"label": told}
+	failure := &checkpoint.Failure{Reason: "NODE_FAILED", Message: told, Type: told, Stack: told, Details: labels}
+	c := superstep(thread, 1, []payload.JSON{value})
+	c.Head.Metadata = labels
+	c.Head.Cancel = &checkpoint.Cancel{Run: "r", Reason: told, By: told}
+	cp := c.Checkpoints[0]
+	cp.Metadata = labels
+	cp.Channels[0].Value = long
+	cp.Channels = append(cp.Channels, checkpoint.Channel{Name: "short", Version: 1, Stored: 1, Value: value})
+	c.Tasks[0].Writes = []checkpoint.Write{{Channel: "value", Value: long}}
+	c.Tasks[0].Failure = failure
+	c.Memos = []checkpoint.Memo{{Checkpoint: cp.ID, Task: "task", Scope: "s", Key: "k", Value: value}}
+	c.Interrupts = []checkpoint.Interrupt{{
+		ID: "q", Thread: thread, Checkpoint: cp.ID, Graph: "g", Node: "n", State: checkpoint.InterruptAnswered,
+		Message: told, Value: value, Schema: value, Default: value, Assignees: []string{told},
+		Response: value, Note: told, Responder: told,
+	}}
+	c.Runs = []checkpoint.Run{{
+		ID: "r", Thread: thread, Failure: failure, Metadata: labels, Output: value,
+		Request: checkpoint.RunRequest{
+			Input: value, Update: value, Context: value, Goto: []checkpoint.Send{{Node: "n", Input: value}},
+		},
+	}}
+	c.Request = &checkpoint.Request{ID: "x", Digest: told}
+	c.Events[0].Value, c.Events[0].Failure, c.Events[0].Interrupts = long, failure, c.Interrupts
+	return c
+}
+
+// readAll reads whatever there is of a thread that telling made.
+func readAll(t *testing.T, s *redis.Store, thread string) error {
+	t.Helper()
+	var all []error
+	_, err := s.Head(t.Context(), thread)
+	all = append(all, err)
+	_, err = s.Checkpoint(t.Context(), thread, "", "")
+	all = append(all, err)
+	_, err = s.Pending(t.Context(), thread, fmt.Sprintf("%012d", 1))
+	all = append(all, err)
+	_, err = s.Events(t.Context(), thread, 0, 0)
+	all = append(all, err)
+	_, err = s.Run(t.Context(), thread, "r")
+	all = append(all, err)
+	_, err = s.Interrupt(t.Context(), thread, "q")
+	all = append(all, err)
+	_, err = s.Request(t.Context(), thread, "x")
+	all = append(all, err)
+	return errors.Join(all...)
+}
+
+// TestNothingIsReadable looks for a value in everything that Redis holds,
+// writes to its disk and publishes.
+func TestNothingIsReadable(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts  seal.Options
+		found bool
+	}{
+		"plain":      {seal.Options{}, true}, // so the search finds what there is
+		"compressed": {seal.Options{Compress: true}, true},
+		"sealed":     {sealedBy(key("k1", 1)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := openSealed(t, server.URL(""), c.opts)
+			grow(t, s, "heard", 1, 1)
+			channel := keyOf(t, server, "h", "heard")
+			heard := server.Client.SSubscribe(t.Context(), channel)
+			t.Cleanup(func() { require.NoError(t, heard.Close()) })
+			_, err := heard.Receive(t.Context())
+			require.NoError(t, err)
+			change := superstep("heard", 2, []payload.JSON{"1", "2"})
+			change.Events[0].Value = `"` + told + `"`
+			_, err = s.Apply(t.Context(), change)
+			require.NoError(t, err)
+			message, err := heard.ReceiveMessage(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.found, strings.Contains(message.Payload, told), "what is published")
+
+			_, err = s.Apply(t.Context(), telling("t"))
+			require.NoError(t, err)
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: told}))
+			require.NoError(t, readAll(t, s, "t"))
+			list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"label": told}})
+			require.NoError(t, err)
+			require.Len(t, list, 1, "labels can be asked for")
+			asked, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{Assignee: told})
+			require.NoError(t, err)
+			require.Len(t, asked, 1)
+			require.Equal(t, c.found, onDisk(t, server, told))
+		})
+	}
+}
+
+// onDisk looks for a text in the files of a server: its log of commands.
+func onDisk(t *testing.T, server *redistest.Server, text string) (found bool) {
+	t.Helper()
+	dir := server.Client.ConfigGet(t.Context(), "dir").Val()["dir"]
+	require.NotEmpty(t, dir)
+	size := 0
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		size += len(content)
+		found = found || bytes.Contains(content, []byte(text))
+		return err
+	}))
+	require.Greater(t, size, 5000)
+	return found
+}
+
+// TestTamperedRecords changes each sealed record of one thread of two, puts
+// another one in its place, and the same one of the other thread.
+func TestTamperedRecords(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	s := openSealed(t, server.URL(""), sealedBy(key("k1", 1)))
+	for _, thread := range []string{"good", "bad"} {
+		_, err := s.Apply(t.Context(), telling(thread))
+		require.NoError(t, err)
+	}
+	require.NoError(t, readAll(t, s, "bad"))
+	tried := 0
+	for _, letter := range []string{"h", "v", "p", "q", "r"} {
+		bad := keyOf(t, server, letter, "bad")
+		good := server.Client.HGetAll(t.Context(), keyOf(t, server, letter, "good")).Val()
+		for field, was := range server.Client.HGetAll(t.Context(), bad).Val() {
+			if _, ok := seal.Sealed(was); !ok {
+				continue
+			}
+			tried++
+			for _, other := range []string{was[:len(was)-1] + string(was[len(was)-1]^1), good[field], was[:10]} {
+				require.NoError(t, server.Client.HSet(t.Context(), bad, field, other).Err())
+				requireCorrupt(t, readAll(t, s, "bad"), bad)
+				require.NoError(t, readAll(t, s, "good"))
+			}
+			require.NoError(t, server.Client.HSet(t.Context(), bad, field, was).Err())
+			require.NoError(t, readAll(t, s, "bad"))
+		}
+	}
+	require.Equal(t, 9, tried)
+
+	log := keyOf(t, server, "e", "bad")
+	first, second := server.Client.LIndex(t.Context(), log, 0).Val(), server.Client.LIndex(t.Context(), log, 1).Val()
+	others := server.Client.LIndex(t.Context(), keyOf(t, server, "e", "good"), 0).Val()
+	for _, other := range []string{second, others, first[:len(first)-1]} {
+		require.NoError(t, server.Client.LSet(t.Context(), log, 0, other).Err())
+		requireCorrupt(t, readAll(t, s, "bad"), "event 1")
+	}
+}
+
+func TestKeysAreRotated(t *testing.T) {
+	server := redistest.Start(t)
+	k1, k2 := key("k1", 1), key("k2", 2)
+	openWith := func(keys ...seal.Key) (*redis.Store, error) {
+		return redis.Open(t.Context(), redis.Options{URL: server.URL(""), Seal: sealedBy(keys...)})
+	}
+	write := func(thread string, keys ...seal.Key) {
+		s := openSealed(t, server.URL(""), sealedBy(keys...))
+		_, err := s.Apply(t.Context(), telling(thread))
+		require.NoError(t, err)
+	}
+	write("bad", k1)
+	write("good", k2, k1)
+	both := openSealed(t, server.URL(""), sealedBy(k1, k2))
+	require.NoError(t, readAll(t, both, "bad"))
+	require.NoError(t, readAll(t, both, "good"))
+	require.Empty(t, both.Warnings())
+
+	late, err := openWith(k2)
+	require.NoError(t, err)
+	require.Len(t, late.Warnings(), 1)
+	require.Contains(t, late.Warnings()[0], `"k1"`)
+	require.NoError(t, readAll(t, late, "good"))
+	err = readAll(t, late, "bad")
+	requireCorrupt(t, err, `sealed with the key "k1", which was not given`)
+	require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString(k2.Secret))
+	require.NoError(t, late.Close())
+
+	for name, keys := range map[string][]seal.Key{
+		"no keys": nil, "another key of that id": {key("k1", 3)}, "one of two": {k1, key("k2", 3)},
+		"none that was used": {key("k3", 3)},
+	} {
+		_, err = openWith(keys...)
+		problem, ok := errors.AsType[*redis.SetupError](err)
+		require.True(t, ok, "%s: %v", name, err)
+		require.Equal(t, redis.ProblemKeys, problem.Problem, name)
+	}
+}
+
+// TestOptionsMayChange writes one thread with a server after the other, each
+// with other options.
+func TestOptionsMayChange(t *testing.T) {
+	server := redistest.Start(t)
+	k1, k2 := key("k1", 1), key("k2", 2)
+	for i, opts := range []seal.Options{
+		{}, {Compress: true}, {Keys: []seal.Key{k1}}, sealedBy(k2, k1), {Keys: []seal.Key{k1, k2}},
+	} {
+		s := openSealed(t, server.URL(""), opts)
+		n := uint64(i + 1)
+		grow(t, s, "t", n, n)
+		list, err := s.Checkpoints(t.Context(), checkpoint.CheckpointQuery{Thread: "t"})
+		require.NoError(t, err)
+		require.Len(t, list, i+1)
+		require.Len(t, list[0].Channels[1].List.Items, i+1)
+		events, err := s.Events(t.Context(), "t", 0, 0)
+		require.NoError(t, err)
+		require.Len(t, events, 2*i+2)
+	}
+}

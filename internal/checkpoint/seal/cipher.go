@@ -1,0 +1,129 @@
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+)
+
+// A sealed record is its first byte, the length of the key's id, the id, a
+// nonce, and what AES-256-GCM makes of the record. The nonce is random. The 12
+// bytes that GCM takes would repeat too soon under one key when servers write
+// thousands of records a second for months; of 24 bytes the first half makes a
+// key for this one record (XAES-256-GCM, c2sp.org/XAES-256-GCM).
+const (
+	nonceSize = 24
+	half      = nonceSize / 2
+)
+
+// cipherKey seals and opens with one key.
+type cipherKey struct {
+	id    string
+	block cipher.Block
+	mask  [aes.BlockSize]byte
+}
+
+func newCipherKey(k *Key) (*cipherKey, error) {
+	if !validID(k.ID) {
+		return nil, &KeyError{ID: k.ID, Is: "has a bad id", Want: wantID}
+	}
+	if len(k.Secret) != KeySize {
+		return nil, &KeyError{ID: k.ID, Is: fmt.Sprintf("has %d bytes", len(k.Secret)), Want: wantSecret}
+	}
+	block, err := aes.NewCipher(k.Secret)
+	if err != nil {
+		return nil, &KeyError{ID: k.ID, Is: "is refused by the cipher", Want: wantSecret}
+	}
+	c := &cipherKey{id: k.ID, block: block}
+	block.Encrypt(c.mask[:], c.mask[:])
+	carry := byte(0)
+	for i := len(c.mask) - 1; i >= 0; i-- {
+		c.mask[i], carry = c.mask[i]<<1|carry, c.mask[i]>>7
+	}
+	c.mask[len(c.mask)-1] ^= carry * 0x87
+	// What works once works always: no record is lost because sealing fails.
+	if _, err := c.gcm(make([]byte, nonceSize)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// gcm makes the cipher for one record.
+func (c *cipherKey) gcm(nonce []byte) (cipher.AEAD, error) {
+	var key [2 * aes.BlockSize]byte
+	for i := range 2 {
+		block := key[i*aes.BlockSize : (i+1)*aes.BlockSize]
+		copy(block, []byte{0, byte(i + 1), 'X', 0})
+		copy(block[4:], nonce[:half])
+		for j := range block {
+			block[j] ^= c.mask[j]
+		}
+		c.block.Encrypt(block, block)
+	}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return aead, nil
+}
+
+// seal never fails; the system's source of randomness ends the program rather
+// than to fail.
+func (c *cipherKey) seal(kind byte, at Place, record string) string {
+	out := make([]byte, 0, 2+len(c.id)+nonceSize+len(record)+16)
+	out = append(out, kind, byte(len(c.id)))
+	out = append(out, c.id...)
+	start := len(out)
+	out = out[:start+nonceSize]
+	nonce := out[start:]
+	_, _ = rand.Read(nonce)
+	aead, err := c.gcm(nonce)
+	if err != nil {
+		return "" // can't be, newCipherKey has tried
+	}
+	return string(aead.Seal(out, nonce[half:], []byte(record), binding(kind, at)))
+}
+
+func (c *cipherKey) open(at Place, text string) (string, error) {
+	_, rest, _ := cutID(text[1:])
+	if len(rest) < nonceSize {
+		return "", corrupt("its seal is damaged")
+	}
+	nonce := []byte(rest[:nonceSize])
+	aead, err := c.gcm(nonce)
+	if err != nil {
+		return "", err
+	}
+	body := []byte(rest[nonceSize:])
+	record, err := aead.Open(body[:0], nonce[half:], body, binding(text[0], at))
+	if err != nil {
+		return "", &OpenError{Key: c.id}
+	}
+	return string(record), nil
+}
+
+// binding is what a sealed record is bound to. No two places have the same one.
+func binding(kind byte, at Place) []byte {
+	b := make([]byte, 0, 1+len(at.Kind)+len(at.Thread)+len(at.Name)+2*binary.MaxVarintLen32)
+	b = append(b, kind)
+	b = binary.AppendUvarint(b, uint64(len(at.Kind)))
+	b = append(b, at.Kind...)
+	b = binary.AppendUvarint(b, uint64(len(at.Thread)))
+	b = append(b, at.Thread...)
+	return append(b, at.Name...)
+}
+
+// cutID takes the key's id off a sealed record without its first byte.
+func cutID(text string) (id, rest string, ok bool) {
+	if text == "" || int(text[0]) > maxID || len(text) <= int(text[0]) {
+		return "", "", false
+	}
+	n := int(text[0]) + 1
+	return text[1:n], text[n:], validID(text[1:n])
+}
