@@ -12,7 +12,8 @@ type Signals interface {
 
 // Tuner listens for one process. Its methods don't wait for the store.
 type Tuner interface {
-	// Follow begins to listen for a thread, until stop is called.
+	// Follow begins to listen for a thread, until stop is called. Of AllThreads
+	// only SignalLook is heard, when a question of any of them has changed.
 	Follow(thread string) (stop func())
 	// Tell tells those who follow the thread elsewhere of an ephemeral event.
 	// They hear of it before they hear of a change that is applied later. It
@@ -20,9 +21,16 @@ type Tuner interface {
 	Tell(thread string, e Event)
 	// Hush says that this process does not tell of the thread any more.
 	Hush(thread string)
+	// Wake tells a process that a thread wants its attention: the one that is
+	// named in Head.Owner, or with owner "" every process, because the thread is
+	// free and due.
+	Wake(owner, thread string)
 	// Close stops listening.
 	Close()
 }
+
+// AllThreads stands for all threads where a single one is named otherwise.
+const AllThreads = ""
 
 // SignalKind says what a signal tells.
 type SignalKind string
@@ -35,12 +43,14 @@ const (
 	SignalLook    SignalKind = "look"    // the log has something new
 	SignalGap     SignalKind = "gap"     // ephemeral events were lost
 	SignalDeleted SignalKind = "deleted" // the thread was deleted
+	SignalWake    SignalKind = "wake"    // whoever Owner names, "" = everybody, should look at the thread
 )
 
 // Signal is news of a thread.
 type Signal struct {
 	Thread string
 	Kind   SignalKind
+	Owner  string // of SignalWake
 	// Events of SignalEvents are all durable or all ephemeral, at least one,
 	// and belong to whoever hears of them.
 	Events []Event

@@ -118,6 +118,7 @@ type Engine struct {
 	now      func() time.Time // the store's time
 	born     time.Time
 	hub      *hub
+	inbox    inbox
 	tuner    checkpoint.Tuner // nil when nobody else writes to the store
 	ops      atomic.Uint64
 

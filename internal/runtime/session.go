@@ -41,6 +41,7 @@ type session struct {
 
 	renewed  atomic.Int64 // Engine.uptime when the lease was last prolonged
 	stopping atomic.Bool  // a cancel is to be obeyed at the next superstep
+	glancing atomic.Bool  // somebody waits for the turn to read the head
 	renew    atomic.Pointer[time.Timer]
 
 	// turn holds a token while somebody changes the thread through the

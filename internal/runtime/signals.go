@@ -10,8 +10,16 @@ import (
 // others write: only signals that got lost are found so.
 const rarely = 2 * time.Second
 
-// hear takes in what another process tells of a thread that is followed here.
+// hear takes in what another process tells.
 func (e *Engine) hear(s checkpoint.Signal) {
+	switch {
+	case s.Kind == checkpoint.SignalWake:
+		e.roused(s.Owner, s.Thread)
+		return
+	case s.Thread == checkpoint.AllThreads:
+		e.inbox.hear(s.Kind)
+		return
+	}
 	t := e.hub.find(s.Thread)
 	if t == nil {
 		return
@@ -34,6 +42,7 @@ func (e *Engine) hear(s checkpoint.Signal) {
 		}
 	case checkpoint.SignalGap:
 		t.overhear(checkpoint.Event{Kind: EventGap, Time: e.now()})
+	case checkpoint.SignalWake: // see above
 	}
 }
 

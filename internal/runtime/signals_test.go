@@ -29,13 +29,14 @@ func pair(t *testing.T, url string, code map[string]node) (c *cluster, driver, o
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}
-	c = newCluster(t, open(), 0, refused)
+	first, second := open(), open() // closed after those who use them
+	c = newCluster(t, first, 0, refused)
 	c.nodes.code = code
 	c.opts.Poll = time.Hour
 	c.opts.Sweep = time.Hour
 	t.Cleanup(c.close)
 	c.compile(chain("g", channelsLog, "a"))
-	onlooker = c.boot(open())
+	onlooker = c.boot(second)
 	driver = c.boot(c.store)
 	return c, driver, onlooker
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 			e.log.Warn("cannot look for due work", zap.Error(err))
 		}
 		return e.opts.Sweep
+	}
+	if e.tuner != nil { // others look at the same moment: they shall not all begin with the same
+		rand.Shuffle(len(threads), func(i, j int) { threads[i], threads[j] = threads[j], threads[i] })
 	}
 	slots := make(chan struct{}, sweepers)
 	var all sync.WaitGroup

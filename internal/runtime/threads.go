@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"strconv"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -241,49 +240,6 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c InterruptChange) (checkp
 	e.nudge()
 	return e.Interrupt(ctx, c.Thread, c.Interrupt)
 }
-
-// InterruptFollower reads changes of questions over all threads, in order. It
-// is for one goroutine.
-type InterruptFollower struct {
-	engine *Engine
-	query  checkpoint.InterruptQuery
-	every  time.Duration
-}
-
-// FollowInterrupts begins to read the changes after a cursor, which is the
-// Change of a question; the query's filters apply.
-func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
-	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
-	if q.Limit == 0 {
-		q.Limit = readBatch
-	}
-	return &InterruptFollower{engine: e, query: q, every: inboxPoll}
-}
-
-// inboxPoll is how often a watcher of the inbox looks at the store: an inbox
-// is for people.
-const inboxPoll = 200 * time.Millisecond
-
-// Next waits for changes and returns at least one. It returns the cause of ctx
-// when ctx ends.
-func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
-	for {
-		list, err := f.engine.store.Interrupts(ctx, f.query)
-		if err != nil {
-			return nil, storeError(err)
-		}
-		if len(list) > 0 {
-			f.query.After.Change = list[len(list)-1].Change
-			return list, nil
-		}
-		if err := pause(ctx, f.every); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// Close ends the reading.
-func (*InterruptFollower) Close() {}
 
 // stateAt loads the state of a namespace at a checkpoint, "" = the newest.
 func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {

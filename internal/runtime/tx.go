@@ -260,6 +260,10 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	} else {
 		head.LeaseExpires = receipt.LeaseExpires
 	}
+	if len(c.Interrupts) > 0 {
+		e.inbox.ring()
+	}
+	e.rouse(&head)
 	return head, nil
 }
 

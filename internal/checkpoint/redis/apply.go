@@ -57,6 +57,9 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	if n, ok := answer.count(4); ok {
 		s.ear.told(c.Thread, told, n)
 	}
+	if len(c.Interrupts) > 0 {
+		s.ear.ask()
+	}
 	return receipt(c, answer, missed.err())
 }
 

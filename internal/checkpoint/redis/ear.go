@@ -25,10 +25,10 @@ type ear struct {
 	lanes   map[int]*lane
 	closed  bool
 
-	voices    map[string]*voice // by thread
-	named     uint64            // voices so far
-	greetings []string          // threads that are heard since the others were told last
-	kick      chan struct{}     // there is something to tell
+	voices map[string]*voice // by thread
+	named  uint64            // voices so far
+	calls  calls
+	kick   chan struct{} // there is something to tell
 }
 
 // followed is a thread that somebody here follows.
@@ -43,7 +43,7 @@ func newEar(ctx context.Context, s *Store) *ear {
 	r := &ear{
 		store: s, ctx: ctx, stop: stop, tuners: make(map[*tuner]struct{}),
 		threads: make(map[string]*followed), lanes: make(map[int]*lane),
-		voices: make(map[string]*voice), kick: make(chan struct{}, 1),
+		voices: make(map[string]*voice), calls: calls{inbox: true}, kick: make(chan struct{}, 1),
 	}
 	r.work.Go(func() { r.speak(ctx) })
 	return r

@@ -14,7 +14,8 @@ import (
 const (
 	newsEvent    = 'e' // a durable event
 	newsWhisper  = 'w' // an ephemeral event: voice, space, number, space, record
-	newsGreeting = 'h' // on the channel for greetings: a thread that is listened to
+	newsGreeting = 'h' // to all servers: a thread that is listened to
+	newsWake     = 'k' // to all servers: the letter once more with whose attention is wanted, then the thread
 	newsLook     = 'l' // what happened is too long to be told
 	newsDeleted  = 'x' // the thread is gone
 )
@@ -34,9 +35,19 @@ func item(text string) (letter byte, body, rest string, ok bool) {
 	return text[0], rest[:n], rest[n:], true
 }
 
-func (r *ear) found(channel string) { r.turn(threadOf(channel), true) }
+func (r *ear) found(channel string) {
+	if channel == r.store.keys.greetings() {
+		r.attentive()
+		return
+	}
+	r.turn(threadOf(channel), true)
+}
 
-func (r *ear) lost(channel string) { r.turn(threadOf(channel), false) }
+func (r *ear) lost(channel string) {
+	if channel != r.store.keys.greetings() {
+		r.turn(threadOf(channel), false)
+	}
+}
 
 // message passes on what another server tells. What can't be read, from a
 // newer graphd say, sends the followers to the log.
@@ -46,7 +57,7 @@ func (r *ear) message(channel, text string) {
 	}
 	origin, rest := text[:originLen], text[originLen:]
 	if channel == r.store.keys.greetings() {
-		r.greetedBy(rest)
+		r.called(rest)
 		return
 	}
 	thread := threadOf(channel)
@@ -96,16 +107,4 @@ func (r *ear) parseWhisper(thread, body string) (voice string, n uint64, e check
 	e, err = decode(r.store, thread, kindEvent, "", record, codec.DecodeEvent)
 	e.Ephemeral = true
 	return voice, n, e, err == nil
-}
-
-// greetedBy reads which threads another server has begun to listen to.
-func (r *ear) greetedBy(text string) {
-	for text != "" {
-		letter, thread, rest, ok := item(text)
-		if !ok || letter != newsGreeting {
-			return
-		}
-		r.greeted(thread)
-		text = rest
-	}
 }

@@ -117,23 +117,6 @@ func (r *ear) told(thread string, last uint64, listeners int64) {
 	}
 }
 
-// greeted notes that somebody elsewhere has begun to listen.
-func (r *ear) greeted(thread string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if v := r.voices[thread]; v != nil {
-		v.listens, v.greeted = true, time.Now()
-	}
-}
-
-// greet tells the others that this server has begun to listen.
-func (r *ear) greet(thread string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.greetings = append(r.greetings, thread)
-	r.wake()
-}
-
 func (r *ear) wake() {
 	select {
 	case r.kick <- struct{}{}:
@@ -148,6 +131,10 @@ func (r *ear) speak(ctx context.Context) {
 		select {
 		case <-r.kick:
 		case <-ctx.Done():
+			// What a server says last is that others shall take its threads.
+			if r.store.client != nil {
+				r.say(context.WithoutCancel(ctx))
+			}
 			return
 		}
 		if !r.say(ctx) {
@@ -185,22 +172,20 @@ func (r *ear) say(ctx context.Context) bool {
 		channel, text := r.store.keys.channel(thread), r.store.origin+v.text()
 		all = append(all, speech{thread, v.waiting[len(v.waiting)-1].n, pipe.SPublish(ctx, channel, text)})
 	}
-	greetings := r.greetings
-	r.greetings = nil
+	around := &round{told: r.takeCalls()}
 	r.mu.Unlock()
-	var greeted *goredis.IntCmd
-	if len(greetings) > 0 {
-		var b strings.Builder
-		for _, thread := range greetings {
-			b.WriteString(string(newsGreeting) + sized(thread))
-		}
-		greeted = pipe.SPublish(ctx, r.store.keys.greetings(), r.store.origin+b.String())
+	if text := around.told.text(); text != "" {
+		around.calls = pipe.SPublish(ctx, r.store.keys.greetings(), r.store.origin+text)
 	}
-	if len(all) == 0 && greeted == nil {
+	if around.told.asked {
+		channel := r.store.keys.channel(checkpoint.AllThreads)
+		around.question = pipe.SPublish(ctx, channel, r.store.origin+string(newsLook)+sized(""))
+	}
+	if pipe.Len() == 0 {
 		return true
 	}
 	_, _ = pipe.Exec(ctx) // each command says what became of it
-	done := true
+	done := r.settle(around)
 	for _, s := range all {
 		n, err := s.answer.Result()
 		if err == nil || refused(err) {
@@ -208,12 +193,6 @@ func (r *ear) say(ctx context.Context) bool {
 			continue
 		}
 		done = false
-	}
-	if greeted != nil && greeted.Err() != nil && !refused(greeted.Err()) {
-		done = false
-		r.mu.Lock()
-		r.greetings = append(greetings, r.greetings...)
-		r.mu.Unlock()
 	}
 	return done
 }

@@ -1,0 +1,215 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// soon is how long a server may take to do what another one has left to it.
+// That is a few milliseconds; polls and leases of these tests take minutes.
+const soon = 3 * time.Second
+
+// halfway is the median, for the log.
+func halfway(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// TestCancelReachesTheDriverAtOnce cancels runs by a server that does not drive
+// them, while their node does nothing but wait.
+func TestCancelReachesTheDriverAtOnce(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	cut := make(chan time.Time, 1)
+	_, driver, other := pair(t, server.URL(""), map[string]node{"a": func(ctx context.Context, _ *call) pregel.Result {
+		<-ctx.Done()
+		cut <- time.Now()
+		return fail("cut off")
+	}})
+	var took []time.Duration
+	for i := range 9 {
+		thread := fmt.Sprint("t", i)
+		s, err := driver.Start(t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: "g", Request: input("x")})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = other.Cancel(t.Context(), runtime.CancelRequest{Thread: thread, Run: s.Run.ID})
+		require.NoError(t, err)
+		took = append(took, (<-cut).Sub(began))
+		r, err := other.WaitRun(deadline(t, soon), thread, s.Run.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunCancelled, r.State)
+	}
+	t.Logf("from the call to the end of the node: %v", halfway(took))
+	require.Less(t, halfway(took), soon/2)
+}
+
+// TestADrainHandsOverAtOnce drains a server with runs on it: another one goes
+// on with each as soon as its superstep has ended.
+func TestADrainHandsOverAtOnce(t *testing.T) {
+	const threads = 20
+	server := redistest.Start(t, "--appendfsync", "no")
+	end, entered := make(chan struct{}), make(chan string, 2*threads)
+	var ended time.Time
+	took := make(chan time.Duration, threads)
+	c, driver, other := pair(t, server.URL(""), map[string]node{
+		"a": func(_ context.Context, c *call) pregel.Result {
+			entered <- c.Thread
+			<-end
+			return wrote(`"a"`)
+		},
+		"b": func(_ context.Context, _ *call) pregel.Result {
+			took <- time.Since(ended)
+			return wrote(`"b"`)
+		},
+	})
+	c.compile(chain("two", channelsLog, "a", "b"))
+	for i := range threads {
+		_, err := driver.Start(t.Context(), runtime.StartRequest{
+			Thread: fmt.Sprint("t", i), CreateThread: true, Graph: "two", Request: input("x"),
+		})
+		require.NoError(t, err)
+	}
+	for range threads {
+		<-entered
+	}
+	drained := make(chan struct{})
+	go func() {
+		driver.Drain(deadline(t, time.Minute))
+		close(drained)
+	}()
+	<-driver.Draining()
+	ended = time.Now()
+	close(end)
+	for i := range threads {
+		r, err := other.WaitRun(deadline(t, soon), fmt.Sprint("t", i), "")
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunSucceeded, r.State)
+		require.JSONEq(t, `{"log":["x","a","b"],"n":2}`, string(r.Output))
+	}
+	<-drained
+	close(took)
+	var all []time.Duration
+	for d := range took {
+		all = append(all, d)
+	}
+	require.Len(t, all, threads)
+	require.Empty(t, entered, "a node whose result is stored ran again")
+	t.Logf("from the end of the superstep to the next one elsewhere: %v, the last %v", halfway(all), slices.Max(all))
+	require.Less(t, slices.Max(all), soon)
+}
+
+// TestAnAnswerToADrainingServerIsUsedAtOnce gives an answer to a server that
+// takes up nothing any more.
+func TestAnAnswerToADrainingServerIsUsedAtOnce(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	c, driver, other := pair(t, server.URL(""), map[string]node{
+		"a": func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) },
+		"b": func(ctx context.Context, _ *call) pregel.Result {
+			<-ctx.Done()
+			return fail("cut off")
+		},
+	})
+	c.compile(chain("wait", channelsLog, "b"))
+	start := func(thread, graph string) {
+		_, err := driver.Start(t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: graph, Request: input("x")})
+		require.NoError(t, err)
+	}
+	start("t", "g")
+	_, err := driver.WaitRun(deadline(t, soon), "t", "")
+	require.NoError(t, err)
+	start("busy", "wait") // keeps the server from ending
+	ctx, cut := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		driver.Drain(ctx)
+		close(done)
+	}()
+	<-driver.Draining()
+	began := time.Now()
+	_, err = driver.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", Single: &runtime.Response{Value: `"yes"`}})
+	require.NoError(t, err)
+	r, err := other.WaitRun(deadline(t, soon), "t", "")
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunSucceeded, r.State)
+	t.Logf("from the answer to the end of the run elsewhere: %v", time.Since(began))
+	cut()
+	<-done
+}
+
+// TestARunBehindAnotherServersRunBeginsAtOnce enqueues a run by a server that
+// does not drive the thread.
+func TestARunBehindAnotherServersRunBeginsAtOnce(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	next := make(chan time.Time)
+	_, driver, other := pair(t, server.URL(""), map[string]node{"a": func(_ context.Context, _ *call) pregel.Result {
+		next <- time.Now()
+		return wrote(`"a"`)
+	}})
+	start := func(e *runtime.Engine) {
+		_, err := e.Start(t.Context(), runtime.StartRequest{
+			Thread: "t", CreateThread: true, Graph: "g", Concurrency: runtime.Enqueue, Request: input("x"),
+		})
+		require.NoError(t, err)
+	}
+	start(driver)
+	var took []time.Duration
+	for range 9 {
+		start(other)
+		began := <-next
+		took = append(took, (<-next).Sub(began))
+		start(other)
+	}
+	<-next
+	_, err := other.WaitRun(deadline(t, soon), "t", "")
+	require.NoError(t, err)
+	t.Logf("from the end of a run to the next one: %v", halfway(took))
+	require.Less(t, halfway(took), soon)
+}
+
+// TestQuestionsReachWatchersOnOtherServersAtOnce watches the inbox on a server
+// while another one asks and is answered.
+func TestQuestionsReachWatchersOnOtherServersAtOnce(t *testing.T) {
+	const threads = 15
+	server := redistest.Start(t, "--appendfsync", "no")
+	_, driver, other := pair(t, server.URL(""), map[string]node{
+		"a": func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) },
+	})
+	ctx := deadline(t, 20*time.Second)
+	here, there := driver.FollowInterrupts(checkpoint.InterruptQuery{}, 0), other.FollowInterrupts(checkpoint.InterruptQuery{}, 0)
+	defer here.Close()
+	defer there.Close()
+	var took [2][]time.Duration
+	began := time.Now()
+	until := func(thread string, state checkpoint.InterruptState) {
+		for i, f := range []*runtime.InterruptFollower{here, there} {
+			for found := false; !found; {
+				changed, err := f.Next(ctx)
+				require.NoError(t, err)
+				found = slices.ContainsFunc(changed, func(q checkpoint.Interrupt) bool { return q.Thread == thread && q.State == state })
+			}
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	for i := range threads {
+		thread := fmt.Sprint("t", i)
+		began = time.Now()
+		_, err := driver.Start(ctx, runtime.StartRequest{Thread: thread, CreateThread: true, Graph: "g", Request: input("x")})
+		require.NoError(t, err)
+		until(thread, checkpoint.InterruptOpen)
+		began = time.Now()
+		_, err = driver.Resume(ctx, runtime.ResumeRequest{Thread: thread, Single: &runtime.Response{Value: `"yes"`}})
+		require.NoError(t, err)
+		until(thread, checkpoint.InterruptConsumed)
+	}
+	t.Logf("from the call to a watcher: here %v, elsewhere %v", halfway(took[0]), halfway(took[1]))
+	require.Less(t, halfway(took[1]), 500*time.Millisecond)
+}
