@@ -47,7 +47,7 @@ const EventGap checkpoint.EventKind = "gap"
 func (e *Engine) Follow(req FollowRequest) *Follower {
 	f := &Follower{
 		engine: e, topic: e.hub.join(req.Thread), thread: req.Thread,
-		values: req.Values, inputs: req.Inputs, after: req.After, mark: req.Mark, look: req.Mark != 0,
+		values: req.Values, inputs: req.Inputs, after: req.After, mark: req.Mark,
 		wake: make(chan struct{}, 1),
 	}
 	f.topic.subscribe(f)
@@ -81,9 +81,6 @@ func (f *Follower) signal() {
 // CURSOR_LOST, THREAD_NOT_FOUND once EventDeleted was handed out, and the
 // store's.
 func (f *Follower) Ready(ctx context.Context) ([]checkpoint.Event, error) {
-	if f.look && f.mark != 0 && !f.joined { // what the ring has may not follow what was seen
-		return f.fromStore(ctx)
-	}
 	events, behind := f.fromRing()
 	switch {
 	case len(events) > 0:
@@ -95,6 +92,24 @@ func (f *Follower) Ready(ctx context.Context) ([]checkpoint.Event, error) {
 		return f.fromStore(ctx)
 	}
 	return nil, nil
+}
+
+// Check looks whether the log still has the event that the follower begins
+// after, if its mark is known. The errors are those of Ready.
+func (f *Follower) Check(ctx context.Context) error {
+	if f.after == 0 || f.mark == 0 {
+		return nil
+	}
+	events, err := f.engine.store.Events(ctx, f.thread, before(f.after), 1)
+	switch {
+	case errors.Is(err, checkpoint.ErrTrimmed): // nobody can tell
+		return nil
+	case err != nil:
+		return threadError(f.thread, err)
+	case len(events) == 0 || Mark(&events[0]) != f.mark:
+		return f.setBack(ctx)
+	}
+	return nil
 }
 
 // Next returns at least one event, waiting for it if need be.

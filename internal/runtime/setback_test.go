@@ -80,6 +80,9 @@ func TestCursorOfALostEventIsRefused(t *testing.T) {
 	next := func(e checkpoint.Event) (string, error) {
 		f := w.engine.Follow(runtime.FollowRequest{Thread: "t", After: e.Seq, Mark: runtime.Mark(&e)})
 		defer f.Close()
+		if err := f.Check(t.Context()); err != nil {
+			return "", err
+		}
 		events, err := f.Ready(t.Context())
 		if len(events) == 0 {
 			return "", err

@@ -251,6 +251,8 @@ func (e *engine) follow(req runtime.FollowRequest) transport.Follower {
 	return f
 }
 
+func (f *follower) Check(context.Context) error { return nil }
+
 func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
 		f.e.mu.Lock()

@@ -74,6 +74,9 @@ type Engine interface {
 
 // Follower reads the events of one thread in order. One goroutine uses it.
 type Follower interface {
+	// Check looks whether the log still has the event that it begins after, if
+	// its mark is known.
+	Check(ctx context.Context) error
 	// Next waits for events and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
 	Next(ctx context.Context) ([]checkpoint.Event, error)

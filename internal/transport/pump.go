@@ -120,6 +120,9 @@ func (w *watching) relay(ctx, life context.Context) error {
 		f = w.listen(w.head.Thread, w.after, w.mark, &w.selection)
 		defer f.Close()
 	}
+	if err := f.Check(ctx); err != nil {
+		return w.broken(err)
+	}
 	for {
 		if cause := w.over(life); cause != 0 {
 			return w.end(ctx, cause, nil)

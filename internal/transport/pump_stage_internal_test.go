@@ -124,6 +124,8 @@ func (th *thread) follow(req runtime.FollowRequest) Follower {
 	return r
 }
 
+func (r *logReader) Check(context.Context) error { return nil }
+
 func (r *logReader) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
 		r.th.mu.Lock()

@@ -2,10 +2,12 @@ package redistest
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Proxy stands between a client and a server and can break what passes.
@@ -14,13 +16,23 @@ type Proxy struct {
 	to     string
 	listen net.Listener
 	mute   atomic.Int32
+	slow   atomic.Pointer[span]
 	lost   atomic.Int32
 	wg     sync.WaitGroup
 	gate   sync.RWMutex // locked: nothing passes
 
 	mu    sync.Mutex
-	links map[net.Conn]net.Conn // clients and their servers
+	links map[net.Conn]*link // by client
 }
+
+// link is a connection of a client and the one to the server behind it.
+type link struct {
+	server net.Conn
+	dead   atomic.Bool // what is sent vanishes, in both directions
+}
+
+// span is between which times an answer is kept back.
+type span struct{ low, high time.Duration }
 
 // StartProxy starts a proxy to a server. It ends with the test.
 func StartProxy(tb testing.TB, to *Server) *Proxy {
@@ -29,7 +41,7 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{tb: tb, to: to.Addr(), listen: l, links: make(map[net.Conn]net.Conn)}
+	p := &Proxy{tb: tb, to: to.Addr(), listen: l, links: make(map[net.Conn]*link)}
 	p.wg.Go(p.accept)
 	tb.Cleanup(func() {
 		_ = l.Close()
@@ -68,10 +80,30 @@ func (p *Proxy) Release() { p.gate.Unlock() }
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for client, server := range p.links {
+	for client, l := range p.links {
 		reset(client)
-		reset(server)
+		reset(l.server)
 	}
+}
+
+// Orphan leaves every connection half open: nobody is told that it ended, and
+// what is sent on it vanishes. New ones work.
+func (p *Proxy) Orphan() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.links {
+		l.dead.Store(true)
+	}
+}
+
+// Delay keeps each answer of the server back for a time between low and high;
+// 0 for none.
+func (p *Proxy) Delay(low, high time.Duration) {
+	if high <= low {
+		p.slow.Store(nil)
+		return
+	}
+	p.slow.Store(&span{low, high})
 }
 
 // reset closes a connection so that the other side sees it break.
@@ -101,14 +133,15 @@ func (p *Proxy) serve(client net.Conn) {
 		_ = client.Close()
 		return
 	}
+	l := &link{server: server}
 	p.mu.Lock()
-	p.links[client] = server
+	p.links[client] = l
 	p.mu.Unlock()
 	p.wg.Go(func() {
-		p.relay(client, server, func() bool { return true })
+		p.relay(client, server, func() bool { return true }, l)
 		_ = server.Close()
 	})
-	p.relay(server, client, p.answer)
+	p.relay(server, client, p.answer, l)
 	_ = client.Close()
 	_ = server.Close()
 	p.mu.Lock()
@@ -126,18 +159,37 @@ func (p *Proxy) answer() bool {
 }
 
 // relay passes on what comes until one end is closed or pass says no.
-func (p *Proxy) relay(from, to net.Conn, pass func() bool) {
+func (p *Proxy) relay(from, to net.Conn, pass func() bool, l *link) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		if err != nil || !pass() {
 			return
 		}
+		if from == l.server {
+			p.dawdle()
+		}
 		p.gate.RLock()
-		_, err = to.Write(buf[:n])
+		if !l.dead.Load() {
+			_, err = to.Write(buf[:n])
+		}
 		p.gate.RUnlock()
 		if err != nil {
 			return
 		}
+	}
+}
+
+// dawdle waits for as long as an answer is to be kept back.
+func (p *Proxy) dawdle() {
+	s := p.slow.Load()
+	if s == nil {
+		return
+	}
+	timer := time.NewTimer(s.low + rand.N(s.high-s.low))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.tb.Context().Done():
 	}
 }

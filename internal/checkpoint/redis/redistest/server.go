@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,10 @@ type Server struct {
 	// Client talks to the server beside what is tested.
 	Client *goredis.Client
 }
+
+// Program is the environment variable that names the server to test with, in
+// place of redis-server.
+const Program = "GRAPHD_TEST_REDIS"
 
 // patience is how long a server may take to start on a busy machine.
 const patience = 20 * time.Second
@@ -104,11 +109,53 @@ func (s *Server) Again() error {
 	return s.start()
 }
 
+// Written is how far the append-only file of changes has been written.
+func (s *Server) Written() (int64, error) {
+	path, err := s.changes()
+	if err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("append-only file: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// Rewind kills the server, takes from its append-only file what was written
+// after a point, and starts it again: what a machine does that loses its power
+// before the file was synced.
+func (s *Server) Rewind(written int64) error {
+	s.tb.Helper()
+	s.Kill()
+	path, err := s.changes()
+	if err != nil {
+		return err
+	}
+	if err := os.Truncate(path, written); err != nil {
+		return fmt.Errorf("append-only file: %w", err)
+	}
+	return s.start()
+}
+
+// changes is the file that changes are appended to; it stays the same while the
+// server does not rewrite it.
+func (s *Server) changes() (string, error) {
+	files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return "", fmt.Errorf("append-only file: %w", err)
+	}
+	if len(files) != 1 {
+		return "", fmt.Errorf("there are %d append-only files, and not one", len(files))
+	}
+	return files[0], nil
+}
+
 func (s *Server) start() error {
 	s.tb.Helper()
-	path, err := exec.LookPath("redis-server")
+	path, err := exec.LookPath(cmp.Or(os.Getenv(Program), "redis-server"))
 	if err != nil {
-		s.tb.Fatal("redis-server is not installed and these tests start their own: apt-get install redis-server")
+		s.tb.Fatalf("these tests start their own Redis and find none (%v): apt-get install redis-server, or set %s", err, Program)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)
 	defer cancel()
