@@ -1,0 +1,354 @@
+package replicas_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+// ticket is a graph whose nodes take time and are counted by whoever runs them.
+const ticket = `
+graph: ticket
+channels:
+  log: { reducer: append }
+  answer: {}
+nodes:
+  open: { remote: { endpoint: "%[1]s" } }
+  read: { remote: { endpoint: "%[1]s" } }
+  ask:
+    ask:
+      message: "'go on?'"
+      update: { answer: answer, log: "['ask ' + answer]" }
+  book: { remote: { endpoint: "%[1]s" } }
+  tell: { remote: { endpoint: "%[1]s" } }
+  pay: { remote: { endpoint: "%[1]s" } }
+  close: { remote: { endpoint: "%[1]s" } }
+edges:
+  - START -> open -> read -> ask
+  - ask -> [book, tell] -> pay -> close -> END
+`
+
+// desk runs the remote nodes of all servers and notes what it ran.
+type desk struct {
+	graphdv1.UnimplementedNodeServiceServer
+
+	mu    sync.Mutex
+	ran   map[string]int       // how often a task was begun, by its id
+	ended map[string]time.Time // when the newest task of a thread ended
+	gaps  []time.Duration      // from there to the next task of the thread
+}
+
+func (k *desk) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.NodeService_ExecuteTaskServer) error {
+	a := req.GetTask()
+	k.mu.Lock()
+	k.ran[a.GetTaskId()]++
+	if last, ok := k.ended[a.GetThreadId()]; ok && a.GetNode() != "tell" { // it begins beside book
+		k.gaps = append(k.gaps, time.Since(last))
+	}
+	delete(k.ended, a.GetThreadId())
+	k.mu.Unlock()
+	if !pause(stream.Context(), 20*time.Millisecond+time.Duration(rand.Int64N(int64(250*time.Millisecond)))) {
+		return stream.Context().Err()
+	}
+	k.mu.Lock()
+	// After read a person has to come first.
+	if node := a.GetNode(); node != "read" {
+		k.ended[a.GetThreadId()] = time.Now()
+	}
+	k.mu.Unlock()
+	return stream.Send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{
+		Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
+			Update: text(fmt.Sprintf(`{"log":[%q]}`, a.GetNode())),
+		}},
+	}}})
+}
+
+// listen serves the nodes and returns their address.
+func (k *desk) listen(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := grpc.NewServer()
+	graphdv1.RegisterNodeServiceServer(s, k)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+// fleet is some servers on one Redis that are restarted one after the other.
+type fleet struct {
+	*testing.T
+
+	replicas []*replica
+	servers  []client
+	failed   context.Context // ends when a server has ended by itself
+	drained  tally
+}
+
+func newFleet(t *testing.T, n int, graph string) *fleet {
+	t.Helper()
+	redis := redistest.Start(t)
+	f := &fleet{T: t}
+	binary, dir, graphs := graphd(t), t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(graphs, "graph.yaml"), []byte(graph), 0o600))
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	running, failed := errgroup.WithContext(ctx)
+	f.failed = failed
+	for i := range n {
+		address := freeAddress(t)
+		r := &replica{address: address, log: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), command: func() *exec.Cmd {
+			return exec.Command(binary, "serve", "--listen", address, "--store", redis.URL(""), "--graphs", graphs, "--log-format", "json")
+		}}
+		f.replicas, f.servers = append(f.replicas, r), append(f.servers, connect(t, address))
+		running.Go(func() error { return r.supervise(failed) })
+	}
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, running.Wait())
+	})
+	for i := range f.servers {
+		f.serves(i, 1)
+	}
+	return f
+}
+
+// serves waits until a server was started so many times and answers.
+func (f *fleet) serves(i, times int) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.failed, 30*time.Second)
+	defer cancel()
+	for {
+		err := errors.New("it was not started")
+		if strings.Count(f.read(f.replicas[i]), `"msg":"serving"`) >= times {
+			_, err = f.servers[i].ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: 1})
+		}
+		if err == nil {
+			return
+		}
+		if !pause(ctx, 10*time.Millisecond) {
+			require.NoError(f, err, "server %d does not serve", i)
+		}
+	}
+}
+
+// roll restarts every server in turn, each when the one before serves again.
+func (f *fleet) roll() {
+	f.Helper()
+	for i, r := range f.replicas {
+		times := strings.Count(f.read(r), `"msg":"serving"`)
+		r.stop(0)
+		f.serves(i, times+1)
+	}
+}
+
+func (f *fleet) read(r *replica) string {
+	f.Helper()
+	data, err := os.ReadFile(r.log)
+	if !errors.Is(err, os.ErrNotExist) {
+		require.NoError(f, err)
+	}
+	return string(data)
+}
+
+// customer begins a run, follows it, answers its question and follows it to
+// the end, on whichever server there is.
+type customer struct {
+	fleet  *fleet
+	thread string
+	at     int // the server it talks to
+
+	run    *graphdv1.Run
+	cursor *graphdv1.Cursor
+	seen   []uint64
+}
+
+func (c *customer) server() client { return c.fleet.servers[c.at] }
+
+func (c *customer) elsewhere() { c.at = (c.at + 1) % len(c.fleet.servers) }
+
+// follow reads streams until the run stops. open begins the first one; a stream
+// that breaks, or whose server leaves, is continued on the next server.
+func (c *customer) follow(ctx context.Context, open func(client) (grpc.ServerStreamingClient[graphdv1.Event], error)) error {
+	opened := false
+	for {
+		stream, err := open(c.server())
+		for err == nil {
+			var e *graphdv1.Event
+			if e, err = stream.Recv(); err != nil {
+				break
+			}
+			if !opened {
+				opened, open = true, c.again(ctx)
+			}
+			if end := e.GetEnd(); end != nil {
+				c.run, c.cursor = end.GetRun(), end.GetResumeAt()
+				if end.GetCause() == graphdv1.EndOfStream_CAUSE_RUN_STOPPED {
+					return nil
+				}
+				c.fleet.drained.add(end.GetCause().String())
+				break
+			}
+			if e.GetOpened() != nil {
+				continue
+			}
+			if e.GetCursor() != nil {
+				c.cursor = e.GetCursor()
+				if !e.GetEphemeral() {
+					c.seen = append(c.seen, c.cursor.GetSequence())
+				}
+			}
+		}
+		if err != nil && !errors.Is(err, io.EOF) && status.Code(err) != codes.Unavailable {
+			return err
+		}
+		if err != nil {
+			c.fleet.drained.add(reason(err))
+		}
+		c.elsewhere()
+		if !pause(ctx, 5*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+// again continues the stream that has ended.
+func (c *customer) again(ctx context.Context) func(client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+	return func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		req := &graphdv1.WatchRequest{ThreadId: c.thread, RunId: "run-" + c.thread, Filter: allKinds, Follow: true}
+		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); c.cursor != nil {
+			req.Start = &graphdv1.WatchRequest_After{After: c.cursor}
+		}
+		return at.Watch(ctx, req)
+	}
+}
+
+func (c *customer) shop(ctx context.Context) error {
+	err := c.follow(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		return at.Stream(ctx, &graphdv1.StreamRequest{RequestId: "start-" + c.thread, Filter: allKinds, Run: &graphdv1.RunSpec{
+			ThreadId: c.thread, RunId: "run-" + c.thread, CreateThread: true, Graph: "ticket",
+			Start: &graphdv1.RunSpec_Input{Input: text(`{"log":[]}`)},
+		}})
+	})
+	if err != nil {
+		return fmt.Errorf("to the question: %w", err)
+	}
+	if len(c.run.GetOpenInterruptIds()) != 1 {
+		return fmt.Errorf("not one question is open: %v", c.run)
+	}
+	question := c.run.GetOpenInterruptIds()[0]
+	if !pause(ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond)))) {
+		return ctx.Err()
+	}
+	c.elsewhere()
+	err = c.follow(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+		return at.Resume(ctx, &graphdv1.ResumeRequest{RequestId: "answer-" + c.thread, Filter: allKinds, Resume: &graphdv1.ResumeSpec{
+			ThreadId: c.thread, Responses: []*graphdv1.InterruptResponse{{
+				InterruptId: question, Outcome: &graphdv1.InterruptResponse_Value{Value: text(`"yes"`)},
+			}},
+		}})
+	})
+	if err != nil {
+		return fmt.Errorf("to the end: %w", err)
+	}
+	return c.verify()
+}
+
+// verify looks at the end of the run, and at what the streams have shown.
+func (c *customer) verify() error {
+	if c.run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
+		return fmt.Errorf("the run has ended as %s: %s", c.run.GetState(), c.run.GetFailure())
+	}
+	got := c.run.GetOutput().GetJson()
+	want := `{"log":["open","read","ask yes","book","tell","pay","close"],"answer":"yes"}`
+	if got != want {
+		return fmt.Errorf("the run has ended with %s", got)
+	}
+	for i, n := range c.seen {
+		if n != uint64(i)+1 {
+			return fmt.Errorf("event %d was followed by %d: %v", i, n, c.seen)
+		}
+	}
+	return nil
+}
+
+// TestRollingRestart restarts three servers in turn while runs are under way,
+// questions are asked and streams are followed. Nobody notices: no run fails,
+// no task runs twice, streams go on elsewhere, and so do runs, at once.
+func TestRollingRestart(t *testing.T) {
+	const customers = 60
+	k := &desk{ran: make(map[string]int), ended: make(map[string]time.Time)}
+	f := newFleet(t, 3, fmt.Sprintf(ticket, k.listen(t)))
+	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
+	defer cancel()
+	var all errgroup.Group
+	for i := range customers {
+		c := &customer{fleet: f, thread: fmt.Sprint("t", i), at: i % len(f.servers)}
+		all.Go(func() error {
+			if !pause(ctx, time.Duration(i)*40*time.Millisecond) {
+				return ctx.Err()
+			}
+			if err := c.shop(ctx); err != nil {
+				return fmt.Errorf("thread %s: %w", c.thread, err)
+			}
+			return nil
+		})
+	}
+	pause(ctx, 300*time.Millisecond)
+	began := time.Now()
+	f.roll()
+	pause(ctx, 300*time.Millisecond)
+	f.roll()
+	rolled := time.Since(began)
+	err := all.Wait()
+	for _, r := range f.replicas {
+		if err != nil {
+			t.Logf("%s:\n%s", filepath.Base(r.log), said(r.log, ""))
+		}
+	}
+	require.NoError(t, err)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for task, times := range k.ran {
+		require.Equal(t, 1, times, "task %s ran more than once", task)
+	}
+	require.Len(t, k.ran, 6*customers)
+	for _, r := range f.replicas {
+		log := f.read(r)
+		require.Contains(t, log, `"msg":"stopped"`)
+		require.NotContains(t, log, "drain timeout has passed")
+		require.Contains(t, log, `"msg":"run taken up"`, "%s took up nothing: no run was handed over to it", r.address)
+	}
+	slices.Sort(k.gaps)
+	t.Logf("six restarts took %v; ends of streams: %s; from one task of a thread to the next: %v, at most %v", rolled,
+		&f.drained, k.gaps[len(k.gaps)/2], k.gaps[len(k.gaps)-1])
+	require.Contains(t, f.drained.String(), "CAUSE_DRAINING")
+	require.Less(t, k.gaps[len(k.gaps)-1], 3*time.Second, "a run has waited for a lease")
+}
