@@ -30,6 +30,8 @@ GOTESTFLAGS ?=
 PKG         ?= ./...
 FUZZTIME    ?= 10s
 BENCH       ?= .
+BENCHFLAGS  ?=
+BENCHMARK   := $(abspath .cache/bench)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 RUNS        ?= 1000
@@ -53,7 +55,7 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: go-test python-test examples ## Run all tests: go-test, python-test, examples
+test: go-test python-test examples bench-smoke ## Run all tests: go-test, python-test, examples, bench-smoke
 
 .PHONY: go-test
 go-test: $(VENV)/ok ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
@@ -98,12 +100,29 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
 	tools/fuzz '$(FUZZTIME)' $(PKG)
 
 .PHONY: bench
-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
+bench: bench-build ## Measure graphd beside its limits and peers, five minutes (see bench; BENCHFLAGS="--only W1")
+	cd bench && '$(BENCHMARK)' --out results $(BENCHFLAGS)
+
+.PHONY: bench-full
+bench-full: bench-build ## The same for longer, with 100,000 parked threads and all numbers of clients
+	cd bench && '$(BENCHMARK)' --size full --out results $(BENCHFLAGS)
+
+.PHONY: bench-smoke
+bench-smoke: bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
+	cd bench && go test ./... && '$(BENCHMARK)' --size smoke $(BENCHFLAGS)
+
+.PHONY: bench-build
+bench-build: build
+	go build -C bench -o '$(BENCHMARK)' .
+
+.PHONY: go-bench
+go-bench: ## Run the Go benchmarks (BENCH=regexp narrows)
 	go test -run='^$$' -bench='$(BENCH)' -benchmem $(PKG)
 
 .PHONY: bench-remote
 bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gRPC calls and LangGraph (see bench/remote)
-	go run ./bench/remote -python='$(VENV)/bin/python' -langgraph-python='$(LANGGRAPH_PYTHON)'
+	go run -C bench ./remote -graphd='$(CURDIR)/bin/graphd' -python='$(VENV)/bin/python' \
+		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote
 
 .PHONY: lint
 lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the protos
@@ -113,6 +132,7 @@ lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the p
 .PHONY: go-lint
 go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
+	cd bench && '$(CURDIR)/$(LINT)' run ./...
 
 .PHONY: python-lint
 python-lint: $(VENV)/ok ## Check the Python code and its types

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
 // length is the number of nodes of the chain, and of bare calls.

@@ -128,10 +128,8 @@ var rooms = []room{
 	{path: "cmd/graphd", everything: true},
 	{path: "sdk/go", may: []string{"gen"}, never: drivers},
 	{path: "examples", everything: true},
-	{path: "bench", everything: true, support: true},
 	{path: "docs", everything: true, support: true},
 	{path: "tests", everything: true, support: true},
-	{path: "bench", everything: true, support: true},
 }
 
 func join(lists ...[]string) []string {

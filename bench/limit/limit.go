@@ -1,0 +1,66 @@
+// Package limit is what graphd is measured against: a gRPC server that makes as
+// many conditional commits of as many bytes, and sends the same messages, but
+// knows nothing of graphs. It shows what store, wire and client leave to win.
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Service is the name of the gRPC service.
+const Service = "/bench.Limit/"
+
+// Script is what one call does: so many commits of so many bytes each, and the
+// messages that are sent in between, in equal parts after each commit.
+type Script struct {
+	Commits  int      `json:"commits"`
+	Bytes    int      `json:"bytes"`
+	Messages [][]byte `json:"messages"`
+}
+
+// Config is what a server is started with.
+type Config struct {
+	// Store is redis://HOST:PORT/DB, sqlite:PATH or memory, which commits nothing.
+	Store string            `json:"store"`
+	Calls map[string]Script `json:"calls"`
+}
+
+// ErrConflict says that a commit found another revision than it expected.
+var ErrConflict = errors.New("limit: conflict")
+
+// store makes commits: bytes are added to a thread that must be at a revision,
+// which then grows by one. Revisions begin at 0.
+type store interface {
+	commit(ctx context.Context, thread string, revision int, body []byte) error
+	close() error
+}
+
+func open(ctx context.Context, url string) (store, error) {
+	switch scheme, rest := split(url); scheme {
+	case "redis":
+		return openRedis(ctx, url)
+	case "sqlite":
+		return openSQLite(ctx, rest)
+	case "memory":
+		return nothing{}, nil
+	default:
+		return nil, fmt.Errorf("limit: no store %q", url)
+	}
+}
+
+func split(url string) (scheme, rest string) {
+	for i := range url {
+		if url[i] == ':' {
+			return url[:i], url[i+1:]
+		}
+	}
+	return url, ""
+}
+
+// nothing is the store that costs nothing.
+type nothing struct{}
+
+func (nothing) commit(context.Context, string, int, []byte) error { return nil }
+func (nothing) close() error                                      { return nil }

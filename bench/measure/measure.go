@@ -1,0 +1,103 @@
+// Package measure repeats measurements in turn, so that whatever else the
+// machine does hits all contestants alike, and compares them round by round.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphd-dev/graphd/bench/workload"
+)
+
+// Key says what was measured.
+type Key struct {
+	Workload string `json:"workload"`
+	Store    string `json:"store"`
+	Clients  int    `json:"clients"`
+	// Who is graphd, limit, or the name of a peer.
+	Who string `json:"who"`
+}
+
+// As is the same for another contestant.
+func (k Key) As(who string) Key {
+	k.Who = who
+	return k
+}
+
+// String names it for people.
+func (k Key) String() string {
+	return fmt.Sprintf("%s, %s, %d clients, %s", k.Workload, k.Store, k.Clients, k.Who)
+}
+
+// Cell is one thing to measure.
+type Cell struct {
+	Key  Key
+	Take func(context.Context) (workload.Sample, error)
+}
+
+// Series is what the rounds gave.
+type Series map[Key][]workload.Sample
+
+// Round takes every cell of the groups once. Within a group the order turns
+// from round to round.
+func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
+	for _, group := range groups {
+		for i := range group {
+			c := group[(i+number)%len(group)]
+			sample, err := c.Take(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Key, err)
+			}
+			s[c.Key] = append(s[c.Key], sample)
+		}
+	}
+	return nil
+}
+
+// Spread is a median and the extremes around it.
+type Spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Rounds int     `json:"rounds"`
+}
+
+// Of spreads values; without any it has no rounds.
+func Of(values []float64) Spread {
+	if len(values) == 0 {
+		return Spread{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := sorted[len(sorted)/2]
+	if len(sorted)%2 == 0 {
+		middle = (middle + sorted[len(sorted)/2-1]) / 2
+	}
+	return Spread{Median: middle, Min: sorted[0], Max: sorted[len(sorted)-1], Rounds: len(sorted)}
+}
+
+// Each is the spread of a number over the rounds of a key.
+func (s Series) Each(k Key, number func(workload.Sample) float64) Spread {
+	var all []float64
+	for _, sample := range s[k] {
+		all = append(all, number(sample))
+	}
+	return Of(all)
+}
+
+// Rate is the spread of the rates of a key.
+func (s Series) Rate(k Key) Spread {
+	return s.Each(k, func(w workload.Sample) float64 { return w.Rate })
+}
+
+// Ratio compares the rates of two keys round by round. It has no rounds when
+// one of them was not measured.
+func (s Series) Ratio(of, to Key) Spread {
+	var all []float64
+	for i := range min(len(s[of]), len(s[to])) {
+		if base := s[to][i].Rate; base > 0 {
+			all = append(all, s[of][i].Rate/base)
+		}
+	}
+	return Of(all)
+}

@@ -1,0 +1,98 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// Graphd is a server that is measured.
+type Graphd struct {
+	process *process
+	address string
+	metrics string
+	// Started is how long it took from its start to its first healthy answer.
+	Started time.Duration
+}
+
+// StartGraphd starts a binary on a store with the graphs of a folder, and with
+// the options it has by default.
+func StartGraphd(ctx context.Context, binary, store, graphs string) (*Graphd, error) {
+	g := &Graphd{}
+	var err, err2 error
+	g.address, err = freeAddress(ctx)
+	g.metrics, err2 = freeAddress(ctx)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	command := loud(exec.Command(binary, "serve", "--store", store, "--graphs", graphs, //nolint:gosec,noctx // the caller names it; start ends it
+		"--listen", g.address, "--metrics", g.metrics, "--log-level", "error"))
+	command.Env = append(os.Environ(), "GRAPHD_CONFIG=")
+	began := time.Now()
+	if g.process, err = start(ctx, command); err != nil {
+		return nil, err
+	}
+	if err := g.ready(ctx); err != nil {
+		g.Stop()
+		return nil, fmt.Errorf("graphd on %s does not serve: %w", store, err)
+	}
+	g.Started = time.Since(began)
+	return g, nil
+}
+
+func (g *Graphd) ready(ctx context.Context) error {
+	conn, err := grpc.NewClient(g.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second}))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return g.process.until(ctx, func(ctx context.Context) error {
+		conn.ResetConnectBackoff()
+		a, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+		if err == nil && a.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+			err = fmt.Errorf("health is %s", a.GetStatus())
+		}
+		return err
+	})
+}
+
+// Address is host and port of its gRPC services.
+func (g *Graphd) Address() string { return g.address }
+
+// Metric reads one number of its metrics.
+func (g *Graphd) Metric(ctx context.Context, name string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.metrics+"/metrics", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		}
+	}
+	return 0, fmt.Errorf("graphd has no metric %s", name)
+}
+
+// Stop ends the server as an operator would.
+func (g *Graphd) Stop() { g.process.stop() }

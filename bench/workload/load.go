@@ -1,0 +1,130 @@
+// Package workload says what is done to a server, and checks that the server
+// did it: a missing event or a wrong result is an error.
+package workload
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/bench/wire"
+)
+
+// Target is a server: graphd, or one that does the same for its clients
+// without being a graph engine.
+type Target struct {
+	*wire.Client
+	// Method is what a call of a workload is named at this server.
+	Method func(call string) string
+
+	hear func(call string, message []byte)
+}
+
+// Graphd is the target that is graphd itself.
+func Graphd(c *wire.Client) Target {
+	return Target{Client: c, Method: func(call string) string {
+		switch call {
+		case Answer:
+			return "/graphd.v1.GraphService/Resume"
+		case Watch:
+			return "/graphd.v1.GraphService/Watch"
+		default:
+			return "/graphd.v1.GraphService/Stream"
+		}
+	}}
+}
+
+// The calls of workloads.
+const (
+	Chain    = "chain"
+	Question = "question"
+	Answer   = "answer"
+	Fan      = "fan"
+	Watch    = "watch"
+)
+
+// Sample is what one contestant did in one round.
+type Sample struct {
+	// Rate is how many a second.
+	Rate float64 `json:"rate"`
+	// P50 and P99 are of what the workload times, in seconds; 0 for nothing.
+	P50 float64 `json:"p50,omitempty"`
+	P99 float64 `json:"p99,omitempty"`
+}
+
+// One is one operation of a client, which notes how long its parts took.
+type One func(ctx context.Context, lane int, times *Times) error
+
+// Times collects durations of one client.
+type Times struct{ all []time.Duration }
+
+// Note adds one.
+func (t *Times) Note(d time.Duration) { t.all = append(t.all, d) }
+
+// Load has so many clients repeat an operation for so long. An operation counts
+// as so many of what is counted.
+func Load(ctx context.Context, clients int, long time.Duration, counts int, one One) (Sample, error) {
+	began := time.Now()
+	return load(ctx, clients, counts, one, func(int) bool { return time.Since(began) < long })
+}
+
+// Repeat does an operation so many times for each of so many clients at once.
+func Repeat(ctx context.Context, clients, times, counts int, one One) (Sample, error) {
+	return load(ctx, clients, counts, one, func(done int) bool { return done < times })
+}
+
+func load(ctx context.Context, clients, counts int, one One, again func(done int) bool) (Sample, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done, errs, times := make([]int, clients), make([]error, clients), make([]Times, clients)
+	began := time.Now()
+	var all sync.WaitGroup
+	for lane := range clients {
+		all.Go(func() {
+			for again(done[lane]) {
+				if errs[lane] = one(ctx, lane, &times[lane]); errs[lane] != nil {
+					cancel()
+					return
+				}
+				done[lane]++
+			}
+		})
+	}
+	all.Wait()
+	took := time.Since(began).Seconds()
+	if err := first(errs); err != nil {
+		return Sample{}, err
+	}
+	s := Sample{}
+	for _, n := range done {
+		s.Rate += float64(n*counts) / took
+	}
+	s.P50, s.P99 = quantiles(times)
+	return s, nil
+}
+
+// first prefers the error that made the others stop.
+func first(errs []error) error {
+	var other error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		other = errors.Join(other, err)
+	}
+	return other
+}
+
+func quantiles(times []Times) (p50, p99 float64) {
+	var all []time.Duration
+	for _, t := range times {
+		all = append(all, t.all...)
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2].Seconds(), all[len(all)*99/100].Seconds()
+}
