@@ -30,8 +30,9 @@ type Change struct {
 	// Head replaces the thread's head.
 	Head Head
 	// Lease, when positive, makes Head.Owner's lease end this much after the
-	// store's present. Zero leaves the end as it is; when Head.Owner is empty
-	// there is no lease.
+	// store's present, or up to a sixteenth of it later: a store need not write
+	// the end anew with every change. Zero leaves the end as it is; when
+	// Head.Owner is empty there is no lease.
 	Lease time.Duration
 
 	Checkpoints []*Checkpoint // new ones, in order of Seq

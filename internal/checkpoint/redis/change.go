@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -72,30 +73,47 @@ func (a *arguments) checkpoints(buf []byte, by writer, list []*checkpoint.Checkp
 	a.add(len(list))
 	for _, cp := range list {
 		buf = codec.AppendCheckpoint(buf[:0], cp)
-		a.add(unum(cp.Seq), checkpointMember(cp), cp.ID, by.write(kindValues, "c"+cp.ID, string(buf)))
-		at, n := len(*a), 0
-		a.add(0)
+		a.add(unum(cp.Seq), checkpointMember(cp))
+		at := len(*a)
+		a.add(0, "c"+cp.ID, by.write(kindValues, "c"+cp.ID, string(buf)))
 		for i := range cp.Channels {
 			// What an earlier checkpoint wrote is there already.
 			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
-				n += a.channel(by, ch)
+				a.channel(by, ch)
 			}
 		}
-		(*a)[at] = n
+		if first := at + 3; len(*a) > first { // what it wrote besides, for a rollback
+			a.add("w"+cp.ID, packNames((*a)[first:]))
+		}
+		(*a)[at] = (len(*a) - at) / 2
 	}
 	return buf
 }
 
-// channel writes the fields of one channel and returns how many they are.
-func (a *arguments) channel(by writer, ch *checkpoint.Channel) int {
+// packNames writes the names of fields in the way that the script reads: as an
+// array of MessagePack.
+func packNames(fields arguments) string {
+	n := len(fields) / 2
+	b := make([]byte, 0, 5+32*n)
+	b = binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
+	for i := 0; i < len(fields); i += 2 {
+		name, _ := fields[i].(string)
+		b = binary.BigEndian.AppendUint32(append(b, 0xdb), uint32(len(name)))
+		b = append(b, name...)
+	}
+	return string(b)
+}
+
+// channel writes the fields of one channel.
+func (a *arguments) channel(by writer, ch *checkpoint.Channel) {
 	if ch.List == nil {
 		field := valueField(ch.Stored, ch.Name)
 		a.add(field, by.write(kindValues, field, string(ch.Value)))
-		return 1
+		return
 	}
 	l := ch.List
 	if len(l.Segments) == 0 {
-		return 0
+		return
 	}
 	last := l.Segments[len(l.Segments)-1]
 	fresh := l.Items[len(l.Items)-l.Fresh:]
@@ -103,7 +121,6 @@ func (a *arguments) channel(by writer, ch *checkpoint.Channel) int {
 		field := itemField(last.ID, last.Len-len(fresh)+i, ch.Name)
 		a.add(field, by.write(kindValues, field, string(v)))
 	}
-	return len(fresh)
 }
 
 func (a *arguments) progress(buf []byte, by writer, c *checkpoint.Change) []byte {

@@ -94,6 +94,34 @@ func TestSuperstepIsOneExchange(t *testing.T) {
 		"50 requests arrived, and the one that asks for this")
 }
 
+func TestSuperstepIsFewCommands(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	s := open(t, server.URL(""))
+	step := func(n uint64) {
+		c := superstep("t", n, []payload.JSON{"1"})
+		c.Head.Updated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) // as of a thread that is at work
+		c.Checkpoints[0].Channels, c.Tasks, c.ClearTasks = c.Checkpoints[0].Channels[:1], nil, nil
+		_, err := s.Apply(t.Context(), c)
+		require.NoError(t, err)
+	}
+	step(1)
+	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
+	for n := range uint64(50) {
+		step(n + 2)
+	}
+	after := stats(t, server)
+	calls := func(command string) int {
+		text, _, _ := strings.Cut(strings.TrimPrefix(after["cmdstat_"+command], "calls="), ",")
+		n, _ := strconv.Atoi(text)
+		return n
+	}
+	require.Equal(t, 50, calls("hmget"), "the head is read")
+	require.Equal(t, 100, calls("hset"), "it is written, and the checkpoint with all that is kept beside it")
+	require.Equal(t, 50, calls("rpush"), "the events come together")
+	require.InDelta(t, 50, calls("zadd"), 5, "no list of the partition is changed, or only when the lease has moved")
+	require.Less(t, calls("zrem"), 5)
+}
+
 func TestForgottenScriptsAreSentAgain(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL(""))

@@ -22,7 +22,7 @@
 --         prefixes of progress that is used up
 --         checkpoints that are outdated: member
 --         fields of values that go with them
---         checkpoints: number, member, id, manifest, list of (field, value)
+--         checkpoints: number, member, list of (field, value) of values
 --         tasks: field, record
 --         memos: field, record
 --         questions: id, checkpoint, member, '1' = open, record
@@ -57,20 +57,29 @@ end
 
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local at = 17
 
--- each walks a list of the arguments, size of them at a time.
-local function each(size, visit)
-  at = at + 1
-  for _ = 1, tonumber(A[at]) do
-    visit(at)
-    at = at + size
+-- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
+-- Loops are written out, and lists handed on as they are: all others wait while this runs.
+local at = 18
+local function list(size)
+  local from = at + 1
+  at = from + A[from - 1] * size
+  return from, at - 1
+end
+
+-- write hands arguments on to one call, or to several when they are many: the stack of Lua is not endless.
+local function write(command, key, from, to)
+  while to - from >= 4000 do
+    call(command, key, unpack(A, from, from + 3999))
+    from = from + 4000
   end
+  if to >= from then call(command, key, unpack(A, from, to)) end
 end
 
 -- What is taken away comes first.
 local gone = {}
-each(1, function(i) gone[#gone + 1] = A[i + 1] end)
+local from, to = list(1)
+for i = from, to do gone[#gone + 1] = A[i] end
 local gen = h[9] or '0'
 if A[14] ~= '' then
   local from = '(' .. A[14]
@@ -89,13 +98,11 @@ if A[14] ~= '' then
   call('ZREMRANGEBYSCORE', order, from, '+inf')
   gen = text(gen + 1)
 end
-local outdated = false
-each(1, function(i)
-  call('ZREM', order, A[i + 1])
-  outdated = true
-end)
-each(1, function(i) call('HDEL', values, A[i + 1]) end)
-if outdated then gen = text(gen + 1) end
+from, to = list(1)
+if to >= from then gen = text(gen + 1) end
+write('ZREM', order, from, to)
+from, to = list(1)
+write('HDEL', values, from, to)
 if #gone > 0 then
   for _, field in ipairs(call('HKEYS', progress)) do
     for _, prefix in ipairs(gone) do
@@ -104,26 +111,24 @@ if #gone > 0 then
   end
 end
 
-each(4, function(i)
-  local names = {}
-  call('ZADD', order, A[i + 1], A[i + 2])
-  call('HSET', values, 'c' .. A[i + 3], A[i + 4])
-  at = at + 4
-  each(2, function(j)
-    names[#names + 1] = A[j + 1]
-    call('HSET', values, A[j + 1], A[j + 2])
-  end)
-  if #names > 0 then call('HSET', values, 'w' .. A[i + 3], cmsgpack.pack(names)) end
-  at = at - 4 -- each goes on by 4
-end)
-each(2, function(i) call('HSET', progress, A[i + 1], A[i + 2]) end)
-each(2, function(i) call('HSETNX', progress, A[i + 1], A[i + 2]) end)
+at = at + 1
+for _ = 1, A[at - 1] do
+  call('ZADD', order, A[at], A[at + 1])
+  at = at + 2
+  from, to = list(2)
+  write('HSET', values, from, to)
+end
+from, to = list(2)
+write('HSET', progress, from, to)
+from, to = list(2)
+for i = from, to, 2 do call('HSETNX', progress, A[i], A[i + 1]) end
 
 -- The number of a change grows in the partition whatever the clock does; the clock only makes numbers of
 -- several partitions come close to the order in which things happened.
 local change
-each(5, function(i)
-  local id, member = A[i + 1], A[i + 3]
+from, to = list(5)
+for i = from, to, 5 do
+  local id, member = A[i], A[i + 2]
   change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
   local revision = 1
   local old = call('HGET', questions, 'n' .. id)
@@ -136,39 +141,45 @@ each(5, function(i)
       call('ZREM', closed, was)
     end
   else
-    local asked = call('HGET', questions, 'a' .. A[i + 2])
+    local asked = call('HGET', questions, 'a' .. A[i + 1])
     local ids = asked and cmsgpack.unpack(asked) or {}
     ids[#ids + 1] = id
-    call('HSET', questions, 'a' .. A[i + 2], cmsgpack.pack(ids))
+    call('HSET', questions, 'a' .. A[i + 1], cmsgpack.pack(ids))
   end
-  call('HSET', questions, 'r' .. id, A[i + 5],
+  call('HSET', questions, 'r' .. id, A[i + 4],
     'n' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. member)
   call('ZADD', inbox, change, member)
   local to, from = open, closed
-  if A[i + 4] ~= '1' then to, from = closed, open end
+  if A[i + 3] ~= '1' then to, from = closed, open end
   call('ZREM', from, member)
   call('ZADD', to, 0, member)
-end)
+end
 if change then call('SET', count, text(change)) end
 
-each(3, function(i)
-  call('HSET', records, 'r' .. A[i + 1], A[i + 3])
-  call('HINCRBY', records, 'n' .. A[i + 1], 1)
-  call('ZADD', runs, A[i + 2], A[i + 1])
-end)
-each(2, function(i) call('HSET', records, 'q' .. A[i + 1], A[i + 2]) end)
-local news = {}
-each(1, function(i)
-  local record = A[i + 1]
-  call('RPUSH', log, record)
-  news[#news + 1] = 'e' .. #record .. ':' .. record
-end)
-local first = tonumber(h[7] or '1')
-local keep = math.max(first, tonumber(A[15]))
-if keep > first then call('LTRIM', log, keep - first, -1) end
+from, to = list(3)
+for i = from, to, 3 do
+  call('HSET', records, 'r' .. A[i], A[i + 2])
+  call('HINCRBY', records, 'n' .. A[i], 1)
+  call('ZADD', runs, A[i + 1], A[i])
+end
+from, to = list(2)
+for i = from, to, 2 do call('HSET', records, 'q' .. A[i], A[i + 1]) end
+local newFrom, newTo = list(1)
+write('RPUSH', log, newFrom, newTo)
+local fe = h[7] or '1'
+if A[15] ~= '0' and tonumber(A[15]) > tonumber(fe) then
+  call('LTRIM', log, A[15] - fe, -1)
+  fe = A[15]
+end
 
+-- The end of a lease is put off by steps of a power of two, a sixteenth of it at most, so that not every
+-- change moves the thread in the list of what is due.
 local lx = h[5] or ''
-if A[8] ~= '0' then lx = text(now + A[8]) end
+if A[8] ~= '0' then
+  local _, power = math.frexp(A[8] / 16)
+  local step = math.max(1, 2 ^ (power - 1))
+  lx = text(math.ceil((now + A[8]) / step) * step)
+end
 if A[7] ~= '1' then lx = '' end
 local wake = A[17]
 if lx ~= '' then
@@ -185,17 +196,26 @@ if (h[11] or '') ~= dm then
   if h[11] and h[11] ~= '' then call('ZREM', due, h[11]) end
   if dm ~= '' then call('ZADD', due, 0, dm) end
 end
-call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', text(now), 'lx', lx, 'seq', A[10],
-  'fe', text(keep), 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'head', A[9])
+local present = text(now)
+call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', present, 'lx', lx, 'seq', A[10],
+  'fe', fe, 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'head', A[9])
 
 -- Whoever listens is told. Nothing here may fail: the change is made.
 local heard = 0
-each(2, function(i)
+from, to = list(2)
+for i = from, to, 2 do
   local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
   heard = n[2] or 0
-  if heard == 0 or (#news == 0 and A[i + 2] == '') then return end
-  local said = A[i + 2] .. table.concat(news)
-  if #said > 262144 then said = 'l0:' end
-  redis.pcall('SPUBLISH', head, A[i + 1] .. said)
-end)
-return {'OK', A[5], lx, text(now), heard}
+  if heard > 0 and (newTo >= newFrom or A[i + 1] ~= '') then
+    local said = {A[i], A[i + 1]}
+    local size = #A[i + 1]
+    for k = newFrom, newTo do
+      said[#said + 1] = 'e' .. #A[k] .. ':'
+      said[#said + 1] = A[k]
+      size = size + #said[#said - 1] + #A[k]
+    end
+    if size > 262144 then said = {A[i], 'l0:'} end
+    redis.pcall('SPUBLISH', head, table.concat(said))
+  end
+end
+return {'OK', A[5], lx, present, heard}
