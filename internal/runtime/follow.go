@@ -34,7 +34,7 @@ type Follower struct {
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	wake   chan struct{}
-	// unfollow ends the listening to other processes; nil when there are none.
+	// unfollow ends the listening to other processes; nil as long as there is none.
 	unfollow func()
 }
 
@@ -51,10 +51,17 @@ func (e *Engine) Follow(req FollowRequest) *Follower {
 		wake: make(chan struct{}, 1),
 	}
 	f.topic.subscribe(f)
-	if e.tuner != nil {
-		f.unfollow = e.tuner.Follow(req.Thread)
-	}
+	f.tune()
 	return f
+}
+
+// tune begins to listen to other processes, unless the thread is driven here:
+// then all that happens in it is known here, and most who follow a run leave
+// when it ends.
+func (f *Follower) tune() {
+	if f.unfollow == nil && f.engine.tuner != nil && !f.topic.isDriven() {
+		f.unfollow = f.engine.tuner.Follow(f.thread)
+	}
 }
 
 // Close ends the reading.
@@ -82,9 +89,11 @@ func (f *Follower) signal() {
 // store's.
 func (f *Follower) Ready(ctx context.Context) ([]checkpoint.Event, error) {
 	events, behind := f.fromRing()
-	switch {
-	case len(events) > 0:
+	if len(events) > 0 {
 		return events, nil
+	}
+	f.tune()
+	switch {
 	case f.ended:
 		return nil, threadNotFound(f.thread)
 	case behind, f.look:

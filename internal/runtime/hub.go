@@ -35,6 +35,7 @@ type topic struct {
 	doubts    uint64 // how often the store may have got what was not published
 	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
 	heard     bool   // what others do to the thread is told
+	driven    int    // sessions of this process on the thread
 }
 
 // ringSize bounds how many events a topic keeps; a follower that is further
@@ -163,6 +164,30 @@ func (t *topic) drop(n int) {
 	}
 	t.first += uint64(n)
 	t.ring = t.ring[n:]
+}
+
+// drive notes that a session on the thread begins here.
+func (t *topic) drive() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.driven++
+}
+
+// rest notes that a session on the thread has ended here. Those who follow it
+// look where it goes on.
+func (t *topic) rest() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.driven--
+	for f := range t.followers {
+		f.signal()
+	}
+}
+
+func (t *topic) isDriven() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.driven > 0
 }
 
 func (t *topic) subscribe(f *Follower) {

@@ -30,6 +30,7 @@ func (e *Engine) hold(thread string) *session {
 		e.hub.leave(s.topic)
 		return nil
 	}
+	s.topic.drive()
 	return s
 }
 

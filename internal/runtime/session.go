@@ -141,6 +141,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 			}
 			return err
 		}
+		s.linger(t)
 		head, err := s.engine.apply(ctx, t, more)
 		if err == nil {
 			s.draft = t
@@ -165,6 +166,18 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 	}
 }
 
+// recently is how long a thread at work stands where it is among the others:
+// the list of threads is not worth a change with every superstep.
+const recently = time.Second
+
+// linger keeps the time of the last change where it is, if nobody would miss it.
+func (s *session) linger(t *tx) {
+	same := t.Head.Run == s.head.Run && t.Head.State == s.head.State && t.Head.Open == s.head.Open
+	if same && t.Head.State == checkpoint.ThreadBusy && t.now.Sub(s.head.Updated) < recently {
+		t.Head.Updated = s.head.Updated
+	}
+}
+
 // reload fetches the head after a conflict and checks that the lease is still
 // ours. The caller has the turn.
 func (s *session) reload(ctx context.Context) error {
@@ -179,6 +192,9 @@ func (s *session) reload(ctx context.Context) error {
 	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.wentBack(&head) {
 		s.lose()
 		return errLeaseLost
+	}
+	if head.LastEvent > s.head.LastEvent { // others have told something
+		s.engine.hub.doubt(s.thread)
 	}
 	s.head = head
 	s.obey()
@@ -304,6 +320,7 @@ func (s *session) close() {
 	s.yield()
 	s.stop(nil)
 	s.engine.drop(s)
+	s.topic.rest()
 	s.engine.hub.leave(s.topic)
 	if s.engine.tuner != nil {
 		s.engine.tuner.Hush(s.thread)
