@@ -23,20 +23,22 @@ import (
 // also GRAPHD_DRAIN_TIMEOUT in the environment and drain-timeout in the file
 // that --config names; flags win over the environment, that over the file.
 type serverOptions struct {
-	Listen       string
-	Store        string
-	Graphs       []string
-	Metrics      string
-	LogLevel     string
-	LogFormat    string
-	Checkpoints  string
-	DrainTimeout time.Duration
-	Lease        time.Duration
-	WorkerKey    string
-	WorkerBeat   time.Duration
-	WorkerLease  time.Duration
-	WorkerLosses int
-	Config       string
+	Listen         string
+	Store          string
+	Graphs         []string
+	Metrics        string
+	LogLevel       string
+	LogFormat      string
+	Checkpoints    string
+	Compress       bool
+	EncryptionKeys string
+	DrainTimeout   time.Duration
+	Lease          time.Duration
+	WorkerKey      string
+	WorkerBeat     time.Duration
+	WorkerLease    time.Duration
+	WorkerLosses   int
+	Config         string
 
 	quiet bool // calls that go well are not logged, unless at level debug
 }
@@ -54,6 +56,9 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 		"how long a silent server keeps the threads it runs, before another one on the same store takes them over")
 	f.StringVar(&o.Checkpoints, "checkpoints", "",
 		"how many checkpoints to keep of a thread at rest, with the events since, or all (default: 64 with redis, else all)")
+	f.BoolVar(&o.Compress, "compress", false, "compress what the store keeps: records of 512 bytes and more")
+	f.StringVar(&o.EncryptionKeys, flagKeys, "",
+		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
@@ -66,7 +71,10 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 // minLease leaves time to renew a lease three times over a slow store.
 const minLease = time.Second
 
-const flagConfig = "config"
+const (
+	flagConfig = "config"
+	flagKeys   = "encryption-keys"
+)
 
 // complete takes what no flag said from the environment, then from the file,
 // and checks the whole.

@@ -54,13 +54,17 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if err != nil {
 		return s, err
 	}
+	sealed, err := o.seal(name, log)
+	if err != nil {
+		return s, err
+	}
 	// First the port: a second server should say that, not that the store is locked.
 	if s.listener, err = net.Listen("tcp", o.Listen); err != nil { //nolint:noctx // has no effect on listening
 		return s, &cli.HintError{
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	if s.store, err = name.open(ctx, log); err != nil {
+	if s.store, err = name.open(ctx, log, sealed); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -55,14 +56,17 @@ func (n storeName) checkpoints() uint64 {
 	return 0
 }
 
-const kindRedis = "redis"
+const (
+	kindMemory = "memory"
+	kindRedis  = "redis"
+)
 
 // parseStore refuses what names no store.
 func parseStore(text string) (storeName, error) {
 	kind, path, hasPath := strings.Cut(text, ":")
 	name := storeName{text: text, kind: kind, path: path}
 	switch {
-	case kind == "memory" && !hasPath, kind == "sqlite" && path != "":
+	case kind == kindMemory && !hasPath, kind == "sqlite" && path != "":
 		return name, nil
 	case (kind == "redis" || kind == "rediss") && hasPath:
 		name.kind = kindRedis
@@ -73,23 +77,24 @@ func parseStore(text string) (storeName, error) {
 }
 
 // open opens the store.
-func (n storeName) open(ctx context.Context, log *zap.Logger) (store, error) {
+func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	switch n.kind {
-	case "memory":
+	case kindMemory:
 		return memory.New(memory.Options{}), nil
 	case kindRedis:
-		return n.openRedis(ctx, log)
+		return n.openRedis(ctx, log, sealed)
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.path})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.path, Seal: sealed})
 	if err != nil {
 		return nil, notOpened(n.text, err)
 	}
+	warn(log, s.Warnings())
 	return s, nil
 }
 
-func (n storeName) openRedis(ctx context.Context, log *zap.Logger) (store, error) {
+func (n storeName) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	logging.Disable() // what the client would print comes back as errors
-	s, err := redis.Open(ctx, redis.Options{URL: n.text})
+	s, err := redis.Open(ctx, redis.Options{URL: n.text, Seal: sealed})
 	if problem, ok := errors.AsType[*redis.SetupError](err); ok {
 		if problem.Problem == redis.ProblemURL {
 			return nil, cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
@@ -104,16 +109,23 @@ func (n storeName) openRedis(ctx context.Context, log *zap.Logger) (store, error
 			Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
 		}
 	}
-	for _, w := range s.Warnings() {
+	warn(log, s.Warnings())
+	return s, nil
+}
+
+func warn(log *zap.Logger, warnings []string) {
+	for _, w := range warnings {
 		log.Warn("store: " + w)
 	}
-	return s, nil
 }
 
 func notOpened(name string, err error) error {
 	hint := "choose another file with --store sqlite:PATH"
 	if _, used := errors.AsType[*sqlite.InUseError](err); used {
 		hint = "one process owns a store: stop the other one, or choose another file with --store sqlite:PATH"
+	}
+	if wrong, misfit := errors.AsType[*seal.KeyError](err); misfit {
+		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.What()), Hint: wrong.Want}
 	}
 	return &cli.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}
 }

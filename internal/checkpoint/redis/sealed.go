@@ -2,9 +2,7 @@ package redis
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strconv"
+	"errors"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -22,7 +20,6 @@ const (
 	kindRequest  = "request"
 	kindEvent    = "event" // without a name: the record has its number
 	kindGraph    = "graph"
-	kindCheck    = "check"
 )
 
 // writer makes what is written of the records of a thread.
@@ -52,13 +49,8 @@ func (s *Store) decodeCheckpoint(thread, id, text string) (m manifest, err error
 	})
 }
 
-// checkField is where a word stands that was sealed with a key: by it the key
-// is known again.
+// checkField is where a key is noted in what the whole store agrees on.
 func checkField(id string) string { return "key:" + id }
-
-const checkWord = "graphd"
-
-func checkPlace(id string) seal.Place { return seal.Place{Kind: kindCheck, Name: id} }
 
 // unlock refuses keys that don't fit what the store holds, and notes the one
 // that new records are sealed with.
@@ -67,65 +59,67 @@ func (s *Store) unlock(ctx context.Context, w *location) error {
 	if err != nil {
 		return err
 	}
-	if err := s.fit(w, known); err != nil {
-		return err
+	words := map[string]string{}
+	for field, word := range known {
+		if id, ok := strings.CutPrefix(field, checkField("")); ok {
+			words[id] = word
+		}
+	}
+	missing, err := s.box.Check(words)
+	if err != nil {
+		return w.misfit(err)
+	}
+	if m := seal.Missing(missing); m != "" {
+		s.warned = append(s.warned, m)
 	}
 	id := s.box.Active()
-	if id == "" || known[checkField(id)] != "" {
+	if id == "" {
 		return nil
 	}
-	word := s.box.Seal(checkPlace(id), checkWord)
-	if err := s.client.HSetNX(ctx, s.keys.meta(), checkField(id), word).Err(); err != nil {
+	if words[id] != "" {
+		return s.resealGraphs(ctx)
+	}
+	if err := s.client.HSetNX(ctx, s.keys.meta(), checkField(id), s.box.Word()).Err(); err != nil {
 		return err
 	}
 	// Another server may have been quicker, with another key of that id.
-	if word, err = s.client.HGet(ctx, s.keys.meta(), checkField(id)).Result(); err != nil {
+	word, err := s.client.HGet(ctx, s.keys.meta(), checkField(id)).Result()
+	if err != nil {
 		return err
 	}
-	return s.opens(w, id, word)
+	if _, err = s.box.Check(map[string]string{id: word}); err != nil {
+		return w.misfit(err)
+	}
+	return s.resealGraphs(ctx)
 }
 
-// fit compares the keys that were given with those that were ever used.
-func (s *Store) fit(w *location, known map[string]string) error {
-	var missing []string
-	given, fitting := s.box.KeyIDs(), 0
-	for field, word := range known {
-		id, ok := strings.CutPrefix(field, checkField(""))
-		switch {
-		case !ok:
-		case !slices.Contains(given, id):
-			missing = append(missing, strconv.Quote(id))
-		default:
-			if err := s.opens(w, id, word); err != nil {
-				return err
-			}
-			fitting++
-		}
+// resealGraphs seals all graphs with the present key: no server starts without
+// its graphs, so they must not be what an old key is kept for.
+func (s *Store) resealGraphs(ctx context.Context) error {
+	all, err := s.client.HGetAll(ctx, s.keys.graphs()).Result()
+	if err != nil {
+		return err
 	}
-	slices.Sort(missing)
-	names := strings.Join(missing, ", ")
-	if len(missing) > 0 && fitting == 0 {
-		is := "and no keys are given"
-		if len(given) > 0 {
-			is = "and none of these is given"
+	for field, text := range all {
+		if id, _ := seal.Sealed(text); id == s.box.Active() {
+			continue
 		}
-		return &SetupError{
-			w.server, ProblemKeys, "the store holds records that are sealed with the keys " + names + ", " + is,
-			"name the file with these keys",
+		at := seal.Place{Kind: kindGraph, Name: field}
+		record, err := s.box.Open(at, text)
+		if err != nil {
+			continue // whoever reads it is told
 		}
-	}
-	if len(missing) > 0 {
-		s.warned = append(s.warned, "the keys "+names+" are not given: calls for threads with records of theirs fail")
+		if err := s.client.HSet(ctx, s.keys.graphs(), field, s.box.Seal(at, record)).Err(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (s *Store) opens(w *location, id, word string) error {
-	if _, err := s.box.Open(checkPlace(id), word); err != nil {
-		return &SetupError{
-			w.server, ProblemKeys, fmt.Sprintf("the key %q is not the one that the store knows by this id", id),
-			"give the right one; a new key needs a new id",
-		}
+// misfit says how the keys don't fit.
+func (w *location) misfit(err error) error {
+	if wrong, ok := errors.AsType[*seal.KeyError](err); ok {
+		return &SetupError{w.server, ProblemKeys, wrong.What(), wrong.Want}
 	}
-	return nil
+	return err
 }

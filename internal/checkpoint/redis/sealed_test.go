@@ -46,62 +46,8 @@ func TestContractSealed(t *testing.T) {
 	}, checkpointtest.OwnClock())
 }
 
-// told is a value that nobody may find, once short and once long enough to be
-// compressed.
+// told is what nobody may find.
 const told = "hush-hush"
-
-// telling is a change that says it in every field that is the user's.
-func telling(thread string) *checkpoint.Change {
-	value := payload.JSON(`"` + told + `"`)
-	long := payload.JSON(`"` + strings.Repeat(told, 100) + `"`)
-	labels := map[string]string{"label": told}
-	failure := &checkpoint.Failure{Reason: "NODE_FAILED", Message: told, Type: told, Stack: told, Details: labels}
-	c := superstep(thread, 1, []payload.JSON{value})
-	c.Head.Metadata = labels
-	c.Head.Cancel = &checkpoint.Cancel{Run: "r", Reason: told, By: told}
-	cp := c.Checkpoints[0]
-	cp.Metadata = labels
-	cp.Channels[0].Value = long
-	cp.Channels = append(cp.Channels, checkpoint.Channel{Name: "short", Version: 1, Stored: 1, Value: value})
-	c.Tasks[0].Writes = []checkpoint.Write{{Channel: "value", Value: long}}
-	c.Tasks[0].Failure = failure
-	c.Memos = []checkpoint.Memo{{Checkpoint: cp.ID, Task: "task", Scope: "s", Key: "k", Value: value}}
-	c.Interrupts = []checkpoint.Interrupt{{
-		ID: "q", Thread: thread, Checkpoint: cp.ID, Graph: "g", Node: "n", State: checkpoint.InterruptAnswered,
-		Message: told, Value: value, Schema: value, Default: value, Assignees: []string{told},
-		Response: value, Note: told, Responder: told,
-	}}
-	c.Runs = []checkpoint.Run{{
-		ID: "r", Thread: thread, Failure: failure, Metadata: labels, Output: value,
-		Request: checkpoint.RunRequest{
-			Input: value, Update: value, Context: value, Goto: []checkpoint.Send{{Node: "n", Input: value}},
-		},
-	}}
-	c.Request = &checkpoint.Request{ID: "x", Digest: told}
-	c.Events[0].Value, c.Events[0].Failure, c.Events[0].Interrupts = long, failure, c.Interrupts
-	return c
-}
-
-// readAll reads whatever there is of a thread that telling made.
-func readAll(t *testing.T, s *redis.Store, thread string) error {
-	t.Helper()
-	var all []error
-	_, err := s.Head(t.Context(), thread)
-	all = append(all, err)
-	_, err = s.Checkpoint(t.Context(), thread, "", "")
-	all = append(all, err)
-	_, err = s.Pending(t.Context(), thread, fmt.Sprintf("%012d", 1))
-	all = append(all, err)
-	_, err = s.Events(t.Context(), thread, 0, 0)
-	all = append(all, err)
-	_, err = s.Run(t.Context(), thread, "r")
-	all = append(all, err)
-	_, err = s.Interrupt(t.Context(), thread, "q")
-	all = append(all, err)
-	_, err = s.Request(t.Context(), thread, "x")
-	all = append(all, err)
-	return errors.Join(all...)
-}
 
 // TestNothingIsReadable looks for a value in everything that Redis holds,
 // writes to its disk and publishes.
@@ -131,10 +77,10 @@ func TestNothingIsReadable(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.found, strings.Contains(message.Payload, told), "what is published")
 
-			_, err = s.Apply(t.Context(), telling("t"))
+			_, err = s.Apply(t.Context(), checkpointtest.Everywhere("t", told))
 			require.NoError(t, err)
 			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: told}))
-			require.NoError(t, readAll(t, s, "t"))
+			require.NoError(t, checkpointtest.ReadAll(t, s, "t"))
 			list, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Metadata: map[string]string{"label": told}})
 			require.NoError(t, err)
 			require.Len(t, list, 1, "labels can be asked for")
@@ -171,10 +117,10 @@ func TestTamperedRecords(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
 	s := openSealed(t, server.URL(""), sealedBy(key("k1", 1)))
 	for _, thread := range []string{"good", "bad"} {
-		_, err := s.Apply(t.Context(), telling(thread))
+		_, err := s.Apply(t.Context(), checkpointtest.Everywhere(thread, told))
 		require.NoError(t, err)
 	}
-	require.NoError(t, readAll(t, s, "bad"))
+	require.NoError(t, checkpointtest.ReadAll(t, s, "bad"))
 	tried := 0
 	for _, letter := range []string{"h", "v", "p", "q", "r"} {
 		bad := keyOf(t, server, letter, "bad")
@@ -186,21 +132,21 @@ func TestTamperedRecords(t *testing.T) {
 			tried++
 			for _, other := range []string{was[:len(was)-1] + string(was[len(was)-1]^1), good[field], was[:10]} {
 				require.NoError(t, server.Client.HSet(t.Context(), bad, field, other).Err())
-				requireCorrupt(t, readAll(t, s, "bad"), bad)
-				require.NoError(t, readAll(t, s, "good"))
+				requireCorrupt(t, checkpointtest.ReadAll(t, s, "bad"), bad)
+				require.NoError(t, checkpointtest.ReadAll(t, s, "good"))
 			}
 			require.NoError(t, server.Client.HSet(t.Context(), bad, field, was).Err())
-			require.NoError(t, readAll(t, s, "bad"))
+			require.NoError(t, checkpointtest.ReadAll(t, s, "bad"))
 		}
 	}
-	require.Equal(t, 9, tried)
+	require.Equal(t, 10, tried)
 
 	log := keyOf(t, server, "e", "bad")
 	first, second := server.Client.LIndex(t.Context(), log, 0).Val(), server.Client.LIndex(t.Context(), log, 1).Val()
 	others := server.Client.LIndex(t.Context(), keyOf(t, server, "e", "good"), 0).Val()
 	for _, other := range []string{second, others, first[:len(first)-1]} {
 		require.NoError(t, server.Client.LSet(t.Context(), log, 0, other).Err())
-		requireCorrupt(t, readAll(t, s, "bad"), "event 1")
+		requireCorrupt(t, checkpointtest.ReadAll(t, s, "bad"), "event 1")
 	}
 }
 
@@ -212,22 +158,22 @@ func TestKeysAreRotated(t *testing.T) {
 	}
 	write := func(thread string, keys ...seal.Key) {
 		s := openSealed(t, server.URL(""), sealedBy(keys...))
-		_, err := s.Apply(t.Context(), telling(thread))
+		_, err := s.Apply(t.Context(), checkpointtest.Everywhere(thread, told))
 		require.NoError(t, err)
 	}
 	write("bad", k1)
 	write("good", k2, k1)
 	both := openSealed(t, server.URL(""), sealedBy(k1, k2))
-	require.NoError(t, readAll(t, both, "bad"))
-	require.NoError(t, readAll(t, both, "good"))
+	require.NoError(t, checkpointtest.ReadAll(t, both, "bad"))
+	require.NoError(t, checkpointtest.ReadAll(t, both, "good"))
 	require.Empty(t, both.Warnings())
 
 	late, err := openWith(k2)
 	require.NoError(t, err)
 	require.Len(t, late.Warnings(), 1)
 	require.Contains(t, late.Warnings()[0], `"k1"`)
-	require.NoError(t, readAll(t, late, "good"))
-	err = readAll(t, late, "bad")
+	require.NoError(t, checkpointtest.ReadAll(t, late, "good"))
+	err = checkpointtest.ReadAll(t, late, "bad")
 	requireCorrupt(t, err, `sealed with the key "k1", which was not given`)
 	require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString(k2.Secret))
 	require.NoError(t, late.Close())

@@ -33,7 +33,10 @@ type KeyError struct {
 }
 
 // Error names the key or the line.
-func (e *KeyError) Error() string {
+func (e *KeyError) Error() string { return e.What() + ": " + e.Want }
+
+// What is what is wrong, without what would be right.
+func (e *KeyError) What() string {
 	what := fmt.Sprintf("key %q", e.ID)
 	if e.ID == "" {
 		what = "the keys"
@@ -41,7 +44,7 @@ func (e *KeyError) Error() string {
 	if e.Line > 0 {
 		what = fmt.Sprintf("line %d: %s", e.Line, what)
 	}
-	return fmt.Sprintf("%s %s: %s", what, e.Is, e.Want)
+	return what + " " + e.Is
 }
 
 const (

@@ -15,7 +15,7 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	if err := c.Check(); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	d := encode(c)
+	d := s.encode(c)
 	var r checkpoint.Receipt
 	err := s.write.do(ctx, func(w *writer) (err error) {
 		r, err = w.apply(d)
@@ -242,10 +242,13 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return s.write.do(ctx, func(w *writer) error {
 		var source string
 		err := w.stmt.graph.QueryRowContext(w.life, g.Name, g.Version).Scan(&source)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return w.exec(w.stmt.putGraph, g.Name, g.Version, nanos(g.Created), g.Source)
-		case err == nil && source != g.Source:
+		if errors.Is(err, sql.ErrNoRows) {
+			return w.exec(w.stmt.putGraph, g.Name, g.Version, nanos(g.Created), s.box.Seal(graphPlace(&g), g.Source))
+		}
+		if err == nil {
+			source, err = s.box.Open(graphPlace(&g), source)
+		}
+		if err == nil && source != g.Source {
 			return checkpoint.ErrGraphExists
 		}
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // change is a checkpoint.Change as rows. It is made before it is handed to the
@@ -12,6 +13,7 @@ import (
 // what it gave.
 type change struct {
 	checkpoint.Change // the lists that became rows are only counted
+	box               *seal.Box
 
 	head        string
 	checkpoints []string
@@ -56,8 +58,8 @@ type runRow struct {
 	order             uint64
 }
 
-func encode(c *checkpoint.Change) *change {
-	d := &change{Change: *c}
+func (s *Store) encode(c *checkpoint.Change) *change {
+	d := &change{Change: *c, box: s.box}
 	if c.Delete {
 		return d
 	}
@@ -69,17 +71,20 @@ func encode(c *checkpoint.Change) *change {
 	}
 	if c.Request != nil {
 		r := *c.Request
+		r.Digest = d.write(kindRequest, r.ID, r.Digest)
 		d.Request = &r
 	}
 	buf := codec.AppendHead(make([]byte, 0, 1024), &c.Head)
-	d.head = string(buf)
+	d.head = d.write(kindHead, "", string(buf))
 	buf = d.encodeCheckpoints(buf)
 	buf = d.encodeProgress(buf)
 	buf = d.encodeRecords(buf)
 	for i := range c.Events {
 		e := &c.Events[i]
 		buf = codec.AppendEvent(buf[:0], e)
-		d.events = append(d.events, recordRow{seq: e.Seq, id: string(e.Kind), record: string(buf)})
+		d.events = append(d.events, recordRow{
+			seq: e.Seq, id: string(e.Kind), record: d.write(kindEvent, unum(e.Seq), string(buf)),
+		})
 	}
 	return d
 }
@@ -87,7 +92,7 @@ func encode(c *checkpoint.Change) *change {
 func (d *change) encodeCheckpoints(buf []byte) []byte {
 	for _, cp := range d.Checkpoints {
 		buf = codec.AppendCheckpoint(buf[:0], cp)
-		d.checkpoints = append(d.checkpoints, string(buf))
+		d.checkpoints = append(d.checkpoints, d.write(kindCheckpoint, cp.ID, string(buf)))
 		for i := range cp.Channels {
 			// What an earlier checkpoint wrote is there already.
 			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
@@ -100,7 +105,10 @@ func (d *change) encodeCheckpoints(buf []byte) []byte {
 
 func (d *change) encodeChannel(ch *checkpoint.Channel) {
 	if ch.List == nil {
-		d.values = append(d.values, valueRow{seq: ch.Stored, channel: ch.Name, value: string(ch.Value)})
+		d.values = append(d.values, valueRow{
+			seq: ch.Stored, channel: ch.Name,
+			value: d.write(kindValue, valueName(ch.Stored, ch.Name), string(ch.Value)),
+		})
 		return
 	}
 	l := ch.List
@@ -110,9 +118,10 @@ func (d *change) encodeChannel(ch *checkpoint.Channel) {
 	last := l.Segments[len(l.Segments)-1]
 	fresh := l.Items[len(l.Items)-l.Fresh:]
 	for i, v := range fresh {
+		index := last.Len - len(fresh) + i
 		d.items = append(d.items, itemRow{
-			channel: ch.Name, segment: last.ID, seq: ch.Stored,
-			index: last.Len - len(fresh) + i, value: string(v),
+			channel: ch.Name, segment: last.ID, seq: ch.Stored, index: index,
+			value: d.write(kindItem, itemName(last.ID, index, ch.Name), string(v)),
 		})
 	}
 }
@@ -121,11 +130,15 @@ func (d *change) encodeProgress(buf []byte) []byte {
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
 		buf = codec.AppendTask(buf[:0], t)
-		d.tasks = append(d.tasks, recordRow{checkpoint: t.Checkpoint, id: t.ID, record: string(buf)})
+		d.tasks = append(d.tasks, recordRow{
+			checkpoint: t.Checkpoint, id: t.ID, record: d.write(kindTask, t.Checkpoint+"/"+t.ID, string(buf)),
+		})
 	}
 	for i := range d.Memos {
-		buf = codec.AppendMemo(buf[:0], &d.Memos[i])
-		d.memos = append(d.memos, memoRow{Memo: d.Memos[i], record: string(buf)})
+		m := &d.Memos[i]
+		buf = codec.AppendMemo(buf[:0], m)
+		name := m.Checkpoint + "/" + memoName(m)
+		d.memos = append(d.memos, memoRow{Memo: *m, record: d.write(kindMemo, name, string(buf))})
 	}
 	return buf
 }
@@ -135,13 +148,15 @@ func (d *change) encodeRecords(buf []byte) []byte {
 		in := d.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // columns, given by the writer
 		buf = codec.AppendInterrupt(buf[:0], &in)
-		d.interrupts = append(d.interrupts, interruptRow{Interrupt: in, record: string(buf)})
+		d.interrupts = append(d.interrupts, interruptRow{Interrupt: in, record: d.write(kindQuestion, in.ID, string(buf))})
 	}
 	for i := range d.Runs {
 		r := d.Runs[i]
 		r.Revision = 0
 		buf = codec.AppendRun(buf[:0], &r)
-		d.runs = append(d.runs, runRow{id: r.ID, state: string(r.State), order: r.Order, record: string(buf)})
+		d.runs = append(d.runs, runRow{
+			id: r.ID, state: string(r.State), order: r.Order, record: d.write(kindRun, r.ID, string(buf)),
+		})
 	}
 	return buf
 }

@@ -66,7 +66,7 @@ func (w *writer) manifests(thread string) (all []*checkpoint.Checkpoint, err err
 		if err := rows.Scan(&id, &text); err != nil {
 			return nil, err
 		}
-		cp, _, err := codec.DecodeCheckpoint(text)
+		cp, err := decode(w.store, thread, kindCheckpoint, id, text, manifestOnly)
 		if err != nil {
 			return nil, of(err, "thread %q, checkpoint %q", thread, id)
 		}

@@ -22,7 +22,7 @@ func (s *Store) Checkpoint(
 			stmt, args = s.query.checkpoint, append(args, id)
 		}
 		var manifest string
-		err := tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...).Scan(&manifest)
+		err := tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...).Scan(&id, &manifest)
 		if errors.Is(err, sql.ErrNoRows) {
 			return checkpoint.ErrCheckpointNotFound
 		}
@@ -46,7 +46,7 @@ func (s *Store) Checkpoints(
 		}
 		l := s.loader(ctx, tx, q.Thread)
 		for _, m := range manifests {
-			cp, err := l.load(m.text, fmt.Sprint(m.seq))
+			cp, err := l.load(m.text, m.id)
 			if err != nil {
 				return err
 			}
@@ -61,8 +61,7 @@ func (s *Store) Checkpoints(
 }
 
 type manifest struct {
-	seq  uint64
-	text string
+	id, text string
 }
 
 func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) ([]manifest, error) {
@@ -80,7 +79,7 @@ func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Checkpo
 		return nil, err
 	}
 	return collect(rows, func() (m manifest, err error) {
-		err = rows.Scan(&m.seq, &m.text)
+		err = rows.Scan(&m.id, &m.text)
 		return m, err
 	})
 }
@@ -89,6 +88,7 @@ func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Checkpo
 // are read together share what they have in common.
 type loader struct {
 	ctx    context.Context // of the one read it is made for
+	store  *Store
 	value  *sql.Stmt
 	items  *sql.Stmt
 	thread string
@@ -104,16 +104,20 @@ type place struct {
 
 func (s *Store) loader(ctx context.Context, tx *sql.Tx, thread string) *loader {
 	return &loader{
-		ctx: ctx, thread: thread,
+		ctx: ctx, store: s, thread: thread,
 		value: tx.StmtContext(ctx, s.query.value), items: tx.StmtContext(ctx, s.query.items),
 		values: map[place]payload.JSON{}, lists: map[place][]payload.JSON{},
 	}
 }
 
-func (l *loader) load(text, name string) (*checkpoint.Checkpoint, error) {
+func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
+	text, err := decode(l.store, l.thread, kindCheckpoint, id, text, asItIs)
+	if err != nil {
+		return nil, of(err, "thread %q, checkpoint %q", l.thread, id)
+	}
 	cp, beside, err := codec.DecodeCheckpoint(text)
 	if err != nil {
-		return nil, of(err, "thread %q, checkpoint %q", l.thread, name)
+		return nil, of(err, "thread %q, checkpoint %q", l.thread, id)
 	}
 	for _, b := range beside {
 		ch := &cp.Channels[b.Channel]
@@ -137,6 +141,9 @@ func (l *loader) one(at place, size int) (payload.JSON, error) {
 	err := l.value.QueryRowContext(l.ctx, l.thread, at.seq, at.channel).Scan(&v)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("%w: value of checkpoint %d is missing", checkpoint.ErrCorrupt, at.seq)
+	}
+	if err == nil {
+		v, err = decode(l.store, l.thread, kindValue, valueName(at.seq, at.channel), v, asItIs)
 	}
 	if err != nil {
 		return "", err
@@ -172,9 +179,14 @@ func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
 	if err != nil {
 		return nil, err
 	}
+	index := -1
 	items, err := collect(rows, func() (payload.JSON, error) {
 		var v string
-		err := rows.Scan(&v)
+		if err := rows.Scan(&v); err != nil {
+			return "", err
+		}
+		index++
+		v, err := decode(l.store, l.thread, kindItem, itemName(at.seq, index, at.channel), v, asItIs)
 		return payload.JSON(v), err
 	})
 	if err != nil {
@@ -205,7 +217,9 @@ func (s *Store) pending(ctx context.Context, tx *sql.Tx, thread, id string) (p c
 		return checkpoint.Pending{}, err
 	}
 	p.Tasks, err = collect(rows, func() (checkpoint.Task, error) {
-		return scanRecord(rows, codec.DecodeTask, "thread %q, task %q", thread)
+		return scanRecord(rows, func(name, record string) (checkpoint.Task, error) {
+			return decode(s, thread, kindTask, id+"/"+name, record, codec.DecodeTask)
+		}, "thread %q, task %q", thread)
 	})
 	if err != nil {
 		return checkpoint.Pending{}, err
@@ -214,7 +228,9 @@ func (s *Store) pending(ctx context.Context, tx *sql.Tx, thread, id string) (p c
 		return checkpoint.Pending{}, err
 	}
 	p.Memos, err = collect(rows, func() (checkpoint.Memo, error) {
-		return scanRecord(rows, codec.DecodeMemo, "thread %q, memo %q", thread)
+		return scanRecord(rows, func(name, record string) (checkpoint.Memo, error) {
+			return decode(s, thread, kindMemo, id+"/"+name, record, codec.DecodeMemo)
+		}, "thread %q, memo %q", thread)
 	})
 	if err != nil {
 		return checkpoint.Pending{}, err
@@ -222,21 +238,21 @@ func (s *Store) pending(ctx context.Context, tx *sql.Tx, thread, id string) (p c
 	if rows, err = read(s.query.questions); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	p.Interrupts, err = collect(rows, func() (checkpoint.Interrupt, error) { return scanInterrupt(rows) })
+	p.Interrupts, err = collect(rows, func() (checkpoint.Interrupt, error) { return s.scanInterrupt(rows) })
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
 	return p, nil
 }
 
-// scanRecord reads a key and a record; name says what the key belongs to.
+// scanRecord reads a key and a record; what says what the key belongs to.
 func scanRecord[T any](
-	rows *sql.Rows, decode func(string) (T, error), name, thread string,
+	rows *sql.Rows, decode func(name, record string) (T, error), what, thread string,
 ) (v T, err error) {
 	var id, record string
 	if err := rows.Scan(&id, &record); err != nil {
 		return v, err
 	}
-	v, err = decode(record)
-	return v, of(err, name, thread, id)
+	v, err = decode(id, record)
+	return v, of(err, what, thread, id)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +29,11 @@ func (f *filter) equal(column, value string) {
 	}
 }
 
-// within is a condition on the members of a field of a record. It is false for
-// a record that is no JSON, which would else fail the query as a whole.
+// within is a condition on the members of a field of a record. Of a record that
+// is no JSON, which may be a sealed one, it says nothing.
 func within(column, field, condition string) string {
 	return "CASE WHEN json_valid(" + column + ") THEN EXISTS (SELECT 1 FROM json_each(" + column +
-		", '$." + field + "') AS j WHERE " + condition + ") ELSE 0 END"
+		", '$." + field + "') AS j WHERE " + condition + ") ELSE 1 END"
 }
 
 func (f *filter) sql(selection, order string) string {
@@ -67,6 +68,13 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 			return checkpoint.Head{}, err
 		}
 		return s.decodeHead(thread, revision, expires, record)
+	}, func(h *checkpoint.Head) bool {
+		for k, v := range q.Metadata {
+			if got, ok := h.Metadata[k]; !ok || got != v {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -102,12 +110,18 @@ func (s *Store) Interrupts(
 	if err != nil {
 		return nil, failed(err)
 	}
-	return readable(rows, q.Limit, func() (checkpoint.Interrupt, error) { return scanInterrupt(rows) })
+	return readable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
+		return s.scanInterrupt(rows)
+	}, func(in *checkpoint.Interrupt) bool {
+		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
+	})
 }
 
-// readable reads up to limit records and leaves out those that are corrupt:
-// one bad record must not hide everybody's.
-func readable[T any](rows *sql.Rows, limit int, scan func() (T, error)) (out []T, err error) {
+// readable reads up to limit records that fit and leaves out those that are
+// corrupt: one bad record must not hide everybody's.
+func readable[T any](
+	rows *sql.Rows, limit int, scan func() (T, error), fits func(*T) bool,
+) (out []T, err error) {
 	for (limit <= 0 || len(out) < limit) && rows.Next() {
 		v, err := scan()
 		if errors.Is(err, checkpoint.ErrCorrupt) {
@@ -116,7 +130,9 @@ func readable[T any](rows *sql.Rows, limit int, scan func() (T, error)) (out []T
 		if err != nil {
 			return nil, failed(errors.Join(err, rows.Close()))
 		}
-		out = append(out, v)
+		if fits(&v) {
+			out = append(out, v)
+		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, failed(err)

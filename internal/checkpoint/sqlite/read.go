@@ -29,7 +29,7 @@ func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error
 func (s *Store) decodeHead(
 	thread string, revision uint64, expires sql.NullInt64, record string,
 ) (checkpoint.Head, error) {
-	h, err := codec.DecodeHead(record)
+	h, err := decode(s, thread, kindHead, "", record, codec.DecodeHead)
 	if err != nil {
 		return checkpoint.Head{}, fmt.Errorf("thread %q: %w", thread, err)
 	}
@@ -71,7 +71,7 @@ func (s *Store) events(
 		if err := rows.Scan(&seq, &record); err != nil {
 			return checkpoint.Event{}, err
 		}
-		e, err := codec.DecodeEvent(record)
+		e, err := decode(s, thread, kindEvent, unum(seq), record, codec.DecodeEvent)
 		return e, of(err, "thread %q, event %d", thread, seq)
 	})
 }
@@ -80,7 +80,7 @@ func (s *Store) events(
 func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	rows, err := s.query.run.QueryContext(ctx, thread, run)
 	return one(rows, err, checkpoint.ErrRunNotFound, func() (checkpoint.Run, error) {
-		return scanRun(rows, thread)
+		return s.scanRun(rows, thread)
 	})
 }
 
@@ -95,17 +95,17 @@ func (s *Store) Runs(
 	if err != nil {
 		return nil, failed(err)
 	}
-	out, err := collect(rows, func() (checkpoint.Run, error) { return scanRun(rows, thread) })
+	out, err := collect(rows, func() (checkpoint.Run, error) { return s.scanRun(rows, thread) })
 	return out, failed(err)
 }
 
-func scanRun(rows *sql.Rows, thread string) (checkpoint.Run, error) {
+func (s *Store) scanRun(rows *sql.Rows, thread string) (checkpoint.Run, error) {
 	var id, record string
 	var revision uint64
 	if err := rows.Scan(&id, &revision, &record); err != nil {
 		return checkpoint.Run{}, err
 	}
-	r, err := codec.DecodeRun(record)
+	r, err := decode(s, thread, kindRun, id, record, codec.DecodeRun)
 	r.Revision = revision
 	return r, of(err, "thread %q, run %q", thread, id)
 }
@@ -114,17 +114,17 @@ func scanRun(rows *sql.Rows, thread string) (checkpoint.Run, error) {
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	rows, err := s.query.interrupt.QueryContext(ctx, thread, id)
 	return one(rows, err, checkpoint.ErrInterruptNotFound, func() (checkpoint.Interrupt, error) {
-		return scanInterrupt(rows)
+		return s.scanInterrupt(rows)
 	})
 }
 
-func scanInterrupt(rows *sql.Rows) (checkpoint.Interrupt, error) {
+func (s *Store) scanInterrupt(rows *sql.Rows) (checkpoint.Interrupt, error) {
 	var thread, id, record string
 	var change, revision uint64
 	if err := rows.Scan(&thread, &id, &change, &revision, &record); err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	in, err := codec.DecodeInterrupt(record)
+	in, err := decode(s, thread, kindQuestion, id, record, codec.DecodeInterrupt)
 	in.Change, in.Revision = change, revision
 	return in, of(err, "thread %q, interrupt %q", thread, id)
 }
@@ -134,9 +134,12 @@ func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Requ
 	rows, err := s.query.request.QueryContext(ctx, thread, id)
 	return one(rows, err, checkpoint.ErrRequestNotFound, func() (r checkpoint.Request, err error) {
 		var created int64
-		err = rows.Scan(&r.ID, &r.Digest, &r.Run, &r.Event, &created)
+		if err := rows.Scan(&r.ID, &r.Digest, &r.Run, &r.Event, &created); err != nil {
+			return r, err
+		}
 		r.Created = instant(created)
-		return r, err
+		r.Digest, err = decode(s, thread, kindRequest, r.ID, r.Digest, asItIs)
+		return r, of(err, "thread %q, request %q", thread, r.ID)
 	})
 }
 
@@ -148,9 +151,12 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 	}
 	out, err := collect(rows, func() (g checkpoint.GraphRecord, err error) {
 		var created int64
-		err = rows.Scan(&g.Name, &g.Version, &created, &g.Source)
+		if err := rows.Scan(&g.Name, &g.Version, &created, &g.Source); err != nil {
+			return g, err
+		}
 		g.Created = instant(created)
-		return g, err
+		g.Source, err = s.box.Open(graphPlace(&g), g.Source)
+		return g, of(err, "graph %q, version %q", g.Name, g.Version)
 	})
 	return out, failed(err)
 }

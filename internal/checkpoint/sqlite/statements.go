@@ -120,12 +120,12 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	q := &queries{
 		head:      p.stmt(`SELECT revision, lease_expires, head FROM threads WHERE thread = ?`),
 		headFirst: p.stmt(`SELECT first_event FROM threads WHERE thread = ?`),
-		newest: p.stmt(`SELECT manifest FROM checkpoints
+		newest: p.stmt(`SELECT id, manifest FROM checkpoints
 			WHERE thread = ? AND path = ? AND namespace = ? ORDER BY seq DESC LIMIT 1`),
-		checkpoint: p.stmt(`SELECT manifest FROM checkpoints WHERE thread = ? AND path = ? AND namespace = ? AND id = ?`),
-		checkpoints: p.stmt(`SELECT seq, manifest FROM checkpoints
+		checkpoint: p.stmt(`SELECT id, manifest FROM checkpoints WHERE thread = ? AND path = ? AND namespace = ? AND id = ?`),
+		checkpoints: p.stmt(`SELECT id, manifest FROM checkpoints
 			WHERE thread = ? AND path = ? AND namespace = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
-		checkpointsPath: p.stmt(`SELECT seq, manifest FROM checkpoints
+		checkpointsPath: p.stmt(`SELECT id, manifest FROM checkpoints
 			WHERE thread = ? AND path = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
 		value: p.stmt(`SELECT value FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
 		items: p.stmt(`SELECT value FROM list_items

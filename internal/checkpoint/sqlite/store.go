@@ -24,6 +24,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Options configure a Store.
@@ -33,15 +34,19 @@ type Options struct {
 	Path string
 	// Now is the clock that leases are compared with; nil = time.Now.
 	Now func() time.Time
+	// Seal says whether records are compressed and encrypted.
+	Seal seal.Options
 }
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
-	now   func() time.Time
-	lock  *fileLock
-	write *writer
-	reads *sql.DB
-	query *queries
+	now    func() time.Time
+	box    *seal.Box
+	warned []string
+	lock   *fileLock
+	write  *writer
+	reads  *sql.DB
+	query  *queries
 
 	closing  sync.Once
 	closeErr error
@@ -53,7 +58,8 @@ var (
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
-// process has it open and with a SchemaError when a newer graphd wrote it.
+// process has it open and with a SchemaError when a newer graphd wrote it,
+// and with a seal.KeyError when its records don't open with the keys given.
 // Leases that were held when the file was last used end now: whoever held
 // them is gone.
 func Open(ctx context.Context, opts Options) (*Store, error) {
@@ -67,11 +73,15 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	box, err := seal.New(opts.Seal)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
 	lock, err := lockFile(path + ".lock")
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{now: opts.Now, lock: lock}
+	s := &Store{now: opts.Now, box: box, lock: lock}
 	if err := s.open(ctx, path); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -89,7 +99,10 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if err := migrate(ctx, db, path); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(life, db, s.clock); err != nil {
+	if err := s.unlock(ctx, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if s.write, err = newWriter(life, db, s); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.reads, err = sql.Open("sqlite", dsn(path, "query_only(1)", "busy_timeout(5000)"))

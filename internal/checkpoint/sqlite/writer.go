@@ -22,11 +22,12 @@ const (
 
 // writer is the only one who changes the file.
 type writer struct {
-	life context.Context // of the connection; it ends with close
-	db   *sql.DB
-	conn *sql.Conn
-	now  func() time.Time
-	stmt *statements
+	life  context.Context // of the connection; it ends with close
+	db    *sql.DB
+	conn  *sql.Conn
+	store *Store
+	now   func() time.Time
+	stmt  *statements
 	// change is the number of the last change of any question.
 	change uint64
 	// known is what the last changes left of their threads, as the open
@@ -46,13 +47,13 @@ type job struct {
 	done chan error
 }
 
-func newWriter(life context.Context, db *sql.DB, now func() time.Time) (*writer, error) {
+func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 	conn, err := db.Conn(life)
 	if err != nil {
 		return nil, failed(err)
 	}
 	w := &writer{
-		life: life, db: db, conn: conn, now: now,
+		life: life, db: db, conn: conn, store: s, now: s.clock,
 		known: map[string]present{},
 		jobs:  make(chan *job, maxBatch), idle: make(chan struct{}),
 	}

@@ -38,14 +38,14 @@ func TestWhatWaitsSharesATransaction(t *testing.T) {
 	var order []int
 	for i := range n {
 		wg.Go(func() {
-			d := encode(&checkpoint.Change{Thread: "t", Expect: uint64(i), Op: fmt.Sprint(i), Head: checkpoint.Head{Thread: "t"}})
+			d := s.encode(&checkpoint.Change{Thread: "t", Expect: uint64(i), Op: fmt.Sprint(i), Head: checkpoint.Head{Thread: "t"}})
 			err := s.write.do(t.Context(), func(w *writer) error {
 				_, err := s.Head(t.Context(), "t")
 				assert.ErrorIs(t, err, checkpoint.ErrThreadNotFound, "what the others wrote is not committed yet")
 				order = append(order, i)
 				if i%3 == 2 {
 					// A refused change in between does not disturb.
-					_, err := w.apply(encode(&checkpoint.Change{Thread: "t", Head: checkpoint.Head{Thread: "t"}}))
+					_, err := w.apply(s.encode(&checkpoint.Change{Thread: "t", Head: checkpoint.Head{Thread: "t"}}))
 					assert.ErrorIs(t, err, checkpoint.ErrConflict)
 				}
 				_, err = w.apply(d)
