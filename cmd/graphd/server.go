@@ -134,7 +134,7 @@ func (s *server) wire(
 		return err
 	}
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
-		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease,
+		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,
 		Checkpoints: o.checkpoints(name),
 	})
 	calls := s.log.Named("transport")

@@ -52,6 +52,11 @@ type Head struct {
 
 	Fence uint64 // raised by each lease
 	Owner string // who holds the lease, "" = nobody
+	// Wish names who should take the lease next, because the run needs workers
+	// that are attached there; until WishUntil others leave it to them.
+	Wish      string
+	WishUntil time.Time
+	Moves     int // how often the run went to where workers are since it last came further
 	// Due is when some replica should look at the thread though nobody asks:
 	// work is queued, a question expires, the thread expires. Zero = never. A
 	// store also treats the end of a lease as due.

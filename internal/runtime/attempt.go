@@ -97,6 +97,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.session.work.Done(),
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
+		defer l.errand(task)()
 		task.Triggers = l.state.Triggers(t)
 	}
 	r := l.session.engine.guard(ctx, task)

@@ -54,6 +54,13 @@ func (fx *effects) Unassigned(why string) {
 	}
 }
 
+// Strand moves the run when it can go on nowhere but at another server.
+func (fx *effects) Strand() {
+	if !fx.over.Load() {
+		fx.loop.session.consider()
+	}
+}
+
 // HandOver stops the run here; another server goes on with it.
 func (fx *effects) HandOver() {
 	if stop := fx.loop.session.stop; stop != nil && !fx.over.Load() {
@@ -68,6 +75,7 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	}
 	fx.alive()
 	l := fx.loop
+	defer fx.await()()
 	v, err := l.visitOf(fx, c)
 	if err != nil {
 		return CallResult{}, err
@@ -87,6 +95,19 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 		return fx.refused(err)
 	}
 	return l.returned(child, child.drive(ctx))
+}
+
+// await notes that the task waits for a graph that it has called: the graph is
+// under way in its place.
+func (fx *effects) await() (done func()) {
+	if fx.calls.Add(1) > 1 {
+		fx.loop.session.employ(1)
+	}
+	return func() {
+		if fx.calls.Add(-1) > 0 {
+			fx.loop.session.employ(-1)
+		}
+	}
 }
 
 // visitOf finds the graph of a call, and where it is to run.

@@ -79,6 +79,9 @@ func (l *loop) reduce(ctx context.Context, r pregel.Reduction, voice bool) (payl
 		Context: l.run.Request.Context, Checkpoint: cp.ID, Time: cp.Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata,
 	}
+	if voice {
+		defer l.errand(task)()
+	}
 	return reduced(r, l.session.engine.guard(ctx, task))
 }
 

@@ -30,6 +30,7 @@ type effects struct {
 	task    *pregel.Task
 	attempt int
 	over    atomic.Bool
+	calls   atomic.Int32 // graphs that it waits for
 
 	mu   sync.Mutex
 	idle *time.Timer

@@ -57,7 +57,10 @@ type Options struct {
 	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
 	// Poll is how often a follower looks for what other replicas wrote, 0 =
 	// never: no other process writes to the store.
-	Poll       time.Duration
+	Poll time.Duration
+	// Workers are those that are attached to this server; nil when no node runs
+	// in another process, or no other server shares the store.
+	Workers    Workers
 	EventLimit uint64 // events kept per thread, 0 = all
 	// Checkpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
@@ -120,6 +123,7 @@ type Engine struct {
 	hub      *hub
 	inbox    inbox
 	tuner    checkpoint.Tuner // nil when nobody else writes to the store
+	peers    *peers           // nil when it does not matter where workers are
 	ops      atomic.Uint64
 
 	base     context.Context // of every live run; ended by Close
@@ -154,6 +158,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	if signals, ok := store.(checkpoint.Signals); ok {
 		e.tuner = signals.Tune(e.hear)
 	}
+	e.meet(store)
 	e.work.Go(func() { e.sweep(base) })
 	return e
 }
@@ -234,6 +239,9 @@ func (e *Engine) Drain(ctx context.Context) {
 	if !e.drained {
 		e.drained = true
 		close(e.draining)
+		if e.peers != nil {
+			e.peers.post.Close()
+		}
 	}
 	e.mu.Unlock()
 	idle := make(chan struct{})

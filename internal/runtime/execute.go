@@ -61,8 +61,9 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 	defer cancel(nil)
 	ended := make(chan outcome, len(w.run))
 	slots := make(chan struct{}, l.session.engine.opts.Parallel)
-	start := func(t *pregel.Task) {
+	start := func(i int, t *pregel.Task) {
 		slots <- struct{}{}
+		l.session.employ(min(i, 1)) // the first is under way in place of the graph
 		go func() {
 			defer func() { <-slots }()
 			ended <- l.attemptAll(ctx, t)
@@ -70,18 +71,20 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 	}
 	running := len(w.run)
 	go func() {
-		for _, t := range w.run {
-			start(t)
+		for i, t := range w.run {
+			start(i, t)
 		}
 	}()
 	for running > 0 {
 		w.add(<-ended)
 		running--
+		idle := 1
 		for more := true; more && running > 0; {
 			select {
 			case o := <-ended:
 				w.add(o)
 				running--
+				idle++
 			default:
 				more = false
 			}
@@ -91,6 +94,7 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 				break
 			}
 			running++
+			l.session.employ(1)
 			go func() { ended <- l.attemptAll(ctx, h) }()
 		}
 		if w.failure() != nil || w.command != nil {
@@ -100,6 +104,10 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 		if running > 0 && !l.store(w) {
 			cancel(ErrSibling)
 		}
+		if running == 0 {
+			idle-- // the graph is under way again
+		}
+		l.session.employ(-idle)
 	}
 }
 

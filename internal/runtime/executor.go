@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -80,6 +81,9 @@ type Task struct {
 	Effects  Effects
 	Host     Host // nil for code that runs in this process only
 	Metadata map[string]string
+	// Stranded is for the executor to set as long as no worker of this server
+	// can take the task. Nil when nobody wants to know.
+	Stranded *atomic.Bool
 	// Unwanted is closed when the run takes no result any more: it is cancelled
 	// or belongs to another server. Nil when that is not known.
 	Unwanted <-chan struct{}

@@ -15,6 +15,9 @@ type Host interface {
 	// Unassigned tells those who look on that nobody can take the task now, and
 	// why. It is told once per attempt.
 	Unassigned(why string)
+	// Strand says that Task.Stranded has been set, or that the workers of other
+	// servers have changed since: the run may go on there.
+	Strand()
 	// HandOver gives the run to another server, as a drain does, because this one
 	// leaves and nobody can take the task here any more.
 	HandOver()

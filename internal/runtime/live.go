@@ -40,6 +40,7 @@ func (s *session) release(err error) {
 	s.lost = true
 	s.yield()
 	s.close()
+	s.engine.hub.doubt(s.thread) // others may drive the thread meanwhile
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		s.engine.adrift(s.thread)
 	}
@@ -48,7 +49,7 @@ func (s *session) release(err error) {
 // lease puts the taking of the lease into a change. An appointment that has
 // come is kept while questions are open: what expires may be among them.
 func (s *session) lease(t *tx) {
-	t.Head.Owner = s.engine.id
+	t.Head.Owner, t.Head.Wish, t.Head.WishUntil = s.engine.id, "", time.Time{}
 	t.Head.Fence++
 	t.Lease = s.engine.opts.Lease
 	if t.Head.Open == 0 {
@@ -60,6 +61,7 @@ func (s *session) lease(t *tx) {
 func (s *session) launch(head checkpoint.Head, l *loop) {
 	s.head = head
 	s.renewed.Store(int64(s.engine.uptime()))
+	s.arrived(head.Moves)
 	s.log = s.log.With(zap.String("run", l.run.ID), zap.String("graph", l.run.Graph))
 	s.obey() // a cancel may have come before anybody drove the run
 	s.yield()
@@ -82,8 +84,14 @@ func (s *session) drive(l *loop) {
 		v = l.settle(*failed(internal()))
 	}
 	s.report(l, v, s.engine.now().Sub(began))
-	due, full := s.current().Due, !s.engine.room()
+	head, full := s.current(), !s.engine.room()
 	s.close()
+	if v.settled && head.Owner == "" && head.Wish != "" {
+		s.log.Info("run left to a server with workers", zap.String("server", head.Wish))
+		s.engine.hub.doubt(s.thread) // who follows it here looks at the log again
+		return
+	}
+	due := head.Due
 	if !v.settled {
 		s.engine.adrift(s.thread)
 	}

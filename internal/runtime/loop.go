@@ -172,7 +172,7 @@ func (l *loop) interrupted(ctx context.Context, w *work) *verdict {
 	switch {
 	case errors.Is(cause, errLeaseLost):
 		return broken(errLeaseLost)
-	case errors.Is(cause, errDrain):
+	case errors.Is(cause, errDrain), errors.Is(cause, errMove):
 		v = verdict{state: checkpoint.RunRunning}
 	case errors.Is(cause, errTimedOut), errors.Is(cause, context.DeadlineExceeded):
 		v = verdict{state: checkpoint.RunTimedOut, failure: &checkpoint.Failure{

@@ -119,6 +119,10 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 	v.settled = true
 	if v.state == checkpoint.RunRunning { // handed over as it is
 		t.Head.Due = t.now
+		if to := l.session.moving(); to != "" {
+			l.session.further(t)
+			l.session.engine.wish(t, to)
+		}
 		return nil
 	}
 	e, run := l.session.engine, *l.run

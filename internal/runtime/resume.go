@@ -85,6 +85,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		s.release(nil)
 		return Started{}, err
 	}
+	to := e.settleOn(s, t, l)
 	run := *l.run
 	r.req.Watch.tell(head.Thread, head.LastEvent)
 	next, err := e.applyHeld(ctx, s, t)
@@ -92,7 +93,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		s.release(err)
 		return Started{}, err
 	}
-	s.launch(next, l)
+	s.begun(next, l, to)
 	return Started{Run: run, Head: next, After: head.LastEvent}, nil
 }
 
@@ -155,7 +156,6 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 	}
 	run.Stop, run.Updated = l.stop, t.now
 	t.Runs = append(t.Runs, run)
-	s.lease(t)
 	return l, nil
 }
 

@@ -46,6 +46,8 @@ type session struct {
 
 	// turn holds a token while somebody changes the thread through the
 	// session; it guards what follows.
+	errands errands
+
 	turn  chan struct{}
 	head  checkpoint.Head
 	draft *tx // the last change, to be reused; nil while a store may still look at it
@@ -142,6 +144,9 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 			return err
 		}
 		s.linger(t)
+		if t.Head.Wish == "" {
+			s.further(t)
+		}
 		head, err := s.engine.apply(ctx, t, more)
 		if err == nil {
 			s.draft = t
@@ -318,6 +323,7 @@ func (s *session) close() {
 		s.grace.Stop()
 	}
 	s.yield()
+	s.settleDown()
 	s.stop(nil)
 	s.engine.drop(s)
 	s.topic.rest()

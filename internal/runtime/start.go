@@ -325,14 +325,14 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 		return Started{}, err
 	}
 	a.remember(t, run.ID)
-	s.lease(t)
+	to := e.settleOn(s, t, l)
 	a.req.Watch.tell(head.Thread, before(run.FirstEvent))
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)
 		return Started{}, err
 	}
-	s.launch(next, l)
+	s.begun(next, l, to)
 	e.observer.RunStarted(run.Graph)
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
 }

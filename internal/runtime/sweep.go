@@ -111,6 +111,8 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
 		return e.finishCancel(ctx, head)
+	case head.State == checkpoint.ThreadBusy && e.leftTo(&head):
+		return nil
 	case head.State == checkpoint.ThreadBusy:
 		return e.takeOver(ctx, head)
 	case expired(&head):
@@ -186,6 +188,11 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 		s.release(nil)
 		return e.giveUp(ctx, head, err)
 	}
+	if to := e.elsewhere(l); to != "" && head.Wish == "" {
+		s.release(nil)
+		return e.point(ctx, head, to)
+	}
+	s.lease(t)
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)
@@ -246,13 +253,13 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 		s.release(nil)
 		return e.dropQueued(ctx, head, run, refused)
 	}
-	s.lease(t)
+	to := e.settleOn(s, t, l)
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)
 		return err
 	}
-	s.launch(next, l)
+	s.begun(next, l, to)
 	return nil
 }
 

@@ -7,13 +7,16 @@ import (
 )
 
 // rouse tells other processes what a change that was made here leaves to them:
-// the one that drives the thread, what it was asked for; when nobody does and
-// this one takes up nothing, all of them.
+// the one that drives the thread, what it was asked for; the one to which the
+// thread is left, that; when nobody drives it and this one takes up nothing, all
+// of them.
 func (e *Engine) rouse(h *checkpoint.Head) {
 	if e.tuner == nil {
 		return
 	}
 	switch {
+	case h.Owner == "" && h.Wish != "":
+		e.tuner.Wake(h.Wish, h.Thread)
 	case h.Owner == e.id:
 	case h.Owner != "":
 		e.tuner.Wake(h.Owner, h.Thread)
@@ -30,7 +33,9 @@ func (e *Engine) roused(owner, thread string) {
 	case e.id:
 		if s := e.session(thread); s != nil {
 			s.glance()
+			return
 		}
+		e.beckoned(thread)
 	}
 }
 

@@ -10,10 +10,7 @@ import (
 // serves reports whether the worker runs tasks of a route. A reducer belongs
 // to no node: who serves any node of the graph knows it.
 func (s *Session) serves(r route) bool {
-	return slices.ContainsFunc(s.hello.Serves, func(x Served) bool {
-		return x.Graph == r.graph && (x.Version == "" || x.Version == r.version) &&
-			(x.Node == "" || x.Node == r.node || r.node == "")
-	})
+	return slices.ContainsFunc(s.hello.Serves, func(x Served) bool { return x.Takes(r.need()) })
 }
 
 // takes reports whether a task may be offered to the worker now.

@@ -78,6 +78,7 @@ type Hub struct {
 	order     uint64
 	fence     uint64
 	draining  bool
+	peers     runtime.Peers // nil when no other server is known
 }
 
 var _ runtime.Executor = (*Hub)(nil)
@@ -133,6 +134,7 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 		return
 	}
 	h.draining = true
+	h.announce()
 	for _, s := range h.sessions {
 		s.send(Drain{Left: left, Reason: reason})
 	}

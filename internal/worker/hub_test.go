@@ -22,13 +22,14 @@ import (
 
 // run is what a task may ask of its run; it notes what it was asked.
 type run struct {
-	mu      sync.Mutex
-	emitted []string
-	gaps    int
-	told    []string
-	block   chan struct{} // holds Emit up, when set
-	store   chan struct{} // holds Remember up, when set
-	stored  map[string]payload.JSON
+	mu       sync.Mutex
+	emitted  []string
+	gaps     int
+	stranded int
+	told     []string
+	block    chan struct{} // holds Emit up, when set
+	store    chan struct{} // holds Remember up, when set
+	stored   map[string]payload.JSON
 }
 
 func (r *run) Emit(e runtime.Emission) {
@@ -69,6 +70,12 @@ func (r *run) Unassigned(why string) {
 }
 
 func (r *run) HandOver() { r.Unassigned("handed over") }
+
+func (r *run) Strand() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stranded++
+}
 
 func (r *run) Call(context.Context, runtime.GraphCall) (runtime.CallResult, error) {
 	return runtime.CallResult{}, errors.New("not here")

@@ -48,6 +48,7 @@ type job struct {
 	avoid      map[*Session]struct{} // who has refused it for now
 	memos      []checkpoint.Memo     // recorded in this attempt
 	told       bool                  // that nobody can take it
+	stranded   bool                  // no worker here can take it
 	blocked    int                   // graphs that it waits for
 	lent       bool                  // runs on an endpoint
 	via        string                // the lease whose result was answered with this task
@@ -118,6 +119,7 @@ func (h *Hub) offer(j *job, s *Session) {
 // lend makes a lease hold. mu is held.
 func (h *Hub) lend(j *job, s *Session, token string) {
 	j.token, j.session = token, s
+	j.strand(false)
 	h.jobs[token] = j
 	if s != nil {
 		s.jobs[token] = j

@@ -3,12 +3,13 @@ package worker
 import (
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // Served is what a worker runs: a node of a graph; an empty version or node
 // means all of them.
-type Served struct{ Graph, Version, Node string }
+type Served = checkpoint.Served
 
 // Hello is how a worker introduces itself.
 type Hello struct {

@@ -110,61 +110,6 @@ func (h *Hub) offerTo(s *Session) {
 	}
 }
 
-// unlockAndTell releases mu, and then tells the runs of tasks that no connected
-// worker serves.
-func (h *Hub) unlockAndTell() {
-	alone := h.alone
-	h.alone = nil
-	h.mu.Unlock()
-	for _, l := range alone {
-		if l.leave {
-			go l.job.leave()
-			continue
-		}
-		h.log.Info("no worker can take a task", append(l.job.about(), zap.String("why", l.why))...)
-		go func() {
-			defer l.job.telling.Done()
-			if l.job.task.Host != nil {
-				l.job.task.Host.Unassigned(l.why)
-			}
-		}()
-	}
-}
-
-// lonely is a task that nobody serves, whose run is still to be told.
-type lonely struct {
-	job   *job
-	why   string
-	leave bool // the server is leaving: another one goes on with the run
-}
-
-// leave hands the run of a task over.
-func (j *job) leave() {
-	defer j.telling.Done()
-	if j.task.Host != nil {
-		j.task.Host.HandOver()
-	}
-}
-
-// notice finds the tasks of a route that nobody serves. mu is held.
-func (h *Hub) notice(r route) {
-	q := h.queues[r]
-	if q == nil || h.served(r) {
-		return
-	}
-	for _, j := range q.jobs {
-		switch {
-		case h.draining:
-			j.telling.Add(1)
-			h.alone = append(h.alone, lonely{job: j, leave: true})
-		case !j.told:
-			j.told = true
-			j.telling.Add(1)
-			h.alone = append(h.alone, lonely{job: j, why: h.whyNobody(r)})
-		}
-	}
-}
-
 func (h *Hub) served(r route) bool {
 	for _, s := range h.sessions {
 		if s.serves(r) && !s.leaving {

@@ -68,7 +68,9 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	if older != nil {
 		h.replace(older)
 	}
+	h.rescue(s)
 	h.offerTo(s)
+	h.announce()
 	h.log.Info("worker connected", zap.String("worker", hello.Worker), zap.String("session", s.id),
 		zap.String("build", hello.Build), zap.Int("kept", len(w.Renewed)), zap.Int("lost", len(w.Lost)))
 	return s, w, nil
@@ -187,6 +189,7 @@ func (s *Session) Close() {
 	for r := range h.queues {
 		h.notice(r)
 	}
+	h.announce()
 }
 
 // Emit hands on events of a task. It never blocks: what the run cannot take in
@@ -280,6 +283,7 @@ func (s *Session) Goodbye(released []string, reason string) {
 	for r := range h.queues {
 		h.notice(r)
 	}
+	h.announce()
 }
 
 // sorted lists tasks, the oldest first.

@@ -30,6 +30,9 @@ func AppendHead(b []byte, h *checkpoint.Head) []byte {
 	b = cancel(b, "cancel", h.Cancel)
 	b = unum(b, "fence", h.Fence)
 	b = str(b, "owner", h.Owner)
+	b = str(b, "wish", h.Wish)
+	b = instant(b, "wish_until", h.WishUntil)
+	b = num(b, "moves", h.Moves)
 	b = instant(b, "due", h.Due)
 	return append(b, '}')
 }
@@ -95,6 +98,12 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.Fence = sc.unum()
 	case "owner":
 		h.Owner = sc.str()
+	case "wish":
+		h.Wish = sc.str()
+	case "wish_until":
+		h.WishUntil = sc.instant()
+	case "moves":
+		h.Moves = int(sc.num())
 	case "due":
 		h.Due = sc.instant()
 	default:

@@ -124,6 +124,8 @@ func (r *ear) called(text string) {
 			if _, owner, thread, ok := item(body); ok {
 				r.pass(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
 			}
+		case newsRoster:
+			r.store.posts.look()
 		}
 	}
 }

@@ -65,6 +65,9 @@ func (l *layout) meta() string { return l.prefix + "{meta}:format" }
 // graphs holds the graph definitions.
 func (l *layout) graphs() string { return l.prefix + "{meta}:graphs" }
 
+// roster holds what the workers of each server take.
+func (l *layout) roster() string { return l.prefix + "{meta}:roster" }
+
 // of names a key of a partition.
 func (l *layout) of(partition int, name string) string {
 	return l.prefix + "{" + l.tags[partition] + "}:" + name

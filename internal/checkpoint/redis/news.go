@@ -16,6 +16,7 @@ const (
 	newsWhisper  = 'w' // an ephemeral event: voice, space, number, space, record
 	newsGreeting = 'h' // to all servers: a thread that is listened to
 	newsWake     = 'k' // to all servers: the letter once more with whose attention is wanted, then the thread
+	newsRoster   = 'r' // to all servers: the workers of one take something else than before
 	newsLook     = 'l' // what happened is too long to be told
 	newsDeleted  = 'x' // the thread is gone
 )
@@ -38,6 +39,7 @@ func item(text string) (letter byte, body, rest string, ok bool) {
 func (r *ear) found(channel string) {
 	if channel == r.store.keys.greetings() {
 		r.attentive()
+		r.store.posts.look()
 		return
 	}
 	r.turn(threadOf(channel), true)

@@ -26,6 +26,9 @@ type Options struct {
 	Prefix string
 	// Seal says whether records are compressed and encrypted.
 	Seal seal.Options
+	// Beat is how often a server says what its workers take; 3 s. One that has
+	// been silent three times is taken to have none.
+	Beat time.Duration
 }
 
 const (

@@ -19,7 +19,7 @@ var sources embed.FS
 type scripts struct {
 	apply, remove                          *goredis.Script
 	head, history, values, pending, events *goredis.Script
-	runs, members, changes                 *goredis.Script
+	runs, members, changes, roster         *goredis.Script
 }
 
 func loadScripts() (*scripts, error) {
@@ -27,6 +27,7 @@ func loadScripts() (*scripts, error) {
 	for name, to := range map[string]**goredis.Script{
 		"apply": &s.apply, "delete": &s.remove, "head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
+		"roster": &s.roster,
 	} {
 		source, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {

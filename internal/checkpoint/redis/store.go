@@ -11,11 +11,13 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
@@ -33,6 +35,7 @@ type Store struct {
 	origin  string // tells what this store tells others from what they tell
 	ear     *ear
 	box     *seal.Box
+	posts   posts
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
@@ -61,6 +64,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{scripts: scripts, box: box, origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen]}
 	s.ear = newEar(ctx, s)
+	s.posts.beat = cmp.Or(opts.Beat, 3*time.Second)
 	if err := s.open(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// errMove stops a run that goes on where its workers are.
+var errMove = errors.New("the run goes on at a server that has its workers")
+
+// errands are what a live run has under way. When nothing of it can go on here
+// and another server has workers for some of it, the run moves there.
+type errands struct {
+	mu     sync.Mutex
+	busy   int // what is under way: the run itself, or in its place its tasks
+	remote map[*errand]struct{}
+	to     string // where the run moves, "" = nowhere
+	calm   *time.Timer
+	born   time.Duration // Engine.uptime when the run was taken up
+	moves  atomic.Int64  // how often it had moved then, until it comes further
+}
+
+// errand is work for a worker.
+type errand struct {
+	need     checkpoint.Served
+	stranded atomic.Bool // no worker of this server takes it
+}
+
+// errand follows a task that a worker is asked for, until done is called.
+func (l *loop) errand(t *Task) (done func()) {
+	if l.session.engine.peers == nil {
+		return func() {}
+	}
+	need, _ := needOf(t.Graph, t.Node)
+	t.Stranded, done = l.session.track(need)
+	return done
+}
+
+// track follows an errand until done is called.
+func (s *session) track(need checkpoint.Served) (stranded *atomic.Bool, done func()) {
+	x := &s.errands
+	er := &errand{need: need}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.remote == nil {
+		x.remote = make(map[*errand]struct{}, 1)
+	}
+	x.remote[er] = struct{}{}
+	return &er.stranded, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.remote, er)
+	}
+}
+
+// employ notes that n things more are under way, or less.
+func (s *session) employ(n int) {
+	if s.engine.peers == nil || n == 0 {
+		return
+	}
+	s.errands.mu.Lock()
+	s.errands.busy += n
+	s.errands.mu.Unlock()
+	if n < 0 {
+		s.consider()
+	}
+}
+
+// consider moves the run when nothing goes on here any more and another server
+// has workers for it.
+func (s *session) consider() {
+	e, x := s.engine, &s.errands
+	if e.peers == nil || e.isDraining() {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var needs []checkpoint.Served
+	for er := range x.remote {
+		if er.stranded.Load() {
+			needs = append(needs, er.need)
+		}
+	}
+	if x.to != "" || len(needs) == 0 || len(needs) < x.busy {
+		return
+	}
+	to := e.peers.choose(s.thread, needs)
+	if to == "" {
+		return
+	}
+	if wait := x.born + calmly(int(x.moves.Load()), e.opts.Lease) - e.uptime(); wait > 0 {
+		if x.calm == nil {
+			x.calm = time.AfterFunc(wait, s.consider)
+		} else {
+			x.calm.Reset(wait)
+		}
+		return
+	}
+	x.to = to
+	s.stop(errMove)
+}
+
+// moving says where the run goes on, "" = nobody knows.
+func (s *session) moving() string {
+	s.errands.mu.Lock()
+	defer s.errands.mu.Unlock()
+	return s.errands.to
+}
+
+// settleDown ends what follows the run here.
+func (s *session) settleDown() {
+	s.errands.mu.Lock()
+	defer s.errands.mu.Unlock()
+	if s.errands.calm != nil {
+		s.errands.calm.Stop()
+	}
+}
+
+// arrived begins to follow what the run has under way.
+func (s *session) arrived(moves int) {
+	s.errands.busy, s.errands.born = 1, s.engine.uptime()
+	s.errands.moves.Store(int64(moves))
+}
+
+// further notes in a change that the run has come further since it moved.
+func (s *session) further(t *tx) {
+	if len(t.Tasks)+len(t.Checkpoints) > 0 {
+		t.Head.Moves = 0
+		s.errands.moves.Store(0)
+	}
+}

@@ -1,0 +1,207 @@
+package runtime
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// Workers are those that are attached to this server.
+type Workers interface {
+	// Meet makes the other servers on the same store known. From then on they
+	// are told what the workers take, now and whenever that changes.
+	Meet(peers Peers)
+	// Takes reports whether a worker is attached that takes what is needed.
+	Takes(need checkpoint.Served) bool
+	// Look has all tasks that wait for a worker looked at again: the workers of
+	// the other servers have changed.
+	Look()
+}
+
+// Peers are the other servers on the same store. The methods don't block.
+type Peers interface {
+	// Serve tells them what the workers of this server take from now on.
+	Serve(served []checkpoint.Served)
+	// Take reports whether one of them has a worker for what is needed.
+	Take(need checkpoint.Served) bool
+}
+
+// peers knows where workers are: at this server, or at others.
+type peers struct {
+	own      Workers
+	post     checkpoint.Post
+	arrivals chan struct{} // bounds how many threads are taken at the same time
+}
+
+// meet puts this server on the roster of the store, if the store has one.
+func (e *Engine) meet(store checkpoint.Store) {
+	roster, ok := store.(checkpoint.Roster)
+	if !ok || e.opts.Workers == nil {
+		return
+	}
+	e.peers = &peers{
+		own: e.opts.Workers, post: roster.Enlist(e.id, e.opts.Workers.Look), arrivals: make(chan struct{}, sweepers),
+	}
+	e.opts.Workers.Meet(e.peers)
+}
+
+// Serve tells the others what the workers of this server take.
+func (p *peers) Serve(served []checkpoint.Served) { p.post.Serve(served) }
+
+// Take reports whether another server has a worker for what is needed.
+func (p *peers) Take(need checkpoint.Served) bool {
+	for _, s := range p.post.Others() {
+		if s.Takes(need) {
+			return true
+		}
+	}
+	return false
+}
+
+// choose names the server that has workers for most of what is needed, "" =
+// none. Of several that are as good, each thread prefers another one.
+func (p *peers) choose(thread string, needs []checkpoint.Served) string {
+	var best []string
+	most := 1
+	for _, s := range p.post.Others() {
+		n := 0
+		for _, need := range needs {
+			if s.Takes(need) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = best[:0], n
+		}
+		if n == most {
+			best = append(best, s.Server)
+		}
+	}
+	if len(best) == 0 {
+		return ""
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(thread)) // never fails
+	return best[h.Sum32()%uint32(len(best))]
+}
+
+// has reports whether a server is on the roster.
+func (p *peers) has(server string) bool {
+	for _, s := range p.post.Others() {
+		if s.Server == server {
+			return true
+		}
+	}
+	return false
+}
+
+// needOf says what a worker must take to run a node, or the work of the graph
+// that belongs to no node. It reports false for what no worker runs.
+func needOf(g *graph.Graph, n *graph.Node) (checkpoint.Served, bool) {
+	need := checkpoint.Served{Graph: g.Name, Version: g.Version}
+	if n == nil {
+		return need, true
+	}
+	need.Node = n.Name
+	return need, n.Kind == graph.KindRemote && (n.Spec == nil || n.Spec.Remote == nil || n.Spec.Remote.Endpoint == "")
+}
+
+// elsewhere names the server on which a loop has the workers for what it is
+// about to do, when it can do nothing of it here; "" = it can, or nobody can.
+func (e *Engine) elsewhere(l *loop) string {
+	if e.peers == nil || l.judge(l.state, l.tasks, nil, &l.pending) != nil {
+		return ""
+	}
+	w := &work{loop: l}
+	for _, t := range l.tasks {
+		l.place(w, t)
+	}
+	needs := make([]checkpoint.Served, 0, len(w.run))
+	for _, t := range w.run {
+		need, remote := needOf(l.graph(), t.Node)
+		if !remote || e.peers.own.Takes(need) {
+			return ""
+		}
+		needs = append(needs, need)
+	}
+	return e.peers.choose(l.session.thread, needs)
+}
+
+// wish leaves a thread to another server, which has the workers that its run
+// needs. Should it not take the thread, anybody may after the time of a lease.
+func (e *Engine) wish(t *tx, server string) {
+	t.Lease = 0
+	t.Head.Owner, t.Head.Wish, t.Head.WishUntil = "", server, t.now.Add(e.opts.Lease)
+	t.Head.Moves++
+	t.Head.Due = t.now.Add(e.opts.Sweep) // it is told, and looks by itself should it not hear that
+}
+
+// leftTo reports whether another server is expected to take a thread.
+func (e *Engine) leftTo(head *checkpoint.Head) bool {
+	return e.peers != nil && head.Wish != "" && head.Wish != e.id && head.WishUntil.After(head.Now) && e.peers.has(head.Wish)
+}
+
+// settleOn either takes the lease for a loop that is about to begin, or leaves
+// the thread to the server that has its workers, whose name it returns.
+func (e *Engine) settleOn(s *session, t *tx, l *loop) (to string) {
+	t.Head.Moves = 0
+	if to = e.elsewhere(l); to != "" {
+		e.wish(t, to)
+		return to
+	}
+	s.lease(t)
+	return ""
+}
+
+// begun drives the loop after its first change, unless the thread was left to
+// another server.
+func (s *session) begun(head checkpoint.Head, l *loop, to string) {
+	if to == "" {
+		s.launch(head, l)
+		return
+	}
+	s.log.Debug("run left to a server with workers", zap.String("server", to))
+	s.release(nil)
+}
+
+// beckoned takes a thread that another server has left to this one.
+func (e *Engine) beckoned(thread string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.drained || e.peers == nil {
+		return
+	}
+	e.work.Go(func() {
+		select {
+		case e.peers.arrivals <- struct{}{}:
+			defer func() { <-e.peers.arrivals }()
+			e.tend(e.base, thread)
+		case <-e.draining:
+		}
+	})
+}
+
+// point leaves a thread that is due to the server that has its workers.
+func (e *Engine) point(ctx context.Context, head checkpoint.Head, to string) error {
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Updated = head.Updated
+		e.wish(t, to)
+		return nil
+	})
+	return err
+}
+
+// calmly is how long a run stays after so many moves that brought it nothing:
+// workers that come and go must not chase it around.
+func calmly(moves int, lease time.Duration) time.Duration {
+	const free = 3
+	if moves < free {
+		return 0
+	}
+	return min(100*time.Millisecond<<min(moves-free, 16), lease)
+}

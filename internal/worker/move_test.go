@@ -1,0 +1,227 @@
+package worker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// A run that begins at one server is driven by the one that has its worker.
+func TestARunGoesToWhereItsWorkersAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"}, []string{"b"})
+		a, b := w.server("A"), w.server("B")
+		a.attach("w", "")
+		synctest.Wait()
+		began := time.Now()
+		r := b.ends(b.begin("t"), checkpoint.RunSucceeded)
+		require.Less(t, time.Since(began), time.Second, "nobody waits for a sweep")
+		require.JSONEq(t, `{"log":["a","b"]}`, string(r.Output))
+		require.Equal(t, []string{"a@A", "b@A"}, w.took())
+		require.EqualValues(t, 1, w.head("t").Fence, "it never began where it could not")
+	})
+}
+
+// A run that nobody could go on with moves when a worker attaches anywhere.
+func TestARunWaitsForAWorkerAnywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"}, []string{"b"})
+		a, b := w.server("A"), w.server("B")
+		run := b.begin("t")
+		pass(time.Minute)
+		a.attach("w", "")
+		began := time.Now()
+		b.ends(run, checkpoint.RunSucceeded)
+		require.Less(t, time.Since(began), time.Second)
+		events, err := w.Events(t.Context(), "t", 0, 0)
+		require.NoError(t, err)
+		unassigned := 0
+		for _, e := range events {
+			if e.Phase == checkpoint.PhaseUnassigned {
+				unassigned++
+			}
+		}
+		require.Equal(t, 1, unassigned)
+	})
+}
+
+// Should a server not hear that a run is left to it, it finds out by itself.
+func TestAMoveNeedsNoSignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.deaf = true
+		w.compile([]string{"a"})
+		a, b := w.server("A"), w.server("B")
+		a.attach("w", "")
+		synctest.Wait()
+		began := time.Now()
+		b.ends(b.begin("t"), checkpoint.RunSucceeded)
+		require.LessOrEqual(t, time.Since(began), 3*time.Second)
+		require.Equal(t, []string{"a@A"}, w.took())
+	})
+}
+
+// The workers for one superstep are at two servers, with a function beside them.
+func TestASuperstepEndsThoughItsWorkersAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a", "b", "C"}, []string{"c"}, []string{"d"})
+		slow := func(ctx context.Context, _ *server, t *runtime.Task, _ string) pregel.Result {
+			timer := time.NewTimer(time.Minute)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			return pregel.Result{Update: payload.JSON(`{"log":["` + t.Node.Name + `"]}`)}
+		}
+		w.code["C"], w.code["b"] = slow, slow
+		a, b := w.server("A"), w.server("B")
+		a.attach("wa", "a", "c")
+		b.attach("wb", "b", "d")
+		synctest.Wait()
+		began := time.Now()
+		r := a.ends(b.begin("t"), checkpoint.RunSucceeded)
+		require.JSONEq(t, `{"log":["C","a","b","c","d"]}`, string(r.Output))
+		require.Less(t, time.Since(began), time.Minute+time.Second)
+		took := w.took()
+		require.ElementsMatch(t, []string{"b@B", "C@B"}, took[:2], "what runs is not cut off")
+		require.Equal(t, []string{"a@A", "c@A", "d@B"}, took[2:])
+	})
+}
+
+// A worker goes from one server to the other in the middle of a run.
+func TestARunFollowsItsWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"}, []string{"b"}, []string{"c"})
+		a, b := w.server("A"), w.server("B")
+		leave := a.attach("w", "")
+		w.code["b"] = func(ctx context.Context, s *server, _ *runtime.Task, _ string) pregel.Result {
+			if s == a {
+				<-ctx.Done()
+			}
+			return pregel.Result{Update: `{"log":["b"]}`}
+		}
+		run := a.begin("t")
+		synctest.Wait()
+		leave()
+		b.attach("w", "")
+		r := a.ends(run, checkpoint.RunSucceeded)
+		require.JSONEq(t, `{"log":["a","b","c"]}`, string(r.Output))
+		require.Equal(t, []string{"a@A", "b@A", "b@B", "c@B"}, w.took())
+	})
+}
+
+// A worker that is never anywhere for long does not chase runs around.
+func TestARunDoesNotChaseARestlessWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"})
+		a, b := w.server("A"), w.server("B")
+		restless := true
+		w.code["a"] = func(ctx context.Context, _ *server, _ *runtime.Task, _ string) pregel.Result {
+			if restless {
+				<-ctx.Done()
+			}
+			return pregel.Result{Update: `{"log":["a"]}`}
+		}
+		run := a.begin("t")
+		began := time.Now()
+		for n := 0; time.Since(began) < 10*time.Minute; n++ {
+			at := a
+			if n%2 == 0 {
+				at = b
+			}
+			leave := at.attach("w", "")
+			pass(10 * time.Millisecond)
+			leave()
+		}
+		moves := w.head("t").Fence
+		require.Less(t, moves, uint64(60))
+		restless = false
+		a.attach("w", "")
+		began = time.Now()
+		b.ends(run, checkpoint.RunSucceeded)
+		require.LessOrEqual(t, time.Since(began), 2*time.Minute)
+	})
+}
+
+// A server to which a run was left dies before it takes it.
+func TestARunIsNotLeftToTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"})
+		b := w.server("B")
+		ghost := w.Enlist("ghost", func() {})
+		ghost.Serve([]checkpoint.Served{{Graph: "g"}})
+		run := b.begin("t")
+		require.Equal(t, "ghost", w.head("t").Wish)
+		b.attach("w", "")
+		began := time.Now()
+		b.ends(run, checkpoint.RunSucceeded)
+		require.LessOrEqual(t, time.Since(began), 17*time.Second, "a lease and a sweep")
+		run = b.begin("t")
+		b.ends(run, checkpoint.RunSucceeded)
+
+		c := w.server("C")
+		began = time.Now()
+		run = c.begin("u")
+		pass(time.Minute)
+		require.LessOrEqual(t, w.head("u").Fence, uint64(5))
+		require.NotZero(t, w.head("u").Fence, "after a lease others try")
+		c.attach("w2", "")
+		c.ends(run, checkpoint.RunSucceeded)
+		require.LessOrEqual(t, time.Since(began), 2*time.Minute)
+	})
+}
+
+// What has been answered at one server goes on where the worker is.
+func TestAnswersGoToWhereWorkersAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"}, []string{"b"})
+		a, b := w.server("A"), w.server("B")
+		a.attach("w", "")
+		w.code["a"] = func(_ context.Context, _ *server, t *runtime.Task, _ string) pregel.Result {
+			if len(t.Journal.Answers) == 0 {
+				return pregel.Result{Asks: []pregel.Ask{{Value: `"ok?"`}}}
+			}
+			return pregel.Result{Update: `{"log":[` + t.Journal.Answers[0].Value + `]}`}
+		}
+		synctest.Wait()
+		run := b.ends(b.begin("t"), checkpoint.RunInterrupted)
+		resumed, err := b.Resume(t.Context(), runtime.ResumeRequest{Thread: "t", Single: &runtime.Response{Value: `"yes"`}})
+		require.NoError(t, err)
+		require.Equal(t, run.ID, resumed.Run.ID)
+		began := time.Now()
+		r := b.ends(run, checkpoint.RunSucceeded)
+		require.Less(t, time.Since(began), time.Second)
+		require.JSONEq(t, `{"log":["yes","b"]}`, string(r.Output))
+		require.EqualValues(t, 2, w.head("t").Fence)
+	})
+}
+
+// A run that is on its way to another server can be cancelled.
+func TestARunOnItsWayCanBeCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"})
+		b := w.server("B")
+		w.Enlist("ghost", func() {}).Serve([]checkpoint.Served{{Graph: "g"}})
+		run := b.begin("t")
+		r, err := b.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Run: run.ID})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunCancelled, r.State)
+	})
+}
