@@ -9,16 +9,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // BenchmarkApply commits supersteps of one thread: with a long history behind
 // it, and among many threads that wait.
 func BenchmarkApply(b *testing.B) {
-	for _, c := range []struct{ history, parked int }{{10, 0}, {10_000, 0}, {10, 100_000}} {
-		b.Run(fmt.Sprintf("history=%d/parked=%d", c.history, c.parked), func(b *testing.B) {
+	for _, c := range []struct {
+		history, parked int
+		seal            seal.Options
+	}{
+		{10, 0, seal.Options{}}, {10_000, 0, seal.Options{}}, {10, 100_000, seal.Options{}},
+		{10, 0, seal.Options{Compress: true}}, {10, 0, sealedBy(key("k1", 1))},
+	} {
+		b.Run(fmt.Sprintf("history=%d/parked=%d/compress=%t/keys=%d",
+			c.history, c.parked, c.seal.Compress, len(c.seal.Keys)), func(b *testing.B) {
 			server := redistest.Start(b, "--appendonly", "no")
-			s, err := redis.Open(b.Context(), redis.Options{URL: server.URL("")})
+			s, err := redis.Open(b.Context(), redis.Options{URL: server.URL(""), Seal: c.seal})
 			require.NoError(b, err)
 			b.Cleanup(func() { require.NoError(b, s.Close()) })
 			park(b, s, c.parked)
