@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 
+from graphd._gen.v1 import event_pb2, run_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
-from graphd._gen.v1 import run_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
 from graphd.client.items import Item
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
+from graphd.client.trail import Trail
 from graphd.client.translate import Translator
 from graphd.client.updates import AS_INPUT
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.here import LocalRun, calling
 from graphd.transport.errors import EmptyInput, describe
-from graphd.transport.server import aunary, unary
+from graphd.transport.server import aunary, read, unary
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 
@@ -95,7 +97,7 @@ class Running:
     def _open_questions(self, run: run_pb2.Run) -> list[Any]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED or self.translator.has_raised(run.open_interrupt_ids):
             return []
-        state = unary(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
+        state = read(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
         return [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
 
     def _last(self, run: run_pb2.Run) -> list[Item]:
@@ -106,7 +108,7 @@ class Running:
             return [self.translator.final(values_of(self.program, run.output), ())]
         if run.state not in (run_pb2.RUN_STATE_SUCCEEDED, run_pb2.RUN_STATE_INTERRUPTED):
             return []
-        state = unary(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
+        state = read(self.home.server.stubs.threads.GetState, ts.GetStateRequest(thread_id=self.thread))
         waiting = [i for i in state.interrupts if i.interrupt_id in run.open_interrupt_ids]
         return [self.translator.final(values_of(self.program, state.values), waiting)]
 
@@ -157,18 +159,27 @@ class Running:
                     self._forget()
 
     def _attempt(self) -> Iterator[Item]:
-        stubs = self.home.server.stubs.graphs
-        call = (stubs.Resume if isinstance(self.request, gs.ResumeRequest) else stubs.Stream)(self.request)
-        try:
-            for event in call:
-                yield from self.translator.items(event)
-                if event.HasField("end"):
-                    yield from self._last(event.end.run)
-                    self._end(event.end.run)
-        except grpc.RpcError as error:
-            raise describe(error) from None
-        finally:
-            call.cancel()
+        for event in self._events():
+            yield from self.translator.items(event)
+            if event.HasField("end"):
+                yield from self._last(event.end.run)
+                self._end(event.end.run)
+
+    def _events(self) -> Iterator[event_pb2.Event]:
+        trail = Trail(self.request)
+        while True:
+            call, problem = trail.stream(self.home.server.stubs.graphs), None
+            try:
+                for event in call:
+                    if trail.take(event):
+                        yield event
+                    if trail.over(event):
+                        return
+            except grpc.RpcError as error:
+                problem = describe(error)
+            finally:
+                call.cancel()
+            time.sleep(trail.pause(problem))
 
     # Async.
 
@@ -194,20 +205,30 @@ class Running:
                     await asyncio.shield(asyncio.to_thread(self._forget))
 
     async def _aattempt(self) -> AsyncIterator[Item]:
-        stubs = self.home.server.astubs.graphs
-        call = (stubs.Resume if isinstance(self.request, gs.ResumeRequest) else stubs.Stream)(self.request)
-        try:
-            async for event in call:
+        async with contextlib.aclosing(self._aevents()) as events:
+            async for event in events:
                 for item in self.translator.items(event):
                     yield item
                 if event.HasField("end"):
                     for item in await self._alast(event.end.run):
                         yield item
                     self._end(event.end.run)
-        except grpc.RpcError as error:
-            raise describe(error) from None
-        finally:
-            call.cancel()
+
+    async def _aevents(self) -> AsyncGenerator[event_pb2.Event, None]:
+        trail = Trail(self.request)
+        while True:
+            call, problem = trail.stream(self.home.server.astubs.graphs), None
+            try:
+                async for event in call:
+                    if trail.take(event):
+                        yield event
+                    if trail.over(event):
+                        return
+            except grpc.RpcError as error:
+                problem = describe(error)
+            finally:
+                call.cancel()
+            await asyncio.sleep(trail.pause(problem))
 
     async def _alast(self, run: run_pb2.Run) -> list[Item]:
         if run.state != run_pb2.RUN_STATE_INTERRUPTED:

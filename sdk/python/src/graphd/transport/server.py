@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,9 @@ from graphd._gen.v1.graph_service_pb2_grpc import GraphServiceStub
 from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
 from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
+from graphd.errors import GraphdError
 from graphd.transport.errors import describe
+from graphd.transport.patience import Patience, passes
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -74,6 +77,19 @@ def unary(method: Callable[..., Any], request: Any) -> Any:
         return method(request)
     except grpc.RpcError as error:
         raise describe(error) from None
+
+
+def read(method: Callable[..., Any], request: Any) -> Any:
+    """Like unary, for calls that change nothing: they are repeated while the
+    server is away."""
+    patience = Patience()
+    while True:
+        try:
+            return unary(method, request)
+        except GraphdError as problem:
+            if not passes(problem):
+                raise
+            time.sleep(patience.pause(problem))
 
 
 async def aunary(method: Callable[..., Any], request: Any) -> Any:

@@ -1,0 +1,72 @@
+"""What is known of a run that is followed, so that another stream can go on.
+
+A run belongs to the store, not to a connection: a stream that breaks, or whose
+server leaves, is continued by Watch after the last event that was seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphd._gen.v1 import event_pb2, payload_pb2
+from graphd._gen.v1 import graph_service_pb2 as gs
+from graphd.errors import GraphdError, ServerUnavailableError
+from graphd.transport.patience import Patience, passes
+
+_MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
+_MAY_PASS = {"SLOW_CONSUMER", "STORE_UNAVAILABLE"}
+
+
+class Trail:
+    """The streams of one call."""
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+        self._watch: gs.WatchRequest | None = None  # continues the first stream
+        self._cursor = payload_pb2.Cursor()
+        self._patience = Patience()
+
+    def stream(self, stubs: Any) -> Any:
+        """The next stream."""
+        if self._watch is not None:
+            self._watch.after.CopyFrom(self._cursor)
+            return stubs.Watch(self._watch)
+        if isinstance(self._request, gs.ResumeRequest):
+            return stubs.Resume(self._request)
+        return stubs.Stream(self._request)
+
+    def take(self, event: event_pb2.Event) -> bool:
+        """Notes how far the stream has come. False: the event is not to be shown."""
+        if event.HasField("end"):
+            self._cursor.CopyFrom(event.end.resume_at)
+        elif event.HasField("heartbeat"):
+            self._cursor.CopyFrom(event.heartbeat.scanned)
+        elif event.HasField("cursor"):
+            self._cursor.CopyFrom(event.cursor)
+        if not event.HasField("opened"):
+            self._patience.progress()
+            return not self._leaves(event)
+        if self._watch is not None:
+            return False
+        self._watch = gs.WatchRequest(
+            thread_id=event.thread_id, run_id=event.run_id, filter=self._request.filter, follow=True
+        )
+        return True
+
+    def over(self, event: event_pb2.Event) -> bool:
+        """Whether there will be nothing after the event."""
+        return event.HasField("end") and not self._leaves(event)
+
+    def pause(self, problem: GraphdError | None) -> float:
+        """Seconds to wait before the next stream; raises the problem when there is none."""
+        if problem is None:
+            text = "the server has left and none has taken its place"
+            return self._patience.pause(ServerUnavailableError(text, reason="SERVER_DRAINING", code="UNAVAILABLE"))
+        opened = self._watch is not None
+        if problem.reason == "SERVER_DRAINING" or (opened and (passes(problem) or problem.reason in _MAY_PASS)):
+            return self._patience.pause(problem)
+        raise problem
+
+    @staticmethod
+    def _leaves(event: event_pb2.Event) -> bool:
+        return event.HasField("end") and event.end.cause in _MOVES_ON

@@ -1,0 +1,97 @@
+"""A server is told to stop while a program waits for what runs on it."""
+
+from __future__ import annotations
+
+import operator
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from graphd import END, START, InMemorySaver, StateGraph, interrupt
+from graphd.dev import DevServer, dev
+from graphd.types import Command
+
+
+class State(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+@contextmanager
+def restarted(tmp_path: Path, begun: threading.Event, go_on: threading.Event) -> Iterator[DevServer]:
+    """A server that is told to stop when a node has begun, and is there again
+    later: what an orchestrator does."""
+    store, ends = f"sqlite:{tmp_path / 'graphd.db'}", []
+    first = dev(store=store)
+
+    def orchestrate() -> None:
+        assert begun.wait(20)
+        first.process.send_signal(signal.SIGTERM)
+        threading.Timer(0.2, go_on.set).start()
+        first.process.wait()
+        ends.append(dev(store=store, port=first.port))
+
+    around = threading.Thread(target=orchestrate)
+    around.start()
+    try:
+        yield first
+    finally:
+        begun.set()
+        around.join()
+        for server in (*ends, first):
+            server.close()
+    assert ends, "the server was restarted"
+
+
+def build(server: DevServer, begun: threading.Event, go_on: threading.Event, ran: list[str]) -> Any:
+    def slow(state: State) -> dict[str, Any]:
+        ran.append("slow")
+        begun.set()
+        assert go_on.wait(20)
+        return {"log": ["slow"]}
+
+    def after(state: State) -> dict[str, Any]:
+        ran.append("after")
+        return {"log": ["after", interrupt("go on?")]}
+
+    builder = StateGraph(State).add_node("slow", slow).add_node("after", after)
+    builder.add_edge(START, "slow").add_edge("slow", "after").add_edge("after", END)
+    return builder.compile(InMemorySaver(server=server.address), name="drained")
+
+
+@pytest.fixture
+def events() -> tuple[threading.Event, threading.Event]:
+    return threading.Event(), threading.Event()
+
+
+def test_a_call_goes_on_when_its_server_is_restarted(
+    tmp_path: Path, events: tuple[threading.Event, threading.Event]
+) -> None:
+    ran: list[str] = []
+    with restarted(tmp_path, *events) as server:
+        graph = build(server, *events, ran)
+        config = {"configurable": {"thread_id": "1"}}
+        seen = list(graph.stream({"log": []}, config, stream_mode="updates"))
+        assert seen[0] == {"slow": {"log": ["slow"]}}
+        assert [list(part) for part in seen] == [["slow"], ["__interrupt__"]]
+        assert graph.invoke(Command(resume="yes"), config) == {"log": ["slow", "after", "yes"]}
+        assert ran == ["slow", "after", "after"], "nothing ran twice, save the node that asked"
+        graph.detach()
+
+
+async def test_an_async_call_goes_on_when_its_server_is_restarted(
+    tmp_path: Path, events: tuple[threading.Event, threading.Event]
+) -> None:
+    ran: list[str] = []
+    with restarted(tmp_path, *events) as server:
+        graph = build(server, *events, ran)
+        config = {"configurable": {"thread_id": "1"}}
+        result = await graph.ainvoke({"log": []}, config)
+        assert result["log"] == ["slow"]
+        assert [i.value for i in result["__interrupt__"]] == ["go on?"]
+        assert ran == ["slow", "after"]
+        graph.detach()
