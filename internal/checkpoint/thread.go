@@ -29,6 +29,7 @@ type Head struct {
 	Updated  time.Time
 	TTL      time.Duration // 0 = kept for ever
 	Expires  time.Time     // absolute expiry; zero = Updated+TTL, or never
+	Keep     int           // checkpoints to keep at rest; 0 = as the server says, -1 = all
 	State    ThreadState
 
 	Checkpoint string // newest checkpoint of the root graph, "" = none

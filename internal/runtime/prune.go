@@ -49,20 +49,32 @@ func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
 // when its store is memory and nobody says: the last turns of a conversation.
 const ScarceCheckpoints = 64
 
+// keeps is how many checkpoints of a thread are kept at rest, 0 = all.
+func (e *Engine) keeps(h *checkpoint.Head) uint64 {
+	switch {
+	case h.Keep > 0:
+		return uint64(h.Keep)
+	case h.Keep < 0:
+		return 0
+	}
+	return e.opts.Checkpoints
+}
+
 // reach is the number of the oldest checkpoint that a thread's history must
 // keep: those of the superstep it is in are never given up.
 func (e *Engine) reach(h *checkpoint.Head) uint64 {
-	if e.opts.Checkpoints == 0 || h.Seq < e.opts.Checkpoints {
+	keep := e.keeps(h)
+	if keep == 0 || h.Seq < keep {
 		return 0
 	}
-	return min(h.Seq+1-e.opts.Checkpoints, pregel.CheckpointSeq(h.Checkpoint))
+	return min(h.Seq+1-keep, pregel.CheckpointSeq(h.Checkpoint))
 }
 
 // pruneAt is when a thread's history shall be cut off, zero = it need not be.
 // A little more than what is kept is left alone, or every run would have to be
 // followed by it; and whoever follows the thread has time to catch up.
 func (e *Engine) pruneAt(h *checkpoint.Head) time.Time {
-	if h.State == checkpoint.ThreadBusy || e.reach(h) <= max(h.FirstSeq, 1)+e.opts.Checkpoints/4 {
+	if h.State == checkpoint.ThreadBusy || e.reach(h) <= max(h.FirstSeq, 1)+e.keeps(h)/4 {
 		return time.Time{}
 	}
 	return h.Updated.Add(e.opts.Rest)

@@ -206,3 +206,43 @@ func TestCorruptHistoryIsLeftWhole(t *testing.T) {
 		require.Equal(t, 2, store.cuts)
 	})
 }
+
+// TestThreadsMayKeepAnotherNumber sets what is kept of single threads.
+func TestThreadsMayKeepAnotherNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(100)
+		w := newWorldOn(t, memory.New(memory.Options{}), frugal(20), code, spec)
+		for thread, keep := range map[string]int{"usual": 0, "few": 5, "one": 1, "all": -1} {
+			head, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: thread, Graph: "talk", Keep: keep})
+			require.NoError(t, err)
+			require.Equal(t, keep, head.Keep)
+			w.run(thread, "talk", `{}`)
+		}
+		rest(time.Hour)
+		for thread, want := range map[string]int{"usual": 20, "few": 5, "one": 1, "all": 102} {
+			require.Len(t, w.history(thread, ""), want, thread)
+		}
+		fewer := 10
+		head, err := w.engine.UpdateThread(t.Context(), runtime.ThreadChange{Thread: "all", Keep: &fewer})
+		require.NoError(t, err)
+		require.Equal(t, fewer, head.Keep)
+		rest(time.Hour)
+		require.Len(t, w.history("all", ""), fewer)
+		require.Equal(t, checkpoint.RunSucceeded, w.run("one", "talk", `{}`).State)
+	})
+}
+
+// TestThreadsKeepLessThoughTheServerKeepsAll sets a limit for one thread.
+func TestThreadsKeepLessThoughTheServerKeepsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, spec := talk(100)
+		w := newWorldOn(t, memory.New(memory.Options{}), runtime.Options{Rest: time.Minute}, code, spec)
+		_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: "few", Graph: "talk", Keep: 5})
+		require.NoError(t, err)
+		w.run("few", "talk", `{}`)
+		w.run("t", "talk", `{}`)
+		rest(time.Hour)
+		require.Len(t, w.history("few", ""), 5)
+		require.Len(t, w.history("t", ""), 102)
+	})
+}

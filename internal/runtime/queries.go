@@ -13,6 +13,7 @@ type NewThread struct {
 	Version    string // "" = the newest
 	Metadata   map[string]string
 	Expiration Expiration
+	Keep       int // checkpoints to keep at rest; 0 = as the server says, -1 = all
 	RequestID  string
 	Digest     string // of the request's content, for RequestID
 	By         string
@@ -35,6 +36,7 @@ type ThreadChange struct {
 	Replace    bool
 	Drop       []string
 	Expiration *Expiration // nil = stays
+	Keep       *int        // nil = stays
 	By         string
 }
 

@@ -28,6 +28,7 @@ func (e *Engine) CreateThread(ctx context.Context, req NewThread) (checkpoint.He
 	}
 	made, err := e.tryChange(ctx, head, func(t *tx) error {
 		expire(t, req.Expiration)
+		t.Head.Keep = req.Keep
 		t.remember(req.RequestID, req.Digest, "")
 		return nil
 	})
@@ -58,7 +59,7 @@ func expire(t *tx, x Expiration) {
 	t.due(expiry(&t.Head))
 }
 
-// UpdateThread changes labels and expiry. The errors are *Error:
+// UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
 // THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
 func (e *Engine) UpdateThread(ctx context.Context, req ThreadChange) (checkpoint.Head, error) {
 	return e.change(ctx, req.Thread, func(t *tx) error {
@@ -76,6 +77,9 @@ func (e *Engine) UpdateThread(ctx context.Context, req ThreadChange) (checkpoint
 		t.Head.Metadata = labels
 		if req.Expiration != nil {
 			expire(t, *req.Expiration)
+		}
+		if req.Keep != nil {
+			t.Head.Keep = *req.Keep
 		}
 		return nil
 	})

@@ -148,6 +148,10 @@ func TestBadFieldsOfOtherCalls(t *testing.T) {
 			}})
 			return err
 		}, "thread.ttl"},
+		"keep less than nothing": {func() error {
+			_, err := c.CreateThread(ctx, &graphdv1.CreateThreadRequest{Thread: &graphdv1.Thread{KeepCheckpoints: -2}})
+			return err
+		}, "thread.keep_checkpoints"},
 		"update nothing": {func() error {
 			_, err := c.UpdateThread(ctx, &graphdv1.UpdateThreadRequest{Thread: &graphdv1.Thread{ThreadId: "t"}})
 			return err

@@ -247,7 +247,7 @@ func TestCancelRun(t *testing.T) {
 func TestThreadCalls(t *testing.T) {
 	e := newEngine()
 	e.head.TTL, e.head.Metadata = time.Hour, map[string]string{"user": "u1"}
-	e.head.Checkpoint = "c9"
+	e.head.Checkpoint, e.head.Keep = "c9", 12
 	e.state = runtime.Snapshot{Values: big, Interrupts: []checkpoint.Interrupt{
 		{ID: "i1", State: checkpoint.InterruptOpen}, {ID: "i2", State: checkpoint.InterruptAnswered},
 	}}
@@ -256,7 +256,7 @@ func TestThreadCalls(t *testing.T) {
 
 	thread, err := c.CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: "t1", RequestId: "q", Thread: &graphdv1.Thread{
 		Graph: "g", GraphVersion: "v1", Metadata: map[string]string{"a": "b"},
-		Expiration: &graphdv1.Thread_Ttl{Ttl: durationpb.New(time.Hour)},
+		Expiration: &graphdv1.Thread_Ttl{Ttl: durationpb.New(time.Hour)}, KeepCheckpoints: -1,
 	}})
 	require.NoError(t, err)
 	created, ok := e.last(t).(runtime.NewThread)
@@ -265,10 +265,11 @@ func TestThreadCalls(t *testing.T) {
 	created.Digest = ""
 	require.Equal(t, runtime.NewThread{
 		Thread: "t1", Graph: "g", Version: "v1", Metadata: map[string]string{"a": "b"},
-		Expiration: runtime.Expiration{TTL: time.Hour}, RequestID: "q",
+		Expiration: runtime.Expiration{TTL: time.Hour}, Keep: -1, RequestID: "q",
 	}, created)
 	require.Equal(t, time.Hour, thread.GetTtl().AsDuration())
 	require.Equal(t, "7", thread.GetEtag())
+	require.EqualValues(t, 12, thread.GetKeepCheckpoints())
 	require.Equal(t, "c9", thread.GetCheckpoint().GetCheckpointId())
 	require.Nil(t, thread.GetValues())
 
@@ -293,15 +294,16 @@ func TestThreadMasks(t *testing.T) {
 	full := &graphdv1.Thread{
 		ThreadId: "t1", Etag: "7", RunId: "ignored",
 		Metadata:   map[string]string{"a": "1", "b": "2"},
-		Expiration: &graphdv1.Thread_ExpireTime{ExpireTime: timestamppb.New(at)},
+		Expiration: &graphdv1.Thread_ExpireTime{ExpireTime: timestamppb.New(at)}, KeepCheckpoints: 3,
 	}
-	expires := &runtime.Expiration{At: at}
+	expires, keep := &runtime.Expiration{At: at}, 3
 	for name, c := range map[string]struct {
 		paths []string
 		want  runtime.ThreadChange
 	}{
-		"none":     {nil, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires}},
-		"all":      {[]string{"*"}, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires}},
+		"none":     {nil, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires, Keep: &keep}},
+		"all":      {[]string{"*"}, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires, Keep: &keep}},
+		"keep":     {[]string{"keep_checkpoints"}, runtime.ThreadChange{Keep: &keep}},
 		"metadata": {[]string{"metadata"}, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true}},
 		"one key":  {[]string{"metadata.a"}, runtime.ThreadChange{Metadata: map[string]string{"a": "1"}}},
 		"drop key": {[]string{"metadata.z"}, runtime.ThreadChange{Drop: []string{"z"}}},

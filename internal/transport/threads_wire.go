@@ -13,7 +13,7 @@ func threadOut(h checkpoint.Head) *graphdv1.Thread {
 		ThreadId: h.Thread, Graph: h.Graph, GraphVersion: h.Version, Metadata: h.Metadata,
 		State: threadStateOut(h.State), CreateTime: timeOut(h.Created), UpdateTime: timeOut(h.Updated),
 		Head: cursorOut(h.LogID, h.LastEvent), Checkpoint: checkpointOut(h.Checkpoint, ""),
-		RunId: h.Run, Etag: etagOf(h.Revision),
+		RunId: h.Run, Etag: etagOf(h.Revision), KeepCheckpoints: int32(h.Keep), //nolint:gosec // came from one
 	}
 	switch {
 	case h.TTL > 0:
@@ -36,6 +36,14 @@ func expirationIn(b *border, t *graphdv1.Thread) runtime.Expiration {
 	return runtime.Expiration{}
 }
 
+func keepIn(b *border, t *graphdv1.Thread) int {
+	n := int(t.GetKeepCheckpoints())
+	if n < -1 {
+		b.refuse("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
+	}
+	return n
+}
+
 // newThreadIn converts a thread to make.
 func newThreadIn(b *border, req *graphdv1.CreateThreadRequest) runtime.NewThread {
 	t := req.GetThread()
@@ -52,6 +60,7 @@ func newThreadIn(b *border, req *graphdv1.CreateThreadRequest) runtime.NewThread
 		Version:    b.name("thread.graph_version", t.GetGraphVersion()),
 		Metadata:   b.labels("thread.metadata", t.GetMetadata()),
 		Expiration: expirationIn(b, t),
+		Keep:       keepIn(b, t),
 		RequestID:  b.optionalID("request_id", req.GetRequestId()),
 	}
 }
@@ -84,6 +93,7 @@ const (
 	maskMetadata = "metadata"
 	maskTTL      = "ttl"
 	maskExpire   = "expire_time"
+	maskKeep     = "keep_checkpoints"
 )
 
 // threadChangeIn converts a change of a thread. Fields that the mask does not
@@ -98,7 +108,7 @@ func threadChangeIn(b *border, req *graphdv1.UpdateThreadRequest) runtime.Thread
 	labels := b.labels("thread.metadata", t.GetMetadata())
 	paths := threadMask(req)
 	if len(paths) == 0 {
-		b.refuse("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time")
+		b.refuse("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
 	}
 	for _, path := range paths {
 		key, isLabel := strings.CutPrefix(path, maskMetadata+".")
@@ -106,7 +116,11 @@ func threadChangeIn(b *border, req *graphdv1.UpdateThreadRequest) runtime.Thread
 		case path == maskAll:
 			c.Metadata, c.Replace = labels, true
 			e := expirationIn(b, t)
-			c.Expiration = &e
+			keep := keepIn(b, t)
+			c.Expiration, c.Keep = &e, &keep
+		case path == maskKeep:
+			keep := keepIn(b, t)
+			c.Keep = &keep
 		case path == maskMetadata:
 			c.Metadata, c.Replace = labels, true
 		case isLabel && key != "":
@@ -118,7 +132,7 @@ func threadChangeIn(b *border, req *graphdv1.UpdateThreadRequest) runtime.Thread
 			}
 			c.Expiration = &e
 		default:
-			b.refuse("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time",
+			b.refuse("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
 				clip(path, maxName))
 		}
 	}
@@ -139,6 +153,9 @@ func threadMask(req *graphdv1.UpdateThreadRequest) []string {
 		paths = append(paths, maskTTL)
 	case *graphdv1.Thread_ExpireTime:
 		paths = append(paths, maskExpire)
+	}
+	if req.GetThread().GetKeepCheckpoints() != 0 {
+		paths = append(paths, maskKeep)
 	}
 	return paths
 }

@@ -365,7 +365,9 @@ type Run struct {
 	// Questions the run waits for; filled by WaitRun, GetRun, StartRun and
 	// ResumeRun and in the messages opened and end of a stream, not in lists.
 	OpenInterruptIds []string `protobuf:"bytes,11,rep,name=open_interrupt_ids,json=openInterruptIds,proto3" json:"open_interrupt_ids,omitempty"`
-	// The output keys of the state; set when the run has succeeded.
+	// The output keys of the state; set when the run has succeeded. One of more
+	// than 1 KiB is read from the checkpoint that shows it, and unset when that
+	// is not kept any more.
 	Output *Payload `protobuf:"bytes,12,opt,name=output,proto3" json:"output,omitempty"`
 	// Changes with every change of the run. Unset from StartRun, ResumeRun and in
 	// the opened of Stream and Resume.

@@ -236,9 +236,13 @@ type Thread struct {
 	// The run that is active, waits or ended last; empty when there was none.
 	RunId string `protobuf:"bytes,14,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Changes with every change of the thread.
-	Etag          string `protobuf:"bytes,15,opt,name=etag,proto3" json:"etag,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Etag string `protobuf:"bytes,15,opt,name=etag,proto3" json:"etag,omitempty"`
+	// How many of its newest checkpoints are kept when it rests, with the events
+	// since; what it needs to go on is kept in any case. 0 means as many as the
+	// server is told to keep, -1 all.
+	KeepCheckpoints int32 `protobuf:"varint,16,opt,name=keep_checkpoints,json=keepCheckpoints,proto3" json:"keep_checkpoints,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Thread) Reset() {
@@ -385,6 +389,13 @@ func (x *Thread) GetEtag() string {
 		return x.Etag
 	}
 	return ""
+}
+
+func (x *Thread) GetKeepCheckpoints() int32 {
+	if x != nil {
+		return x.KeepCheckpoints
+	}
+	return 0
 }
 
 type isThread_Expiration interface {
@@ -672,7 +683,7 @@ var File_graphd_v1_thread_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\xec\x05\n" +
+	"\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\x97\x06\n" +
 	"\x06Thread\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12#\n" +
@@ -696,7 +707,8 @@ const file_graphd_v1_thread_proto_rawDesc = "" +
 	"checkpoint\x18\r \x01(\v2\x18.graphd.v1.CheckpointRefR\n" +
 	"checkpoint\x12\x15\n" +
 	"\x06run_id\x18\x0e \x01(\tR\x05runId\x12\x12\n" +
-	"\x04etag\x18\x0f \x01(\tR\x04etag\x1a;\n" +
+	"\x04etag\x18\x0f \x01(\tR\x04etag\x12)\n" +
+	"\x10keep_checkpoints\x18\x10 \x01(\x05R\x0fkeepCheckpoints\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +

@@ -29,8 +29,8 @@ type CreateThreadRequest struct {
 	// Id for the thread: 1 to 128 of A-Z a-z 0-9 _ . : -. Empty lets the server
 	// choose.
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// graph, graph_version, metadata and expiration of the thread; its other
-	// fields must be unset.
+	// graph, graph_version, metadata, expiration and keep_checkpoints of the
+	// thread; its other fields must be unset.
 	Thread *Thread `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
 	// Makes the call repeatable: the same id with the same content returns the
 	// thread of the first call.
@@ -280,8 +280,8 @@ type UpdateThreadRequest struct {
 	// thread_id, the new values, and, if wanted, the etag the thread must be at.
 	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// Fields to change: metadata, metadata.KEY (removed when thread.metadata
-	// lacks KEY), ttl, expire_time. Unset means the fields that are set; "*"
-	// means metadata and expiration.
+	// lacks KEY), ttl, expire_time, keep_checkpoints. Unset means the fields that
+	// are set; "*" means metadata, expiration and keep_checkpoints.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

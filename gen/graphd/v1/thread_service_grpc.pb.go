@@ -45,7 +45,7 @@ type ThreadServiceClient interface {
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*Thread, error)
 	// Lists threads by the time of their last change, newest first.
 	ListThreads(ctx context.Context, in *ListThreadsRequest, opts ...grpc.CallOption) (*ListThreadsResponse, error)
-	// Changes metadata and expiration. The state is changed by UpdateState.
+	// Changes metadata, expiration and keep_checkpoints. The state is changed by UpdateState.
 	// Errors: THREAD_NOT_FOUND, ETAG_MISMATCH.
 	UpdateThread(ctx context.Context, in *UpdateThreadRequest, opts ...grpc.CallOption) (*Thread, error)
 	// Deletes a thread with everything that belongs to it. Errors:
@@ -190,7 +190,7 @@ type ThreadServiceServer interface {
 	GetThread(context.Context, *GetThreadRequest) (*Thread, error)
 	// Lists threads by the time of their last change, newest first.
 	ListThreads(context.Context, *ListThreadsRequest) (*ListThreadsResponse, error)
-	// Changes metadata and expiration. The state is changed by UpdateState.
+	// Changes metadata, expiration and keep_checkpoints. The state is changed by UpdateState.
 	// Errors: THREAD_NOT_FOUND, ETAG_MISMATCH.
 	UpdateThread(context.Context, *UpdateThreadRequest) (*Thread, error)
 	// Deletes a thread with everything that belongs to it. Errors:

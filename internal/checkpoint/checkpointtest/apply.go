@@ -38,7 +38,7 @@ func applyWholeHead(e *env) {
 	th := e.thread("t")
 	th.head = checkpoint.Head{
 		Thread: "t", LogID: "log", Graph: "g", Version: "v", Metadata: map[string]string{"user": "ü"},
-		Created: day(0), Updated: day(1), TTL: time.Hour, Expires: day(9), State: checkpoint.ThreadBusy,
+		Created: day(0), Updated: day(1), TTL: time.Hour, Expires: day(9), Keep: -1, State: checkpoint.ThreadBusy,
 		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Answered: 1, Hold: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
 		Fence:  7, Owner: "o", Wish: "p", WishUntil: day(4), Moves: 2, Due: day(3), FirstEvent: 1,

@@ -15,6 +15,7 @@ func AppendHead(b []byte, h *checkpoint.Head) []byte {
 	b = instant(b, "updated", h.Updated)
 	b = span(b, "ttl", h.TTL)
 	b = instant(b, "expires", h.Expires)
+	b = num(b, "keep", h.Keep)
 	b = str(b, "state", h.State)
 	b = str(b, "checkpoint", h.Checkpoint)
 	b = flag(b, "branched", h.Branched)
@@ -68,6 +69,8 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.TTL = sc.span()
 	case "expires":
 		h.Expires = sc.instant()
+	case "keep":
+		h.Keep = int(sc.num())
 	case "state":
 		h.State = checkpoint.ThreadState(sc.str())
 	case "branched":

@@ -46,7 +46,7 @@ CHECKPOINT_SOURCE_UPDATE: CheckpointSource
 CHECKPOINT_SOURCE_FORK: CheckpointSource
 
 class Thread(_message.Message):
-    __slots__ = ("thread_id", "graph", "graph_version", "metadata", "state", "values", "interrupts", "create_time", "update_time", "expire_time", "ttl", "head", "checkpoint", "run_id", "etag")
+    __slots__ = ("thread_id", "graph", "graph_version", "metadata", "state", "values", "interrupts", "create_time", "update_time", "expire_time", "ttl", "head", "checkpoint", "run_id", "etag", "keep_checkpoints")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +69,7 @@ class Thread(_message.Message):
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    KEEP_CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     graph: str
     graph_version: str
@@ -84,7 +85,8 @@ class Thread(_message.Message):
     checkpoint: _payload_pb2.CheckpointRef
     run_id: str
     etag: str
-    def __init__(self, thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., state: _Optional[_Union[ThreadState, str]] = ..., values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., head: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., run_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+    keep_checkpoints: int
+    def __init__(self, thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., state: _Optional[_Union[ThreadState, str]] = ..., values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., head: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., run_id: _Optional[str] = ..., etag: _Optional[str] = ..., keep_checkpoints: _Optional[int] = ...) -> None: ...
 
 class StateSnapshot(_message.Message):
     __slots__ = ("values", "next", "checkpoint", "parent", "step", "source", "tasks", "interrupts", "applied_through", "create_time", "metadata", "run_id", "graph", "graph_version")

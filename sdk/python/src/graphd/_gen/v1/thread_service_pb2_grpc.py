@@ -96,7 +96,7 @@ class ThreadServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateThread(self, request, context):
-        """Changes metadata and expiration. The state is changed by UpdateState.
+        """Changes metadata, expiration and keep_checkpoints. The state is changed by UpdateState.
         Errors: THREAD_NOT_FOUND, ETAG_MISMATCH.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
