@@ -39,10 +39,13 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		text, told = s.ear.untold(c.Thread)
 		args.add(1, s.origin, text)
 	}
-	ctx, missed := noting(ctx)
+	missed := &lost{}
+	r := &rider{
+		ctx: ctx, script: script, keys: s.keys.change(c.Thread), args: args, size: args.size(), missed: missed,
+	}
 	var answer reply
 	call := func() (err error) {
-		answer, err = script.Run(ctx, s.client, s.keys.change(c.Thread), args...).Slice()
+		answer, err = s.convoy(c.Thread).carry(r)
 		return err
 	}
 	var err error

@@ -15,6 +15,16 @@ type arguments []any
 
 func (a *arguments) add(args ...any) { *a = append(*a, args...) }
 
+// size is how many bytes they have, about.
+func (a arguments) size() (n int) {
+	for _, arg := range a {
+		if s, ok := arg.(string); ok {
+			n += len(s)
+		}
+	}
+	return n
+}
+
 func unum(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func (a *arguments) texts(list []string) {

@@ -14,11 +14,8 @@ type lost struct{ cause atomic.Pointer[error] }
 
 type lostKey struct{}
 
-// noting returns a context under which attempts are watched.
-func noting(ctx context.Context) (context.Context, *lost) {
-	l := &lost{}
-	return context.WithValue(ctx, lostKey{}, l), l
-}
+// losses are those of the commands of one pipeline.
+type losses map[goredis.Cmder]*lost
 
 // err is why an answer was lost, nil when none was.
 func (l *lost) err() error {
@@ -38,16 +35,32 @@ func (watcher) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 func (watcher) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		err := next(ctx, cmd)
-		if l, ok := ctx.Value(lostKey{}).(*lost); ok && err != nil && passing(err) {
-			l.cause.Store(&err)
+		if l, ok := ctx.Value(lostKey{}).(*lost); ok {
+			l.note(err)
 		}
 		return err
 	}
 }
 
-// ProcessPipelineHook changes nothing: changes are never sent in pipelines.
+// ProcessPipelineHook notes which commands of a pipeline had no answer.
 func (watcher) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		err := next(ctx, cmds)
+		if all, ok := ctx.Value(lostKey{}).(losses); ok {
+			for _, cmd := range cmds {
+				if l := all[cmd]; l != nil {
+					l.note(cmd.Err())
+				}
+			}
+		}
+		return err
+	}
+}
+
+func (l *lost) note(err error) {
+	if err != nil && passing(err) {
+		l.cause.Store(&err)
+	}
 }
 
 // watched makes the client of one server, or of a node of a cluster.

@@ -48,6 +48,7 @@ func (s *Store) open(ctx context.Context, w *location) error {
 		return w.opening(ctx, err)
 	}
 	s.keys = newLayout(w.prefix, n)
+	s.convoys = s.newConvoys(n)
 	return w.opening(ctx, s.unlock(ctx, w))
 }
 

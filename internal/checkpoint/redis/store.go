@@ -36,6 +36,7 @@ type Store struct {
 	ear     *ear
 	box     *seal.Box
 	posts   posts
+	convoys []*convoy // one, or one per partition
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
