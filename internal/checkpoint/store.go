@@ -93,7 +93,8 @@ type Pending struct {
 // Writer reads and changes the head of a thread.
 type Writer interface {
 	// Head returns the thread's head. It must return ErrThreadNotFound when
-	// there is no such thread.
+	// there is no such thread. With ErrCorrupt it may return Thread and
+	// Revision, by which the thread can be deleted.
 	Head(ctx context.Context, thread string) (Head, error)
 	// Apply makes one change, durable on return. It must return ErrConflict
 	// and change nothing when the head is not at Expect or not of LogID, and ErrInvalid when

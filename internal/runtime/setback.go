@@ -87,9 +87,9 @@ func (t *topic) known(events []checkpoint.Event) bool {
 	if len(t.ring) > 0 && events[0].Seq <= t.floor {
 		return true
 	}
-	for i := len(t.ring) - 1; i >= 0; i-- {
-		for j := range t.ring[i] {
-			if e := &t.ring[i][j]; !e.Ephemeral && e.Seq == events[0].Seq {
+	for _, batch := range slices.Backward(t.ring) {
+		for i := range batch {
+			if e := &batch[i]; !e.Ephemeral && e.Seq == events[0].Seq {
 				return Mark(e) == Mark(&events[0])
 			}
 		}

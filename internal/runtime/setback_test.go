@@ -54,7 +54,7 @@ func (f *forgetful) forget(t *testing.T, thread string, n int) {
 	ctx := context.WithoutCancel(t.Context())
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	head, err := f.Store.Head(ctx, thread)
+	head, err := f.Head(ctx, thread)
 	require.NoError(t, err)
 	_, err = f.Store.Apply(ctx, &checkpoint.Change{Thread: thread, Expect: head.Revision, Delete: true})
 	require.NoError(t, err)

@@ -93,12 +93,13 @@ func atRevision(is, want uint64) error {
 }
 
 // DeleteThread removes a thread that is at the revision etag (0 = any) and not
-// busy; when forced, whatever it does. The errors are *Error:
+// busy; when forced, whatever it does and even when it is damaged. The errors are *Error:
 // THREAD_NOT_FOUND, THREAD_BUSY, ETAG_MISMATCH, and those of the store.
 func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error {
 	for {
 		head, err := e.store.Head(ctx, thread)
-		if err != nil {
+		damaged := errors.Is(err, checkpoint.ErrCorrupt) && head.Revision > 0
+		if err != nil && (!damaged || !force) {
 			return threadError(thread, err)
 		}
 		if err := atRevision(head.Revision, etag); err != nil {

@@ -40,6 +40,7 @@ func insist[Resp any](ctx context.Context, d *driver, ask func(context.Context, 
 			return resp, err
 		}
 		d.tally.add("calls repeated")
+		d.tally.add("refused with " + reason(err))
 		if !pause(ctx, 20*time.Millisecond) {
 			return resp, fmt.Errorf("%w, last: %w", ctx.Err(), err)
 		}

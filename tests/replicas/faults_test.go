@@ -29,6 +29,13 @@ func (t *tally) add(what string) {
 	t.counts[what]++
 }
 
+// of is how often something happened.
+func (t *tally) of(what string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts[what]
+}
+
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 // what each thread does; what meets what is up to the machine.
 var (
 	threads = flag.Int("threads", 150, "how many threads are run, with one question each")
-	rate    = flag.Int("rate", 0, "in place of -threads: so many threads for each second of -over")
 	seed    = flag.Uint64("seed", 1, "which faults and threads are drawn")
 	over    = flag.Duration("over", 8*time.Second, "over how long threads begin and people think")
 	limit   = flag.Duration("limit", 4*time.Minute, "how long all threads may take")
@@ -28,9 +27,7 @@ const (
 // whoever answered a second time is told that it was, history and log have no
 // gap and the state is what it must be.
 func TestEveryAnswerIsAppliedOnce(t *testing.T) {
-	if *rate > 0 {
-		*threads = *rate * int(over.Seconds())
-	}
+	t.Parallel()
 	w := newWorld(t, setup{threads: *threads, over: *over})
 	faults := &troubles{replicas: w.replicas, networks: w.networks, redis: w.redis, tally: w.faults, seed: *seed}
 	w.prove(faults.kill, faults.rest)

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
@@ -78,6 +79,8 @@ func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Rec
 		return r, checkpoint.ErrConflict
 	case "GAP":
 		return r, gap(c, answer)
+	case "LOST":
+		return r, missing(answer.text(1), answer.list(2))
 	default:
 		return r, corrupt("unknown answer %q of a script", verdict)
 	}
@@ -89,6 +92,19 @@ func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Rec
 	}
 	r.Now, err = answer.instant(3)
 	return r, err
+}
+
+// missing says that somebody took keys away from a thread.
+func missing(had string, absent reply) error {
+	names := make([]string, len(absent))
+	for i := range absent {
+		names[i] = absent.text(i)
+	}
+	if had == "0" {
+		return corrupt("key %s is missing, and others of the thread are there", names[0])
+	}
+	return corrupt("keys of the thread were taken away: beside its head it had %s, and missing is at least one of %s",
+		had, strings.Join(names, ", "))
 }
 
 // gap says how a change does not follow what the thread has.

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -14,15 +15,27 @@ import (
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
 	err = s.look(ctx, thread, func() error {
-		r, err := s.read(ctx, s.scripts.head, s.keys.thread(thread, keyHead))
-		if err != nil {
+		keys := s.keys.thread(thread, keyHead, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)
+		r, err := s.read(ctx, s.scripts.head, keys)
+		switch {
+		case err != nil:
 			return err
-		}
-		if !r.has(1) {
+		case r.has(4):
+			err = missing(r.text(4), r.list(5))
+		case !r.has(1):
 			return checkpoint.ErrThreadNotFound
 		}
+		if !r.has(1) {
+			return err
+		}
+		damaged := err
 		h, err = s.decodeHead(thread, r)
-		return of(err, "key %s", s.keys.thread(thread, keyHead)[0])
+		if err = of(cmp.Or(err, damaged), "key %s", keys[0]); err != nil {
+			// Enough to delete it by.
+			revision, _ := r.unum(1)
+			h = checkpoint.Head{Thread: thread, Revision: revision}
+		}
+		return err
 	})
 	return h, err
 }
@@ -65,6 +78,8 @@ func (s *Store) events(
 		return nil, err
 	case !r.has(0):
 		return nil, checkpoint.ErrThreadNotFound
+	case r.text(0) == "LOST":
+		return nil, corrupt("key %s has %s events, and not as many as its thread says", keys[1], r.text(1))
 	case !r.has(1):
 		return nil, checkpoint.ErrTrimmed
 	}

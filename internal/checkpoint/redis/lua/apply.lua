@@ -1,7 +1,7 @@
 #!lua
 -- Makes one change of a thread, or none of it.
 --
--- KEYS   1 head        hash: rev log op at lx seq fe le gen tm dm head
+-- KEYS   1 head        hash: rev log op at lx seq fe le gen tm dm nk head; nk is how many of 2 to 8 there are
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value,
 --                      i<segment>:<index>:<channel> element, w<id> the names of what <id> wrote
 --        3 order       sorted set: checkpoints by number
@@ -35,6 +35,7 @@
 --         or before under the same op; of OK also how many connections listen to the thread
 --         CONFLICT: not at that revision, or of another log
 --         GAP, last event, last checkpoint number: the change does not follow them
+--         LOST, how many of the keys 2 to 8 there were, those of 1 to 8 that are not there: somebody took one away
 --
 -- Everything is checked before anything is written.
 local A = ARGV
@@ -45,7 +46,7 @@ local call = redis.call
 
 local function text(n) return string.format('%.0f', n) end
 
-local h = call('HMGET', head, 'rev', 'log', 'op', 'at', 'lx', 'seq', 'fe', 'le', 'gen', 'tm', 'dm')
+local h = call('HMGET', head, 'rev', 'log', 'op', 'at', 'lx', 'seq', 'fe', 'le', 'gen', 'tm', 'dm', 'nk')
 local rev = h[1] or '0'
 if rev ~= '0' and A[4] ~= '' and A[4] == h[3] then return {'DONE', rev, h[5], h[4]} end
 if rev ~= A[2] or (rev ~= '0' and A[3] ~= '' and A[3] ~= h[2]) then return {'CONFLICT'} end
@@ -53,6 +54,17 @@ local last = tonumber(h[6] or '0')
 if A[14] ~= '' then last = math.min(last, tonumber(A[14])) end
 if A[12] ~= (h[8] or '0') or (A[13] ~= '' and tonumber(A[13]) <= last) then
   return {'GAP', h[8] or '0', h[6] or '0'}
+end
+
+local function there() return call('EXISTS', values, order, progress, questions, records, runs, log) end
+local had = h[12]
+if rev == '0' then had = '0' end
+if had and there() ~= tonumber(had) then
+  local missing = {}
+  for k = 1, 8 do
+    if call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
+  end
+  return {'LOST', had, missing}
 end
 
 local clock = call('TIME')
@@ -198,7 +210,7 @@ if (h[11] or '') ~= dm then
 end
 local present = text(now)
 call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', present, 'lx', lx, 'seq', A[10],
-  'fe', fe, 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'head', A[9])
+  'fe', fe, 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'nk', there(), 'head', A[9])
 
 -- Whoever listens is told. Nothing here may fail: the change is made.
 local heard = 0

@@ -3,7 +3,6 @@
 package redistest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +28,6 @@ type Server struct {
 	// Client talks to the server beside what is tested.
 	Client *goredis.Client
 }
-
-// Program is the environment variable that names the server to test with, in
-// place of redis-server.
-const Program = "GRAPHD_TEST_REDIS"
 
 // patience is how long a server may take to start on a busy machine.
 const patience = 20 * time.Second
@@ -153,9 +148,9 @@ func (s *Server) changes() (string, error) {
 
 func (s *Server) start() error {
 	s.tb.Helper()
-	path, err := exec.LookPath(cmp.Or(os.Getenv(Program), "redis-server"))
+	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		s.tb.Fatalf("these tests start their own Redis and find none (%v): apt-get install redis-server, or set %s", err, Program)
+		s.tb.Fatal("redis-server is not installed and these tests start their own: apt-get install redis-server")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)
 	defer cancel()

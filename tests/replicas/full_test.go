@@ -1,0 +1,62 @@
+package replicas_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Redis that runs out of memory again and again: calls are refused by name,
+// nothing is half done, and all goes on when there is room.
+func TestRedisOutOfMemory(t *testing.T) {
+	t.Parallel()
+	n, long := part()
+	w := newWorld(t, setup{threads: n, over: long})
+	w.prove(w.fill)
+	require.Positive(t, w.seen.of("refused with STORE_UNAVAILABLE"), "nobody has met a full Redis")
+	var logs []byte
+	for _, r := range w.replicas {
+		data, err := os.ReadFile(r.log)
+		require.NoError(t, err)
+		logs = append(logs, data...)
+	}
+	require.True(t, bytes.Contains(logs, []byte("OOM command not allowed")), "the log does not say why")
+}
+
+var usedMemory = regexp.MustCompile(`used_memory:(\d+)`)
+
+// fill lets Redis have no more memory than it uses.
+func (w *world) fill(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(*seed, 4))
+	for pause(ctx, draw(random, 200*time.Millisecond, time.Second)) {
+		info, err := w.redis.Client.Info(ctx, "memory").Result()
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("memory of redis: %w", err)
+		}
+		if err != nil {
+			break
+		}
+		used, err := strconv.ParseUint(usedMemory.FindStringSubmatch(info)[1], 10, 64)
+		if err != nil {
+			return fmt.Errorf("memory of redis: %w", err)
+		}
+		w.faults.add("redis out of memory")
+		calm := context.WithoutCancel(ctx)
+		if err := w.redis.Client.ConfigSet(calm, "maxmemory", strconv.FormatUint(used+uint64(random.IntN(64<<10)), 10)).Err(); err != nil {
+			return fmt.Errorf("less memory for redis: %w", err)
+		}
+		pause(ctx, draw(random, lease/2, 2*lease))
+		if err := w.redis.Client.ConfigSet(calm, "maxmemory", "0").Err(); err != nil {
+			return fmt.Errorf("more memory for redis: %w", err)
+		}
+	}
+	return nil
+}
