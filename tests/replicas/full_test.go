@@ -37,19 +37,16 @@ var usedMemory = regexp.MustCompile(`used_memory:(\d+)`)
 func (w *world) fill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 4))
 	for pause(ctx, draw(random, 200*time.Millisecond, time.Second)) {
-		info, err := w.redis.Client.Info(ctx, "memory").Result()
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("memory of redis: %w", err)
-		}
+		calm := context.WithoutCancel(ctx)
+		info, err := w.redis.Client.Info(calm, "memory").Result()
 		if err != nil {
-			break
+			return fmt.Errorf("memory of redis: %w", err)
 		}
 		used, err := strconv.ParseUint(usedMemory.FindStringSubmatch(info)[1], 10, 64)
 		if err != nil {
 			return fmt.Errorf("memory of redis: %w", err)
 		}
 		w.faults.add("redis out of memory")
-		calm := context.WithoutCancel(ctx)
 		if err := w.redis.Client.ConfigSet(calm, "maxmemory", strconv.FormatUint(used+uint64(random.IntN(64<<10)), 10)).Err(); err != nil {
 			return fmt.Errorf("less memory for redis: %w", err)
 		}
