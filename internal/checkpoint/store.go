@@ -48,6 +48,9 @@ type Change struct {
 	Runs    []Run
 	Events  []Event  // appended; their Seq continue the log
 	Request *Request // remembered for idempotence; replaces one of the same ID
+	// Whole says that the checkpoints come from another thread: their values and
+	// list elements are written whoever wrote them there, each once.
+	Whole bool
 	// DropAfter, when set, removes every checkpoint with a greater Seq, its
 	// values, list elements, task records and memos: the rollback of a run.
 	DropAfter *uint64
@@ -122,6 +125,8 @@ type CheckpointQuery struct {
 	Namespace string
 	Before    uint64 // only smaller Seq; 0 = all
 	Limit     int    // 0 = all
+	// Everywhere asks for all namespaces; Namespace does not matter then.
+	Everywhere bool
 	// AnyTask matches namespaces by node names alone, whatever the task ids:
 	// "a|b" and "a:1|b:2" both find "a:3|b:4".
 	AnyTask bool

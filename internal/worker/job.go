@@ -64,15 +64,17 @@ func newJob(ctx context.Context, t *runtime.Task) *job {
 
 // keyOf names a piece of work, over restarts too. A node that has got answers
 // is another piece of work than before: a result from before must not pass for
-// one from after.
+// one from after. So is the same task in a copy of its thread.
 func keyOf(t *runtime.Task) string {
+	sum := sha256.Sum256([]byte(t.Thread)) // an id may look like any part of a key
+	thread := ":" + hex.EncodeToString(sum[:8])
 	switch {
 	case t.Reduce != nil:
-		return t.ID + ":reduce:" + t.Reduce.Channel
+		return t.ID + ":reduce:" + t.Reduce.Channel + thread
 	case t.Router != "":
-		return t.ID + ":route:" + t.Branch
+		return t.ID + ":route:" + t.Branch + thread
 	}
-	return t.ID + nodeKey + strconv.Itoa(t.Attempt) + ":" + passOf(t)
+	return t.ID + nodeKey + strconv.Itoa(t.Attempt) + ":" + passOf(t) + thread
 }
 
 // nodeKey marks the keys of nodes.

@@ -19,6 +19,8 @@ func historyCases() []testCase {
 		{"a history reaches back to DropBefore", historyForget},
 		{"what newer checkpoints show outlives the one that wrote it", historyForgetShared},
 		{"an end of history adds and takes back nothing", historyForgetAlone},
+		{"all namespaces can be listed", historyEverywhere},
+		{"a history can be taken over whole", historyTakenOver},
 		{"an unchanged value is read from where it was written", historyUnchanged},
 	}
 }

@@ -124,7 +124,10 @@ func (s *Store) Checkpoints(
 	}
 	defer t.mu.Unlock()
 	list := t.history.namespace(q.Namespace)
-	if q.AnyTask {
+	switch {
+	case q.Everywhere:
+		list = t.history.all()
+	case q.AnyTask:
 		list = t.history.path(checkpoint.NodePath(q.Namespace))
 	}
 	end := len(list)
@@ -138,6 +141,13 @@ func (s *Store) Checkpoints(
 	out := slices.Clone(list[start:end])
 	slices.Reverse(out)
 	return out, nil
+}
+
+// all collects the checkpoints of all namespaces.
+func (h *history) all() []*checkpoint.Checkpoint {
+	out := slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...))
+	slices.SortFunc(out, func(a, b *checkpoint.Checkpoint) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
 }
 
 // path collects the namespaces whose node names are the given ones.

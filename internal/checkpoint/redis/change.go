@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // arguments are what a script is given.
@@ -65,7 +66,7 @@ func (s *Store) encode(c *checkpoint.Change, old outdated) arguments {
 	}
 	a.texts(old.members)
 	a.texts(old.fields)
-	buf = a.checkpoints(buf, by, c.Checkpoints)
+	buf = a.checkpoints(buf, by, c)
 	buf = a.progress(buf, by, c)
 	buf = a.records(buf, by, c)
 	a.add(len(c.Events))
@@ -79,19 +80,26 @@ func (s *Store) encode(c *checkpoint.Change, old outdated) arguments {
 // maxNumber is the greatest integer that a script counts exactly.
 const maxNumber = 1 << 53
 
-func (a *arguments) checkpoints(buf []byte, by writer, list []*checkpoint.Checkpoint) []byte {
-	a.add(len(list))
-	for _, cp := range list {
+func (a *arguments) checkpoints(buf []byte, by writer, c *checkpoint.Change) []byte {
+	a.add(len(c.Checkpoints))
+	if len(c.Checkpoints) == 0 {
+		return buf
+	}
+	w := codec.NewWrites(c)
+	w.Value = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
+		field := valueField(ch.Stored, ch.Name)
+		a.add(field, by.write(kindValues, field, string(ch.Value)))
+	}
+	w.Item = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON) {
+		field := itemField(segment, index, ch.Name)
+		a.add(field, by.write(kindValues, field, string(v)))
+	}
+	for _, cp := range c.Checkpoints {
 		buf = codec.AppendCheckpoint(buf[:0], cp)
 		a.add(unum(cp.Seq), checkpointMember(cp))
 		at := len(*a)
 		a.add(0, "c"+cp.ID, by.write(kindValues, "c"+cp.ID, string(buf)))
-		for i := range cp.Channels {
-			// What an earlier checkpoint wrote is there already.
-			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
-				a.channel(by, ch)
-			}
-		}
+		w.Next(cp)
 		if first := at + 3; len(*a) > first { // what it wrote besides, for a rollback
 			a.add("w"+cp.ID, packNames((*a)[first:]))
 		}
@@ -112,25 +120,6 @@ func packNames(fields arguments) string {
 		b = append(b, name...)
 	}
 	return string(b)
-}
-
-// channel writes the fields of one channel.
-func (a *arguments) channel(by writer, ch *checkpoint.Channel) {
-	if ch.List == nil {
-		field := valueField(ch.Stored, ch.Name)
-		a.add(field, by.write(kindValues, field, string(ch.Value)))
-		return
-	}
-	l := ch.List
-	if len(l.Segments) == 0 {
-		return
-	}
-	last := l.Segments[len(l.Segments)-1]
-	fresh := l.Items[len(l.Items)-l.Fresh:]
-	for i, v := range fresh {
-		field := itemField(last.ID, last.Len-len(fresh)+i, ch.Name)
-		a.add(field, by.write(kindValues, field, string(v)))
-	}
 }
 
 func (a *arguments) progress(buf []byte, by writer, c *checkpoint.Change) []byte {

@@ -52,12 +52,15 @@ func (s *Store) Checkpoints(
 
 // find returns the generation, then id and manifest of each.
 func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
-	prefix, anyTask := sized(checkpoint.NodePath(q.Namespace)), "1"
-	if !q.AnyTask {
-		prefix, anyTask = prefix+sized(q.Namespace), "0"
+	prefix, open := sized(checkpoint.NodePath(q.Namespace)), "1"
+	switch {
+	case q.Everywhere:
+		prefix, open = "", "2"
+	case !q.AnyTask:
+		prefix, open = prefix+sized(q.Namespace), "0"
 	}
 	return s.read(ctx, s.scripts.history, s.keys.thread(q.Thread, keyHead, keyValues, keyOrder),
-		prefix, anyTask, smaller(q.Before), max(0, q.Limit))
+		prefix, open, smaller(q.Before), max(0, q.Limit))
 }
 
 // load reads manifests and the values beside them. A rollback in between may

@@ -6,6 +6,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // change is a checkpoint.Change as rows. It is made before it is handed to the
@@ -90,40 +91,30 @@ func (s *Store) encode(c *checkpoint.Change) *change {
 }
 
 func (d *change) encodeCheckpoints(buf []byte) []byte {
+	w := codec.NewWrites(&d.Change)
+	w.Value, w.Item = d.encodeValue, d.encodeItem
 	for _, cp := range d.Checkpoints {
 		buf = codec.AppendCheckpoint(buf[:0], cp)
 		d.checkpoints = append(d.checkpoints, d.write(kindCheckpoint, cp.ID, string(buf)))
-		for i := range cp.Channels {
-			// What an earlier checkpoint wrote is there already.
-			if ch := &cp.Channels[i]; ch.Stored == cp.Seq && codec.Stored(ch) {
-				d.encodeChannel(ch)
-			}
-		}
+		w.Next(cp)
 	}
 	return buf
 }
 
-func (d *change) encodeChannel(ch *checkpoint.Channel) {
-	if ch.List == nil {
-		d.values = append(d.values, valueRow{
-			seq: ch.Stored, channel: ch.Name,
-			value: d.write(kindValue, valueName(ch.Stored, ch.Name), string(ch.Value)),
-		})
-		return
-	}
-	l := ch.List
-	if len(l.Segments) == 0 {
-		return
-	}
-	last := l.Segments[len(l.Segments)-1]
-	fresh := l.Items[len(l.Items)-l.Fresh:]
-	for i, v := range fresh {
-		index := last.Len - len(fresh) + i
-		d.items = append(d.items, itemRow{
-			channel: ch.Name, segment: last.ID, seq: ch.Stored, index: index,
-			value: d.write(kindItem, itemName(last.ID, index, ch.Name), string(v)),
-		})
-	}
+func (d *change) encodeValue(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
+	d.values = append(d.values, valueRow{
+		seq: ch.Stored, channel: ch.Name,
+		value: d.write(kindValue, valueName(ch.Stored, ch.Name), string(ch.Value)),
+	})
+}
+
+func (d *change) encodeItem(
+	cp *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON,
+) {
+	d.items = append(d.items, itemRow{
+		channel: ch.Name, segment: segment, seq: cp.Seq, index: index,
+		value: d.write(kindItem, itemName(segment, index, ch.Name), string(v)),
+	})
 }
 
 func (d *change) encodeProgress(buf []byte) []byte {

@@ -71,7 +71,10 @@ func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Checkpo
 	}
 	path := checkpoint.NodePath(q.Namespace)
 	stmt, args := s.query.checkpoints, []any{q.Thread, path, q.Namespace, before, all(q.Limit)}
-	if q.AnyTask {
+	switch {
+	case q.Everywhere:
+		stmt, args = s.query.checkpointsAll, []any{q.Thread, before, all(q.Limit)}
+	case q.AnyTask:
 		stmt, args = s.query.checkpointsPath, []any{q.Thread, path, before, all(q.Limit)}
 	}
 	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)

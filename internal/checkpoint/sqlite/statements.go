@@ -113,6 +113,7 @@ type queries struct {
 	interrupt, request           *sql.Stmt
 	due, graphs                  *sql.Stmt
 	checkpoints, checkpointsPath *sql.Stmt
+	checkpointsAll               *sql.Stmt
 }
 
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
@@ -127,6 +128,8 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 			WHERE thread = ? AND path = ? AND namespace = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
 		checkpointsPath: p.stmt(`SELECT id, manifest FROM checkpoints
 			WHERE thread = ? AND path = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
+		checkpointsAll: p.stmt(`SELECT id, manifest FROM checkpoints
+			WHERE thread = ? AND seq < ? ORDER BY seq DESC LIMIT ?`),
 		value: p.stmt(`SELECT value FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
 		items: p.stmt(`SELECT value FROM list_items
 			WHERE thread = ? AND channel = ? AND segment = ? AND idx < ? ORDER BY idx`),

@@ -2,7 +2,7 @@
 -- Finds checkpoints, newest first.
 --
 -- KEYS   1 head  2 values  3 order
--- ARGV   1 prefix of the members  2 '1' = the prefix ends before the namespace
+-- ARGV   1 prefix of the members  2 how many of path and namespace follow it
 --        3 numbers smaller than this, in the form of ZRANGEBYSCORE  4 limit, 0 = all
 -- Returns the generation, then id and manifest of each
 local found = {(redis.call('HGET', KEYS[1], 'log') or '') .. '/' .. (redis.call('HGET', KEYS[1], 'gen') or '')}
@@ -12,7 +12,7 @@ while true do
   for _, member in ipairs(members) do
     if string.sub(member, 1, #prefix) == prefix then
       local id = string.sub(member, #prefix + 1)
-      if ARGV[2] == '1' then
+      for _ = 1, tonumber(ARGV[2]) do
         local space = string.match(id, '^%d+')
         id = string.sub(id, #space + 2 + space)
       end
