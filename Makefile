@@ -22,7 +22,7 @@ VENV   := $(abspath $(PYENV))
 # wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
 GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
-PYTHON_CODE        := . ../../examples ../../tests/chaos ../../bench
+PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/moves ../../bench
 
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
@@ -139,7 +139,7 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
-	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py
+	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py tests/moves/*.py
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos

@@ -116,8 +116,11 @@ type Task struct {
 	// Waiting lists the questions that keep the task from going on; for a
 	// subgraph they are the questions of its tasks.
 	Waiting []string
-	// Routed is set once the conditional edges of the node have been decided.
 	Attempt int
+	// Update, Goto and, as they are, Writes are what the node of a returned task
+	// has returned.
+	Update payload.JSON
+	Goto   []Send
 }
 
 // TaskState is how far a task has come.
@@ -125,9 +128,12 @@ type TaskState string
 
 // States of a task that has a record.
 const (
-	TaskDone    TaskState = "done"
-	TaskFailed  TaskState = "failed"
-	TaskWaiting TaskState = "waiting"
+	TaskDone TaskState = "done"
+	// TaskReturned is a task whose node has returned, and whose conditional edges
+	// were not decided when the run was handed over.
+	TaskReturned TaskState = "returned"
+	TaskFailed   TaskState = "failed"
+	TaskWaiting  TaskState = "waiting"
 )
 
 // Write is one value for one channel, in the order the task produced them.

@@ -47,8 +47,15 @@ func (l *loop) attempt(ctx context.Context, t *pregel.Task, n int) outcome {
 		return o
 	}
 	started := l.session.engine.now()
-	o.result = l.call(ctx, t, n)
+	before, known := l.returnedBefore(t, n)
+	if o.result = before; !known {
+		o.result = l.call(ctx, t, n)
+	}
+	result := o.result
 	l.interpret(ctx, &o)
+	if o.aborted && result.Failure == nil {
+		o.returned = &result
+	}
 	l.stir()
 	if t.Node.Kind != graph.KindStart {
 		took := l.session.engine.now().Sub(started)

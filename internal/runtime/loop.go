@@ -357,6 +357,7 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 	err := l.commit(func(t *tx) error {
 		l.report(t, w)
 		l.record(t, w)
+		l.keepReturned(t, w, v)
 		l.keepPreview(t, w)
 		l.giveUp(t, w, v)
 		if l.level.root {

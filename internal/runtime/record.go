@@ -60,6 +60,35 @@ func (l *loop) record(t *tx, w *work) {
 	}
 }
 
+// keepReturned records what nodes have returned whose conditional edges are still
+// to be decided, when the run is handed over: the next server decides them, and
+// the nodes don't run again. A value that is not to be stored can't be kept so.
+func (l *loop) keepReturned(t *tx, w *work, v verdict) {
+	if v.state != checkpoint.RunRunning || l.graph().HasUntracked() {
+		return
+	}
+	for _, o := range slices.Concat(w.stored, w.fresh) {
+		if o.returned == nil || o.task.Node.Kind == graph.KindStart {
+			continue
+		}
+		t.Tasks = append(t.Tasks, checkpoint.Task{
+			ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+			Node: o.task.Node.Name, State: checkpoint.TaskReturned, Attempt: o.attempt,
+			Update: o.returned.Update, Writes: o.returned.Writes, Goto: o.returned.Goto,
+		})
+	}
+}
+
+// returnedBefore is what a node has returned before the run was handed over. Only
+// the first attempt may use it: a later one is made because that was no good.
+func (l *loop) returnedBefore(t *pregel.Task, attempt int) (pregel.Result, bool) {
+	record, ok := l.pending.tasks[t.ID]
+	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
+		return pregel.Result{}, false
+	}
+	return pregel.Result{Update: record.Update, Writes: record.Writes, Goto: record.Goto}, true
+}
+
 // giveUp records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.

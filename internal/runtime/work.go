@@ -43,6 +43,9 @@ type outcome struct {
 	cached  bool
 	late    bool // ended after the others were cut off: told when the graph goes on
 	attempt int
+	// returned is what the node of an aborted task has returned: its conditional
+	// edges were still to be decided.
+	returned *pregel.Result
 }
 
 func (o *outcome) finished() bool {

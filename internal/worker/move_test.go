@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -183,6 +184,49 @@ func TestARunIsNotLeftToTheDead(t *testing.T) {
 		c.attach("w2", "")
 		c.ends(run, checkpoint.RunSucceeded)
 		require.LessOrEqual(t, time.Since(began), 2*time.Minute)
+	})
+}
+
+// A worker leaves when its node has returned, and before it has said where the
+// run goes from there: the next worker says so, and the node does not run again.
+func TestWhatANodeReturnedMovesToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		g, err := graph.Compile(&graph.Spec{
+			Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}},
+			Nodes: []graph.NodeSpec{
+				{Name: "a", Remote: &graph.RemoteSpec{}}, {Name: "b", Remote: &graph.RemoteSpec{}}, {Name: "c", Remote: &graph.RemoteSpec{}},
+			},
+			Edges:    []graph.EdgeSpec{{From: []string{graph.Start}, To: "a"}, {From: []string{"b"}, To: graph.End}, {From: []string{"c"}, To: graph.End}},
+			Branches: []graph.BranchSpec{{From: "a", Router: "where", InWorker: true}},
+		}, graph.Env{})
+		require.NoError(t, err)
+		w.graphs["g"] = g
+		a, b := w.server("A"), w.server("B")
+		w.code["a"] = func(ctx context.Context, s *server, t *runtime.Task, _ string) pregel.Result {
+			switch {
+			case t.Router == "":
+				return pregel.Result{
+					Update: `{"log":[9007199254740993]}`, Writes: []checkpoint.Write{{Channel: "log", Value: `[ "w" ]`}},
+					Goto: []checkpoint.Send{{Node: "c"}},
+				}
+			case s == a:
+				<-ctx.Done()
+			}
+			log, _ := t.State.Lookup("log")
+			if log != `[9007199254740993,"w"]` {
+				return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Message: "the router sees " + string(log)}}}
+			}
+			return pregel.Result{Goto: []checkpoint.Send{{Node: "b"}}}
+		}
+		leave := a.attach("w", "")
+		run := b.begin("t")
+		synctest.Wait()
+		leave()
+		b.attach("w", "")
+		r := a.ends(run, checkpoint.RunSucceeded)
+		require.Contains(t, string(r.Output), `[9007199254740993,"w","b","c"]`)
+		require.Equal(t, []string{"a@A", "a@A", "a@B"}, w.took()[:3], "the node, its router, its router again")
 	})
 }
 

@@ -42,6 +42,7 @@ func Everywhere(thread, text string) *checkpoint.Change {
 		Tasks: []checkpoint.Task{{
 			ID: "task", Checkpoint: "c", State: checkpoint.TaskDone, Failure: failure,
 			Writes: []checkpoint.Write{{Channel: "long", Value: long}},
+			Update: value, Goto: []checkpoint.Send{{Node: "n", Input: value}},
 		}},
 		Memos:      []checkpoint.Memo{{Checkpoint: "c", Task: "task", Scope: "s", Key: "k", Value: value}},
 		Interrupts: questions,

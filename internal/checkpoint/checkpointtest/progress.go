@@ -37,6 +37,7 @@ func progressTasks(e *env) {
 		Writes:  []checkpoint.Write{{Channel: "x", Value: "9007199254740993"}, {Channel: "x", Value: "null", Overwrite: true}},
 		Failure: &checkpoint.Failure{Reason: "R", Message: "m", Node: "n", Type: "t", Stack: "s\n", Attempt: 2, Details: map[string]string{"limit": "25"}},
 		Waiting: []string{"q1", "q2"}, Attempt: 3,
+		Update: `{"x": 9007199254740993}`, Goto: []checkpoint.Send{{Node: "n", Input: `[1.0]`}, {Node: "m"}},
 	}
 	twin := checkpoint.Task{ID: "a", Checkpoint: "c2", State: checkpoint.TaskWaiting}
 	th.apply(func(c *checkpoint.Change) { c.Tasks = []checkpoint.Task{task, twin} })

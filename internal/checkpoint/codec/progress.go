@@ -14,6 +14,8 @@ func AppendTask(b []byte, t *checkpoint.Task) []byte {
 	b = failure(b, "failure", t.Failure)
 	b = list(b, "waiting", t.Waiting)
 	b = num(b, "attempt", t.Attempt)
+	b = raw(b, "update", t.Update)
+	b = sends(b, "goto", t.Goto)
 	return append(b, '}')
 }
 
@@ -48,6 +50,10 @@ func (sc *scanner) taskField(t *checkpoint.Task, name string) {
 		t.Waiting = sc.list()
 	case "attempt":
 		t.Attempt = int(sc.num())
+	case "update":
+		t.Update = sc.raw()
+	case "goto":
+		t.Goto = sc.sends()
 	default:
 		sc.skip()
 	}

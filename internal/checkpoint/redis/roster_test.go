@@ -77,68 +77,66 @@ func station(server string, serves ...checkpoint.Served) checkpoint.Station {
 	return checkpoint.Station{Server: server, Serves: serves}
 }
 
-func onRedisAndCluster(t *testing.T, test func(t *testing.T, url string, servers []*redistest.Server)) {
-	t.Helper()
+func TestRoster(t *testing.T) {
+	both := func(t *testing.T, servers []*redistest.Server) {
+		t.Helper()
+		t.Run("tells at once", func(t *testing.T) { tellsAtOnce(t, servers[0].URL("shared=true&prefix=told")) })
+		t.Run("forgets the silent", func(t *testing.T) { forgetsTheSilent(t, servers[0].URL("shared=true"), servers) })
+	}
 	t.Run("on one server", func(t *testing.T) {
-		server := redistest.Start(t, "--appendfsync", "no")
-		test(t, server.URL(""), []*redistest.Server{server})
+		both(t, []*redistest.Server{redistest.Start(t, "--appendfsync", "no")})
 	})
-	t.Run("on a cluster", func(t *testing.T) {
-		nodes := redistest.StartCluster(t, 2)
-		test(t, nodes[0].URL(""), nodes)
-	})
+	t.Run("on a cluster", func(t *testing.T) { both(t, redistest.StartCluster(t, 2)) })
 }
 
 // Servers tell one another at once what their workers take.
-func TestRosterTellsAtOnce(t *testing.T) {
-	onRedisAndCluster(t, func(t *testing.T, url string, _ []*redistest.Server) {
-		const rarely, soon = time.Hour, 5 * time.Second // only what is told can be known
-		a, b := enlist(t, url, "a", rarely), enlist(t, url, "b", rarely)
-		odd := checkpoint.Served{Graph: `g " 9007199254740993 ü`, Version: "v 1", Node: "\n"}
-		all := checkpoint.Served{Graph: "g"}
-		a.Serve([]checkpoint.Served{odd, all})
-		b.learns(t, soon, station("a", odd, all))
-		require.Empty(t, a.Others(), "a server is not told of itself")
-		b.Serve([]checkpoint.Served{all})
-		a.learns(t, soon, station("b", all))
-		c := enlist(t, url, "c", rarely)
-		c.learns(t, soon, station("a", odd, all), station("b", all))
-		a.Serve([]checkpoint.Served{all})
-		b.learns(t, soon, station("a", all))
-		c.learns(t, soon, station("a", all), station("b", all))
-		a.Serve(nil)
-		b.learns(t, soon)
-		b.Close()
-		c.learns(t, soon)
-	})
+func tellsAtOnce(t *testing.T, url string) {
+	t.Helper()
+	const rarely, soon = time.Hour, 5 * time.Second // only what is told can be known
+	a, b := enlist(t, url, "a", rarely), enlist(t, url, "b", rarely)
+	odd := checkpoint.Served{Graph: `g " 9007199254740993 ü`, Version: "v 1", Node: "\n"}
+	all := checkpoint.Served{Graph: "g"}
+	a.Serve([]checkpoint.Served{odd, all})
+	b.learns(t, soon, station("a", odd, all))
+	require.Empty(t, a.Others(), "a server is not told of itself")
+	b.Serve([]checkpoint.Served{all})
+	a.learns(t, soon, station("b", all))
+	c := enlist(t, url, "c", rarely)
+	c.learns(t, soon, station("a", odd, all), station("b", all))
+	a.Serve([]checkpoint.Served{all})
+	b.learns(t, soon, station("a", all))
+	c.learns(t, soon, station("a", all), station("b", all))
+	a.Serve(nil)
+	b.learns(t, soon)
+	b.Close()
+	c.learns(t, soon)
 }
 
 // A server that says nothing any more has no workers.
-func TestRosterForgetsTheSilent(t *testing.T) {
-	onRedisAndCluster(t, func(t *testing.T, url string, servers []*redistest.Server) {
-		all := checkpoint.Served{Graph: "g"}
-		a, b := enlist(t, url, "a", 100*time.Millisecond), enlist(t, url, "b", 100*time.Millisecond)
-		a.Serve([]checkpoint.Served{all})
-		b.learns(t, 5*time.Second, station("a", all))
-		// What a server said that was killed a moment ago, and what one said before the clock was set back.
-		said(t, servers, func(now time.Time) map[string]string {
-			return map[string]string{
-				"killed": micros(now.Add(500*time.Millisecond)) + ` [{"graph":"g"}]`,
-				"ahead":  micros(now.Add(time.Hour)) + ` [{"graph":"g"}]`,
-				"newer":  micros(now.Add(10*time.Second)) + ` {"what":"nobody knows"}`,
-				"broken": "nonsense",
-			}
-		})
-		b.learns(t, 5*time.Second, station("a", all), station("killed", all), station("newer"))
-		b.learns(t, 5*time.Second, station("a", all), station("newer"))
-		stored := map[string]string{}
-		for _, s := range servers {
-			if found, err := s.Client.HGetAll(t.Context(), "graphd{meta}:roster").Result(); err == nil && len(found) > 0 {
-				stored = found
-			}
+func forgetsTheSilent(t *testing.T, url string, servers []*redistest.Server) {
+	t.Helper()
+	all := checkpoint.Served{Graph: "g"}
+	a, b := enlist(t, url, "a", 100*time.Millisecond), enlist(t, url, "b", 100*time.Millisecond)
+	a.Serve([]checkpoint.Served{all})
+	b.learns(t, 5*time.Second, station("a", all))
+	// What a server said that was killed a moment ago, and what one said before the clock was set back.
+	said(t, servers, func(now time.Time) map[string]string {
+		return map[string]string{
+			"killed": micros(now.Add(500*time.Millisecond)) + ` [{"graph":"g"}]`,
+			"ahead":  micros(now.Add(time.Hour)) + ` [{"graph":"g"}]`,
+			"newer":  micros(now.Add(10*time.Second)) + ` {"what":"nobody knows"}`,
+			"broken": "nonsense",
 		}
-		require.Len(t, stored, 2, "what has ended is forgotten: %v", stored)
 	})
+	b.learns(t, 5*time.Second, station("a", all), station("killed", all), station("newer"))
+	b.learns(t, 5*time.Second, station("a", all), station("newer"))
+	stored := map[string]string{}
+	for _, s := range servers {
+		if found, err := s.Client.HGetAll(t.Context(), "graphd{meta}:roster").Result(); err == nil && len(found) > 0 {
+			stored = found
+		}
+	}
+	require.Len(t, stored, 2, "what has ended is forgotten: %v", stored)
 }
 
 // said writes what other servers said, behind the back of the store.

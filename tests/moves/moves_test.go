@@ -1,0 +1,164 @@
+package moves_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+const (
+	succeeded   = graphdv1.RunState_RUN_STATE_SUCCEEDED
+	interrupted = graphdv1.RunState_RUN_STATE_INTERRUPTED
+)
+
+// logOf is what a run has written down.
+func logOf(t *testing.T, run *graphdv1.Run) []string {
+	t.Helper()
+	var out struct{ Log []string }
+	require.NoError(t, json.Unmarshal([]byte(run.GetOutput().GetJson()), &out))
+	return out.Log
+}
+
+// The worker is at one server; runs begin, are followed and are answered at the
+// other.
+func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
+	s := newScene(t)
+	s.worker("w1", s.a)
+	s.stops(s.b, s.begin(s.b, "walk", `{"steps":1,"pace":0}`), interrupted) // now both servers know the graph
+	var runs []*graphdv1.Run
+	var over []func()
+	began := time.Now()
+	for i := range 10 {
+		run := s.begin(s.b, "walk", fmt.Sprintf(`{"steps":%d,"pace":0}`, i+1))
+		runs, over = append(runs, run), append(over, s.follow(s.b, run))
+	}
+	for _, run := range runs {
+		s.stops(s.b, run, interrupted)
+		s.answer(s.b, run, `"yes"`)
+	}
+	for i, run := range runs {
+		run = s.stops(s.b, run, succeeded)
+		require.Equal(t, append(slices.Repeat([]string{"w1"}, i+1), "yes@w1"), logOf(t, run))
+		over[i]()
+	}
+	require.Less(t, time.Since(began), 10*time.Second, "no run waits for a lease to end")
+	require.Len(t, s.walked(), 1+55, "no step was taken twice")
+}
+
+// A worker leaves in the middle of a run, as in a deployment; the next one is
+// attached to another server.
+func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
+	const steps = 60
+	s := newScene(t)
+	first := s.worker("w1", s.a)
+	run := s.begin(s.b, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
+	here, there := s.follow(s.a, run), s.follow(s.b, run)
+	s.worker("w2", s.b)
+	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, 10*time.Second, time.Millisecond)
+	first.stop(syscall.SIGTERM)
+	run = s.stops(s.a, run, interrupted)
+	s.answer(s.a, run, `"no"`)
+	log := logOf(t, s.stops(s.a, run, succeeded))
+	here()
+	there()
+	require.Len(t, log, steps+1)
+	require.Equal(t, "no@w2", log[steps])
+	byFirst := slices.Index(log, "w2")
+	require.Positive(t, byFirst)
+	require.NotContains(t, log[byFirst:steps], "w1")
+	require.Equal(t, log[:steps], s.walked(), "no step was taken twice")
+}
+
+// A worker dies in the middle of a node; the only other one is elsewhere.
+func TestARunLeavesADeadWorker(t *testing.T) {
+	s := newScene(t)
+	first := s.worker("w1", s.a)
+	run := s.begin(s.a, "walk", `{"steps":1,"pace":30}`)
+	over := s.follow(s.a, run)
+	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, 10*time.Second, time.Millisecond)
+	s.worker("w2", s.b)
+	first.stop(syscall.SIGKILL)
+	require.Eventually(t, func() bool { return slices.Equal(s.walked(), []string{"w1", "w2"}) }, 10*time.Second, 10*time.Millisecond,
+		"the second worker was not asked: %v", s.walked())
+	_, err := s.b.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.NoError(t, err)
+	s.stops(s.a, run, graphdv1.RunState_RUN_STATE_CANCELLED)
+	over()
+}
+
+// The nodes of one graph have their workers at two servers, some of them in one
+// superstep.
+func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
+	s := newScene(t)
+	s.script(s.a, "east", "north")
+	s.script(s.b, "west", "south")
+	var runs []*graphdv1.Run
+	for i := range 10 {
+		at := []*server{s.a, s.b}[i%2]
+		runs = append(runs, s.begin(at, "compass", `{"log":[]}`))
+	}
+	for _, run := range runs {
+		over := s.follow(s.b, run)
+		log := logOf(t, s.stops(s.a, run, succeeded))
+		slices.Sort(log[:2])
+		require.Equal(t, []string{"east", "west", "north", "south", "home"}, log)
+		over()
+	}
+}
+
+// script attaches a worker that takes some nodes of a graph which the servers
+// know from a file.
+func (s *scene) script(at *server, nodes ...string) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	s.Cleanup(cancel)
+	stream, err := at.Connect(ctx)
+	require.NoError(s, err)
+	hello := &graphdv1.Hello{
+		WorkerId: strings.Join(nodes, "-"), Manifest: &graphdv1.WorkerManifest{}, Credit: &graphdv1.Credit{TotalSlots: 10},
+	}
+	for _, n := range nodes {
+		hello.Manifest.Nodes = append(hello.Manifest.Nodes, &graphdv1.ServedNode{Graph: "compass", Node: n})
+	}
+	require.NoError(s, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}}))
+	go func() {
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			task := m.GetTask()
+			if task == nil {
+				continue
+			}
+			_, _ = at.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
+				LeaseToken: task.GetLease().GetToken(), Result: &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{
+					Completed: &graphdv1.TaskCompleted{Update: text(fmt.Sprintf(`{"log":[%q]}`, task.GetNode()))},
+				}},
+			})
+		}
+	}()
+	go func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for n := uint64(1); ; n++ {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n}}}) != nil {
+				return
+			}
+		}
+	}()
+}

@@ -1,0 +1,301 @@
+// Package moves_test attaches real workers to real servers on one Redis, not
+// always to the one on which runs begin.
+package moves_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+// builds is where the server under test is; TestMain makes and removes it.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "graphd-moves-"); err != nil {
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(builds); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// graphd builds the server.
+func graphd(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(builds, "graphd")
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// python is an interpreter with the SDK.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
+	if path == "" {
+		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	}
+	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
+	if err != nil {
+		require.FailNow(t, "no Python with the SDK",
+			"%s: %v %s\nrun `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
+	}
+	path, err = filepath.Abs(path)
+	require.NoError(t, err)
+	return path
+}
+
+// process is a program that runs until the test ends or it is stopped.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	log  string
+	exit chan struct{}
+}
+
+func launch(t *testing.T, name string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, log: filepath.Join(t.TempDir(), name+".log"), exit: make(chan struct{})}
+	file, err := os.Create(p.log)
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = file, file
+	require.NoError(t, cmd.Start())
+	go func() {
+		defer close(p.exit)
+		_ = cmd.Wait()
+		_ = file.Close()
+	}()
+	t.Cleanup(func() {
+		p.stop(syscall.SIGKILL)
+		if text, err := os.ReadFile(p.log); err == nil && t.Failed() {
+			lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(l string) bool {
+				return strings.Contains(l, "finished call")
+			})
+			t.Logf("%s:\n%s", name, strings.Join(lines, "\n"))
+		}
+	})
+	return p
+}
+
+// stop sends a signal and waits for the end.
+func (p *process) stop(s syscall.Signal) {
+	_ = p.cmd.Process.Signal(s)
+	<-p.exit
+}
+
+// says waits until a line of the log has all the words.
+func (p *process) says(words ...string) string {
+	p.t.Helper()
+	found := ""
+	require.Eventually(p.t, func() bool {
+		file, err := os.Open(p.log)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = file.Close() }()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			all := true
+			for _, w := range words {
+				all = all && strings.Contains(lines.Text(), w)
+			}
+			if all {
+				found = lines.Text()
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 5*time.Millisecond, "%v in %s", words, p.log)
+	return found
+}
+
+// server is a server as a caller sees it.
+type server struct {
+	graphdv1.GraphServiceClient
+	graphdv1.ThreadServiceClient
+	graphdv1.RegistryServiceClient
+	graphdv1.WorkerServiceClient
+
+	*process
+	address string
+}
+
+// scene is two servers on one Redis.
+type scene struct {
+	*testing.T
+
+	a, b   *server
+	ledger string // where workers write who walked
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	redis := redistest.Start(t, "--appendfsync", "no")
+	s := &scene{T: t, ledger: filepath.Join(t.TempDir(), "ledger")}
+	binary := graphd(t)
+	s.a, s.b = s.serve(binary, redis.URL("")), s.serve(binary, redis.URL(""))
+	return s
+}
+
+func (s *scene) serve(binary, store string) *server {
+	s.Helper()
+	p := launch(s.T, "server", exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata",
+		"--lease", "3s", "--worker-beat", "200ms", "--worker-lease", "1s", "--worker-key", "k", "--log-format", "json"))
+	line := p.says(`"msg":"serving"`)
+	_, rest, _ := strings.Cut(line, `"address":"`)
+	address, _, _ := strings.Cut(rest, `"`)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(s, err)
+	s.Cleanup(func() { _ = conn.Close() })
+	return &server{
+		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
+		graphdv1.NewRegistryServiceClient(conn), graphdv1.NewWorkerServiceClient(conn), p, address,
+	}
+}
+
+// worker starts a worker that is attached to a server, and waits for it.
+func (s *scene) worker(name string, at *server) *process {
+	s.Helper()
+	cmd := exec.Command(python(s.T), "worker.py")
+	cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledger, "MOVES_SERVER="+at.address)
+	p := launch(s.T, name, cmd)
+	require.Eventually(s, func() bool {
+		list, err := at.ListWorkers(s.Context(), &graphdv1.ListWorkersRequest{Graph: "walk"})
+		return err == nil && len(list.GetWorkers()) > 0
+	}, 20*time.Second, 50*time.Millisecond)
+	return p
+}
+
+// walked lists who walked, in order.
+func (s *scene) walked() []string {
+	data, err := os.ReadFile(s.ledger)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	require.NoError(s, err)
+	return strings.Fields(string(data))
+}
+
+// everything that is stored.
+var everything = []graphdv1.Channel{
+	graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
+	graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS, graphdv1.Channel_CHANNEL_CHECKPOINTS,
+}
+
+// follow watches a thread at a server until its run is over. What it saw must
+// be what the log has, and nothing of it twice.
+func (s *scene) follow(at *server, run *graphdv1.Run) (over func()) {
+	s.Helper()
+	type result struct {
+		seen []uint64
+		err  error
+	}
+	done := make(chan result, 1)
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	go func() {
+		defer cancel()
+		seen, err := watch(ctx, at, run, true)
+		done <- result{seen, err}
+	}()
+	return func() {
+		s.Helper()
+		live := <-done
+		require.NoError(s, live.err)
+		stored, err := watch(s.Context(), s.a, run, false)
+		require.NoError(s, err)
+		require.Equal(s, stored, live.seen)
+	}
+}
+
+// watch lists the numbers of the durable events of a thread.
+func watch(ctx context.Context, at *server, run *graphdv1.Run, follow bool) ([]uint64, error) {
+	stream, err := at.Watch(ctx, &graphdv1.WatchRequest{
+		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+		Follow: follow, Filter: &graphdv1.EventFilter{Channels: everything},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var seen []uint64
+	for {
+		e, err := stream.Recv()
+		switch {
+		case err != nil:
+			return seen, err
+		case e.GetEnd() != nil:
+			return seen, nil
+		case e.GetOpened() != nil, e.GetEphemeral(), e.GetCursor() == nil:
+			continue
+		}
+		seen = append(seen, e.GetCursor().GetSequence())
+		switch e.GetRunState().GetState() {
+		case graphdv1.RunState_RUN_STATE_SUCCEEDED, graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_CANCELLED:
+			if follow {
+				return seen, nil
+			}
+		default:
+		}
+	}
+}
+
+// begin starts a run at a server, as soon as the server knows the graph.
+func (s *scene) begin(at *server, graph, input string) *graphdv1.Run {
+	s.Helper()
+	var run *graphdv1.Run
+	require.Eventually(s, func() bool {
+		var err error
+		run, err = at.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+			CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: text(input)},
+		}})
+		if status.Code(err) != codes.NotFound {
+			require.NoError(s, err)
+		}
+		return err == nil
+	}, 20*time.Second, 50*time.Millisecond)
+	return run
+}
+
+// stops waits at a server until a run has stopped in a state.
+func (s *scene) stops(at *server, run *graphdv1.Run, want graphdv1.RunState) *graphdv1.Run {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
+	run, err := at.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.NoError(s, err)
+	require.Equal(s, want, run.GetState(), run.GetFailure())
+	return run
+}
+
+func (s *scene) answer(at *server, run *graphdv1.Run, value string) {
+	s.Helper()
+	_, err := at.ResumeRun(s.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
+		ThreadId: run.GetThreadId(),
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(value)}},
+	}})
+	require.NoError(s, err)
+}
+
+func text(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}
