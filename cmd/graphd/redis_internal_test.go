@@ -79,7 +79,7 @@ func TestAnotherServerTakesOver(t *testing.T) {
 	require.NoError(t, run.Process.Kill())
 	_ = run.Wait() // ended as it should
 	// The lease of the dead is 15 s.
-	watched.findIn(t, time.Minute, regexp.MustCompile(`"step":1499,`))
+	watched.findIn(t, time.Minute, regexp.MustCompile(`"step":1500,`))
 	r := leave()
 	require.Equal(t, 1500, strings.Count(r.out, `"update":{"values":{"n":1}}`))
 	r = c.call(t, "state", "c1", "-o", "json")

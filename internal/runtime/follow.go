@@ -33,6 +33,7 @@ type Follower struct {
 	doubts uint64 // of the topic's, those that were looked into
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
+	gapped bool   // the newest ephemeral event told of a gap
 	wake   chan struct{}
 	// unfollow ends the listening to other processes; nil as long as there is none.
 	unfollow func()
@@ -195,10 +196,16 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 func (f *Follower) unseen(batch []checkpoint.Event) []checkpoint.Event {
 	if e := &batch[0]; e.Ephemeral {
 		f.ended = e.Kind == EventDeleted
-		if e.Seq < f.after && !f.ended {
-			return nil // from before what the store has shown
+		if e.Seq >= f.after || f.ended {
+			f.gapped = e.Kind == EventGap
+			return batch
 		}
-		return batch
+		// From before what the store has shown: too late to be in order.
+		if f.gapped {
+			return nil
+		}
+		f.gapped = true
+		return []checkpoint.Event{{Kind: EventGap, Seq: f.after, Ephemeral: true}}
 	}
 	for len(batch) > 0 && batch[0].Seq <= f.after {
 		batch = batch[1:]

@@ -374,3 +374,36 @@ func TestBrokenConnectionsAreMadeAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, there.durable(), len(stored))
 }
+
+// TestServersThatMayNotTalkLook lets two servers share a Redis whose channels
+// they may not use: what happens is seen by looking, as often as Poll says.
+func TestServersThatMayNotTalkLook(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	require.NoError(t, server.Client.Do(t.Context(), "ACL", "SETUSER", "quiet", "on", ">secret", "~*", "resetchannels", "+@all").Err())
+	open := func() *redis.Store {
+		s, err := redis.Open(t.Context(), redis.Options{URL: "redis://quiet:secret@" + server.Addr() + "/0"})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	first, second := open(), open()
+	c := newCluster(t, first, 0, refused)
+	c.nodes.code = map[string]node{"a": talkative(20), "b": talkative(20)}
+	c.opts.Poll, c.opts.Sweep = 20*time.Millisecond, 50*time.Millisecond
+	t.Cleanup(c.close)
+	c.compile(chain("g", channelsLog, "a", "b"))
+	onlooker := c.boot(second)
+	driver := c.boot(first)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := driver.CreateThread(ctx, runtime.NewThread{Thread: "t", Graph: "g"})
+	require.NoError(t, err)
+	there, over := follow(ctx, t, onlooker, "r")
+	_, err = driver.Start(ctx, runtime.StartRequest{Thread: "t", Run: "r", Request: input("x")})
+	require.NoError(t, err)
+	driver.Close() // another server goes on
+	over()
+	stored, err := first.Events(ctx, "t", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, there.durable(), len(stored))
+}

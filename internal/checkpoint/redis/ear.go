@@ -161,7 +161,11 @@ func (r *ear) turn(thread string, heard bool) {
 		return
 	}
 	f.heard = heard
+	missing := !heard && len(f.voices) > 0 // they may be telling something now
 	r.mu.Unlock()
+	if missing {
+		r.pass(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalGap})
+	}
 	kind := checkpoint.SignalDeaf
 	if heard {
 		kind = checkpoint.SignalTuned
@@ -190,7 +194,7 @@ func (r *ear) fresh(thread, voice string, n uint64) (isNew, gap bool) {
 		f.voices = make(map[string]uint64, 1)
 	}
 	f.voices[voice] = n
-	return true, known && n > last+1
+	return true, n > last+1 // of one that is new: what it told before anybody listened
 }
 
 // maxVoices is how many servers that told of a thread are remembered.

@@ -50,8 +50,12 @@ func (l *lane) want(channel string, wanted bool) {
 func (l *lane) run(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()
-		l.listen(ctx)
+		err := l.listen(ctx)
 		l.deaf()
+		if refused(err) { // until somebody allows it
+			pause(ctx, silence)
+			continue
+		}
 		if time.Since(began) > 10*time.Second {
 			n = 1
 		}
@@ -84,12 +88,12 @@ func (l *lane) deaf() {
 	}
 }
 
-// listen uses one connection until it breaks.
-func (l *lane) listen(ctx context.Context) {
+// listen uses one connection until it breaks, and returns why it did.
+func (l *lane) listen(ctx context.Context) error {
 	select { // no connection before there is something to hear
 	case <-l.kick:
 	case <-ctx.Done():
-		return
+		return ctx.Err()
 	}
 	subscription := l.ear.store.client.SSubscribe(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,9 +101,9 @@ func (l *lane) listen(ctx context.Context) {
 	defer writer.Wait()
 	defer cancel()
 	sent := make(map[string]struct{})
-	if l.update(ctx, subscription, sent) != nil {
+	if err := l.update(ctx, subscription, sent); err != nil {
 		_ = subscription.Close()
-		return
+		return err
 	}
 	writer.Go(func() {
 		defer func() { _ = subscription.Close() }() // wakes the reader
@@ -114,7 +118,7 @@ func (l *lane) listen(ctx context.Context) {
 			}
 		}
 	})
-	_ = l.read(ctx, subscription) // whatever it is, there will be another connection
+	return l.read(ctx, subscription)
 }
 
 // update subscribes to what is wanted and leaves what is not.
@@ -125,7 +129,7 @@ func (l *lane) update(ctx context.Context, to *goredis.PubSub, sent map[string]s
 		_, wanted := l.wanted[c]
 		_, there := sent[c]
 		switch {
-		case wanted && !there:
+		case wanted: // once more if it was left and wanted again meanwhile: that is confirmed anew
 			add = append(add, c)
 			sent[c] = struct{}{}
 		case !wanted && there:

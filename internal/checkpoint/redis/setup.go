@@ -49,7 +49,28 @@ func (s *Store) open(ctx context.Context, w *location) error {
 	}
 	s.keys = newLayout(w.prefix, n)
 	s.convoys = s.newConvoys(n)
-	return w.opening(ctx, s.unlock(ctx, w))
+	if err := s.unlock(ctx, w); err != nil {
+		return w.opening(ctx, err)
+	}
+	if err := s.mayTalk(ctx); refused(err) {
+		s.warned = append(s.warned, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
+			"which takes longer: allow it with ACL SETUSER … &"+w.prefix+"* +@pubsub ("+err.Error()+")")
+	}
+	return nil
+}
+
+// mayTalk tries what servers need to tell each other things.
+func (s *Store) mayTalk(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sayLimit)
+	defer cancel()
+	channel := s.keys.greetings()
+	if err := s.client.SPublish(ctx, channel, s.origin).Err(); err != nil {
+		return err
+	}
+	listening := s.client.SSubscribe(ctx, channel)
+	defer func() { _ = listening.Close() }()
+	_, err := listening.Receive(ctx)
+	return err
 }
 
 // connect makes the client; whether the server is part of a cluster is its own
