@@ -31,24 +31,7 @@ func (p *plan) model() []string {
 
 // verify compares what became of the thread with what must have.
 func (d *driver) verify(ctx context.Context, run *graphdv1.Run) error {
-	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED || run.GetRunId() != d.run {
-		return fmt.Errorf("run %s ended as %s: %s", run.GetRunId(), run.GetState(), run.GetFailure())
-	}
-	var got struct {
-		N      int
-		Log    []string
-		Answer struct{ Word string }
-	}
-	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
-		return fmt.Errorf("the output: %w", err)
-	}
-	if got.N != d.n || got.Answer.Word != d.word() || !slices.Equal(got.Log, d.model()) {
-		return fmt.Errorf("the run ended with\n %+v\nand not with\n %v", got, d.model())
-	}
-	if err := d.history(ctx); err != nil {
-		return err
-	}
-	resolved, note, err := d.events(ctx)
+	resolved, note, err := d.whole(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -56,6 +39,29 @@ func (d *driver) verify(ctx context.Context, run *graphdv1.Run) error {
 		return err
 	}
 	return d.acknowledged(resolved, note)
+}
+
+// whole checks that the thread ended as it must, and that all of it fits
+// together. It returns the event of the answer and its note.
+func (d *driver) whole(ctx context.Context, run *graphdv1.Run) (resolved uint64, note string, err error) {
+	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED || run.GetRunId() != d.run {
+		return 0, "", fmt.Errorf("run %s ended as %s: %s", run.GetRunId(), run.GetState(), run.GetFailure())
+	}
+	var got struct {
+		N      int
+		Log    []string
+		Answer struct{ Word string }
+	}
+	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
+		return 0, "", fmt.Errorf("the output: %w", err)
+	}
+	if got.N != d.n || got.Answer.Word != d.word() || !slices.Equal(got.Log, d.model()) {
+		return 0, "", fmt.Errorf("the run ended with\n %+v\nand not with\n %v", got, d.model())
+	}
+	if err := d.history(ctx); err != nil {
+		return 0, "", err
+	}
+	return d.events(ctx)
 }
 
 // history checks that every checkpoint follows the one before.

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,18 +65,23 @@ func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply,
 }
 
 // load reads manifests and the values beside them. A rollback in between may
-// take values away or put others in their place; then it begins again.
+// take values away or put others in their place; then it begins again. So may
+// a Redis that lost its newest changes, which nobody can see: what does not fit
+// together is read once more before it is called damaged.
 func (s *Store) load(
 	ctx context.Context, thread string, manifests func() (reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
-	for {
+	for doubted := false; ; {
 		r, err := manifests()
 		if err != nil || len(r) == 0 {
 			return nil, err
 		}
 		l := loader{store: s, thread: thread, generation: r.text(0)}
 		out, err := l.load(ctx, r[1:])
-		if err != nil || !l.moved {
+		switch {
+		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
+			doubted = true
+		case err != nil || !l.moved:
 			return out, err
 		}
 		if err := ctx.Err(); err != nil {

@@ -90,3 +90,19 @@ func flat(answer any) string {
 	}
 	return out.String()
 }
+
+// Part cuts the replica off from the master: it stays as it is, and Sentinel
+// may still make it the master.
+func (s *Sentinel) Part(ctx context.Context) error {
+	// The replica can't log in again.
+	if err := s.Replica.Client.ConfigSet(ctx, "masterauth", "wrong").Err(); err != nil {
+		return fmt.Errorf("password of the replica: %w", err)
+	}
+	if err := s.Replica.Client.ConfigSet(ctx, "masteruser", "nobody").Err(); err != nil {
+		return fmt.Errorf("user of the replica: %w", err)
+	}
+	if err := s.Master.Client.Do(ctx, "CLIENT", "KILL", "TYPE", "replica").Err(); err != nil {
+		return fmt.Errorf("connection of the replica: %w", err)
+	}
+	return nil
+}
