@@ -7,11 +7,11 @@ import (
 )
 
 func (p *program) threadsCommand() *cobra.Command {
-	cmd := p.threadsListCommand("threads", "List, copy and delete threads")
+	cmd := p.threadsListCommand("threads", "List, copy, fork and delete threads")
 	cmd.Args = noSuchCommand
 	cmd.AddCommand(
 		p.threadsListCommand("list", "List threads, last changed first"),
-		p.threadsForkCommand(), p.threadsDeleteCommand(),
+		p.threadsCopyCommand(), p.threadsForkCommand(), p.threadsDeleteCommand(),
 	)
 	return cmd
 }
@@ -31,10 +31,27 @@ func (p *program) threadsListCommand(use, short string) *cobra.Command {
 	return cmd
 }
 
+func (p *program) threadsCopyCommand() *cobra.Command {
+	var o cli.CopyOptions
+	cmd := &cobra.Command{
+		Use: "copy THREAD [NEW]", Short: "Copy a thread with its history and its open questions",
+		Args: between(1, "THREAD", "NEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Source = args[0]
+			if len(args) > 1 {
+				o.Thread = args[1]
+			}
+			return p.session(func(s *cli.Session) error { return s.CopyThread(cmd.Context(), o) })
+		},
+	}
+	cmd.Flags().StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
+	return cmd
+}
+
 func (p *program) threadsForkCommand() *cobra.Command {
 	var o cli.ForkOptions
 	cmd := &cobra.Command{
-		Use: "fork THREAD [NEW]", Short: "Copy a thread up to a checkpoint",
+		Use: "fork THREAD [NEW]", Short: "Begin a thread where another one is, or was at a checkpoint",
 		Args: between(1, "THREAD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Source = args[0]

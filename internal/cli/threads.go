@@ -101,6 +101,29 @@ func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 	return p.err
 }
 
+// CopyOptions are the flags of `threads copy`.
+type CopyOptions struct {
+	Source    string
+	Thread    string // "" = made by the server
+	RequestID string
+}
+
+// CopyThread copies a thread as it is.
+func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
+	t, err := s.Threads.CopyThread(ctx, &graphdv1.CopyThreadRequest{
+		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestID(o.RequestID),
+	})
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(t)
+	}
+	p := s.page()
+	p.line("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, threadWord(t.GetState()))
+	return p.err
+}
+
 // CancelOptions are the flags of `cancel`.
 type CancelOptions struct {
 	Thread   string

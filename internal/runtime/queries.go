@@ -51,6 +51,16 @@ type ForkRequest struct {
 	By         string
 }
 
+// CopyRequest asks for a thread that is what another one is.
+type CopyRequest struct {
+	Source    string
+	Thread    string            // "" = made by the server
+	Metadata  map[string]string // nil = the source's
+	RequestID string
+	Digest    string
+	By        string
+}
+
 // HistoryQuery selects snapshots of one namespace, newest first.
 type HistoryQuery struct {
 	Thread    string

@@ -171,6 +171,10 @@ func TestBadFieldsOfOtherCalls(t *testing.T) {
 			})
 			return err
 		}, "update_mask"},
+		"copy nothing": {func() error {
+			_, err := c.CopyThread(ctx, &graphdv1.CopyThreadRequest{ThreadId: "t"})
+			return err
+		}, "source_thread_id"},
 		"fork a subgraph": {func() error {
 			_, err := c.ForkThread(ctx, &graphdv1.ForkThreadRequest{
 				SourceThreadId: "t", At: &graphdv1.CheckpointRef{Namespace: []string{"n"}},

@@ -287,6 +287,18 @@ func TestThreadCalls(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.ForkRequest{Source: "t1", Thread: "t2", Checkpoint: "c1"}, e.last(t))
+
+	_, err = c.CopyThread(ctx, &graphdv1.CopyThreadRequest{
+		SourceThreadId: "t1", ThreadId: "t2", Metadata: map[string]string{"a": "c"}, RequestId: "q",
+	})
+	require.NoError(t, err)
+	copied, ok := e.last(t).(runtime.CopyRequest)
+	require.True(t, ok)
+	require.NotEmpty(t, copied.Digest)
+	copied.Digest = ""
+	require.Equal(t, runtime.CopyRequest{
+		Source: "t1", Thread: "t2", Metadata: map[string]string{"a": "c"}, RequestID: "q",
+	}, copied)
 }
 
 func TestThreadMasks(t *testing.T) {

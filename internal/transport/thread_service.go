@@ -180,3 +180,31 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 	}
 	return threadOut(head), nil
 }
+
+// CopyThread copies a thread as it is.
+func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
+	note(ctx, req.GetSourceThreadId(), "")
+	b := s.border()
+	c := runtime.CopyRequest{
+		Source:    b.id("source_thread_id", req.GetSourceThreadId()),
+		Thread:    b.optionalID("thread_id", req.GetThreadId()),
+		Metadata:  b.labels("metadata", req.GetMetadata()),
+		RequestID: b.optionalID("request_id", req.GetRequestId()),
+		By:        s.by(ctx),
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	effect := &graphdv1.CopyThreadRequest{
+		SourceThreadId: req.GetSourceThreadId(), ThreadId: req.GetThreadId(), Metadata: req.GetMetadata(),
+	}
+	var err error
+	if c.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+		return nil, err
+	}
+	head, err := s.engine.CopyThread(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return threadOut(head), nil
+}

@@ -395,7 +395,7 @@ func (x *DeleteThreadRequest) GetForce() bool {
 	return false
 }
 
-// Asks to copy a thread.
+// Asks to begin a thread where another one was.
 type ForkThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Thread to copy.
@@ -478,6 +478,79 @@ func (x *ForkThreadRequest) GetRequestId() string {
 	return ""
 }
 
+// Asks to copy a thread as it is.
+type CopyThreadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Thread to copy. No run of it may be active; it may wait for people.
+	SourceThreadId string `protobuf:"bytes,1,opt,name=source_thread_id,json=sourceThreadId,proto3" json:"source_thread_id,omitempty"`
+	// Id for the new thread; empty lets the server choose.
+	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Labels of the new thread; empty copies those of the source.
+	Metadata map[string]string `protobuf:"bytes,3,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Makes the call repeatable, see CreateThreadRequest.request_id.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyThreadRequest) Reset() {
+	*x = CopyThreadRequest{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyThreadRequest) ProtoMessage() {}
+
+func (x *CopyThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyThreadRequest.ProtoReflect.Descriptor instead.
+func (*CopyThreadRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CopyThreadRequest) GetSourceThreadId() string {
+	if x != nil {
+		return x.SourceThreadId
+	}
+	return ""
+}
+
+func (x *CopyThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *CopyThreadRequest) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *CopyThreadRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // Asks for a state.
 type GetStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -496,7 +569,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +581,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +594,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetStateRequest) GetThreadId() string {
@@ -577,7 +650,7 @@ type UpdateStateRequest struct {
 
 func (x *UpdateStateRequest) Reset() {
 	*x = UpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -589,7 +662,7 @@ func (x *UpdateStateRequest) String() string {
 func (*UpdateStateRequest) ProtoMessage() {}
 
 func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -602,7 +675,7 @@ func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateStateRequest) GetThreadId() string {
@@ -676,7 +749,7 @@ type BulkUpdateStateRequest struct {
 
 func (x *BulkUpdateStateRequest) Reset() {
 	*x = BulkUpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +761,7 @@ func (x *BulkUpdateStateRequest) String() string {
 func (*BulkUpdateStateRequest) ProtoMessage() {}
 
 func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +774,7 @@ func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkUpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*BulkUpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BulkUpdateStateRequest) GetThreadId() string {
@@ -759,7 +832,7 @@ type StateSuperstep struct {
 
 func (x *StateSuperstep) Reset() {
 	*x = StateSuperstep{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +844,7 @@ func (x *StateSuperstep) String() string {
 func (*StateSuperstep) ProtoMessage() {}
 
 func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +857,7 @@ func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateSuperstep.ProtoReflect.Descriptor instead.
 func (*StateSuperstep) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StateSuperstep) GetUpdates() []*StateUpdate {
@@ -817,7 +890,7 @@ type StateUpdate struct {
 
 func (x *StateUpdate) Reset() {
 	*x = StateUpdate{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +902,7 @@ func (x *StateUpdate) String() string {
 func (*StateUpdate) ProtoMessage() {}
 
 func (x *StateUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +915,7 @@ func (x *StateUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateUpdate.ProtoReflect.Descriptor instead.
 func (*StateUpdate) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StateUpdate) GetValues() *Payload {
@@ -892,7 +965,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +977,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +990,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListCheckpointsRequest) GetThreadId() string {
@@ -968,7 +1041,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1053,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1066,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*StateSnapshot {
@@ -1049,6 +1122,15 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"request_id\x18\x05 \x01(\tR\trequestId\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfe\x01\n" +
+	"\x11CopyThreadRequest\x12(\n" +
+	"\x10source_thread_id\x18\x01 \x01(\tR\x0esourceThreadId\x12\x1b\n" +
+	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12F\n" +
+	"\bmetadata\x18\x03 \x03(\v2*.graphd.v1.CopyThreadRequest.MetadataEntryR\bmetadata\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x01\n" +
 	"\x0fGetStateRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12(\n" +
@@ -1090,7 +1172,7 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x0einclude_values\x18\x05 \x01(\bR\rincludeValues\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.graphd.v1.StateSnapshotR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdb\x05\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x9a\x06\n" +
 	"\rThreadService\x12A\n" +
 	"\fCreateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n" +
 	"\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n" +
@@ -1098,7 +1180,9 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\fUpdateThread\x12\x1e.graphd.v1.UpdateThreadRequest\x1a\x11.graphd.v1.Thread\x12F\n" +
 	"\fDeleteThread\x12\x1e.graphd.v1.DeleteThreadRequest\x1a\x16.google.protobuf.Empty\x12=\n" +
 	"\n" +
-	"ForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n" +
+	"ForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12=\n" +
+	"\n" +
+	"CopyThread\x12\x1c.graphd.v1.CopyThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n" +
 	"\bGetState\x12\x1a.graphd.v1.GetStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12F\n" +
 	"\vUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12N\n" +
 	"\x0fBulkUpdateState\x12!.graphd.v1.BulkUpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n" +
@@ -1116,7 +1200,7 @@ func file_graphd_v1_thread_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_thread_service_proto_rawDescData
 }
 
-var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*CreateThreadRequest)(nil),     // 0: graphd.v1.CreateThreadRequest
 	(*GetThreadRequest)(nil),        // 1: graphd.v1.GetThreadRequest
@@ -1125,66 +1209,71 @@ var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*UpdateThreadRequest)(nil),     // 4: graphd.v1.UpdateThreadRequest
 	(*DeleteThreadRequest)(nil),     // 5: graphd.v1.DeleteThreadRequest
 	(*ForkThreadRequest)(nil),       // 6: graphd.v1.ForkThreadRequest
-	(*GetStateRequest)(nil),         // 7: graphd.v1.GetStateRequest
-	(*UpdateStateRequest)(nil),      // 8: graphd.v1.UpdateStateRequest
-	(*BulkUpdateStateRequest)(nil),  // 9: graphd.v1.BulkUpdateStateRequest
-	(*StateSuperstep)(nil),          // 10: graphd.v1.StateSuperstep
-	(*StateUpdate)(nil),             // 11: graphd.v1.StateUpdate
-	(*ListCheckpointsRequest)(nil),  // 12: graphd.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 13: graphd.v1.ListCheckpointsResponse
-	nil,                             // 14: graphd.v1.ForkThreadRequest.MetadataEntry
-	(*Thread)(nil),                  // 15: graphd.v1.Thread
-	(ThreadView)(0),                 // 16: graphd.v1.ThreadView
-	(*fieldmaskpb.FieldMask)(nil),   // 17: google.protobuf.FieldMask
-	(*CheckpointRef)(nil),           // 18: graphd.v1.CheckpointRef
-	(*Payload)(nil),                 // 19: graphd.v1.Payload
-	(*Goto)(nil),                    // 20: graphd.v1.Goto
-	(*StateSnapshot)(nil),           // 21: graphd.v1.StateSnapshot
-	(*emptypb.Empty)(nil),           // 22: google.protobuf.Empty
+	(*CopyThreadRequest)(nil),       // 7: graphd.v1.CopyThreadRequest
+	(*GetStateRequest)(nil),         // 8: graphd.v1.GetStateRequest
+	(*UpdateStateRequest)(nil),      // 9: graphd.v1.UpdateStateRequest
+	(*BulkUpdateStateRequest)(nil),  // 10: graphd.v1.BulkUpdateStateRequest
+	(*StateSuperstep)(nil),          // 11: graphd.v1.StateSuperstep
+	(*StateUpdate)(nil),             // 12: graphd.v1.StateUpdate
+	(*ListCheckpointsRequest)(nil),  // 13: graphd.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 14: graphd.v1.ListCheckpointsResponse
+	nil,                             // 15: graphd.v1.ForkThreadRequest.MetadataEntry
+	nil,                             // 16: graphd.v1.CopyThreadRequest.MetadataEntry
+	(*Thread)(nil),                  // 17: graphd.v1.Thread
+	(ThreadView)(0),                 // 18: graphd.v1.ThreadView
+	(*fieldmaskpb.FieldMask)(nil),   // 19: google.protobuf.FieldMask
+	(*CheckpointRef)(nil),           // 20: graphd.v1.CheckpointRef
+	(*Payload)(nil),                 // 21: graphd.v1.Payload
+	(*Goto)(nil),                    // 22: graphd.v1.Goto
+	(*StateSnapshot)(nil),           // 23: graphd.v1.StateSnapshot
+	(*emptypb.Empty)(nil),           // 24: google.protobuf.Empty
 }
 var file_graphd_v1_thread_service_proto_depIdxs = []int32{
-	15, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
-	16, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
-	16, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
-	15, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
-	15, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
-	17, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
-	14, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
-	18, // 8: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	18, // 9: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	19, // 10: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
-	18, // 11: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	10, // 12: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
-	11, // 13: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
-	19, // 14: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
-	20, // 15: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
-	21, // 16: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
-	0,  // 17: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
-	1,  // 18: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
-	2,  // 19: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
-	4,  // 20: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
-	5,  // 21: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
-	6,  // 22: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
-	7,  // 23: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
-	8,  // 24: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
-	9,  // 25: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
-	12, // 26: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
-	15, // 27: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
-	15, // 28: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
-	3,  // 29: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
-	15, // 30: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
-	22, // 31: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
-	15, // 32: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
-	21, // 33: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
-	21, // 34: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
-	21, // 35: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
-	13, // 36: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
-	27, // [27:37] is the sub-list for method output_type
-	17, // [17:27] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	17, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
+	18, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
+	18, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
+	17, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
+	17, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
+	19, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
+	20, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
+	15, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
+	16, // 8: graphd.v1.CopyThreadRequest.metadata:type_name -> graphd.v1.CopyThreadRequest.MetadataEntry
+	20, // 9: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	20, // 10: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	21, // 11: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
+	20, // 12: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	11, // 13: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
+	12, // 14: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
+	21, // 15: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
+	22, // 16: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
+	23, // 17: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
+	0,  // 18: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
+	1,  // 19: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
+	2,  // 20: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
+	4,  // 21: graphd.v1.ThreadService.UpdateThread:input_type -> graphd.v1.UpdateThreadRequest
+	5,  // 22: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
+	6,  // 23: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
+	7,  // 24: graphd.v1.ThreadService.CopyThread:input_type -> graphd.v1.CopyThreadRequest
+	8,  // 25: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
+	9,  // 26: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
+	10, // 27: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
+	13, // 28: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
+	17, // 29: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
+	17, // 30: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
+	3,  // 31: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
+	17, // 32: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
+	24, // 33: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
+	17, // 34: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
+	17, // 35: graphd.v1.ThreadService.CopyThread:output_type -> graphd.v1.Thread
+	23, // 36: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
+	23, // 37: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
+	23, // 38: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
+	14, // 39: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
+	29, // [29:40] is the sub-list for method output_type
+	18, // [18:29] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_thread_service_proto_init() }
@@ -1200,7 +1289,7 @@ func file_graphd_v1_thread_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_thread_service_proto_rawDesc), len(file_graphd_v1_thread_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	ThreadService_UpdateThread_FullMethodName    = "/graphd.v1.ThreadService/UpdateThread"
 	ThreadService_DeleteThread_FullMethodName    = "/graphd.v1.ThreadService/DeleteThread"
 	ThreadService_ForkThread_FullMethodName      = "/graphd.v1.ThreadService/ForkThread"
+	ThreadService_CopyThread_FullMethodName      = "/graphd.v1.ThreadService/CopyThread"
 	ThreadService_GetState_FullMethodName        = "/graphd.v1.ThreadService/GetState"
 	ThreadService_UpdateState_FullMethodName     = "/graphd.v1.ThreadService/UpdateState"
 	ThreadService_BulkUpdateState_FullMethodName = "/graphd.v1.ThreadService/BulkUpdateState"
@@ -54,6 +55,13 @@ type ThreadServiceClient interface {
 	// Makes a thread whose history is that of another up to a checkpoint.
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, THREAD_EXISTS.
 	ForkThread(ctx context.Context, in *ForkThreadRequest, opts ...grpc.CallOption) (*Thread, error)
+	// Makes a thread that is what another one is: its state and history, its
+	// runs, and its questions, which are answered apart from the other's. Ids
+	// within the thread, of tasks too, stay the same; request ids are not
+	// copied, nor runs that are queued. Of a history of more than 1000
+	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
+	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
+	CopyThread(ctx context.Context, in *CopyThreadRequest, opts ...grpc.CallOption) (*Thread, error)
 	// Returns the state at the newest or any other checkpoint. Errors:
 	// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
 	GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error)
@@ -137,6 +145,16 @@ func (c *threadServiceClient) ForkThread(ctx context.Context, in *ForkThreadRequ
 	return out, nil
 }
 
+func (c *threadServiceClient) CopyThread(ctx context.Context, in *CopyThreadRequest, opts ...grpc.CallOption) (*Thread, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Thread)
+	err := c.cc.Invoke(ctx, ThreadService_CopyThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *threadServiceClient) GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StateSnapshot)
@@ -199,6 +217,13 @@ type ThreadServiceServer interface {
 	// Makes a thread whose history is that of another up to a checkpoint.
 	// Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, THREAD_EXISTS.
 	ForkThread(context.Context, *ForkThreadRequest) (*Thread, error)
+	// Makes a thread that is what another one is: its state and history, its
+	// runs, and its questions, which are answered apart from the other's. Ids
+	// within the thread, of tasks too, stay the same; request ids are not
+	// copied, nor runs that are queued. Of a history of more than 1000
+	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
+	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
+	CopyThread(context.Context, *CopyThreadRequest) (*Thread, error)
 	// Returns the state at the newest or any other checkpoint. Errors:
 	// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
 	GetState(context.Context, *GetStateRequest) (*StateSnapshot, error)
@@ -239,6 +264,9 @@ func (UnimplementedThreadServiceServer) DeleteThread(context.Context, *DeleteThr
 }
 func (UnimplementedThreadServiceServer) ForkThread(context.Context, *ForkThreadRequest) (*Thread, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForkThread not implemented")
+}
+func (UnimplementedThreadServiceServer) CopyThread(context.Context, *CopyThreadRequest) (*Thread, error) {
+	return nil, status.Error(codes.Unimplemented, "method CopyThread not implemented")
 }
 func (UnimplementedThreadServiceServer) GetState(context.Context, *GetStateRequest) (*StateSnapshot, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetState not implemented")
@@ -381,6 +409,24 @@ func _ThreadService_ForkThread_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ThreadService_CopyThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CopyThreadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).CopyThread(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_CopyThread_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).CopyThread(ctx, req.(*CopyThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ThreadService_GetState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetStateRequest)
 	if err := dec(in); err != nil {
@@ -483,6 +529,10 @@ var ThreadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ForkThread",
 			Handler:    _ThreadService_ForkThread_Handler,
+		},
+		{
+			MethodName: "CopyThread",
+			Handler:    _ThreadService_CopyThread_Handler,
 		},
 		{
 			MethodName: "GetState",

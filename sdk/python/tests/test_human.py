@@ -11,7 +11,7 @@ import pytest
 
 from graphd import END, START, InMemorySaver, StateGraph, amemo, get_stream_writer, interrupt, memo
 from graphd.dev import DevServer
-from graphd.errors import InterruptDismissed, NonDeterministicNode
+from graphd.errors import GraphdError, InterruptDismissed, NonDeterministicNode
 from graphd.graph import MessagesState
 from graphd.messages import AIMessage
 from graphd.prebuilt import (
@@ -229,3 +229,26 @@ def test_repair_of_a_chat() -> None:
     repaired = repair_chat_history(chat)
     validate_chat_history(repaired)
     assert [m["type"] for m in repaired] == ["human", "ai", "tool", "human"]
+
+
+def test_copied_thread_goes_on_by_itself(server: DevServer) -> None:
+    calls: list[str] = []
+
+    def node(state: State) -> dict[str, Any]:
+        memo("charge", lambda: calls.append("charge"))
+        return {"log": [interrupt("which?")]}
+
+    graph = one_node(node, server, "copied")
+    graph.invoke({"log": ["in"]}, config("copied-1"))
+    saver = InMemorySaver(server=server.address)
+    saver.copy_thread("copied-1", "copied-2")
+    assert [s.next for s in graph.get_state_history(config("copied-2"))] == [
+        s.next for s in graph.get_state_history(config("copied-1"))
+    ]
+    assert graph.invoke(Command(resume="A"), config("copied-1")) == {"log": ["in", "A"]}
+    assert graph.invoke(Command(resume="B"), config("copied-2")) == {"log": ["in", "B"]}
+    assert calls == ["charge"]
+    with pytest.raises(GraphdError, match="exists"):
+        saver.copy_thread("copied-1", "copied-2")
+    asyncio.run(saver.acopy_thread("copied-2", "copied-3"))
+    assert graph.get_state(config("copied-3")).values == {"log": ["in", "B"]}

@@ -34,6 +34,25 @@ class InMemorySaver:
         request = ts.DeleteThreadRequest(thread_id=wire_thread(self.prefix, thread_id), force=True)
         unary(server_at(self.address).stubs.threads.DeleteThread, request)
 
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copies a thread with its history and its open questions.
+
+        The copy goes on by itself. Fails while a run of the source is active,
+        and when there is a thread of the new name.
+        """
+        request = ts.CopyThreadRequest(
+            source_thread_id=wire_thread(self.prefix, source_thread_id),
+            thread_id=wire_thread(self.prefix, target_thread_id),
+            request_id=uuid.uuid4().hex,
+        )
+        unary(server_at(self.address).stubs.threads.CopyThread, request)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Like copy_thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+
     async def adelete_thread(self, thread_id: str) -> None:
         """Like delete_thread."""
         import asyncio

@@ -86,6 +86,25 @@ class ForkThreadRequest(_message.Message):
     request_id: str
     def __init__(self, source_thread_id: _Optional[str] = ..., at: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., thread_id: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
+class CopyThreadRequest(_message.Message):
+    __slots__ = ("source_thread_id", "thread_id", "metadata", "request_id")
+    class MetadataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    SOURCE_THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    source_thread_id: str
+    thread_id: str
+    metadata: _containers.ScalarMap[str, str]
+    request_id: str
+    def __init__(self, source_thread_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
 class GetStateRequest(_message.Message):
     __slots__ = ("thread_id", "at", "keys", "subgraphs")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

@@ -47,6 +47,11 @@ class ThreadServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.ForkThreadRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_thread__pb2.Thread.FromString,
                 )
+        self.CopyThread = channel.unary_unary(
+                '/graphd.v1.ThreadService/CopyThread',
+                request_serializer=graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_thread__pb2.Thread.FromString,
+                )
         self.GetState = channel.unary_unary(
                 '/graphd.v1.ThreadService/GetState',
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.GetStateRequest.SerializeToString,
@@ -119,6 +124,18 @@ class ThreadServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CopyThread(self, request, context):
+        """Makes a thread that is what another one is: its state and history, its
+        runs, and its questions, which are answered apart from the other's. Ids
+        within the thread, of tasks too, stay the same; request ids are not
+        copied, nor runs that are queued. Of a history of more than 1000
+        checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
+        THREAD_EXISTS, REQUEST_ID_CONFLICT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetState(self, request, context):
         """Returns the state at the newest or any other checkpoint. Errors:
         THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
@@ -183,6 +200,11 @@ def add_ThreadServiceServicer_to_server(servicer, server):
             'ForkThread': grpc.unary_unary_rpc_method_handler(
                     servicer.ForkThread,
                     request_deserializer=graphd_dot_v1_dot_thread__service__pb2.ForkThreadRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_thread__pb2.Thread.SerializeToString,
+            ),
+            'CopyThread': grpc.unary_unary_rpc_method_handler(
+                    servicer.CopyThread,
+                    request_deserializer=graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_thread__pb2.Thread.SerializeToString,
             ),
             'GetState': grpc.unary_unary_rpc_method_handler(
@@ -314,6 +336,23 @@ class ThreadService(object):
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/ForkThread',
             graphd_dot_v1_dot_thread__service__pb2.ForkThreadRequest.SerializeToString,
+            graphd_dot_v1_dot_thread__pb2.Thread.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def CopyThread(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/CopyThread',
+            graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.SerializeToString,
             graphd_dot_v1_dot_thread__pb2.Thread.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

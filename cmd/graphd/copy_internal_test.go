@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+// TestThreadsAreCopied answers the question of a thread and of its copy, on
+// another server than it was asked on.
+func TestThreadsAreCopied(t *testing.T) {
+	store := redistest.Start(t).URL("")
+	c, other := serving(t, store), serving(t, store)
+	r := c.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+	require.Equal(t, 3, r.code, r.err)
+	for range 2 {
+		r = c.call(t, "threads", "copy", "t1", "t2", "--request-id", "once")
+		require.Equal(t, 0, r.code, r.err)
+		require.Equal(t, "thread t2 is a copy of t1, interrupted\n", r.out)
+	}
+	r = c.call(t, "threads", "copy", "t1", "t2")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "THREAD_EXISTS")
+	require.Equal(t, c.call(t, "history", "t1").out, other.call(t, "history", "t2").out)
+
+	r = other.call(t, "resume", "t2", "--value", `{"decision": "rejected", "reason": "too late"}`)
+	require.Equal(t, 0, r.code, r.err)
+	r = other.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+	require.Equal(t, 0, r.code, r.err)
+	require.Contains(t, r.out, "Your refund has been approved")
+	require.NotContains(t, c.call(t, "state", "t2").out, "Your refund has been approved")
+	requireLinear(t, c, "t1", 5)
+	requireLinear(t, c, "t2", 5)
+	require.Equal(t, 0, c.call(t, "threads", "delete", "t1").code)
+	require.Contains(t, c.call(t, "state", "t2").out, "too late")
+}
