@@ -107,16 +107,16 @@ func (k *desk) listen(t *testing.T) string {
 type fleet struct {
 	*testing.T
 
+	redis    *redistest.Server
 	replicas []*replica
 	servers  []client
 	failed   context.Context // ends when a server has ended by itself
 	drained  tally
 }
 
-func newFleet(t *testing.T, n int, graph string) *fleet {
+func newFleet(t *testing.T, redis *redistest.Server, n int, graph string, flags ...string) *fleet {
 	t.Helper()
-	redis := redistest.Start(t)
-	f := &fleet{T: t}
+	f := &fleet{T: t, redis: redis}
 	binary, dir, graphs := graphd(t), t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(graphs, "graph.yaml"), []byte(graph), 0o600))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -125,7 +125,8 @@ func newFleet(t *testing.T, n int, graph string) *fleet {
 	for i := range n {
 		address := freeAddress(t)
 		r := &replica{address: address, log: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), command: func() *exec.Cmd {
-			return exec.Command(binary, "serve", "--listen", address, "--store", redis.URL(""), "--graphs", graphs, "--log-format", "json")
+			return exec.Command(binary, append([]string{"serve", "--listen", address, "--store", f.redis.URL(""), "--graphs", graphs,
+				"--log-format", "json"}, flags...)...)
 		}}
 		f.replicas, f.servers = append(f.replicas, r), append(f.servers, connect(t, address))
 		running.Go(func() error { return r.supervise(failed) })
@@ -305,7 +306,7 @@ func (c *customer) verify() error {
 func TestRollingRestart(t *testing.T) {
 	const customers = 60
 	k := &desk{ran: make(map[string]int), ended: make(map[string]time.Time)}
-	f := newFleet(t, 3, fmt.Sprintf(ticket, k.listen(t)))
+	f := newFleet(t, redistest.Start(t), 3, fmt.Sprintf(ticket, k.listen(t)))
 	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
 	defer cancel()
 	var all errgroup.Group
