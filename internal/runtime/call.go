@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"go.uber.org/zap"
@@ -83,6 +84,9 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	child, err := l.descend(v)
 	if err != nil {
 		return CallResult{}, err
+	}
+	if need, remote := needOf(l.graph(), fx.task.Node); remote {
+		child.level.together = append(slices.Clip(child.level.together), need)
 	}
 	child.adjust(c)
 	if c.Index > 0 {

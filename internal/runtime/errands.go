@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,8 @@ type errands struct {
 
 // errand is work for a worker.
 type errand struct {
-	need     checkpoint.Served
-	stranded atomic.Bool // no worker of this server takes it
+	needs    []checkpoint.Served // the server must have workers for all of it
+	stranded atomic.Bool         // no worker of this server takes it
 }
 
 // errand follows a task that a worker is asked for, until done is called.
@@ -36,14 +37,15 @@ func (l *loop) errand(t *Task) (done func()) {
 		return func() {}
 	}
 	need, _ := needOf(t.Graph, t.Node)
-	t.Stranded, done = l.session.track(need)
+	t.With = l.level.together
+	t.Stranded, done = l.session.track(append(slices.Clip(t.With), need))
 	return done
 }
 
 // track follows an errand until done is called.
-func (s *session) track(need checkpoint.Served) (stranded *atomic.Bool, done func()) {
+func (s *session) track(needs []checkpoint.Served) (stranded *atomic.Bool, done func()) {
 	x := &s.errands
-	er := &errand{need: need}
+	er := &errand{needs: needs}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.remote == nil {
@@ -79,10 +81,10 @@ func (s *session) consider() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var needs []checkpoint.Served
+	var needs [][]checkpoint.Served
 	for er := range x.remote {
 		if er.stranded.Load() {
-			needs = append(needs, er.need)
+			needs = append(needs, er.needs)
 		}
 	}
 	if x.to != "" || len(needs) == 0 || len(needs) < x.busy {

@@ -84,6 +84,8 @@ type Task struct {
 	// Stranded is for the executor to set as long as no worker of this server
 	// can take the task. Nil when nobody wants to know.
 	Stranded *atomic.Bool
+	// With is what a server must have workers for besides, to go on with the task.
+	With []checkpoint.Served
 	// Unwanted is closed when the run takes no result any more: it is cancelled
 	// or belongs to another server. Nil when that is not known.
 	Unwanted <-chan struct{}

@@ -41,7 +41,11 @@ type level struct {
 	journey *journey          // nil = the run goes forward in time
 	onWay   bool              // the journey leads through here, to a subgraph
 	then    string            // the namespace in which the graph was then
-	alive   func()            // puts off the idle timeout of the parent's task; nil at the root
+	// together is what one server must have workers for, to go on with the graph:
+	// the tasks that have called it and wait, and all of a graph that is not kept,
+	// because it begins anew wherever it goes.
+	together []checkpoint.Served
+	alive    func() // puts off the idle timeout of the parent's task; nil at the root
 }
 
 // verdict is why a loop has ended.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,8 +28,8 @@ type Workers interface {
 type Peers interface {
 	// Serve tells them what the workers of this server take from now on.
 	Serve(served []checkpoint.Served)
-	// Take reports whether one of them has a worker for what is needed.
-	Take(need checkpoint.Served) bool
+	// Take reports whether one of them has workers for all that is needed.
+	Take(needs ...checkpoint.Served) bool
 }
 
 // peers knows where workers are: at this server, or at others.
@@ -53,25 +54,29 @@ func (e *Engine) meet(store checkpoint.Store) {
 // Serve tells the others what the workers of this server take.
 func (p *peers) Serve(served []checkpoint.Served) { p.post.Serve(served) }
 
-// Take reports whether another server has a worker for what is needed.
-func (p *peers) Take(need checkpoint.Served) bool {
-	for _, s := range p.post.Others() {
-		if s.Takes(need) {
-			return true
-		}
-	}
-	return false
+// Take reports whether another server has workers for all that is needed.
+func (p *peers) Take(needs ...checkpoint.Served) bool {
+	return slices.ContainsFunc(p.post.Others(), func(s checkpoint.Station) bool { return takesAll(&s, needs) })
 }
 
-// choose names the server that has workers for most of what is needed, "" =
+func takesAll(s *checkpoint.Station, needs []checkpoint.Served) bool {
+	for _, need := range needs {
+		if !s.Takes(need) {
+			return false
+		}
+	}
+	return true
+}
+
+// choose names the server that has workers for most of some errands, "" = for
 // none. Of several that are as good, each thread prefers another one.
-func (p *peers) choose(thread string, needs []checkpoint.Served) string {
+func (p *peers) choose(thread string, errands [][]checkpoint.Served) string {
 	var best []string
 	most := 1
 	for _, s := range p.post.Others() {
 		n := 0
-		for _, need := range needs {
-			if s.Takes(need) {
+		for _, needs := range errands {
+			if takesAll(&s, needs) {
 				n++
 			}
 		}
@@ -111,6 +116,17 @@ func needOf(g *graph.Graph, n *graph.Node) (checkpoint.Served, bool) {
 	return need, n.Kind == graph.KindRemote && (n.Spec == nil || n.Spec.Remote == nil || n.Spec.Remote.Endpoint == "")
 }
 
+// needsOf is what workers must take to run all of a graph.
+func needsOf(g *graph.Graph) []checkpoint.Served {
+	var needs []checkpoint.Served
+	for _, n := range g.Nodes {
+		if need, remote := needOf(g, n); remote {
+			needs = append(needs, need)
+		}
+	}
+	return needs
+}
+
 // elsewhere names the server on which a loop has the workers for what it is
 // about to do, when it can do nothing of it here; "" = it can, or nobody can.
 func (e *Engine) elsewhere(l *loop) string {
@@ -121,13 +137,13 @@ func (e *Engine) elsewhere(l *loop) string {
 	for _, t := range l.tasks {
 		l.place(w, t)
 	}
-	needs := make([]checkpoint.Served, 0, len(w.run))
+	needs := make([][]checkpoint.Served, 0, len(w.run))
 	for _, t := range w.run {
 		need, remote := needOf(l.graph(), t.Node)
 		if !remote || e.peers.own.Takes(need) {
 			return ""
 		}
-		needs = append(needs, need)
+		needs = append(needs, []checkpoint.Served{need})
 	}
 	return e.peers.choose(l.session.thread, needs)
 }
@@ -169,14 +185,19 @@ func (s *session) begun(head checkpoint.Head, l *loop, to string) {
 	s.release(nil)
 }
 
-// beckoned takes a thread that another server has left to this one.
+// beckoned takes a thread that another server has left to this one, even if it
+// has left this one so lately that it has not let go of it yet.
 func (e *Engine) beckoned(thread string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.drained || e.peers == nil {
 		return
 	}
+	old := e.sessions[thread]
 	e.work.Go(func() {
+		if old != nil && old.settled(e.base) != nil || e.session(thread) != nil {
+			return
+		}
 		select {
 		case e.peers.arrivals <- struct{}{}:
 			defer func() { <-e.peers.arrivals }()

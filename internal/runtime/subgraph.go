@@ -51,11 +51,12 @@ func (l *loop) descend(v visit) (*loop, error) {
 		session: l.session, run: l.run, state: pregel.New(v.graph, v.space),
 		level: level{
 			stored: v.mode != disabled && l.level.stored, task: v.task.ID, parents: l.here(),
-			journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
+			together: l.level.together, journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
 		},
 		before: v.before, after: v.after,
 	}
 	if !child.level.stored {
+		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))
 		return child, nil
 	}
 	then, err := l.addressed(v)

@@ -111,7 +111,7 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
 		return e.finishCancel(ctx, head)
-	case head.State == checkpoint.ThreadBusy && e.leftTo(&head):
+	case (head.State == checkpoint.ThreadBusy || awake(&head)) && e.leftTo(&head):
 		return nil
 	case head.State == checkpoint.ThreadBusy:
 		return e.takeOver(ctx, head)
@@ -230,6 +230,9 @@ func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) e
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.Updated, t.Head.Owner = head.Updated, ""
 		t.Head.Due = t.now.Add(e.opts.Lease)
+		if head.Wish == e.id && head.WishUntil.After(head.Now) { // the graph may be so new that it is not known here yet
+			t.Head.Due = t.now.Add(e.opts.Sweep)
+		}
 		return nil
 	})
 	return errors.Join(cause, err)

@@ -33,7 +33,6 @@ func (e *Engine) roused(owner, thread string) {
 	case e.id:
 		if s := e.session(thread); s != nil {
 			s.glance()
-			return
 		}
 		e.beckoned(thread)
 	}

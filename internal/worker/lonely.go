@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"slices"
+
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -48,10 +50,11 @@ func (h *Hub) attend(r route, again bool) {
 	if q == nil || h.served(r) {
 		return
 	}
-	elsewhere := h.peers != nil && h.peers.Take(r.need())
+	somewhere := h.peers != nil && h.peers.Take(r.need())
 	for _, j := range q.jobs {
 		isNew := !j.stranded
 		j.strand(true)
+		elsewhere := somewhere && (len(j.task.With) == 0 || h.peers.Take(append(slices.Clip(j.task.With), r.need())...))
 		switch {
 		case h.draining: // another server goes on with the run
 			h.tell(j, "", runtime.Host.HandOver)

@@ -168,11 +168,16 @@ func (w *town) run(ctx context.Context, s *server, t *runtime.Task, token string
 	return r
 }
 
-// attach connects a worker to a server until leave is called.
+// attach connects a worker for nodes of graph g to a server until leave is
+// called.
 func (s *server) attach(name string, nodes ...string) (leave func()) {
+	return s.attachTo(name, "g", nodes...)
+}
+
+func (s *server) attachTo(name, graph string, nodes ...string) (leave func()) {
 	h := worker.Hello{Worker: name, Credit: worker.Credit{Total: 10}}
 	for _, n := range nodes {
-		h.Serves = append(h.Serves, worker.Served{Graph: "g", Node: n})
+		h.Serves = append(h.Serves, worker.Served{Graph: graph, Node: n})
 	}
 	session, _, err := s.hub.Open(h)
 	require.NoError(s.town.t, err)

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -267,5 +268,122 @@ func TestARunOnItsWayCanBeCancelled(t *testing.T) {
 		r, err := b.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Run: run.ID})
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
+	})
+}
+
+// A node calls a graph whose node has its worker at another server only. The run
+// can't be at both: it waits until one server has the workers for both.
+func TestACallerAndWhatItCallsNeedOneServer(t *testing.T) {
+	for _, where := range []string{"A", "C"} {
+		t.Run("at "+where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTown(t)
+				w.compile([]string{"inner", "beside"})
+				w.graphs["sub"] = w.graphs["g"]
+				w.graphs["sub"].Name = "sub"
+				w.compile([]string{"a"}, []string{"b"})
+				w.code["a"] = func(ctx context.Context, s *server, t *runtime.Task, token string) pregel.Result {
+					r, err := s.hub.Call(ctx, token, runtime.GraphCall{Graph: "sub", Input: `{"log":[]}`})
+					if err != nil || r.Failure != nil {
+						return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Message: "call"}}}
+					}
+					return pregel.Result{Update: r.Output}
+				}
+				servers := map[string]*server{"A": w.server("A"), "B": w.server("B"), "C": w.server("C")}
+				servers["A"].attach("wa", "a", "b")
+				servers["B"].attachTo("wb", "sub", "inner", "beside")
+				synctest.Wait()
+				run := servers["B"].begin("t")
+				pass(time.Minute)
+				require.EqualValues(t, 1, w.head("t").Fence, "there is nowhere to go")
+				events, err := w.Events(t.Context(), "t", 0, 0)
+				require.NoError(t, err)
+				require.Equal(t, checkpoint.PhaseUnassigned, events[len(events)-1].Phase)
+				servers[where].attachTo("wc", "sub", "")
+				if where == "C" {
+					servers["C"].attach("wd", "")
+				}
+				began := time.Now()
+				r := servers["B"].ends(run, checkpoint.RunSucceeded)
+				require.Less(t, time.Since(began), time.Second)
+				require.JSONEq(t, `{"log":["beside","inner","b"]}`, string(r.Output))
+			})
+		})
+	}
+}
+
+// A subgraph beside a node, each with its worker at another server, one of them
+// with steps that change sides.
+func TestARunGoesToTheWorkersOfSubgraphs(t *testing.T) {
+	for _, persistence := range []string{"", "persist", "disabled"} {
+		kept := persistence != "disabled"
+		t.Run("kept: "+persistence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTown(t)
+				w.compile([]string{"one"}, []string{"two", "beside"}, []string{"three"})
+				sub := w.graphs["g"]
+				sub.Name = "sub"
+				w.graphs["sub"] = sub
+				g, err := graph.Compile(&graph.Spec{
+					Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}},
+					Nodes: []graph.NodeSpec{
+						{Name: "a", Remote: &graph.RemoteSpec{}},
+						{Name: "b", Remote: &graph.RemoteSpec{}},
+						{Name: "s", Graph: &graph.SubgraphSpec{Name: "sub", Persistence: persistence}},
+					},
+					Edges: []graph.EdgeSpec{
+						{From: []string{graph.Start}, To: "a"},
+						{From: []string{graph.Start}, To: "s"},
+						{From: []string{"a", "s"}, To: "b"},
+						{From: []string{"b"}, To: graph.End},
+					},
+				}, graph.Env{Lookup: func(string, string) (*graph.Graph, bool) { return sub, true }})
+				require.NoError(t, err)
+				w.graphs["g"] = g
+				a, b := w.server("A"), w.server("B")
+				a.attach("wa", "a", "b")
+				a.attachTo("wa2", "sub", "two")
+				b.attachTo("wb", "sub", "one", "three", "beside")
+				synctest.Wait()
+				run := b.begin("t")
+				if !kept { // it would begin anew with each move
+					pass(time.Minute)
+					require.LessOrEqual(t, w.head("t").Fence, uint64(3))
+					b.attachTo("wb2", "sub", "two")
+				}
+				began := time.Now()
+				r := a.ends(run, checkpoint.RunSucceeded)
+				require.Less(t, time.Since(began), 2*time.Second)
+				require.JSONEq(t, `{"log":["a","one","beside","two","three","b"]}`, string(r.Output))
+				if kept {
+					require.Len(t, w.took(), 6, "nothing ran twice: %v", w.took())
+				}
+				require.LessOrEqual(t, w.head("t").Fence, uint64(6))
+			})
+		})
+	}
+}
+
+// More tasks than may run at a time wait for a worker elsewhere, and some have
+// theirs here.
+func TestAWideSuperstepMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		var far, near, all []string
+		for i := range 200 {
+			far = append(far, fmt.Sprintf("far%03d", i))
+			near = append(near, fmt.Sprintf("near%03d", i))
+		}
+		w.compile(append(append(all, far...), near...), []string{"Last"})
+		a, b := w.server("A"), w.server("B")
+		a.attach("wa", far...)
+		b.attach("wb", near...)
+		synctest.Wait()
+		began := time.Now()
+		b.ends(b.begin("t"), checkpoint.RunSucceeded)
+		require.Less(t, time.Since(began), 10*time.Second)
+		took := w.took()
+		require.Len(t, took, 401, "nothing ran twice")
+		require.LessOrEqual(t, w.head("t").Fence, uint64(8))
 	})
 }
