@@ -26,24 +26,26 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 }
 
 func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	script, args, told := s.scripts.apply, arguments(nil), uint64(0)
+	var a *call
+	var told uint64
 	if c.Delete {
-		script = s.scripts.remove
-		args.add(unum(c.Expect), c.LogID, c.Op, s.origin)
+		a = s.newCall(s.scripts.remove, c.Thread, true)
+		a.num(c.Expect)
+		a.text(c.LogID)
+		a.text(c.Op)
+		a.text(s.origin)
 	} else {
 		old, err := s.outdated(ctx, c)
 		if err != nil {
 			return checkpoint.Receipt{}, err
 		}
-		args = s.encode(c, old)
 		var text string
 		text, told = s.ear.untold(c.Thread)
-		args.add(1, s.origin, text)
+		a = s.encode(c, old, text, isMore(c, old))
 	}
 	missed := &lost{}
-	r := &rider{
-		ctx: ctx, script: script, keys: s.keys.change(c.Thread), args: args, size: args.size(), missed: missed,
-	}
+	r := &rider{ctx: ctx, source: a.script.source, missed: missed}
+	r.command, r.size = a.finish()
 	var answer reply
 	call := func() (err error) {
 		answer, err = s.convoy(c.Thread).carry(r)

@@ -11,160 +11,164 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// arguments are what a script is given.
-type arguments []any
-
-func (a *arguments) add(args ...any) { *a = append(*a, args...) }
-
-// size is how many bytes they have, about.
-func (a arguments) size() (n int) {
-	for _, arg := range a {
-		if s, ok := arg.(string); ok {
-			n += len(s)
-		}
-	}
-	return n
-}
-
 func unum(n uint64) string { return strconv.FormatUint(n, 10) }
 
-func (a *arguments) texts(list []string) {
-	a.add(len(list))
-	for _, s := range list {
-		a.add(s)
-	}
-}
-
-// encode writes a change as the arguments of apply.lua. old is what it makes
-// the thread forget.
-func (s *Store) encode(c *checkpoint.Change, old outdated) arguments {
+// encode writes a change as a call of apply.lua. old is what it makes the thread
+// forget, told what is told before it.
+func (s *Store) encode(c *checkpoint.Change, old outdated, told string, more bool) *call {
 	h := &c.Head
-	by := writer{s.box, c.Thread}
-	var first, drop string
+	a := s.newCall(s.scripts.apply, c.Thread, more)
+	a.text(c.Thread)
+	a.num(c.Expect)
+	a.text(c.LogID)
+	a.text(c.Op)
+	a.num(c.Expect + 1)
+	a.text(h.LogID)
+	a.flag(h.Owner != "")
+	a.num(uint64(max(0, c.Lease+time.Microsecond-1) / time.Microsecond))
+	record(a, kindHead, "", h, codec.AppendHead)
+	a.num(h.Seq)
+	a.num(h.LastEvent)
+	a.num(h.LastEvent - uint64(len(c.Events)))
 	if len(c.Checkpoints) > 0 {
-		first = unum(c.Checkpoints[0].Seq)
+		a.num(c.Checkpoints[0].Seq)
+	} else {
+		a.text("")
 	}
 	if c.DropAfter != nil {
-		drop = unum(min(*c.DropAfter, maxNumber))
+		a.num(min(*c.DropAfter, maxNumber))
+	} else {
+		a.text("")
 	}
-	owned := "0"
-	if h.Owner != "" {
-		owned = "1"
+	a.num(min(c.TrimEvents, h.LastEvent+1))
+	a.text(threadMember(h))
+	a.text(dueAt(h.Due))
+	a.text(s.origin)
+	a.text(told)
+	a.checkpoints(c)
+	a.count(len(c.Events))
+	for i := range c.Events {
+		record(a, kindEvent, "", &c.Events[i], codec.AppendEvent)
 	}
-	lease := max(0, c.Lease+time.Microsecond-1) / time.Microsecond
-	buf := codec.AppendHead(make([]byte, 0, 1024), h)
-	a := make(arguments, 0, 64)
-	a.add(c.Thread, unum(c.Expect), c.LogID, c.Op, unum(c.Expect+1), h.LogID, owned, int64(lease),
-		by.write(kindHead, "", string(buf)), unum(h.Seq), unum(h.LastEvent), unum(h.LastEvent-uint64(len(c.Events))), first, drop,
-		unum(min(c.TrimEvents, h.LastEvent+1)), threadMember(h), dueAt(h.Due))
-	a.add(len(c.ClearTasks) + len(old.ids))
+	if !more {
+		return a
+	}
+	a.count(len(c.ClearTasks) + len(old.ids))
 	for _, id := range c.ClearTasks {
-		a.add(sized(id))
+		a.text(sized(id))
 	}
 	for _, id := range old.ids {
-		a.add(sized(id))
+		a.text(sized(id))
 	}
 	a.texts(old.members)
 	a.texts(old.fields)
-	buf = a.checkpoints(buf, by, c)
-	buf = a.progress(buf, by, c)
-	buf = a.records(buf, by, c)
-	a.add(len(c.Events))
-	for i := range c.Events {
-		buf = codec.AppendEvent(buf[:0], &c.Events[i])
-		a.add(by.write(kindEvent, "", string(buf)))
-	}
+	a.progress(c)
+	a.records(c)
 	return a
+}
+
+// isMore reports whether a change is more than checkpoints and events, as most
+// are: the script is then given all keys.
+func isMore(c *checkpoint.Change, old outdated) bool {
+	return c.Expect == 0 || c.DropAfter != nil || c.Request != nil ||
+		len(c.ClearTasks)+len(c.Tasks)+len(c.Memos)+len(c.Interrupts)+len(c.Runs)+len(old.ids)+len(old.fields) > 0
 }
 
 // maxNumber is the greatest integer that a script counts exactly.
 const maxNumber = 1 << 53
 
-func (a *arguments) checkpoints(buf []byte, by writer, c *checkpoint.Change) []byte {
-	a.add(len(c.Checkpoints))
+func (a *call) checkpoints(c *checkpoint.Change) {
+	a.count(len(c.Checkpoints))
 	if len(c.Checkpoints) == 0 {
-		return buf
+		return
 	}
 	w := codec.NewWrites(c)
 	w.Value = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
-		field := valueField(ch.Stored, ch.Name)
-		a.add(field, by.write(kindValues, field, string(ch.Value)))
+		a.value(valueField(ch.Stored, ch.Name), ch.Value)
 	}
 	w.Item = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON) {
-		field := itemField(segment, index, ch.Name)
-		a.add(field, by.write(kindValues, field, string(v)))
+		a.value(itemField(segment, index, ch.Name), v)
 	}
 	for _, cp := range c.Checkpoints {
-		buf = codec.AppendCheckpoint(buf[:0], cp)
-		a.add(unum(cp.Seq), checkpointMember(cp))
-		at := len(*a)
-		a.add(0, "c"+cp.ID, by.write(kindValues, "c"+cp.ID, string(buf)))
+		a.num(cp.Seq)
+		a.text(checkpointMember(cp))
+		at := a.later()
+		field := "c" + cp.ID
+		a.text(field)
+		record(a, kindValues, field, cp, codec.AppendCheckpoint)
+		first := a.len()
 		w.Next(cp)
-		if first := at + 3; len(*a) > first { // what it wrote besides, for a rollback
-			a.add("w"+cp.ID, packNames((*a)[first:]))
+		if a.len() > first { // what it wrote besides, for a rollback
+			names := a.names(first)
+			a.text("w" + cp.ID)
+			a.text(names)
 		}
-		(*a)[at] = (len(*a) - at) / 2
+		a.set(at, (a.len()-at-1)/2)
 	}
-	return buf
 }
 
-// packNames writes the names of fields in the way that the script reads: as an
-// array of MessagePack.
-func packNames(fields arguments) string {
-	n := len(fields) / 2
+// names writes the names of fields, from an argument on, in the way that the
+// script reads: as an array of MessagePack.
+func (a *call) names(from int) string {
+	n := (a.len() - from) / 2
 	b := make([]byte, 0, 5+32*n)
 	b = binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
-	for i := 0; i < len(fields); i += 2 {
-		name, _ := fields[i].(string)
+	for i := from; i < a.len(); i += 2 {
+		name := a.at(i)
 		b = binary.BigEndian.AppendUint32(append(b, 0xdb), uint32(len(name)))
 		b = append(b, name...)
 	}
 	return string(b)
 }
 
-func (a *arguments) progress(buf []byte, by writer, c *checkpoint.Change) []byte {
-	a.add(len(c.Tasks))
-	for i := range c.Tasks {
-		t := &c.Tasks[i]
-		buf = codec.AppendTask(buf[:0], t)
-		field := sized(t.Checkpoint) + "t" + t.ID
-		a.add(field, by.write(kindProgress, field, string(buf)))
-	}
-	a.add(len(c.Memos))
-	for i := range c.Memos {
-		m := &c.Memos[i]
-		buf = codec.AppendMemo(buf[:0], m)
-		field := sized(m.Checkpoint) + "m" + sized(m.Task) + sized(m.Scope) + sized(m.Key) + strconv.Itoa(m.Index)
-		a.add(field, by.write(kindProgress, field, string(buf)))
-	}
-	return buf
+func (a *call) value(field string, v payload.JSON) {
+	a.text(field)
+	a.text(a.by.write(kindValues, field, string(v)))
 }
 
-func (a *arguments) records(buf []byte, by writer, c *checkpoint.Change) []byte {
-	a.add(len(c.Interrupts))
+func (a *call) progress(c *checkpoint.Change) {
+	a.count(len(c.Tasks))
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		field := sized(t.Checkpoint) + "t" + t.ID
+		a.text(field)
+		record(a, kindProgress, field, t, codec.AppendTask)
+	}
+	a.count(len(c.Memos))
+	for i := range c.Memos {
+		m := &c.Memos[i]
+		field := sized(m.Checkpoint) + "m" + sized(m.Task) + sized(m.Scope) + sized(m.Key) + strconv.Itoa(m.Index)
+		a.text(field)
+		record(a, kindProgress, field, m, codec.AppendMemo)
+	}
+}
+
+func (a *call) records(c *checkpoint.Change) {
+	a.count(len(c.Interrupts))
 	for i := range c.Interrupts {
 		in := c.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // given by the script
-		buf = codec.AppendInterrupt(buf[:0], &in)
-		open := "0"
-		if in.State == checkpoint.InterruptOpen {
-			open = "1"
-		}
-		a.add(in.ID, in.Checkpoint, questionMember(&in), open, by.write(kindQuestion, in.ID, string(buf)))
+		a.text(in.ID)
+		a.text(in.Checkpoint)
+		a.text(questionMember(&in))
+		a.flag(in.State == checkpoint.InterruptOpen)
+		record(a, kindQuestion, in.ID, &in, codec.AppendInterrupt)
 	}
-	a.add(len(c.Runs))
+	a.count(len(c.Runs))
 	for i := range c.Runs {
 		r := c.Runs[i]
 		r.Revision = 0
-		buf = codec.AppendRun(buf[:0], &r)
-		a.add(r.ID, unum(min(r.Order, maxNumber)), by.write(kindRun, r.ID, string(buf)))
+		a.text(r.ID)
+		a.num(min(r.Order, maxNumber))
+		record(a, kindRun, r.ID, &r, codec.AppendRun)
 	}
 	if c.Request == nil {
-		a.add(0)
-		return buf
+		a.count(0)
+		return
 	}
-	a.add(1, c.Request.ID, by.write(kindRequest, c.Request.ID, encodeRequest(c.Request)))
-	return buf
+	a.count(1)
+	a.text(c.Request.ID)
+	a.text(a.by.write(kindRequest, c.Request.ID, encodeRequest(c.Request)))
 }
 
 // request is how a remembered request is stored.

@@ -57,12 +57,11 @@ func (s *Store) convoy(thread string) *convoy {
 
 // rider is one change on its way.
 type rider struct {
-	ctx    context.Context //nolint:containedctx // lives as long as the call
-	script *goredis.Script
-	keys   []string
-	args   []any
-	size   int
-	missed *lost
+	ctx     context.Context //nolint:containedctx // lives as long as the call
+	command []any           // EVALSHA
+	source  string          // of the script, for a server that does not know it
+	size    int             // in bytes, about
+	missed  *lost
 
 	answer reply
 	err    error
@@ -147,8 +146,9 @@ func (c *convoy) travel(list []*rider) {
 	pipe := c.client.Pipeline()
 	cmds := make([]*goredis.Cmd, len(list))
 	for i, r := range list {
-		cmds[i] = r.script.EvalSha(ctx, pipe, r.keys, r.args...)
+		cmds[i] = goredis.NewCmd(ctx, r.command...)
 		missed[cmds[i]] = r.missed
+		_ = pipe.Process(ctx, cmds[i]) // only queues it
 	}
 	_, _ = pipe.Exec(context.WithValue(ctx, lostKey{}, missed)) // each command says what became of it
 	for i, r := range list {
@@ -162,5 +162,13 @@ func (c *convoy) travel(list []*rider) {
 
 func (r *rider) alone(client goredis.UniversalClient) {
 	ctx := context.WithValue(r.ctx, lostKey{}, r.missed)
-	r.answer, r.err = r.script.Run(ctx, client, r.keys, r.args...).Slice()
+	cmd := goredis.NewCmd(ctx, r.command...)
+	_ = client.Process(ctx, cmd) // the command says what became of it
+	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		whole := slices.Clone(r.command)
+		whole[0], whole[1] = "eval", r.source
+		cmd = goredis.NewCmd(ctx, whole...)
+		_ = client.Process(ctx, cmd)
+	}
+	r.answer, r.err = cmd.Slice()
 }

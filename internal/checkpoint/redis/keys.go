@@ -98,19 +98,24 @@ const (
 // thread names keys of a thread.
 func (l *layout) thread(thread string, letters ...rune) []string {
 	base := l.of(l.partition(thread), "")
-	keys := make([]string, len(letters), 14)
+	keys := make([]string, len(letters), len(letters)+10)
 	for i, letter := range letters {
 		keys[i] = base + string(letter) + ":" + thread
 	}
 	return keys
 }
 
-// change names all keys that a change may touch, in the order of apply.lua.
-func (l *layout) change(thread string) []string {
-	keys := l.thread(thread,
-		keyHead, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)
+// change names the keys that a change may touch, in the order of apply.lua: those
+// of checkpoints and events, or all.
+func (l *layout) change(thread string, all bool) []string {
 	p := l.partition(thread)
-	for _, name := range []string{keyThreads, keyInbox, keyOpen, keyClosed, keyDue, keyCount} {
+	keys := l.thread(thread, keyHead, keyValues, keyOrder, keyLog)
+	keys = append(keys, l.of(p, keyThreads), l.of(p, keyDue))
+	if !all {
+		return keys
+	}
+	keys = append(keys, l.thread(thread, keyProgress, keyQuestions, keyRecords, keyRuns)...)
+	for _, name := range []string{keyInbox, keyOpen, keyClosed, keyCount} {
 		keys = append(keys, l.of(p, name))
 	}
 	return keys

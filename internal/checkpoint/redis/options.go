@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/url"
 	"strconv"
@@ -70,6 +71,7 @@ func parse(opts Options) (*location, error) {
 			return nil, w.bad(clean(err, u))
 		}
 		w.sentinel.MaxRetries, w.sentinel.DialerRetries, w.sentinel.ContextTimeoutEnabled = -1, 1, true
+		w.sentinel.Protocol = cmp.Or(w.sentinel.Protocol, protocol)
 		w.sentinel.TLSConfig = withServerName(w.sentinel.TLSConfig, u)
 		return w, nil
 	}
@@ -77,6 +79,7 @@ func parse(opts Options) (*location, error) {
 		return nil, w.bad(clean(err, u))
 	}
 	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
+	w.cluster.Protocol = cmp.Or(w.cluster.Protocol, protocol)
 	// A master that died can't say who follows it, and the client asks nobody
 	// else before this time has passed.
 	w.cluster.ClusterStateReloadInterval = time.Second
@@ -91,8 +94,13 @@ func parse(opts Options) (*location, error) {
 	// A call whose answer was lost may have been carried out: only those who
 	// know what it says may repeat it.
 	w.single.MaxRetries, w.single.DialerRetries, w.single.ContextTimeoutEnabled = -1, 1, true
+	w.single.Protocol = cmp.Or(w.single.Protocol, protocol)
 	return w, nil
 }
+
+// protocol is RESP 2: nothing here uses what RESP 3 adds, and the client would
+// look for pushed messages before each answer.
+const protocol = 2
 
 func withServerName(c *tls.Config, u *url.URL) *tls.Config {
 	if c != nil && c.ServerName == "" {

@@ -17,15 +17,25 @@ var sources embed.FS
 // versions of graphd can share one. One that the server has forgotten, after a
 // restart say, is sent again.
 type scripts struct {
-	apply, remove                          *goredis.Script
+	apply, remove                          *script
 	head, history, values, pending, events *goredis.Script
 	runs, members, changes, roster         *goredis.Script
 }
 
+// script is one that changes something.
+type script struct{ source, hash string }
+
 func loadScripts() (*scripts, error) {
 	var s scripts
+	for name, to := range map[string]**script{"apply": &s.apply, "delete": &s.remove} {
+		source, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return nil, fmt.Errorf("redis: script %s: %w", name, err)
+		}
+		*to = &script{source: string(source), hash: goredis.NewScript(string(source)).Hash()}
+	}
 	for name, to := range map[string]**goredis.Script{
-		"apply": &s.apply, "delete": &s.remove, "head": &s.head, "history": &s.history, "values": &s.values,
+		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
 		"roster": &s.roster,
 	} {

@@ -93,6 +93,9 @@ func (b *Box) KeyIDs() []string {
 	return ids
 }
 
+// Plain reports whether JSON records are written as they are.
+func (b *Box) Plain() bool { return b.by == nil && b.pack == nil }
+
 // Seal returns what is to be written of a record.
 func (b *Box) Seal(at Place, record string) string {
 	small, packed := b.compress(record)

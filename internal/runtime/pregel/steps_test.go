@@ -41,6 +41,25 @@ func TestVersions(t *testing.T) {
 	require.Empty(t, m.next())
 }
 
+// What was never written takes no room in a store, and the state that is read
+// from there is the same.
+func TestStoredIsWhatWasWritten(t *testing.T) {
+	m := newMachine(t, &graph.Spec{
+		Channels: []graph.ChannelSpec{{Name: "a", Reducer: "append"}, {Name: "b"}, {Name: "c"}},
+		Nodes:    nodes("n1", "n2", "n3"),
+		Edges:    edges(graph.Start, "n1", "n1", "n2", "n2", "n3"),
+	}, updates(map[string]string{"n1": `{"a":["x"]}`, "n2": `{"b":1}`, "n3": `{"a":["y"]}`}))
+	m.input(`{"c":"keep"}`)
+	m.step()
+	stored := m.s.Stored()
+	var names []string
+	for i := range stored.Channels {
+		names = append(names, stored.Channels[i].Name)
+	}
+	require.ElementsMatch(t, []string{"__start__", "c", "branch:to:n1"}, names)
+	require.Equal(t, m.s.Checkpoint(), pregel.Load(m.s.Graph(), stored, false).Checkpoint())
+}
+
 // Writing the same value again counts as a change.
 func TestSameValueIsAChange(t *testing.T) {
 	m := newMachine(t, &graph.Spec{

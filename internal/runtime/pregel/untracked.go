@@ -33,18 +33,23 @@ func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
 
 // Stored is the checkpoint in the form in which it may be stored.
 func (s *State) Stored() *checkpoint.Checkpoint {
-	sends := s.cp.Channels[s.graph.Sends].List
-	if !s.graph.HasUntracked() || sends == nil {
-		return s.cp
-	}
-	list := *sends
-	list.Items = make([]payload.JSON, len(sends.Items))
-	for i, item := range sends.Items {
-		list.Items[i] = s.durableSend(item)
-	}
 	cp := *s.cp
-	cp.Channels = slices.Clone(cp.Channels)
-	cp.Channels[s.graph.Sends].List = &list
+	cp.Channels = make([]checkpoint.Channel, 0, len(s.cp.Channels))
+	for i := range s.cp.Channels {
+		ch := &s.cp.Channels[i]
+		if ch.Version == 0 && ch.Value == "" && ch.List == nil && !ch.Flag {
+			continue // never written: a reader goes by the graph
+		}
+		cp.Channels = append(cp.Channels, *ch)
+		if i == s.graph.Sends && ch.List != nil && s.graph.HasUntracked() {
+			list := *ch.List
+			list.Items = make([]payload.JSON, len(ch.List.Items))
+			for k, item := range ch.List.Items {
+				list.Items[k] = s.durableSend(item)
+			}
+			cp.Channels[len(cp.Channels)-1].List = &list
+		}
+	}
 	return &cp
 }
 
