@@ -1,34 +1,124 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/peer"
 	"github.com/graphd-dev/graphd/bench/report"
 	"github.com/graphd-dev/graphd/bench/stand"
+	"github.com/graphd-dev/graphd/bench/workload"
 )
 
-// lines are the goals, each a ratio of two figures of this run.
+// lines are the goals, each a ratio of figures of the same round, or an amount.
 func lines(b *bench) []report.Line {
-	everysec := func(name string, clients int) measure.Key {
-		return measure.Key{Workload: name, Store: stand.RedisEverysec, Clients: clients, Who: graphd}
-	}
-	ratio := func(title, against string, of, to measure.Key, bound float64) report.Line {
-		return report.Line{Title: title, Against: against, Ratio: b.series.Ratio(of, to), Bound: bound, Absent: "not measured"}
-	}
-	w1, many := everysec("W1", 1), everysec("W1", 64)
-	always, sqlite := many, many
-	always.Store, sqlite.Store = stand.RedisAlways, stand.SQLite
-	first := func(k measure.Key) measure.Key {
-		k.Workload = oneByOne
-		k.Clients = 1
-		return k.As(bare)
-	}
-	all := []report.Line{
-		ratio("W1, 1 client, Redis", "limit", w1, w1.As(theLimit), 0.6),
-		ratio("W1, 64 clients, Redis", "64 connections, bare commits, no gRPC", many, many.As(bare), 1),
-		ratio("W1, 64 clients, Redis, also", "limit: 64 connections with gRPC", many, many.As(theLimit), 1),
-		ratio("W1, 64 clients, Redis always", "bare commits one by one", always, first(always), 5),
-		ratio("W1, 64 clients, SQLite, full sync", "bare commits one by one", sqlite, first(sqlite), 5),
-		ratio("W2, 1 client, Redis", "limit", everysec("W2", 1), everysec("W2", 1).As(theLimit), 0.5),
+	var all []report.Line
+	for _, part := range []func(*bench) []report.Line{againstLimits, againstPeers, growth} {
+		all = append(all, part(b)...)
 	}
 	return all
+}
+
+// at is a key of graphd on a store.
+func at(store, name string, clients int) measure.Key {
+	return measure.Key{Workload: name, Store: store, Clients: clients, Who: graphd}
+}
+
+// atLeast is a line about the ratio of two rates.
+func (b *bench) atLeast(title, against string, of, to measure.Key, bound float64) report.Line {
+	l := report.Line{Title: title, Against: against, Ratio: b.series.Ratio(of, to), Bound: bound}
+	switch {
+	case len(b.series[of]) == 0:
+		l.Absent = "not measured"
+	case l.Ratio.Rounds == 0:
+		l.Absent = "absent, see below"
+	}
+	return l
+}
+
+// atMost is a line about how much slower something is than it was.
+func (b *bench) atMost(title, against string, of, to measure.Key, bound float64) report.Line {
+	l := b.atLeast(title, against, to, of, bound)
+	l.AtMost = true
+	return l
+}
+
+// amount is a line about a figure alone.
+func (b *bench) amount(title, against, unit string, of measure.Key, bound float64) report.Line {
+	l := report.Line{Title: title, Against: against, Unit: unit, Ratio: b.series.Rate(of), Bound: bound, AtMost: true}
+	if l.Ratio.Rounds == 0 {
+		l.Absent = "not measured"
+	}
+	return l
+}
+
+func againstLimits(b *bench) []report.Line {
+	w1, many := at(stand.RedisEverysec, "W1", 1), at(stand.RedisEverysec, "W1", 64)
+	always, sqlite := at(stand.RedisAlways, "W1", 64), at(stand.SQLite, "W1", 64)
+	alone := func(store string) measure.Key { return at(store, oneByOne, 1).As(bare) }
+	w2, watchers := at(stand.RedisEverysec, "W2", 1), at(stand.RedisEverysec, "watch", b.watchers())
+	tail := b.series.Each(many, func(s workload.Sample) float64 { return s.P99 / max(s.P50, 1e-9) })
+	return []report.Line{
+		b.atLeast("W1, 1 client, Redis", "the limit", w1, w1.As(theLimit), 0.6),
+		b.atLeast("W1, 64 clients, Redis", "64 connections with bare commits", many, many.As(bare), 1),
+		b.atLeast("… the same", "the limit: bare commits and gRPC", many, many.As(theLimit), 1),
+		b.atLeast("W1, 64 clients, AOF always", "bare commits one by one", always, alone(stand.RedisAlways), 5),
+		b.atLeast("W1, 64 clients, SQLite", "bare commits one by one", sqlite, alone(stand.SQLite), 5),
+		b.atLeast("W2, 1 client, Redis", "the limit", w2, w2.As(theLimit), 0.5),
+		b.atLeast(fmt.Sprintf("%d watchers of a run, Redis", b.watchers()), "bare grpc-go streams", watchers, watchers.As(encoding), 0.6),
+		{
+			Title: "p99 of W1 steps, 64 clients", Against: "p50", Ratio: tail, Bound: 4, AtMost: true,
+			Absent: map[bool]string{true: "not measured"}[tail.Rounds == 0],
+		},
+	}
+}
+
+func againstPeers(b *bench) []report.Line {
+	var all []report.Line
+	for _, c := range []struct {
+		name    string
+		clients int
+		bound   float64
+		peers   []string
+	}{
+		{"W1", 1, 15, langGraphs()},
+		{"W1", 64, 15, langGraphs()},
+		{"W2", 1, 15, langGraphs()},
+		{"W2", 64, 15, langGraphs()},
+		{"W3", 1, 30, langGraphs()},
+		{"W5", b.crowd(), 15, langGraphs()},
+		{"W1", 1, 1, []string{peer.LangGraphGo}},
+		{"W2", 1, 1, []string{peer.LangGraphGo}},
+		{"W1", 64, 1, []string{peer.LangGraphGo}},
+		{"W2", 64, 1, []string{peer.LangGraphGo}},
+	} {
+		key := at(stand.RedisEverysec, c.name, c.clients)
+		to := b.fastest(key, c.peers...)
+		title := fmt.Sprintf("%s, %d clients, Redis", c.name, c.clients)
+		if c.clients == 1 {
+			title = c.name + ", 1 client, Redis"
+		}
+		all = append(all, b.atLeast(title, to.Who, key, to, c.bound))
+	}
+	return all
+}
+
+// langGraphs are the two of which the faster counts.
+func langGraphs() []string { return []string{peer.LangGraphJS, peer.LangGraph} }
+
+func growth(b *bench) []report.Line {
+	on := func(name string) measure.Key { return at(stand.RedisEverysec, name, 1) }
+	waiting := 0
+	if b.parked != nil {
+		waiting = b.parked.threads
+	}
+	return []report.Line{
+		b.amount("W4: bytes stored, Redis", "a byte appended", "", on(stored+atRest), 1.5),
+		b.atMost("W4: step 500, Redis", "step 10", on(late), on(early), 1.2),
+		b.amount("parked thread, heap of graphd", "none; less than 20 can't be told", "bytes", on(heapPerThread+atRest), 20),
+		b.amount("parked thread, Redis", "a state of 1 KB", "bytes", on(redisPerThread+atRest), 3<<10),
+		b.atMost("step at 10,000 checkpoints, Redis", "the first steps", on(lastSteps), on(firstSteps), 1.1),
+		b.atMost(fmt.Sprintf("W1 beside %d parked threads", waiting), "W1 beside none", on(beside), on(besideNone), 1.1),
+		b.atMost("step in a state of 1 MB, Redis", "in a state of 1 KB", on(large), on(small), 1.1),
+	}
 }

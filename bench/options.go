@@ -18,11 +18,11 @@ import (
 
 // options are what a person may choose.
 type options struct {
-	graphd, graphs, out, json string
-	size                      string
-	only, stores              []string
-	rounds, connections       int
-	long                      time.Duration
+	graphd, graphs, peers, out, json string
+	size                             string
+	only, stores                     []string
+	rounds, connections              int
+	long                             time.Duration
 }
 
 const usage = `Measure graphd beside its limits and its peers, all in this run on this machine.
@@ -61,9 +61,10 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	}
 	flags.StringVar(&o.graphd, "graphd", "../bin/graphd", "graphd binary to measure")
 	flags.StringVar(&o.graphs, "graphs", "graphs", "folder with the graphs of the workloads")
+	flags.StringVar(&o.peers, "peers", "../.cache/peers", "folder with the installed peers; empty: without peers")
 	flags.StringVar(&o.size, "size", normal, "smoke, normal or full")
 	flags.StringVar(&only, "only", "", "parts to run, with commas between (default: all)")
-	flags.StringVar(&stores, "stores", "", "stores to measure, with commas between: "+strings.Join(stand.Settings(), ", ")+" (default: all)")
+	flags.StringVar(&stores, "stores", "", "stores to measure, with commas between: "+strings.Join(stand.Settings(), ", ")+" (default: all; smoke: three of them)")
 	flags.IntVar(&o.rounds, "rounds", 0, "how many rounds (default: 7; smoke 1, full 15)")
 	flags.DurationVar(&o.long, "for", 0, "how long to take each sample (default: 300ms; smoke 20ms, full 1s)")
 	flags.IntVar(&o.connections, "connections", 4, "gRPC connections that all clients share")
@@ -72,12 +73,12 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	if err := flags.Parse(arguments); err != nil {
 		return options{}, err
 	}
-	o.only, o.stores = list(only), list(stores)
+	o.only, o.stores = words(only), words(stores)
 	err := o.settle()
 	return o, err
 }
 
-func list(text string) []string {
+func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
@@ -100,6 +101,9 @@ func (o *options) settle() error {
 	}
 	if len(o.stores) == 0 {
 		o.stores = stand.Settings()
+		if o.size == smoke {
+			o.stores = []string{stand.Memory, stand.SQLite, stand.RedisEverysec}
+		}
 	}
 	for _, s := range o.stores {
 		if !slices.Contains(stand.Settings(), s) {

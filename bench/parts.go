@@ -21,7 +21,13 @@ func parts() []part {
 		{"W1", "a chain of ten nodes that add one, a commit for each", chain},
 		{"W2", "work, a question to a person, work with the answer", question},
 		{"W3", "one node sends 100 tasks, another joins them", fan},
+		{"W4", "a list grows by 1 KB in each of 500 steps", list},
 		{"W5", "1,000 threads at once, each asks and is answered", crowd},
+		{"state", "a state of 1 MB of which 1 KB changes", ballast},
+		{"watch", "1,000 clients watch one run", watch},
+		{"parked", "10,000 threads wait for an answer (full: 100,000)", waiting},
+		{"start", "start-up time and size of the binary", start},
+		{"history", "a thread of 10,000 checkpoints", history},
 	}
 }
 
@@ -40,7 +46,7 @@ func (r *round) key(name string, clients int) measure.Key {
 // clients are the numbers that this store is tried with: the middle of the
 // road is tried with all of them.
 func (r *round) clients(all ...int) []int {
-	if r.size == full || r.Setting == stand.RedisEverysec {
+	if r.size == full || r.size == normal && r.Setting == stand.RedisEverysec {
 		return all
 	}
 	return slices.DeleteFunc(all, func(n int) bool { return n > 64 })
@@ -69,6 +75,7 @@ func chain(r *round) [][]measure.Cell {
 		if clients <= 64 && r.Setting != stand.Memory {
 			group = append(group, r.commits(clients))
 		}
+		group = append(group, r.besides("W1", clients, 0, workload.ChainLength)...)
 		groups = append(groups, group)
 	}
 	// Against the bare commits one by one, next to the many clients.
@@ -100,7 +107,8 @@ func (r *round) commits(lanes int) measure.Cell {
 func question(r *round) [][]measure.Cell {
 	var groups [][]measure.Cell
 	for _, clients := range r.clients(1, 64, 256) {
-		groups = append(groups, r.load("W2", clients, 1, func(t workload.Target) workload.One { return workload.W2(t, r.names) }))
+		group := r.load("W2", clients, 1, func(t workload.Target) workload.One { return workload.W2(t, r.names) })
+		groups = append(groups, append(group, r.besides("W2", clients, 0, 1)...))
 	}
 	return groups
 }
@@ -108,17 +116,22 @@ func question(r *round) [][]measure.Cell {
 func fan(r *round) [][]measure.Cell {
 	var groups [][]measure.Cell
 	for _, clients := range r.clients(1, 64, 256) {
-		groups = append(groups, r.load("W3", clients, 1, workload.W3))
+		group := r.load("W3", clients, 1, workload.W3)
+		if clients == 1 || r.size == full {
+			group = append(group, r.besides("W3", clients, 0, 1)...)
+		}
+		groups = append(groups, group)
 	}
 	return groups
 }
 
+// crowd is how many threads are at work at once in W5.
+func (b *bench) crowd() int { return map[string]int{smoke: 20, normal: 1000, full: 1000}[b.size] }
+
 func crowd(r *round) [][]measure.Cell {
-	threads := 1000
-	if r.size == smoke {
-		threads = 20
-	}
-	return [][]measure.Cell{r.both("W5", threads, func(ctx context.Context, t workload.Target) (workload.Sample, error) {
+	threads := r.crowd()
+	cells := r.both("W5", threads, func(ctx context.Context, t workload.Target) (workload.Sample, error) {
 		return workload.Repeat(ctx, threads, 1, 1, workload.W2(t, r.names))
-	})}
+	})
+	return [][]measure.Cell{append(cells, r.besides("W5", threads, 1, 1)...)}
 }

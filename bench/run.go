@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/bench/limit"
 	"github.com/graphd-dev/graphd/bench/measure"
+	"github.com/graphd-dev/graphd/bench/peer"
 	"github.com/graphd-dev/graphd/bench/process"
 	"github.com/graphd-dev/graphd/bench/report"
 	"github.com/graphd-dev/graphd/bench/stand"
@@ -24,6 +25,8 @@ type bench struct {
 	calls   map[string]limit.Script
 	series  measure.Series
 	notes   []string
+	beside  []*peer.Peer
+	parked  *parked
 	began   time.Time
 }
 
@@ -50,14 +53,41 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	if err := b.record(ctx); err != nil {
 		return report.Result{}, err
 	}
-	if err := b.rounds(ctx); err != nil {
+	b.startPeers(ctx)
+	defer b.stopPeers()
+	defer b.unpark()
+	if err := b.measure(ctx); err != nil {
 		return report.Result{}, err
 	}
+	about := report.Here(ctx, b.began, fmt.Sprintf("%d rounds, samples of %v, %d connections shared by all clients.",
+		o.rounds, o.long, o.connections))
+	for _, p := range b.beside {
+		about.Versions[p.Who] = p.Version
+	}
 	return report.Result{
-		About: report.Here(ctx, b.began, fmt.Sprintf("%d rounds, samples of %v, %d connections shared by all clients.",
-			o.rounds, o.long, o.connections)),
+		About: about,
 		Lines: lines(b), Figures: report.Figures(b.series, theLimit), Notes: b.notes,
 	}, nil
+}
+
+// measure parks threads, takes the rounds, and looks after what was parked.
+func (b *bench) measure(ctx context.Context) error {
+	if err := b.park(ctx); err != nil {
+		return fmt.Errorf("parked threads: %w", err)
+	}
+	if err := b.rounds(ctx); err != nil {
+		return err
+	}
+	if b.parked == nil {
+		return nil
+	}
+	return b.parked.rest(ctx, b.size, b.series)
+}
+
+func (b *bench) unpark() {
+	if b.parked != nil {
+		b.parked.Stop()
+	}
 }
 
 // record finds out what the limit has to do. Without a Redis the stores that
@@ -76,12 +106,15 @@ func (b *bench) record(ctx context.Context) error {
 	if err := s.Renew(ctx); err != nil {
 		return err
 	}
-	b.calls, err = stand.Record(ctx, s)
+	b.calls, err = stand.Record(ctx, s, b.watched())
+	if err != nil {
+		return err
+	}
 	for _, call := range []string{workload.Chain, workload.Question, workload.Answer, workload.Fan} {
 		c := b.calls[call]
 		b.note("the limit of %s: %d commits of %d bytes, %d messages", call, c.Commits, c.Bytes, len(c.Messages))
 	}
-	return err
+	return nil
 }
 
 func (b *bench) note(format string, arguments ...any) {

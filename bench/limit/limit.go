@@ -18,6 +18,10 @@ type Script struct {
 	Commits  int      `json:"commits"`
 	Bytes    int      `json:"bytes"`
 	Messages [][]byte `json:"messages"`
+	// Gate holds back all messages but the first until the call Go.
+	Gate bool `json:"gate,omitempty"`
+	// Encode encodes messages anew for every call.
+	Encode bool `json:"encode,omitempty"`
 }
 
 // Config is what a server is started with.

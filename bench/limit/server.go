@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/bench/wire"
+	"github.com/graphd-dev/graphd/bench/workload"
 )
 
 // server plays scripts.
@@ -24,6 +26,9 @@ type server struct {
 	store  store
 	number atomic.Int64
 	body   []byte
+	// events are the messages of scripts that encode, by call.
+	events map[string][]proto.Message
+	gate   gate
 }
 
 // Serve reads a Config from in, serves it on a free port, writes HOST:PORT to
@@ -40,6 +45,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	defer func() { _ = store.close() }()
 	s := &server{calls: c.Calls, store: store, body: bytes.Repeat([]byte("0123456789abcdef"), 1<<16)}
+	if s.events, err = decode(c.Calls); err != nil {
+		return err
+	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -63,14 +71,45 @@ func (s *server) play(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	name := strings.TrimPrefix(method, Service)
-	if name == commitsCall {
+	switch name {
+	case commitsCall:
 		return s.loop(stream, request.Bytes)
+	case workload.Create:
+		return stream.SendMsg([]byte{})
+	case workload.Go:
+		s.gate.open()
+		return stream.SendMsg([]byte{})
 	}
 	script, ok := s.calls[name]
 	if !ok {
 		return fmt.Errorf("limit: no call %q", method)
 	}
+	if script.Gate {
+		return s.held(stream, script, s.events[name])
+	}
 	return s.run(stream, script)
+}
+
+// held sends one message, waits for the gate and sends the others.
+func (s *server) held(stream grpc.ServerStream, script Script, events []proto.Message) error {
+	gate := s.gate.wait()
+	for i := range script.Messages {
+		var message any = script.Messages[i]
+		if events != nil {
+			message = events[i]
+		}
+		if err := stream.SendMsg(message); err != nil {
+			return err
+		}
+		if i == 0 {
+			select {
+			case <-gate:
+			case <-stream.Context().Done():
+				return stream.Context().Err()
+			}
+		}
+	}
+	return nil
 }
 
 func (s *server) run(stream grpc.ServerStream, script Script) error {

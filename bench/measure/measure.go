@@ -39,6 +39,9 @@ type Cell struct {
 // Series is what the rounds gave.
 type Series map[Key][]workload.Sample
 
+// Add is for what a cell measures besides.
+func (s Series) Add(k Key, sample workload.Sample) { s[k] = append(s[k], sample) }
+
 // Round takes every cell of the groups once. Within a group the order turns
 // from round to round.
 func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
@@ -49,7 +52,7 @@ func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.Key, err)
 			}
-			s[c.Key] = append(s[c.Key], sample)
+			s.Add(c.Key, sample)
 		}
 	}
 	return nil

@@ -73,3 +73,6 @@ func (c *Child) Stop() {
 		c.process.stop()
 	}
 }
+
+// Kill ends the program at once.
+func (c *Child) Kill() { c.process.kill() }

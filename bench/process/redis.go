@@ -94,6 +94,53 @@ func (r *Redis) Info(ctx context.Context, section string) (map[string]float64, e
 	return all, nil
 }
 
+// Weigh returns how many bytes the keys of every thread of graphd take, by
+// thread, and how many all other keys.
+func (r *Redis) Weigh(ctx context.Context) (threads map[string]float64, shared float64, err error) {
+	threads = map[string]float64{}
+	for cursor := uint64(0); ; {
+		var keys []string
+		if keys, cursor, err = r.Client.Scan(ctx, cursor, "*", 1000).Result(); err != nil {
+			return nil, 0, err
+		}
+		sizes := make([]*goredis.IntCmd, len(keys))
+		pipe := r.Client.Pipeline()
+		for i, key := range keys {
+			sizes[i] = pipe.MemoryUsage(ctx, key, 0)
+		}
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+			return nil, 0, err
+		}
+		for i, key := range keys {
+			if thread, ok := threadOf(key); ok {
+				threads[thread] += float64(sizes[i].Val())
+			} else {
+				shared += float64(sizes[i].Val())
+			}
+		}
+		if cursor == 0 {
+			return threads, shared, nil
+		}
+	}
+}
+
+// threadOf reads PREFIX{TAG}:LETTER:THREAD.
+func threadOf(key string) (thread string, ok bool) {
+	_, rest, _ := strings.Cut(key, "}:")
+	kind, thread, ok := strings.Cut(rest, ":")
+	return thread, ok && len(kind) == 1
+}
+
+// Empty forgets everything in a database.
+func (r *Redis) Empty(ctx context.Context, database int) error {
+	pipe := r.Client.TxPipeline()
+	pipe.Select(ctx, database)
+	pipe.FlushDB(ctx)
+	pipe.Select(ctx, 0)
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
 // Stop ends the server; what it kept is gone.
 func (r *Redis) Stop() {
 	_ = r.Client.Close()

@@ -27,8 +27,9 @@ type need struct {
 }
 
 // Record finds out what the limit has to do: the messages that graphd sends to
-// the client, and how many bytes it sends to Redis per commit.
-func Record(ctx context.Context, s *Stand) (map[string]limit.Script, error) {
+// the client, and how many bytes it sends to Redis per commit. Watchers of the
+// limit see as many events as are watched.
+func Record(ctx context.Context, s *Stand, watched int) (map[string]limit.Script, error) {
 	all := map[string]limit.Script{}
 	names := &workload.Names{Prefix: "record"}
 	for _, w := range needed() {
@@ -48,6 +49,14 @@ func Record(ctx context.Context, s *Stand) (map[string]limit.Script, error) {
 			all[call] = limit.Script{Commits: w.commits / len(w.calls), Bytes: bytes, Messages: slices.Clone(heard[call])}
 		}
 	}
+	heard := map[string][][]byte{}
+	if _, err := workload.Watchers(ctx, s.Graphd.Overheard(heard), names, 1, watched); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	script := limit.Script{Messages: heard[workload.Watch], Gate: true}
+	all[workload.Watch] = script
+	script.Encode = true
+	all[workload.WatchEncoded] = script
 	return all, nil
 }
 

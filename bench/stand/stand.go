@@ -124,6 +124,15 @@ func (s *Stand) startLimit(ctx context.Context) error {
 	return nil
 }
 
+// PeerURL is where a peer keeps its things: a Redis that it may empty, or a
+// file of its own for every renewal.
+func (s *Stand) PeerURL(who string) string {
+	if s.Redis != nil {
+		return s.Redis.URL(PeerDatabase)
+	}
+	return filepath.Join(s.dir, who+".db")
+}
+
 // store is the store's URL in the form of graphd's option --store.
 func (s *Stand) store(database int, file string) string {
 	switch {

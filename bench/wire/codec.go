@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
 // Frame is one received message. Its memory is used again by the next.
@@ -19,13 +20,17 @@ type Codec struct{}
 // Name is that of protobuf, which the bytes are.
 func (Codec) Name() string { return "proto" }
 
-// Marshal takes a []byte; it must not change until the message is sent.
+// Marshal takes a []byte, which must not change until it is sent, or a message.
 func (Codec) Marshal(v any) (mem.BufferSlice, error) {
-	b, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("wire: cannot send a %T, only []byte", v)
+	switch v := v.(type) {
+	case []byte:
+		return mem.BufferSlice{mem.SliceBuffer(v)}, nil
+	case proto.Message:
+		b, err := proto.Marshal(v)
+		return mem.BufferSlice{mem.SliceBuffer(b)}, err
+	default:
+		return nil, fmt.Errorf("wire: cannot send a %T, only bytes or a message", v)
 	}
-	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
 }
 
 // Unmarshal fills a *Frame.

@@ -13,10 +13,8 @@ type Kind = protowire.Number
 // The kinds that workloads look for.
 const (
 	Opened    Kind = 20
-	Values    Kind = 22
 	Update    Kind = 23
 	Interrupt Kind = 24
-	Heartbeat Kind = 31
 	End       Kind = 32
 )
 
@@ -25,6 +23,7 @@ const (
 	stepField     = 6
 	endCause      = 1
 	endRun        = 2
+	endResumeAt   = 3
 	runState      = 5
 	runOutput     = 12
 	payloadJSON   = 1
@@ -78,6 +77,9 @@ func (e Event) Ended() (cause, state int, output []byte) {
 	run := field(e.body, endRun)
 	return number(e.body, endCause), number(run, runState), field(field(run, runOutput), payloadJSON)
 }
+
+// ResumeAt is the cursor in an End.
+func (e Event) ResumeAt() []byte { return field(e.body, endResumeAt) }
 
 // field finds a message, a text or bytes.
 func field(message []byte, want protowire.Number) []byte {

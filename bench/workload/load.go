@@ -30,6 +30,10 @@ func Graphd(c *wire.Client) Target {
 			return "/graphd.v1.GraphService/Resume"
 		case Watch:
 			return "/graphd.v1.GraphService/Watch"
+		case Create:
+			return "/graphd.v1.ThreadService/CreateThread"
+		case Go:
+			return "/graphd.v1.GraphService/StartRun"
 		default:
 			return "/graphd.v1.GraphService/Stream"
 		}
@@ -43,6 +47,12 @@ const (
 	Answer   = "answer"
 	Fan      = "fan"
 	Watch    = "watch"
+	// Create makes the thread that is watched, and Go begins what its watchers
+	// wait for.
+	Create = "create"
+	Go     = "go"
+	// WatchEncoded is Watch at a limit that encodes messages for each watcher.
+	WatchEncoded = "watch-encoded"
 )
 
 // Sample is what one contestant did in one round.
