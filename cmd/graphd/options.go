@@ -30,6 +30,7 @@ type serverOptions struct {
 	LogLevel       string
 	LogFormat      string
 	Checkpoints    string
+	Events         string
 	Compress       bool
 	EncryptionKeys string
 	DrainTimeout   time.Duration
@@ -59,6 +60,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.Compress, "compress", false, "compress what the store keeps: records of 512 bytes and more")
 	f.StringVar(&o.EncryptionKeys, flagKeys, "",
 		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
+	f.StringVar(&o.Events, "events", keepAll,
+		"how many events to keep of a thread, also while it runs; who follows it and is further behind loses its place")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
@@ -108,6 +111,9 @@ func (o *serverOptions) check() error {
 			WithHint("want at least %s, like 15s", minLease)
 	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
 		return cli.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
+	case o.Events != keepAll && o.events() < minEvents:
+		return cli.Usagef("--events is %q: who follows a quick run must not lose its place", o.Events).
+			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
 	case o.WorkerBeat <= 0:
 		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
 	case o.WorkerLease < 2*o.WorkerBeat:
@@ -136,6 +142,15 @@ func (o *serverOptions) checkpoints(store storeName) uint64 {
 		return 0
 	}
 	n, _ := strconv.ParseUint(o.Checkpoints, 10, 32) // was checked
+	return n
+}
+
+// minEvents is a second of a quick run.
+const minEvents = 1000
+
+// events is how many events a thread keeps, 0 = all.
+func (o *serverOptions) events() uint64 {
+	n, _ := strconv.ParseUint(o.Events, 10, 32) // 0 for what is no number, too
 	return n
 }
 

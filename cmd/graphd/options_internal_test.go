@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 )
@@ -71,6 +72,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"no beat":         {file: "worker-beat: 0s\n", says: []string{"--worker-beat is 0s"}},
 		"short lease":     {file: "worker-lease: 15s\n", says: []string{"--worker-lease is 15s", "outlast"}},
 		"no checkpoints":  {file: "checkpoints: 0\n", says: []string{`--checkpoints is "0"`}},
+		"few events":      {file: "events: 999\n", says: []string{`--events is "999"`, "lose its place"}},
+		"odd events":      {file: "events: many\n", says: []string{`--events is "many"`}},
 		"odd checkpoints": {file: "checkpoints: some\n", says: []string{`--checkpoints is "some"`}},
 		"no losses":       {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
 	} {
@@ -143,4 +146,27 @@ func TestCheckpointsKept(t *testing.T) {
 		o := serverOptions{Checkpoints: tc.option}
 		require.Equal(t, tc.want, o.checkpoints(name), tc)
 	}
+}
+
+func TestEventsKept(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "counting.yaml"), []byte(counting), 0o600))
+	o := serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{dir}, Events: "1000"}
+	s, err := newServer(t.Context(), o, zap.NewNop(), "test")
+	require.NoError(t, err)
+	s.start()
+	defer func() { require.NoError(t, s.drain(t.Context())) }()
+	r := caller{server: s.address()}.call(t, "run", "counting", "-t", "c", "-i", `{"n": 0}`, "--step-limit", "2000", "--detach")
+	require.Equal(t, 0, r.code, r.err)
+	_, err = s.engine.WaitRun(t.Context(), "c", "")
+	require.NoError(t, err)
+	head, err := s.engine.Thread(t.Context(), "c")
+	require.NoError(t, err)
+	kept := head.LastEvent + 1 - head.FirstEvent
+	require.Greater(t, head.LastEvent, uint64(5000))
+	require.GreaterOrEqual(t, kept, uint64(1000))
+	require.LessOrEqual(t, kept, uint64(1250))
+	r = caller{server: s.address()}.call(t, "watch", "c", "--from", head.LogID+":1")
+	require.Contains(t, r.err, "CURSOR_TRIMMED")
+	require.Zero(t, (&serverOptions{Events: keepAll}).events())
 }
