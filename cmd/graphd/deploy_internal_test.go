@@ -85,7 +85,6 @@ func requirePort(t *testing.T, want, address string) {
 
 type composeFile struct {
 	Graphd   composeService            `yaml:"x-graphd"`
-	Worker   composeService            `yaml:"x-worker"`
 	Services map[string]composeService `yaml:"services"`
 	Volumes  map[string]any            `yaml:"volumes"`
 }
@@ -102,7 +101,13 @@ type composeService struct {
 	StopGracePeriod time.Duration `yaml:"stop_grace_period"`
 	Ports           []string      `yaml:"ports"`
 	Volumes         []string      `yaml:"volumes"`
-	Healthcheck     *struct {
+	Networks        map[string]struct {
+		Aliases []string `yaml:"aliases"`
+	} `yaml:"networks"`
+	Deploy struct {
+		Replicas int `yaml:"replicas"`
+	} `yaml:"deploy"`
+	Healthcheck *struct {
 		Test     []string      `yaml:"test"`
 		Interval time.Duration `yaml:"interval"`
 		Timeout  time.Duration `yaml:"timeout"`
@@ -132,7 +137,7 @@ func (b *composeBuild) UnmarshalYAML(node *yaml.Node) error {
 func TestComposeFileFits(t *testing.T) {
 	var file composeFile
 	decode(t, "compose.yaml", func(string) any { return &file })
-	keys, published, attached := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	keys, published := map[string]bool{}, map[string]bool{}
 	servers := 0
 	for name, s := range file.Services {
 		for on, how := range s.DependsOn {
@@ -151,9 +156,6 @@ func TestComposeFileFits(t *testing.T) {
 			volume, _, _ := strings.Cut(v, ":")
 			require.Contains(t, file.Volumes, volume)
 		}
-		if to := s.Environment["GRAPHD_SERVER"]; to != "" {
-			attached[to] = true
-		}
 		if s.Image != file.Graphd.Image {
 			continue
 		}
@@ -165,10 +167,12 @@ func TestComposeFileFits(t *testing.T) {
 		require.Contains(t, o.Store, "redis://redis:6379")
 		require.Contains(t, s.DependsOn, "redis")
 		keys[o.WorkerKey] = true
+		require.Equal(t, []string{"graphd"}, s.Networks["default"].Aliases, "workers find %s by it", name)
 	}
 	require.Equal(t, 2, servers)
 	require.Len(t, keys, 1)
-	require.Equal(t, map[string]bool{"graphd-1:7700": true, "graphd-2:7700": true}, attached, "every server needs a worker")
+	require.Equal(t, "graphd:7700", file.Services["worker"].Environment["GRAPHD_SERVER"])
+	require.Greater(t, file.Services["worker"].Deploy.Replicas, 1)
 
 	redis := strings.Join(file.Services["redis"].Command, " ")
 	for _, setting := range []string{"--appendonly yes", "--appendfsync always", "--maxmemory-policy noeviction"} {

@@ -45,11 +45,10 @@ type resources struct {
 }
 
 type container struct {
-	Name          string   `yaml:"name"`
-	Image         string   `yaml:"image"`
-	Args          []string `yaml:"args"`
-	RestartPolicy string   `yaml:"restartPolicy"`
-	Env           []struct {
+	Name  string   `yaml:"name"`
+	Image string   `yaml:"image"`
+	Args  []string `yaml:"args"`
+	Env   []struct {
 		Name      string `yaml:"name"`
 		Value     string `yaml:"value"`
 		ValueFrom struct {
@@ -88,7 +87,6 @@ type podSpec struct {
 	EnableServiceLinks            *bool       `yaml:"enableServiceLinks"`
 	TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
 	Containers                    []container `yaml:"containers"`
-	InitContainers                []container `yaml:"initContainers"`
 	TopologySpreadConstraints     []struct {
 		MaxSkew           int           `yaml:"maxSkew"`
 		TopologyKey       string        `yaml:"topologyKey"`
@@ -171,11 +169,10 @@ type secret struct {
 }
 
 type kustomization struct {
-	APIVersion string              `yaml:"apiVersion"`
-	Kind       string              `yaml:"kind"`
-	Namespace  string              `yaml:"namespace"`
-	Resources  []string            `yaml:"resources"`
-	Patches    []map[string]string `yaml:"patches"`
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Namespace  string   `yaml:"namespace"`
+	Resources  []string `yaml:"resources"`
 	Images     []struct {
 		Name    string `yaml:"name"`
 		NewName string `yaml:"newName"`
@@ -260,8 +257,15 @@ func TestManifestsNameEachOther(t *testing.T) {
 	}
 	require.Equal(t, c.kustomizeOne.Namespace, c.namespace.Metadata.Name)
 	require.Equal(t, c.kustomizeOne.Namespace, c.kustomizeBoth.Namespace)
-	require.Equal(t, []string{"../servers"}, c.kustomizeBoth.Resources)
-	require.Equal(t, "worker.yaml", c.kustomizeBoth.Patches[0]["path"])
+	require.Equal(t, []string{"../servers", "worker.yaml"}, c.kustomizeBoth.Resources)
+	workers := c.worker.Spec.Template.Metadata.Labels
+	for name, value := range c.worker.Spec.Selector.MatchLabels {
+		require.Equal(t, value, workers[name], "the deployment of workers does not select its pods")
+		require.NotEqual(t, value, pods.Metadata.Labels[name], "the servers would pass for workers")
+	}
+	for name, value := range c.network.Spec.Ingress[0].From[0].PodSelector.MatchLabels {
+		require.Equal(t, value, workers[name], "the network policy keeps workers out")
+	}
 	files, err := filepath.Glob(filepath.Join(repository, manifests, "servers", "*.yaml"))
 	require.NoError(t, err)
 	require.Len(t, files, len(c.kustomizeOne.Resources)+2, "all but itself and the example of a secret")
@@ -317,12 +321,15 @@ func TestImagesAreTheSameEverywhere(t *testing.T) {
 	require.Equal(t, c.servers.Spec.Template.Spec.Containers[0].Image, server.Name)
 	require.Equal(t, compose.Graphd.Image, server.NewName+":"+server.NewTag)
 
-	require.Equal(t, c.servers.Metadata.Name, c.worker.Metadata.Name, "the patch finds no deployment")
-	beside := c.worker.Spec.Template.Spec.InitContainers[0]
-	image := c.kustomizeBoth.Images[0]
-	require.Equal(t, beside.Image, image.Name)
-	require.Equal(t, compose.Worker.Image, image.NewName+":"+image.NewTag)
-	require.Equal(t, "Always", beside.RestartPolicy, "otherwise it would have to end before the server starts")
-	require.Equal(t, "GRAPHD_SERVER", beside.Env[0].Name)
-	require.Equal(t, "localhost:7700", beside.Env[0].Value)
+	pod := c.worker.Spec.Template.Spec
+	worker, image := pod.Containers[0], c.kustomizeBoth.Images[0]
+	require.Equal(t, worker.Image, image.Name)
+	require.Equal(t, compose.Services["worker"].Image, image.NewName+":"+image.NewTag)
+	require.Equal(t, "GRAPHD_SERVER", worker.Env[0].Name)
+	require.Equal(t, c.service.Metadata.Name+":7700", worker.Env[0].Value)
+	require.Greater(t, pod.TerminationGracePeriodSeconds, 20, "the SDK lets running nodes finish for so long")
+	require.False(t, *pod.EnableServiceLinks, "the Service graphd would set GRAPHD_PORT and others")
+	require.True(t, pod.SecurityContext.RunAsNonRoot)
+	require.False(t, *worker.SecurityContext.AllowPrivilegeEscalation)
+	require.Zero(t, c.worker.Spec.Strategy.RollingUpdate["maxUnavailable"])
 }

@@ -19,7 +19,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli"
 )
 
-func inBase64(b string) string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32))) }
+func inBase64(b string) string {
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32)))
+}
 
 // started starts a server with keys; what it logs is in seen.
 func started(t *testing.T, store, keys string) (c caller, stop func(), seen *observer.ObservedLogs, err error) {
