@@ -147,7 +147,7 @@ func (s *server) wire(
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			return s.engine.FollowInterrupts(q, after)
 		},
-		Registry: s.registry, Hub: hub, Info: info, Log: calls,
+		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
 		Metrics: metrics.Registry(), Census: metrics,
 	})
 	return err

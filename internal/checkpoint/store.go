@@ -96,8 +96,8 @@ type Pending struct {
 // Writer reads and changes the head of a thread.
 type Writer interface {
 	// Head returns the thread's head. It must return ErrThreadNotFound when
-	// there is no such thread. With ErrCorrupt it may return Thread and
-	// Revision, by which the thread can be deleted.
+	// there is no such thread, and may return Now with it. With ErrCorrupt it
+	// may return Thread and Revision, by which the thread can be deleted.
 	Head(ctx context.Context, thread string) (Head, error)
 	// Apply makes one change, durable on return. It must return ErrConflict
 	// and change nothing when the head is not at Expect or not of LogID, and ErrInvalid when
@@ -223,8 +223,14 @@ type Store interface {
 type GraphRecord struct {
 	Name    string
 	Version string
-	Source  string // canonical JSON of the description
-	Created time.Time
+	Source  string    // canonical JSON of the description
+	Created time.Time // by the store's clock; what came last is the newest version
+}
+
+// Clock is a store that several processes share and that counts time for all
+// of them. The clocks of the processes may be wrong.
+type Clock interface {
+	Present(ctx context.Context) (time.Time, error)
 }
 
 // Graphs keeps graph definitions.

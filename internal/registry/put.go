@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -65,7 +66,11 @@ func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph,
 	if err != nil || known {
 		return g, err
 	}
-	e := entry{graph: g, created: r.now()}
+	present, err := r.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := entry{graph: g, created: present}
 	if r.store != nil {
 		record := checkpoint.GraphRecord{
 			Name: g.Name, Version: g.Version, Source: source(g), Created: e.created,
@@ -81,6 +86,19 @@ func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph,
 	delete(r.broken, identity{g.Name, g.Version})
 	r.publish(e)
 	return g, nil
+}
+
+// present is the time by the clock of whoever shares the store.
+func (r *Registry) present(ctx context.Context) (time.Time, error) {
+	clock, ok := r.store.(checkpoint.Clock)
+	if !ok {
+		return r.now(), nil
+	}
+	now, err := clock.Present(ctx)
+	if err != nil {
+		return now, storeError(err)
+	}
+	return now, nil
 }
 
 // keepTheirs settles that somebody else has stored the version before.

@@ -289,6 +289,38 @@ func TestReplicasLearnFromTheStore(t *testing.T) {
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 }
 
+// timely is a store that counts time for all who share it.
+type timely struct {
+	checkpoint.Graphs
+
+	clock
+}
+
+func (s *timely) Present(context.Context) (time.Time, error) { return s.tick(), nil }
+
+// The newest version is what was put last, whatever the clocks of those who
+// put it say.
+func TestTheStoreSaysWhatIsNewest(t *testing.T) {
+	store := &timely{Graphs: memory.New(memory.Options{})}
+	var servers []*registry.Registry
+	for _, wrong := range []time.Duration{5 * time.Hour, 0, -5 * time.Hour} {
+		o := options(t, store)
+		o.Now = func() time.Time { return store.tick().Add(wrong) }
+		r, err := registry.New(t.Context(), o)
+		require.NoError(t, err)
+		servers = append(servers, r)
+	}
+	for i, version := range []string{"v1", "v2", "v3"} {
+		put(t, servers[i], text("g", version, version[1:]))
+	}
+	for _, r := range append(servers, open(t, store)) {
+		require.NoError(t, r.Refresh(t.Context()))
+		e, err := r.GetGraph(t.Context(), "g", "")
+		require.NoError(t, err)
+		require.Equal(t, "v3", e.Graph.Version)
+	}
+}
+
 // failing is a store that is down.
 type failing struct{}
 

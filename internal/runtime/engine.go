@@ -209,6 +209,9 @@ func (e *Engine) salvage() []string {
 	return threads
 }
 
+// Now is the store's time, as far as it was heard of.
+func (e *Engine) Now() time.Time { return e.now() }
+
 // uptime is how long the engine has existed, by a clock that nobody sets.
 func (e *Engine) uptime() time.Duration { return time.Since(e.born) }
 

@@ -16,6 +16,7 @@ import (
 type clock struct {
 	ours  func() time.Time
 	ahead atomic.Int64 // the store's time minus ours
+	heard atomic.Bool  // of the store's time
 }
 
 // drift is how far the clocks may differ before ours is put right.
@@ -31,6 +32,7 @@ func (c *clock) observe(store time.Time) {
 	if (ahead - time.Duration(c.ahead.Load())).Abs() > drift {
 		c.ahead.Store(int64(ahead))
 	}
+	c.heard.Store(true)
 }
 
 // line is the engine's line to its store. A read that fails is repeated; one
@@ -69,6 +71,21 @@ func (l *line) Head(ctx context.Context, thread string) (checkpoint.Head, error)
 	})
 	l.clock.observe(h.Now)
 	return h, err
+}
+
+// askTime asks the store for its time if it was not heard of yet.
+func (e *Engine) askTime(ctx context.Context) error {
+	l, ok := e.store.(*line)
+	if !ok || l.clock.heard.Load() {
+		return nil
+	}
+	clock, ok := l.Store.(checkpoint.Clock)
+	if !ok {
+		return nil
+	}
+	now, err := bounded(ctx, l, clock.Present)
+	l.clock.observe(now)
+	return err
 }
 
 // Apply passes the change on, and notes the store's time.

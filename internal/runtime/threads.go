@@ -17,6 +17,9 @@ func (e *Engine) CreateThread(ctx context.Context, req NewThread) (checkpoint.He
 	if req.Thread == "" {
 		req.Thread = newThreadID(req.RequestID)
 	}
+	if err := e.askTime(ctx); err != nil {
+		return checkpoint.Head{}, storeError(err)
+	}
 	head := e.draft(req.Thread)
 	head.Metadata = req.Metadata
 	if req.Graph != "" {

@@ -28,6 +28,7 @@ type pump struct {
 	follow func(runtime.FollowRequest) Follower
 	log    *zap.Logger
 	census Census // nil = nobody counts
+	now    func() time.Time
 }
 
 // Census counts the event streams that are open.
@@ -199,7 +200,7 @@ func (w *watching) open(ctx context.Context) error {
 		opened.Run, runID = run, w.opened.ID
 	}
 	return w.out.send(ctx, &graphdv1.Event{
-		Cursor: w.cursor(), Time: timeOut(time.Now()),
+		Cursor: w.cursor(), Time: timeOut(w.now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	})
@@ -216,7 +217,7 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 		Values: jsonOut(s.Values), Interrupts: interruptsOut(s.Interrupts), Next: s.Next,
 	}
 	e := &graphdv1.Event{
-		Cursor: cursorOut(w.head.LogID, w.after), Time: timeOut(time.Now()), ThreadId: w.head.Thread,
+		Cursor: cursorOut(w.head.LogID, w.after), Time: timeOut(w.now()), ThreadId: w.head.Thread,
 		Channel: wordValues, Kind: &graphdv1.Event_Values{Values: values},
 	}
 	if c := s.Checkpoint; c != nil {
@@ -326,7 +327,7 @@ func resting(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64
 
 func (w *watching) beat(ctx context.Context) error {
 	return w.out.send(ctx, &graphdv1.Event{
-		Time: timeOut(time.Now()), ThreadId: w.head.Thread, Channel: wordLifecycle,
+		Time: timeOut(w.now()), ThreadId: w.head.Thread, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
 			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
 		},
@@ -352,7 +353,7 @@ func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, st
 		runID = run.ID
 	}
 	return w.out.send(ctx, &graphdv1.Event{
-		Time: timeOut(time.Now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
+		Time: timeOut(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	})
 }

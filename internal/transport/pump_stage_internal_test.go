@@ -200,6 +200,7 @@ type session struct {
 
 func newGraphService(th *thread) *graphService {
 	return &graphService{service: &service{pump: &pump{
+		now: time.Now,
 		streams: &streams{
 			heartbeat: 15 * time.Second, stall: 30 * time.Second, maxBytes: 8 << 20, draining: make(chan struct{}),
 		},

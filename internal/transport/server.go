@@ -63,6 +63,9 @@ type Options struct {
 	// again, 0 = never. Streams are ended in order before.
 	MaxConnectionAge time.Duration
 	ConnectionGrace  time.Duration // after the age; default 30 s
+	// Now is the time that streams show; nil = time.Now. The clock of a server
+	// may be wrong, the store's counts.
+	Now func() time.Time
 	// TokenKey marks the page tokens of this service. All replicas need the
 	// same; the default is a fixed key, since tokens hold no secrets.
 	TokenKey []byte
@@ -95,6 +98,9 @@ func (o Options) withDefaults() Options {
 	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if len(o.TokenKey) == 0 {
 		o.TokenKey = []byte(defaultTokenKey)
@@ -181,7 +187,7 @@ func settings(o Options) []grpc.ServerOption {
 
 func (s *Server) register(o Options) {
 	common := &service{
-		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census},
+		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now},
 		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
 	}
 	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})

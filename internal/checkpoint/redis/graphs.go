@@ -2,9 +2,11 @@ package redis
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
@@ -55,4 +57,17 @@ func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecor
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 	})
 	return out, nil
+}
+
+// Present is the time by the server's clock.
+func (s *Store) Present(ctx context.Context) (now time.Time, err error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return now, err
+	}
+	defer done()
+	return now, failed(ctx, again(ctx, func() (err error) {
+		now, err = s.client.Time(ctx).Result()
+		return err
+	}))
 }

@@ -22,11 +22,9 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 			return err
 		case r.has(4):
 			err = missing(r.text(4), r.list(5))
-		case !r.has(1):
-			return checkpoint.ErrThreadNotFound
 		}
-		if !r.has(1) {
-			return err
+		if h.Now, _ = r.instant(0); !r.has(1) {
+			return cmp.Or(err, checkpoint.ErrThreadNotFound)
 		}
 		damaged := err
 		h, err = s.decodeHead(thread, r)
