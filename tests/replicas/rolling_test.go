@@ -125,8 +125,8 @@ func newFleet(t *testing.T, redis *redistest.Server, n int, graph string, flags 
 	for i := range n {
 		address := freeAddress(t)
 		r := &replica{address: address, log: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), command: func() *exec.Cmd {
-			return exec.Command(binary, append([]string{"serve", "--listen", address, "--store", f.redis.URL(""), "--graphs", graphs,
-				"--log-format", "json"}, flags...)...)
+			args := []string{"serve", "--listen", address, "--store", f.redis.URL(""), "--graphs", graphs, "--log-format", "json"}
+			return exec.Command(binary, append(args, flags...)...)
 		}}
 		f.replicas, f.servers = append(f.replicas, r), append(f.servers, connect(t, address))
 		running.Go(func() error { return r.supervise(failed) })

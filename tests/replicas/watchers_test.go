@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -232,7 +231,7 @@ func (f *fleet) memory(i int) int64 {
 	r := f.replicas[i]
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(r.cmd.Process.Pid), "statm"))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", r.cmd.Process.Pid))
 	require.NoError(f, err)
 	pages, err := strconv.ParseInt(strings.Fields(string(data))[1], 10, 64)
 	require.NoError(f, err)
