@@ -91,9 +91,11 @@ func TestFootprint(t *testing.T) {
 	r := w.run("t", "talk", `{}`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
 	require.Greater(t, len(r.Output), 500*1024)
-	require.Eventually(t, func() bool { return stored(t, server) < 1_000_000 }, 10*time.Second, 20*time.Millisecond,
+	few := runtime.ScarceCheckpoints + runtime.ScarceCheckpoints/4
+	require.Eventually(t, func() bool { return len(w.history("t", "")) <= few }, 10*time.Second, 20*time.Millisecond,
 		"once the thread has come to rest")
-	require.Len(t, w.history("t", ""), runtime.ScarceCheckpoints)
+	require.GreaterOrEqual(t, len(w.history("t", "")), runtime.ScarceCheckpoints)
+	require.Less(t, stored(t, server), int64(1_000_000))
 	again, err := w.engine.Run(t.Context(), "t", "")
 	require.NoError(t, err)
 	require.Equal(t, r.Output, again.Output)

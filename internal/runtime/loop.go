@@ -29,6 +29,7 @@ type loop struct {
 	before  []string // breakpoints
 	after   []string
 	notes   notes // memos recorded in this superstep
+	past    tidied
 }
 
 // level is where a loop stands among the graphs of a run.
@@ -73,6 +74,7 @@ func (l *loop) drive(ctx context.Context) verdict {
 		if v := l.superstep(ctx); v != nil {
 			return *v
 		}
+		l.tidy()
 	}
 }
 

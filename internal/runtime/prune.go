@@ -90,16 +90,13 @@ func (e *Engine) overfull(h *checkpoint.Head) bool {
 // checkpoints, and the events before the ones that are left. What questions and
 // the thread's run refer to stays.
 func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
-	from := e.reach(&head)
-	first, err := e.firstEvent(ctx, &head, from)
-	if err != nil {
-		return err
-	}
-	_, err = e.tryChange(ctx, head, func(t *tx) error {
+	from := min(e.reach(&head), max(head.FirstSeq, 1)+cutAtOnce)
+	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.FirstSeq = from
 		t.Head.Updated, t.Head.Due = head.Updated, t.now // what else is due is found at the next look
 		var run checkpoint.Run
 		if head.Run != "" {
+			var err error
 			if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
 				return storeError(err)
 			}
@@ -107,12 +104,7 @@ func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
 		if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
 			return nil // it goes through the past, and the time for this is when it is through
 		}
-		t.DropBefore = from
-		if first > t.Head.FirstEvent {
-			t.TrimEvents, t.Head.FirstEvent = first, first
-		}
-		t.Spare, err = e.spared(ctx, &head, &run)
-		return err
+		return e.forget(ctx, t, &run, from)
 	})
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return errors.Join(err, e.leaveWhole(ctx, head, from))

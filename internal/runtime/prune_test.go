@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,4 +247,103 @@ func TestThreadsKeepLessThoughTheServerKeepsAll(t *testing.T) {
 		require.Len(t, w.history("few", ""), 5)
 		require.Len(t, w.history("t", ""), 102)
 	})
+}
+
+// slowly is a graph that appends and waits a second, n times, and in a subgraph
+// that stays now and then.
+func slowly(n int) (map[string]node, []*graph.Spec) {
+	say := func(ctx context.Context, c *call) pregel.Result {
+		timer := time.NewTimer(time.Second)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return fail("cut off")
+		}
+		return pregel.Result{Update: payload.JSON(`{"log":["x"],"n":1}`)}
+	}
+	inner := chain("inner", []graph.ChannelSpec{{Name: "noted"}}, "note")
+	outer := &graph.Spec{
+		Name: "slowly", Channels: append([]graph.ChannelSpec{{Name: "noted"}}, channelsLog...), StepLimit: 10 * n,
+		Nodes: []graph.NodeSpec{
+			function("say"), {Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: "persist"}},
+		},
+		Edges: []graph.EdgeSpec{edge(graph.Start, "say"), edge("sub", "say")},
+		Branches: []graph.BranchSpec{{From: "say", Cases: []graph.CaseSpec{
+			{When: fmt.Sprintf("state.n == %d", n), To: []string{graph.End}},
+			{When: "state.n % 10 == 0", To: []string{"sub"}}, {To: []string{"say"}},
+		}}},
+	}
+	return map[string]node{"say": say, "note": update(`{"noted":true}`)}, []*graph.Spec{inner, outer}
+}
+
+// TestHistoryIsCutOffWhileARunGoesOn runs for ten minutes.
+func TestHistoryIsCutOffWhileARunGoesOn(t *testing.T) {
+	for name, keep := range map[string]int{"few": 20, "all": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				code, specs := slowly(600)
+				w := newWorldOn(t, memory.New(memory.Options{}), frugal(20), code, specs...)
+				_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: "t", Graph: "slowly", Keep: keep})
+				require.NoError(t, err)
+				s, err := w.engine.Start(t.Context(), runtime.StartRequest{
+					Thread: "t", Graph: "slowly", Request: checkpoint.RunRequest{Input: `{}`},
+				})
+				require.NoError(t, err)
+				most, cuts := 0, 0
+				for range 11 {
+					rest(50 * time.Second)
+					list := w.history("t", "")
+					most = max(most, len(list))
+					head, err := w.store.Head(t.Context(), "t")
+					require.NoError(t, err)
+					if keep < 0 {
+						require.EqualValues(t, 1, max(head.FirstEvent, 1))
+						continue
+					}
+					if head.FirstEvent > 1 {
+						cuts++
+					}
+					events, err := w.store.Events(t.Context(), "t", max(head.FirstEvent, 1)-1, 1)
+					require.NoError(t, err)
+					require.LessOrEqual(t, events[0].Time, time.Now().Add(-50*time.Second), "who follows has time to read")
+				}
+				r := w.wait(s)
+				require.Equal(t, checkpoint.RunSucceeded, r.State)
+				if keep < 0 {
+					require.Greater(t, most, 600)
+					return
+				}
+				require.Less(t, most, 200)
+				require.Greater(t, cuts, 7)
+				require.Equal(t, 600, strings.Count(w.values("t"), `"x"`))
+			})
+		})
+	}
+}
+
+// TestAStoreThatFailsToForgetStopsNoRun breaks each change that forgets.
+func TestAStoreThatFailsToForgetStopsNoRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		code, specs := slowly(600)
+		store := &unforgetting{Store: memory.New(memory.Options{})}
+		w := newWorldOn(t, store, frugal(20), code, specs...)
+		require.Equal(t, checkpoint.RunSucceeded, w.run("t", "slowly", `{}`).State)
+		require.Greater(t, store.asked, 3)
+		require.Greater(t, len(w.history("t", "")), 600)
+	})
+}
+
+// unforgetting can't cut off histories.
+type unforgetting struct {
+	checkpoint.Store
+	asked int
+}
+
+func (f *unforgetting) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if c.DropBefore > 0 {
+		f.asked++
+		return checkpoint.Receipt{}, checkpoint.ErrCorrupt
+	}
+	return f.Store.Apply(ctx, c)
 }

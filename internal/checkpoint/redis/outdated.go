@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,12 +23,7 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 	if c.DropBefore == 0 {
 		return old, nil
 	}
-	key := s.keys.thread(c.Thread, keyValues)[0]
-	var names []string
-	err = again(ctx, func() error {
-		names, err = s.client.HKeys(ctx, key).Result()
-		return err
-	})
+	names, err := s.names(ctx, c.Thread)
 	if err != nil {
 		return old, err
 	}
@@ -53,6 +49,24 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 	return old, nil
 }
 
+// names lists the fields of a thread's values.
+func (s *Store) names(ctx context.Context, thread string) (all []string, err error) {
+	key := s.keys.thread(thread, keyValues)
+	for cursor := "0"; ; {
+		r, err := s.read(ctx, s.scripts.names, key, cursor, atOnce)
+		if err != nil {
+			return nil, err
+		}
+		for i := 1; i < len(r); i++ {
+			all = append(all, r.text(i))
+		}
+		if cursor = r.text(0); cursor == "0" || cursor == "" {
+			slices.Sort(all) // some may have come twice
+			return slices.Compact(all), nil
+		}
+	}
+}
+
 // manifests reads checkpoints without what is kept beside them.
 func (s *Store) manifests(
 	ctx context.Context, thread string, names []string,
@@ -64,16 +78,13 @@ func (s *Store) manifests(
 			fields = append(fields, name)
 		}
 	}
-	if len(fields) == 0 {
-		return nil, nil
-	}
-	var found []any
-	err = again(ctx, func() error {
-		found, err = s.client.HMGet(ctx, key, fields...).Result()
-		return err
-	})
-	if err != nil {
-		return nil, err
+	found := make([]any, 0, len(fields))
+	for some := range slices.Chunk(fields, atOnce) {
+		values, err := s.fields(ctx, key, some...)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, values...)
 	}
 	for i, v := range found {
 		text, ok := v.(string)

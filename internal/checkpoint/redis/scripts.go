@@ -19,7 +19,7 @@ var sources embed.FS
 type scripts struct {
 	apply, remove                          *script
 	head, history, values, pending, events *goredis.Script
-	runs, members, changes, roster         *goredis.Script
+	runs, members, changes, roster, names  *goredis.Script
 }
 
 // script is one that changes something.
@@ -37,7 +37,7 @@ func loadScripts() (*scripts, error) {
 	for name, to := range map[string]**goredis.Script{
 		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
-		"roster": &s.roster,
+		"roster": &s.roster, "names": &s.names,
 	} {
 		source, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
