@@ -138,7 +138,8 @@ func (r *ear) greeted(thread string) {
 		r.calls.inbox, r.calls.greeted = true, time.Now()
 	}
 	if v := r.voices[thread]; v != nil {
-		v.listens, v.greeted = true, time.Now()
+		v.greet()
+		r.wake()
 	}
 }
 
@@ -150,6 +151,7 @@ func (r *ear) attentive() {
 	now := time.Now()
 	r.calls.inbox, r.calls.greeted = true, now
 	for _, v := range r.voices {
-		v.listens, v.greeted = true, now
+		v.greet()
 	}
+	r.wake()
 }

@@ -187,14 +187,35 @@ func (r *ear) fresh(thread, voice string, n uint64) (isNew, gap bool) {
 	if known && n <= last {
 		return false, false
 	}
-	if !known && len(f.voices) >= maxVoices {
+	f.note(voice, n)
+	return true, n > last+1 // of one that is new: what it told before anybody listened
+}
+
+// place notes how far a voice is. It reports whether events were missed.
+func (r *ear) place(thread, voice string, n uint64, spoke bool) (gap bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.threads[thread]
+	if f == nil {
+		return false
+	}
+	last, known := f.voices[voice]
+	if known && n <= last {
+		return false
+	}
+	f.note(voice, n)
+	return known || spoke
+}
+
+// note remembers the newest event of a voice.
+func (f *followed) note(voice string, n uint64) {
+	if _, known := f.voices[voice]; !known && len(f.voices) >= maxVoices {
 		clear(f.voices)
 	}
 	if f.voices == nil {
 		f.voices = make(map[string]uint64, 1)
 	}
 	f.voices[voice] = n
-	return true, n > last+1 // of one that is new: what it told before anybody listened
 }
 
 // maxVoices is how many servers that told of a thread are remembered.

@@ -14,6 +14,7 @@ import (
 const (
 	newsEvent    = 'e' // a durable event
 	newsWhisper  = 'w' // an ephemeral event: voice, space, number, space, record
+	newsPlace    = 'p' // how far ephemeral events are: voice, space, number, space, '1' = one came a moment ago
 	newsGreeting = 'h' // to all servers: a thread that is listened to
 	newsWake     = 'k' // to all servers: the letter once more with whose attention is wanted, then the thread
 	newsRoster   = 'r' // to all servers: the workers of one take something else than before
@@ -87,6 +88,11 @@ func (r *ear) message(channel, text string) {
 			if isNew && ok {
 				signal(checkpoint.SignalEvents, e)
 			}
+		case ok && letter == newsPlace:
+			voice, n, spoke, ok := parsePlace(body)
+			if !ok || r.place(thread, origin+voice, n, spoke) {
+				signal(checkpoint.SignalGap)
+			}
 		case ok && letter == newsDeleted:
 			signal(checkpoint.SignalDeleted)
 		default:
@@ -96,6 +102,14 @@ func (r *ear) message(channel, text string) {
 	if len(durable) > 0 {
 		signal(checkpoint.SignalEvents, durable...)
 	}
+}
+
+// parsePlace reads how far ephemeral events are.
+func parsePlace(body string) (voice string, n uint64, spoke, ok bool) {
+	voice, rest, _ := strings.Cut(body, " ")
+	number, mark, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	return voice, n, mark == "1", err == nil
 }
 
 // parseWhisper reads an ephemeral event.

@@ -20,6 +20,7 @@ type voice struct {
 	n       uint64 // number of the newest event, whether anybody heard it or not
 	listens bool   // somebody elsewhere does, as far as is known
 	greeted time.Time
+	spoke   time.Time // when the newest event came
 	waiting []whisper
 	size    int // of waiting, in bytes
 }
@@ -50,17 +51,41 @@ func (t *tuner) Tell(thread string, e checkpoint.Event) {
 		r.voices[thread] = v
 	}
 	v.n++
+	v.spoke = time.Now()
 	if !v.listens {
 		return
 	}
 	record := writer{r.store.box, thread}.write(kindEvent, "", string(codec.AppendEvent(nil, &e)))
-	text := string(newsWhisper) + sized(v.name+" "+unum(v.n)+" "+record)
+	v.say(string(newsWhisper) + sized(v.name+" "+unum(v.n)+" "+record))
+	r.wake()
+}
+
+// say puts what is told of an event behind what is told before.
+func (v *voice) say(text string) {
 	v.waiting = append(v.waiting, whisper{v.n, text})
 	v.size += len(text)
 	for len(v.waiting) > maxWaiting || (v.size > maxWaitingSize && len(v.waiting) > 1) {
 		v.heard(v.waiting[0].n)
 	}
-	r.wake()
+}
+
+// lately is how old an event may be that somebody has missed who wanted to
+// listen already.
+const lately = 5 * time.Second
+
+// greet tells somebody who has begun to listen where the voice stands, and
+// whether it has just spoken.
+func (v *voice) greet() {
+	now := time.Now()
+	v.listens, v.greeted = true, now
+	if v.n == 0 {
+		return
+	}
+	spoke := "0"
+	if now.Sub(v.spoke) < lately {
+		spoke = "1"
+	}
+	v.say(string(newsPlace) + sized(v.name+" "+unum(v.n)+" "+spoke))
 }
 
 // Hush forgets a thread that is not driven here any more.
