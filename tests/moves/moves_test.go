@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +33,7 @@ func logOf(t *testing.T, run *graphdv1.Run) []string {
 // The worker is at one server; runs begin, are followed and are answered at the
 // other.
 func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.worker("w1", s.a)
 	s.stops(s.b, s.begin(s.b, "walk", `{"steps":1,"pace":0}`), interrupted) // now both servers know the graph
@@ -57,13 +60,14 @@ func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
 // A worker leaves in the middle of a run, as in a deployment; the next one is
 // attached to another server.
 func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
+	t.Parallel()
 	const steps = 60
 	s := newScene(t)
 	first := s.worker("w1", s.a)
-	run := s.begin(s.b, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
-	here, there := s.follow(s.a, run), s.follow(s.b, run)
 	s.worker("w2", s.b)
-	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, 10*time.Second, time.Millisecond)
+	run := s.begin(s.a, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
+	here, there := s.follow(s.a, run), s.follow(s.b, run)
+	require.Eventually(t, func() bool { return len(s.walked()) > 3 }, 10*time.Second, time.Millisecond)
 	first.stop(syscall.SIGTERM)
 	run = s.stops(s.a, run, interrupted)
 	s.answer(s.a, run, `"no"`)
@@ -80,6 +84,7 @@ func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
 
 // A worker dies in the middle of a node; the only other one is elsewhere.
 func TestARunLeavesADeadWorker(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	first := s.worker("w1", s.a)
 	run := s.begin(s.a, "walk", `{"steps":1,"pace":30}`)
@@ -98,6 +103,7 @@ func TestARunLeavesADeadWorker(t *testing.T) {
 // The nodes of one graph have their workers at two servers, some of them in one
 // superstep.
 func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.script(s.a, "east", "north")
 	s.script(s.b, "west", "south")
@@ -115,21 +121,92 @@ func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
 	}
 }
 
+// Workers are never anywhere for long, and a server dies: every run ends, with
+// each node in its place.
+func TestRestlessWorkers(t *testing.T) {
+	t.Parallel()
+	const threads = 40
+	s := newScene(t)
+	var mu sync.Mutex
+	alive := []*server{s.a, s.b}
+	pick := func() *server {
+		mu.Lock()
+		defer mu.Unlock()
+		return alive[rand.IntN(len(alive))]
+	}
+	ctx, calm := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	for i := range 3 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				leave, err := s.attach(pick(), fmt.Sprint("w", i), "east", "west", "north", "south")
+				if err == nil {
+					doze(ctx, time.Duration(rand.IntN(150))*time.Millisecond)
+					leave()
+				}
+			}
+		})
+	}
+	runs := make([]*graphdv1.Run, threads)
+	for i := range runs {
+		if i == threads/2 {
+			mu.Lock()
+			alive[0] = s.serve(graphd(t), s.store)
+			mu.Unlock()
+			s.a.stop(syscall.SIGKILL)
+			s.a = alive[0]
+		}
+		runs[i] = s.begin(pick(), "compass", `{"log":[]}`)
+		doze(ctx, 30*time.Millisecond)
+	}
+	calm()
+	workers.Wait()
+	s.script(s.a, "east", "north")
+	s.script(s.b, "west", "south")
+	for _, run := range runs {
+		over := s.follow(s.b, run)
+		log := logOf(t, s.stops(s.a, run, succeeded))
+		slices.Sort(log[:2])
+		require.Equal(t, []string{"east", "west", "north", "south", "home"}, log)
+		over()
+	}
+}
+
+func doze(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // script attaches a worker that takes some nodes of a graph which the servers
 // know from a file.
 func (s *scene) script(at *server, nodes ...string) {
 	s.Helper()
-	ctx, cancel := context.WithCancel(s.Context())
-	s.Cleanup(cancel)
-	stream, err := at.Connect(ctx)
+	leave, err := s.attach(at, strings.Join(nodes, "-"), nodes...)
 	require.NoError(s, err)
+	s.Cleanup(leave)
+}
+
+func (s *scene) attach(at *server, name string, nodes ...string) (leave func(), err error) {
+	ctx, cancel := context.WithCancel(s.Context())
+	stream, err := at.Connect(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
 	hello := &graphdv1.Hello{
-		WorkerId: strings.Join(nodes, "-"), Manifest: &graphdv1.WorkerManifest{}, Credit: &graphdv1.Credit{TotalSlots: 10},
+		WorkerId: name, Manifest: &graphdv1.WorkerManifest{}, Credit: &graphdv1.Credit{TotalSlots: 10},
 	}
 	for _, n := range nodes {
 		hello.Manifest.Nodes = append(hello.Manifest.Nodes, &graphdv1.ServedNode{Graph: "compass", Node: n})
 	}
-	require.NoError(s, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}}))
+	if err := stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}}); err != nil {
+		cancel()
+		return nil, err
+	}
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -161,4 +238,5 @@ func (s *scene) script(at *server, nodes ...string) {
 			}
 		}
 	}()
+	return cancel, nil
 }

@@ -6,11 +6,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,12 +43,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// graphd builds the server.
-func graphd(t *testing.T) string {
-	t.Helper()
+// build makes the server, once for all tests.
+var build = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "graphd")
 	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	require.NoError(t, err, string(out))
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// graphd is the server.
+func graphd(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	require.NoError(t, err)
 	return path
 }
 
@@ -146,15 +157,16 @@ type scene struct {
 	*testing.T
 
 	a, b   *server
+	store  string
 	ledger string // where workers write who walked
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	s := &scene{T: t, ledger: filepath.Join(t.TempDir(), "ledger")}
+	s := &scene{T: t, store: redis.URL(""), ledger: filepath.Join(t.TempDir(), "ledger")}
 	binary := graphd(t)
-	s.a, s.b = s.serve(binary, redis.URL("")), s.serve(binary, redis.URL(""))
+	s.a, s.b = s.serve(binary, s.store), s.serve(binary, s.store)
 	return s
 }
 
