@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,10 @@ func TestThreadsAreCopied(t *testing.T) {
 	require.NotContains(t, c.call(t, "state", "t2").out, "Your refund has been approved")
 	requireLinear(t, c, "t1", 5)
 	requireLinear(t, c, "t2", 5)
+	r = other.call(t, "threads", "prune", "t1", "--keep", "2")
+	require.Equal(t, "pruned t1\n", r.out, r.err)
+	r = c.call(t, "history", "t1", "-o", "jsonl")
+	require.Equal(t, 2, strings.Count(r.out, "\n"), r.out)
 	require.Equal(t, 0, c.call(t, "threads", "delete", "t1").code)
 	require.Contains(t, c.call(t, "state", "t2").out, "too late")
 }

@@ -7,11 +7,11 @@ import (
 )
 
 func (p *program) threadsCommand() *cobra.Command {
-	cmd := p.threadsListCommand("threads", "List, copy, fork and delete threads")
+	cmd := p.threadsListCommand("threads", "List, copy, fork, prune and delete threads")
 	cmd.Args = noSuchCommand
 	cmd.AddCommand(
 		p.threadsListCommand("list", "List threads, last changed first"),
-		p.threadsCopyCommand(), p.threadsForkCommand(), p.threadsDeleteCommand(),
+		p.threadsCopyCommand(), p.threadsForkCommand(), p.threadsPruneCommand(), p.threadsDeleteCommand(),
 	)
 	return cmd
 }
@@ -63,6 +63,19 @@ func (p *program) threadsForkCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Checkpoint, "at", "", "last checkpoint to copy (default: the newest)")
 	cmd.Flags().StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
+	return cmd
+}
+
+func (p *program) threadsPruneCommand() *cobra.Command {
+	var keep int32
+	cmd := &cobra.Command{
+		Use: "prune THREAD", Short: "Remove all but the newest checkpoints of a thread, and the events before them",
+		Args: exactly("THREAD"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.session(func(s *cli.Session) error { return s.PruneThread(cmd.Context(), args[0], keep) })
+		},
+	}
+	cmd.Flags().Int32Var(&keep, "keep", 1, "how many checkpoints stay; what the thread needs to go on does in any case")
 	return cmd
 }
 

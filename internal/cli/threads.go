@@ -124,6 +124,20 @@ func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	return p.err
 }
 
+// PruneThread removes the oldest part of a history.
+func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) error {
+	t, err := s.Threads.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: thread, KeepCheckpoints: keep})
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(t)
+	}
+	p := s.page()
+	p.line("pruned %s", thread)
+	return p.err
+}
+
 // CancelOptions are the flags of `cancel`.
 type CancelOptions struct {
 	Thread   string

@@ -62,8 +62,9 @@ func (e *Engine) keeps(h *checkpoint.Head) uint64 {
 
 // reach is the number of the oldest checkpoint that a thread's history must
 // keep: those of the superstep it is in are never given up.
-func (e *Engine) reach(h *checkpoint.Head) uint64 {
-	keep := e.keeps(h)
+func (e *Engine) reach(h *checkpoint.Head) uint64 { return reach(h, e.keeps(h)) }
+
+func reach(h *checkpoint.Head, keep uint64) uint64 {
 	if keep == 0 || h.Seq < keep {
 		return 0
 	}
@@ -110,6 +111,62 @@ func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
 		return errors.Join(err, e.leaveWhole(ctx, head, from))
 	}
 	return err
+}
+
+// PruneThread removes all but the newest checkpoints of a thread, and what led
+// to those that are gone. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
+// THREAD_INTERRUPTED, ETAG_MISMATCH, and those of the store.
+func (e *Engine) PruneThread(ctx context.Context, req PruneRequest) (checkpoint.Head, error) {
+	for {
+		head, err := e.Thread(ctx, req.Thread)
+		if err != nil {
+			return head, err
+		}
+		if err := atRevision(head.Revision, req.Etag); err != nil {
+			return head, err
+		}
+		if atWork(&head) {
+			return head, Errorf(ReasonThreadBusy, "run %q of the thread is active; prune it when that has ended or waits", head.Run).
+				With("activeRunId", head.Run)
+		}
+		to := reach(&head, uint64(max(1, req.Keep)))
+		from := min(to, max(head.FirstSeq, 1)+cutAtOnce)
+		if from <= max(head.FirstSeq, 1) {
+			return head, nil
+		}
+		run, err := e.goingBack(ctx, &head)
+		if err != nil {
+			return head, err
+		}
+		head, err = e.tryChange(ctx, head, func(t *tx) error {
+			t.Head.Updated = head.Updated
+			return e.forget(ctx, t, &run, from)
+		})
+		switch {
+		case errors.Is(err, checkpoint.ErrConflict):
+		case err != nil:
+			return head, err
+		case from == to:
+			return head, nil
+		default: // there is more
+			req.Etag = 0
+		}
+	}
+}
+
+// goingBack reads the run that a thread is in, and refuses one that replays the
+// past: it may need any of it.
+func (e *Engine) goingBack(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
+	if head.Run == "" {
+		return run, nil
+	}
+	if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
+		return run, storeError(err)
+	}
+	if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
+		return run, Errorf(ReasonThreadInterrupted, "run %q of the thread replays its past; prune it when that has ended", head.Run)
+	}
+	return run, nil
 }
 
 // leaveWhole puts off the next cut until there is more to cut off.

@@ -347,3 +347,77 @@ func (f *unforgetting) Apply(ctx context.Context, c *checkpoint.Change) (checkpo
 	}
 	return f.Store.Apply(ctx, c)
 }
+
+func (w *world) prune(thread string, keep int) checkpoint.Head {
+	w.t.Helper()
+	h, err := w.engine.PruneThread(w.t.Context(), runtime.PruneRequest{Thread: thread, Keep: keep})
+	require.NoError(w.t, err)
+	return h
+}
+
+func TestHistoriesArePrunedOnRequest(t *testing.T) {
+	ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+	w := newWorld(t, map[string]node{
+		"a": update(`{"log":["a"]}`), "b": update(`{"log":["b"]}`), "ask": ask,
+	}, chain("g", channelsLog, "a", "b", "ask"))
+	w.run("t", "g", `{}`)
+	w.answer("t", `"first"`)
+	w.run("t", "g", `{}`)
+	all := len(w.history("t", ""))
+	before, err := w.engine.Thread(t.Context(), "t")
+	require.NoError(t, err)
+	_, err = w.engine.PruneThread(t.Context(), runtime.PruneRequest{Thread: "t", Keep: 1, Etag: before.Revision + 1})
+	require.Equal(t, runtime.ReasonEtagMismatch, reason(err))
+	require.Equal(t, before.Revision, w.prune("t", all).Revision, "there is nothing to do")
+	pruned := w.prune("t", 1)
+	require.Equal(t, before.Updated, pruned.Updated)
+	require.Greater(t, pruned.FirstEvent, before.FirstEvent)
+	require.Len(t, w.history("t", ""), 2, "the newest, and the one that the run began with")
+	require.Len(t, w.state("t").Interrupts, 1)
+	require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `"second"`).State)
+	require.Contains(t, w.values("t"), `"first"`)
+	_, err = w.engine.PruneThread(t.Context(), runtime.PruneRequest{Thread: "nobody", Keep: 1})
+	require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+}
+
+func TestNoPruningWhileARunGoesOnOrBack(t *testing.T) {
+	begun, release := make(chan struct{}, 1), make(chan struct{})
+	wait := func(context.Context, *call) pregel.Result {
+		begun <- struct{}{}
+		<-release
+		return wrote(`"done"`)
+	}
+	ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+	w := newWorld(t, map[string]node{"wait": wait, "ask": ask}, chain("g", channelsLog, "wait", "ask"))
+	s, err := w.engine.Start(t.Context(), runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: `{}`},
+	})
+	require.NoError(t, err)
+	<-begun
+	_, err = w.engine.PruneThread(t.Context(), runtime.PruneRequest{Thread: "t", Keep: 1})
+	require.Equal(t, runtime.ReasonThreadBusy, reason(err))
+	close(release)
+	w.wait(s)
+	w.answer("t", `"yes"`)
+	list := w.history("t", "")
+	s, err = w.engine.Start(t.Context(), runtime.StartRequest{
+		Thread: "t", Graph: "g", Request: checkpoint.RunRequest{From: list[len(list)-1].ID},
+	})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunInterrupted, w.wait(s).State)
+	_, err = w.engine.PruneThread(t.Context(), runtime.PruneRequest{Thread: "t", Keep: 1})
+	require.Equal(t, runtime.ReasonThreadInterrupted, reason(err))
+}
+
+func TestLongHistoriesArePrunedInPieces(t *testing.T) {
+	code, spec := talk(4500)
+	code["say"] = update(`{"n":1}`)
+	spec.StepLimit = 5000
+	w := newWorld(t, code, spec)
+	w.run("t", "talk", `{}`)
+	require.Greater(t, len(w.history("t", "")), 4500)
+	before, err := w.engine.Thread(t.Context(), "t")
+	require.NoError(t, err)
+	require.Equal(t, before.Revision+2, w.prune("t", 3).Revision, "two changes")
+	require.Len(t, w.history("t", ""), 3)
+}

@@ -61,6 +61,14 @@ type CopyRequest struct {
 	By        string
 }
 
+// PruneRequest asks to remove the oldest part of a history.
+type PruneRequest struct {
+	Thread string
+	Keep   int    // newest checkpoints to keep, at least 1
+	Etag   uint64 // revision the thread must be at, 0 = any
+	By     string
+}
+
 // HistoryQuery selects snapshots of one namespace, newest first.
 type HistoryQuery struct {
 	Thread    string

@@ -171,6 +171,10 @@ func TestBadFieldsOfOtherCalls(t *testing.T) {
 			})
 			return err
 		}, "update_mask"},
+		"prune everything": {func() error {
+			_, err := c.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: "t"})
+			return err
+		}, "keep_checkpoints"},
 		"copy nothing": {func() error {
 			_, err := c.CopyThread(ctx, &graphdv1.CopyThreadRequest{ThreadId: "t"})
 			return err

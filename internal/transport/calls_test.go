@@ -288,6 +288,9 @@ func TestThreadCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.ForkRequest{Source: "t1", Thread: "t2", Checkpoint: "c1"}, e.last(t))
 
+	_, err = c.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: "t1", KeepCheckpoints: 3, Etag: "7"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.PruneRequest{Thread: "t1", Keep: 3, Etag: 7}, e.last(t))
 	_, err = c.CopyThread(ctx, &graphdv1.CopyThreadRequest{
 		SourceThreadId: "t1", ThreadId: "t2", Metadata: map[string]string{"a": "c"}, RequestId: "q",
 	})

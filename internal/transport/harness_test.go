@@ -159,6 +159,10 @@ func (e *engine) UpdateThread(_ context.Context, req runtime.ThreadChange) (chec
 	return e.head, e.ask(req)
 }
 
+func (e *engine) PruneThread(_ context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
+	return e.head, e.ask(req)
+}
+
 func (e *engine) CopyThread(_ context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
 	return e.head, e.ask(req)
 }

@@ -39,6 +39,7 @@ type ThreadWriter interface {
 	UpdateThread(ctx context.Context, req runtime.ThreadChange) (checkpoint.Head, error)
 	ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error)
 	CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error)
+	PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error)
 	// DeleteThread removes a thread that is at the revision etag (0 = any) and
 	// not busy, or whatever it does when forced.
 	DeleteThread(ctx context.Context, thread string, etag uint64, force bool) error

@@ -208,3 +208,24 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 	}
 	return threadOut(head), nil
 }
+
+// PruneThread removes the oldest part of a history.
+func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
+	note(ctx, req.GetThreadId(), "")
+	b := s.border()
+	p := runtime.PruneRequest{
+		Thread: b.id("thread_id", req.GetThreadId()), Keep: int(req.GetKeepCheckpoints()),
+		Etag: b.etag("etag", req.GetEtag()), By: s.by(ctx),
+	}
+	if p.Keep < 1 {
+		b.refuse("keep_checkpoints", "is %d, want 1 or more", p.Keep)
+	}
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	head, err := s.engine.PruneThread(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return threadOut(head), nil
+}

@@ -551,6 +551,70 @@ func (x *CopyThreadRequest) GetRequestId() string {
 	return ""
 }
 
+// Asks to remove the oldest part of a history.
+type PruneThreadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// How many of its newest checkpoints to keep; at least 1.
+	KeepCheckpoints int32 `protobuf:"varint,2,opt,name=keep_checkpoints,json=keepCheckpoints,proto3" json:"keep_checkpoints,omitempty"`
+	// Fail with ETAG_MISMATCH unless the thread is at this etag. Empty means any.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PruneThreadRequest) Reset() {
+	*x = PruneThreadRequest{}
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PruneThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PruneThreadRequest) ProtoMessage() {}
+
+func (x *PruneThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PruneThreadRequest.ProtoReflect.Descriptor instead.
+func (*PruneThreadRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PruneThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *PruneThreadRequest) GetKeepCheckpoints() int32 {
+	if x != nil {
+		return x.KeepCheckpoints
+	}
+	return 0
+}
+
+func (x *PruneThreadRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Asks for a state.
 type GetStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -569,7 +633,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +645,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[8]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +658,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{8}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetStateRequest) GetThreadId() string {
@@ -650,7 +714,7 @@ type UpdateStateRequest struct {
 
 func (x *UpdateStateRequest) Reset() {
 	*x = UpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +726,7 @@ func (x *UpdateStateRequest) String() string {
 func (*UpdateStateRequest) ProtoMessage() {}
 
 func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[9]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +739,7 @@ func (x *UpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{9}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateStateRequest) GetThreadId() string {
@@ -749,7 +813,7 @@ type BulkUpdateStateRequest struct {
 
 func (x *BulkUpdateStateRequest) Reset() {
 	*x = BulkUpdateStateRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +825,7 @@ func (x *BulkUpdateStateRequest) String() string {
 func (*BulkUpdateStateRequest) ProtoMessage() {}
 
 func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[10]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +838,7 @@ func (x *BulkUpdateStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkUpdateStateRequest.ProtoReflect.Descriptor instead.
 func (*BulkUpdateStateRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{10}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BulkUpdateStateRequest) GetThreadId() string {
@@ -832,7 +896,7 @@ type StateSuperstep struct {
 
 func (x *StateSuperstep) Reset() {
 	*x = StateSuperstep{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +908,7 @@ func (x *StateSuperstep) String() string {
 func (*StateSuperstep) ProtoMessage() {}
 
 func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[11]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +921,7 @@ func (x *StateSuperstep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateSuperstep.ProtoReflect.Descriptor instead.
 func (*StateSuperstep) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{11}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StateSuperstep) GetUpdates() []*StateUpdate {
@@ -890,7 +954,7 @@ type StateUpdate struct {
 
 func (x *StateUpdate) Reset() {
 	*x = StateUpdate{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +966,7 @@ func (x *StateUpdate) String() string {
 func (*StateUpdate) ProtoMessage() {}
 
 func (x *StateUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[12]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +979,7 @@ func (x *StateUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateUpdate.ProtoReflect.Descriptor instead.
 func (*StateUpdate) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StateUpdate) GetValues() *Payload {
@@ -965,7 +1029,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1041,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[13]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1054,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListCheckpointsRequest) GetThreadId() string {
@@ -1041,7 +1105,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1117,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_service_proto_msgTypes[14]
+	mi := &file_graphd_v1_thread_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1130,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_thread_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*StateSnapshot {
@@ -1131,7 +1195,11 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"p\n" +
+	"\x12PruneThreadRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12)\n" +
+	"\x10keep_checkpoints\x18\x02 \x01(\x05R\x0fkeepCheckpoints\x12\x12\n" +
+	"\x04etag\x18\x03 \x01(\tR\x04etag\"\x8a\x01\n" +
 	"\x0fGetStateRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12(\n" +
 	"\x02at\x18\x02 \x01(\v2\x18.graphd.v1.CheckpointRefR\x02at\x12\x12\n" +
@@ -1172,7 +1240,7 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\x0einclude_values\x18\x05 \x01(\bR\rincludeValues\"}\n" +
 	"\x17ListCheckpointsResponse\x12:\n" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x18.graphd.v1.StateSnapshotR\vcheckpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x9a\x06\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdb\x06\n" +
 	"\rThreadService\x12A\n" +
 	"\fCreateThread\x12\x1e.graphd.v1.CreateThreadRequest\x1a\x11.graphd.v1.Thread\x12;\n" +
 	"\tGetThread\x12\x1b.graphd.v1.GetThreadRequest\x1a\x11.graphd.v1.Thread\x12L\n" +
@@ -1182,7 +1250,8 @@ const file_graphd_v1_thread_service_proto_rawDesc = "" +
 	"\n" +
 	"ForkThread\x12\x1c.graphd.v1.ForkThreadRequest\x1a\x11.graphd.v1.Thread\x12=\n" +
 	"\n" +
-	"CopyThread\x12\x1c.graphd.v1.CopyThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n" +
+	"CopyThread\x12\x1c.graphd.v1.CopyThreadRequest\x1a\x11.graphd.v1.Thread\x12?\n" +
+	"\vPruneThread\x12\x1d.graphd.v1.PruneThreadRequest\x1a\x11.graphd.v1.Thread\x12@\n" +
 	"\bGetState\x12\x1a.graphd.v1.GetStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12F\n" +
 	"\vUpdateState\x12\x1d.graphd.v1.UpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12N\n" +
 	"\x0fBulkUpdateState\x12!.graphd.v1.BulkUpdateStateRequest\x1a\x18.graphd.v1.StateSnapshot\x12X\n" +
@@ -1200,7 +1269,7 @@ func file_graphd_v1_thread_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_thread_service_proto_rawDescData
 }
 
-var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_graphd_v1_thread_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*CreateThreadRequest)(nil),     // 0: graphd.v1.CreateThreadRequest
 	(*GetThreadRequest)(nil),        // 1: graphd.v1.GetThreadRequest
@@ -1210,43 +1279,44 @@ var file_graphd_v1_thread_service_proto_goTypes = []any{
 	(*DeleteThreadRequest)(nil),     // 5: graphd.v1.DeleteThreadRequest
 	(*ForkThreadRequest)(nil),       // 6: graphd.v1.ForkThreadRequest
 	(*CopyThreadRequest)(nil),       // 7: graphd.v1.CopyThreadRequest
-	(*GetStateRequest)(nil),         // 8: graphd.v1.GetStateRequest
-	(*UpdateStateRequest)(nil),      // 9: graphd.v1.UpdateStateRequest
-	(*BulkUpdateStateRequest)(nil),  // 10: graphd.v1.BulkUpdateStateRequest
-	(*StateSuperstep)(nil),          // 11: graphd.v1.StateSuperstep
-	(*StateUpdate)(nil),             // 12: graphd.v1.StateUpdate
-	(*ListCheckpointsRequest)(nil),  // 13: graphd.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil), // 14: graphd.v1.ListCheckpointsResponse
-	nil,                             // 15: graphd.v1.ForkThreadRequest.MetadataEntry
-	nil,                             // 16: graphd.v1.CopyThreadRequest.MetadataEntry
-	(*Thread)(nil),                  // 17: graphd.v1.Thread
-	(ThreadView)(0),                 // 18: graphd.v1.ThreadView
-	(*fieldmaskpb.FieldMask)(nil),   // 19: google.protobuf.FieldMask
-	(*CheckpointRef)(nil),           // 20: graphd.v1.CheckpointRef
-	(*Payload)(nil),                 // 21: graphd.v1.Payload
-	(*Goto)(nil),                    // 22: graphd.v1.Goto
-	(*StateSnapshot)(nil),           // 23: graphd.v1.StateSnapshot
-	(*emptypb.Empty)(nil),           // 24: google.protobuf.Empty
+	(*PruneThreadRequest)(nil),      // 8: graphd.v1.PruneThreadRequest
+	(*GetStateRequest)(nil),         // 9: graphd.v1.GetStateRequest
+	(*UpdateStateRequest)(nil),      // 10: graphd.v1.UpdateStateRequest
+	(*BulkUpdateStateRequest)(nil),  // 11: graphd.v1.BulkUpdateStateRequest
+	(*StateSuperstep)(nil),          // 12: graphd.v1.StateSuperstep
+	(*StateUpdate)(nil),             // 13: graphd.v1.StateUpdate
+	(*ListCheckpointsRequest)(nil),  // 14: graphd.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil), // 15: graphd.v1.ListCheckpointsResponse
+	nil,                             // 16: graphd.v1.ForkThreadRequest.MetadataEntry
+	nil,                             // 17: graphd.v1.CopyThreadRequest.MetadataEntry
+	(*Thread)(nil),                  // 18: graphd.v1.Thread
+	(ThreadView)(0),                 // 19: graphd.v1.ThreadView
+	(*fieldmaskpb.FieldMask)(nil),   // 20: google.protobuf.FieldMask
+	(*CheckpointRef)(nil),           // 21: graphd.v1.CheckpointRef
+	(*Payload)(nil),                 // 22: graphd.v1.Payload
+	(*Goto)(nil),                    // 23: graphd.v1.Goto
+	(*StateSnapshot)(nil),           // 24: graphd.v1.StateSnapshot
+	(*emptypb.Empty)(nil),           // 25: google.protobuf.Empty
 }
 var file_graphd_v1_thread_service_proto_depIdxs = []int32{
-	17, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
-	18, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
-	18, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
-	17, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
-	17, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
-	19, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
-	20, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
-	15, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
-	16, // 8: graphd.v1.CopyThreadRequest.metadata:type_name -> graphd.v1.CopyThreadRequest.MetadataEntry
-	20, // 9: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	20, // 10: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	21, // 11: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
-	20, // 12: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
-	11, // 13: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
-	12, // 14: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
-	21, // 15: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
-	22, // 16: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
-	23, // 17: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
+	18, // 0: graphd.v1.CreateThreadRequest.thread:type_name -> graphd.v1.Thread
+	19, // 1: graphd.v1.GetThreadRequest.view:type_name -> graphd.v1.ThreadView
+	19, // 2: graphd.v1.ListThreadsRequest.view:type_name -> graphd.v1.ThreadView
+	18, // 3: graphd.v1.ListThreadsResponse.threads:type_name -> graphd.v1.Thread
+	18, // 4: graphd.v1.UpdateThreadRequest.thread:type_name -> graphd.v1.Thread
+	20, // 5: graphd.v1.UpdateThreadRequest.update_mask:type_name -> google.protobuf.FieldMask
+	21, // 6: graphd.v1.ForkThreadRequest.at:type_name -> graphd.v1.CheckpointRef
+	16, // 7: graphd.v1.ForkThreadRequest.metadata:type_name -> graphd.v1.ForkThreadRequest.MetadataEntry
+	17, // 8: graphd.v1.CopyThreadRequest.metadata:type_name -> graphd.v1.CopyThreadRequest.MetadataEntry
+	21, // 9: graphd.v1.GetStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	21, // 10: graphd.v1.UpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	22, // 11: graphd.v1.UpdateStateRequest.values:type_name -> graphd.v1.Payload
+	21, // 12: graphd.v1.BulkUpdateStateRequest.at:type_name -> graphd.v1.CheckpointRef
+	12, // 13: graphd.v1.BulkUpdateStateRequest.supersteps:type_name -> graphd.v1.StateSuperstep
+	13, // 14: graphd.v1.StateSuperstep.updates:type_name -> graphd.v1.StateUpdate
+	22, // 15: graphd.v1.StateUpdate.values:type_name -> graphd.v1.Payload
+	23, // 16: graphd.v1.StateUpdate.goto_targets:type_name -> graphd.v1.Goto
+	24, // 17: graphd.v1.ListCheckpointsResponse.checkpoints:type_name -> graphd.v1.StateSnapshot
 	0,  // 18: graphd.v1.ThreadService.CreateThread:input_type -> graphd.v1.CreateThreadRequest
 	1,  // 19: graphd.v1.ThreadService.GetThread:input_type -> graphd.v1.GetThreadRequest
 	2,  // 20: graphd.v1.ThreadService.ListThreads:input_type -> graphd.v1.ListThreadsRequest
@@ -1254,23 +1324,25 @@ var file_graphd_v1_thread_service_proto_depIdxs = []int32{
 	5,  // 22: graphd.v1.ThreadService.DeleteThread:input_type -> graphd.v1.DeleteThreadRequest
 	6,  // 23: graphd.v1.ThreadService.ForkThread:input_type -> graphd.v1.ForkThreadRequest
 	7,  // 24: graphd.v1.ThreadService.CopyThread:input_type -> graphd.v1.CopyThreadRequest
-	8,  // 25: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
-	9,  // 26: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
-	10, // 27: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
-	13, // 28: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
-	17, // 29: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
-	17, // 30: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
-	3,  // 31: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
-	17, // 32: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
-	24, // 33: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
-	17, // 34: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
-	17, // 35: graphd.v1.ThreadService.CopyThread:output_type -> graphd.v1.Thread
-	23, // 36: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
-	23, // 37: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
-	23, // 38: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
-	14, // 39: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
-	29, // [29:40] is the sub-list for method output_type
-	18, // [18:29] is the sub-list for method input_type
+	8,  // 25: graphd.v1.ThreadService.PruneThread:input_type -> graphd.v1.PruneThreadRequest
+	9,  // 26: graphd.v1.ThreadService.GetState:input_type -> graphd.v1.GetStateRequest
+	10, // 27: graphd.v1.ThreadService.UpdateState:input_type -> graphd.v1.UpdateStateRequest
+	11, // 28: graphd.v1.ThreadService.BulkUpdateState:input_type -> graphd.v1.BulkUpdateStateRequest
+	14, // 29: graphd.v1.ThreadService.ListCheckpoints:input_type -> graphd.v1.ListCheckpointsRequest
+	18, // 30: graphd.v1.ThreadService.CreateThread:output_type -> graphd.v1.Thread
+	18, // 31: graphd.v1.ThreadService.GetThread:output_type -> graphd.v1.Thread
+	3,  // 32: graphd.v1.ThreadService.ListThreads:output_type -> graphd.v1.ListThreadsResponse
+	18, // 33: graphd.v1.ThreadService.UpdateThread:output_type -> graphd.v1.Thread
+	25, // 34: graphd.v1.ThreadService.DeleteThread:output_type -> google.protobuf.Empty
+	18, // 35: graphd.v1.ThreadService.ForkThread:output_type -> graphd.v1.Thread
+	18, // 36: graphd.v1.ThreadService.CopyThread:output_type -> graphd.v1.Thread
+	18, // 37: graphd.v1.ThreadService.PruneThread:output_type -> graphd.v1.Thread
+	24, // 38: graphd.v1.ThreadService.GetState:output_type -> graphd.v1.StateSnapshot
+	24, // 39: graphd.v1.ThreadService.UpdateState:output_type -> graphd.v1.StateSnapshot
+	24, // 40: graphd.v1.ThreadService.BulkUpdateState:output_type -> graphd.v1.StateSnapshot
+	15, // 41: graphd.v1.ThreadService.ListCheckpoints:output_type -> graphd.v1.ListCheckpointsResponse
+	30, // [30:42] is the sub-list for method output_type
+	18, // [18:30] is the sub-list for method input_type
 	18, // [18:18] is the sub-list for extension type_name
 	18, // [18:18] is the sub-list for extension extendee
 	0,  // [0:18] is the sub-list for field type_name
@@ -1289,7 +1361,7 @@ func file_graphd_v1_thread_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_thread_service_proto_rawDesc), len(file_graphd_v1_thread_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

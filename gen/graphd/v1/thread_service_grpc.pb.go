@@ -27,6 +27,7 @@ const (
 	ThreadService_DeleteThread_FullMethodName    = "/graphd.v1.ThreadService/DeleteThread"
 	ThreadService_ForkThread_FullMethodName      = "/graphd.v1.ThreadService/ForkThread"
 	ThreadService_CopyThread_FullMethodName      = "/graphd.v1.ThreadService/CopyThread"
+	ThreadService_PruneThread_FullMethodName     = "/graphd.v1.ThreadService/PruneThread"
 	ThreadService_GetState_FullMethodName        = "/graphd.v1.ThreadService/GetState"
 	ThreadService_UpdateState_FullMethodName     = "/graphd.v1.ThreadService/UpdateState"
 	ThreadService_BulkUpdateState_FullMethodName = "/graphd.v1.ThreadService/BulkUpdateState"
@@ -62,6 +63,11 @@ type ThreadServiceClient interface {
 	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
 	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
 	CopyThread(ctx context.Context, in *CopyThreadRequest, opts ...grpc.CallOption) (*Thread, error)
+	// Removes the oldest part of a thread's history at once: checkpoints and the
+	// events before those that are left. What it needs to go on is kept whatever
+	// its age. Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED (its run
+	// replays the past), ETAG_MISMATCH.
+	PruneThread(ctx context.Context, in *PruneThreadRequest, opts ...grpc.CallOption) (*Thread, error)
 	// Returns the state at the newest or any other checkpoint. Errors:
 	// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
 	GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error)
@@ -155,6 +161,16 @@ func (c *threadServiceClient) CopyThread(ctx context.Context, in *CopyThreadRequ
 	return out, nil
 }
 
+func (c *threadServiceClient) PruneThread(ctx context.Context, in *PruneThreadRequest, opts ...grpc.CallOption) (*Thread, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Thread)
+	err := c.cc.Invoke(ctx, ThreadService_PruneThread_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *threadServiceClient) GetState(ctx context.Context, in *GetStateRequest, opts ...grpc.CallOption) (*StateSnapshot, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StateSnapshot)
@@ -224,6 +240,11 @@ type ThreadServiceServer interface {
 	// checkpoints the newest are copied. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
 	// THREAD_EXISTS, REQUEST_ID_CONFLICT.
 	CopyThread(context.Context, *CopyThreadRequest) (*Thread, error)
+	// Removes the oldest part of a thread's history at once: checkpoints and the
+	// events before those that are left. What it needs to go on is kept whatever
+	// its age. Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED (its run
+	// replays the past), ETAG_MISMATCH.
+	PruneThread(context.Context, *PruneThreadRequest) (*Thread, error)
 	// Returns the state at the newest or any other checkpoint. Errors:
 	// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
 	GetState(context.Context, *GetStateRequest) (*StateSnapshot, error)
@@ -267,6 +288,9 @@ func (UnimplementedThreadServiceServer) ForkThread(context.Context, *ForkThreadR
 }
 func (UnimplementedThreadServiceServer) CopyThread(context.Context, *CopyThreadRequest) (*Thread, error) {
 	return nil, status.Error(codes.Unimplemented, "method CopyThread not implemented")
+}
+func (UnimplementedThreadServiceServer) PruneThread(context.Context, *PruneThreadRequest) (*Thread, error) {
+	return nil, status.Error(codes.Unimplemented, "method PruneThread not implemented")
 }
 func (UnimplementedThreadServiceServer) GetState(context.Context, *GetStateRequest) (*StateSnapshot, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetState not implemented")
@@ -427,6 +451,24 @@ func _ThreadService_CopyThread_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ThreadService_PruneThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PruneThreadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ThreadServiceServer).PruneThread(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ThreadService_PruneThread_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ThreadServiceServer).PruneThread(ctx, req.(*PruneThreadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ThreadService_GetState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetStateRequest)
 	if err := dec(in); err != nil {
@@ -533,6 +575,10 @@ var ThreadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CopyThread",
 			Handler:    _ThreadService_CopyThread_Handler,
+		},
+		{
+			MethodName: "PruneThread",
+			Handler:    _ThreadService_PruneThread_Handler,
 		},
 		{
 			MethodName: "GetState",

@@ -49,7 +49,7 @@ METHODS: dict[str, str] = {
     "types.Send": "__init__",
     "errors.NodeTimeoutError": "__init__",
     "errors.GraphDrained": "__init__",
-    "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread copy_thread delete_thread",
+    "checkpoint.memory.InMemorySaver": "acopy_thread adelete_thread aprune copy_thread delete_thread prune",
 }
 
 TUPLES = ("types.PregelTask", "types.RetryPolicy", "types.StateSnapshot", "types.StateUpdate")

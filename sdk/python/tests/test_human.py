@@ -252,3 +252,22 @@ def test_copied_thread_goes_on_by_itself(server: DevServer) -> None:
         saver.copy_thread("copied-1", "copied-2")
     asyncio.run(saver.acopy_thread("copied-2", "copied-3"))
     assert graph.get_state(config("copied-3")).values == {"log": ["in", "B"]}
+
+
+def test_pruned_thread_goes_on(server: DevServer) -> None:
+    graph = one_node(lambda state: {"log": [interrupt("which?")]}, server, "pruned")
+    for n in range(3):
+        graph.invoke({"log": [f"in {n}"]}, config("pruned-1"))
+        graph.invoke(Command(resume=f"out {n}"), config("pruned-1"))
+    values = graph.get_state(config("pruned-1")).values
+    saver = InMemorySaver(server=server.address)
+    saver.prune(["pruned-1"])
+    assert len(list(graph.get_state_history(config("pruned-1")))) <= 2, "the newest, and what the run began with"
+    assert graph.get_state(config("pruned-1")).values == values
+    graph.invoke({"log": ["in 3"]}, config("pruned-1"))
+    asyncio.run(saver.aprune(["pruned-1"]))
+    assert graph.invoke(Command(resume="out 3"), config("pruned-1"))["log"][-1] == "out 3"
+    saver.prune(["pruned-1"], strategy="delete")
+    assert graph.get_state(config("pruned-1")).values == {}
+    with pytest.raises(ValueError, match="keep_latest"):
+        saver.prune(["pruned-1"], strategy="some")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Sequence
 
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import shared_dev_server
@@ -52,6 +53,27 @@ class InMemorySaver:
         import asyncio
 
         await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Removes all but the newest checkpoint of each thread.
+
+        What a thread needs to go on stays. The strategy "delete" deletes the
+        threads.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f'strategy {strategy!r}: want "keep_latest" or "delete"')
+        for thread in thread_ids:
+            if strategy == "delete":
+                self.delete_thread(thread)
+                continue
+            request = ts.PruneThreadRequest(thread_id=wire_thread(self.prefix, thread), keep_checkpoints=1)
+            unary(server_at(self.address).stubs.threads.PruneThread, request)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Like prune."""
+        import asyncio
+
+        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Like delete_thread."""

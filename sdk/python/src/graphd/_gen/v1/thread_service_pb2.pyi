@@ -105,6 +105,16 @@ class CopyThreadRequest(_message.Message):
     request_id: str
     def __init__(self, source_thread_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
+class PruneThreadRequest(_message.Message):
+    __slots__ = ("thread_id", "keep_checkpoints", "etag")
+    THREAD_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    thread_id: str
+    keep_checkpoints: int
+    etag: str
+    def __init__(self, thread_id: _Optional[str] = ..., keep_checkpoints: _Optional[int] = ..., etag: _Optional[str] = ...) -> None: ...
+
 class GetStateRequest(_message.Message):
     __slots__ = ("thread_id", "at", "keys", "subgraphs")
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]

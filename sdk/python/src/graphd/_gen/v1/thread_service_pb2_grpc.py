@@ -52,6 +52,11 @@ class ThreadServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_thread__pb2.Thread.FromString,
                 )
+        self.PruneThread = channel.unary_unary(
+                '/graphd.v1.ThreadService/PruneThread',
+                request_serializer=graphd_dot_v1_dot_thread__service__pb2.PruneThreadRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_thread__pb2.Thread.FromString,
+                )
         self.GetState = channel.unary_unary(
                 '/graphd.v1.ThreadService/GetState',
                 request_serializer=graphd_dot_v1_dot_thread__service__pb2.GetStateRequest.SerializeToString,
@@ -136,6 +141,16 @@ class ThreadServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PruneThread(self, request, context):
+        """Removes the oldest part of a thread's history at once: checkpoints and the
+        events before those that are left. What it needs to go on is kept whatever
+        its age. Errors: THREAD_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED (its run
+        replays the past), ETAG_MISMATCH.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetState(self, request, context):
         """Returns the state at the newest or any other checkpoint. Errors:
         THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND.
@@ -205,6 +220,11 @@ def add_ThreadServiceServicer_to_server(servicer, server):
             'CopyThread': grpc.unary_unary_rpc_method_handler(
                     servicer.CopyThread,
                     request_deserializer=graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_thread__pb2.Thread.SerializeToString,
+            ),
+            'PruneThread': grpc.unary_unary_rpc_method_handler(
+                    servicer.PruneThread,
+                    request_deserializer=graphd_dot_v1_dot_thread__service__pb2.PruneThreadRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_thread__pb2.Thread.SerializeToString,
             ),
             'GetState': grpc.unary_unary_rpc_method_handler(
@@ -353,6 +373,23 @@ class ThreadService(object):
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/CopyThread',
             graphd_dot_v1_dot_thread__service__pb2.CopyThreadRequest.SerializeToString,
+            graphd_dot_v1_dot_thread__pb2.Thread.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def PruneThread(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.ThreadService/PruneThread',
+            graphd_dot_v1_dot_thread__service__pb2.PruneThreadRequest.SerializeToString,
             graphd_dot_v1_dot_thread__pb2.Thread.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
