@@ -62,10 +62,11 @@ func (fx *effects) Strand() {
 	}
 }
 
-// HandOver stops the run here; another server goes on with it.
+// HandOver stops the run here, as soon as nothing else of it goes on; another
+// server goes on with it.
 func (fx *effects) HandOver() {
-	if stop := fx.loop.session.stop; stop != nil && !fx.over.Load() {
-		stop(errDrain)
+	if s := fx.loop.session; s.stop != nil && !fx.over.Load() {
+		s.leave()
 	}
 }
 

@@ -20,6 +20,7 @@ type errands struct {
 	busy   int // what is under way: the run itself, or in its place its tasks
 	remote map[*errand]struct{}
 	to     string // where the run moves, "" = nowhere
+	leaves bool   // it moves, wherever, because this server stops
 	calm   *time.Timer
 	born   time.Duration // Engine.uptime when the run was taken up
 	moves  atomic.Int64  // how often it had moved then, until it comes further
@@ -72,11 +73,24 @@ func (s *session) employ(n int) {
 	}
 }
 
+// leave moves the run when nothing goes on here any more, because this server
+// stops.
+func (s *session) leave() {
+	if s.engine.peers == nil { // what goes on is not known
+		s.stop(errDrain)
+		return
+	}
+	s.errands.mu.Lock()
+	s.errands.leaves = true
+	s.errands.mu.Unlock()
+	s.consider()
+}
+
 // consider moves the run when nothing goes on here any more and another server
 // has workers for it.
 func (s *session) consider() {
 	e, x := s.engine, &s.errands
-	if e.peers == nil || e.isDraining() {
+	if e.peers == nil {
 		return
 	}
 	x.mu.Lock()
@@ -91,7 +105,12 @@ func (s *session) consider() {
 		return
 	}
 	to := e.peers.choose(s.thread, needs)
-	if to == "" {
+	if x.leaves {
+		x.to = to
+		s.stop(errDrain)
+		return
+	}
+	if to == "" || e.isDraining() {
 		return
 	}
 	if wait := x.born + calmly(int(x.moves.Load()), e.opts.Lease) - e.uptime(); wait > 0 {

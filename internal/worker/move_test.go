@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // A run that begins at one server is driven by the one that has its worker.
@@ -385,5 +386,71 @@ func TestAWideSuperstepMoves(t *testing.T) {
 		took := w.took()
 		require.Len(t, took, 401, "nothing ran twice")
 		require.LessOrEqual(t, w.head("t").Fence, uint64(8))
+	})
+}
+
+// The connection of a worker breaks in the middle of a node, and it reports to
+// another server: the run comes after it, and the node does not run again.
+func TestARunComesAfterAWorkerThatHoldsItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"}, []string{"b"})
+		a, b := w.server("A"), w.server("B")
+		held := make(chan string, 1)
+		w.code["a"] = func(ctx context.Context, _ *server, _ *runtime.Task, token string) pregel.Result {
+			held <- token
+			<-ctx.Done()
+			return pregel.Result{}
+		}
+		leave := a.attach("w", "")
+		run := a.begin("t")
+		token := <-held
+		leave()
+		session, welcome, err := b.hub.Open(worker.Hello{
+			Worker: "w", Serves: []worker.Served{{Graph: "g"}}, Held: []string{token}, Credit: worker.Credit{Total: 1},
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{token}, welcome.Renewed)
+		began := time.Now()
+		_, err = b.hub.Complete(t.Context(), worker.Completion{Token: token, Result: pregel.Result{Update: `{"log":["held"]}`}})
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(began), 31*time.Second, "the lease of the task")
+		session.Close()
+		b.attach("w", "")
+		r := a.ends(run, checkpoint.RunSucceeded)
+		require.JSONEq(t, `{"log":["held","b"]}`, string(r.Output))
+		require.Equal(t, []string{"a@A", "b@B"}, w.took())
+	})
+}
+
+// A server that drains ends its supersteps with its own workers; what follows
+// goes on where other workers are, not at just any server.
+func TestADrainingServerLeavesRunsToWhereWorkersAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a", "far"}, []string{"b"})
+		a, b := w.server("A"), w.server("B")
+		w.code["a"] = func(ctx context.Context, _ *server, _ *runtime.Task, _ string) pregel.Result {
+			timer := time.NewTimer(10 * time.Second)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			return pregel.Result{Update: `{"log":["a"]}`}
+		}
+		a.attach("wa", "a", "b")
+		run := a.begin("t")
+		pass(time.Second)
+		b.attach("wb", "")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a.hub.Drain(time.Minute, "a restart")
+		a.Drain(ctx)
+		began := time.Now()
+		r := b.ends(run, checkpoint.RunSucceeded)
+		require.Less(t, time.Since(began), time.Second)
+		require.JSONEq(t, `{"log":["a","far","b"]}`, string(r.Output))
+		require.Equal(t, []string{"a@A", "far@B", "b@B"}, w.took(), "what runs is not cut off")
 	})
 }
