@@ -81,14 +81,13 @@ chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; S
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
 
 .PHONY: faults
-faults: ## Break servers, Redis and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
-	go test ./tests/replicas -run=EveryAnswer -count=1 -v -timeout=1h \
+faults: ## Break servers, Redis, clocks and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
+	go test -tags=faults ./tests/replicas -count=1 -v -parallel=1 -timeout=2h \
 		-args -threads=$(THREADS) -over=1m -seed=$(SEED) -limit=30m
 
 .PHONY: soak
-soak: ## The same for SOAK (30m) with ten threads a second
-	go test ./tests/replicas -run=EveryAnswer -count=1 -v -timeout=24h \
-		-args -rate=10 -over=$(SOAK) -seed=$(SEED) -limit=23h
+soak: ## The same again and again for SOAK (30m), each time with other faults
+	tools/soak '$(SOAK)' '$(SEED)' '$(THREADS)'
 
 .PHONY: test-cluster
 test-cluster: ## Test on Redis clusters of three nodes; a slot moves MOVES (30) times, FAILOVERS (3) masters die

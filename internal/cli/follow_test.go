@@ -163,3 +163,18 @@ run r1 failed
 end of the log, cursor log:6
 `, out.String())
 }
+
+// Who waits is told what for.
+func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
+	for want, err := range map[string]error{
+		"the server's store does not answer (STORE_UNAVAILABLE); trying again": refuse(codes.Unavailable, "STORE_UNAVAILABLE"),
+		"the stream ended (SERVER_DRAINING); looking for the server again":     refuse(codes.Unavailable, "SERVER_DRAINING"),
+	} {
+		s := &stage{plays: []play{{err: err}, {events: []*graphdv1.Event{opened(), ended(stopped, 1, succeeded)}}}}
+		c, _ := session(t, s, "")
+		var notes strings.Builder
+		c.Err = &notes
+		require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g", Input: "{}"}))
+		require.Contains(t, notes.String(), want)
+	}
+}

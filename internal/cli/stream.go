@@ -20,7 +20,7 @@ func (s *Session) follow(
 	lost := false
 	f.lost = func(err error) {
 		if s.Format == Text && !lost {
-			s.note("the connection broke (%v); looking for the server again", short(err))
+			s.note("%s", why(err))
 		}
 		lost = true
 	}
@@ -39,11 +39,18 @@ func (s *Session) follow(
 	return end, err
 }
 
-func short(err error) string {
-	if r := refusal(err); r != nil {
-		return r.Code
+// why says why a stream is opened again.
+func why(err error) string {
+	r := refusal(err)
+	switch {
+	case r == nil:
+		return fmt.Sprintf("the connection broke (%v); looking for the server again", err)
+	case r.Reason == "STORE_UNAVAILABLE":
+		return "the server's store does not answer (STORE_UNAVAILABLE); trying again"
+	case r.Reason != "":
+		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.Reason)
 	}
-	return err.Error()
+	return fmt.Sprintf("the connection broke (%s); looking for the server again", r.Code)
 }
 
 // shower returns what shows events in the session's format.

@@ -115,6 +115,8 @@ func (s *session) report(l *loop, v verdict, took time.Duration) {
 	}
 	s.engine.observer.RunEnded(l.run.Graph, state, took)
 	switch {
+	case errors.Is(v.err, checkpoint.ErrUnavailable):
+		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err))
 	case v.err != nil && !errors.Is(v.err, errLeaseLost):
 		s.log.Error("run given up; it will be taken up again", zap.Error(v.err))
 	case v.failure != nil:

@@ -63,7 +63,7 @@ func TestDeletedKeys(t *testing.T) {
 			require.NoError(t, ended[i].err, "thread %s was not touched", drivers[i].thread)
 		}
 	}
-	w.Logf("%d of %d threads lost a key: %s", w.faults.of("key taken away"), n, w.seen)
+	w.note("%d of %d threads lost a key: %s", w.faults.of("key taken away"), n, w.seen)
 	require.GreaterOrEqual(t, w.faults.of("key taken away"), len(damaged)/2)
 }
 

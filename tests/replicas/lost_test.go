@@ -123,7 +123,7 @@ func (w *world) lose(losing func(context.Context) error) {
 	}
 	w.lists()
 	w.healthy()
-	w.Logf("told: %s", w.seen)
+	w.note("told: %s", w.seen)
 }
 
 // place is where a thread stands.
@@ -172,6 +172,6 @@ func (w *world) count(ctx context.Context, how string, before map[string]place, 
 		changes += max(0, was.revision-is.revision)
 		events += max(0, was.events-is.events)
 	}
-	w.Logf("lost %s: %d changes and %d events of %d threads, of which %d are gone", how, changes, events, back+gone, gone)
+	w.note("lost %s: %d changes and %d events of %d threads, of which %d are gone", how, changes, events, back+gone, gone)
 	return nil
 }

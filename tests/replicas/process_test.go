@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// summary is what was noted of all tests.
+var summary struct {
+	mu    sync.Mutex
+	lines []string
+}
 
 // builds is where the server under test is; TestMain makes and removes it.
 var builds string
@@ -25,6 +32,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if testing.Verbose() {
+		slices.Sort(summary.lines)
+		fmt.Fprintln(os.Stdout, "summary:\n  "+strings.Join(summary.lines, "\n  "))
+	}
 	if err := os.RemoveAll(builds); err != nil {
 		code = 1
 	}

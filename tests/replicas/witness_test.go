@@ -30,16 +30,7 @@ var tells = []string{"CURSOR_AHEAD", "CURSOR_LOST", "THREAD_NOT_FOUND", "RUN_NOT
 // log.
 func (w *witness) look(ctx context.Context, wait bool) error {
 	for {
-		req := &graphdv1.WatchRequest{ThreadId: w.thread, Filter: allKinds, Follow: wait}
-		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); w.cursor != nil {
-			req.Start = &graphdv1.WatchRequest_After{After: w.cursor}
-		}
-		_, err := w.watch(ctx, w.any(), req, func(e *graphdv1.Event) {
-			w.cursor = e.GetCursor()
-			if !e.GetEphemeral() {
-				w.seen = append(w.seen, shown(e))
-			}
-		})
+		_, err := w.watch(ctx, w.any(), w.request(wait), w.take)
 		switch {
 		case slices.Contains(tells, reason(err)):
 			if w.cursor != nil {
@@ -61,8 +52,26 @@ func (w *witness) look(ctx context.Context, wait bool) error {
 	}
 }
 
+// request asks for what comes after what was seen.
+func (w *witness) request(wait bool) *graphdv1.WatchRequest {
+	req := &graphdv1.WatchRequest{ThreadId: w.thread, Filter: allKinds, Follow: wait}
+	if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); w.cursor != nil {
+		req.Start = &graphdv1.WatchRequest_After{After: w.cursor}
+	}
+	return req
+}
+
+func (w *witness) take(e *event) {
+	w.cursor = e.GetCursor()
+	if !e.GetEphemeral() {
+		w.seen = append(w.seen, shown(e))
+	}
+}
+
+type event = graphdv1.Event
+
 // shown is an event that can be compared.
-func shown(e *graphdv1.Event) string {
+func shown(e *event) string {
 	return fmt.Sprintf("%d %s %T %s", e.GetCursor().GetSequence(), e.GetTime().AsTime().Format(time.RFC3339Nano), e.GetKind(), e.GetNode())
 }
 

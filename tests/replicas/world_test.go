@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,13 +114,22 @@ func (w *world) prove(faults ...fault) []*driver {
 	w.verify(drivers, ended)
 	w.lists()
 	w.healthy()
-	w.Logf("%d threads with seed %d in %.1fs: %d answers applied, %d duplicates acknowledged as such",
+	w.note("%d threads with seed %d in %.1fs: %d answers applied, %d duplicates acknowledged as such",
 		w.threads, *seed, took.Seconds(), w.progress.applied.Load(), w.progress.duplicates.Load())
-	w.Logf("faults: %s", w.faults)
-	w.Logf("callers: %s", w.seen)
+	w.note("faults: %s", w.faults)
+	w.note("callers: %s", w.seen)
 	require.EqualValues(w, w.threads, w.progress.applied.Load())
 	require.EqualValues(w, w.threads, w.progress.duplicates.Load())
 	return drivers
+}
+
+// note logs a line that is said again when all tests have ended.
+func (w *world) note(format string, args ...any) {
+	w.Helper()
+	w.Logf(format, args...)
+	summary.mu.Lock()
+	defer summary.mu.Unlock()
+	summary.lines = append(summary.lines, strings.TrimPrefix(w.Name(), "Test")+": "+fmt.Sprintf(format, args...))
 }
 
 // healthy checks that no server logged what must never happen.
