@@ -21,6 +21,7 @@ from graphd.client.home import Home
 from graphd.client.items import Item, filter_of
 from graphd.client.options import CallOptions
 from graphd.client.states import values_at
+from graphd.client.trail import leaves
 from graphd.client.translate import Translator
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
@@ -117,6 +118,8 @@ class Overheard:
         try:
             for event in self._live:
                 self._note(event)
+                if leaves(event):
+                    return False
                 yield from self._items(event)
             return True
         except grpc.RpcError as error:

@@ -14,7 +14,13 @@ from graphd.errors import GraphdError, ServerUnavailableError
 from graphd.transport.patience import Patience, passes
 
 _MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
+_UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
 _MAY_PASS = {"SLOW_CONSUMER", "STORE_UNAVAILABLE"}
+
+
+def leaves(event: event_pb2.Event) -> bool:
+    """Whether a stream ends though there is more to come, on another one."""
+    return event.HasField("end") and event.end.cause in _MOVES_ON
 
 
 class Trail:
@@ -45,7 +51,7 @@ class Trail:
             self._cursor.CopyFrom(event.cursor)
         if not event.HasField("opened"):
             self._patience.progress()
-            return not self._leaves(event)
+            return not leaves(event)
         if self._watch is not None:
             return False
         self._watch = gs.WatchRequest(
@@ -55,18 +61,16 @@ class Trail:
 
     def over(self, event: event_pb2.Event) -> bool:
         """Whether there will be nothing after the event."""
-        return event.HasField("end") and not self._leaves(event)
+        return event.HasField("end") and not leaves(event)
 
     def pause(self, problem: GraphdError | None) -> float:
         """Seconds to wait before the next stream; raises the problem when there is none."""
         if problem is None:
             text = "the server has left and none has taken its place"
             return self._patience.pause(ServerUnavailableError(text, reason="SERVER_DRAINING", code="UNAVAILABLE"))
-        opened = self._watch is not None
-        if problem.reason == "SERVER_DRAINING" or (opened and (passes(problem) or problem.reason in _MAY_PASS)):
+        if self._watch is None and passes(problem) and not problem.reason:
+            # The server was there when the graph was compiled. The call may be repeated: it has a request id.
+            return self._patience.pause(problem, _UNOPENED)
+        if passes(problem) or (self._watch is not None and problem.reason in _MAY_PASS):
             return self._patience.pause(problem)
         raise problem
-
-    @staticmethod
-    def _leaves(event: event_pb2.Event) -> bool:
-        return event.HasField("end") and event.end.cause in _MOVES_ON

@@ -14,20 +14,19 @@ class Patience:
     """Spaces attempts, and ends them when none has helped for a while."""
 
     def __init__(self) -> None:
-        self._pause, self._deadline = _FIRST, 0.0
+        self._pause, self._since = _FIRST, 0.0
 
     def progress(self) -> None:
         """Something came; the next problem is a new one."""
-        self._pause, self._deadline = _FIRST, 0.0
+        self._pause, self._since = _FIRST, 0.0
 
-    def pause(self, problem: GraphdError) -> float:
+    def pause(self, problem: GraphdError, limit: float = _LIMIT) -> float:
         """Seconds to wait before the next attempt; raises the problem when there
         have been enough."""
         now = time.monotonic()
-        if not self._deadline:
-            self._deadline = now + _LIMIT
+        self._since = self._since or now
         pause, self._pause = self._pause, min(2 * self._pause, _LONGEST)
-        if now + pause > self._deadline:
+        if now + pause > self._since + limit:
             raise problem
         return pause
 
