@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"go.uber.org/zap"
@@ -31,7 +30,7 @@ func (o *serverOptions) seal(store storeName, log *zap.Logger) (seal.Options, er
 	}
 	if info, err := os.Stat(o.EncryptionKeys); err == nil && info.Mode().Perm()&0o077 != 0 {
 		log.Warn("others may read the encryption keys: give the file mode 0400",
-			zap.String("file", o.EncryptionKeys), zap.Stringer("mode", fs.FileMode(info.Mode().Perm())))
+			zap.String("file", o.EncryptionKeys), zap.Stringer("mode", info.Mode().Perm()))
 	}
 	return opts, nil
 }

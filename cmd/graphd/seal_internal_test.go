@@ -169,7 +169,7 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 
 	open := filepath.Join(dir, "open")
 	require.NoError(t, os.WriteFile(open, []byte("k1: "+inBase64("1")), 0o600))
-	require.NoError(t, os.Chmod(open, 0o644)) //nolint:gosec // that is what it is about
+	require.NoError(t, os.Chmod(open, 0o644))
 	o := serverOptions{EncryptionKeys: open}
 	opts, err := o.seal(storeName{kind: kindRedis}, zap.New(core))
 	require.NoError(t, err)

@@ -141,7 +141,7 @@ func (c *copier) checkpoints() error {
 		}
 		needed[r.Base], needed[r.Result] = true, true
 		if r.Request.From != "" && c.source.State == checkpoint.ThreadInterrupted {
-			limit = int(c.source.Seq) //nolint:gosec // it goes through the past, and may need any of it
+			limit = int(c.source.Seq) // it goes through the past, and may need any of it
 		}
 	}
 	for i := range c.t.Interrupts {
@@ -171,7 +171,7 @@ func (c *copier) checkpoints() error {
 			break
 		}
 	}
-	if c.source.Seq <= uint64(limit) { //nolint:gosec // positive
+	if c.source.Seq <= uint64(limit) {
 		c.t.Head.FirstSeq = c.source.FirstSeq
 	}
 	slices.Reverse(c.t.Checkpoints)

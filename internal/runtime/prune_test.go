@@ -271,7 +271,8 @@ func slowly(n int) (map[string]node, []*graph.Spec) {
 		Edges: []graph.EdgeSpec{edge(graph.Start, "say"), edge("sub", "say")},
 		Branches: []graph.BranchSpec{{From: "say", Cases: []graph.CaseSpec{
 			{When: fmt.Sprintf("state.n == %d", n), To: []string{graph.End}},
-			{When: "state.n % 10 == 0", To: []string{"sub"}}, {To: []string{"say"}},
+			{When: "state.n % 10 == 0", To: []string{"sub"}},
+			{To: []string{"say"}},
 		}}},
 	}
 	return map[string]node{"say": say, "note": update(`{"noted":true}`)}, []*graph.Spec{inner, outer}

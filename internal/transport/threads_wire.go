@@ -13,7 +13,7 @@ func threadOut(h checkpoint.Head) *graphdv1.Thread {
 		ThreadId: h.Thread, Graph: h.Graph, GraphVersion: h.Version, Metadata: h.Metadata,
 		State: threadStateOut(h.State), CreateTime: timeOut(h.Created), UpdateTime: timeOut(h.Updated),
 		Head: cursorOut(h.LogID, h.LastEvent), Checkpoint: checkpointOut(h.Checkpoint, ""),
-		RunId: h.Run, Etag: etagOf(h.Revision), KeepCheckpoints: int32(h.Keep), //nolint:gosec // came from one
+		RunId: h.Run, Etag: etagOf(h.Revision), KeepCheckpoints: int32(h.Keep),
 	}
 	switch {
 	case h.TTL > 0:

@@ -71,8 +71,12 @@ func TestOpensInItsPlaceOnly(t *testing.T) {
 	b := box(t, true, key("k1", 1))
 	text := b.Seal(here, "secret")
 	for _, at := range []seal.Place{
-		{}, {Thread: "u", Kind: "run", Name: "r"}, {Thread: "t", Kind: "event", Name: "r"},
-		{Thread: "t", Kind: "run", Name: "s"}, {Thread: "tr", Kind: "run"}, {Thread: "", Kind: "run", Name: "tr"},
+		{},
+		{Thread: "u", Kind: "run", Name: "r"},
+		{Thread: "t", Kind: "event", Name: "r"},
+		{Thread: "t", Kind: "run", Name: "s"},
+		{Thread: "tr", Kind: "run"},
+		{Thread: "", Kind: "run", Name: "tr"},
 	} {
 		_, err := b.Open(at, text)
 		requireShut(t, err, `"k1"`)
@@ -128,8 +132,11 @@ func TestNoBombs(t *testing.T) {
 
 func TestBadKeys(t *testing.T) {
 	for _, keys := range [][]seal.Key{
-		{{ID: "", Secret: make([]byte, 32)}}, {{ID: "a b", Secret: make([]byte, 32)}}, {{ID: "k", Secret: make([]byte, 16)}},
-		{{ID: strings.Repeat("k", 33), Secret: make([]byte, 32)}}, {key("k", 1), key("k", 2)},
+		{{ID: "", Secret: make([]byte, 32)}},
+		{{ID: "a b", Secret: make([]byte, 32)}},
+		{{ID: "k", Secret: make([]byte, 16)}},
+		{{ID: strings.Repeat("k", 33), Secret: make([]byte, 32)}},
+		{key("k", 1), key("k", 2)},
 	} {
 		_, err := seal.New(seal.Options{Keys: keys})
 		var wrong *seal.KeyError

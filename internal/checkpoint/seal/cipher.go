@@ -30,11 +30,11 @@ func newCipherKey(k *Key) (*cipherKey, error) {
 		return nil, &KeyError{ID: k.ID, Is: "has a bad id", Want: wantID}
 	}
 	if len(k.Secret) != KeySize {
-		return nil, &KeyError{ID: k.ID, Is: fmt.Sprintf("has %d bytes", len(k.Secret)), Want: wantSecret}
+		return nil, &KeyError{ID: k.ID, Is: fmt.Sprintf("has %d bytes", len(k.Secret)), Want: wantBytes}
 	}
 	block, err := aes.NewCipher(k.Secret)
 	if err != nil {
-		return nil, &KeyError{ID: k.ID, Is: "is refused by the cipher", Want: wantSecret}
+		return nil, &KeyError{ID: k.ID, Is: "is refused by the cipher", Want: wantBytes}
 	}
 	c := &cipherKey{id: k.ID, block: block}
 	block.Encrypt(c.mask[:], c.mask[:])

@@ -48,9 +48,9 @@ func (e *KeyError) What() string {
 }
 
 const (
-	wantLine   = "want lines like k1: followed by 32 random bytes in base64, as openssl rand -base64 32 makes them"
-	wantID     = "want 1 to 32 letters, digits, dots, dashes and underscores"
-	wantSecret = "want 32 random bytes in base64, as openssl rand -base64 32 makes them"
+	wantLine  = "want lines like k1: followed by 32 random bytes in base64, as openssl rand -base64 32 makes them"
+	wantID    = "want 1 to 32 letters, digits, dots, dashes and underscores"
+	wantBytes = "want 32 random bytes in base64, as openssl rand -base64 32 makes them"
 )
 
 func validID(id string) bool {
@@ -88,10 +88,10 @@ func ParseKeys(text string) ([]Key, error) {
 		}
 		bytes, err := base64.StdEncoding.DecodeString(strings.Trim(strings.TrimSpace(secret), `"'`))
 		if err != nil {
-			return nil, &KeyError{ID: id, Line: n, Is: "is not in base64", Want: wantSecret}
+			return nil, &KeyError{ID: id, Line: n, Is: "is not in base64", Want: wantBytes}
 		}
 		if len(bytes) != KeySize {
-			return nil, &KeyError{ID: id, Line: n, Is: fmt.Sprintf("has %d bytes", len(bytes)), Want: wantSecret}
+			return nil, &KeyError{ID: id, Line: n, Is: fmt.Sprintf("has %d bytes", len(bytes)), Want: wantBytes}
 		}
 		keys = append(keys, Key{ID: id, Secret: bytes})
 	}

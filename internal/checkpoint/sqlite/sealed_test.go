@@ -91,8 +91,15 @@ func TestMovedRecords(t *testing.T) {
 	}
 	db := outsider(t, path)
 	for _, c := range []struct{ table, column string }{
-		{"threads", "head"}, {"checkpoints", "manifest"}, {"channel_values", "value"}, {"list_items", "value"},
-		{"tasks", "record"}, {"memos", "record"}, {"interrupts", "record"}, {"runs", "record"}, {"events", "record"},
+		{"threads", "head"},
+		{"checkpoints", "manifest"},
+		{"channel_values", "value"},
+		{"list_items", "value"},
+		{"tasks", "record"},
+		{"memos", "record"},
+		{"interrupts", "record"},
+		{"runs", "record"},
+		{"events", "record"},
 		{"requests", "digest"},
 	} {
 		require.NoError(t, checkpointtest.ReadAll(t, s, "bad"))
