@@ -209,3 +209,37 @@ func TestOptionsMayChange(t *testing.T) {
 		require.Len(t, events, 2*i+2)
 	}
 }
+
+// TestTokensAreSealed tells what is never stored from one server to another, and
+// listens between them.
+func TestTokensAreSealed(t *testing.T) {
+	server := redistest.Start(t)
+	here := openSealed(t, server.URL(""), sealedBy(key("k1", 1)))
+	there := openSealed(t, server.URL(""), sealedBy(key("k2", 2), key("k1", 1)))
+	grow(t, here, "t", 1, 1)
+	between := server.Client.SSubscribe(t.Context(), keyOf(t, server, "h", "t"))
+	t.Cleanup(func() { require.NoError(t, between.Close()) })
+	_, err := between.Receive(t.Context())
+	require.NoError(t, err)
+
+	heard, tuned := make(chan checkpoint.Event, 64), make(chan struct{})
+	tuner := there.Tune(func(s checkpoint.Signal) {
+		switch s.Kind {
+		case checkpoint.SignalTuned:
+			close(tuned)
+		case checkpoint.SignalEvents:
+			heard <- s.Events[0]
+		}
+	})
+	defer tuner.Close()
+	defer tuner.Follow("t")()
+	<-tuned
+	token := checkpoint.Event{Seq: 2, Kind: checkpoint.EventMessage, Value: `"` + told + `"`}
+	here.Tune(func(checkpoint.Signal) {}).Tell("t", token)
+	got := <-heard
+	require.True(t, got.Ephemeral)
+	require.Equal(t, token.Value, got.Value)
+	message, err := between.ReceiveMessage(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, message.Payload, told)
+}
