@@ -65,7 +65,7 @@ func (h *Hub) attend(r route, again bool) {
 				host.Unassigned(why)
 				host.Strand()
 			})
-		case isNew, again:
+		case isNew, again && elsewhere:
 			h.tell(j, "", runtime.Host.Strand)
 		}
 	}
