@@ -84,6 +84,9 @@ type Receipt struct {
 	Revision     uint64
 	LeaseExpires time.Time
 	Now          time.Time
+	// Runs are the revisions of Change.Runs, in their order. Nil when the store
+	// does not say, as of a change that it knew by its Op.
+	Runs []uint64
 }
 
 // Pending is the partial progress of the superstep after a checkpoint.

@@ -110,8 +110,9 @@ func (o Options) withDefaults() Options {
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
 type Engine struct {
-	id       string // owner name in leases: replica and incarnation
-	store    checkpoint.Store
+	id       string           // owner name in leases: replica and incarnation
+	store    checkpoint.Store // the line
+	line     *line
 	executor Executor
 	graphs   Graphs
 	schemas  Schemas
@@ -147,9 +148,10 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
 	clock := &clock{ours: opts.Now}
+	line := &line{Store: store, attempts: opts.StoreAttempts, limit: opts.StoreTimeout, clock: clock}
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: &line{Store: store, attempts: opts.StoreAttempts, limit: opts.StoreTimeout, clock: clock}, executor: executor,
+		store: line, line: line, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: opts.Observer, log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),

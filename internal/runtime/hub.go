@@ -36,6 +36,7 @@ type topic struct {
 	dropped   uint64 // position of the newest ephemeral event that was dropped, plus 1
 	heard     bool   // what others do to the thread is told
 	driven    int    // sessions of this process on the thread
+	stopped   *Stop  // the last run that stopped here; nil = none that is known
 }
 
 // ringSize bounds how many events a topic keeps; a follower that is further

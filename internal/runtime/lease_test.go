@@ -248,6 +248,13 @@ func (o *outage) Head(ctx context.Context, thread string) (checkpoint.Head, erro
 	return o.gate.Head(ctx, thread)
 }
 
+func (o *outage) Glance(ctx context.Context, thread, request string) (checkpoint.Glance, error) {
+	if o.away.Load() {
+		return checkpoint.Glance{}, errGate
+	}
+	return o.gate.Glance(ctx, thread, request)
+}
+
 func (o *outage) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	if o.away.Load() {
 		return nil, time.Time{}, errGate

@@ -97,6 +97,9 @@ func (l *line) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rece
 
 // Checkpoint asks the store.
 func (l *line) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	if cp := lookOf(ctx, thread).at(namespace, id); cp != nil {
+		return cp, nil
+	}
 	return bounded(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
 		return l.Store.Checkpoint(ctx, thread, namespace, id)
 	})
@@ -111,6 +114,9 @@ func (l *line) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([
 
 // Pending asks the store.
 func (l *line) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	if p := lookOf(ctx, thread).after(id); p != nil {
+		return *p, nil
+	}
 	return bounded(ctx, l, func(ctx context.Context) (checkpoint.Pending, error) {
 		return l.Store.Pending(ctx, thread, id)
 	})
@@ -125,6 +131,9 @@ func (l *line) Events(ctx context.Context, thread string, after uint64, limit in
 
 // Run asks the store.
 func (l *line) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	if r := lookOf(ctx, thread).run(run); r != nil {
+		return *r, nil
+	}
 	return bounded(ctx, l, func(ctx context.Context) (checkpoint.Run, error) {
 		return l.Store.Run(ctx, thread, run)
 	})
@@ -139,6 +148,9 @@ func (l *line) Runs(ctx context.Context, thread string, before uint64, limit int
 
 // Interrupt asks the store.
 func (l *line) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	if q, known, err := lookOf(ctx, thread).question(id); known {
+		return q, err
+	}
 	return bounded(ctx, l, func(ctx context.Context) (checkpoint.Interrupt, error) {
 		return l.Store.Interrupt(ctx, thread, id)
 	})
@@ -146,6 +158,11 @@ func (l *line) Interrupt(ctx context.Context, thread, id string) (checkpoint.Int
 
 // Request asks the store.
 func (l *line) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	if r, known := lookOf(ctx, thread).request(id); known && r == nil {
+		return checkpoint.Request{}, checkpoint.ErrRequestNotFound
+	} else if known {
+		return *r, nil
+	}
 	return bounded(ctx, l, func(ctx context.Context) (checkpoint.Request, error) {
 		return l.Store.Request(ctx, thread, id)
 	})
@@ -158,6 +175,9 @@ func (l *line) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpo
 
 // Interrupts asks the store.
 func (l *line) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	if found, known := lookOf(ctx, q.Thread).questions(&q); known {
+		return found, nil
+	}
 	return bounded(ctx, l, func(ctx context.Context) ([]checkpoint.Interrupt, error) {
 		return l.Store.Interrupts(ctx, q)
 	})

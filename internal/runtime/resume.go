@@ -26,11 +26,14 @@ type resumption struct {
 
 func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, error) {
 	e := r.engine
-	head, err := e.store.Head(ctx, r.req.Thread)
+	glance, head, err := e.glance(ctx, r.req.Thread, r.req.RequestID)
 	if err != nil {
 		return Started{}, threadError(r.req.Thread, err)
 	}
 	*seen = head
+	if head.State != checkpoint.ThreadBusy { // what is read then belongs to this head
+		ctx = glance
+	}
 	if r.req.RequestID != "" {
 		old, err := e.request(ctx, head.Thread, r.req.RequestID, r.req.Digest)
 		if err != nil {

@@ -153,6 +153,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 			s.head = head
 			s.renewed.Store(int64(began))
 			s.lost = head.Owner != s.engine.id // given back by the change itself
+			s.topic.stop(t)
 			s.topic.publish(t.live)
 			s.obey()
 			return nil

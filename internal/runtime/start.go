@@ -21,10 +21,11 @@ import (
 // THREAD_QUEUE_FULL, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
 // INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
-	if req.Thread == "" {
-		req.Thread, req.CreateThread = newThreadID(req.RequestID), true
-	}
 	a := &admission{engine: e, req: req}
+	if req.Thread == "" {
+		a.req.Thread, a.req.CreateThread = newThreadID(req.RequestID), true
+		a.fresh = req.RequestID == "" // nobody else has this id
+	}
 	return decide(ctx, e, func(seen *checkpoint.Head) (Started, error) { return a.try(ctx, seen) })
 }
 
@@ -42,15 +43,19 @@ func newThreadID(request string) string {
 type admission struct {
 	engine *Engine
 	req    StartRequest
+	fresh  bool // there can't be such a thread yet
 }
 
 // try makes one attempt; ErrConflict says that the thread changed meanwhile.
 func (a *admission) try(ctx context.Context, seen *checkpoint.Head) (Started, error) {
-	head, err := a.head(ctx)
+	glance, head, err := a.head(ctx)
 	if err != nil {
 		return Started{}, err
 	}
 	*seen = head
+	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
+		ctx = glance
+	}
 	if known, ok, err := a.known(ctx, head); ok || err != nil {
 		return known, err
 	}
@@ -86,19 +91,23 @@ func (a *admission) drops(head *checkpoint.Head) bool {
 }
 
 // head reads the thread, or drafts the head of a new one.
-func (a *admission) head(ctx context.Context) (checkpoint.Head, error) {
-	head, err := a.engine.store.Head(ctx, a.req.Thread)
+func (a *admission) head(ctx context.Context) (context.Context, checkpoint.Head, error) {
+	if a.fresh && a.req.Graph != "" {
+		a.fresh = false
+		return ctx, a.engine.draft(a.req.Thread), nil
+	}
+	ctx, head, err := a.engine.glance(ctx, a.req.Thread, a.req.RequestID)
 	switch {
 	case err == nil:
-		return head, nil
+		return ctx, head, nil
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
-		return head, storeError(err)
+		return ctx, head, storeError(err)
 	case !a.req.CreateThread:
-		return head, threadNotFound(a.req.Thread)
+		return ctx, head, threadNotFound(a.req.Thread)
 	case a.req.Graph == "":
-		return head, Errorf(ReasonInvalidField, "a new thread needs a graph").InField("run.graph", "must be set for a new thread")
+		return ctx, head, Errorf(ReasonInvalidField, "a new thread needs a graph").InField("run.graph", "must be set for a new thread")
 	}
-	return a.engine.draft(a.req.Thread), nil
+	return ctx, a.engine.draft(a.req.Thread), nil
 }
 
 // draft is the head of a thread that does not exist yet.

@@ -253,6 +253,11 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 		return checkpoint.Head{}, storeError(err)
 	}
 	e.count(t)
+	if len(receipt.Runs) == len(t.Runs) {
+		for i := range t.Runs {
+			t.Runs[i].Revision = receipt.Runs[i]
+		}
+	}
 	head := t.Head
 	head.Revision, head.Now = receipt.Revision, receipt.Now
 	if head.Owner == "" {

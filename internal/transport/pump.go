@@ -119,6 +119,7 @@ func (w *watching) relay(ctx, life context.Context) error {
 	f := w.follower
 	if f == nil {
 		f = w.listen(w.head.Thread, w.after, w.mark, &w.selection)
+		w.follower = f
 		defer f.Close()
 	}
 	if err := f.Check(ctx); err != nil {
@@ -340,22 +341,36 @@ func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, st
 	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.cursor()}
 	runID := ""
 	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
-		run, err := w.engine.Run(ctx, w.head.Thread, followed.ID)
+		run, err := w.stopped(ctx, followed.ID, stop)
 		if err != nil {
-			return w.broken(fmt.Errorf("read the run that was followed: %w", err))
-		}
-		if stop != nil {
-			run.State, run.Failure = stop.State, stop.Failure
-		}
-		if last.Run, err = w.describe(ctx, run, w.head.LogID); err != nil {
 			return w.broken(err)
 		}
-		runID = run.ID
+		last.Run, runID = run, followed.ID
 	}
 	return w.out.send(ctx, &graphdv1.Event{
 		Time: timeOut(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	})
+}
+
+// stopped is the run that was followed as it is, or as it was when it stopped.
+func (w *watching) stopped(ctx context.Context, id string, stop *checkpoint.Event) (*graphdv1.Run, error) {
+	witness, ok := w.follower.(interface {
+		Stop(run string, event uint64) (runtime.Stop, bool)
+	})
+	if ok && stop != nil {
+		if s, ok := witness.Stop(id, stop.Seq); ok {
+			return runOut(s.Run, w.head.LogID, s.Open[:min(len(s.Open), maxOpenIDs)]), nil
+		}
+	}
+	run, err := w.engine.Run(ctx, w.head.Thread, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the run that was followed: %w", err)
+	}
+	if stop != nil {
+		run.State, run.Failure = stop.State, stop.Failure
+	}
+	return w.describe(ctx, run, w.head.LogID)
 }
 
 // leaveTimeout bounds the cancel that a client asked for by leaving.

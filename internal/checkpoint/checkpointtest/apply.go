@@ -179,6 +179,10 @@ func applyRepeated(e *env) {
 	e.pass(10 * time.Millisecond)
 	again, err := e.store.Apply(e.ctx, create)
 	require.NoError(e, err)
+	if first.Runs != nil {
+		require.Equal(e, []uint64{1}, first.Runs, "the revision of the run")
+	}
+	again.Runs = first.Runs // need not be said again
 	require.Equal(e, first, again)
 
 	next := th.change(events(1))

@@ -47,6 +47,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"Progress", progressCases()},
 		{"Log", logCases()},
 		{"Records", recordCases()},
+		{"Glance", glanceCases()},
 		{"Index", indexCases()},
 		{"Values", valueCases()},
 		{"Concurrency", concurrencyCases()},

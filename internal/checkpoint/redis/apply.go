@@ -92,6 +92,11 @@ func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Rec
 	if r.LeaseExpires, err = answer.instant(2); err != nil {
 		return checkpoint.Receipt{}, err
 	}
+	list := answer.list(5)
+	for i := range list {
+		n, _ := list.count(i)
+		r.Runs = append(r.Runs, uint64(max(0, n)))
+	}
 	r.Now, err = answer.instant(3)
 	return r, err
 }

@@ -121,6 +121,57 @@ func (a *call) names(from int) string {
 	return string(b)
 }
 
+// unpackNames reads an array of MessagePack with texts.
+func unpackNames(text string) (names []string, err error) {
+	take := func(n int) string {
+		if n > len(text) {
+			err = corrupt("a list of names is too short")
+			n = len(text)
+		}
+		head := text[:n]
+		text = text[n:]
+		return head
+	}
+	number := func(bytes int) (n int) {
+		for _, c := range []byte(take(bytes)) {
+			n = n<<8 | int(c)
+		}
+		return n
+	}
+	if text == "" {
+		return nil, nil
+	}
+	n := 0
+	switch c := take(1)[0]; {
+	case c&0xf0 == 0x90:
+		n = int(c & 0x0f)
+	case c == 0xdc:
+		n = number(2)
+	case c == 0xdd:
+		n = number(4)
+	default:
+		return nil, corrupt("a list of names begins with %#x", c)
+	}
+	for i := 0; i < n && err == nil; i++ {
+		length := 0
+		switch c := take(1); {
+		case c == "":
+		case c[0]&0xe0 == 0xa0:
+			length = int(c[0] & 0x1f)
+		case c[0] == 0xd9:
+			length = number(1)
+		case c[0] == 0xda:
+			length = number(2)
+		case c[0] == 0xdb:
+			length = number(4)
+		default:
+			return nil, corrupt("a name begins with %#x", c[0])
+		}
+		names = append(names, take(length))
+	}
+	return names, err
+}
+
 func (a *call) value(field string, v payload.JSON) {
 	a.text(field)
 	a.text(a.by.write(kindValues, field, string(v)))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -265,22 +263,8 @@ func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	done := r.list(0)
-	for i := 0; i+1 < len(done); i += 2 {
-		name, record := done.text(i), done.text(i+1)
-		if strings.HasPrefix(name, "t") {
-			t, err := decode(s, thread, kindProgress, sized(id)+name, record, codec.DecodeTask)
-			if err != nil {
-				return checkpoint.Pending{}, of(err, "key %s, task %q", keys[0], name[1:])
-			}
-			p.Tasks = append(p.Tasks, t)
-			continue
-		}
-		m, err := decode(s, thread, kindProgress, sized(id)+name, record, codec.DecodeMemo)
-		if err != nil {
-			return checkpoint.Pending{}, of(err, "key %s, memo %q", keys[0], strconv.QuoteToASCII(name))
-		}
-		p.Memos = append(p.Memos, m)
+	if p, err = s.progressOf(thread, id, r.list(0)); err != nil {
+		return checkpoint.Pending{}, err
 	}
 	asked := r.list(1)
 	for i := 0; i+2 < len(asked); i += 3 {

@@ -17,24 +17,30 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 	err = s.look(ctx, thread, func() error {
 		keys := s.keys.thread(thread, keyHead, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)
 		r, err := s.read(ctx, s.scripts.head, keys)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case r.has(4):
-			err = missing(r.text(4), r.list(5))
 		}
-		if h.Now, _ = r.instant(0); !r.has(1) {
-			return cmp.Or(err, checkpoint.ErrThreadNotFound)
-		}
-		damaged := err
-		h, err = s.decodeHead(thread, r)
-		if err = of(cmp.Or(err, damaged), "key %s", keys[0]); err != nil {
-			// Enough to delete it by.
-			revision, _ := r.unum(1)
-			h = checkpoint.Head{Thread: thread, Revision: revision}
-		}
+		h, err = s.headOf(thread, keys[0], r)
 		return err
 	})
+	return h, err
+}
+
+// headOf reads a head that may be damaged, or lack keys of its thread.
+func (s *Store) headOf(thread, key string, r reply) (h checkpoint.Head, err error) {
+	if r.has(4) {
+		err = missing(r.text(4), r.list(5))
+	}
+	if h.Now, _ = r.instant(0); !r.has(1) {
+		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
+	}
+	damaged := err
+	h, err = s.decodeHead(thread, r)
+	if err = of(cmp.Or(err, damaged), "key %s", key); err != nil {
+		// Enough to delete it by.
+		revision, _ := r.unum(1)
+		h = checkpoint.Head{Thread: thread, Revision: revision}
+	}
 	return h, err
 }
 

@@ -36,7 +36,8 @@
 --         requests: id, record
 --
 -- Returns OK | DONE, revision, end of the lease or '', present (both in microseconds): applied now,
---         or before under the same op; of OK also how many connections listen to the thread
+--         or before under the same op; of OK also how many connections listen to the thread, and the
+--         revisions of the runs
 --         CONFLICT: not at that revision, or of another log
 --         GAP, last event, last checkpoint number: the change does not follow them
 --         LOST, how many of the keys that were looked for there were, those that are not there: somebody
@@ -149,6 +150,7 @@ if progress then
   end
 end
 
+local counted = {}
 local after = at
 at = fresh + 1
 for _ = 1, A[fresh] do
@@ -201,7 +203,7 @@ if progress then
   from, to = list(3)
   for i = from, to, 3 do
     call('HSET', records, 'r' .. A[i], A[i + 2])
-    call('HINCRBY', records, 'n' .. A[i], 1)
+    counted[#counted + 1] = call('HINCRBY', records, 'n' .. A[i], 1)
     call('ZADD', runs, A[i + 1], A[i])
   end
   from, to = list(2)
@@ -257,4 +259,4 @@ if heard > 0 and (newTo >= newFrom or A[19] ~= '') then
   if size > 262144 then said = {A[18], 'l0:'} end
   redis.pcall('SPUBLISH', head, table.concat(said))
 end
-return {'OK', A[5], lx, present, heard}
+return {'OK', A[5], lx, present, heard, counted}

@@ -1,0 +1,55 @@
+#!lua flags=no-writes
+-- Reads what it takes to go on with a thread.
+--
+-- KEYS   1 head  2 values  3 order  4 log  5 progress  6 questions  7 records  8 runs
+-- ARGV   1 how the newest checkpoint of the root begins in order  2 id of a request, ''
+--        3 how many questions, or records of progress, are too many
+-- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a
+--         thread; how many of the other keys there were and those that are not there, or nil; then the
+--         generation; id and manifest of the newest checkpoint of the root; id, revision and record of the
+--         newest run; fields and records of the progress after the checkpoint, or nil; fields and values of
+--         the questions, or nil; the request
+local call = redis.call
+local clock = call('TIME')
+local h = call('HMGET', KEYS[1], 'rev', 'lx', 'head', 'nv', 'nr', 'log', 'gen')
+local out = {string.format('%.0f', clock[1] * 1000000 + clock[2]), h[1], h[2], h[3]}
+local there, had = call('EXISTS', unpack(KEYS, 2)), h[4] and string.format('%.0f', h[4] + h[5])
+if not h[1] then had = '0' end
+if had and there ~= tonumber(had) then
+  out[5], out[6] = had, {}
+  for _, key in ipairs(KEYS) do
+    if call('EXISTS', key) == 0 then table.insert(out[6], key) end
+  end
+  return out
+end
+if not h[1] then return out end
+out[5], out[6] = false, false
+out[7] = (h[6] or '') .. '/' .. (h[7] or '')
+local id = false
+for _, member in ipairs(call('ZREVRANGE', KEYS[3], 0, 31)) do
+  if string.sub(member, 1, #ARGV[1]) == ARGV[1] then
+    id = string.sub(member, #ARGV[1] + 1)
+    break
+  end
+end
+out[8], out[9] = id, id and call('HGET', KEYS[2], 'c' .. id)
+local run = call('ZREVRANGE', KEYS[8], 0, 0)[1]
+local r = {}
+if run then r = call('HMGET', KEYS[7], 'n' .. run, 'r' .. run) end
+out[10], out[11], out[12] = run or false, r[1] or false, r[2] or false
+local many = tonumber(ARGV[3])
+out[13] = false
+if id and call('HLEN', KEYS[5]) <= many then
+  local prefix, done = #id .. ':' .. id, {}
+  for _, field in ipairs(call('HKEYS', KEYS[5])) do
+    if string.sub(field, 1, #prefix) == prefix then
+      done[#done + 1] = string.sub(field, #prefix + 1)
+      done[#done + 1] = call('HGET', KEYS[5], field)
+    end
+  end
+  out[13] = done
+end
+out[14] = false
+if call('HLEN', KEYS[6]) <= 3 * many then out[14] = call('HGETALL', KEYS[6]) end
+out[15] = ARGV[2] ~= '' and call('HGET', KEYS[7], 'q' .. ARGV[2])
+return out
