@@ -94,6 +94,10 @@ test-cluster: ## Test on Redis clusters of three nodes; a slot moves MOVES (30) 
 	go test ./internal/checkpoint/redis -run=Cluster -count=1 -v -timeout=20m -args -moves=$(MOVES) -failovers=$(FAILOVERS)
 	go test ./cmd/graphd -run=Cluster -count=1 -v
 
+.PHONY: test-servers
+test-servers: $(VENV)/ok build ## Test on Valkey, and see an old Redis refused (fetches both where they are missing)
+	tools/test-servers '$(VENV)/bin'
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
 	tools/fuzz '$(FUZZTIME)' $(PKG)
