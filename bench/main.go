@@ -35,9 +35,16 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	if o.from != "" {
+		result, err := load(o.from)
+		if err != nil {
+			return err
+		}
+		return o.deliver(result, os.Stdout)
+	}
 	result, err := measured(ctx, o)
-	if err != nil {
+	if len(result.Figures) == 0 {
 		return err
 	}
-	return o.deliver(result, os.Stdout)
+	return errors.Join(o.deliver(result, os.Stdout), err)
 }

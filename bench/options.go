@@ -19,6 +19,7 @@ import (
 // options are what a person may choose.
 type options struct {
 	graphd, graphs, peers, out, json string
+	from, docs                       string
 	size                             string
 	only, stores                     []string
 	rounds, connections              int
@@ -66,10 +67,12 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	flags.StringVar(&only, "only", "", "parts to run, with commas between (default: all)")
 	flags.StringVar(&stores, "stores", "", "stores to measure, with commas between: "+strings.Join(stand.Settings(), ", ")+" (default: all; smoke: three of them)")
 	flags.IntVar(&o.rounds, "rounds", 0, "how many rounds (default: 7; smoke 1, full 15)")
-	flags.DurationVar(&o.long, "for", 0, "how long to take each sample (default: 300ms; smoke 20ms, full 1s)")
+	flags.DurationVar(&o.long, "for", 0, "how long to take each sample (default: 200ms; smoke 20ms, full 1s)")
 	flags.IntVar(&o.connections, "connections", 4, "gRPC connections that all clients share")
 	flags.StringVar(&o.json, "json", "", "file for the result as JSON")
 	flags.StringVar(&o.out, "out", "", "folder for the result as DATE-MACHINE.md and .json")
+	flags.StringVar(&o.from, "from", "", "measure nothing, show this result (a JSON file)")
+	flags.StringVar(&o.docs, "docs", "", "page to put the table into, between its marks")
 	if err := flags.Parse(arguments); err != nil {
 		return options{}, err
 	}
@@ -85,7 +88,7 @@ func words(text string) []string {
 // settle fills in what was not chosen and refuses what does not exist.
 func (o *options) settle() error {
 	rounds, long := map[string]int{smoke: 1, normal: 7, full: 15}, map[string]time.Duration{
-		smoke: 20 * time.Millisecond, normal: 300 * time.Millisecond, full: time.Second,
+		smoke: 20 * time.Millisecond, normal: 200 * time.Millisecond, full: time.Second,
 	}
 	if rounds[o.size] == 0 {
 		return fmt.Errorf("--size %s: want smoke, normal or full", o.size)
@@ -136,6 +139,11 @@ func (o *options) deliver(r report.Result, w io.Writer) error {
 			return err
 		}
 	}
+	if o.docs != "" {
+		if err := document(o.docs, r); err != nil {
+			return err
+		}
+	}
 	if o.out == "" {
 		return nil
 	}
@@ -148,4 +156,27 @@ func (o *options) deliver(r report.Result, w io.Writer) error {
 
 func write(file string, text []byte) error {
 	return os.WriteFile(file, text, 0o644) //nolint:gosec // who runs the benchmark names it, and everybody may read it
+}
+
+// document puts the table into a page.
+func document(file string, r report.Result) error {
+	page, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
+	if err != nil {
+		return err
+	}
+	text, err := report.Insert(string(page), r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return write(file, []byte(text))
+}
+
+// load reads a result that was measured before.
+func load(file string) (report.Result, error) {
+	var r report.Result
+	text, err := os.ReadFile(file) //nolint:gosec // who runs the benchmark names it
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
 }

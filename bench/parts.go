@@ -43,13 +43,17 @@ func (r *round) key(name string, clients int) measure.Key {
 	return measure.Key{Workload: name, Store: r.Setting, Clients: clients}
 }
 
-// clients are the numbers that this store is tried with: the middle of the
-// road is tried with all of them.
+// wide tells that a store is tried with everything: in the normal size only the
+// middle of the road is.
+func (r *round) wide() bool { return r.size != normal || r.Setting == stand.RedisEverysec }
+
+// clients are the numbers that this store is tried with.
 func (r *round) clients(all ...int) []int {
-	if r.size == full || r.size == normal && r.Setting == stand.RedisEverysec {
-		return all
+	most := 256
+	if r.size == smoke || !r.wide() {
+		most = 64
 	}
-	return slices.DeleteFunc(all, func(n int) bool { return n > 64 })
+	return slices.DeleteFunc(all, func(n int) bool { return n > most })
 }
 
 // both measures graphd and the limit in turn.
@@ -107,6 +111,9 @@ func (r *round) commits(lanes int) measure.Cell {
 func question(r *round) [][]measure.Cell {
 	var groups [][]measure.Cell
 	for _, clients := range r.clients(1, 64, 256) {
+		if clients > 1 && !r.wide() {
+			break
+		}
 		group := r.load("W2", clients, 1, func(t workload.Target) workload.One { return workload.W2(t, r.names) })
 		groups = append(groups, append(group, r.besides("W2", clients, 0, 1)...))
 	}
@@ -114,6 +121,9 @@ func question(r *round) [][]measure.Cell {
 }
 
 func fan(r *round) [][]measure.Cell {
+	if !r.wide() {
+		return nil
+	}
 	var groups [][]measure.Cell
 	for _, clients := range r.clients(1, 64, 256) {
 		group := r.load("W3", clients, 1, workload.W3)
@@ -129,6 +139,9 @@ func fan(r *round) [][]measure.Cell {
 func (b *bench) crowd() int { return map[string]int{smoke: 20, normal: 1000, full: 1000}[b.size] }
 
 func crowd(r *round) [][]measure.Cell {
+	if !r.wide() {
+		return nil
+	}
 	threads := r.crowd()
 	cells := r.both("W5", threads, func(ctx context.Context, t workload.Target) (workload.Sample, error) {
 		return workload.Repeat(ctx, threads, 1, 1, workload.W2(t, r.names))

@@ -22,7 +22,7 @@ func (b *bench) watchers() int { return map[string]int{smoke: 20, normal: 1000, 
 
 // watch has 1,000 clients follow one run.
 func watch(r *round) [][]measure.Cell {
-	if r.Setting != stand.RedisEverysec && r.Setting != stand.Memory {
+	if r.Setting != stand.RedisEverysec && (r.size == normal || r.Setting != stand.Memory) {
 		return nil
 	}
 	var groups [][]measure.Cell

@@ -34,7 +34,7 @@ func (b *bench) stopPeers() {
 // begins with an empty database: some of them get slower with every thread.
 func (r *round) besides(name string, clients, repeat, counts int) []measure.Cell {
 	kind, _, _ := strings.Cut(r.Setting, "-")
-	if r.Setting == stand.RedisOff || r.Setting == stand.RedisAlways || r.size != full && clients == 256 {
+	if r.Setting == stand.RedisOff || r.Setting == stand.RedisAlways || r.size != full && clients == 256 || clients > 1 && !r.wide() {
 		return nil
 	}
 	atOnce := clients

@@ -25,6 +25,7 @@ type bench struct {
 	calls   map[string]limit.Script
 	series  measure.Series
 	notes   []string
+	broken  []error
 	beside  []*peer.Peer
 	parked  *parked
 	began   time.Time
@@ -36,6 +37,7 @@ const (
 	theLimit = "limit"
 )
 
+// measured returns what was found also when some of it is broken.
 func measured(ctx context.Context, o options) (report.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,7 +69,7 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	return report.Result{
 		About: about,
 		Lines: lines(b), Figures: report.Figures(b.series, theLimit), Notes: b.notes,
-	}, nil
+	}, errors.Join(b.broken...)
 }
 
 // measure parks threads, takes the rounds, and looks after what was parked.
@@ -138,8 +140,13 @@ func (b *bench) rounds(ctx context.Context) error {
 	}
 	for number := range b.options.rounds {
 		for _, s := range stands {
-			if err := b.round(ctx, number, s); err != nil {
-				return err
+			err := b.round(ctx, number, s)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				b.broken = append(b.broken, err)
+				b.note("BROKEN in round %d: %v", number+1, err)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "bench: round %d of %d is done after %v\n", number+1, b.options.rounds, time.Since(b.began).Round(time.Second))

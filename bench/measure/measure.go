@@ -4,6 +4,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,19 +44,24 @@ type Series map[Key][]workload.Sample
 func (s Series) Add(k Key, sample workload.Sample) { s[k] = append(s[k], sample) }
 
 // Round takes every cell of the groups once. Within a group the order turns
-// from round to round.
+// from round to round. It takes all, also when some are broken.
 func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
+	var broken []error
 	for _, group := range groups {
 		for i := range group {
 			c := group[(i+number)%len(group)]
 			sample, err := c.Take(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", c.Key, err)
+				broken = append(broken, fmt.Errorf("%s: %w", c.Key, err))
+				sample = workload.Sample{}
 			}
 			s.Add(c.Key, sample)
 		}
 	}
-	return nil
+	return errors.Join(broken...)
 }
 
 // Spread is a median and the extremes around it.
@@ -79,11 +85,13 @@ func Of(values []float64) Spread {
 	return Spread{Median: middle, Min: sorted[0], Max: sorted[len(sorted)-1], Rounds: len(sorted)}
 }
 
-// Each is the spread of a number over the rounds of a key.
+// Each is the spread of a number over the rounds of a key that were not broken.
 func (s Series) Each(k Key, number func(workload.Sample) float64) Spread {
 	var all []float64
 	for _, sample := range s[k] {
-		all = append(all, number(sample))
+		if sample != (workload.Sample{}) {
+			all = append(all, number(sample))
+		}
 	}
 	return Of(all)
 }
@@ -93,13 +101,13 @@ func (s Series) Rate(k Key) Spread {
 	return s.Each(k, func(w workload.Sample) float64 { return w.Rate })
 }
 
-// Ratio compares the rates of two keys round by round. It has no rounds when
-// one of them was not measured.
+// Ratio compares the rates of two keys round by round. Rounds in which one of
+// them was not measured, or broken, do not count.
 func (s Series) Ratio(of, to Key) Spread {
 	var all []float64
 	for i := range min(len(s[of]), len(s[to])) {
-		if base := s[to][i].Rate; base > 0 {
-			all = append(all, s[of][i].Rate/base)
+		if one, other := s[of][i].Rate, s[to][i].Rate; one > 0 && other > 0 {
+			all = append(all, one/other)
 		}
 	}
 	return Of(all)

@@ -30,7 +30,7 @@ func TestRatiosAreThoseOfSingleRounds(t *testing.T) {
 	s := measure.Series{
 		k:             {{Rate: 10}, {Rate: 100}, {Rate: 6}},
 		k.As("limit"): {{Rate: 20}, {Rate: 400}, {Rate: 8}},
-		k.As("zero"):  {{Rate: 0}, {Rate: 0}, {Rate: 2}},
+		k.As("zero"):  {{}, {}, {Rate: 2}},
 	}
 	require.Equal(t, measure.Spread{Median: 0.5, Min: 0.25, Max: 0.75, Rounds: 3}, s.Ratio(k, k.As("limit")))
 	require.Equal(t, measure.Spread{Median: 3, Min: 3, Max: 3, Rounds: 1}, s.Ratio(k, k.As("zero")), "nothing has no ratio")
@@ -56,10 +56,15 @@ func TestRoundsTakeAllContestantsInTurn(t *testing.T) {
 
 func TestABrokenContestantIsNamed(t *testing.T) {
 	broken := errors.New("an event is missing")
-	err := measure.Series{}.Round(t.Context(), 0, [][]measure.Cell{{{
-		Key:  measure.Key{Workload: "W1", Store: "memory", Clients: 64, Who: "graphd"},
-		Take: func(context.Context) (workload.Sample, error) { return workload.Sample{}, broken },
-	}}})
+	key := measure.Key{Workload: "W1", Store: "memory", Clients: 64, Who: "graphd"}
+	s := measure.Series{}
+	err := s.Round(t.Context(), 0, [][]measure.Cell{{
+		{Key: key, Take: func(context.Context) (workload.Sample, error) { return workload.Sample{Rate: 9}, broken }},
+		{Key: key.As("limit"), Take: func(context.Context) (workload.Sample, error) { return workload.Sample{Rate: 1}, nil }},
+	}})
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "W1, memory, 64 clients, graphd")
+	require.Zero(t, s.Rate(key).Rounds, "what is broken has no rate")
+	require.Equal(t, 1, s.Rate(key.As("limit")).Rounds, "the others are measured all the same")
+	require.Zero(t, s.Ratio(key, key.As("limit")).Rounds)
 }

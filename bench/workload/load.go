@@ -4,7 +4,6 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -86,16 +85,16 @@ func Repeat(ctx context.Context, clients, times, counts int, one One) (Sample, e
 }
 
 func load(ctx context.Context, clients, counts int, one One, again func(done int) bool) (Sample, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done, errs, times := make([]int, clients), make([]error, clients), make([]Times, clients)
+	ctx, fail := context.WithCancelCause(ctx) // the first error stops all
+	defer fail(nil)
+	done, times := make([]int, clients), make([]Times, clients)
 	began := time.Now()
 	var all sync.WaitGroup
 	for lane := range clients {
 		all.Go(func() {
 			for again(done[lane]) {
-				if errs[lane] = one(ctx, lane, &times[lane]); errs[lane] != nil {
-					cancel()
+				if err := one(ctx, lane, &times[lane]); err != nil {
+					fail(err)
 					return
 				}
 				done[lane]++
@@ -104,7 +103,7 @@ func load(ctx context.Context, clients, counts int, one One, again func(done int
 	}
 	all.Wait()
 	took := time.Since(began).Seconds()
-	if err := first(errs); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return Sample{}, err
 	}
 	s := Sample{}
@@ -113,18 +112,6 @@ func load(ctx context.Context, clients, counts int, one One, again func(done int
 	}
 	s.P50, s.P99 = quantiles(times)
 	return s, nil
-}
-
-// first prefers the error that made the others stop.
-func first(errs []error) error {
-	var other error
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		other = errors.Join(other, err)
-	}
-	return other
 }
 
 func quantiles(times []Times) (p50, p99 float64) {

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -19,8 +18,8 @@ import (
 // Watchers has so many clients watch one thread, then begins a run of so many
 // steps. Its rate is that of events that all of them saw together.
 func Watchers(ctx context.Context, t Target, names *Names, watchers, steps int) (Sample, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx) // the first error stops all
+	defer fail(nil)
 	thread := names.Next()
 	create := encode(&graphdv1.CreateThreadRequest{ThreadId: thread, Thread: &graphdv1.Thread{Graph: "loop"}})
 	if _, err := t.Call(ctx, 0, t.Method(Create), create); err != nil {
@@ -29,28 +28,26 @@ func Watchers(ctx context.Context, t Target, names *Names, watchers, steps int) 
 	var (
 		ready, all sync.WaitGroup
 		began      atomic.Int64
-		errs       = make([]error, watchers)
 	)
 	ready.Add(watchers)
 	for lane := range watchers {
 		all.Go(func() {
 			w := watcher{target: t, lane: lane, thread: thread, steps: steps, ready: sync.OnceFunc(ready.Done)}
 			defer w.ready()
-			if errs[lane] = w.watch(ctx); errs[lane] != nil {
-				cancel()
+			if err := w.watch(ctx); err != nil {
+				fail(err)
 			}
 		})
 	}
 	ready.Wait()
 	began.Store(time.Now().UnixNano())
 	request := encode(&graphdv1.StartRunRequest{Run: run("loop", thread, Loop(steps, 0))})
-	_, err := t.Call(ctx, 0, t.Method(Go), request)
-	if err != nil {
-		cancel()
+	if _, err := t.Call(ctx, 0, t.Method(Go), request); err != nil {
+		fail(err)
 	}
 	all.Wait()
 	took := time.Duration(time.Now().UnixNano() - began.Load()).Seconds()
-	return Sample{Rate: float64(watchers*steps) / took}, errors.Join(err, first(errs))
+	return Sample{Rate: float64(watchers*steps) / took}, context.Cause(ctx)
 }
 
 // watcher follows a thread until it has seen every step.
@@ -61,16 +58,17 @@ type watcher struct {
 	steps  int
 	ready  func()
 	seen   int
+	ended  bool   // the stream ended in order
 	after  []byte // where to go on
 }
 
 func (w *watcher) watch(ctx context.Context) error {
 	for w.seen < w.steps {
-		before := w.seen
+		w.ended = false
 		if err := w.target.stream(ctx, w.lane, Watch, w.request(), w.see); err != nil {
 			return err
 		}
-		if w.seen == before && w.after == nil {
+		if w.seen < w.steps && !w.ended {
 			return fmt.Errorf("the stream of a watcher ended after %d of %d events", w.seen, w.steps)
 		}
 	}
@@ -105,7 +103,7 @@ func (w *watcher) see(message []byte) error {
 			return io.EOF
 		}
 	case wire.End:
-		w.after = append([]byte(nil), e.ResumeAt()...)
+		w.ended, w.after = true, append([]byte(nil), e.ResumeAt()...)
 	default: // heartbeats and states of the run
 	}
 	return nil
