@@ -59,6 +59,21 @@ func (s *State) Inject(writes []checkpoint.Write) (*State, error) {
 	return e.state(&next), nil
 }
 
+// lookAhead is Inject for a state that is only read by what decides a
+// conditional edge. It costs what was written, however long the lists are.
+func (s *State) lookAhead(writes []checkpoint.Write) (*State, error) {
+	e := s.edit(0)
+	e.tails = make(map[int][]payload.JSON)
+	if err := e.write([]Done{{Writes: writes}}); err != nil {
+		return nil, err
+	}
+	next := *s.cp
+	next.Channels = e.channels
+	ahead := e.state(&next)
+	ahead.tails = e.tails
+	return ahead, nil
+}
+
 // Partial is the state with what some tasks of a superstep have written that is
 // not over: what people see while other tasks wait. The order of done does not
 // matter.
@@ -149,6 +164,7 @@ type edit struct {
 	updated   []bool // by position: changed and available
 	written   []bool
 	untracked map[int]payload.JSON
+	tails     map[int][]payload.JSON // nil unless the state is only looked at ahead
 }
 
 func (s *State) edit(seq uint64) *edit {
@@ -258,9 +274,15 @@ func (e *edit) write(done []Done) error {
 
 func (e *edit) update(i int, writes []checkpoint.Write) error {
 	c := e.cell(i)
+	if e.tails != nil && (c.spec.Kind == graph.Append || c.spec.Kind == graph.Topic) {
+		c.tail = new([]payload.JSON)
+	}
 	changed, err := c.update(writes)
 	if err != nil {
 		return err
+	}
+	if c.tail != nil && len(*c.tail) > 0 {
+		e.tails[i] = *c.tail
 	}
 	e.written[i] = true
 	if changed {

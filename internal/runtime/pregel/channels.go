@@ -25,6 +25,9 @@ type cell struct {
 	seq   uint64 // of the checkpoint under construction, 0 = not to be stored yet
 	seal  uint64 // lists begun up to this number must not grow in place
 	extra string // seed for ids that a reducer makes
+	// tail takes what is appended when the state is only looked at ahead; nil
+	// when it is not, or when the reducer looks at the elements.
+	tail *[]payload.JSON
 }
 
 // isList reports whether a channel is stored element by element.
@@ -132,6 +135,13 @@ func (c cell) restart(items []payload.JSON) {
 // ahead, perhaps by several tasks at once, must not write there.
 func (c cell) grow(items []payload.JSON) {
 	old := c.ch.List
+	if c.tail != nil {
+		*c.tail = append(*c.tail, items...)
+		if old == nil {
+			c.ch.List = &checkpoint.List{}
+		}
+		return
+	}
 	if old != nil && c.seq == 0 {
 		clipped := *old
 		clipped.Items = slices.Clip(old.Items)

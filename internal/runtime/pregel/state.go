@@ -19,6 +19,9 @@ type State struct {
 	// history may also append: lists stored up to it must not grow in place.
 	sealed uint64
 	top    uint64 // greatest channel version
+	// tails are elements that come after those of lists, by channel position, in
+	// a state that is only looked at ahead: the lists themselves are not copied.
+	tails map[int][]payload.JSON
 }
 
 // New returns the state of a graph that has never run in this namespace.
@@ -110,10 +113,14 @@ func (s *State) value(i int) (payload.JSON, bool) {
 		v, ok := s.untracked[i]
 		return v, ok
 	case c.List != nil:
-		if len(c.List.Items) == 0 && spec.Kind == graph.Topic {
+		items := c.List.Items
+		if tail := s.tails[i]; len(tail) > 0 {
+			items = slices.Concat(items, tail)
+		}
+		if len(items) == 0 && spec.Kind == graph.Topic {
 			return "", false
 		}
-		return payload.Array(c.List.Items), true
+		return payload.Array(items), true
 	case c.Value != "":
 		return c.Value, spec.Kind != graph.LastFinish || c.Flag
 	case c.Version == 0 && spec.Default != "":

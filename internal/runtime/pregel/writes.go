@@ -127,7 +127,7 @@ func (s *State) Ahead(t *Task, r Result) (*State, error) {
 	if err := w.updates(r); err != nil {
 		return nil, err
 	}
-	return s.Inject(foreseen(w.writes, r.Foreseen))
+	return s.lookAhead(foreseen(w.writes, r.Foreseen))
 }
 
 // writer collects the writes of one task.
@@ -232,7 +232,7 @@ func (w *writer) branches(own int, r Result, routes map[string][]checkpoint.Send
 	if len(n.Branches) == 0 {
 		return nil
 	}
-	ahead, err := w.state.Inject(foreseen(w.writes[:own:own], r.Foreseen))
+	ahead, err := w.state.lookAhead(foreseen(w.writes[:own:own], r.Foreseen))
 	if err != nil {
 		return err
 	}
