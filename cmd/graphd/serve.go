@@ -74,6 +74,7 @@ func (p *program) logger(o serverOptions) (*zap.Logger, error) {
 // serve runs a server until ctx ends, and drains it. ready is told when it
 // serves; it may be nil.
 func (p *program) serve(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
+	collectLess(p.getenv)
 	life := context.WithoutCancel(ctx)
 	s, err := newServer(life, o, log, p.version)
 	if err != nil {
