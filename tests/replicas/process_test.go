@@ -103,11 +103,11 @@ func (r *replica) supervise(ctx context.Context) error {
 	}
 }
 
-// couldNotStart knows the two reasons for which a server that is well ends:
+// couldNotStart knows the reasons for which a server that is well ends:
 // Redis was away, or somebody had its port for a moment.
 func couldNotStart(said string) bool {
 	return strings.Contains(said, "the store can't be opened") || strings.Contains(said, "address already in use") ||
-		strings.Contains(said, "can't be used: it does not answer")
+		strings.Contains(said, "can't be used: it does not answer") || strings.Contains(said, "error: STORE_UNAVAILABLE")
 }
 
 func (r *replica) start(cmd *exec.Cmd) error {
