@@ -15,7 +15,7 @@ func (e *Engine) rouse(h *checkpoint.Head) {
 		return
 	}
 	switch {
-	case h.Owner == "" && h.Wish != "":
+	case h.Owner == "" && h.Wish != "" && h.Wish != e.id:
 		e.tuner.Wake(h.Wish, h.Thread)
 	case h.Owner == e.id:
 	case h.Owner != "":

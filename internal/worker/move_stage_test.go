@@ -137,9 +137,18 @@ func (w *town) Graph(name, _ string) (*graph.Graph, bool) {
 	return g, ok
 }
 
-func (w *town) server(name string) *server {
-	s := &server{name: name, town: w, hub: worker.New(worker.Options{Key: []byte("k")})}
-	s.Engine = runtime.New(w.t.Context(), w.board, w, s, nil, runtime.Options{
+// way is how one server reaches the store.
+type way struct {
+	checkpoint.Store
+	checkpoint.Roster
+	checkpoint.Signals
+}
+
+func (w *town) server(name string) *server { return w.serverOn(name, w.board, w) }
+
+func (w *town) serverOn(name string, store checkpoint.Store, graphs runtime.Graphs) *server {
+	s := &server{name: name, town: w, hub: worker.New(worker.Options{Key: []byte("k"), Losses: 1000})}
+	s.Engine = runtime.New(w.t.Context(), store, graphs, s, nil, runtime.Options{
 		Owner: name, Workers: s.hub, Poll: 100 * time.Millisecond,
 	})
 	w.t.Cleanup(func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/faulty"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -453,4 +454,80 @@ func TestADrainingServerLeavesRunsToWhereWorkersAre(t *testing.T) {
 		require.JSONEq(t, `{"log":["a","far","b"]}`, string(r.Output))
 		require.Equal(t, []string{"a@A", "far@B", "b@B"}, w.took(), "what runs is not cut off")
 	})
+}
+
+// The store fails at each call of a server in turn while runs come and go.
+func TestMovesSurviveAStoreThatFails(t *testing.T) {
+	for _, how := range []faulty.How{faulty.Before, faulty.After, faulty.Hang} {
+		for _, length := range []int{1, 12} {
+			t.Run(fmt.Sprintf("%d x%d", how, length), func(t *testing.T) {
+				at := 0
+				for hit := true; hit; {
+					at++
+					synctest.Test(t, func(t *testing.T) { hit = moveUnder(t, faulty.Plan{At: at, For: length, How: how}) })
+					require.Less(t, at, 1000, "the faults never end")
+				}
+				require.Greater(t, at, 10, "all calls of a few changes were tried")
+			})
+		}
+	}
+}
+
+// moveUnder runs a graph whose workers are at two servers, and reports whether
+// the fault came before the end.
+func moveUnder(t *testing.T, plan faulty.Plan) bool {
+	t.Helper()
+	w := newTown(t)
+	w.compile([]string{"a", "b", "L"}, []string{"c"}, []string{"d"})
+	store := faulty.New(w.Store, plan)
+	a, b := w.server("A"), w.serverOn("B", &way{store, w, w}, w)
+	a.attach("wa", "a", "c")
+	b.attach("wb", "b", "d")
+	var run checkpoint.Run
+	for n := 0; run.ID == ""; n++ {
+		require.Less(t, n, 100, "the run can't be begun")
+		s, err := b.Start(t.Context(), runtime.StartRequest{
+			Thread: "t", CreateThread: true, Graph: "g", RequestID: "r", Digest: "r", Request: checkpoint.RunRequest{Input: `{"log":[]}`},
+		})
+		if err != nil {
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
+			pass(time.Second)
+		}
+		run = s.Run
+	}
+	began := time.Now()
+	r := a.ends(run, checkpoint.RunSucceeded)
+	require.JSONEq(t, `{"log":["L","a","b","c","d"]}`, string(r.Output), "%+v", plan)
+	require.Less(t, time.Since(began), 2*time.Minute, "%+v", plan)
+	require.Less(t, len(w.took()), 12, "%+v: %v", plan, w.took())
+	return store.Hits() > 0
+}
+
+// A server does not yet know the graph of a run that is left to it.
+func TestARunWaitsForAServerToLearnItsGraph(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a"})
+		late := &slow{town: w, until: time.Now().Add(3 * time.Second)}
+		a, b := w.serverOn("A", w.board, late), w.server("B")
+		a.attach("w", "")
+		synctest.Wait()
+		began := time.Now()
+		b.ends(b.begin("t"), checkpoint.RunSucceeded)
+		require.LessOrEqual(t, time.Since(began), 6*time.Second)
+	})
+}
+
+// slow is a registry that learns of graphs late.
+type slow struct {
+	*town
+
+	until time.Time
+}
+
+func (s *slow) Graph(name, version string) (*graph.Graph, bool) {
+	if time.Now().Before(s.until) {
+		return nil, false
+	}
+	return s.town.Graph(name, version)
 }

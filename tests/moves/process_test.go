@@ -173,7 +173,7 @@ func newScene(t *testing.T) *scene {
 func (s *scene) serve(binary, store string) *server {
 	s.Helper()
 	p := launch(s.T, "server", exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata",
-		"--lease", "3s", "--worker-beat", "200ms", "--worker-lease", "1s", "--worker-key", "k", "--log-format", "json"))
+		"--lease", "3s", "--worker-beat", "200ms", "--worker-lease", "1s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json"))
 	line := p.says(`"msg":"serving"`)
 	_, rest, _ := strings.Cut(line, `"address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
