@@ -74,6 +74,13 @@ func (f *Follower) Close() {
 	f.engine.hub.leave(f.topic)
 }
 
+// Crowded reports whether others follow the thread in this process as well.
+func (f *Follower) Crowded() bool {
+	f.topic.mu.Lock()
+	defer f.topic.mu.Unlock()
+	return len(f.topic.followers) > 1
+}
+
 // After returns the number of the newest durable event that was handed out.
 func (f *Follower) After() uint64 { return f.after }
 

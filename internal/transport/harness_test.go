@@ -36,6 +36,8 @@ type engine struct {
 	asks    []checkpoint.Interrupt
 	log     []checkpoint.Event
 	grown   chan struct{} // closed when the log grows
+	crowd   bool          // others follow the thread too
+	shown   int           // how often a state was looked up for an event
 }
 
 func newEngine() *engine {
@@ -199,6 +201,9 @@ func (e *engine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateR
 }
 
 func (e *engine) StateAt(context.Context, string, string, string) (payload.JSON, error) {
+	e.mu.Lock()
+	e.shown++
+	e.mu.Unlock()
 	return e.values, e.err
 }
 
@@ -279,6 +284,8 @@ func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 }
 
 func (*follower) Close() {}
+
+func (f *follower) Crowded() bool { return f.e.crowd }
 
 // inboxFollower reads the changed questions of an engine.
 type inboxFollower struct {

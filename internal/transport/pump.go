@@ -27,7 +27,8 @@ type pump struct {
 	engine Engine
 	follow func(runtime.FollowRequest) Follower
 	log    *zap.Logger
-	census Census // nil = nobody counts
+	census Census  // nil = nobody counts
+	frames *frames // nil = each stream encodes for itself
 	now    func() time.Time
 }
 
@@ -63,7 +64,7 @@ type watching struct {
 	*pump
 	*subscription
 
-	out *sender[*graphdv1.Event]
+	out *sender[any] // *graphdv1.Event or *frame
 }
 
 // serve sends until the run stops, the client leaves, or something else ends
@@ -81,7 +82,7 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 	}
 	life, release := p.lifetime(ctx)
 	defer release()
-	w := &watching{pump: p, subscription: sub, out: newSender(stream.Send, p.stall)}
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), p.stall)}
 	slow := false
 	if p.census != nil {
 		p.census.FollowerOpened()
@@ -104,6 +105,16 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// sending is how messages of either form are sent.
+func sending(stream eventStream) func(any) error {
+	return func(m any) error {
+		if e, ok := m.(*graphdv1.Event); ok {
+			return stream.Send(e)
+		}
+		return stream.SendMsg(m)
+	}
 }
 
 // relay opens the stream and passes events on until there is a reason to end.

@@ -42,6 +42,12 @@ func (s *sender[T]) loop(send func(T) error) {
 // send hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
 func (s *sender[T]) send(ctx context.Context, m T) error {
+	select {
+	case s.out <- m: // as a rule the one before it is sent long ago
+		s.last = time.Now()
+		return nil
+	default:
+	}
 	timer := time.NewTimer(s.stall)
 	defer timer.Stop()
 	select {

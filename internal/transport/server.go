@@ -178,6 +178,7 @@ func settings(o Options) []grpc.ServerOption {
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
 		grpc.StatsHandler(births{}),
+		grpc.ForceServerCodecV2(newFraming()),
 	}
 	if o.Credentials != nil {
 		list = append(list, grpc.Creds(o.Credentials))
@@ -187,7 +188,9 @@ func settings(o Options) []grpc.ServerOption {
 
 func (s *Server) register(o Options) {
 	common := &service{
-		pump:   &pump{streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now},
+		pump: &pump{
+			streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now, frames: newFrames(),
+		},
 		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
 	}
 	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})

@@ -14,9 +14,38 @@ import (
 
 // show sends one event.
 func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
-	values, err := w.valuesOf(ctx, e)
+	if !w.crowded() {
+		out, err := w.message(ctx, e)
+		if err != nil {
+			return w.broken(err)
+		}
+		return w.out.send(ctx, out)
+	}
+	k := frameKey{event: e, debug: w.debug}
+	if e.Seq == w.after {
+		k.mark = w.mark
+	}
+	if f := w.frames.find(k); f != nil {
+		return w.out.send(ctx, f)
+	}
+	out, err := w.message(ctx, e)
 	if err != nil {
 		return w.broken(err)
+	}
+	return w.out.send(ctx, w.frames.keep(k, out))
+}
+
+// crowded reports whether others follow the thread here as well.
+func (w *watching) crowded() bool {
+	f, ok := w.follower.(interface{ Crowded() bool })
+	return ok && w.frames != nil && f.Crowded()
+}
+
+// message is what is sent of an event.
+func (w *watching) message(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
+	values, err := w.valuesOf(ctx, e)
+	if err != nil {
+		return nil, err
 	}
 	size := len(e.Value) + len(values)
 	for i := range e.Interrupts {
@@ -26,7 +55,7 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 	if e.Seq == w.after {
 		out.Cursor = w.cursor()
 	}
-	return w.out.send(ctx, w.fit(out, size))
+	return w.fit(out, size), nil
 }
 
 // valuesOf finds the state an event shows. Logs keep a reference to it only.
