@@ -103,16 +103,16 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
 	tools/fuzz '$(FUZZTIME)' $(PKG)
 
 .PHONY: bench
-bench: bench-build bench-peers ## Measure graphd beside its limits and peers, five minutes (see bench; BENCHFLAGS="--only W1")
-	cd bench && '$(BENCHMARK)' --out results $(BENCHFLAGS)
+bench: $(VENV)/ok bench-build bench-peers ## Measure graphd beside its limits and peers, five minutes (see bench; BENCHFLAGS="--only W1")
+	cd bench && '$(BENCHMARK)' --python '$(VENV)/bin/python' --out results $(BENCHFLAGS)
 
 .PHONY: bench-full
-bench-full: bench-build bench-peers ## The same for longer, with 100,000 parked threads and all numbers of clients
-	cd bench && '$(BENCHMARK)' --size full --out results $(BENCHFLAGS)
+bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,000 parked threads and all numbers of clients
+	cd bench && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size full --out results $(BENCHFLAGS)
 
 .PHONY: bench-smoke
-bench-smoke: bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
-	cd bench && go test ./... && '$(BENCHMARK)' --size smoke --peers= $(BENCHFLAGS)
+bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
+	cd bench && go test ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
 
 .PHONY: bench-peers
 bench-peers: ## Install what graphd is measured beside into .cache/peers (see bench/peer)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/graphd-dev/graphd/bench/limit"
+	"github.com/graphd-dev/graphd/bench/nodes"
 )
 
 func main() {
@@ -28,8 +29,13 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) > 0 && arguments[0] == "limit" {
-		return limit.Serve(ctx, os.Stdin, os.Stdout)
+	if len(arguments) == 1 { // the processes that it starts of itself
+		switch arguments[0] {
+		case "limit":
+			return limit.Serve(ctx, os.Stdin, os.Stdout)
+		case "nodes":
+			return nodes.Serve(ctx, os.Stdin, os.Stdout)
+		}
 	}
 	o, err := parse(arguments, os.Stderr)
 	if err != nil {

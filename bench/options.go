@@ -19,6 +19,7 @@ import (
 // options are what a person may choose.
 type options struct {
 	graphd, graphs, peers, out, json string
+	python                           string
 	from, docs                       string
 	size                             string
 	only, stores                     []string
@@ -63,6 +64,7 @@ func parse(arguments []string, w io.Writer) (options, error) {
 	flags.StringVar(&o.graphd, "graphd", "../bin/graphd", "graphd binary to measure")
 	flags.StringVar(&o.graphs, "graphs", "graphs", "folder with the graphs of the workloads")
 	flags.StringVar(&o.peers, "peers", "../.cache/peers", "folder with the installed peers; empty: without peers")
+	flags.StringVar(&o.python, "python", "", "interpreter with the Python SDK, for remote nodes in Python; empty: without")
 	flags.StringVar(&o.size, "size", normal, "smoke, normal or full")
 	flags.StringVar(&only, "only", "", "parts to run, with commas between (default: all)")
 	flags.StringVar(&stores, "stores", "", "stores to measure, with commas between: "+strings.Join(stand.Settings(), ", ")+" (default: all; smoke: three of them)")

@@ -26,6 +26,7 @@ func parts() []part {
 		{"state", "a state of 1 MB of which 1 KB changes", ballast},
 		{"watch", "1,000 clients watch one run", watch},
 		{"parked", "10,000 threads wait for an answer (full: 100,000)", waiting},
+		{"remote", "nodes in processes in Go and Python", far},
 		{"start", "start-up time and size of the binary", start},
 		{"history", "a thread of 10,000 checkpoints", history},
 	}
@@ -36,6 +37,9 @@ type round struct {
 	*bench
 	*stand.Stand
 	names *workload.Names
+	// What cells need for longer than a call: how long, and what to do then.
+	context context.Context //nolint:containedctx // of this round
+	after   []func()
 }
 
 // key names what is measured here.

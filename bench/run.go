@@ -28,6 +28,7 @@ type bench struct {
 	broken  []error
 	beside  []*peer.Peer
 	parked  *parked
+	remote  *remote
 	began   time.Time
 }
 
@@ -37,7 +38,8 @@ const (
 	theLimit = "limit"
 )
 
-// measured returns what was found also when some of it is broken.
+// measured returns what was found also when some of it is broken, or when it
+// was interrupted.
 func measured(ctx context.Context, o options) (report.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,6 +54,10 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer b.stopNodes()
+	if err := b.startNodes(ctx); err != nil {
+		return report.Result{}, err
+	}
 	if err := b.record(ctx); err != nil {
 		return report.Result{}, err
 	}
@@ -59,9 +65,9 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 	defer b.stopPeers()
 	defer b.unpark()
 	if err := b.measure(ctx); err != nil {
-		return report.Result{}, err
+		b.breaks("not all was measured", err)
 	}
-	about := report.Here(ctx, b.began, fmt.Sprintf("%d rounds, samples of %v, %d connections shared by all clients.",
+	about := report.Here(context.WithoutCancel(ctx), b.began, fmt.Sprintf("%d rounds, samples of %v, %d connections shared by all clients.",
 		o.rounds, o.long, o.connections))
 	for _, p := range b.beside {
 		about.Versions[p.Who] = p.Version
@@ -119,6 +125,12 @@ func (b *bench) record(ctx context.Context) error {
 	return nil
 }
 
+// breaks remembers that something is broken; the rest is measured all the same.
+func (b *bench) breaks(where string, err error) {
+	b.broken = append(b.broken, fmt.Errorf("%s: %w", where, err))
+	b.note("BROKEN: %s: %v", where, err)
+}
+
 func (b *bench) note(format string, arguments ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, arguments...))
 }
@@ -145,8 +157,7 @@ func (b *bench) rounds(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				b.broken = append(b.broken, err)
-				b.note("BROKEN in round %d: %v", number+1, err)
+				b.breaks(fmt.Sprintf("round %d", number+1), err)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "bench: round %d of %d is done after %v\n", number+1, b.options.rounds, time.Since(b.began).Round(time.Second))
@@ -160,7 +171,12 @@ func (b *bench) round(ctx context.Context, number int, s *stand.Stand) error {
 	if err := s.Renew(ctx); err != nil {
 		return fmt.Errorf("%s: %w", s.Setting, err)
 	}
-	r := &round{bench: b, Stand: s, names: &workload.Names{Prefix: fmt.Sprintf("r%d-", number)}}
+	r := &round{bench: b, Stand: s, names: &workload.Names{Prefix: fmt.Sprintf("r%d-", number)}, context: ctx}
+	defer func() {
+		for _, end := range r.after {
+			end()
+		}
+	}()
 	for _, t := range []workload.Target{s.Graphd, s.Limit} {
 		for _, clients := range []int{1, 16} {
 			if _, err := workload.Load(ctx, clients, b.long/2, 1, workload.W1(t)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/graphd-dev/graphd/bench/workload"
 )
@@ -50,7 +51,7 @@ func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
 	for _, group := range groups {
 		for i := range group {
 			c := group[(i+number)%len(group)]
-			sample, err := c.Take(ctx)
+			sample, err := take(ctx, c)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -62,6 +63,15 @@ func (s Series) Round(ctx context.Context, number int, groups [][]Cell) error {
 		}
 	}
 	return errors.Join(broken...)
+}
+
+// patience is after how long a cell counts as broken.
+const patience = 2 * time.Minute
+
+func take(ctx context.Context, c Cell) (workload.Sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.Take(ctx)
 }
 
 // Spread is a median and the extremes around it.

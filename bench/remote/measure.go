@@ -110,7 +110,7 @@ func (c *client) chain(ctx context.Context) (time.Duration, error) {
 	defer cancel()
 	began := time.Now()
 	run, err := c.graphd.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		CreateThread: true, Graph: "chain",
+		CreateThread: true, Graph: "chain-python",
 		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: `{"x":0}`}}},
 	}})
 	if err != nil {

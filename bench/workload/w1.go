@@ -22,8 +22,11 @@ const (
 
 // W1 runs the chain of ten in a new thread and follows it to its end. It times
 // the steps: from one update to the next.
-func W1(t Target) One {
-	request := encode(&graphdv1.StreamRequest{Run: run("chain", "", `{"x":0}`)})
+func W1(t Target) One { return ChainOf(t, "chain") }
+
+// ChainOf is W1 with another graph that does the same.
+func ChainOf(t Target, graph string) One {
+	request := encode(&graphdv1.StreamRequest{Run: run(graph, "", `{"x":0}`)})
 	return func(ctx context.Context, lane int, times *Times) error {
 		updates, last := 0, time.Time{}
 		e, err := t.follow(ctx, lane, Chain, request, func(e wire.Event) {
