@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -235,7 +235,7 @@ func (o *serverOptions) fields() []zap.Field {
 	c := &serverOptions{}
 	c.register(shown)
 	*c = *o
-	c.Store = masked(o.Store)
+	c.Store = redis.Masked(o.Store)
 	if o.WorkerKey != "" {
 		c.WorkerKey = "xxxxx"
 	}
@@ -246,13 +246,4 @@ func (o *serverOptions) fields() []zap.Field {
 		}
 	})
 	return list
-}
-
-// masked hides the password of an address.
-func masked(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.User == nil {
-		return text
-	}
-	return u.Redacted()
 }

@@ -72,7 +72,7 @@ func parseStore(text string) (storeName, error) {
 		name.kind = kindRedis
 		return name, nil
 	}
-	return name, cli.Usagef("--store %q is no store", masked(text)).
+	return name, cli.Usagef("--store %q is no store", redis.Masked(text)).
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 

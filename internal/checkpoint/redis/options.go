@@ -56,7 +56,10 @@ func parse(opts Options) (*location, error) {
 		// What url.Parse says repeats the URL with the password in it.
 		return nil, &SetupError{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
 	}
-	w := &location{server: u.Redacted(), prefix: opts.Prefix}
+	w := &location{server: Masked(opts.URL), prefix: opts.Prefix}
+	if split(u) {
+		return nil, w.bad("the password has a character that ends it, like / or ? or #, which stands as %2F or %3F or %23 in an URL")
+	}
 	if (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" {
 		return nil, w.bad("the URL names no server")
 	}
@@ -146,6 +149,26 @@ const wantURL = "want redis://[user:password@]host:port/db, or rediss:// for TLS
 
 func (w *location) bad(is string) *SetupError {
 	return &SetupError{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
+}
+
+// split reports whether a part of the password, or all of it, is taken for what
+// stands behind the server. An @ there may be written as %40.
+func split(u *url.URL) bool {
+	return u.Fragment != "" || strings.Contains(u.EscapedPath()+u.RawQuery, "@")
+}
+
+// Masked is the address of a store without the password, also when it can't be
+// read as an URL because of just that.
+func Masked(address string) string {
+	if u, err := url.Parse(address); err == nil && !split(u) {
+		return u.Redacted()
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	at := strings.LastIndexByte(rest, '@')
+	if !ok || at < 0 {
+		return address
+	}
+	return scheme + "://xxxxx" + rest[at:]
 }
 
 // clean takes the URL, which may hold a password, out of a message.

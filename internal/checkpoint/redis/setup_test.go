@@ -28,6 +28,10 @@ func TestBadURLs(t *testing.T) {
 		"redis://":                                   "names no server",
 		"redis://u:sesame@h:port":                    "can't be read",
 		"redis://u:sesame@h:1/db":                    "db",
+		"redis://:#sesame@h:1/0":                     "%23",
+		"redis://:12/sesame@h:1/0":                   "%2F",
+		"redis://u:12?sesame@h:1/0":                  "%3F",
+		"redis://:open@12#sesame@h:1/0":              "%23",
 		"redis://h:1/0?partitions=0":                 `partitions is "0", want 1 to 1024`,
 		"redis://h:1/0?partitions=many":              `partitions is "many"`,
 		"redis://h:1/0?shared=perhaps":               `shared is "perhaps", want true or false`,
@@ -39,6 +43,22 @@ func TestBadURLs(t *testing.T) {
 		require.Equal(t, redis.ProblemURL, p.Problem, url)
 		require.Contains(t, p.Is, is, url)
 		require.Contains(t, p.Want, "redis://")
+	}
+}
+
+func TestMaskedAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"redis://user:sesame@host:1/0?a=b": "redis://user:xxxxx@host:1/0?a=b",
+		"redis://host:1/0":                 "redis://host:1/0",
+		"sqlite:a@b.db":                    "sqlite:a@b.db",
+		"redis://:s#sesame@host:1":         "redis://xxxxx@host:1",
+		"redis://:1/sesame@host:1":         "redis://xxxxx@host:1",
+		"redis://:1?sesame@host:1":         "redis://xxxxx@host:1",
+		"redis://:%sesame@host:1":          "redis://xxxxx@host:1",
+		"redis://:se same@host:1":          "redis://xxxxx@host:1",
+		"redis://:s@sesame#x@host:1/0":     "redis://xxxxx@host:1/0",
+	} {
+		require.Equal(t, want, redis.Masked(address))
 	}
 }
 

@@ -81,6 +81,8 @@ func TestOpensInItsPlaceOnly(t *testing.T) {
 		_, err := b.Open(at, text)
 		requireShut(t, err, `"k1"`)
 	}
+	_, err := b.Open(here, "\x03"+text[1:]) // it was not compressed
+	requireShut(t, err, `"k1"`)
 	for i := range text {
 		broken := []byte(text)
 		broken[i] ^= 4
@@ -95,6 +97,14 @@ func TestOpensInItsPlaceOnly(t *testing.T) {
 		_, err := b.Open(here, text[:i+1])
 		require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 	}
+}
+
+func TestTheFirstKeySeals(t *testing.T) {
+	b := box(t, false, key("k2", 2), key("k1", 1))
+	require.Equal(t, "k2", b.Active())
+	id, sealed := seal.Sealed(b.Seal(here, "secret"))
+	require.True(t, sealed)
+	require.Equal(t, "k2", id)
 }
 
 func TestKeysThatDoNotFit(t *testing.T) {
@@ -121,12 +131,13 @@ func TestNoBombs(t *testing.T) {
 	b := box(t, true)
 	packed := b.Seal(here, strings.Repeat("\x20", 1<<20))
 	require.Less(t, len(packed), 1000)
-	for name, length := range map[string]string{
-		"more than it says": "\x10", "less than it says": "\x80\x80\x80\x01", "more than allowed": "\x80\x80\x80\x80\x10",
-		"no number": "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
+	for length, says := range map[string]string{
+		"\x10": "does not unpack", "\x80\x80\x80\x01": "it unpacks to", "\x80\x80\x80\x80\x10": "its length is damaged",
+		"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80": "its length is damaged",
 	} {
 		_, err := b.Open(here, packed[:1]+length+packed[4:])
-		require.ErrorIs(t, err, checkpoint.ErrCorrupt, name)
+		require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+		require.ErrorContains(t, err, says)
 	}
 }
 
