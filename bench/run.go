@@ -81,7 +81,8 @@ func measured(ctx context.Context, o options) (report.Result, error) {
 // measure parks threads, takes the rounds, and looks after what was parked.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.park(ctx); err != nil {
-		return fmt.Errorf("parked threads: %w", err)
+		b.breaks("parked threads", err)
+		b.unpark()
 	}
 	if err := b.rounds(ctx); err != nil {
 		return err
@@ -95,6 +96,7 @@ func (b *bench) measure(ctx context.Context) error {
 func (b *bench) unpark() {
 	if b.parked != nil {
 		b.parked.Stop()
+		b.parked = nil
 	}
 }
 
