@@ -165,6 +165,7 @@ type edit struct {
 	written   []bool
 	untracked map[int]payload.JSON
 	tails     map[int][]payload.JSON // nil unless the state is only looked at ahead
+	indexes   map[int]*payload.MessageIndex
 }
 
 func (s *State) edit(seq uint64) *edit {
@@ -173,7 +174,7 @@ func (s *State) edit(seq uint64) *edit {
 	return &edit{
 		from: s, seq: seq, next: s.top + 1,
 		channels: slices.Clone(s.cp.Channels), seen: s.cp.Seen,
-		updated: marks[:n:n], written: marks[n:], untracked: s.untracked,
+		updated: marks[:n:n], written: marks[n:], untracked: s.untracked, indexes: s.indexes,
 	}
 }
 
@@ -274,8 +275,19 @@ func (e *edit) write(done []Done) error {
 
 func (e *edit) update(i int, writes []checkpoint.Write) error {
 	c := e.cell(i)
-	if e.tails != nil && (c.spec.Kind == graph.Append || c.spec.Kind == graph.Topic) {
-		c.tail = new([]payload.JSON)
+	switch c.spec.Kind {
+	case graph.Messages:
+		index := e.indexes[i]
+		c.index = &index
+		defer func() { e.setIndex(i, index) }()
+		if e.tails != nil && len(writes) == 1 { // a second write would look for the first one
+			c.tail = new([]payload.JSON)
+		}
+	case graph.Append, graph.Topic:
+		if e.tails != nil {
+			c.tail = new([]payload.JSON)
+		}
+	default:
 	}
 	changed, err := c.update(writes)
 	if err != nil {
@@ -292,6 +304,22 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 		e.track(i)
 	}
 	return nil
+}
+
+// setIndex notes the index of a list of messages; nil for one that is not known
+// any more.
+func (e *edit) setIndex(i int, index *payload.MessageIndex) {
+	if e.indexes[i] == index {
+		return
+	}
+	e.indexes = maps.Clone(e.indexes) // the state before has its own
+	if e.indexes == nil {
+		e.indexes = make(map[int]*payload.MessageIndex, 1)
+	}
+	e.indexes[i] = index
+	if index == nil {
+		delete(e.indexes, i)
+	}
 }
 
 // track moves an untracked value out of what will be stored.
@@ -430,5 +458,5 @@ func (e *edit) state(cp *checkpoint.Checkpoint) *State {
 	if e.changed { // else a state that is loaded again would count on from less
 		top = e.next
 	}
-	return &State{graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top}
+	return &State{graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top, indexes: e.indexes}
 }

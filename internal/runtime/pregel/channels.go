@@ -28,6 +28,9 @@ type cell struct {
 	// tail takes what is appended when the state is only looked at ahead; nil
 	// when it is not, or when the reducer looks at the elements.
 	tail *[]payload.JSON
+	// index knows the ids of a list of messages; it points to nil when nobody
+	// does, and is nil for other channels.
+	index **payload.MessageIndex
 }
 
 // isList reports whether a channel is stored element by element.
@@ -123,6 +126,9 @@ func (c cell) arrive(writes []checkpoint.Write) (bool, error) {
 
 // restart stores a list anew.
 func (c cell) restart(items []payload.JSON) {
+	if c.index != nil {
+		*c.index = nil
+	}
 	c.ch.Value = ""
 	c.ch.List = &checkpoint.List{
 		Items: items, Segments: []checkpoint.Segment{{ID: c.seq, Len: len(items)}}, Fresh: len(items),
@@ -265,9 +271,14 @@ func (c cell) items() []payload.JSON {
 // the write stands, so that the same write gets the same ones.
 func (c cell) mergeMessages(write int, v payload.JSON) error {
 	old := c.items()
-	merged, err := payload.MergeMessages(old, v, func(n int) string {
-		return messageID(c.extra, c.spec.Name, write, n)
-	})
+	newID := func(n int) string { return messageID(c.extra, c.spec.Name, write, n) }
+	if c.add(old, v, newID) {
+		return nil
+	}
+	if c.index != nil {
+		*c.index = nil // what comes of it is not known before the list is read again
+	}
+	merged, err := payload.MergeMessages(old, v, newID)
 	if err != nil {
 		return c.errorf("%v", err)
 	}
@@ -277,6 +288,37 @@ func (c cell) mergeMessages(write int, v payload.JSON) error {
 	}
 	c.restart(merged)
 	return nil
+}
+
+// manyMessages is from how many on it is worth to know the ids of a list.
+const manyMessages = 16
+
+// add appends messages without reading those that are there, and reports
+// whether that is all there is to do. What is only looked at ahead, or not yet
+// numbered, leaves the index alone: it belongs to what follows the state.
+func (c cell) add(old []payload.JSON, v payload.JSON, newID func(n int) string) bool {
+	if c.index == nil || len(old) < manyMessages {
+		return false
+	}
+	if *c.index == nil && c.seq != 0 {
+		*c.index = payload.IndexMessages(old)
+	}
+	if *c.index == nil {
+		return false
+	}
+	index := *c.index
+	added, note, ok := index.Adds(v, newID)
+	if !ok {
+		return false
+	}
+	c.grow(added)
+	if c.seq == 0 {
+		*c.index = nil
+		return true
+	}
+	note()
+	*c.index = index // also where the list was stored anew
+	return true
 }
 
 // elements splits a written value for a list channel.

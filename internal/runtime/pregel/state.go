@@ -22,6 +22,9 @@ type State struct {
 	// tails are elements that come after those of lists, by channel position, in
 	// a state that is only looked at ahead: the lists themselves are not copied.
 	tails map[int][]payload.JSON
+	// indexes know the ids of lists of messages, by channel position, so that a
+	// superstep need not read the messages that are there already.
+	indexes map[int]*payload.MessageIndex
 }
 
 // New returns the state of a graph that has never run in this namespace.
