@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
@@ -292,6 +294,24 @@ func TestTheInboxAndAThreadAreWatchedUntilOneLeaves(t *testing.T) {
 	require.NotContains(t, r.out, "succeeded", "the cursor is past it")
 }
 
+func TestWhoLeavesTheInboxWhileTheServerIsAwayMeetsNoError(t *testing.T) {
+	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{examples}}, zap.NewNop(), "test")
+	require.NoError(t, err)
+	s.start()
+	c := caller{server: s.address()}
+	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	out, complaints, ended := newLockedBuffer(), newLockedBuffer(), make(chan int, 1)
+	go func() { ended <- c.execute(ctx, out, complaints, []string{"inbox", "--watch"}) }()
+	out.find(t, regexp.MustCompile(`a  open  `))
+	require.NoError(t, s.drain(t.Context()))
+	complaints.find(t, regexp.MustCompile(`looking for the server again`))
+	leave()
+	require.Zero(t, <-ended)
+	require.NotContains(t, complaints.String(), "error:")
+}
+
 func TestAnEditWithAnUnknownKeyIsRefused(t *testing.T) {
 	c := serving(t, "memory")
 	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "u", "-i", request).code)
@@ -306,6 +326,9 @@ func TestAServerHasAPort(t *testing.T) {
 	r := caller{}.call(t, "inbox", "--server", "foo")
 	require.Equal(t, 2, r.code)
 	require.Equal(t, "error: --server foo names no port\nhint: want HOST:PORT, like 127.0.0.1:7700\n", r.err)
+	r = caller{}.call(t, "inbox", "--server", "redis://localhost:6379")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.err, "--server redis:// is no address of a server\nhint: want HOST:PORT, like 127.0.0.1:7700\n")
 }
 
 func TestListsForProgramsAreThereWhenEmpty(t *testing.T) {

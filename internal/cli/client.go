@@ -42,6 +42,10 @@ func Dial(target string, more ...grpc.DialOption) (*Client, error) {
 	if !strings.Contains(target, ":") {
 		return nil, Usagef("--server %s names no port", target).WithHint("want HOST:PORT, like %s", DefaultServer)
 	}
+	switch scheme, _, _ := strings.Cut(target, "://"); scheme {
+	case "http", "https", "grpc", "redis", "rediss":
+		return nil, Usagef("--server %s:// is no address of a server", scheme).WithHint("want HOST:PORT, like %s", DefaultServer)
+	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),

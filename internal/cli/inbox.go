@@ -79,16 +79,24 @@ func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
 	}
 	r := newRetry(patience)
 	defer r.stop()
-	heard := false
+	heard, lost := false, false
 	for {
-		err := s.readInbox(ctx, req, func() { heard = true; r.progress() })
+		err := s.readInbox(ctx, req, func() { heard, lost = true, false; r.progress() })
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case (!heard || !unreachable(err)) && Reason(err) != "SERVER_DRAINING":
 			return err
 		}
-		if !r.wait(ctx) {
+		if s.Format == Text && !lost {
+			s.note("%s", why(err))
+		}
+		lost = true
+		switch {
+		case r.wait(ctx):
+		case ctx.Err() != nil:
+			return nil // left while the server was away
+		default:
 			return err
 		}
 	}
