@@ -134,16 +134,16 @@ func (e *Engine) PruneThread(ctx context.Context, req PruneRequest) (checkpoint.
 		if from <= max(head.FirstSeq, 1) {
 			return head, nil
 		}
+		seen := head
 		run, err := e.goingBack(ctx, &head)
-		if err != nil {
-			return head, err
+		if err == nil {
+			head, err = e.tryChange(ctx, head, func(t *tx) error {
+				t.Head.Updated = seen.Updated
+				return e.forget(ctx, t, &run, from)
+			})
 		}
-		head, err = e.tryChange(ctx, head, func(t *tx) error {
-			t.Head.Updated = head.Updated
-			return e.forget(ctx, t, &run, from)
-		})
 		switch {
-		case errors.Is(err, checkpoint.ErrConflict):
+		case errors.Is(err, checkpoint.ErrConflict), e.outdated(ctx, &seen, err): // another call was quicker
 		case err != nil:
 			return head, err
 		case from == to:

@@ -422,3 +422,34 @@ func TestLongHistoriesArePrunedInPieces(t *testing.T) {
 	require.Equal(t, before.Revision+2, w.prune("t", 3).Revision, "two changes")
 	require.Len(t, w.history("t", ""), 3)
 }
+
+// crossed lets something happen before a log is read.
+type crossed struct {
+	checkpoint.Store
+	before func()
+}
+
+func (c *crossed) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	if f := c.before; f != nil {
+		c.before = nil
+		f()
+	}
+	return c.Store.Events(ctx, thread, after, limit)
+}
+
+// TestPruningAtTheSameTime cuts off what another call is about to read.
+func TestPruningAtTheSameTime(t *testing.T) {
+	store := &crossed{Store: memory.New(memory.Options{})}
+	w := newWorldOn(t, store, runtime.Options{}, map[string]node{"a": update(`{"log":["a"]}`)}, chain("g", channelsLog, "a"))
+	for range 3 {
+		w.run("t", "g", `{}`)
+	}
+	store.before = func() { w.prune("t", 4) }
+	w.prune("t", 2)
+	require.Len(t, w.history("t", ""), 3, "the newest two, and the one that the run began with")
+
+	w.run("t", "g", `{}`)
+	store.before = func() { require.NoError(t, w.engine.DeleteThread(t.Context(), "t", 0, false)) }
+	_, err := w.engine.PruneThread(t.Context(), runtime.PruneRequest{Thread: "t", Keep: 1})
+	require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+}

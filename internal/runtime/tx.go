@@ -169,7 +169,9 @@ func decide[T any](ctx context.Context, e *Engine, try func(seen *checkpoint.Hea
 // outdated reports whether a record is missing because the thread is no longer
 // as it was seen.
 func (e *Engine) outdated(ctx context.Context, seen *checkpoint.Head, err error) bool {
-	if seen.Revision == 0 || (!errors.Is(err, checkpoint.ErrCheckpointNotFound) && !errors.Is(err, checkpoint.ErrRunNotFound)) {
+	gone := errors.Is(err, checkpoint.ErrCheckpointNotFound) || errors.Is(err, checkpoint.ErrRunNotFound) ||
+		errors.Is(err, checkpoint.ErrTrimmed) || errors.Is(err, checkpoint.ErrThreadNotFound)
+	if seen.Revision == 0 || !gone {
 		return false
 	}
 	now, err := e.store.Head(ctx, seen.Thread)
