@@ -122,7 +122,8 @@ func warn(log *zap.Logger, warnings []string) {
 func notOpened(name string, err error) error {
 	hint := "choose another file with --store sqlite:PATH"
 	if _, used := errors.AsType[*sqlite.InUseError](err); used {
-		hint = "one process owns a store: stop the other one, or choose another file with --store sqlite:PATH"
+		hint = "one process owns a file: stop the other one, choose another file with --store sqlite:PATH, " +
+			"or let servers share a store with --store redis://HOST:PORT/DB"
 	}
 	if wrong, misfit := errors.AsType[*seal.KeyError](err); misfit {
 		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.What()), Hint: wrong.Want}

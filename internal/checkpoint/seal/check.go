@@ -44,7 +44,7 @@ func (b *Box) Check(words map[string]string) (missing []string, err error) {
 	}
 	return nil, &KeyError{
 		Is:   fmt.Sprintf("that the store was sealed with, %s, are not given", quoted(missing)),
-		Want: "give these keys, new ones may stand before them",
+		Want: "name a file that has them with --encryption-keys; new keys may stand before them",
 	}
 }
 
