@@ -141,7 +141,7 @@ func unpackNames(text string) (names []string, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	n := 0
+	var n int
 	switch c := take(1)[0]; {
 	case c&0xf0 == 0x90:
 		n = int(c & 0x0f)

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-func said(id string, text string) payload.JSON {
+func said(id, text string) payload.JSON {
 	return payload.JSON(fmt.Sprintf(`{"type":"ai","id":%q,"content":%q}`, id, text))
 }
 
@@ -23,7 +23,7 @@ func said(id string, text string) payload.JSON {
 // compares with what merging the whole list gives each time.
 func TestMessagesAreMergedAsIfReadAnew(t *testing.T) {
 	for seed := range uint64(20) {
-		dice := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same each time
+		dice := rand.New(rand.NewPCG(seed, 1))
 		m := looping(t, graph.ChannelSpec{Name: "l", Reducer: "messages"}, `size(state.l) >= 0`, `{}`)
 		want := m.list().Items
 		update := func() payload.JSON {
