@@ -174,3 +174,27 @@ func TestWhoGivesUpIsNotTakenAlong(t *testing.T) {
 	_, err := r.store.Head(t.Context(), "late")
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 }
+
+// TestTheFirstOneGivesUpOnTheWay takes one along whose time ends before the
+// answers are there.
+func TestTheFirstOneGivesUpOnTheWay(t *testing.T) {
+	r := newRoad(t)
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	list := make([]*rider, 3)
+	for i, c := range many(len(list), 0) {
+		a := r.store.encode(c, outdated{}, "", true)
+		list[i] = &rider{ctx: t.Context(), source: a.script.source, missed: &lost{}, done: make(chan struct{})}
+		list[i].command, list[i].size = a.finish()
+	}
+	list[0].ctx = short
+	r.proxy.Hold()
+	go r.store.convoys[0].travel(list)
+	<-short.Done()
+	r.proxy.Release()
+	for _, one := range list {
+		<-one.done
+		require.NoError(t, one.err)
+		require.Equal(t, "OK", one.answer.text(0))
+	}
+}
