@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -167,7 +166,7 @@ func TestWhoGivesUpIsNotTakenAlong(t *testing.T) {
 		cancel()
 		err := <-gaveUp
 		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
-		require.True(t, errors.Is(err, context.Canceled))
+		require.ErrorIs(t, err, context.Canceled)
 	}) {
 		require.NoError(t, err, i)
 	}

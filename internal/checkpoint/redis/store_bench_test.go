@@ -20,8 +20,11 @@ func BenchmarkApply(b *testing.B) {
 		history, parked int
 		seal            seal.Options
 	}{
-		{10, 0, seal.Options{}}, {10_000, 0, seal.Options{}}, {10, 100_000, seal.Options{}},
-		{10, 0, seal.Options{Compress: true}}, {10, 0, sealedBy(key("k1", 1))},
+		{10, 0, seal.Options{}},
+		{10_000, 0, seal.Options{}},
+		{10, 100_000, seal.Options{}},
+		{10, 0, seal.Options{Compress: true}},
+		{10, 0, sealedBy(key("k1", 1))},
 	} {
 		b.Run(fmt.Sprintf("history=%d/parked=%d/compress=%t/keys=%d",
 			c.history, c.parked, c.seal.Compress, len(c.seal.Keys)), func(b *testing.B) {
