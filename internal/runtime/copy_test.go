@@ -233,3 +233,25 @@ func TestNoCopyWhileARunGoesOn(t *testing.T) {
 	w.copy("t", "u")
 	require.Equal(t, w.values("t"), w.values("u"))
 }
+
+// TestCopyLeavesTheQueue copies a thread that waits for people, with a run
+// behind.
+func TestCopyLeavesTheQueue(t *testing.T) {
+	ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+	w := newWorld(t, map[string]node{"ask": ask}, chain("g", channelsLog, "ask"))
+	w.run("t", "g", `{}`)
+	_, err := w.engine.Start(t.Context(), runtime.StartRequest{
+		Thread: "t", Graph: "g", Open: runtime.EnqueueOpen, Request: checkpoint.RunRequest{Input: `{}`},
+	})
+	require.NoError(t, err)
+	require.Empty(t, w.copy("t", "u").Queue)
+	runs, err := w.store.Runs(t.Context(), "u", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	require.Equal(t, checkpoint.RunInterrupted, runs[0].State)
+	require.Equal(t, checkpoint.RunSucceeded, w.answer("u", `"yes"`).State)
+	head, err := w.engine.Thread(t.Context(), "t")
+	require.NoError(t, err)
+	require.Len(t, head.Queue, 1)
+	require.Equal(t, 1, head.Open)
+}
