@@ -189,7 +189,7 @@ func (s *scene) serve(binary, store string) *server {
 // worker starts a worker that is attached to a server, and waits for it.
 func (s *scene) worker(name string, at *server) *process {
 	s.Helper()
-	cmd := exec.Command(python(s.T), "worker.py")
+	cmd := exec.Command(python(s.T), "nomad.py")
 	cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledger, "MOVES_SERVER="+at.address)
 	p := launch(s.T, name, cmd)
 	require.Eventually(s, func() bool {
