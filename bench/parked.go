@@ -34,7 +34,7 @@ type parked struct {
 	some    []string // of the threads
 	lists   []string // threads of W4
 	since   time.Time
-	before  float64 // heap without threads
+	before  float64 // heap with half of the threads: all that more clients and connections take is there
 	long    time.Duration
 }
 
@@ -55,16 +55,23 @@ func (b *bench) park(ctx context.Context) error {
 }
 
 func (p *parked) fill(ctx context.Context, series measure.Series) error {
+	names := &workload.Names{Prefix: "parked-"}
+	input := fmt.Sprintf(`{"x":0,"note":%q}`, workload.KB())
+	half := func() error {
+		const lanes = 50
+		_, err := workload.Repeat(ctx, lanes, p.threads/2/lanes, 1, func(ctx context.Context, lane int, _ *workload.Times) error {
+			return workload.Ask(ctx, p.Graphd, lane, names.Next(), input)
+		})
+		return err
+	}
+	if err := half(); err != nil {
+		return err
+	}
 	var err error
 	if p.before, err = p.heap(ctx); err != nil {
 		return err
 	}
-	names := &workload.Names{Prefix: "parked-"}
-	input := fmt.Sprintf(`{"x":0,"note":%q}`, workload.KB())
-	const lanes = 50
-	if _, err := workload.Repeat(ctx, lanes, p.threads/lanes, 1, func(ctx context.Context, lane int, _ *workload.Times) error {
-		return workload.Ask(ctx, p.Graphd, lane, names.Next(), input)
-	}); err != nil {
+	if err := half(); err != nil {
 		return err
 	}
 	for range 100 {
@@ -91,7 +98,7 @@ func (p *parked) weigh(ctx context.Context, when string, series measure.Series) 
 	if err != nil {
 		return err
 	}
-	series.Add(p.key(heapPerThread+when), workload.Sample{Rate: (heap - p.before) / float64(p.threads)})
+	series.Add(p.key(heapPerThread+when), workload.Sample{Rate: (heap - p.before) / float64(p.threads/2)})
 	bytes, shared, err := p.Redis.Weigh(ctx)
 	if err != nil {
 		return err
