@@ -41,12 +41,8 @@ func (s *threadService) UpdateState(
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	effect, ok := proto.Clone(req).(*graphdv1.UpdateStateRequest)
-	if ok {
-		effect.RequestId = ""
-	}
 	var err error
-	if update.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+	if update.Digest, err = digestOf(req); err != nil {
 		return nil, err
 	}
 	update.By = s.by(ctx)
@@ -67,12 +63,8 @@ func (s *threadService) BulkUpdateState(
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	effect, ok := proto.Clone(req).(*graphdv1.BulkUpdateStateRequest)
-	if ok {
-		effect.RequestId = ""
-	}
 	var err error
-	if update.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+	if update.Digest, err = digestOf(req); err != nil {
 		return nil, err
 	}
 	update.By = s.by(ctx)

@@ -26,9 +26,8 @@ func (s *threadService) CreateThread(
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	effect := &graphdv1.CreateThreadRequest{ThreadId: req.GetThreadId(), Thread: req.GetThread()}
 	var err error
-	if create.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+	if create.Digest, err = digestOf(req); err != nil {
 		return nil, err
 	}
 	create.By = s.by(ctx)
@@ -166,12 +165,8 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	effect := &graphdv1.ForkThreadRequest{
-		SourceThreadId: req.GetSourceThreadId(), At: req.GetAt(), ThreadId: req.GetThreadId(),
-		Metadata: req.GetMetadata(),
-	}
 	var err error
-	if fork.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+	if fork.Digest, err = digestOf(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.ForkThread(ctx, fork)
@@ -195,11 +190,8 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	effect := &graphdv1.CopyThreadRequest{
-		SourceThreadId: req.GetSourceThreadId(), ThreadId: req.GetThreadId(), Metadata: req.GetMetadata(),
-	}
 	var err error
-	if c.Digest, err = digestFor(req.GetRequestId(), effect); err != nil {
+	if c.Digest, err = digestOf(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.CopyThread(ctx, c)
