@@ -29,8 +29,9 @@ func halfway(took []time.Duration) time.Duration {
 // them, while their node does nothing but wait.
 func TestCancelReachesTheDriverAtOnce(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
-	cut := make(chan time.Time, 1)
+	entered, cut := make(chan struct{}, 1), make(chan time.Time, 1)
 	_, driver, other := pair(t, server.URL(""), map[string]node{"a": func(ctx context.Context, _ *call) pregel.Result {
+		entered <- struct{}{}
 		<-ctx.Done()
 		cut <- time.Now()
 		return fail("cut off")
@@ -40,6 +41,7 @@ func TestCancelReachesTheDriverAtOnce(t *testing.T) {
 		thread := fmt.Sprint("t", i)
 		s, err := driver.Start(t.Context(), runtime.StartRequest{Thread: thread, CreateThread: true, Graph: "g", Request: input("x")})
 		require.NoError(t, err)
+		<-entered // a run that is cancelled before never runs its node
 		began := time.Now()
 		_, err = other.Cancel(t.Context(), runtime.CancelRequest{Thread: thread, Run: s.Run.ID})
 		require.NoError(t, err)
