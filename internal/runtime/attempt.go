@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -47,21 +48,30 @@ func (l *loop) attempt(ctx context.Context, t *pregel.Task, n int) outcome {
 		return o
 	}
 	started := l.session.engine.now()
-	before, known := l.returnedBefore(t, n)
+	l.perform(ctx, &o, n)
+	l.stir()
+	if t.Node.Kind != graph.KindStart {
+		l.noted(&o, l.session.engine.now().Sub(started))
+	}
+	return o
+}
+
+// perform runs the node of an outcome's task.
+func (l *loop) perform(ctx context.Context, o *outcome, n int) {
+	before, known := l.returnedBefore(o.task, n)
 	if o.result = before; !known {
-		o.result = l.call(ctx, t, n)
+		o.result = l.call(ctx, o.task, n)
 	}
 	result := o.result
-	l.interpret(ctx, &o)
+	l.interpret(ctx, o)
 	if o.aborted && result.Failure == nil {
 		o.returned = &result
 	}
-	l.stir()
-	if t.Node.Kind != graph.KindStart {
-		took := l.session.engine.now().Sub(started)
-		l.session.engine.observer.NodeEnded(l.graph().Name, t.Node.Name, string(o.phase()), took)
-	}
-	return o
+}
+
+// noted tells the observer of an attempt.
+func (l *loop) noted(o *outcome, took time.Duration) {
+	l.session.engine.observer.NodeEnded(l.graph().Name, o.task.Node.Name, string(o.phase()), took)
 }
 
 // stir tells the graph around a subgraph that the subgraph is at work.

@@ -96,7 +96,7 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	if c.Input == "" && !child.state.Fresh() {
 		child.revisit = true
 	}
-	if err := child.begin(c.Input); err != nil {
+	if err := child.begin(ctx, c.Input); err != nil {
 		return fx.refused(err)
 	}
 	return l.returned(child, child.drive(ctx))

@@ -50,6 +50,7 @@ type Options struct {
 	Lease         time.Duration // how long a silent replica keeps a thread; 15 s
 	StepLimit     int           // supersteps of a run when nobody says; 10 000
 	Parallel      int           // tasks of one superstep at the same time; 64
+	Together      int           // supersteps without effects that share a commit, 1 = none; 64
 	MaxLive       int           // live runs in this process; 10 000
 	QueueLimit    int           // runs waiting behind one another; 64
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
@@ -89,6 +90,7 @@ func (o Options) withDefaults() Options {
 	or(&o.StoreTimeout, 5*time.Second)
 	orInt(&o.StepLimit, 10_000)
 	orInt(&o.Parallel, 64)
+	orInt(&o.Together, 64)
 	orInt(&o.MaxLive, 10_000)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.StoreAttempts, 3)

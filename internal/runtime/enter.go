@@ -38,10 +38,7 @@ func (l *loop) enter(t *tx, input payload.JSON) error {
 	if old := l.state.Checkpoint().ID; old != "" {
 		l.usedUp(t, old)
 	}
-	next := &loop{
-		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
-		stop: l.stop, before: l.before, after: l.after,
-	}
+	next := l.ahead(state, tasks)
 	next.put(t, state, tasks)
 	next.passStart(t)
 	l.state, l.tasks, l.revisit, l.pending = next.state, next.tasks, false, progress{}

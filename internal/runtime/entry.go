@@ -66,11 +66,11 @@ func (e *Engine) turn(ctx context.Context, t *tx, l *loop) error {
 		}
 		l.pending = newProgress(p)
 	}
-	return takeIn(t, l)
+	return takeIn(ctx, t, l)
 }
 
 // takeIn puts the update and the input of the request into a state.
-func takeIn(t *tx, l *loop) error {
+func takeIn(ctx context.Context, t *tx, l *loop) error {
 	r := &l.run.Request
 	s, err := l.inject(l.state)
 	if err != nil {
@@ -90,6 +90,7 @@ func takeIn(t *tx, l *loop) error {
 	if len(writes) > 0 && !l.state.OutputChanged() {
 		l.values(t, l.state, false) // tells of the update
 	}
+	l.passOn(ctx, t)
 	return nil
 }
 

@@ -165,7 +165,7 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 	if v := l.combine(ctx, w); v != nil {
 		return v
 	}
-	return l.advance(w)
+	return l.advance(ctx, w)
 }
 
 // interrupted says how the loop ends when its work was stopped from outside.
@@ -192,25 +192,31 @@ func (l *loop) interrupted(ctx context.Context, w *work) *verdict {
 }
 
 // advance ends the superstep: one commit with the next checkpoint, its events,
-// the answers that were used, and the end of the run if this was it.
-func (l *loop) advance(w *work) *verdict {
+// the answers that were used, the supersteps without effects that follow, and
+// the end of the run if this was it.
+func (l *loop) advance(ctx context.Context, w *work) *verdict {
 	var (
-		next  *pregel.State
-		tasks []*pregel.Task
+		next  *loop
 		v     *verdict
 		known progress
 		bad   error
 	)
 	err := l.commit(func(t *tx) error {
-		next, tasks, bad = l.apply(t, w)
-		if bad != nil {
+		var (
+			state *pregel.State
+			tasks []*pregel.Task
+			err   error
+		)
+		if state, tasks, bad = l.apply(t, w); bad != nil {
 			return errNoChange
 		}
-		var err error
-		if known, err = l.recall(next); err != nil {
+		if known, err = l.recall(state); err != nil {
 			return err
 		}
-		v = l.judge(next, tasks, w.planned(), &known)
+		next = l.ahead(state, tasks)
+		if v = l.judge(state, tasks, w.planned(), &known); v == nil {
+			v = next.pass(ctx, t)
+		}
 		if !l.level.root {
 			return nil
 		}
@@ -218,7 +224,7 @@ func (l *loop) advance(w *work) *verdict {
 		if v == nil {
 			return nil
 		}
-		return l.end(t, next, v)
+		return l.end(t, next.state, v)
 	})
 	switch {
 	case err != nil:
@@ -228,7 +234,7 @@ func (l *loop) advance(w *work) *verdict {
 		r := l.settleWith(w, *failed(w.unfit))
 		return &r
 	}
-	l.state, l.tasks = next, tasks
+	l.state, l.tasks = next.state, next.tasks
 	l.remember(known)
 	l.notes.clear()
 	if v != nil && !v.settled {

@@ -23,7 +23,7 @@ func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive 
 	if err != nil {
 		return l.subgraphError(err)
 	}
-	if err := child.begin(l.childInput(t)); err != nil {
+	if err := child.begin(ctx, l.childInput(t)); err != nil {
 		return l.subgraphError(err)
 	}
 	return l.ascend(child, child.drive(ctx))
@@ -112,7 +112,7 @@ func (l *loop) childInput(t *pregel.Task) payload.JSON {
 
 // begin prepares the subgraph's first superstep: it goes on where it stopped,
 // or takes its input.
-func (l *loop) begin(input payload.JSON) error {
+func (l *loop) begin(ctx context.Context, input payload.JSON) error {
 	if l.revisit {
 		return l.goOn()
 	}
@@ -123,7 +123,11 @@ func (l *loop) begin(input payload.JSON) error {
 		if l.copied {
 			return l.branch(t)
 		}
-		return l.enter(t, input)
+		if err := l.enter(t, input); err != nil {
+			return err
+		}
+		l.passOn(ctx, t)
+		return nil
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request
 	if r.Input != "" {
-		return takeIn(t, l)
+		return takeIn(ctx, t, l)
 	}
 	switch {
 	case used(cp, p):

@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// A superstep whose tasks are expressions has no effects: it may be computed
+// while a change is put together, and computed again when the change meets a
+// conflict or the server dies. So supersteps of that kind share the commit of
+// what led to them. Nobody hears of them before that, and no node with effects
+// runs.
+
+// briefly is for how long others wait for a change that is put together, and
+// followers for what it will tell.
+const briefly = 2 * time.Millisecond
+
+// plenty is how many bytes of new values one commit gathers at most.
+const plenty = 256 << 10
+
+// ahead is the loop as it goes on from a state.
+func (l *loop) ahead(state *pregel.State, tasks []*pregel.Task) *loop {
+	return &loop{
+		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
+		stop: l.stop, before: l.before, after: l.after,
+	}
+}
+
+// pass runs supersteps without effects in the change that leads to them, until
+// the graph ends or pauses, as the verdict says, or a superstep must be run by
+// itself: then the verdict is nil.
+func (l *loop) pass(ctx context.Context, t *tx) *verdict {
+	e := l.session.engine
+	if l.run.Request.From != "" || (!l.level.stored && l.level.again) {
+		return nil // a superstep may have been begun before
+	}
+	began, gathered := time.Now(), 0
+	for n := 1; n < e.opts.Together && gathered < plenty; n++ {
+		w := l.passing(ctx, began)
+		if w == nil {
+			return nil
+		}
+		before, ran := *t, l.tasks
+		t.now = e.now()
+		state, tasks, err := l.apply(t, w)
+		if err != nil {
+			*t = before
+			return nil
+		}
+		gathered += weight(state.Checkpoint())
+		l.state, l.tasks = state, tasks
+		if v := l.judge(state, tasks, ran, &progress{}); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// passOn does so in the change by which a graph is entered, unless it may pause
+// on the way.
+func (l *loop) passOn(ctx context.Context, t *tx) {
+	if l.paused() {
+		return
+	}
+	next := l.ahead(l.state, l.tasks)
+	next.pass(ctx, t)
+	l.state, l.tasks = next.state, next.tasks
+}
+
+// passing runs the tasks that are due, one after the other. It returns nil when
+// that can't be done here: they have effects, one of them has failed, or time
+// is up. They are run in the usual way then, as if they had not been.
+func (l *loop) passing(ctx context.Context, began time.Time) *work {
+	if l.graph().ByWorker() || l.graph().Spec.StepTimeout > 0 || l.session.stopping.Load() {
+		return nil
+	}
+	for _, t := range l.tasks {
+		if !effectless(t.Node) {
+			return nil
+		}
+	}
+	w := &work{loop: l, run: l.tasks, fresh: make([]outcome, 0, len(l.tasks))}
+	for _, t := range l.tasks {
+		if ctx.Err() != nil || time.Since(began) > briefly {
+			return nil
+		}
+		o := outcome{task: t, attempt: 1}
+		started := l.session.engine.now()
+		if l.perform(ctx, &o, 1); !o.finished() || o.result.Parent {
+			return nil
+		}
+		l.noted(&o, l.session.engine.now().Sub(started))
+		w.fresh = append(w.fresh, o)
+	}
+	return w
+}
+
+// effectless reports whether a node does nothing but compute, and for no longer
+// than expressions may.
+func effectless(n *graph.Node) bool {
+	return n.Kind == graph.KindExpr && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.Routers(n)) == 0
+}
+
+// weight is how many bytes of values a checkpoint adds to those before it.
+func weight(cp *checkpoint.Checkpoint) int {
+	n := 0
+	for i := range cp.Channels {
+		ch := &cp.Channels[i]
+		if ch.Stored != cp.Seq {
+			continue
+		}
+		n += len(ch.Value)
+		if ch.List != nil {
+			for _, item := range ch.List.Items[len(ch.List.Items)-ch.List.Fresh:] {
+				n += len(item)
+			}
+		}
+	}
+	return n
+}
