@@ -31,6 +31,7 @@ type serverOptions struct {
 	LogFormat      string
 	Checkpoints    string
 	Events         string
+	StepsPerCommit int
 	Compress       bool
 	EncryptionKeys string
 	DrainTimeout   time.Duration
@@ -62,6 +63,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
 	f.StringVar(&o.Events, "events", keepAll,
 		"how many events to keep of a thread, also while it runs; who follows it and is further behind loses its place")
+	f.IntVar(&o.StepsPerCommit, "steps-per-commit", 64,
+		"how many supersteps in a row may share a commit when they only compute expressions; 1: each has its own")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
 		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
@@ -114,6 +117,8 @@ func (o *serverOptions) check() error {
 	case o.Events != keepAll && o.events() < minEvents:
 		return cli.Usagef("--events is %q: who follows a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
+	case o.StepsPerCommit < 1:
+		return cli.Usagef("--steps-per-commit is %d", o.StepsPerCommit).WithHint("want 1 or more")
 	case o.WorkerBeat <= 0:
 		return cli.Usagef("--worker-beat is %s", o.WorkerBeat).WithHint("want more than 0, like 10s")
 	case o.WorkerLease < 2*o.WorkerBeat:

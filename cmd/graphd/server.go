@@ -135,7 +135,7 @@ func (s *server) wire(
 	}
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,
-		Checkpoints: o.checkpoints(name), EventLimit: o.events(),
+		Checkpoints: o.checkpoints(name), EventLimit: o.events(), Together: o.StepsPerCommit,
 	})
 	calls := s.log.Named("transport")
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {

@@ -119,6 +119,16 @@ func nested(persistence string) func() []*graph.Spec {
 	}
 }
 
+// computed makes expressions of the nodes of a graph that only compute.
+func computed(s *graph.Spec) *graph.Spec {
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; slices.Contains([]string{"quick", "fast", "join", "last"}, n.Name) {
+			n.Function, n.Expr = nil, &graph.ExprSpec{}
+		}
+	}
+	return s
+}
+
 func one(s *graph.Spec) func() []*graph.Spec { return func() []*graph.Spec { return []*graph.Spec{s} } }
 
 // begin starts a run of graph g on thread t.
@@ -150,6 +160,7 @@ func dramas() []drama {
 	paused.InterruptBefore, paused.InterruptAfter = []string{"fast"}, []string{"fast"}
 	return []drama{
 		{"a line", one(chain("g", channelsLog, "quick", "fast", "last")), toTheEnd(9), false},
+		{"expressions around a question", one(computed(chain("g", channelsLog, "quick", "fast", "ask", "join", "last"))), toTheEnd(9), false},
 		{"two questions in a node", one(chain("g", channelsLog, "quick", "twice", "last")), toTheEnd(9), false},
 		{"side by side", one(side("g", "fast", "slow", "ask", "ask2")), toTheEnd(9), false},
 		{"answered one by one", one(side("g", "fast", "ask", "ask2")), toTheEnd(1), false},

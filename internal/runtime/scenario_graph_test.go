@@ -231,3 +231,27 @@ func end(name string) string {
 		return name
 	}
 }
+
+// express makes nodes of kind expr of those whose code only computes. The same
+// code is run for them, but the engine may do so wherever it likes.
+func express(s *graph.Spec, code map[string]string) {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Function == nil || strings.Contains(code[n.Name], "$#") {
+			continue
+		}
+		computes, expr := true, &graph.ExprSpec{}
+		for step := range strings.SplitSeq(code[n.Name], " | ") {
+			switch verb, _, _ := strings.Cut(strings.TrimSpace(step), " "); verb {
+			case "set", "write", "overwrite", "return":
+			case "goto", "route", "send":
+				expr.Goto = "null"
+			default:
+				computes = false
+			}
+		}
+		if computes {
+			n.Function, n.Expr = nil, expr
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -41,6 +42,8 @@ type actors struct {
 	code    map[string]string // by "graph/node"
 	counter map[string]int
 	entered []entry
+	// computed are tasks that have run since: what only computes may be run again.
+	computed map[string]bool
 }
 
 // entry is one attempt that was begun.
@@ -71,7 +74,11 @@ func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	a.mu.Lock()
 	code, ok := a.code[t.Graph.Name+"/"+name]
 	if t.Router == "" {
-		a.entered = append(a.entered, entry{pregel.NodePath(t.Namespace), t.Step, name})
+		e := entry{pregel.NodePath(t.Namespace), t.Step, name}
+		again := t.Node.Kind == graph.KindExpr && a.computed[t.ID]
+		if a.computed[t.ID] = true; !again {
+			a.entered = append(a.entered, e)
+		}
 	}
 	a.mu.Unlock()
 	if !ok {
@@ -328,6 +335,7 @@ func (s *scene) sleep(text string) bool {
 func (a *actors) take() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	clear(a.computed)
 	groups := a.entered
 	a.entered = nil
 	var out []string

@@ -34,13 +34,15 @@ type stage struct {
 	counts map[string]int
 	runs   map[string]string // the run that a command left in the background, by thread
 	say    strings.Builder
+	// expressive makes expressions of all nodes that only compute.
+	expressive bool
 }
 
 func newStage(t *testing.T, store checkpoint.Store) *stage {
 	t.Helper()
 	s := &stage{
 		t: t, store: store, graphs: catalog{},
-		actors: &actors{code: make(map[string]string), counter: make(map[string]int)},
+		actors: &actors{code: make(map[string]string), counter: make(map[string]int), computed: make(map[string]bool)},
 		seen:   make(map[string]uint64), names: make(map[string]string),
 		counts: make(map[string]int), runs: make(map[string]string),
 	}
@@ -230,6 +232,9 @@ func (s *stage) checkpoint(thread, namespace, short string) string {
 func (s *stage) graph(a args, body []string) error {
 	spec, code, err := parseGraph(append(slices.Clone(a.list), a.all...), body)
 	require.NoError(s.t, err)
+	if s.expressive {
+		express(spec, code)
+	}
 	for n, c := range code {
 		s.actors.code[spec.Name+"/"+n] = c
 	}

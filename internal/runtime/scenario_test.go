@@ -20,7 +20,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios answer into 
 // TestScenarios plays the files in testdata: what a reader sees there is what
 // the runtime does. Each file is a world of its own with a clock of its own, so
 // that a node that sleeps an hour costs nothing, and is played on every store
-// that needs no server. After a change that is meant, run with -rewrite and
+// that needs no server, and with expressions for all that only computes: their
+// supersteps share commits, and nothing of that is to be seen. After a change that is meant, run with -rewrite and
 // review the difference.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -32,13 +33,13 @@ func TestScenarios(t *testing.T) {
 			require.NoError(t, err)
 			blocks := splitBlocks(string(text))
 			if *rewrite {
-				answers := play(t, onMemory, blocks)
+				answers := play(t, onMemory, false, blocks)
 				require.NoError(t, os.WriteFile(file, []byte(joinBlocks(blocks, answers)), 0o600))
 				return
 			}
-			for name, open := range map[string]opener{"memory": onMemory, "sqlite": onSQLite} {
+			for name, open := range map[string]opener{"memory": onMemory, "sqlite": onSQLite, "expressions": onMemory} {
 				t.Run(name, func(t *testing.T) {
-					answers := play(t, open, blocks)
+					answers := play(t, open, name == "expressions", blocks)
 					for i, b := range blocks {
 						require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
 					}
@@ -111,12 +112,13 @@ func joinBlocks(blocks []block, answers []string) string {
 }
 
 // play runs the commands of a file in one world and returns their answers.
-func play(t *testing.T, open opener, blocks []block) []string {
+func play(t *testing.T, open opener, expressive bool, blocks []block) []string {
 	t.Helper()
 	answers := make([]string, len(blocks))
 	synctest.Test(t, func(t *testing.T) {
 		store := open(t)
 		s := newStage(t, store)
+		s.expressive = expressive
 		defer func() {
 			s.engine.Close()
 			require.NoError(t, store.Close())

@@ -1,0 +1,172 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// changes counts the changes of a store, and how many checkpoints each has. By
+// before, something may happen first.
+type changes struct {
+	checkpoint.Store
+	held   []int
+	before func(n int, c *checkpoint.Change) error
+}
+
+func (s *changes) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if s.before != nil {
+		if err := s.before(len(s.held), c); err != nil {
+			return checkpoint.Receipt{}, err
+		}
+	}
+	s.held = append(s.held, len(c.Checkpoints))
+	return s.Store.Apply(ctx, c)
+}
+
+// rounds is a graph that goes round an expression until there are n log entries.
+func rounds(n int) *graph.Spec {
+	return &graph.Spec{
+		Name: "rounds", Channels: channelsLog,
+		Nodes:    []graph.NodeSpec{{Name: "a", Expr: &graph.ExprSpec{}}},
+		Edges:    []graph.EdgeSpec{edge(graph.Start, "a")},
+		Branches: []graph.BranchSpec{{From: "a", Expr: fmt.Sprintf("size(state.log) < %d ? 'a' : '__end__'", n)}},
+	}
+}
+
+// computing is a world over a counting store, in a bubble.
+func computing(t *testing.T, opts runtime.Options, code map[string]node, spec *graph.Spec) (*world, *changes) {
+	t.Helper()
+	store := &changes{Store: memory.New(memory.Options{})}
+	return newWorldOn(t, store, opts, code, spec), store
+}
+
+func quickly(context.Context, *call) pregel.Result { return wrote(`"a"`) }
+
+func TestSuperstepsThatComputeShareCommits(t *testing.T) {
+	slow := func(context.Context, *call) pregel.Result { return wrote(`"` + strings.Repeat("x", 100<<10) + `"`) }
+	ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
+	mixed := computed(chain("g", channelsLog, "quick", "fast", "slow", "join", "last"))
+	for name, c := range map[string]struct {
+		opts runtime.Options
+		spec *graph.Spec
+		a    node
+		want []int // checkpoints of each change
+	}{
+		"all with the change that starts the run": {spec: rounds(12), a: quickly, want: []int{14, 0}},
+		"no more than 64":                         {spec: rounds(200), a: quickly, want: []int{2 + 63, 64, 64, 9}},
+		"none when they are not to":               {opts: runtime.Options{Together: 1}, spec: rounds(3), a: quickly, want: []int{2, 1, 1, 1}},
+		"no more than is good for a store":        {spec: rounds(7), a: slow, want: []int{2 + 3, 1 + 3}},
+		"up to a node with effects, and from it":  {spec: mixed, a: quickly, want: []int{2 + 2, 3}},
+		"up to a breakpoint":                      {spec: paused(mixed, "last"), a: quickly, want: []int{2, 2, 2}},
+		"up to a question":                        {spec: computed(chain("g", channelsLog, "quick", "a", "last")), a: ask, want: []int{2 + 1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				code := map[string]node{"a": c.a}
+				for _, n := range []string{"quick", "fast", "slow", "join", "last"} {
+					code[n] = quickly
+				}
+				w, store := computing(t, c.opts, code, c.spec)
+				w.run("t", c.spec.Name, `{"log":[]}`)
+				require.Equal(t, c.want, store.held)
+				w.engine.Close()
+			})
+		})
+	}
+}
+
+func paused(s *graph.Spec, before string) *graph.Spec {
+	p := *s
+	p.InterruptBefore = []string{before}
+	return &p
+}
+
+// TestWhatIsComputedIsNotVisibleBeforeItsCommit refuses the commit of a chain of
+// expressions: nobody hears of them, and they are computed again.
+func TestWhatIsComputedIsNotVisibleBeforeItsCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran atomic.Int64
+		effect := func(context.Context, *call) pregel.Result { return wrote(`"effect"`) }
+		a := func(context.Context, *call) pregel.Result {
+			ran.Add(1)
+			return wrote(`"a"`)
+		}
+		spec := computed(chain("g", channelsLog, "slow", "quick", "fast", "last"))
+		w, store := computing(t, runtime.Options{}, map[string]node{"slow": effect, "quick": a, "fast": a, "last": a}, spec)
+		refusals := 0
+		store.before = func(n int, c *checkpoint.Change) error {
+			if n == 1 && refusals < 2 && len(c.Checkpoints) > 0 {
+				refusals++
+				require.Len(t, c.Checkpoints, 4)
+				require.NotContains(t, strings.Join(w.transcript("t"), "\n"), "effect")
+				return fmt.Errorf("%w: not now", checkpoint.ErrUnavailable)
+			}
+			return nil
+		}
+		r := w.run("t", "g", `{"log":["x"]}`)
+		require.Equal(t, checkpoint.RunSucceeded, r.State)
+		require.Equal(t, 2, refusals)
+		require.JSONEq(t, `{"log":["x","effect","a","a","a"],"n":4}`, string(r.Output))
+		require.EqualValues(t, 3, ran.Load(), "the same change is sent again")
+		w.engine.Close()
+	})
+}
+
+// TestAChangeInBetweenIsComputedAgain changes the thread while a chain of
+// expressions is about to be committed.
+func TestAChangeInBetweenIsComputedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		effect := func(context.Context, *call) pregel.Result { return wrote(`"effect"`) }
+		spec := computed(chain("g", channelsLog, "slow", "quick", "fast", "last"))
+		code := map[string]node{"slow": effect, "quick": quickly, "fast": quickly, "last": quickly}
+		w, store := computing(t, runtime.Options{}, code, spec)
+		other := false
+		store.before = func(n int, c *checkpoint.Change) error {
+			if n != 1 || other {
+				return nil
+			}
+			other = true
+			head, err := store.Store.Head(t.Context(), "t")
+			require.NoError(t, err)
+			change := checkpoint.Change{Thread: "t", Expect: head.Revision, LogID: head.LogID, Op: "other", Head: head}
+			change.Head.Metadata = map[string]string{"by": "another"}
+			_, err = store.Store.Apply(t.Context(), &change)
+			require.NoError(t, err)
+			return nil
+		}
+		r := w.run("t", "g", `{"log":["x"]}`)
+		require.Equal(t, checkpoint.RunSucceeded, r.State)
+		require.JSONEq(t, `{"log":["x","effect","a","a","a"],"n":4}`, string(r.Output))
+		require.Len(t, w.history("t", ""), 6)
+		head, err := w.engine.Thread(t.Context(), "t")
+		require.NoError(t, err)
+		require.Equal(t, "another", head.Metadata["by"])
+		w.engine.Close()
+	})
+}
+
+// TestAnEndlessComputationCanBeCancelled goes round for ever.
+func TestAnEndlessComputationCanBeCancelled(t *testing.T) {
+	w := newWorldOn(t, memory.New(memory.Options{}), runtime.Options{StepLimit: 1 << 40}, map[string]node{
+		"a": func(context.Context, *call) pregel.Result { return pregel.Result{Update: `{"n":1}`} },
+	}, rounds(1))
+	s, err := w.engine.Start(t.Context(), runtime.StartRequest{
+		Thread: "t", CreateThread: true, Graph: "rounds", Request: checkpoint.RunRequest{Input: `{"n":1}`},
+	})
+	require.NoError(t, err)
+	_, err = w.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Run: s.Run.ID})
+	require.NoError(t, err)
+	require.Equal(t, checkpoint.RunCancelled, w.wait(s).State)
+}
