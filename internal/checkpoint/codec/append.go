@@ -10,103 +10,200 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// The functions here append one field to an object that has been begun. A
-// field that says nothing is left out.
+// writer appends fields to a record. A field that says nothing is left out.
+type writer struct {
+	b      []byte
+	packer *packer // nil = the record is JSON
+}
 
 const begin = `{"v":1`
 
-func key(b []byte, name string) []byte {
-	b = comma(b)
-	b = append(b, '"')
-	b = append(b, name...)
-	return append(b, '"', ':')
+// key begins a field of a JSON object.
+func (w *writer) key(name field) {
+	w.comma()
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name.text()...)
+	w.b = append(w.b, '"', ':')
 }
 
 // comma separates from the element before, if there is one. The byte before
 // is always ours: no user value ends in an opening bracket.
-func comma(b []byte) []byte {
-	if c := b[len(b)-1]; c == '{' || c == '[' {
-		return b
+func (w *writer) comma() {
+	if c := w.b[len(w.b)-1]; c != '{' && c != '[' {
+		w.b = append(w.b, ',')
 	}
-	return append(b, ',')
 }
 
-func str[S ~string](b []byte, name string, v S) []byte {
-	if v == "" {
-		return b
+// open begins an object, close ends it.
+func (w *writer) open(name field) {
+	if w.packer != nil {
+		w.b = append(w.b, byte(name), vObject)
+		return
 	}
-	return quote(key(b, name), string(v))
+	w.key(name)
+	w.b = append(w.b, '{')
 }
 
-func raw(b []byte, name string, v payload.JSON) []byte {
-	if v == "" {
-		return b
+func (w *writer) close() {
+	if w.packer != nil {
+		w.b = append(w.b, byte(fEnd))
+		return
 	}
-	return append(key(b, name), v...)
+	w.b = append(w.b, '}')
 }
 
-func num[N ~int | ~int64](b []byte, name string, v N) []byte {
-	if v == 0 {
-		return b
+// openList begins an array, closeList ends it, element begins an object in it.
+func (w *writer) openList(name field) {
+	if w.packer != nil {
+		w.b = append(w.b, byte(name), vArray)
+		return
 	}
-	return strconv.AppendInt(key(b, name), int64(v), 10)
+	w.key(name)
+	w.b = append(w.b, '[')
 }
 
-func unum(b []byte, name string, v uint64) []byte {
-	if v == 0 {
-		return b
+func (w *writer) closeList() {
+	if w.packer != nil {
+		w.b = append(w.b, vEnd)
+		return
 	}
-	return strconv.AppendUint(key(b, name), v, 10)
+	w.b = append(w.b, ']')
 }
 
-func flag(b []byte, name string, v bool) []byte {
-	if !v {
-		return b
+func (w *writer) element() {
+	if w.packer != nil {
+		w.b = append(w.b, vObject)
+		return
 	}
-	return append(key(b, name), "true"...)
+	w.comma()
+	w.b = append(w.b, '{')
 }
 
-func instant(b []byte, name string, v time.Time) []byte {
-	if v.IsZero() {
-		return b
+func str[S ~string](w *writer, name field, v S) {
+	switch {
+	case v == "":
+	case w.packer != nil:
+		w.b = append(w.b, byte(name))
+		w.pack(string(v))
+	default:
+		w.key(name)
+		w.b = quote(w.b, string(v))
 	}
-	b = append(key(b, name), '"')
-	b = v.UTC().AppendFormat(b, time.RFC3339Nano)
-	return append(b, '"')
 }
 
-func span(b []byte, name string, v time.Duration) []byte {
-	if v == 0 {
-		return b
+func raw(w *writer, name field, v payload.JSON) {
+	switch {
+	case v == "":
+	case w.packer != nil:
+		w.b = packValue(append(w.b, byte(name)), v)
+	default:
+		w.key(name)
+		w.b = append(w.b, v...)
 	}
-	return quote(key(b, name), v.String())
 }
 
-func list(b []byte, name string, v []string) []byte {
+func num[N ~int | ~int64](w *writer, name field, v N) {
+	switch {
+	case v == 0:
+	case w.packer != nil && v < 0:
+		w.b = packNumber(append(w.b, byte(name)), vNegative, uint64(-(v + 1)))
+	case w.packer != nil:
+		w.b = packNumber(append(w.b, byte(name)), vNumber, uint64(v))
+	default:
+		w.key(name)
+		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	}
+}
+
+func unum(w *writer, name field, v uint64) {
+	switch {
+	case v == 0:
+	case w.packer != nil:
+		w.b = packNumber(append(w.b, byte(name)), vNumber, v)
+	default:
+		w.key(name)
+		w.b = strconv.AppendUint(w.b, v, 10)
+	}
+}
+
+func flag(w *writer, name field, v bool) {
+	switch {
+	case !v:
+	case w.packer != nil:
+		w.b = append(w.b, byte(name), vTrue)
+	default:
+		w.key(name)
+		w.b = append(w.b, "true"...)
+	}
+}
+
+func instant(w *writer, name field, v time.Time) {
+	switch {
+	case v.IsZero():
+	case w.packer != nil:
+		w.b = append(w.b, byte(name))
+		w.packTime(v)
+	default:
+		w.key(name)
+		w.b = append(w.b, '"')
+		w.b = v.UTC().AppendFormat(w.b, time.RFC3339Nano)
+		w.b = append(w.b, '"')
+	}
+}
+
+func span(w *writer, name field, v time.Duration) {
+	switch {
+	case v == 0:
+	case w.packer != nil:
+		num(w, name, v)
+	default:
+		w.key(name)
+		w.b = quote(w.b, v.String())
+	}
+}
+
+func list(w *writer, name field, v []string) {
 	if len(v) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '[')
+	w.openList(name)
 	for _, s := range v {
-		b = quote(comma(b), s)
+		if w.packer != nil {
+			w.pack(s)
+			continue
+		}
+		w.comma()
+		w.b = quote(w.b, s)
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 // dict writes the keys in order, so that equal records are equal bytes.
-func dict(b []byte, name string, v map[string]string) []byte {
+func dict(w *writer, name field, v map[string]string) {
 	if len(v) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '{')
-	for _, k := range slices.Sorted(maps.Keys(v)) {
-		b = quote(comma(b), k)
-		b = quote(append(b, ':'), v[k])
+	keys := slices.Sorted(maps.Keys(v))
+	if w.packer != nil {
+		w.b = append(w.b, byte(name), vArray)
+		for _, k := range keys {
+			w.pack(k)
+			w.pack(v[k])
+		}
+		w.b = append(w.b, vEnd)
+		return
 	}
-	return append(b, '}')
+	w.key(name)
+	w.b = append(w.b, '{')
+	for _, k := range keys {
+		w.comma()
+		w.b = quote(w.b, k)
+		w.b = quote(append(w.b, ':'), v[k])
+	}
+	w.b = append(w.b, '}')
 }
 
-const hex = "0123456789abcdef"
+const digits = "0123456789abcdef"
 
 // quote appends a JSON string. Bytes that are not UTF-8 become U+FFFD, the
 // only thing a JSON text can say about them.
@@ -139,7 +236,7 @@ func quote(b []byte, s string) []byte {
 		case '\r':
 			b = append(b, '\\', 'r')
 		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
 		}
 		i++
 		start = i

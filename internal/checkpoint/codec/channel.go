@@ -19,39 +19,41 @@ type Beside struct {
 // channels writes, for each channel, its value or where the value is:
 // "bytes" says that a value of this length is beside the manifest, "segments"
 // names lists of elements.
-func channels(b []byte, c *checkpoint.Checkpoint) []byte {
+func channels(w *writer, c *checkpoint.Checkpoint) {
 	if len(c.Channels) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, "channels"), '[')
+	w.openList(fChannels)
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		b = append(comma(b), '{')
-		b = str(b, "name", ch.Name)
-		b = unum(b, "version", ch.Version)
-		b = unum(b, "stored", ch.Stored)
-		b = flag(b, "flag", ch.Flag)
+		w.element()
+		str(w, fName, ch.Name)
+		unum(w, fVersion, ch.Version)
+		unum(w, fStored, ch.Stored)
+		flag(w, fFlag, ch.Flag)
 		switch {
 		case ch.List != nil:
-			b = segments(b, ch.List)
+			segments(w, ch.List)
 		case len(ch.Value) > Inline:
-			b = num(b, "bytes", len(ch.Value))
+			num(w, fBytes, len(ch.Value))
 		default:
-			b = raw(b, "value", ch.Value)
+			raw(w, fValue, ch.Value)
 		}
-		b = append(b, '}')
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
-func segments(b []byte, l *checkpoint.List) []byte {
-	b = append(key(b, "segments"), '[')
+func segments(w *writer, l *checkpoint.List) {
+	w.openList(fSegments)
 	for _, s := range l.Segments {
-		b = append(comma(b), '{')
-		b = unum(b, "id", s.ID)
-		b = append(num(b, "len", s.Len), '}')
+		w.element()
+		unum(w, fID, s.ID)
+		num(w, fLen, s.Len)
+		w.close()
 	}
-	return num(append(b, ']'), "fresh", l.Fresh)
+	w.closeList()
+	num(w, fFresh, l.Fresh)
 }
 
 func (sc *scanner) channels(beside *[]Beside) []checkpoint.Channel {
@@ -131,23 +133,25 @@ func (sc *scanner) segments(l *checkpoint.List) *checkpoint.List {
 	return l
 }
 
-func seen(b []byte, list []checkpoint.NodeSeen) []byte {
+func seen(w *writer, list []checkpoint.NodeSeen) {
 	if len(list) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, "seen"), '[')
+	w.openList(fSeen)
 	for i := range list {
-		b = append(comma(b), '{')
-		b = str(b, "node", list[i].Node)
-		b = append(key(b, "versions"), '[')
+		w.element()
+		str(w, fNode, list[i].Node)
+		w.openList(fVersions)
 		for _, v := range list[i].Versions {
-			b = append(comma(b), '{')
-			b = str(b, "channel", v.Channel)
-			b = append(unum(b, "version", v.Version), '}')
+			w.element()
+			str(w, fChannel, v.Channel)
+			unum(w, fVersion, v.Version)
+			w.close()
 		}
-		b = append(b, ']', '}')
+		w.closeList()
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 func (sc *scanner) seen() []checkpoint.NodeSeen {

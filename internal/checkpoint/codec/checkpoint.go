@@ -5,25 +5,37 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 // AppendCheckpoint appends a checkpoint's manifest. Values of at most Inline
 // bytes stand in it, larger ones and list elements are stored beside it.
 func AppendCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
-	b = append(b, begin...)
-	b = str(b, "id", c.ID)
-	b = unum(b, "seq", c.Seq)
-	b = str(b, "parent", c.Parent)
-	b = str(b, "namespace", c.Namespace)
-	b = str(b, "graph", c.Graph)
-	b = str(b, "version", c.Version)
-	b = str(b, "run", c.Run)
-	b = str(b, "source", c.Source)
-	b = num(b, "step", c.Step)
-	b = instant(b, "time", c.Time)
-	b = dict(b, "metadata", c.Metadata)
-	b = dict(b, "parents", c.Parents)
-	b = channels(b, c)
-	b = seen(b, c.Seen)
-	b = list(b, "updated", c.Updated)
-	b = nextTasks(b, "next", c.Next)
-	b = unum(b, "event", c.Event)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	checkpointFields(&w, c)
+	return append(w.b, '}')
+}
+
+// PackCheckpoint appends the packed record of a checkpoint.
+func PackCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	checkpointFields(&w, c)
+	return w.b
+}
+
+func checkpointFields(w *writer, c *checkpoint.Checkpoint) {
+	str(w, fID, c.ID)
+	unum(w, fSeq, c.Seq)
+	str(w, fParent, c.Parent)
+	str(w, fNamespace, c.Namespace)
+	str(w, fGraph, c.Graph)
+	str(w, fVersion, c.Version)
+	str(w, fRun, c.Run)
+	str(w, fSource, c.Source)
+	num(w, fStep, c.Step)
+	instant(w, fTime, c.Time)
+	dict(w, fMetadata, c.Metadata)
+	dict(w, fParents, c.Parents)
+	channels(w, c)
+	seen(w, c.Seen)
+	list(w, fUpdated, c.Updated)
+	nextTasks(w, fNext, c.Next)
+	unum(w, fEvent, c.Event)
 }
 
 // DecodeCheckpoint reads a manifest. Beside lists the channels whose value

@@ -43,23 +43,27 @@ func of[T any](appendTo func([]byte, *T) []byte, decode func(string) (T, error))
 
 func kinds() map[string]kind {
 	return map[string]kind{
-		"head":      of(codec.AppendHead, codec.DecodeHead),
-		"task":      of(codec.AppendTask, codec.DecodeTask),
-		"memo":      of(codec.AppendMemo, codec.DecodeMemo),
-		"interrupt": of(codec.AppendInterrupt, codec.DecodeInterrupt),
-		"run":       of(codec.AppendRun, codec.DecodeRun),
-		"event":     of(codec.AppendEvent, codec.DecodeEvent),
-		"checkpoint": of(codec.AppendCheckpoint, func(s string) (checkpoint.Checkpoint, error) {
-			c, beside, err := codec.DecodeCheckpoint(s)
-			if err != nil {
-				return checkpoint.Checkpoint{}, err
-			}
-			for _, b := range beside {
-				c.Channels[b.Channel].Value = payload.JSON(strings.Repeat("1", min(b.Bytes, 1<<16)))
-			}
-			return *c, nil
-		}),
+		"head":       of(codec.AppendHead, codec.DecodeHead),
+		"task":       of(codec.AppendTask, codec.DecodeTask),
+		"memo":       of(codec.AppendMemo, codec.DecodeMemo),
+		"interrupt":  of(codec.AppendInterrupt, codec.DecodeInterrupt),
+		"run":        of(codec.AppendRun, codec.DecodeRun),
+		"event":      of(codec.AppendEvent, codec.DecodeEvent),
+		"request":    of(codec.AppendRequest, codec.DecodeRequest),
+		"checkpoint": of(codec.AppendCheckpoint, manifest),
 	}
+}
+
+// manifest reads a checkpoint, and puts something where values beside it go.
+func manifest(s string) (checkpoint.Checkpoint, error) {
+	c, beside, err := codec.DecodeCheckpoint(s)
+	if err != nil {
+		return checkpoint.Checkpoint{}, err
+	}
+	for _, b := range beside {
+		c.Channels[b.Channel].Value = payload.JSON(strings.Repeat("1", min(b.Bytes, 1<<16)))
+	}
+	return *c, nil
 }
 
 // notStored are fields that are kept beside a record or never stored.

@@ -1,5 +1,7 @@
-// Package codec is the written form of what stores keep: one JSON object per
-// record, so that any tool can read it.
+// Package codec is the written form of what stores keep. A record has two: a
+// JSON object, so that any tool can read it, and a packed one, for stores that
+// keep everything in memory and hand every byte around several times. Both say
+// the same, and what reads records takes either.
 //
 // Every record begins with its format's version. A record of a newer version
 // is refused, never guessed at; fields that this version does not know are
@@ -16,6 +18,9 @@ import (
 // the one it writes.
 const Version = 1
 
+// PackedVersion is the same for packed records.
+const PackedVersion = 1
+
 // Inline is the size in bytes up to which the value of a channel stands in
 // the checkpoint's record; a larger one is stored beside it.
 const Inline = 128
@@ -24,11 +29,16 @@ const Inline = 128
 // checkpoint.ErrCorrupt.
 type VersionError struct {
 	Version uint64
+	Packed  bool
 }
 
 // Error names the version.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%v: format version %d, this graphd reads up to %d", checkpoint.ErrCorrupt, e.Version, Version)
+	known := Version
+	if e.Packed {
+		known = PackedVersion
+	}
+	return fmt.Sprintf("%v: format version %d, this graphd reads up to %d", checkpoint.ErrCorrupt, e.Version, known)
 }
 
 // Unwrap returns checkpoint.ErrCorrupt.

@@ -4,30 +4,76 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendEvent appends the record of an event.
 func AppendEvent(b []byte, e *checkpoint.Event) []byte {
-	b = append(b, begin...)
-	b = unum(b, "seq", e.Seq)
-	b = instant(b, "time", e.Time)
-	b = str(b, "kind", e.Kind)
-	b = str(b, "run", e.Run)
-	b = str(b, "namespace", e.Namespace)
-	b = num(b, "step", e.Step)
-	b = str(b, "node", e.Node)
-	b = str(b, "task", e.Task)
-	b = num(b, "attempt", e.Attempt)
-	b = str(b, "state", e.State)
-	b = str(b, "phase", e.Phase)
-	b = failure(b, "failure", e.Failure)
-	b = span(b, "delay", e.Delay)
-	b = str(b, "name", e.Name)
-	b = raw(b, "value", e.Value)
-	b = flag(b, "cached", e.Cached)
-	b = str(b, "checkpoint", e.Checkpoint)
-	b = str(b, "parent", e.Parent)
-	b = str(b, "source", e.Source)
-	b = nextTasks(b, "next", e.Next)
-	b = interrupts(b, "interrupts", e.Interrupts)
-	b = list(b, "triggers", e.Triggers)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	unum(&w, fSeq, e.Seq)
+	eventFields(&w, e)
+	return append(w.b, '}')
+}
+
+// PackEvents appends the packed record of events that follow one another. What
+// they have in common stands in it once.
+func PackEvents(b []byte, list []checkpoint.Event) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	if len(list) > 0 {
+		unum(&w, fSeq, list[0].Seq)
+	}
+	w.openList(fEvents)
+	for i := range list {
+		w.element()
+		eventFields(&w, &list[i])
+		w.close()
+	}
+	w.closeList()
+	return w.b
+}
+
+// DecodeEvents reads a record that PackEvents wrote. An error wraps
+// checkpoint.ErrCorrupt.
+func DecodeEvents(s string) (out []checkpoint.Event, err error) {
+	var first uint64
+	err = record(s, "events", func(sc *scanner, name string) {
+		switch name {
+		case "seq":
+			first = sc.unum()
+		case "events":
+			sc.array(func() {
+				e := checkpoint.Event{Seq: first + uint64(len(out))}
+				sc.object(func(name string) { sc.eventField(&e, name) })
+				out = append(out, e)
+			})
+		default:
+			sc.skip()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func eventFields(w *writer, e *checkpoint.Event) {
+	instant(w, fTime, e.Time)
+	str(w, fKind, e.Kind)
+	str(w, fRun, e.Run)
+	str(w, fNamespace, e.Namespace)
+	num(w, fStep, e.Step)
+	str(w, fNode, e.Node)
+	str(w, fTask, e.Task)
+	num(w, fAttempt, e.Attempt)
+	str(w, fState, e.State)
+	str(w, fPhase, e.Phase)
+	failure(w, fFailure, e.Failure)
+	span(w, fDelay, e.Delay)
+	str(w, fName, e.Name)
+	raw(w, fValue, e.Value)
+	flag(w, fCached, e.Cached)
+	str(w, fCheckpoint, e.Checkpoint)
+	str(w, fParent, e.Parent)
+	str(w, fSource, e.Source)
+	nextTasks(w, fNext, e.Next)
+	interrupts(w, fInterrupts, e.Interrupts)
+	list(w, fTriggers, e.Triggers)
 }
 
 // DecodeEvent reads a record that AppendEvent wrote. An error wraps
@@ -92,17 +138,18 @@ func (sc *scanner) eventField(e *checkpoint.Event, name string) {
 	}
 }
 
-func nextTasks(b []byte, name string, list []checkpoint.NextTask) []byte {
+func nextTasks(w *writer, name field, list []checkpoint.NextTask) {
 	if len(list) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '[')
+	w.openList(name)
 	for i := range list {
-		b = append(comma(b), '{')
-		b = str(b, "id", list[i].ID)
-		b = append(str(b, "node", list[i].Node), '}')
+		w.element()
+		str(w, fID, list[i].ID)
+		str(w, fNode, list[i].Node)
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 func (sc *scanner) nextTasks() []checkpoint.NextTask {

@@ -5,37 +5,49 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 // AppendHead appends the record of the head of a thread. Revision,
 // LeaseExpires and Now are not in it: a store keeps them beside it.
 func AppendHead(b []byte, h *checkpoint.Head) []byte {
-	b = append(b, begin...)
-	b = str(b, "thread", h.Thread)
-	b = str(b, "log_id", h.LogID)
-	b = str(b, "graph", h.Graph)
-	b = str(b, "version", h.Version)
-	b = dict(b, "metadata", h.Metadata)
-	b = instant(b, "created", h.Created)
-	b = instant(b, "updated", h.Updated)
-	b = span(b, "ttl", h.TTL)
-	b = instant(b, "expires", h.Expires)
-	b = num(b, "keep", h.Keep)
-	b = str(b, "state", h.State)
-	b = str(b, "checkpoint", h.Checkpoint)
-	b = flag(b, "branched", h.Branched)
-	b = unum(b, "seq", h.Seq)
-	b = unum(b, "first_seq", h.FirstSeq)
-	b = unum(b, "last_event", h.LastEvent)
-	b = unum(b, "first_event", h.FirstEvent)
-	b = str(b, "run", h.Run)
-	b = list(b, "queue", h.Queue)
-	b = num(b, "open", h.Open)
-	b = num(b, "answered", h.Answered)
-	b = flag(b, "hold", h.Hold)
-	b = cancel(b, "cancel", h.Cancel)
-	b = unum(b, "fence", h.Fence)
-	b = str(b, "owner", h.Owner)
-	b = str(b, "wish", h.Wish)
-	b = instant(b, "wish_until", h.WishUntil)
-	b = num(b, "moves", h.Moves)
-	b = instant(b, "due", h.Due)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	headFields(&w, h)
+	return append(w.b, '}')
+}
+
+// PackHead appends the packed record of a head.
+func PackHead(b []byte, h *checkpoint.Head) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	headFields(&w, h)
+	return w.b
+}
+
+func headFields(w *writer, h *checkpoint.Head) {
+	str(w, fThread, h.Thread)
+	str(w, fLogID, h.LogID)
+	str(w, fGraph, h.Graph)
+	str(w, fVersion, h.Version)
+	dict(w, fMetadata, h.Metadata)
+	instant(w, fCreated, h.Created)
+	instant(w, fUpdated, h.Updated)
+	span(w, fTTL, h.TTL)
+	instant(w, fExpires, h.Expires)
+	num(w, fKeep, h.Keep)
+	str(w, fState, h.State)
+	str(w, fCheckpoint, h.Checkpoint)
+	flag(w, fBranched, h.Branched)
+	unum(w, fSeq, h.Seq)
+	unum(w, fFirstSeq, h.FirstSeq)
+	unum(w, fLastEvent, h.LastEvent)
+	unum(w, fFirstEvent, h.FirstEvent)
+	str(w, fRun, h.Run)
+	list(w, fQueue, h.Queue)
+	num(w, fOpen, h.Open)
+	num(w, fAnswered, h.Answered)
+	flag(w, fHold, h.Hold)
+	cancel(w, fCancel, h.Cancel)
+	unum(w, fFence, h.Fence)
+	str(w, fOwner, h.Owner)
+	str(w, fWish, h.Wish)
+	instant(w, fWishUntil, h.WishUntil)
+	num(w, fMoves, h.Moves)
+	instant(w, fDue, h.Due)
 }
 
 // DecodeHead reads a record that AppendHead wrote. An error wraps
@@ -114,17 +126,17 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 	}
 }
 
-func cancel(b []byte, name string, c *checkpoint.Cancel) []byte {
+func cancel(w *writer, name field, c *checkpoint.Cancel) {
 	if c == nil {
-		return b
+		return
 	}
-	b = append(key(b, name), '{')
-	b = str(b, "run", c.Run)
-	b = flag(b, "rollback", c.Rollback)
-	b = str(b, "reason", c.Reason)
-	b = span(b, "grace", c.Grace)
-	b = str(b, "by", c.By)
-	return append(b, '}')
+	w.open(name)
+	str(w, fRun, c.Run)
+	flag(w, fRollback, c.Rollback)
+	str(w, fReason, c.Reason)
+	span(w, fGrace, c.Grace)
+	str(w, fBy, c.By)
+	w.close()
 }
 
 func (sc *scanner) cancel() *checkpoint.Cancel {

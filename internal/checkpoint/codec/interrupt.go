@@ -4,41 +4,49 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendInterrupt appends the record of a question.
 func AppendInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	b = append(b, begin...)
-	return append(interruptFields(b, in), '}')
+	w := writer{b: append(b, begin...)}
+	interruptFields(&w, in)
+	return append(w.b, '}')
 }
 
-func interruptFields(b []byte, in *checkpoint.Interrupt) []byte {
-	b = str(b, "id", in.ID)
-	b = str(b, "thread", in.Thread)
-	b = str(b, "run", in.Run)
-	b = str(b, "graph", in.Graph)
-	b = str(b, "namespace", in.Namespace)
-	b = str(b, "checkpoint", in.Checkpoint)
-	b = str(b, "node", in.Node)
-	b = str(b, "task", in.Task)
-	b = str(b, "scope", in.Scope)
-	b = str(b, "key", in.Key)
-	b = num(b, "index", in.Index)
-	b = str(b, "reason", in.Reason)
-	b = str(b, "message", in.Message)
-	b = raw(b, "value", in.Value)
-	b = raw(b, "schema", in.Schema)
-	b = str(b, "state", in.State)
-	b = instant(b, "created", in.Created)
-	b = instant(b, "updated", in.Updated)
-	b = instant(b, "expires", in.Expires)
-	b = str(b, "expiry", in.Expiry)
-	b = raw(b, "default", in.Default)
-	b = list(b, "assignees", in.Assignees)
-	b = unum(b, "change", in.Change)
-	b = unum(b, "revision", in.Revision)
-	b = raw(b, "response", in.Response)
-	b = flag(b, "dismissed", in.Dismissed)
-	b = str(b, "note", in.Note)
-	b = str(b, "responder", in.Responder)
-	b = str(b, "request", in.Request)
-	return b
+// PackInterrupt appends the packed record of an interrupt.
+func PackInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	interruptFields(&w, in)
+	return w.b
+}
+
+func interruptFields(w *writer, in *checkpoint.Interrupt) {
+	str(w, fID, in.ID)
+	str(w, fThread, in.Thread)
+	str(w, fRun, in.Run)
+	str(w, fGraph, in.Graph)
+	str(w, fNamespace, in.Namespace)
+	str(w, fCheckpoint, in.Checkpoint)
+	str(w, fNode, in.Node)
+	str(w, fTask, in.Task)
+	str(w, fScope, in.Scope)
+	str(w, fKey, in.Key)
+	num(w, fIndex, in.Index)
+	str(w, fReason, in.Reason)
+	str(w, fMessage, in.Message)
+	raw(w, fValue, in.Value)
+	raw(w, fSchema, in.Schema)
+	str(w, fState, in.State)
+	instant(w, fCreated, in.Created)
+	instant(w, fUpdated, in.Updated)
+	instant(w, fExpires, in.Expires)
+	str(w, fExpiry, in.Expiry)
+	raw(w, fDefault, in.Default)
+	list(w, fAssignees, in.Assignees)
+	unum(w, fChange, in.Change)
+	unum(w, fRevision, in.Revision)
+	raw(w, fResponse, in.Response)
+	flag(w, fDismissed, in.Dismissed)
+	str(w, fNote, in.Note)
+	str(w, fResponder, in.Responder)
+	str(w, fRequest, in.Request)
 }
 
 // DecodeInterrupt reads a record that AppendInterrupt wrote. An error wraps
@@ -117,16 +125,17 @@ func (sc *scanner) interruptField(in *checkpoint.Interrupt, name string) {
 	}
 }
 
-func interrupts(b []byte, name string, list []checkpoint.Interrupt) []byte {
+func interrupts(w *writer, name field, list []checkpoint.Interrupt) {
 	if len(list) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '[')
+	w.openList(name)
 	for i := range list {
-		b = append(comma(b), '{')
-		b = append(interruptFields(b, &list[i]), '}')
+		w.element()
+		interruptFields(w, &list[i])
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 func (sc *scanner) interrupts() []checkpoint.Interrupt {

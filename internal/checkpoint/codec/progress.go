@@ -4,19 +4,31 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendTask appends the record of a task.
 func AppendTask(b []byte, t *checkpoint.Task) []byte {
-	b = append(b, begin...)
-	b = str(b, "id", t.ID)
-	b = str(b, "namespace", t.Namespace)
-	b = str(b, "checkpoint", t.Checkpoint)
-	b = str(b, "node", t.Node)
-	b = str(b, "state", t.State)
-	b = writes(b, "writes", t.Writes)
-	b = failure(b, "failure", t.Failure)
-	b = list(b, "waiting", t.Waiting)
-	b = num(b, "attempt", t.Attempt)
-	b = raw(b, "update", t.Update)
-	b = sends(b, "goto", t.Goto)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	taskFields(&w, t)
+	return append(w.b, '}')
+}
+
+// PackTask appends the packed record of a task.
+func PackTask(b []byte, t *checkpoint.Task) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	taskFields(&w, t)
+	return w.b
+}
+
+func taskFields(w *writer, t *checkpoint.Task) {
+	str(w, fID, t.ID)
+	str(w, fNamespace, t.Namespace)
+	str(w, fCheckpoint, t.Checkpoint)
+	str(w, fNode, t.Node)
+	str(w, fState, t.State)
+	writes(w, fWrites, t.Writes)
+	failure(w, fFailure, t.Failure)
+	list(w, fWaiting, t.Waiting)
+	num(w, fAttempt, t.Attempt)
+	raw(w, fUpdate, t.Update)
+	sends(w, fGoto, t.Goto)
 }
 
 // DecodeTask reads a record that AppendTask wrote. An error wraps
@@ -59,19 +71,19 @@ func (sc *scanner) taskField(t *checkpoint.Task, name string) {
 	}
 }
 
-func failure(b []byte, name string, f *checkpoint.Failure) []byte {
+func failure(w *writer, name field, f *checkpoint.Failure) {
 	if f == nil {
-		return b
+		return
 	}
-	b = append(key(b, name), '{')
-	b = str(b, "reason", f.Reason)
-	b = str(b, "message", f.Message)
-	b = str(b, "node", f.Node)
-	b = str(b, "type", f.Type)
-	b = str(b, "stack", f.Stack)
-	b = num(b, "attempt", f.Attempt)
-	b = dict(b, "details", f.Details)
-	return append(b, '}')
+	w.open(name)
+	str(w, fReason, f.Reason)
+	str(w, fMessage, f.Message)
+	str(w, fNode, f.Node)
+	str(w, fType, f.Type)
+	str(w, fStack, f.Stack)
+	num(w, fAttempt, f.Attempt)
+	dict(w, fDetails, f.Details)
+	w.close()
 }
 
 func (sc *scanner) failure() *checkpoint.Failure {
@@ -99,18 +111,19 @@ func (sc *scanner) failure() *checkpoint.Failure {
 	return f
 }
 
-func writes(b []byte, name string, list []checkpoint.Write) []byte {
+func writes(w *writer, name field, list []checkpoint.Write) {
 	if len(list) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '[')
+	w.openList(name)
 	for i := range list {
-		b = append(comma(b), '{')
-		b = str(b, "channel", list[i].Channel)
-		b = raw(b, "value", list[i].Value)
-		b = append(flag(b, "overwrite", list[i].Overwrite), '}')
+		w.element()
+		str(w, fChannel, list[i].Channel)
+		raw(w, fValue, list[i].Value)
+		flag(w, fOverwrite, list[i].Overwrite)
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 func (sc *scanner) writes() []checkpoint.Write {
@@ -136,14 +149,26 @@ func (sc *scanner) writes() []checkpoint.Write {
 
 // AppendMemo appends the record of a memo.
 func AppendMemo(b []byte, m *checkpoint.Memo) []byte {
-	b = append(b, begin...)
-	b = str(b, "task", m.Task)
-	b = str(b, "checkpoint", m.Checkpoint)
-	b = str(b, "scope", m.Scope)
-	b = str(b, "key", m.Key)
-	b = num(b, "index", m.Index)
-	b = raw(b, "value", m.Value)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	memoFields(&w, m)
+	return append(w.b, '}')
+}
+
+// PackMemo appends the packed record of a memo.
+func PackMemo(b []byte, m *checkpoint.Memo) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	memoFields(&w, m)
+	return w.b
+}
+
+func memoFields(w *writer, m *checkpoint.Memo) {
+	str(w, fTask, m.Task)
+	str(w, fCheckpoint, m.Checkpoint)
+	str(w, fScope, m.Scope)
+	str(w, fKey, m.Key)
+	num(w, fIndex, m.Index)
+	raw(w, fValue, m.Value)
 }
 
 // DecodeMemo reads a record that AppendMemo wrote. An error wraps

@@ -4,27 +4,39 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendRun appends the record of a run.
 func AppendRun(b []byte, r *checkpoint.Run) []byte {
-	b = append(b, begin...)
-	b = str(b, "id", r.ID)
-	b = str(b, "thread", r.Thread)
-	b = str(b, "graph", r.Graph)
-	b = str(b, "version", r.Version)
-	b = str(b, "state", r.State)
-	b = failure(b, "failure", r.Failure)
-	b = dict(b, "metadata", r.Metadata)
-	b = instant(b, "created", r.Created)
-	b = instant(b, "updated", r.Updated)
-	b = unum(b, "order", r.Order)
-	b = instant(b, "deadline", r.Deadline)
-	b = runRequest(b, "request", &r.Request)
-	b = str(b, "base", r.Base)
-	b = num(b, "stop", r.Stop)
-	b = raw(b, "output", r.Output)
-	b = str(b, "result", r.Result)
-	b = unum(b, "first_event", r.FirstEvent)
-	b = unum(b, "last_event", r.LastEvent)
-	b = unum(b, "revision", r.Revision)
-	return append(b, '}')
+	w := writer{b: append(b, begin...)}
+	runFields(&w, r)
+	return append(w.b, '}')
+}
+
+// PackRun appends the packed record of a run.
+func PackRun(b []byte, r *checkpoint.Run) []byte {
+	var p packer
+	w := writer{b: append(b, packed), packer: &p}
+	runFields(&w, r)
+	return w.b
+}
+
+func runFields(w *writer, r *checkpoint.Run) {
+	str(w, fID, r.ID)
+	str(w, fThread, r.Thread)
+	str(w, fGraph, r.Graph)
+	str(w, fVersion, r.Version)
+	str(w, fState, r.State)
+	failure(w, fFailure, r.Failure)
+	dict(w, fMetadata, r.Metadata)
+	instant(w, fCreated, r.Created)
+	instant(w, fUpdated, r.Updated)
+	unum(w, fOrder, r.Order)
+	instant(w, fDeadline, r.Deadline)
+	runRequest(w, fRequest, &r.Request)
+	str(w, fBase, r.Base)
+	num(w, fStop, r.Stop)
+	raw(w, fOutput, r.Output)
+	str(w, fResult, r.Result)
+	unum(w, fFirstEvent, r.FirstEvent)
+	unum(w, fLastEvent, r.LastEvent)
+	unum(w, fRevision, r.Revision)
 }
 
 // DecodeRun reads a record that AppendRun wrote. An error wraps
@@ -83,22 +95,22 @@ func (sc *scanner) runField(r *checkpoint.Run, name string) {
 	}
 }
 
-func runRequest(b []byte, name string, q *checkpoint.RunRequest) []byte {
-	b = append(key(b, name), '{')
-	b = raw(b, "input", q.Input)
-	b = str(b, "from", q.From)
-	b = str(b, "from_namespace", q.FromNamespace)
-	b = raw(b, "update", q.Update)
-	b = sends(b, "goto", q.Goto)
-	b = raw(b, "context", q.Context)
-	b = list(b, "interrupt_before", q.InterruptBefore)
-	b = list(b, "interrupt_after", q.InterruptAfter)
-	b = num(b, "step_limit", q.StepLimit)
-	b = span(b, "timeout", q.Timeout)
-	b = str(b, "expected", q.Expected)
-	b = flag(b, "discard_open", q.DiscardOpen)
-	b = str(b, "on_disconnect", q.OnDisconnect)
-	return append(b, '}')
+func runRequest(w *writer, name field, q *checkpoint.RunRequest) {
+	w.open(name)
+	raw(w, fInput, q.Input)
+	str(w, fFrom, q.From)
+	str(w, fFromNamespace, q.FromNamespace)
+	raw(w, fUpdate, q.Update)
+	sends(w, fGoto, q.Goto)
+	raw(w, fContext, q.Context)
+	list(w, fInterruptBefore, q.InterruptBefore)
+	list(w, fInterruptAfter, q.InterruptAfter)
+	num(w, fStepLimit, q.StepLimit)
+	span(w, fTimeout, q.Timeout)
+	str(w, fExpected, q.Expected)
+	flag(w, fDiscardOpen, q.DiscardOpen)
+	str(w, fOnDisconnect, q.OnDisconnect)
+	w.close()
 }
 
 func (sc *scanner) runRequest() checkpoint.RunRequest {
@@ -140,17 +152,18 @@ func (sc *scanner) runRequestField(q *checkpoint.RunRequest, name string) {
 	}
 }
 
-func sends(b []byte, name string, list []checkpoint.Send) []byte {
+func sends(w *writer, name field, list []checkpoint.Send) {
 	if len(list) == 0 {
-		return b
+		return
 	}
-	b = append(key(b, name), '[')
+	w.openList(name)
 	for i := range list {
-		b = append(comma(b), '{')
-		b = str(b, "node", list[i].Node)
-		b = append(raw(b, "input", list[i].Input), '}')
+		w.element()
+		str(w, fNode, list[i].Node)
+		raw(w, fInput, list[i].Input)
+		w.close()
 	}
-	return append(b, ']')
+	w.closeList()
 }
 
 func (sc *scanner) sends() []checkpoint.Send {

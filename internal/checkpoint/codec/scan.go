@@ -22,11 +22,21 @@ type scanner struct {
 	i     int
 	depth int
 	err   error
+
+	packed *unpacker // nil = the record is JSON
 }
 
 // record checks the version of a record and reads its fields.
 func record(s, kind string, field func(sc *scanner, name string)) error {
 	sc := &scanner{s: s}
+	if s != "" && s[0] >= packedAs && s[0] <= maxPacked {
+		sc.packed, sc.i = &unpacker{}, 1
+		if v := uint64(s[0] - packedAs); v != PackedVersion {
+			sc.err = &VersionError{Version: v, Packed: true}
+		}
+		sc.fields(true, func(name string) { field(sc, name) })
+		return sc.failed(kind)
+	}
 	first := true
 	sc.object(func(name string) {
 		if first {
@@ -43,6 +53,10 @@ func record(s, kind string, field func(sc *scanner, name string)) error {
 	if sc.err == nil && sc.i != len(sc.s) {
 		sc.fail("text after the record")
 	}
+	return sc.failed(kind)
+}
+
+func (sc *scanner) failed(kind string) error {
 	if sc.err != nil {
 		return fmt.Errorf("%s: %w", kind, sc.err)
 	}
@@ -106,6 +120,10 @@ func (sc *scanner) expect(c byte) {
 
 // object calls field for each field; field must read its value.
 func (sc *scanner) object(field func(name string)) {
+	if sc.packed != nil {
+		sc.unpackObject(field)
+		return
+	}
 	if !sc.enter('{') {
 		return
 	}
@@ -121,6 +139,10 @@ func (sc *scanner) object(field func(name string)) {
 
 // array calls element for each element; element must read it.
 func (sc *scanner) array(element func()) {
+	if sc.packed != nil {
+		sc.unpackArray(element)
+		return
+	}
 	if !sc.enter('[') {
 		return
 	}
@@ -132,6 +154,10 @@ func (sc *scanner) array(element func()) {
 
 func (sc *scanner) enter(open byte) bool {
 	sc.expect(open)
+	return sc.deeper()
+}
+
+func (sc *scanner) deeper() bool {
 	if sc.depth++; sc.depth > maxDepth {
 		sc.fail("nested too deep")
 	}
@@ -148,6 +174,9 @@ func (sc *scanner) next(closing byte) bool {
 
 // raw returns a value as it stands between its neighbours.
 func (sc *scanner) raw() payload.JSON {
+	if sc.packed != nil {
+		return sc.unpackValue()
+	}
 	start := sc.i
 	sc.skip()
 	sc.space()
@@ -160,6 +189,10 @@ func (sc *scanner) raw() payload.JSON {
 // skip reads over one value of any kind.
 func (sc *scanner) skip() {
 	if sc.err != nil {
+		return
+	}
+	if sc.packed != nil {
+		sc.pass()
 		return
 	}
 	switch c := sc.peek(); c {
@@ -245,6 +278,9 @@ func (sc *scanner) escape() {
 }
 
 func (sc *scanner) str() string {
+	if sc.packed != nil {
+		return sc.unpack()
+	}
 	t := sc.text()
 	if sc.err != nil {
 		return ""
@@ -260,6 +296,9 @@ func (sc *scanner) str() string {
 }
 
 func (sc *scanner) flag() bool {
+	if sc.packed != nil {
+		return sc.unpackFlag()
+	}
 	if sc.err == nil && sc.peek() == 't' {
 		sc.word("true")
 		return sc.err == nil
@@ -269,6 +308,9 @@ func (sc *scanner) flag() bool {
 }
 
 func (sc *scanner) num() int64 {
+	if sc.packed != nil {
+		return sc.unpackInt()
+	}
 	if sc.err != nil {
 		return 0
 	}
@@ -280,6 +322,9 @@ func (sc *scanner) num() int64 {
 }
 
 func (sc *scanner) unum() uint64 {
+	if sc.packed != nil {
+		return sc.unpackUint()
+	}
 	if sc.err != nil {
 		return 0
 	}
@@ -291,6 +336,9 @@ func (sc *scanner) unum() uint64 {
 }
 
 func (sc *scanner) instant() time.Time {
+	if sc.packed != nil {
+		return sc.unpackTime()
+	}
 	s := sc.str()
 	if sc.err != nil {
 		return time.Time{}
@@ -304,6 +352,9 @@ func (sc *scanner) instant() time.Time {
 }
 
 func (sc *scanner) span() time.Duration {
+	if sc.packed != nil {
+		return time.Duration(sc.unpackInt())
+	}
 	s := sc.str()
 	if sc.err != nil {
 		return 0
@@ -322,6 +373,9 @@ func (sc *scanner) list() []string {
 }
 
 func (sc *scanner) dict() map[string]string {
+	if sc.packed != nil {
+		return sc.unpackDict()
+	}
 	var out map[string]string
 	sc.object(func(name string) {
 		if out == nil {

@@ -1,0 +1,240 @@
+package codec
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// A packed record says what the JSON one says in a third to a tenth of the
+// bytes. After the byte that says which version it is come fields: the number
+// of the field and its value. The first byte of a value says what it is.
+const (
+	// packedAs is the first byte of the first version; no JSON text begins with
+	// it, and none that seal writes.
+	packedAs  = 0x80
+	packed    = packedAs | PackedVersion
+	maxPacked = 0x8f
+
+	vSmall    = 0x00 // and above: a number below 48
+	vShort    = 0x30 // and above: a text of less than 64 bytes
+	vAgain    = 0x70 // and above: one of the first 48 texts of the record once more
+	vWord     = 0xa0 // and above: see word
+	vNumber   = 0xe0 // a varint
+	vNegative = 0xe1 // likewise, of -1-n
+	vText     = 0xe2 // length and bytes
+	vJSON     = 0xe3 // likewise, of a value of a user
+	vNull     = 0xe4 // the value null
+	vHex      = 0xe5 // a text of hexadecimal digits: number of bytes, bytes
+	vNumbered = 0xe6 // a text of 12 digits, a hyphen and 8 digits, all hexadecimal: varint, 4 bytes
+	vBranch   = 0xe7 // a text that begins with "branch:to:", and what follows it as a text
+	vRepeated = 0xe8 // another text of the record once more: varint
+	vTime     = 0xe9 // nanoseconds since 1970: 8 bytes
+	vLater    = 0xea // nanoseconds since the time before: zigzag varint
+	vFarTime  = 0xeb // a time that has no such number: length and RFC 3339
+	vTrue     = 0xec
+	vFalse    = 0xed
+	vObject   = 0xee // fields up to fEnd
+	vArray    = 0xef // values up to vEnd
+	vEnd      = 0xff
+
+	branch = "branch:to:"
+)
+
+// Texts that a record has several times are written once. What is longer or
+// comes later than this is always written.
+const (
+	maxText  = 255
+	maxTexts = 1 << 12
+)
+
+// packer knows the texts of a record, and its last time.
+type packer struct {
+	slots [128]uint16 // number of a text plus 1, by its hash
+	few   [48]string
+	more  []string
+	count int
+	last  int64
+}
+
+func hash(s string) byte {
+	n := len(s)
+	h := uint(n)*31 + uint(s[n-1])*131 + uint(s[n-2])*17 + uint(s[n/2])*7 + uint(s[0])
+	return byte(h^h>>7) & 127
+}
+
+// known finds a text of the record, or takes it up.
+func (p *packer) known(s string) (n int, ok bool) {
+	slot := &p.slots[hash(s)]
+	if n := int(*slot) - 1; n >= 0 && p.at(n) == s {
+		return n, true
+	}
+	if p.count == maxTexts {
+		return 0, false
+	}
+	if p.count < len(p.few) {
+		p.few[p.count] = s
+	} else {
+		p.more = append(p.more, s)
+	}
+	p.count++
+	*slot = uint16(p.count)
+	return 0, false
+}
+
+func (p *packer) at(n int) string {
+	if n < len(p.few) {
+		return p.few[n]
+	}
+	return p.more[n-len(p.few)]
+}
+
+// isShared reports whether a text is one that a record says once.
+func isShared(s string) bool { return len(s) >= 2 && len(s) <= maxText }
+
+// pack appends a text. Bytes that are not UTF-8 become U+FFFD, as in JSON.
+func (w *writer) pack(s string) {
+	if n := wordOf(s); n > 0 {
+		w.b = append(w.b, vWord+n)
+		return
+	}
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
+	if !isShared(s) {
+		w.b = packText(w.b, s)
+		return
+	}
+	if rest, ok := strings.CutPrefix(s, branch); ok {
+		w.packBranch(s, rest)
+		return
+	}
+	w.packShared(s)
+}
+
+func (w *writer) packShared(s string) {
+	if n, ok := w.packer.known(s); ok {
+		w.b = packAgain(w.b, n)
+		return
+	}
+	w.b = packText(w.b, s)
+}
+
+// packBranch appends a text that is a prefix and a rest. The rest comes first in
+// the order of texts.
+func (w *writer) packBranch(s, rest string) {
+	if n, ok := w.packer.find(s); ok {
+		w.b = packAgain(w.b, n)
+		return
+	}
+	w.b = append(w.b, vBranch)
+	switch n := wordOf(rest); {
+	case n > 0:
+		w.b = append(w.b, vWord+n)
+	case isShared(rest):
+		w.packShared(rest)
+	default:
+		w.b = packText(w.b, rest)
+	}
+	w.packer.known(s)
+}
+
+// find looks for a text without taking it up.
+func (p *packer) find(s string) (n int, ok bool) {
+	n = int(p.slots[hash(s)]) - 1
+	return n, n >= 0 && p.at(n) == s
+}
+
+func packAgain(b []byte, n int) []byte {
+	if n < vWord-vAgain {
+		return append(b, vAgain+byte(n))
+	}
+	return binary.AppendUvarint(append(b, vRepeated), uint64(n))
+}
+
+func packText(b []byte, s string) []byte {
+	if len(s) >= 8 && isHex(s) && len(s)%2 == 0 && len(s) <= maxText {
+		b = append(b, vHex, byte(len(s)/2))
+		return packHex(b, s)
+	}
+	if n, ok := numbered(s); ok {
+		b = binary.AppendUvarint(append(b, vNumbered), n)
+		return packHex(b, s[13:])
+	}
+	if len(s) < vAgain-vShort {
+		return append(append(b, vShort+byte(len(s))), s...)
+	}
+	b = binary.AppendUvarint(append(b, vText), uint64(len(s)))
+	return append(b, s...)
+}
+
+// numbered reads the number in the id of a checkpoint.
+func numbered(s string) (n uint64, ok bool) {
+	if len(s) != 21 || s[12] != '-' || !isHex(s[:12]) || !isHex(s[13:]) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:12], 16, 64)
+	return n, err == nil
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// packHex appends the bytes that an even number of digits stands for.
+func packHex(b []byte, s string) []byte {
+	digit := func(c byte) byte {
+		if c >= 'a' {
+			return c - 'a' + 10
+		}
+		return c - '0'
+	}
+	for i := 0; i+1 < len(s); i += 2 {
+		b = append(b, digit(s[i])<<4|digit(s[i+1]))
+	}
+	return b
+}
+
+func unpackHex(s string) string { return hex.EncodeToString([]byte(s)) }
+
+func packNumber(b []byte, kind byte, n uint64) []byte {
+	if kind == vNumber && n < vShort {
+		return append(b, byte(n))
+	}
+	return binary.AppendUvarint(append(b, kind), n)
+}
+
+func packValue(b []byte, v payload.JSON) []byte {
+	if v == "null" {
+		return append(b, vNull)
+	}
+	b = binary.AppendUvarint(append(b, vJSON), uint64(len(v)))
+	return append(b, v...)
+}
+
+// packTime appends a time, as the distance from the one before it.
+func (w *writer) packTime(t time.Time) {
+	if y := t.Year(); y < 1678 || y > 2261 {
+		text := t.UTC().Format(time.RFC3339Nano)
+		w.b = append(w.b, vFarTime, byte(len(text)))
+		w.b = append(w.b, text...)
+		return
+	}
+	n := t.UnixNano()
+	if w.packer.last == 0 {
+		w.b = binary.BigEndian.AppendUint64(append(w.b, vTime), uint64(n))
+	} else {
+		w.b = binary.AppendVarint(append(w.b, vLater), n-w.packer.last)
+	}
+	w.packer.last = n
+}
