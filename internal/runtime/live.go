@@ -62,7 +62,7 @@ func (s *session) launch(head checkpoint.Head, l *loop) {
 	s.head = head
 	s.renewed.Store(int64(s.engine.uptime()))
 	s.arrived(head.Moves)
-	s.log = s.log.With(zap.String("run", l.run.ID), zap.String("graph", l.run.Graph))
+	s.log = s.log.WithLazy(zap.String("run", l.run.ID), zap.String("graph", l.run.Graph))
 	s.obey() // a cancel may have come before anybody drove the run
 	s.yield()
 	s.keep()

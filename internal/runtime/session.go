@@ -57,7 +57,7 @@ type session struct {
 
 func (e *Engine) newSession(thread string, t *topic) *session {
 	s := &session{
-		engine: e, thread: thread, topic: t, log: e.log.With(zap.String("thread", thread)),
+		engine: e, thread: thread, topic: t, log: e.log.WithLazy(zap.String("thread", thread)),
 		gone: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	s.work, s.stop = context.WithCancelCause(e.base)

@@ -47,7 +47,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	life, release := s.lifetime(ctx)
 	defer release()
-	w.out = newSender(stream.Send, s.stall)
+	w.out = newSender(stream.Send, func(m *graphdv1.InterruptChange) int { return sizeOf(m) }, s.room, s.stall)
 	err := w.relay(ctx, life)
 	err = w.out.close(ctx, err)
 	switch {
@@ -67,14 +67,14 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 	}
 	f := w.followAll(w.query, w.after)
 	defer f.Close()
+	turns := w.turns(life)
+	defer turns.close()
 	for {
 		if errors.Is(context.Cause(life), errDraining) {
 			return draining()
 		}
-		turn, cancel := w.turn(life, w.out.last)
+		turn := turns.next(w.out.last)
 		changed, err := f.Next(turn)
-		why := context.Cause(turn)
-		cancel()
 		switch {
 		case err == nil:
 			for i := range changed {
@@ -84,7 +84,7 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 			}
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case why == nil:
+		case context.Cause(turn) == nil:
 			return err
 		}
 		if time.Since(w.out.last) >= w.heartbeat {

@@ -2,104 +2,173 @@ package transport
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
-	prommw "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// chain puts the interceptors in order, from the outside in: identify, count,
-// log, convert errors, refuse what no version of the contract knows, recover.
-func chain(m *mapper, metrics *prommw.ServerMetrics, log *zap.Logger) []grpc.ServerOption {
-	unary := []grpc.UnaryServerInterceptor{identifyUnary}
-	stream := []grpc.StreamServerInterceptor{identifyStream}
-	if metrics != nil {
-		unary = append(unary, metrics.UnaryServerInterceptor())
-		stream = append(stream, metrics.StreamServerInterceptor())
+// chain puts the interceptors in order, from the outside in: identify and
+// count, log, convert errors, refuse what no version of the contract knows,
+// recover. For a stream one of them stands for all but the last: each would
+// wrap the stream again.
+func chain(d *desk) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(d.unary, recovery.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(d.stream, recovery.StreamServerInterceptor()),
 	}
-	options := []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithDisableLoggingFields(logging.SystemTag[0], logging.ComponentFieldKey),
-	}
-	unary = append(unary,
-		logging.UnaryServerInterceptor(zapLogger(log), options...),
-		m.unary, validateUnary, recovery.UnaryServerInterceptor())
-	stream = append(stream,
-		logging.StreamServerInterceptor(zapLogger(log), options...),
-		m.stream, validateStream, recovery.StreamServerInterceptor())
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...)}
 }
 
-func identifyUnary(
-	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
-) (any, error) {
+// desk is where calls come in and go out.
+type desk struct {
+	mapper *mapper
+	counts *counts // nil = nobody counts
+	log    *zap.Logger
+}
+
+func (d *desk) unary(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (resp any, err error) {
+	began, n := time.Now(), d.counts.method(info.FullMethod)
+	n.begin()
+	n.receive()
 	ctx, c := newCall(ctx)
-	if err := grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)); err != nil {
-		return nil, err
+	if err = grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)); err == nil {
+		if err = validate(req); err == nil {
+			resp, err = handler(ctx, req)
+		}
+		err = d.mapper.status(ctx, err, subject(ctx))
 	}
-	return handler(ctx, req)
+	if err == nil {
+		n.send()
+	}
+	d.finish(ctx, n, info.FullMethod, kindUnary, began, err)
+	return resp, err
 }
 
-func identifyStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began, n := time.Now(), d.counts.method(info.FullMethod)
+	n.begin()
 	ctx, c := newCall(ss.Context())
-	if err := ss.SetHeader(metadata.Pairs(headerRequestID, c.id)); err != nil {
-		return err
+	err := ss.SetHeader(metadata.Pairs(headerRequestID, c.id))
+	if err == nil {
+		err = d.mapper.status(ctx, handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n}), subject(ctx))
 	}
-	return handler(srv, &identified{ServerStream: ss, ctx: ctx})
+	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err)
+	return err
 }
 
-// identified is a stream whose context knows the call.
-type identified struct {
+// finish counts and logs a call that is over.
+func (d *desk) finish(ctx context.Context, n *method, name, kind string, began time.Time, err error) {
+	took, code := time.Since(began), status.Code(err)
+	n.end(code, took)
+	level := levelOf(code)
+	entry := d.log.Check(level, "finished call")
+	if entry == nil {
+		return
+	}
+	service, call := splitMethod(name)
+	fields := append(callFields(ctx),
+		zap.String("protocol", "grpc"), zap.String("grpc.service", service), zap.String("grpc.method", call),
+		zap.String("grpc.method_type", kind), zap.String("grpc.start_time", began.Format(time.RFC3339)),
+		zap.String("grpc.code", code.String()),
+		zap.String("grpc.time_ms", strconv.FormatFloat(float64(took.Microseconds())/1e3, 'f', -1, 64)),
+	)
+	if p, ok := peer.FromContext(ctx); ok {
+		fields = append(fields, zap.String("peer.address", p.Addr.String()))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		fields = append(fields, zap.String("grpc.request.deadline", deadline.Format(time.RFC3339)))
+	}
+	if err != nil {
+		fields = append(fields, zap.String("grpc.error", err.Error()))
+	}
+	entry.Write(fields...)
+}
+
+// levelOf says how loud the end of a call is told of.
+func levelOf(code codes.Code) zapcore.Level {
+	switch logging.DefaultServerCodeToLevel(code) {
+	case logging.LevelDebug:
+		return zapcore.DebugLevel
+	case logging.LevelInfo:
+		return zapcore.InfoLevel
+	case logging.LevelWarn:
+		return zapcore.WarnLevel
+	default:
+		return zapcore.ErrorLevel
+	}
+}
+
+// The kinds of calls, as logs and metrics name them.
+const (
+	kindUnary        = "unary"
+	kindClientStream = "client_stream"
+	kindServerStream = "server_stream"
+	kindBidiStream   = "bidi_stream"
+)
+
+func kindOf(client, server bool) string {
+	switch {
+	case client && server:
+		return kindBidiStream
+	case client:
+		return kindClientStream
+	case server:
+		return kindServerStream
+	default:
+		return kindUnary
+	}
+}
+
+// splitMethod takes "/service/method" apart.
+func splitMethod(name string) (service, call string) {
+	name = strings.TrimPrefix(name, "/")
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		return name[:at], name[at+1:]
+	}
+	return "unknown", name
+}
+
+// attended is a stream whose context knows the call, whose messages are
+// counted, and which refuses what a client may not send.
+type attended struct {
 	grpc.ServerStream
 
-	ctx context.Context
+	ctx   context.Context
+	count *method
 }
 
 // Context returns the context with the call's record.
-func (s *identified) Context() context.Context { return s.ctx }
+func (s *attended) Context() context.Context { return s.ctx }
 
-func (m *mapper) unary(
-	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
-) (any, error) {
-	resp, err := handler(ctx, req)
-	return resp, m.status(ctx, err, subject(ctx))
-}
-
-func (m *mapper) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return m.status(ss.Context(), handler(srv, ss), subject(ss.Context()))
-}
-
-func validateUnary(
-	ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
-) (any, error) {
-	if err := validate(req); err != nil {
-		return nil, err
+// SendMsg sends a message.
+func (s *attended) SendMsg(m any) error {
+	err := s.ServerStream.SendMsg(m)
+	if err == nil {
+		s.count.send()
 	}
-	return handler(ctx, req)
-}
-
-func validateStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(srv, &validated{ServerStream: ss})
-}
-
-// validated is a stream that refuses what a client may not send.
-type validated struct {
-	grpc.ServerStream
+	return err
 }
 
 // RecvMsg receives and checks a message.
-func (s *validated) RecvMsg(m any) error {
+func (s *attended) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
+	s.count.receive()
 	return validate(m)
 }
 
@@ -116,24 +185,4 @@ func validate(req any) error {
 	b := &border{}
 	refuseUnknownEnums(b, "", msg.ProtoReflect())
 	return b.err()
-}
-
-// zapLogger adapts zap. Fields come as alternating keys and values.
-func zapLogger(log *zap.Logger) logging.Logger {
-	return logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		list := callFields(ctx)
-		for i := 0; i+1 < len(fields); i += 2 {
-			list = append(list, zap.Any(fmt.Sprint(fields[i]), fields[i+1]))
-		}
-		switch {
-		case level >= logging.LevelError:
-			log.Error(msg, list...)
-		case level >= logging.LevelWarn:
-			log.Warn(msg, list...)
-		case level >= logging.LevelInfo:
-			log.Info(msg, list...)
-		default:
-			log.Debug(msg, list...)
-		}
-	})
 }

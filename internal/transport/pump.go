@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -76,13 +77,13 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		runID = sub.opened.ID
 	}
 	note(ctx, sub.head.Thread, runID)
-	err := stream.SendHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID))
+	err := stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID))
 	if err != nil {
 		return err
 	}
 	life, release := p.lifetime(ctx)
 	defer release()
-	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), p.stall)}
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), sizeOf, p.room, p.stall)}
 	slow := false
 	if p.census != nil {
 		p.census.FollowerOpened()
@@ -117,6 +118,19 @@ func sending(stream eventStream) func(any) error {
 	}
 }
 
+// sizeOf is how many bytes a message takes, with what gRPC puts around it.
+func sizeOf(m any) int {
+	const around = 64
+	switch m := m.(type) {
+	case *frame:
+		return len(m.bytes) + around
+	case proto.Message:
+		return proto.Size(m) + around
+	default:
+		return around
+	}
+}
+
 // relay opens the stream and passes events on until there is a reason to end.
 func (w *watching) relay(ctx, life context.Context) error {
 	if err := w.open(ctx); err != nil {
@@ -136,14 +150,14 @@ func (w *watching) relay(ctx, life context.Context) error {
 	if err := f.Check(ctx); err != nil {
 		return w.broken(err)
 	}
+	turns := w.turns(life)
+	defer turns.close()
 	for {
 		if cause := w.over(life); cause != 0 {
 			return w.end(ctx, cause, nil)
 		}
-		turn, cancel := w.turn(life, w.out.last)
+		turn := turns.next(w.out.last)
 		events, err := f.Next(turn)
-		why := context.Cause(turn)
-		cancel()
 		switch {
 		case err == nil:
 			ended, err := w.pass(ctx, events)
@@ -154,7 +168,7 @@ func (w *watching) relay(ctx, life context.Context) error {
 			return ctx.Err()
 		case deleted(err):
 			return w.end(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
-		case why == nil:
+		case context.Cause(turn) == nil:
 			return w.broken(err)
 		}
 		if time.Since(w.out.last) >= w.heartbeat {

@@ -120,7 +120,7 @@ func TestDrainTellsEveryStreamWhereToGoOn(t *testing.T) {
 		}))
 		th.happen(update("a"))
 		synctest.Wait()
-		close(s.service.draining)
+		s.service.drain()
 		end := s.ended(t)
 		require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, end.GetCause())
 		require.Equal(t, &counted{opened: 1, closed: 1}, s.service.census)

@@ -163,7 +163,7 @@ type wire struct {
 
 func (w *wire) Context() context.Context { return w.ctx }
 
-func (w *wire) SendHeader(md metadata.MD) error {
+func (w *wire) SetHeader(md metadata.MD) error {
 	w.header = md
 	return nil
 }

@@ -13,27 +13,33 @@ var (
 	errStalled  = errors.New("the client does not read")
 )
 
-// sender hands messages to a stream from a goroutine of its own, so that a
-// client that does not read is noticed: Send itself has no time limit. It holds
-// one message at most; what follows stays in the log.
+// atHand is how many bytes of a stream are sent without a goroutine: less than
+// the 64 KB that gRPC takes before it waits for the client.
+const atHand = 48 << 10
+
+// sender hands messages to a stream. Sending has no time limit, so what gRPC
+// need not take at once is sent by a goroutine of its own, and a client that
+// does not read is noticed. Most streams end before they need one. It holds one
+// message at most; what follows stays in the log.
 type sender[T any] struct {
-	out   chan T
+	to    func(T) error
+	size  func(T) int   // in bytes, or somewhat more
+	room  int           // bytes that are taken without waiting
+	out   chan T        // to the goroutine; nil = there is none yet
 	done  chan struct{} // closed when the goroutine has ended
 	err   error         // why it ended early; read after done
 	stall time.Duration
 	last  time.Time // when a message was handed over last
 }
 
-func newSender[T any](send func(T) error, stall time.Duration) *sender[T] {
-	s := &sender[T]{out: make(chan T), done: make(chan struct{}), stall: stall, last: time.Now()}
-	go s.loop(send)
-	return s
+func newSender[T any](to func(T) error, size func(T) int, room int, stall time.Duration) *sender[T] {
+	return &sender[T]{to: to, size: size, room: room, stall: stall, last: time.Now()}
 }
 
-func (s *sender[T]) loop(send func(T) error) {
+func (s *sender[T]) loop() {
 	defer close(s.done)
 	for m := range s.out {
-		if s.err = send(m); s.err != nil {
+		if s.err = s.to(m); s.err != nil {
 			return
 		}
 	}
@@ -42,6 +48,14 @@ func (s *sender[T]) loop(send func(T) error) {
 // send hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
 func (s *sender[T]) send(ctx context.Context, m T) error {
+	if s.out == nil {
+		if s.room -= s.size(m); s.room > 0 {
+			s.last = time.Now()
+			return s.to(m)
+		}
+		s.out, s.done = make(chan T), make(chan struct{})
+		go s.loop()
+	}
 	select {
 	case s.out <- m: // as a rule the one before it is sent long ago
 		s.last = time.Now()
@@ -67,6 +81,9 @@ func (s *sender[T]) send(ctx context.Context, m T) error {
 // already. The goroutine may outlive the call only when the client is gone or
 // does not read; the end of the stream then ends it.
 func (s *sender[T]) close(ctx context.Context, failed error) error {
+	if s.out == nil {
+		return failed
+	}
 	close(s.out)
 	if failed != nil {
 		return failed

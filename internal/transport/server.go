@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	prommw "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -132,25 +131,25 @@ func NewServer(o Options) (*Server, error) {
 	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
-	var metrics *prommw.ServerMetrics
+	d := &desk{mapper: newMapper(o.Log), log: o.Log}
 	if o.Metrics != nil {
-		metrics = prommw.NewServerMetrics(prommw.WithServerHandlingTimeHistogram())
-		if err := o.Metrics.Register(metrics); err != nil {
+		d.counts = newCounts()
+		if err := o.Metrics.Register(d.counts); err != nil {
 			return nil, fmt.Errorf("transport: register metrics: %w", err)
 		}
 	}
 	s := &Server{
-		grpc:   grpc.NewServer(append(settings(o), chain(newMapper(o.Log), metrics, o.Log)...)...),
+		grpc:   grpc.NewServer(append(settings(o), chain(d)...)...),
 		health: health.NewServer(),
 		streams: &streams{
 			heartbeat: o.Heartbeat, stall: o.Stall, max: int64(o.MaxStreams), maxBytes: o.MaxMessageBytes,
-			life: streamLife(o), draining: make(chan struct{}),
+			life: streamLife(o), room: atHand, draining: make(chan struct{}),
 		},
 	}
 	s.hub = o.Hub
 	s.register(o)
-	if metrics != nil {
-		metrics.InitializeMetrics(s.grpc)
+	if d.counts != nil {
+		d.counts.know(s.grpc.GetServiceInfo())
 	}
 	return s, nil
 }
@@ -177,8 +176,10 @@ func settings(o Options) []grpc.ServerOption {
 		// A value that is too large is left out before; this only needs room for
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
-		grpc.StatsHandler(births{}),
 		grpc.ForceServerCodecV2(newFraming()),
+	}
+	if o.MaxConnectionAge > 0 { // it is told of each message as well
+		list = append(list, grpc.StatsHandler(births{}))
 	}
 	if o.Credentials != nil {
 		list = append(list, grpc.Creds(o.Credentials))
@@ -237,7 +238,7 @@ func (s *Server) SetServing(ok bool) {
 func (s *Server) Drain(ctx context.Context) error {
 	s.drain.Do(func() {
 		s.health.Shutdown()
-		close(s.streams.draining)
+		s.streams.drain()
 	})
 	s.dismiss(ctx)
 	done := make(chan struct{})
@@ -259,7 +260,7 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) Stop() {
 	s.drain.Do(func() {
 		s.health.Shutdown()
-		close(s.streams.draining)
+		s.streams.drain()
 	})
 	if s.hub != nil {
 		s.hub.Close()

@@ -174,33 +174,66 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	_, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1"})
 	require.Error(t, err)
 
+	stream, err := c.Stream(t.Context(), &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{CreateThread: true}})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	e.happen(checkpoint.Event{Kind: checkpoint.EventRunState, Run: "run-1", State: checkpoint.RunSucceeded})
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	require.ErrorIs(t, err, io.EOF)
+
 	families, err := metrics.Gather()
 	require.NoError(t, err)
-	handled := map[string]float64{}
+	counted := map[string]float64{}
 	for _, f := range families {
-		if f.GetName() != "grpc_server_handled_total" {
-			continue
-		}
 		for _, m := range f.GetMetric() {
-			key := ""
+			key := f.GetName()
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "grpc_method" || l.GetName() == "grpc_code" {
-					key += l.GetValue() + " "
+				if n := l.GetName(); n == "grpc_method" || n == "grpc_code" || n == "grpc_type" {
+					key += " " + l.GetValue()
 				}
 			}
-			handled[key] += m.GetCounter().GetValue()
+			counted[key] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	require.InDelta(t, 1, handled["OK StartRun "], 0)
-	require.InDelta(t, 1, handled["InvalidArgument GetRun "], 0)
+	for key, want := range map[string]float64{
+		"grpc_server_started_total StartRun unary":                1,
+		"grpc_server_started_total Stream server_stream":          1,
+		"grpc_server_handled_total OK StartRun unary":             1,
+		"grpc_server_handled_total InvalidArgument GetRun unary":  1,
+		"grpc_server_handled_total OK Stream server_stream":       1,
+		"grpc_server_handled_total Internal Stream server_stream": 0,
+		"grpc_server_msg_received_total GetRun unary":             1,
+		"grpc_server_msg_received_total Stream server_stream":     1,
+		"grpc_server_msg_sent_total StartRun unary":               1,
+		"grpc_server_msg_sent_total GetRun unary":                 0,
+		"grpc_server_msg_sent_total Stream server_stream":         3, // opened, the state, the end
+		"grpc_server_handling_seconds GetRun unary":               1,
+		"grpc_server_handling_seconds Stream server_stream":       1,
+		"grpc_server_started_total WatchInterrupts server_stream": 0,
+	} {
+		got, ok := counted[key]
+		require.True(t, ok, "%s of %v", key, counted)
+		require.InDelta(t, want, got, 0, key)
+	}
 
 	finished := logs.FilterMessage("finished call").All()
-	require.Len(t, finished, 2)
+	require.Len(t, finished, 3)
 	fields := finished[0].ContextMap()
 	require.Equal(t, "t1", fields["thread_id"])
 	require.Equal(t, "run-1", fields["run_id"])
 	require.Equal(t, "StartRun", fields["grpc.method"])
+	require.Equal(t, "unary", fields["grpc.method_type"])
+	require.Equal(t, "graphd.v1.GraphService", fields["grpc.service"])
+	require.Equal(t, "OK", fields["grpc.code"])
 	require.NotEmpty(t, fields["request_id"])
+	require.NotEmpty(t, fields["peer.address"])
+	require.NotEmpty(t, fields["grpc.time_ms"])
+	require.Equal(t, "InvalidArgument", finished[1].ContextMap()["grpc.code"])
+	require.Contains(t, finished[1].ContextMap()["grpc.error"], "run_id")
+	require.Equal(t, "server_stream", finished[2].ContextMap()["grpc.method_type"])
 
 	_, err = transport.NewServer(transport.Options{
 		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{}, Metrics: metrics,

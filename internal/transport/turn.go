@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,12 @@ type streams struct {
 	max       int64 // 0 = any number
 	maxBytes  int   // of one message
 	life      time.Duration
+	room      int // bytes of a stream that are sent without a goroutine
 	draining  chan struct{}
 	open      atomic.Int64
+
+	mu   sync.Mutex
+	ends map[*func()]struct{} // called when the server drains
 }
 
 // enter counts a stream in. The caller must leave.
@@ -54,29 +59,105 @@ func draining() error {
 // closed: a stream must end in order before the transport cuts it.
 func (s *streams) lifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	life, end := context.WithCancelCause(ctx)
-	release := func() { end(context.Canceled) }
-	go func() {
-		var old <-chan time.Time
-		if born, ok := ctx.Value(bornKey{}).(time.Time); ok && s.life > 0 {
-			timer := time.NewTimer(time.Until(born.Add(s.life)))
-			defer timer.Stop()
-			old = timer.C
+	over := func() { end(errDraining) }
+	s.onDrain(&over)
+	var old *time.Timer
+	if born, ok := ctx.Value(bornKey{}).(time.Time); ok && s.life > 0 {
+		old = time.AfterFunc(time.Until(born.Add(s.life)), over)
+	}
+	return life, func() {
+		s.forget(&over)
+		if old != nil {
+			old.Stop()
 		}
-		select {
-		case <-s.draining:
-			end(errDraining)
-		case <-old:
-			end(errDraining)
-		case <-life.Done():
-		}
-	}()
-	return life, release
+		end(context.Canceled)
+	}
 }
 
-// turn is one wait for events: it ends with errQuiet as its cause when a
+// onDrain has a function called when the server drains, or now if it does.
+func (s *streams) onDrain(f *func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isDraining() {
+		(*f)()
+		return
+	}
+	if s.ends == nil {
+		s.ends = make(map[*func()]struct{})
+	}
+	s.ends[f] = struct{}{}
+}
+
+func (s *streams) forget(f *func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ends, f)
+}
+
+// drain ends the lifetime of all streams. It is called once.
+func (s *streams) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.draining)
+	for f := range s.ends {
+		(*f)()
+	}
+}
+
+// turns are the waits of one stream for events. They share a context until
+// nothing has happened for so long that a heartbeat is due.
+type turns struct {
+	life  context.Context //nolint:containedctx // lives as long as the stream
+	every time.Duration
+
+	mu   sync.Mutex
+	last time.Time       // when something was sent last
+	ctx  context.Context //nolint:containedctx // of the present turn
+	end  context.CancelCauseFunc
+	bell *time.Timer
+}
+
+func (s *streams) turns(life context.Context) *turns {
+	return &turns{life: life, every: s.heartbeat}
+}
+
+// next is the context for a wait: it ends with errQuiet as its cause when a
 // heartbeat is due.
-func (s *streams) turn(life context.Context, last time.Time) (context.Context, context.CancelFunc) {
-	return context.WithDeadlineCause(life, last.Add(s.heartbeat), errQuiet)
+func (t *turns) next(last time.Time) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = last
+	if t.ctx != nil && t.ctx.Err() == nil {
+		return t.ctx
+	}
+	t.ctx, t.end = context.WithCancelCause(t.life)
+	if left := time.Until(last.Add(t.every)); t.bell == nil {
+		t.bell = time.AfterFunc(left, t.ring)
+	} else {
+		t.bell.Reset(left)
+	}
+	return t.ctx
+}
+
+// ring ends the turn, unless something was sent since the bell was set.
+func (t *turns) ring() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if left := time.Until(t.last.Add(t.every)); left > 0 {
+		t.bell.Reset(left)
+		return
+	}
+	t.end(errQuiet)
+}
+
+// close ends the last turn.
+func (t *turns) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bell != nil {
+		t.bell.Stop()
+		t.end(context.Canceled)
+	}
 }
 
 type bornKey struct{}

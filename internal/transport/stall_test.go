@@ -1,0 +1,104 @@
+package transport_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+// closings is a Census that passes on how streams were closed.
+type closings chan bool
+
+func (closings) FollowerOpened()            {}
+func (c closings) FollowerClosed(slow bool) { c <- slow }
+
+// TestNobodyWaitsForAClientThatReadsNothing lets a client take no byte of its
+// stream: a short one is over for the server all the same, and a long one is
+// given up after a while.
+func TestNobodyWaitsForAClientThatReadsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int
+		slow  bool
+	}{
+		"a stream that gRPC takes at once": {bytes: 30 << 10},
+		"a stream that it does not take":   {bytes: 300 << 10, slow: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			for range c.bytes >> 10 {
+				e.happen(checkpoint.Event{
+					Kind: checkpoint.EventUpdate, Node: "a", Value: payload.Quote(strings.Repeat("x", 1<<10)),
+				})
+			}
+			closed := make(closings, 1)
+			s, err := transport.NewServer(transport.Options{
+				Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{},
+				Census: closed, Stall: 50 * time.Millisecond,
+			})
+			require.NoError(t, err)
+			l := bufconn.Listen(1 << 20)
+			go func() { _ = s.Serve(l) }()
+			defer s.Stop()
+			conn, err := l.DialContext(t.Context())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, conn.Close()) }()
+
+			callWithoutWindow(t, conn, "/graphd.v1.GraphService/Watch", &graphdv1.WatchRequest{
+				ThreadId: "t1", Start: &graphdv1.WatchRequest_Beginning{},
+			})
+			select {
+			case slow := <-closed:
+				require.Equal(t, c.slow, slow)
+			case <-time.NewTimer(20 * time.Second).C:
+				t.Fatal("the stream was never closed")
+			}
+		})
+	}
+}
+
+// callWithoutWindow makes a call and lets the server send nothing but headers.
+func callWithoutWindow(t *testing.T, conn net.Conn, name string, request proto.Message) {
+	t.Helper()
+	_, err := conn.Write([]byte(http2.ClientPreface))
+	require.NoError(t, err)
+	framer := http2.NewFramer(conn, conn)
+	require.NoError(t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	go func() { // takes what comes, and says nothing to it
+		for {
+			if _, err := framer.ReadFrame(); err != nil {
+				return
+			}
+		}
+	}()
+	var block strings.Builder
+	headers := hpack.NewEncoder(&block)
+	for _, f := range [][2]string{
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", name},
+		{":authority", "test"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
+	} {
+		require.NoError(t, headers.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}))
+	}
+	require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: 1, BlockFragment: []byte(block.String()), EndHeaders: true,
+	}))
+	body, err := proto.Marshal(request)
+	require.NoError(t, err)
+	message := append([]byte{0, 0, 0, byte(len(body) >> 8), byte(len(body))}, body...)
+	require.NoError(t, framer.WriteData(1, true, message))
+}
