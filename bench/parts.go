@@ -18,7 +18,7 @@ type part struct {
 
 func parts() []part {
 	return []part{
-		{"W1", "a chain of ten nodes that add one, a commit for each", chain},
+		{"W1", "a chain of ten nodes that add one", chain},
 		{"W2", "work, a question to a person, work with the answer", question},
 		{"W3", "one node sends 100 tasks, another joins them", fan},
 		{"W4", "a list grows by 1 KB in each of 500 steps", list},
@@ -81,7 +81,7 @@ func chain(r *round) [][]measure.Cell {
 	for _, clients := range r.clients(1, 64, 256) {
 		group := r.load("W1", clients, workload.ChainLength, workload.W1)
 		if clients <= 64 && r.Setting != stand.Memory {
-			group = append(group, r.commits(clients))
+			group = append(group, r.commits(clients), r.apart(clients))
 		}
 		group = append(group, r.besides("W1", clients, 0, workload.ChainLength)...)
 		groups = append(groups, group)
@@ -93,6 +93,15 @@ func chain(r *round) [][]measure.Cell {
 		groups[1] = append(groups[1], one)
 	}
 	return groups
+}
+
+// each is W1 with a graph whose supersteps have a commit each.
+const each = "W1, a commit each"
+
+func (r *round) apart(clients int) measure.Cell {
+	return measure.Cell{Key: r.key(each, clients).As(graphd), Take: func(ctx context.Context) (workload.Sample, error) {
+		return workload.Load(ctx, clients, r.long, workload.ChainLength, workload.ChainOf(r.Graphd, "each"))
+	}}
 }
 
 // bare are commits without gRPC.
