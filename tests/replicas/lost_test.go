@@ -137,7 +137,8 @@ func heads(ctx context.Context, c *goredis.Client) (map[string]place, error) {
 		return nil, fmt.Errorf("heads: %w", err)
 	}
 	for _, key := range keys {
-		h, err := c.HMGet(ctx, key, "rev", "le").Result()
+		h, err := c.Eval(ctx, `local n = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'n'))
+			return {string.format('%.0f', n[1]), string.format('%.0f', n[4])}`, []string{key}).Slice()
 		if err != nil {
 			return nil, fmt.Errorf("heads: %w", err)
 		}

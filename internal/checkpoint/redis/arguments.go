@@ -99,14 +99,6 @@ func (a *call) set(at, n int) {
 
 func (a *call) len() int { return len(a.spans) }
 
-// at is one argument.
-func (a *call) at(i int) string {
-	if s := a.spans[i]; s.large == "" {
-		return string(a.buf[s.from:s.to])
-	}
-	return a.spans[i].large
-}
-
 // finish makes the command, and says how many bytes it has, about.
 func (a *call) finish() (command []any, size int) {
 	all := string(a.buf)

@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -22,11 +20,10 @@ func (s *Store) encode(c *checkpoint.Change, old outdated, told string, more boo
 	a.num(c.Expect)
 	a.text(c.LogID)
 	a.text(c.Op)
-	a.num(c.Expect + 1)
 	a.text(h.LogID)
 	a.flag(h.Owner != "")
 	a.num(uint64(max(0, c.Lease+time.Microsecond-1) / time.Microsecond))
-	record(a, kindHead, "", h, codec.AppendHead)
+	record(a, kindHead, "", h, codec.PackHead)
 	a.num(h.Seq)
 	a.num(h.LastEvent)
 	a.num(h.LastEvent - uint64(len(c.Events)))
@@ -46,10 +43,7 @@ func (s *Store) encode(c *checkpoint.Change, old outdated, told string, more boo
 	a.text(s.origin)
 	a.text(told)
 	a.checkpoints(c)
-	a.count(len(c.Events))
-	for i := range c.Events {
-		record(a, kindEvent, "", &c.Events[i], codec.AppendEvent)
-	}
+	a.events(c.Events)
 	if !more {
 		return a
 	}
@@ -80,6 +74,7 @@ const maxNumber = 1 << 53
 func (a *call) checkpoints(c *checkpoint.Change) {
 	a.count(len(c.Checkpoints))
 	if len(c.Checkpoints) == 0 {
+		a.count(0)
 		return
 	}
 	w := codec.NewWrites(c)
@@ -92,33 +87,60 @@ func (a *call) checkpoints(c *checkpoint.Change) {
 	for _, cp := range c.Checkpoints {
 		a.num(cp.Seq)
 		a.text(checkpointMember(cp))
-		at := a.later()
+	}
+	at := a.later()
+	for _, cp := range c.Checkpoints {
 		field := "c" + cp.ID
 		a.text(field)
-		record(a, kindValues, field, cp, codec.AppendCheckpoint)
-		first := a.len()
+		record(a, kindValues, field, cp, codec.PackCheckpoint)
 		w.Next(cp)
-		if a.len() > first { // what it wrote besides, for a rollback
-			names := a.names(first)
-			a.text("w" + cp.ID)
-			a.text(names)
-		}
-		a.set(at, (a.len()-at-1)/2)
 	}
+	a.set(at, (a.len()-at-1)/2)
 }
 
-// names writes the names of fields, from an argument on, in the way that the
-// script reads: as an array of MessagePack.
-func (a *call) names(from int) string {
-	n := (a.len() - from) / 2
-	b := make([]byte, 0, 5+32*n)
-	b = binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
-	for i := from; i < a.len(); i += 2 {
-		name := a.at(i)
-		b = binary.BigEndian.AppendUint32(append(b, 0xdb), uint32(len(name)))
-		b = append(b, name...)
+// An element of the log has the events of a change, or some of them when they
+// are many: who wants one of them reads them all.
+const (
+	eventsTogether = 64
+	eventsSize     = 8 << 10 // about, in bytes
+)
+
+func (a *call) events(list []checkpoint.Event) {
+	at := a.later()
+	n := 0
+	for len(list) > 0 {
+		some := list[:batch(list)]
+		list = list[len(some):]
+		a.element(some)
+		n++
 	}
-	return string(b)
+	a.set(at, n)
+}
+
+// batch is how many events share an element.
+func batch(list []checkpoint.Event) (n int) {
+	size := 0
+	for n < len(list) && n < eventsTogether && size < eventsSize {
+		size += len(list[n].Value)
+		for i := range list[n].Interrupts {
+			size += len(list[n].Interrupts[i].Value)
+		}
+		n++
+	}
+	return n
+}
+
+// element appends an element of the log. The number before the record is for the
+// scripts, to which records say nothing.
+func (a *call) element(list []checkpoint.Event) {
+	from := len(a.buf)
+	a.buf = append(strconv.AppendUint(a.buf, list[0].Seq, 10), ':')
+	if a.by.box.Plain() {
+		a.buf = codec.PackEvents(a.buf, list)
+	} else {
+		a.buf = append(a.buf, a.by.write(kindEvent, "", string(codec.PackEvents(nil, list)))...)
+	}
+	a.end(len(a.buf) - from)
 }
 
 // unpackNames reads an array of MessagePack with texts.
@@ -183,14 +205,14 @@ func (a *call) progress(c *checkpoint.Change) {
 		t := &c.Tasks[i]
 		field := sized(t.Checkpoint) + "t" + t.ID
 		a.text(field)
-		record(a, kindProgress, field, t, codec.AppendTask)
+		record(a, kindProgress, field, t, codec.PackTask)
 	}
 	a.count(len(c.Memos))
 	for i := range c.Memos {
 		m := &c.Memos[i]
 		field := sized(m.Checkpoint) + "m" + sized(m.Task) + sized(m.Scope) + sized(m.Key) + strconv.Itoa(m.Index)
 		a.text(field)
-		record(a, kindProgress, field, m, codec.AppendMemo)
+		record(a, kindProgress, field, m, codec.PackMemo)
 	}
 }
 
@@ -203,7 +225,7 @@ func (a *call) records(c *checkpoint.Change) {
 		a.text(in.Checkpoint)
 		a.text(questionMember(&in))
 		a.flag(in.State == checkpoint.InterruptOpen)
-		record(a, kindQuestion, in.ID, &in, codec.AppendInterrupt)
+		record(a, kindQuestion, in.ID, &in, codec.PackInterrupt)
 	}
 	a.count(len(c.Runs))
 	for i := range c.Runs {
@@ -211,7 +233,7 @@ func (a *call) records(c *checkpoint.Change) {
 		r.Revision = 0
 		a.text(r.ID)
 		a.num(min(r.Order, maxNumber))
-		record(a, kindRun, r.ID, &r, codec.AppendRun)
+		record(a, kindRun, r.ID, &r, codec.PackRun)
 	}
 	if c.Request == nil {
 		a.count(0)
@@ -219,30 +241,7 @@ func (a *call) records(c *checkpoint.Change) {
 	}
 	a.count(1)
 	a.text(c.Request.ID)
-	a.text(a.by.write(kindRequest, c.Request.ID, encodeRequest(c.Request)))
-}
-
-// request is how a remembered request is stored.
-type request struct {
-	Format  int    `json:"v"`
-	Digest  string `json:"digest"`
-	Run     string `json:"run"`
-	Event   uint64 `json:"event"`
-	Created int64  `json:"created"` // nanoseconds since 1970
-}
-
-func encodeRequest(r *checkpoint.Request) string {
-	// No field of it can fail to be written.
-	b, _ := json.Marshal(request{
-		Format: format, Digest: r.Digest, Run: r.Run, Event: r.Event, Created: nanos(r.Created),
-	})
-	return string(b)
-}
-
-func decodeRequest(record string) (checkpoint.Request, error) {
-	var r request
-	if err := json.Unmarshal([]byte(record), &r); err != nil || r.Format != format {
-		return checkpoint.Request{}, corrupt("is no remembered request of format %d", format)
-	}
-	return checkpoint.Request{Digest: r.Digest, Run: r.Run, Event: r.Event, Created: instant(r.Created)}, nil
+	q := *c.Request
+	q.ID = ""
+	record(a, kindRequest, c.Request.ID, &q, codec.PackRequest)
 }

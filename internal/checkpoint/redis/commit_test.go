@@ -115,11 +115,65 @@ func TestSuperstepIsFewCommands(t *testing.T) {
 		n, _ := strconv.Atoi(text)
 		return n
 	}
-	require.Equal(t, 50, calls("hmget"), "the head is read")
+	require.Equal(t, 50, calls("hget"), "it is read where the thread stands")
 	require.Equal(t, 100, calls("hset"), "it is written, and the checkpoint with all that is kept beside it")
 	require.Equal(t, 50, calls("rpush"), "the events come together")
 	require.InDelta(t, 50, calls("zadd"), 5, "no list of the partition is changed, or only when the lease has moved")
 	require.Less(t, calls("zrem"), 5)
+}
+
+// Checkpoints that are committed together take as many commands as one, and the
+// events of all of them a few elements of the log.
+func TestManySuperstepsAreAsManyCommandsAsOne(t *testing.T) {
+	server := redistest.Start(t, "--appendfsync", "no")
+	s := open(t, server.URL(""))
+	const many = 64
+	together := func(first uint64) *checkpoint.Change {
+		c := superstep("t", first, []payload.JSON{"1"})
+		c.Expect = (first - 1) / many
+		c.Head.Seq, c.Head.LastEvent = first+many-1, 2*(first+many-1)
+		c.Tasks, c.ClearTasks = nil, nil
+		c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
+		for n := first + 1; n < first+many; n++ {
+			next := superstep("t", n, []payload.JSON{"1"})
+			next.Checkpoints[0].Channels = next.Checkpoints[0].Channels[:1]
+			c.Checkpoints = append(c.Checkpoints, next.Checkpoints...)
+			c.Events = append(c.Events, next.Events...)
+		}
+		return c
+	}
+	_, err := s.Apply(t.Context(), together(1))
+	require.NoError(t, err)
+	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
+	_, err = s.Apply(t.Context(), together(1+many))
+	require.NoError(t, err)
+	after := stats(t, server)
+	for command, calls := range map[string]string{"hset": "2", "rpush": "1", "hget": "1", "exists": "1", "evalsha": "1"} {
+		require.True(t, strings.HasPrefix(after["cmdstat_"+command], "calls="+calls+","), "%s: %s", command, after["cmdstat_"+command])
+	}
+	require.Regexp(t, "^calls=[1-3],", after["cmdstat_zadd"], "the checkpoints; the lists of threads and of what is due")
+	require.EqualValues(t, 4, server.Client.LLen(t.Context(), keyOf(t, server, "e", "t")).Val())
+
+	list, err := s.Checkpoints(t.Context(), checkpoint.CheckpointQuery{Thread: "t"})
+	require.NoError(t, err)
+	require.Len(t, list, 2*many)
+	events, err := s.Events(t.Context(), "t", 3*many-2, 4)
+	require.NoError(t, err)
+	require.Len(t, events, 4)
+	require.EqualValues(t, 3*many-1, events[0].Seq)
+
+	// What a rollback takes away goes with all that was written with it.
+	back := superstep("t", 2*many+1, nil)
+	cut := uint64(many + 10)
+	back.Expect, back.Checkpoints, back.Tasks, back.Head.Seq, back.DropAfter = 2, nil, nil, cut, &cut
+	back.Head.LastEvent = 4*many + 2
+	_, err = s.Apply(t.Context(), back)
+	require.NoError(t, err)
+	require.EqualValues(t, 2*cut, server.Client.HLen(t.Context(), keyOf(t, server, "v", "t")).Val())
+	require.EqualValues(t, cut, server.Client.ZCard(t.Context(), keyOf(t, server, "s", "t")).Val())
+	list, err = s.Checkpoints(t.Context(), checkpoint.CheckpointQuery{Thread: "t"})
+	require.NoError(t, err)
+	require.Len(t, list, int(cut))
 }
 
 func TestForgottenScriptsAreSentAgain(t *testing.T) {

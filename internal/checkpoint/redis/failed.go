@@ -29,6 +29,8 @@ func failed(ctx context.Context, err error) error {
 		return nil
 	case strings.Contains(err.Error(), "WRONGTYPE"):
 		return fmt.Errorf("%w: a key holds another type: redis: %w", checkpoint.ErrCorrupt, err)
+	case strings.Contains(err.Error(), "in input"): // what MessagePack says in a script
+		return fmt.Errorf("%w: redis: %w", checkpoint.ErrCorrupt, err)
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return fmt.Errorf("%w: %w: redis: %w", checkpoint.ErrUnavailable, ctx.Err(), err)
 	}

@@ -31,7 +31,7 @@ func (s *Store) Glance(ctx context.Context, thread, request string) (g checkpoin
 		if id := request; id != "" {
 			g.Requests = map[string]*checkpoint.Request{id: nil}
 			if r.has(14) {
-				old, err := decode(s, thread, kindRequest, id, r.text(14), decodeRequest)
+				old, err := decode(s, thread, kindRequest, id, r.text(14), codec.DecodeRequest)
 				if err != nil {
 					g.Requests = nil // looking for it alone says what is wrong
 				} else {

@@ -12,7 +12,7 @@ import (
 // characters. What it tells follows, each thing as a letter, a length, a colon
 // and a text.
 const (
-	newsEvent    = 'e' // a durable event
+	newsEvent    = 'e' // durable events: an element of the log
 	newsWhisper  = 'w' // an ephemeral event: voice, space, number, space, record
 	newsPlace    = 'p' // how far ephemeral events are: voice, space, number, space, '1' = one came a moment ago
 	newsGreeting = 'h' // to all servers: a thread that is listened to
@@ -73,9 +73,9 @@ func (r *ear) message(channel, text string) {
 		rest = after
 		switch {
 		case ok && letter == newsEvent:
-			e, err := decode(r.store, thread, kindEvent, "", body, codec.DecodeEvent)
+			list, _, err := r.store.decodeEvents(thread, body)
 			if err == nil {
-				durable = append(durable, e)
+				durable = append(durable, list...)
 				continue
 			}
 			signal(checkpoint.SignalLook)
@@ -120,7 +120,11 @@ func (r *ear) parseWhisper(thread, body string) (voice string, n uint64, e check
 	if err != nil {
 		return voice, 0, e, false
 	}
-	e, err = decode(r.store, thread, kindEvent, "", record, codec.DecodeEvent)
+	list, err := decode(r.store, thread, kindEvent, "", record, codec.DecodeEvents)
+	if err != nil || len(list) != 1 {
+		return voice, n, e, false
+	}
+	e = list[0]
 	e.Ephemeral = true
-	return voice, n, e, err == nil
+	return voice, n, e, true
 }

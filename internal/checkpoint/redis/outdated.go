@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +18,12 @@ type outdated struct {
 	fields  []string
 }
 
-// outdated finds what DropBefore takes away. It reads before the change is
-// made: when the thread changes in between, the change is a conflict.
+// outdated finds what DropBefore or DropAfter take away. It reads before the
+// change is made: when the thread changes in between, the change is a conflict.
 func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdated, err error) {
+	if c.DropAfter != nil {
+		return s.taken(ctx, c.Thread, *c.DropAfter)
+	}
 	if c.DropBefore == 0 {
 		return old, nil
 	}
@@ -33,9 +37,7 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 	}
 	gone, left := c.Outdated(all)
 	for _, cp := range gone {
-		old.ids = append(old.ids, cp.ID)
-		old.members = append(old.members, checkpointMember(cp))
-		old.fields = append(old.fields, "c"+cp.ID, "w"+cp.ID)
+		old.add(cp)
 	}
 	if len(gone) == 0 {
 		return old, nil
@@ -47,6 +49,82 @@ func (s *Store) outdated(ctx context.Context, c *checkpoint.Change) (old outdate
 		}
 	}
 	return old, nil
+}
+
+// add notes a checkpoint, without what is kept beside it.
+func (o *outdated) add(cp *checkpoint.Checkpoint) {
+	o.ids = append(o.ids, cp.ID)
+	o.members = append(o.members, checkpointMember(cp))
+	o.fields = append(o.fields, "c"+cp.ID)
+}
+
+// taken finds the checkpoints behind one, and what they wrote. What they show of
+// those before stays.
+func (s *Store) taken(ctx context.Context, thread string, after uint64) (old outdated, err error) {
+	keys := s.keys.thread(thread, keyHead, keyValues, keyOrder)
+	r, err := s.read(ctx, s.scripts.history, keys, "", "2", "+inf", 0, "("+unum(min(after, maxNumber)))
+	if err != nil {
+		return old, err
+	}
+	w := behind{after: after, values: map[string]bool{}, lists: map[place]stretch{}}
+	for i := 1; i+1 < len(r); i += 2 {
+		m, err := s.decodeCheckpoint(thread, r.text(i), r.text(i+1))
+		if err != nil {
+			return old, of(err, "key %s, checkpoint %q", keys[1], r.text(i))
+		}
+		old.add(m.Checkpoint)
+		for j := range m.Channels {
+			w.see(&m.Channels[j])
+		}
+	}
+	old.fields = append(old.fields, w.fields()...)
+	return old, nil
+}
+
+// behind is what the checkpoints behind one wrote.
+type behind struct {
+	after  uint64
+	values map[string]bool
+	lists  map[place]stretch
+}
+
+// stretch is some elements of a segment.
+type stretch struct{ from, to int }
+
+// see notes what a channel of one of them shows that was written behind it.
+func (w *behind) see(ch *checkpoint.Channel) {
+	if ch.Stored <= w.after {
+		return
+	}
+	if ch.List == nil {
+		w.values[valueField(ch.Stored, ch.Name)] = true
+		return
+	}
+	for i, seg := range ch.List.Segments {
+		part := stretch{0, seg.Len}
+		if seg.ID <= w.after {
+			if i < len(ch.List.Segments)-1 {
+				continue
+			}
+			part.from = max(0, seg.Len-ch.List.Fresh)
+		}
+		at := place{ch.Name, seg.ID}
+		if had, ok := w.lists[at]; ok {
+			part = stretch{min(part.from, had.from), max(part.to, had.to)}
+		}
+		w.lists[at] = part
+	}
+}
+
+func (w *behind) fields() []string {
+	all := slices.Collect(maps.Keys(w.values))
+	for at, part := range w.lists {
+		for i := part.from; i < part.to; i++ {
+			all = append(all, itemField(at.segment, i, at.channel))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // names lists the fields of a thread's values.

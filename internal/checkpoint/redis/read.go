@@ -83,7 +83,7 @@ func (s *Store) events(
 	case !r.has(0):
 		return nil, checkpoint.ErrThreadNotFound
 	case r.text(0) == "LOST":
-		return nil, corrupt("key %s has %s events, and not as many as its thread says", keys[1], r.text(1))
+		return nil, corrupt("key %s has %s elements, and not as many as its thread says", keys[1], r.text(1))
 	case !r.has(1):
 		return nil, checkpoint.ErrTrimmed
 	}
@@ -91,19 +91,53 @@ func (s *Store) events(
 	if err != nil {
 		return nil, err
 	}
-	var out []checkpoint.Event
-	for i := range r.list(2) {
-		e, err := decode(s, thread, kindEvent, "", r.list(2).text(i), codec.DecodeEvent)
-		if err == nil && e.Seq != seq {
-			err = corrupt("it says it is event %d", e.Seq)
+	last, err := r.unum(2)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		last = min(last, seq+uint64(limit)-1)
+	}
+	out, err := s.between(thread, r.list(3), seq, last)
+	return out, of(err, "key %s", keys[1])
+}
+
+// between reads the events from a number to another out of elements of the log.
+func (s *Store) between(thread string, elements reply, seq, last uint64) (out []checkpoint.Event, err error) {
+	for i := range elements {
+		list, first, err := s.decodeEvents(thread, elements.text(i))
+		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
+			err = corrupt("it is not where events %d to %d are", first, first+uint64(len(list))-1)
 		}
 		if err != nil {
-			return nil, of(err, "key %s, event %d", keys[1], seq)
+			return nil, of(err, "event %d", seq)
 		}
-		out = append(out, e)
-		seq++
+		for i := range list {
+			if e := &list[i]; e.Seq >= seq && e.Seq <= last {
+				out = append(out, *e)
+			}
+		}
+		seq = first + uint64(len(list))
+	}
+	if seq <= last {
+		return nil, corrupt("event %d is missing", seq)
 	}
 	return out, nil
+}
+
+// decodeEvents reads an element of the log: events that follow one another.
+func (s *Store) decodeEvents(thread, element string) (list []checkpoint.Event, first uint64, err error) {
+	number, record, _ := strings.Cut(element, ":")
+	if first, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return nil, 0, corrupt("an element of the log begins with %.20q", number)
+	}
+	if list, err = decode(s, thread, kindEvent, "", record, codec.DecodeEvents); err != nil {
+		return nil, 0, err
+	}
+	if len(list) == 0 || list[0].Seq != first {
+		return nil, 0, corrupt("it says it is another one")
+	}
+	return list, first, nil
 }
 
 // Run returns one run of a thread.
@@ -237,7 +271,7 @@ func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.
 		if !r.has(0) {
 			return checkpoint.ErrRequestNotFound
 		}
-		out, err = decode(s, thread, kindRequest, id, r.text(0), decodeRequest)
+		out, err = decode(s, thread, kindRequest, id, r.text(0), codec.DecodeRequest)
 		out.ID = id
 		return of(err, "key %s, request %q", key, id)
 	})

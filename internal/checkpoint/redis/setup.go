@@ -11,7 +11,7 @@ import (
 )
 
 // format is the newest layout of keys and records that this package knows.
-const format = 1
+const format = 2
 
 // Problem says what kind of thing keeps a store from being opened.
 type Problem string
@@ -228,6 +228,13 @@ func (w *location) settled(known map[string]string) (int, error) {
 		return 0, &SetupError{
 			w.server, ProblemFormat,
 			fmt.Sprintf("the store has format %d, this graphd knows up to %d", version, format), "use a newer graphd",
+		}
+	}
+	if version < format {
+		return 0, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store has format %d, which no released graphd wrote", version),
+			"choose an empty database or another prefix",
 		}
 	}
 	n, err := strconv.Atoi(known["partitions"])

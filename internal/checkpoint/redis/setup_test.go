@@ -149,11 +149,15 @@ func TestOtherFormats(t *testing.T) {
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "made with 4 partitions")
 
-	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2).Err())
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 3).Err())
 	p = refused(t, server.URL(""))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
-	require.Contains(t, p.Is, "format 2, this graphd knows up to 1")
-	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1, "partitions", "x").Err())
+	require.Contains(t, p.Is, "format 3, this graphd knows up to 2")
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1).Err())
+	p = refused(t, server.URL(""))
+	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Contains(t, p.Is, "format 1, which no released graphd wrote")
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2, "partitions", "x").Err())
 	require.Equal(t, redis.ProblemFormat, refused(t, server.URL("")).Problem)
 }
 

@@ -55,7 +55,7 @@ func (t *tuner) Tell(thread string, e checkpoint.Event) {
 	if !v.listens {
 		return
 	}
-	record := writer{r.store.box, thread}.write(kindEvent, "", string(codec.AppendEvent(nil, &e)))
+	record := writer{r.store.box, thread}.write(kindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
 	v.say(string(newsWhisper) + sized(v.name+" "+unum(v.n)+" "+record))
 	r.wake()
 }

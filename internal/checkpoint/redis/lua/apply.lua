@@ -1,12 +1,15 @@
 #!lua
 -- Makes one change of a thread, or none of it.
 --
--- KEYS   1 head        hash: rev log op at lx seq fe le gen tm dm nv nr head; nv is how many of 2 to 4 there
---                      are, nr how many of 7 to 10
---        2 values      hash: c<id> manifest, v<seq>:<channel> value,
---                      i<segment>:<index>:<channel> element, w<id> the names of what <id> wrote
+-- KEYS   1 head        hash: head record, n where the thread stands: MessagePack of an array
+--                          1 revision  2 last checkpoint number  3 first event  4 last event
+--                          5 elements of the log  6 generation of values  7 when it was changed last
+--                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
+--                          10 how many of 7 to 10  11 log id  12 op  13 member in threads
+--                          14 member in due, '' = none; times in microseconds
+--        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element
 --        3 order       sorted set: checkpoints by number
---        4 log         list: events from number fe on
+--        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition
 --        then, unless the change is nothing but checkpoints and events:
 --        7 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
@@ -17,18 +20,19 @@
 --       14 count       number of the last change of a question in the partition
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
---        5 new revision  6 new log  7 '1' = has an owner  8 lease in microseconds, 0 = keep
---        9 head record  10 last checkpoint number  11 last event  12 last event before this change
---       13 number of the first new checkpoint, ''  14 drop checkpoints after, ''
---       15 first event to keep, 0 = all  16 member in threads  17 due in nanoseconds, ''
---       18 who tells of the change  19 what is told before it (see news.go)
+--        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
+--        8 head record  9 last checkpoint number  10 last event  11 last event before this change
+--       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
+--       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
+--       17 who tells of the change  18 what is told before it (see news.go)
 --       then lists, each after its length:
---         checkpoints: number, member, list of (field, value) of values
---         events: record
+--         checkpoints: number, member
+--         fields of values: field, value
+--         elements of the log
 --       and with all keys:
 --         prefixes of progress that is used up
---         checkpoints that are outdated: member
---         fields of values that go with them
+--         checkpoints that are taken away: member
+--         fields of values that are
 --         tasks: field, record
 --         memos: field, record
 --         questions: id, checkpoint, member, '1' = open, record
@@ -51,25 +55,23 @@ local inbox, open, closed, count = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local call = redis.call
 
 local function text(n) return string.format('%.0f', n) end
+local function ends(n) return n > 0 and text(n) or '' end
 
-local h = call('HMGET', head, 'rev', 'log', 'op', 'at', 'lx', 'seq', 'fe', 'le', 'gen', 'tm', 'dm', 'nv', 'nr')
-local rev = h[1] or '0'
-if rev ~= '0' and A[4] ~= '' and A[4] == h[3] then return {'DONE', rev, h[5], h[4]} end
-if rev ~= A[2] or (rev ~= '0' and A[3] ~= '' and A[3] ~= h[2]) then return {'CONFLICT'} end
-local last = tonumber(h[6] or '0')
-if A[14] ~= '' then last = math.min(last, tonumber(A[14])) end
-if A[12] ~= (h[8] or '0') or (A[13] ~= '' and tonumber(A[13]) <= last) then
-  return {'GAP', h[8] or '0', h[6] or '0'}
+local s = call('HGET', head, 'n')
+s = s and cmsgpack.unpack(s) or {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, '', '', false, ''}
+local rev, le = s[1], s[4]
+if rev > 0 and A[4] ~= '' and A[4] == s[12] then return {'DONE', text(rev), ends(s[8]), text(s[7])} end
+if rev ~= tonumber(A[2]) or (rev > 0 and A[3] ~= '' and A[3] ~= s[11]) then return {'CONFLICT'} end
+local last = s[2]
+if A[13] ~= '' then last = math.min(last, A[13]) end
+if tonumber(A[11]) ~= le or (A[12] ~= '' and tonumber(A[12]) <= last) then
+  return {'GAP', text(le), text(s[2])}
 end
 
-local nv, nr = call('EXISTS', values, order, log), h[13]
-local had = tonumber(h[12] or nv)
-if rev == '0' then had = 0 end
+local nv, nr, had = call('EXISTS', values, order, log), s[10], s[9]
 if progress then
   local others = call('EXISTS', progress, questions, records, runs)
-  if rev == '0' then nr = 0 end
-  nr = tonumber(nr or others)
-  if nv + others ~= had + nr or nv ~= had then
+  if nv ~= had or others ~= nr then
     local missing = {}
     for k = 1, 10 do
       if k ~= 5 and k ~= 6 and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
@@ -89,7 +91,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 -- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
 -- Loops are written out, and lists handed on as they are: all others wait while this runs.
-local at = 20
+local at = 19
 local function list(size)
   local from = at + 1
   at = from + A[from - 1] * size
@@ -107,60 +109,32 @@ end
 
 -- Checkpoints and events come first among the arguments; what is taken away is so before they are written.
 local from, to
-local gen = h[9] or '0'
-local fresh = at
-at = at + 1
-for _ = 1, A[fresh] do
-  at = at + 2
-  list(2)
-end
+local gen, elements, fe = s[6], s[5], s[3]
+local orderFrom, orderTo = list(2)
+local valuesFrom, valuesTo = list(2)
 local newFrom, newTo = list(1)
 if progress then
-  local gone = {}
+  local goneFrom, goneTo = list(1)
   from, to = list(1)
-  for i = from, to do gone[#gone + 1] = A[i] end
-  if A[14] ~= '' then
-    local from = '(' .. A[14]
-    for _, member in ipairs(call('ZRANGEBYSCORE', order, from, '+inf')) do
-      local path = string.match(member, '^%d+')
-      local rest = string.sub(member, #path + 2 + path)
-      local space = string.match(rest, '^%d+')
-      local id = string.sub(rest, #space + 2 + space)
-      local wrote = call('HGET', values, 'w' .. id)
-      if wrote then
-        for _, field in ipairs(cmsgpack.unpack(wrote)) do call('HDEL', values, field) end
-      end
-      call('HDEL', values, 'c' .. id, 'w' .. id)
-      gone[#gone + 1] = #id .. ':' .. id
-    end
-    call('ZREMRANGEBYSCORE', order, from, '+inf')
-    gen = text(gen + 1)
-  end
-  from, to = list(1)
-  if to >= from then gen = text(gen + 1) end
+  if to >= from then gen = gen + 1 end
   write('ZREM', order, from, to)
   from, to = list(1)
   write('HDEL', values, from, to)
-  if #gone > 0 then
+  if goneTo >= goneFrom then
     for _, field in ipairs(call('HKEYS', progress)) do
-      for _, prefix in ipairs(gone) do
-        if string.sub(field, 1, #prefix) == prefix then call('HDEL', progress, field) end
+      for i = goneFrom, goneTo do
+        if string.sub(field, 1, #A[i]) == A[i] then call('HDEL', progress, field) end
       end
     end
   end
 end
 
 local counted = {}
-local after = at
-at = fresh + 1
-for _ = 1, A[fresh] do
-  call('ZADD', order, A[at], A[at + 1])
-  at = at + 2
-  from, to = list(2)
-  write('HSET', values, from, to)
-end
+write('ZADD', order, orderFrom, orderTo)
+write('HSET', values, valuesFrom, valuesTo)
 write('RPUSH', log, newFrom, newTo)
-at = after
+elements = elements + newTo - newFrom + 1
+le = tonumber(A[10])
 if progress then
   from, to = list(2)
   write('HSET', progress, from, to)
@@ -210,53 +184,65 @@ if progress then
   for i = from, to, 2 do call('HSET', records, 'q' .. A[i], A[i + 1]) end
   nr = call('EXISTS', progress, questions, records, runs)
 end
-local fe = h[7] or '1'
-if A[15] ~= '0' and tonumber(A[15]) > tonumber(fe) then
-  call('LTRIM', log, A[15] - fe, -1)
-  fe = A[15]
+
+local keep = tonumber(A[14])
+if keep > fe then
+  fe = keep
+  local gone = elements
+  if keep <= le then
+    -- Of the elements that begin before it, the last one stays: it may have this event.
+    local low, high = 0, elements - 1
+    while low < high do
+      local middle = math.ceil((low + high) / 2)
+      if tonumber(string.match(call('LINDEX', log, middle), '^%d+')) <= keep then low = middle else high = middle - 1 end
+    end
+    gone = low
+  end
+  if gone > 0 then call('LTRIM', log, gone, -1) end
+  elements = elements - gone
 end
-if progress or nv < 3 or fe ~= h[7] then nv = call('EXISTS', values, order, log) end
+if progress or nv < 3 or elements == 0 then nv = call('EXISTS', values, order, log) end
 
 -- The end of a lease is put off by steps of a power of two, a sixteenth of it at most, so that not every
 -- change moves the thread in the list of what is due.
-local lx = h[5] or ''
-if A[8] ~= '0' then
-  local _, power = math.frexp(A[8] / 16)
+local lx = s[8]
+if A[7] ~= '0' then
+  local _, power = math.frexp(A[7] / 16)
   local step = math.max(1, 2 ^ (power - 1))
-  lx = text(math.ceil((now + A[8]) / step) * step)
+  lx = math.ceil((now + A[7]) / step) * step
 end
-if A[7] ~= '1' then lx = '' end
-local wake = A[17]
-if lx ~= '' then
-  local ends = lx .. '000'
-  if wake == '' or ends < wake then wake = ends end
+if A[6] ~= '1' then lx = 0 end
+local dm = A[16]
+if lx > 0 then
+  local wake = text(lx) .. '000'
+  if dm == '' or wake < dm then dm = wake end
 end
-local tm, dm = A[16], wake
 if dm ~= '' then dm = dm .. A[1] end
-if h[10] ~= tm then
-  if h[10] then call('ZREM', threads, h[10]) end
+local tm = A[15]
+if s[13] ~= tm then
+  if s[13] then call('ZREM', threads, s[13]) end
   call('ZADD', threads, 0, tm)
 end
-if (h[11] or '') ~= dm then
-  if h[11] and h[11] ~= '' then call('ZREM', due, h[11]) end
+if s[14] ~= dm then
+  if s[14] ~= '' then call('ZREM', due, s[14]) end
   if dm ~= '' then call('ZADD', due, 0, dm) end
 end
-local present = text(now)
-call('HSET', head, 'rev', A[5], 'log', A[6], 'op', A[4], 'at', present, 'lx', lx, 'seq', A[10],
-  'fe', fe, 'le', A[11], 'gen', gen, 'tm', tm, 'dm', dm, 'nv', nv, 'nr', nr or 0, 'head', A[9])
+rev = rev + 1
+call('HSET', head, 'head', A[8], 'n', cmsgpack.pack(
+  {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm}))
 
 -- Whoever listens is told. Nothing here may fail: the change is made.
 local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
 local heard = n[2] or 0
-if heard > 0 and (newTo >= newFrom or A[19] ~= '') then
-  local said = {A[18], A[19]}
-  local size = #A[19]
+if heard > 0 and (newTo >= newFrom or A[18] ~= '') then
+  local said = {A[17], A[18]}
+  local size = #A[18]
   for k = newFrom, newTo do
     said[#said + 1] = 'e' .. #A[k] .. ':'
     said[#said + 1] = A[k]
     size = size + #said[#said - 1] + #A[k]
   end
-  if size > 262144 then said = {A[18], 'l0:'} end
+  if size > 262144 then said = {A[17], 'l0:'} end
   redis.pcall('SPUBLISH', head, table.concat(said))
 end
-return {'OK', A[5], lx, present, heard, counted}
+return {'OK', text(rev), ends(lx), text(now), heard, counted}

@@ -11,12 +11,13 @@
 --         the questions, or nil; the request
 local call = redis.call
 local clock = call('TIME')
-local h = call('HMGET', KEYS[1], 'rev', 'lx', 'head', 'nv', 'nr', 'log', 'gen')
-local out = {string.format('%.0f', clock[1] * 1000000 + clock[2]), h[1], h[2], h[3]}
-local there, had = call('EXISTS', unpack(KEYS, 2)), h[4] and string.format('%.0f', h[4] + h[5])
-if not h[1] then had = '0' end
-if had and there ~= tonumber(had) then
-  out[5], out[6] = had, {}
+local h = call('HMGET', KEYS[1], 'n', 'head')
+local s = h[1] and cmsgpack.unpack(h[1]) or {0, [9] = 0, [10] = 0}
+local function text(n) return string.format('%.0f', n) end
+local out = {text(clock[1] * 1000000 + clock[2]), false, false, false}
+if h[1] then out[2], out[3], out[4] = text(s[1]), s[8] > 0 and text(s[8]) or '', h[2] end
+if call('EXISTS', unpack(KEYS, 2)) ~= s[9] + s[10] then
+  out[5], out[6] = text(s[9] + s[10]), {}
   for _, key in ipairs(KEYS) do
     if call('EXISTS', key) == 0 then table.insert(out[6], key) end
   end
@@ -24,7 +25,7 @@ if had and there ~= tonumber(had) then
 end
 if not h[1] then return out end
 out[5], out[6] = false, false
-out[7] = (h[6] or '') .. '/' .. (h[7] or '')
+out[7] = s[11] .. '/' .. text(s[6])
 local id = false
 for _, member in ipairs(call('ZREVRANGE', KEYS[3], 0, 31)) do
   if string.sub(member, 1, #ARGV[1]) == ARGV[1] then

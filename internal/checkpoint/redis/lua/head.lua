@@ -6,13 +6,15 @@
 -- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a thread.
 --         When keys are missing: then how many there were, and those that are not there
 local clock = redis.call('TIME')
-local h = redis.call('HMGET', KEYS[1], 'rev', 'lx', 'head', 'nv', 'nr')
-local out = {string.format('%.0f', clock[1] * 1000000 + clock[2]), h[1], h[2], h[3]}
+local h = redis.call('HMGET', KEYS[1], 'n', 'head')
+local s = h[1] and cmsgpack.unpack(h[1]) or {0, [9] = 0, [10] = 0}
+local function text(n) return string.format('%.0f', n) end
+local out = {text(clock[1] * 1000000 + clock[2])}
+if h[1] then out = {out[1], text(s[1]), s[8] > 0 and text(s[8]) or '', h[2]} end
 if not KEYS[2] then return out end
-local there, had = redis.call('EXISTS', unpack(KEYS, 2)), h[4] and string.format('%.0f', h[4] + h[5])
-if not h[1] then had = '0' end
-if had and there ~= tonumber(had) then
-  out[5], out[6] = had, {}
+if redis.call('EXISTS', unpack(KEYS, 2)) ~= s[9] + s[10] then
+  for k = #out + 1, 4 do out[k] = false end
+  out[5], out[6] = text(s[9] + s[10]), {}
   for _, key in ipairs(KEYS) do
     if redis.call('EXISTS', key) == 0 then table.insert(out[6], key) end
   end

@@ -5,6 +5,8 @@
 -- ARGV   the fields
 -- Returns the generation, then the value of each field or nil. What is written under one generation never
 --         changes, so reads of the same generation belong together.
-local found = {(redis.call('HGET', KEYS[1], 'log') or '') .. '/' .. (redis.call('HGET', KEYS[1], 'gen') or '')}
+local s = redis.call('HGET', KEYS[1], 'n')
+s = s and cmsgpack.unpack(s)
+local found = {s and s[11] .. '/' .. string.format('%.0f', s[6]) or '/'}
 for i, field in ipairs(ARGV) do found[i + 1] = redis.call('HGET', KEYS[2], field) end
 return found
