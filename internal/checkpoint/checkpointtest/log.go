@@ -66,9 +66,11 @@ func logLong(e *env) {
 	for i := range 60 {
 		th.apply(events(i % 9))
 	}
+	th.apply(events(700)) // more than a store may want to keep in one piece
+	th.apply(events(1))
 	last := th.head.LastEvent
 	require.Greater(e, last, uint64(200))
-	for _, size := range []int{1, 7, 64, 1000} {
+	for _, size := range []int{3, 7, 64, 2000} {
 		next := uint64(1)
 		for after := uint64(0); ; {
 			page := th.seqs(after, size)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -147,13 +148,19 @@ func (w *writer) rollback(d *change) error {
 	return nil
 }
 
+// addCheckpoints writes several rows per statement: supersteps may share a change.
 func (w *writer) addCheckpoints(d *change) error {
-	for i, cp := range d.Checkpoints {
-		err := w.exec(w.stmt.checkpoint, d.Thread, cp.Seq, cp.ID, cp.Namespace,
-			checkpoint.NodePath(cp.Namespace), d.checkpoints[i])
-		if err != nil {
+	args := make([]any, 0, 6*min(len(d.Checkpoints), maxRows))
+	records := d.checkpoints
+	for list := range slices.Chunk(d.Checkpoints, maxRows) {
+		args = args[:0]
+		for i, cp := range list {
+			args = append(args, d.Thread, cp.Seq, cp.ID, cp.Namespace, checkpoint.NodePath(cp.Namespace), []byte(records[i]))
+		}
+		if err := w.exec(w.stmt.checkpoints[len(list)-1], args...); err != nil {
 			return err
 		}
+		records = records[len(list):]
 	}
 	for i := range d.values {
 		v := &d.values[i]
@@ -216,20 +223,11 @@ func (w *writer) addRecords(d *change) error {
 	return nil
 }
 
-// addEvents writes several rows per statement: the log is most of what a
-// superstep writes.
 func (w *writer) addEvents(d *change) error {
-	args := make([]any, 0, 4*min(len(d.events), len(w.stmt.events)))
-	for rest := d.events; len(rest) > 0; {
-		n := min(len(rest), len(w.stmt.events))
-		args = args[:0]
-		for i := range rest[:n] {
-			args = append(args, d.Thread, rest[i].seq, rest[i].id, rest[i].record)
-		}
-		if err := w.exec(w.stmt.events[n-1], args...); err != nil {
+	for i := range d.events {
+		if err := w.exec(w.stmt.events, d.Thread, d.events[i].last, []byte(d.events[i].record)); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	if d.TrimEvents > 1 {
 		return w.exec(w.stmt.trim, d.Thread, d.TrimEvents)

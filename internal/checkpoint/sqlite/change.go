@@ -24,12 +24,16 @@ type change struct {
 	memos       []memoRow
 	interrupts  []interruptRow
 	runs        []runRow
-	events      []recordRow
+	events      []eventsRow
 }
 
 type recordRow struct {
 	checkpoint, id, record string
-	seq                    uint64
+}
+
+type eventsRow struct {
+	last   uint64
+	record string
 }
 
 type valueRow struct {
@@ -80,21 +84,27 @@ func (s *Store) encode(c *checkpoint.Change) *change {
 	buf = d.encodeCheckpoints(buf)
 	buf = d.encodeProgress(buf)
 	buf = d.encodeRecords(buf)
-	for i := range c.Events {
-		e := &c.Events[i]
-		buf = codec.AppendEvent(buf[:0], e)
-		d.events = append(d.events, recordRow{
-			seq: e.Seq, id: string(e.Kind), record: d.write(kindEvent, unum(e.Seq), string(buf)),
-		})
-	}
+	d.encodeEvents(buf)
 	return d
+}
+
+// maxTogether is how many events stand in a row at most: who reads one reads
+// them all.
+const maxTogether = 256
+
+func (d *change) encodeEvents(buf []byte) {
+	for events := range slices.Chunk(d.Events, maxTogether) {
+		last := events[len(events)-1].Seq
+		buf = codec.PackEvents(buf[:0], events)
+		d.events = append(d.events, eventsRow{last: last, record: d.write(kindEvents, unum(last), string(buf))})
+	}
 }
 
 func (d *change) encodeCheckpoints(buf []byte) []byte {
 	w := codec.NewWrites(&d.Change)
 	w.Value, w.Item = d.encodeValue, d.encodeItem
 	for _, cp := range d.Checkpoints {
-		buf = codec.AppendCheckpoint(buf[:0], cp)
+		buf = codec.PackCheckpoint(buf[:0], cp)
 		d.checkpoints = append(d.checkpoints, d.write(kindCheckpoint, cp.ID, string(buf)))
 		w.Next(cp)
 	}

@@ -161,9 +161,13 @@ func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
 				return err
 			}, `segment 1 has 0 elements, want 3`,
 		},
-		"event": {
-			`UPDATE events SET record = '{"v":1' WHERE seq = 2 AND thread = 'bad'`,
-			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Events(ctx, "bad", 0, 0); return err }, `thread "bad", event 2`,
+		"events": {
+			`UPDATE events SET record = substr(record, 1, length(record) / 2) WHERE last = 2 AND thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Events(ctx, "bad", 0, 0); return err }, `thread "bad", events up to 2`,
+		},
+		"other events": {
+			`UPDATE events SET record = (SELECT record FROM events WHERE last = 4 AND thread = 'bad') WHERE last = 2 AND thread = 'bad'`,
+			func(ctx context.Context, s *sqlite.Store) error { _, err := s.Events(ctx, "bad", 0, 0); return err }, `of other events`,
 		},
 		"task": {
 			`UPDATE tasks SET record = '' WHERE thread = 'bad'`,

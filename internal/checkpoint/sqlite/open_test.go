@@ -287,13 +287,17 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	newer := filepath.Join(dir, "newer.db")
 	require.NoError(t, open(t, newer).Close())
 	do(t, outsider(t, newer), `UPDATE meta SET value = 99 WHERE key = 'schema_version'`)
+	older := filepath.Join(dir, "older.db")
+	require.NoError(t, open(t, older).Close())
+	do(t, outsider(t, older), `UPDATE meta SET value = 1 WHERE key = 'schema_version'`)
 	foreign := filepath.Join(dir, "foreign.db")
 	do(t, outsider(t, foreign), `CREATE TABLE mine (x)`)
 	text := filepath.Join(dir, "text.db")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600))
 
 	for path, want := range map[string]string{
-		newer:                           "has schema version 99, this graphd knows up to 1",
+		newer:                           "has schema version 99, this graphd knows up to 2",
+		older:                           "has schema version 1, this graphd reads 2",
 		foreign:                         "not of graphd",
 		text:                            "not a database",
 		"":                              "no path given",

@@ -61,19 +61,39 @@ func (s *Store) events(
 	case after+1 < first:
 		return nil, checkpoint.ErrTrimmed
 	}
-	rows, err := tx.StmtContext(ctx, s.query.events).QueryContext(ctx, thread, signed(after), all(limit))
+	rows, err := tx.StmtContext(ctx, s.query.events).QueryContext(ctx, thread, signed(after))
 	if err != nil {
 		return nil, err
 	}
-	return collect(rows, func() (checkpoint.Event, error) {
-		var seq uint64
-		var record string
-		if err := rows.Scan(&seq, &record); err != nil {
-			return checkpoint.Event{}, err
+	var out []checkpoint.Event
+	for rows.Next() && (limit <= 0 || len(out) < limit) {
+		list, err := s.eventsOf(thread, rows)
+		if err != nil {
+			return nil, errors.Join(err, rows.Close())
 		}
-		e, err := decode(s, thread, kindEvent, unum(seq), record, codec.DecodeEvent)
-		return e, of(err, "thread %q, event %d", thread, seq)
-	})
+		for len(list) > 0 && list[0].Seq <= after {
+			list = list[1:]
+		}
+		out = append(out, list...)
+	}
+	if limit > 0 && len(out) > limit {
+		out = out[:limit]
+	}
+	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+// eventsOf reads the events of a row.
+func (s *Store) eventsOf(thread string, rows *sql.Rows) ([]checkpoint.Event, error) {
+	var last uint64
+	var record string
+	if err := rows.Scan(&last, &record); err != nil {
+		return nil, err
+	}
+	list, err := decode(s, thread, kindEvents, unum(last), record, codec.DecodeEvents)
+	if err == nil && (len(list) == 0 || list[len(list)-1].Seq != last) {
+		err = fmt.Errorf("%w: the record is of other events", checkpoint.ErrCorrupt)
+	}
+	return list, of(err, "thread %q, events up to %d", thread, last)
 }
 
 // Run returns one run of a thread.

@@ -11,7 +11,7 @@ import (
 )
 
 // SchemaVersion is the layout of the tables that this package knows.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 //go:embed schema.sql
 var schema string
@@ -26,6 +26,10 @@ type SchemaError struct {
 func (e *SchemaError) Error() string {
 	if e.Version == 0 {
 		return fmt.Sprintf("sqlite: %s is a database, but not of graphd: choose another file", e.Path)
+	}
+	if e.Version < SchemaVersion {
+		return fmt.Sprintf("sqlite: %s has schema version %d, this graphd reads %d: it is of an older graphd; "+
+			"use that one, or begin with another file", e.Path, e.Version, SchemaVersion)
 	}
 	return fmt.Sprintf("sqlite: %s has schema version %d, this graphd knows up to %d: use a newer graphd",
 		e.Path, e.Version, SchemaVersion)

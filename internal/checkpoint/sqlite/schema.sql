@@ -1,5 +1,5 @@
 -- What graphd keeps of its threads. Times are nanoseconds since 1970; the
--- records are JSON. Only the process that holds the .lock file may write.
+-- records are JSON, or packed where there are many of them. Only the process that holds the .lock file may write.
 
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -34,7 +34,7 @@ CREATE TABLE checkpoints (
   id        TEXT    NOT NULL,
   namespace TEXT    NOT NULL, -- '' = the root graph
   path      TEXT    NOT NULL, -- the namespace's node names alone
-  manifest  TEXT    NOT NULL,
+  manifest  BLOB    NOT NULL,
   PRIMARY KEY (thread, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX checkpoints_path ON checkpoints (thread, path, seq);
@@ -113,13 +113,12 @@ CREATE TABLE runs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_order ON runs (thread, ord, id);
 
--- The numbered log of a thread.
+-- The numbered log of a thread: events that one change told of stand together.
 CREATE TABLE events (
   thread TEXT    NOT NULL,
-  seq    INTEGER NOT NULL,
-  kind   TEXT    NOT NULL,
-  record TEXT    NOT NULL,
-  PRIMARY KEY (thread, seq)
+  last   INTEGER NOT NULL, -- number of the last one
+  record BLOB    NOT NULL,
+  PRIMARY KEY (thread, last)
 ) STRICT, WITHOUT ROWID;
 
 -- Request ids of clients, so that a repeated call does nothing twice.

@@ -24,7 +24,7 @@ const (
 	kindQuestion   = "question"
 	kindRun        = "run"
 	kindRequest    = "request" // of which the digest alone is sealed
-	kindEvent      = "event"
+	kindEvents     = "events"
 	kindGraph      = "graph"
 )
 

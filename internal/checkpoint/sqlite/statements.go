@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxRows is how many events one statement writes at most.
+// maxRows is how many checkpoints one statement writes at most.
 const maxRows = 8
 
 // statements are what the writer runs, prepared once.
@@ -14,9 +14,9 @@ type statements struct {
 	begin, commit, rollback *sql.Stmt
 
 	head, putHead                  *sql.Stmt
-	checkpoint, value, item        *sql.Stmt
+	value, item, events            *sql.Stmt
 	task, memo, run                *sql.Stmt
-	events                         []*sql.Stmt // by the number of rows, from 1
+	checkpoints                    []*sql.Stmt // by the number of rows, from 1
 	interrupt, lastChange, request *sql.Stmt
 	clearTasks, clearMemos, trim   *sql.Stmt
 	manifests, forget              *sql.Stmt
@@ -42,10 +42,10 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			applied = excluded.applied, graph = excluded.graph, state = excluded.state, updated = excluded.updated,
 			seq = excluded.seq, first_event = excluded.first_event, last_event = excluded.last_event,
 			owner = excluded.owner, lease_expires = excluded.lease_expires, wake = excluded.wake, head = excluded.head`),
-		checkpoint: p.stmt(`INSERT INTO checkpoints (thread, seq, id, namespace, path, manifest) VALUES (?, ?, ?, ?, ?, ?)`),
-		value:      p.stmt(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
-		item:       p.stmt(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
-		task:       p.stmt(`INSERT OR REPLACE INTO tasks (thread, checkpoint, id, record) VALUES (?, ?, ?, ?)`),
+		value:  p.stmt(`INSERT INTO channel_values (thread, seq, channel, value) VALUES (?, ?, ?, ?)`),
+		item:   p.stmt(`INSERT INTO list_items (thread, channel, segment, idx, seq, value) VALUES (?, ?, ?, ?, ?, ?)`),
+		events: p.stmt(`INSERT INTO events (thread, last, record) VALUES (?, ?, ?)`),
+		task:   p.stmt(`INSERT OR REPLACE INTO tasks (thread, checkpoint, id, record) VALUES (?, ?, ?, ?)`),
 		memo: p.stmt(`INSERT OR IGNORE INTO memos (thread, checkpoint, task, scope, key, idx, record)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`),
 		run: p.stmt(`INSERT INTO runs (thread, id, ord, revision, state, record) VALUES (?, ?, ?, 1, ?, ?)
@@ -60,7 +60,7 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		request:     p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
 		clearTasks:  p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
 		clearMemos:  p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
-		trim:        p.stmt(`DELETE FROM events WHERE thread = ? AND seq < ?`),
+		trim:        p.stmt(`DELETE FROM events WHERE thread = ? AND last < ?`),
 		manifests:   p.stmt(`SELECT id, manifest FROM checkpoints WHERE thread = ? ORDER BY seq`),
 		forget:      p.stmt(`DELETE FROM checkpoints WHERE thread = ? AND id = ?`),
 		valuePlaces: p.stmt(`SELECT seq, channel FROM channel_values WHERE thread = ?`),
@@ -71,8 +71,9 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		putGraph:    p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
 	}
 	for n := range maxRows {
-		s.events = append(s.events, p.stmt(
-			`INSERT INTO events (thread, seq, kind, record) VALUES (?, ?, ?, ?)`+strings.Repeat(`, (?, ?, ?, ?)`, n)))
+		s.checkpoints = append(s.checkpoints, p.stmt(
+			`INSERT INTO checkpoints (thread, seq, id, namespace, path, manifest) VALUES (?, ?, ?, ?, ?, ?)`+
+				strings.Repeat(`, (?, ?, ?, ?, ?, ?)`, n)))
 	}
 	// The checkpoints go last: the task records are found through them.
 	for _, q := range []string{
@@ -138,7 +139,7 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 			WHERE thread = ? AND checkpoint = ? ORDER BY task, scope, key, idx`),
 		questions: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts
 			WHERE thread = ? AND checkpoint = ? ORDER BY born`),
-		events: p.stmt(`SELECT seq, record FROM events WHERE thread = ? AND seq > ? ORDER BY seq LIMIT ?`),
+		events: p.stmt(`SELECT last, record FROM events WHERE thread = ? AND last > ? ORDER BY last`),
 		run:    p.stmt(`SELECT id, revision, record FROM runs WHERE thread = ? AND id = ?`),
 		runs: p.stmt(`SELECT id, revision, record FROM runs
 			WHERE thread = ? AND ord < ? ORDER BY ord DESC, id DESC LIMIT ?`),
