@@ -249,6 +249,9 @@ type indexed struct {
 func (e *edit) write(done []Done) error {
 	var few [16]indexed // on the stack; more writes spill to the heap
 	all := few[:0]
+	if n := writes(done); n > len(few) {
+		all = make([]indexed, 0, n)
+	}
 	for _, d := range done {
 		for _, w := range d.Writes {
 			if i, ok := e.from.graph.ChannelIndex(w.Channel); ok {
@@ -260,17 +263,27 @@ func (e *edit) write(done []Done) error {
 	var some [4]checkpoint.Write
 	group := some[:0]
 	for len(all) > 0 {
-		channel := all[0].channel
-		group = group[:0]
-		for len(all) > 0 && all[0].channel == channel {
-			group = append(group, all[0].write)
-			all = all[1:]
+		channel, n := all[0].channel, 1
+		for n < len(all) && all[n].channel == channel {
+			n++
 		}
+		group = slices.Grow(group[:0], n)
+		for _, w := range all[:n] {
+			group = append(group, w.write)
+		}
+		all = all[n:]
 		if err := e.update(channel, group); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writes(done []Done) (n int) {
+	for i := range done {
+		n += len(done[i].Writes)
+	}
+	return n
 }
 
 func (e *edit) update(i int, writes []checkpoint.Write) error {
