@@ -138,7 +138,7 @@ type Run struct {
 }
 
 // RunRequest is what the client asked for and what every later superstep of
-// the run obeys.
+// the run obeys. Input never changes: a store may keep what it was first.
 type RunRequest struct {
 	Input           payload.JSON // "" = continue what the thread has
 	From            string       // checkpoint to replay from, "" = newest

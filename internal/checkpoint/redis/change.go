@@ -78,8 +78,15 @@ func (a *call) checkpoints(c *checkpoint.Change) {
 		return
 	}
 	w := codec.NewWrites(c)
+	from := a.by.quotable(c)
 	w.Value = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
-		a.value(valueField(ch.Stored, ch.Name), ch.Value)
+		field := valueField(ch.Stored, ch.Name)
+		if text, ok := from.quote(ch.Value); ok {
+			a.text(field)
+			a.text(text)
+			return
+		}
+		a.value(field, ch.Value)
 	}
 	w.Item = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON) {
 		a.value(itemField(segment, index, ch.Name), v)
@@ -231,9 +238,20 @@ func (a *call) records(c *checkpoint.Change) {
 	for i := range c.Runs {
 		r := c.Runs[i]
 		r.Revision = 0
+		input := r.Request.Input
+		if len(input) > codec.Inline {
+			r.Request.Input = payload.JSON(quoted(r.ID, 0, len(input)))
+		} else {
+			input = ""
+		}
 		a.text(r.ID)
 		a.num(min(r.Order, maxNumber))
 		record(a, kindRun, r.ID, &r, codec.PackRun)
+		if input != "" {
+			a.text(a.by.write(kindRun, inputField(r.ID), string(input)))
+		} else {
+			a.text("")
+		}
 	}
 	if c.Request == nil {
 		a.count(0)

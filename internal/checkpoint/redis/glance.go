@@ -49,7 +49,7 @@ func (s *Store) Glance(ctx context.Context, thread, request string) (g checkpoin
 // read, is left out: reading it by name tells what is wrong.
 func (s *Store) glanceAt(ctx context.Context, thread string, r reply, g *checkpoint.Glance) {
 	if r.has(11) && r.text(9) == g.Head.Run {
-		if run, err := s.decodeRun(thread, r.text(9), r[10:12]); err == nil {
+		if run, err := s.decodeRun(thread, r.text(9), reply{r[10], r[11], r.any(15)}); err == nil {
 			g.Run = &run
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Store) Checkpoint(
 			if id == "" {
 				return s.find(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
-			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues), "c"+id)
+			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues, keyRecords), "c"+id)
 			if err != nil || !r.has(1) {
 				return nil, err
 			}
@@ -167,7 +167,7 @@ func (l *loader) want(cp *checkpoint.Checkpoint, beside []codec.Beside, lengths 
 const atOnce = 1000
 
 func (l *loader) fetch(ctx context.Context) error {
-	keys := l.store.keys.thread(l.thread, keyHead, keyValues)
+	keys := l.store.keys.thread(l.thread, keyHead, keyValues, keyRecords)
 	for fields := range slices.Chunk(l.wanted, atOnce) {
 		args := make([]any, len(fields))
 		for i, f := range fields {
@@ -186,14 +186,32 @@ func (l *loader) fetch(ctx context.Context) error {
 				delete(l.values, f)
 				continue
 			}
-			text, err := l.store.box.Open(seal.Place{Thread: l.thread, Kind: kindValues, Name: f}, r.text(i+1))
-			if err != nil {
+			if l.values[f], err = l.value(f, r.text(i+1), r[min(len(r), 1+len(fields)):]); err != nil {
 				return of(err, "key %s, field %q", l.key(), f)
 			}
-			l.values[f] = payload.JSON(text)
 		}
 	}
 	return nil
+}
+
+// value opens a value. quoted are runs and inputs that values are quoted from.
+func (l *loader) value(field, text string, quoted reply) (payload.JSON, error) {
+	run, isQuoted := runOf(text)
+	if !isQuoted {
+		text, err := l.store.box.Open(seal.Place{Thread: l.thread, Kind: kindValues, Name: field}, text)
+		return payload.JSON(text), err
+	}
+	for i := 0; i+1 < len(quoted); i += 2 {
+		if quoted.text(i) == run && quoted.has(i+1) {
+			at := seal.Place{Thread: l.thread, Kind: kindRun, Name: inputField(run)}
+			input, err := l.store.box.Open(at, quoted.text(i+1))
+			if err != nil {
+				return "", of(err, "input of run %q", run)
+			}
+			return unquote(text, input)
+		}
+	}
+	return "", corrupt("the input of run %q is missing, which it quotes", run)
 }
 
 func (l *loader) fill(m manifest) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Head returns the thread's head.
@@ -144,7 +145,7 @@ func (s *Store) decodeEvents(thread, element string) (list []checkpoint.Event, f
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = s.look(ctx, thread, func() error {
 		key := s.keys.thread(thread, keyRecords)[0]
-		r, err := s.fields(ctx, key, "n"+run, "r"+run)
+		r, err := s.fields(ctx, key, "n"+run, "r"+run, inputField(run))
 		if err != nil {
 			return err
 		}
@@ -157,10 +158,22 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 	return out, err
 }
 
-// decodeRun reads revision and record.
+// decodeRun reads revision, record and input.
 func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
 	if run, err = decode(s, thread, kindRun, id, r.text(1), codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
+	}
+	if quotes, ok := runOf(string(run.Request.Input)); ok {
+		if quotes != id || !r.has(2) {
+			return checkpoint.Run{}, corrupt("its input is missing")
+		}
+		input, err := s.box.Open(seal.Place{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.text(2))
+		if err == nil {
+			run.Request.Input, err = unquote(string(run.Request.Input), input)
+		}
+		if err != nil {
+			return checkpoint.Run{}, of(err, "input")
+		}
 	}
 	run.Revision, err = r.unum(0)
 	return run, err
@@ -193,8 +206,8 @@ func (s *Store) runs(ctx context.Context, thread string, before uint64, limit in
 		return nil, err
 	}
 	var out []checkpoint.Run
-	for i := 0; i+2 < len(r); i += 3 {
-		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
+	for i := 0; i+3 < len(r); i += 4 {
+		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+4])
 		if err != nil {
 			return nil, of(err, "key %s, run %q", keys[0], r.text(i))
 		}

@@ -7,14 +7,15 @@
 --                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
 --                          10 how many of 7 to 10  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
---        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element
+--        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
+--                      a value that begins with byte 5 is quoted from an input (see quote.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition
 --        then, unless the change is nothing but checkpoints and events:
 --        7 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
 --        8 questions   hash: r<id> record, n<id> "change revision member", a<checkpoint> ids
---        9 records     hash: r<run> record, n<run> revision, q<request> record
+--        9 records     hash: r<run> record, n<run> revision, i<run> input, q<request> record
 --       10 runs        sorted set: runs by order
 --       11 inbox  12 open  13 closed    sorted sets of the partition
 --       14 count       number of the last change of a question in the partition
@@ -36,7 +37,7 @@
 --         tasks: field, record
 --         memos: field, record
 --         questions: id, checkpoint, member, '1' = open, record
---         runs: id, order, record
+--         runs: id, order, record, input, '' = it is in the record
 --         requests: id, record
 --
 -- Returns OK | DONE, revision, end of the lease or '', present (both in microseconds): applied now,
@@ -174,9 +175,10 @@ if progress then
   end
   if change then call('SET', count, text(change)) end
 
-  from, to = list(3)
-  for i = from, to, 3 do
+  from, to = list(4)
+  for i = from, to, 4 do
     call('HSET', records, 'r' .. A[i], A[i + 2])
+    if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
     counted[#counted + 1] = call('HINCRBY', records, 'n' .. A[i], 1)
     call('ZADD', runs, A[i + 1], A[i])
   end
