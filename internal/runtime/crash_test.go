@@ -119,10 +119,11 @@ func nested(persistence string) func() []*graph.Spec {
 	}
 }
 
-// computed makes expressions of the nodes of a graph that only compute.
-func computed(s *graph.Spec) *graph.Spec {
+// computed makes expressions of the nodes of a graph that only compute, and of
+// others.
+func computed(s *graph.Spec, others ...string) *graph.Spec {
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; slices.Contains([]string{"quick", "fast", "join", "last"}, n.Name) {
+		if n := &s.Nodes[i]; slices.Contains(append(others, "quick", "fast", "join", "last"), n.Name) {
 			n.Function, n.Expr = nil, &graph.ExprSpec{}
 		}
 	}
@@ -160,6 +161,8 @@ func dramas() []drama {
 	paused.InterruptBefore, paused.InterruptAfter = []string{"fast"}, []string{"fast"}
 	return []drama{
 		{"a line", one(chain("g", channelsLog, "quick", "fast", "last")), toTheEnd(9), false},
+		{"expressions that ask", one(computed(chain("g", channelsLog, "quick", "ask", "fast", "twice", "last"), "ask", "twice")), toTheEnd(9), false},
+		{"expressions that ask side by side", one(computed(side("g", "ask", "fast", "ask2"), "ask", "ask2")), toTheEnd(9), false},
 		{"expressions around a question", one(computed(chain("g", channelsLog, "quick", "fast", "ask", "join", "last"))), toTheEnd(9), false},
 		{"two questions in a node", one(chain("g", channelsLog, "quick", "twice", "last")), toTheEnd(9), false},
 		{"side by side", one(side("g", "fast", "slow", "ask", "ask2")), toTheEnd(9), false},

@@ -62,11 +62,31 @@ func (s *session) launch(head checkpoint.Head, l *loop) {
 	s.head = head
 	s.renewed.Store(int64(s.engine.uptime()))
 	s.arrived(head.Moves)
-	s.log = s.log.WithLazy(zap.String("run", l.run.ID), zap.String("graph", l.run.Graph))
+	s.call(l.run)
 	s.obey() // a cancel may have come before anybody drove the run
 	s.yield()
 	s.keep()
 	go s.drive(l)
+}
+
+// call names the run in the log.
+func (s *session) call(run *checkpoint.Run) {
+	s.log = s.log.WithLazy(zap.String("run", run.ID), zap.String("graph", run.Graph))
+}
+
+// wasBrief lets go of a thread whose run has ended with the change that began
+// it or took it up.
+func (s *session) wasBrief(head checkpoint.Head, l *loop) {
+	s.head, s.lost = head, true
+	s.yield()
+	s.call(l.run)
+	s.engine.observer.RunDriven(l.run.Graph)
+	s.report(l, *l.ended, s.engine.now().Sub(l.run.Updated))
+	full := !s.engine.room()
+	s.close()
+	if !head.Due.IsZero() || full {
+		s.engine.nudge()
+	}
 }
 
 func (s *session) drive(l *loop) {

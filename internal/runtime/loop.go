@@ -30,6 +30,9 @@ type loop struct {
 	after   []string
 	notes   notes // memos recorded in this superstep
 	past    tidied
+	// ended is how the run ends in the change that begins it or takes it up, nil
+	// when it goes on.
+	ended *verdict
 }
 
 // level is where a loop stands among the graphs of a run.

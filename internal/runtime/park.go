@@ -19,15 +19,7 @@ func (l *loop) park(ctx context.Context, w *work) *verdict {
 	l.foretell(ctx, w)
 	err := l.commit(func(t *tx) error {
 		again = false
-		l.report(t, w)
-		l.record(t, w)
-		l.keepPreview(t, w)
-		if s := w.partial(); s != l.state && s.OutputChanged() {
-			t.emitSecret(checkpoint.Event{
-				Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
-				Value: s.Values(),
-			}, s.DurableValues())
-		}
+		l.pauseFor(t, w)
 		if !l.level.root {
 			return t.unlessEmpty()
 		}
@@ -49,6 +41,20 @@ func (l *loop) park(ctx context.Context, w *work) *verdict {
 		return broken(err)
 	}
 	return nil
+}
+
+// pauseFor puts the questions of a superstep into a change, with what other
+// tasks of it have finished.
+func (l *loop) pauseFor(t *tx, w *work) {
+	l.report(t, w)
+	l.record(t, w)
+	l.keepPreview(t, w)
+	if s := w.partial(); s != l.state && s.OutputChanged() {
+		t.emitSecret(checkpoint.Event{
+			Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+			Value: s.Values(),
+		}, s.DurableValues())
+	}
 }
 
 func (t *tx) unlessEmpty() error {
@@ -161,6 +167,7 @@ func (t *tx) endRun(run *checkpoint.Run) {
 		Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure,
 	})
 	run.LastEvent = t.Head.LastEvent
+	t.Runs = slices.DeleteFunc(t.Runs, func(r checkpoint.Run) bool { return r.ID == run.ID }) // begun by the same change
 	t.Runs = append(t.Runs, *run)
 	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
 		t.Head.Cancel = nil

@@ -40,12 +40,16 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 	}
 	began, gathered := time.Now(), 0
 	for n := 1; n < e.opts.Together && gathered < plenty; n++ {
-		w := l.passing(ctx, began)
-		if w == nil {
+		w := &work{loop: l, run: l.tasks}
+		if !l.passing(ctx, w, began) {
 			return nil
 		}
 		before, ran := *t, l.tasks
 		t.now = e.now()
+		if waiting := w.allWaiting(); len(waiting) > 0 {
+			l.pauseFor(t, w)
+			return &verdict{state: checkpoint.RunInterrupted, waiting: waiting}
+		}
 		state, tasks, err := l.apply(t, w)
 		if err != nil {
 			*t = before
@@ -67,42 +71,45 @@ func (l *loop) passOn(ctx context.Context, t *tx) {
 		return
 	}
 	next := l.ahead(l.state, l.tasks)
-	next.pass(ctx, t)
+	l.ended = next.pass(ctx, t)
 	l.state, l.tasks = next.state, next.tasks
 }
 
-// passing runs the tasks that are due, one after the other. It returns nil when
-// that can't be done here: they have effects, one of them has failed, or time
-// is up. They are run in the usual way then, as if they had not been.
-func (l *loop) passing(ctx context.Context, began time.Time) *work {
+// passing runs the tasks of a superstep, one after the other. It returns false
+// when that can't be done here: they have effects, one of them has failed, or
+// time is up. They are run in the usual way then, as if they had not been.
+func (l *loop) passing(ctx context.Context, w *work, began time.Time) bool {
 	if l.graph().ByWorker() || l.graph().Spec.StepTimeout > 0 || l.session.stopping.Load() {
-		return nil
+		return false
 	}
-	for _, t := range l.tasks {
-		if !effectless(t.Node) {
-			return nil
+	for _, t := range w.run {
+		if !l.effectless(t.Node) {
+			return false
 		}
 	}
-	w := &work{loop: l, run: l.tasks, fresh: make([]outcome, 0, len(l.tasks))}
-	for _, t := range l.tasks {
+	w.fresh = make([]outcome, 0, len(w.run))
+	for _, t := range w.run {
 		if ctx.Err() != nil || time.Since(began) > briefly {
-			return nil
+			return false
 		}
 		o := outcome{task: t, attempt: 1}
 		started := l.session.engine.now()
-		if l.perform(ctx, &o, 1); !o.finished() || o.result.Parent {
-			return nil
+		l.perform(ctx, &o, 1)
+		asks := len(o.waiting) > 0 && l.level.root && o.failure == nil && !o.aborted
+		if !asks && !o.finished() || o.result.Parent {
+			return false
 		}
 		l.noted(&o, l.session.engine.now().Sub(started))
 		w.fresh = append(w.fresh, o)
 	}
-	return w
+	return true
 }
 
 // effectless reports whether a node does nothing but compute, and for no longer
-// than expressions may.
-func effectless(n *graph.Node) bool {
-	return n.Kind == graph.KindExpr && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.Routers(n)) == 0
+// than expressions may. A question of the root graph is part of the change too.
+func (l *loop) effectless(n *graph.Node) bool {
+	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && l.level.root
+	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.Routers(n)) == 0
 }
 
 // weight is how many bytes of values a checkpoint adds to those before it.

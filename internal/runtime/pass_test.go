@@ -64,13 +64,14 @@ func TestSuperstepsThatComputeShareCommits(t *testing.T) {
 		a    node
 		want []int // checkpoints of each change
 	}{
-		"all with the change that starts the run": {spec: rounds(12), a: quickly, want: []int{14, 0}},
+		"all with the change that starts the run": {spec: rounds(12), a: quickly, want: []int{14}},
 		"no more than 64":                         {spec: rounds(200), a: quickly, want: []int{2 + 63, 64, 64, 9}},
 		"none when they are not to":               {opts: runtime.Options{Together: 1}, spec: rounds(3), a: quickly, want: []int{2, 1, 1, 1}},
 		"no more than is good for a store":        {spec: rounds(7), a: slow, want: []int{2 + 3, 1 + 3}},
 		"up to a node with effects, and from it":  {spec: mixed, a: quickly, want: []int{2 + 2, 3}},
 		"up to a breakpoint":                      {spec: paused(mixed, "last"), a: quickly, want: []int{2, 2, 2}},
 		"up to a question":                        {spec: computed(chain("g", channelsLog, "quick", "a", "last")), a: ask, want: []int{2 + 1, 0}},
+		"with a question that only asks":          {spec: computed(chain("g", channelsLog, "quick", "a", "last"), "a"), a: ask, want: []int{2 + 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

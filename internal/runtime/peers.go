@@ -163,21 +163,30 @@ func (e *Engine) leftTo(head *checkpoint.Head) bool {
 }
 
 // settleOn either takes the lease for a loop that is about to begin, or leaves
-// the thread to the server that has its workers, whose name it returns.
-func (e *Engine) settleOn(s *session, t *tx, l *loop) (to string) {
+// the thread to the server that has its workers, whose name it returns. A loop
+// that is over already ends with the same change.
+func (e *Engine) settleOn(s *session, t *tx, l *loop) (to string, err error) {
 	t.Head.Moves = 0
+	if l.ended != nil {
+		s.lease(t)
+		return "", l.end(t, l.state, l.ended)
+	}
 	if to = e.elsewhere(l); to != "" {
 		e.wish(t, to)
-		return to
+		return to, nil
 	}
 	s.lease(t)
-	return ""
+	return "", nil
 }
 
 // begun drives the loop after its first change, unless the thread was left to
-// another server.
+// another server or the loop has ended with it.
 func (s *session) begun(head checkpoint.Head, l *loop, to string) {
-	if to == "" {
+	switch {
+	case l.ended != nil:
+		s.wasBrief(head, l)
+		return
+	case to == "":
 		s.launch(head, l)
 		return
 	}

@@ -88,7 +88,12 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		s.release(nil)
 		return Started{}, err
 	}
-	to := e.settleOn(s, t, l)
+	l.rush(ctx, t)
+	to, err := e.settleOn(s, t, l)
+	if err != nil {
+		s.release(nil)
+		return Started{}, err
+	}
 	run := *l.run
 	r.req.Watch.tell(head.Thread, head.LastEvent)
 	next, err := e.applyHeld(ctx, s, t)

@@ -232,7 +232,7 @@ func end(name string) string {
 	}
 }
 
-// express makes nodes of kind expr of those whose code only computes. The same
+// express makes nodes of kind expr of those whose code only computes or asks. The same
 // code is run for them, but the engine may do so wherever it likes.
 func express(s *graph.Spec, code map[string]string) {
 	for i := range s.Nodes {
@@ -243,7 +243,7 @@ func express(s *graph.Spec, code map[string]string) {
 		computes, expr := true, &graph.ExprSpec{}
 		for step := range strings.SplitSeq(code[n.Name], " | ") {
 			switch verb, _, _ := strings.Cut(strings.TrimSpace(step), " "); verb {
-			case "set", "write", "overwrite", "return":
+			case "set", "write", "overwrite", "return", "ask":
 			case "goto", "route", "send":
 				expr.Goto = "null"
 			default:

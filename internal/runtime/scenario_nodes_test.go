@@ -75,8 +75,9 @@ func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	code, ok := a.code[t.Graph.Name+"/"+name]
 	if t.Router == "" {
 		e := entry{pregel.NodePath(t.Namespace), t.Step, name}
-		again := t.Node.Kind == graph.KindExpr && a.computed[t.ID]
-		if a.computed[t.ID] = true; !again {
+		once := fmt.Sprint(t.ID, t.Attempt, len(t.Journal.Answers))
+		again := t.Node.Kind == graph.KindExpr && a.computed[once]
+		if a.computed[once] = true; !again {
 			a.entered = append(a.entered, e)
 		}
 	}

@@ -334,15 +334,19 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 		return Started{}, err
 	}
 	a.remember(t, run.ID)
-	to := e.settleOn(s, t, l)
+	to, err := e.settleOn(s, t, l)
+	if err != nil {
+		s.release(nil)
+		return Started{}, err
+	}
 	a.req.Watch.tell(head.Thread, before(run.FirstEvent))
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)
 		return Started{}, err
 	}
-	s.begun(next, l, to)
 	e.observer.RunStarted(run.Graph)
+	s.begun(next, l, to)
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
 }
 
@@ -352,6 +356,7 @@ func (e *Engine) applyHeld(ctx context.Context, s *session, t *tx) (checkpoint.H
 	defer cancel()
 	next, err := e.apply(ctx, t, e.persist)
 	if err == nil {
+		s.topic.stop(t)
 		s.topic.publish(t.live)
 	}
 	return next, err

@@ -256,7 +256,11 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 		s.release(nil)
 		return e.dropQueued(ctx, head, run, refused)
 	}
-	to := e.settleOn(s, t, l)
+	to, err := e.settleOn(s, t, l)
+	if err != nil {
+		s.release(nil)
+		return err
+	}
 	next, err := e.applyHeld(ctx, s, t)
 	if err != nil {
 		s.release(err)
