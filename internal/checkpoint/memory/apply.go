@@ -120,7 +120,7 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 	t.addProgress(c)
 	t.log.add(c.Events)
 	t.log.trim(c.TrimEvents)
-	t.runs.put(c.Runs)
+	revisions := t.runs.put(c.Runs)
 	if len(c.Interrupts) > 0 {
 		s.inbox.put(t, c.Interrupts)
 	}
@@ -132,7 +132,9 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 	}
 	t.replaceHead(c, now)
 	s.alarms.set(t)
-	return t.receipt, nil
+	r := t.receipt
+	r.Runs = revisions
+	return r, nil
 }
 
 // expected reports whether the thread is as the change takes it to be.

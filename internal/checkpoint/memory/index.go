@@ -99,7 +99,12 @@ func (s *Store) Interrupts(
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	out := s.inbox.find(&q)
+	var out []checkpoint.Interrupt
+	if q.Thread != "" {
+		out = s.findIn(&q)
+	} else {
+		out = s.inbox.find(&q)
+	}
 	if !q.ByChange {
 		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
 			return comparePositions(where(&a), where(&b))
@@ -109,6 +114,28 @@ func (s *Store) Interrupts(
 		out = out[:q.Limit:q.Limit]
 	}
 	return out, nil
+}
+
+// findIn returns what matches of one thread, by change.
+func (s *Store) findIn(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+	t := s.locked(q.Thread)
+	if t == nil {
+		return nil
+	}
+	defer t.mu.Unlock()
+	var out []checkpoint.Interrupt
+	for _, question := range t.questions {
+		in := question.record.Load()
+		if !matches(q, in) || q.ByChange && in.Change <= q.After.Change ||
+			!q.ByChange && comparePositions(where(in), q.After) <= 0 {
+			continue
+		}
+		out = append(out, *in)
+	}
+	if q.ByChange {
+		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int { return cmp.Compare(a.Change, b.Change) })
+	}
+	return out
 }
 
 // find returns what matches, by change.

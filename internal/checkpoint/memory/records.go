@@ -17,7 +17,7 @@ type runs struct {
 	inOrder []*checkpoint.Run
 }
 
-func (r *runs) put(list []checkpoint.Run) {
+func (r *runs) put(list []checkpoint.Run) (revisions []uint64) {
 	for i := range list {
 		run := list[i]
 		run.Revision = 1
@@ -32,7 +32,9 @@ func (r *runs) put(list []checkpoint.Run) {
 		r.byID[run.ID] = &run
 		at, _ := r.place(&run)
 		r.inOrder = slices.Insert(r.inOrder, at, &run)
+		revisions = append(revisions, run.Revision)
 	}
+	return revisions
 }
 
 func (r *runs) place(run *checkpoint.Run) (int, bool) {
