@@ -13,7 +13,8 @@ import (
 // writer appends fields to a record. A field that says nothing is left out.
 type writer struct {
 	b      []byte
-	packer *packer // nil = the record is JSON
+	packed bool
+	packer packer
 }
 
 const begin = `{"v":1`
@@ -36,7 +37,7 @@ func (w *writer) comma() {
 
 // open begins an object, close ends it.
 func (w *writer) open(name field) {
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, byte(name), vObject)
 		return
 	}
@@ -45,7 +46,7 @@ func (w *writer) open(name field) {
 }
 
 func (w *writer) close() {
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, byte(fEnd))
 		return
 	}
@@ -54,7 +55,7 @@ func (w *writer) close() {
 
 // openList begins an array, closeList ends it, element begins an object in it.
 func (w *writer) openList(name field) {
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, byte(name), vArray)
 		return
 	}
@@ -63,7 +64,7 @@ func (w *writer) openList(name field) {
 }
 
 func (w *writer) closeList() {
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, vEnd)
 		return
 	}
@@ -71,7 +72,7 @@ func (w *writer) closeList() {
 }
 
 func (w *writer) element() {
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, vObject)
 		return
 	}
@@ -82,7 +83,7 @@ func (w *writer) element() {
 func str[S ~string](w *writer, name field, v S) {
 	switch {
 	case v == "":
-	case w.packer != nil:
+	case w.packed:
 		w.b = append(w.b, byte(name))
 		w.pack(string(v))
 	default:
@@ -94,7 +95,7 @@ func str[S ~string](w *writer, name field, v S) {
 func raw(w *writer, name field, v payload.JSON) {
 	switch {
 	case v == "":
-	case w.packer != nil:
+	case w.packed:
 		w.b = packValue(append(w.b, byte(name)), v)
 	default:
 		w.key(name)
@@ -105,9 +106,9 @@ func raw(w *writer, name field, v payload.JSON) {
 func num[N ~int | ~int64](w *writer, name field, v N) {
 	switch {
 	case v == 0:
-	case w.packer != nil && v < 0:
+	case w.packed && v < 0:
 		w.b = packNumber(append(w.b, byte(name)), vNegative, uint64(-(v + 1)))
-	case w.packer != nil:
+	case w.packed:
 		w.b = packNumber(append(w.b, byte(name)), vNumber, uint64(v))
 	default:
 		w.key(name)
@@ -118,7 +119,7 @@ func num[N ~int | ~int64](w *writer, name field, v N) {
 func unum(w *writer, name field, v uint64) {
 	switch {
 	case v == 0:
-	case w.packer != nil:
+	case w.packed:
 		w.b = packNumber(append(w.b, byte(name)), vNumber, v)
 	default:
 		w.key(name)
@@ -129,7 +130,7 @@ func unum(w *writer, name field, v uint64) {
 func flag(w *writer, name field, v bool) {
 	switch {
 	case !v:
-	case w.packer != nil:
+	case w.packed:
 		w.b = append(w.b, byte(name), vTrue)
 	default:
 		w.key(name)
@@ -140,7 +141,7 @@ func flag(w *writer, name field, v bool) {
 func instant(w *writer, name field, v time.Time) {
 	switch {
 	case v.IsZero():
-	case w.packer != nil:
+	case w.packed:
 		w.b = append(w.b, byte(name))
 		w.packTime(v)
 	default:
@@ -154,7 +155,7 @@ func instant(w *writer, name field, v time.Time) {
 func span(w *writer, name field, v time.Duration) {
 	switch {
 	case v == 0:
-	case w.packer != nil:
+	case w.packed:
 		num(w, name, v)
 	default:
 		w.key(name)
@@ -168,7 +169,7 @@ func list(w *writer, name field, v []string) {
 	}
 	w.openList(name)
 	for _, s := range v {
-		if w.packer != nil {
+		if w.packed {
 			w.pack(s)
 			continue
 		}
@@ -184,7 +185,7 @@ func dict(w *writer, name field, v map[string]string) {
 		return
 	}
 	keys := slices.Sorted(maps.Keys(v))
-	if w.packer != nil {
+	if w.packed {
 		w.b = append(w.b, byte(name), vArray)
 		for _, k := range keys {
 			w.pack(k)

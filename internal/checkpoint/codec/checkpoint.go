@@ -12,8 +12,7 @@ func AppendCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
 
 // PackCheckpoint appends the packed record of a checkpoint.
 func PackCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	checkpointFields(&w, c)
 	return w.b
 }

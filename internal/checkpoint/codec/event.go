@@ -13,8 +13,7 @@ func AppendEvent(b []byte, e *checkpoint.Event) []byte {
 // PackEvents appends the packed record of events that follow one another. What
 // they have in common stands in it once.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	if len(list) > 0 {
 		unum(&w, fSeq, list[0].Seq)
 	}

@@ -12,8 +12,7 @@ func AppendHead(b []byte, h *checkpoint.Head) []byte {
 
 // PackHead appends the packed record of a head.
 func PackHead(b []byte, h *checkpoint.Head) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	headFields(&w, h)
 	return w.b
 }

@@ -11,8 +11,7 @@ func AppendInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
 
 // PackInterrupt appends the packed record of an interrupt.
 func PackInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	interruptFields(&w, in)
 	return w.b
 }

@@ -11,8 +11,7 @@ func AppendTask(b []byte, t *checkpoint.Task) []byte {
 
 // PackTask appends the packed record of a task.
 func PackTask(b []byte, t *checkpoint.Task) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	taskFields(&w, t)
 	return w.b
 }
@@ -156,8 +155,7 @@ func AppendMemo(b []byte, m *checkpoint.Memo) []byte {
 
 // PackMemo appends the packed record of a memo.
 func PackMemo(b []byte, m *checkpoint.Memo) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	memoFields(&w, m)
 	return w.b
 }

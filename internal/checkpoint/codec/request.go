@@ -11,8 +11,7 @@ func AppendRequest(b []byte, r *checkpoint.Request) []byte {
 
 // PackRequest appends the packed record of a remembered request.
 func PackRequest(b []byte, r *checkpoint.Request) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	requestFields(&w, r)
 	return w.b
 }

@@ -11,8 +11,7 @@ func AppendRun(b []byte, r *checkpoint.Run) []byte {
 
 // PackRun appends the packed record of a run.
 func PackRun(b []byte, r *checkpoint.Run) []byte {
-	var p packer
-	w := writer{b: append(b, packed), packer: &p}
+	w := writer{b: append(b, packed), packed: true}
 	runFields(&w, r)
 	return w.b
 }

@@ -202,6 +202,13 @@ func unpackNames(text string) (names []string, err error) {
 }
 
 func (a *call) value(field string, v payload.JSON) {
+	if first := fit(len(v)); first > 0 && a.by.box.Plain() {
+		a.text(field)
+		a.text(divided + string(v[:first]))
+		a.text(restField(field))
+		a.text(string(v[first:]))
+		return
+	}
 	a.text(field)
 	a.text(a.by.write(kindValues, field, string(v)))
 }

@@ -260,6 +260,26 @@ func TestAppendCostsItsOwnSize(t *testing.T) {
 	cp, err := s.Checkpoint(t.Context(), "t", "", "")
 	require.NoError(t, err)
 	require.Equal(t, list, cp.Channels[0].List.Items)
+
+	key := keyOf(t, server, "v", "t")
+	used, err := server.Client.MemoryUsage(t.Context(), key, 0).Result()
+	require.NoError(t, err)
+	require.Less(t, used, int64(750_000), "with 500 checkpoints")
+	require.EqualValues(t, 1500, server.Client.HLen(t.Context(), key).Val(), "each element in two parts that fit")
+
+	cut := uint64(100)
+	back := superstep("t", 501, nil)
+	back.Checkpoints, back.Tasks, back.Head.Seq, back.DropAfter = nil, nil, cut, &cut
+	_, err = s.Apply(t.Context(), back)
+	require.NoError(t, err)
+	require.EqualValues(t, 300, server.Client.HLen(t.Context(), key).Val())
+	cp, err = s.Checkpoint(t.Context(), "t", "", "")
+	require.NoError(t, err)
+	require.Equal(t, list[:100], cp.Channels[0].List.Items)
+	require.NoError(t, server.Client.HDel(t.Context(), key, "ji1:7:list").Err())
+	_, err = s.Checkpoint(t.Context(), "t", "", "")
+	require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+	require.ErrorContains(t, err, "i1:7:list")
 }
 
 func TestDeletedThreadLeavesNoKey(t *testing.T) {

@@ -123,6 +123,9 @@ func (w *behind) fields() []string {
 			all = append(all, itemField(at.segment, i, at.channel))
 		}
 	}
+	for _, field := range all {
+		all = append(all, restField(field))
+	}
 	slices.Sort(all)
 	return all
 }
@@ -181,6 +184,7 @@ func (s *Store) manifests(
 // needed reports whether a field of a thread's values is shown by a checkpoint,
 // or is none that could be: it reads what valueField and itemField write.
 func needed(shown *codec.Shown, field string) bool {
+	field = strings.TrimPrefix(field, restField(""))
 	kind, rest := field[:min(1, len(field))], field[min(1, len(field)):]
 	number, rest, ok := strings.Cut(rest, ":")
 	seq, err := strconv.ParseUint(number, 10, 64)

@@ -8,7 +8,8 @@
 --                          10 how many of 7 to 10  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
---                      a value that begins with byte 5 is quoted from an input (see quote.go)
+--                      j<field> the rest of one that begins with byte 6 (see fit.go); one that begins with
+--                      byte 5 is quoted from an input (see quote.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition

@@ -11,6 +11,10 @@ local found = {s and s[11] .. '/' .. string.format('%.0f', s[6]) or '/'}
 local quoted = {}
 for i, field in ipairs(ARGV) do
   local value = redis.call('HGET', KEYS[2], field)
+  if value and string.byte(value) == 6 then
+    local rest = redis.call('HGET', KEYS[2], 'j' .. field)
+    value = rest and string.sub(value, 2) .. rest
+  end
   found[i + 1] = value
   local run = value and string.match(value, '^\5%d+:%d+:(.*)$')
   if run and not quoted[run] then
