@@ -81,7 +81,7 @@ func TestFootprint(t *testing.T) {
 	sent := map[int]int{}
 	code, spec := talk(500, func(said int) {
 		switch said {
-		case 10, 30, 470, 490:
+		case 10, 110, 390, 490:
 			sent[said] = received(t, server)
 		}
 	})
@@ -99,9 +99,9 @@ func TestFootprint(t *testing.T) {
 	again, err := w.engine.Run(t.Context(), "t", "")
 	require.NoError(t, err)
 	require.Equal(t, r.Output, again.Output)
-	early, late := sent[30]-sent[10], sent[490]-sent[470]
-	require.InEpsilon(t, early, late, 0.2, "what 20 steps send to the server")
-	t.Logf("%d bytes stored; a step sends %d bytes, 460 steps later %d", stored(t, server), early/20, late/20)
+	early, late := sent[110]-sent[10], sent[490]-sent[390]
+	require.InEpsilon(t, early, late, 0.2, "what 100 steps send to the server")
+	t.Logf("%d bytes stored; a step sends %d bytes, 380 steps later %d", stored(t, server), early/100, late/100)
 }
 
 // BenchmarkAppend appends kilobytes to a list that holds some already: all
