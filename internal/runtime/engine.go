@@ -128,6 +128,7 @@ type Engine struct {
 	tuner    checkpoint.Tuner // nil when nobody else writes to the store
 	peers    *peers           // nil when it does not matter where workers are
 	ops      atomic.Uint64
+	creating guess // whether runs create their threads
 
 	base     context.Context // of every live run; ended by Close
 	cancel   context.CancelCauseFunc

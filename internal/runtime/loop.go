@@ -310,6 +310,9 @@ func (l *loop) keep(t *tx, next *pregel.State, tasks []*pregel.Task) {
 		})
 	}
 	cp.Event, stored.Event = t.Head.LastEvent, t.Head.LastEvent
+	if len(tasks) > usualEvents {
+		t.expect(len(tasks))
+	}
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
 			l.scheduled(t, next, task)

@@ -15,9 +15,14 @@ import (
 // what led to them. Nobody hears of them before that, and no node with effects
 // runs.
 
-// briefly is for how long others wait for a change that is put together, and
-// followers for what it will tell.
-const briefly = 2 * time.Millisecond
+// Others wait for a change that is put together, and followers for what it will
+// tell: after a while no other superstep is begun. One that is under way may
+// take longer, or work that is nearly done would be thrown away just when the
+// processor is busy.
+const (
+	briefly = 2 * time.Millisecond
+	overdue = 10 * briefly
+)
 
 // plenty is how many bytes of new values one commit gathers at most.
 const plenty = 256 << 10
@@ -39,7 +44,7 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 		return nil // a superstep may have been begun before
 	}
 	began, gathered := time.Now(), 0
-	for n := 1; n < e.opts.Together && gathered < plenty; n++ {
+	for n := 1; n < e.opts.Together && gathered < plenty && time.Since(began) < briefly; n++ {
 		w := &work{loop: l, run: l.tasks}
 		if !l.passing(ctx, w, began) {
 			return nil
@@ -89,7 +94,7 @@ func (l *loop) passing(ctx context.Context, w *work, began time.Time) bool {
 	}
 	w.fresh = make([]outcome, 0, len(w.run))
 	for _, t := range w.run {
-		if ctx.Err() != nil || time.Since(began) > briefly {
+		if ctx.Err() != nil || time.Since(began) > overdue {
 			return false
 		}
 		o := outcome{task: t, attempt: 1}

@@ -11,6 +11,9 @@ func (l *loop) report(t *tx, w *work) {
 	if w.back && len(w.run) > 0 && !w.told {
 		l.values(t, l.state, false)
 	}
+	if n := len(w.cached) + 2*len(w.fresh); n > usualEvents {
+		t.expect(n + usualEvents)
+	}
 	for i := range w.cached {
 		if o := &w.cached[i]; o.finished() && !w.told {
 			l.update(t, o)

@@ -26,6 +26,9 @@ func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
 		a.req.Thread, a.req.CreateThread = newThreadID(req.RequestID), true
 		a.fresh = req.RequestID == "" // nobody else has this id
 	}
+	if st, ok, err := a.boldly(ctx); ok {
+		return st, err
+	}
 	return decide(ctx, e, func(seen *checkpoint.Head) (Started, error) { return a.try(ctx, seen) })
 }
 
@@ -97,6 +100,9 @@ func (a *admission) head(ctx context.Context) (context.Context, checkpoint.Head,
 		return ctx, a.engine.draft(a.req.Thread), nil
 	}
 	ctx, head, err := a.engine.glance(ctx, a.req.Thread, a.req.RequestID)
+	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
+		a.engine.creating.created(err != nil)
+	}
 	switch {
 	case err == nil:
 		return ctx, head, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,10 +50,14 @@ func (t *tx) emit(e checkpoint.Event) {
 		e.Run = t.Head.Run
 	}
 	if t.live == nil {
-		t.live = make([]checkpoint.Event, 0, usualEvents)
+		t.expect(usualEvents)
 	}
 	t.live = append(t.live, e)
 }
+
+// expect makes room for so many events: they are large, and soon copied more
+// often than told.
+func (t *tx) expect(n int) { t.live = slices.Grow(t.live, n) }
 
 // secret is the value that the log keeps of an event, in place of one that is
 // not to be stored.
