@@ -6,21 +6,24 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 func AppendEvent(b []byte, e *checkpoint.Event) []byte {
 	w := writer{b: append(b, begin...)}
 	unum(&w, fSeq, e.Seq)
-	eventFields(&w, e)
+	eventFields(&w, e, &checkpoint.Event{})
 	return append(w.b, '}')
 }
 
 // PackEvents appends the packed record of events that follow one another. What
-// they have in common stands in it once.
+// they have in common stands in it once: an event without a time, run, namespace
+// or step has that of the one before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
 	w := writer{b: append(b, packed), packed: true}
 	if len(list) > 0 {
 		unum(&w, fSeq, list[0].Seq)
 	}
 	w.openList(fEvents)
+	before := &checkpoint.Event{}
 	for i := range list {
 		w.element()
-		eventFields(&w, &list[i])
+		eventFields(&w, &list[i], before)
+		before = &list[i]
 		w.close()
 	}
 	w.closeList()
@@ -38,6 +41,9 @@ func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 		case "events":
 			sc.array(func() {
 				e := checkpoint.Event{Seq: first + uint64(len(out))}
+				if n := len(out); n > 0 {
+					e.Time, e.Run, e.Namespace, e.Step = out[n-1].Time, out[n-1].Run, out[n-1].Namespace, out[n-1].Step
+				}
 				sc.object(func(name string) { sc.eventField(&e, name) })
 				out = append(out, e)
 			})
@@ -51,12 +57,25 @@ func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 	return out, nil
 }
 
-func eventFields(w *writer, e *checkpoint.Event) {
-	instant(w, fTime, e.Time)
+// eventFields writes what an event does not have in common with the one before.
+func eventFields(w *writer, e, before *checkpoint.Event) {
+	if !e.Time.Equal(before.Time) {
+		instant(w, fTime, e.Time)
+		w.nothing(fTime, e.Time.IsZero())
+	}
 	str(w, fKind, e.Kind)
-	str(w, fRun, e.Run)
-	str(w, fNamespace, e.Namespace)
-	num(w, fStep, e.Step)
+	if e.Run != before.Run {
+		str(w, fRun, e.Run)
+		w.nothing(fRun, e.Run == "")
+	}
+	if e.Namespace != before.Namespace {
+		str(w, fNamespace, e.Namespace)
+		w.nothing(fNamespace, e.Namespace == "")
+	}
+	if e.Step != before.Step {
+		num(w, fStep, e.Step)
+		w.nothing(fStep, e.Step == 0)
+	}
 	str(w, fNode, e.Node)
 	str(w, fTask, e.Task)
 	num(w, fAttempt, e.Attempt)

@@ -21,7 +21,7 @@ const (
 	packed    = packedAs | PackedVersion
 	maxPacked = 0x8f
 
-	vSmall    = 0x00 // and above: a number below 48
+	vSmall    = 0x00 // and above: a number below 48; 0 is also no text and no time
 	vShort    = 0x30 // and above: a text of less than 64 bytes
 	vAgain    = 0x70 // and above: one of the first 48 texts of the record once more
 	vWord     = 0xa0 // and above: see word
@@ -96,6 +96,14 @@ func (p *packer) at(n int) string {
 
 // isShared reports whether a text is one that a record says once.
 func isShared(s string) bool { return len(s) >= 2 && len(s) <= maxText }
+
+// nothing says in a packed record that a field has no value, where leaving it out
+// would say something else.
+func (w *writer) nothing(name field, is bool) {
+	if is {
+		w.b = append(w.b, byte(name), vSmall)
+	}
+}
 
 // pack appends a text. Bytes that are not UTF-8 become U+FFFD, as in JSON.
 func (w *writer) pack(s string) {

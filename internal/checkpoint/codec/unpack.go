@@ -115,6 +115,8 @@ func (sc *scanner) unpack() string {
 	switch {
 	case sc.err != nil:
 		return ""
+	case c == vSmall:
+		return ""
 	case c >= vAgain && c < vWord:
 		return sc.again(uint64(c - vAgain))
 	case c == vRepeated:
@@ -238,6 +240,8 @@ func (sc *scanner) unpackFlag() bool {
 func (sc *scanner) unpackTime() time.Time {
 	switch c := sc.byte(); {
 	case sc.err != nil:
+		return time.Time{}
+	case c == vSmall:
 		return time.Time{}
 	case c == vFarTime:
 		t, err := time.Parse(time.RFC3339Nano, sc.bytes(uint64(sc.byte())))
