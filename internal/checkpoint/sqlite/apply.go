@@ -80,7 +80,9 @@ func (w *writer) apply(d *change) (checkpoint.Receipt, error) {
 			return checkpoint.Receipt{}, err
 		}
 	}
-	return w.putHead(d, &p)
+	r, err := w.putHead(d, &p)
+	r.Runs = d.revisions
+	return r, err
 }
 
 func (w *writer) putHead(d *change, p *present) (checkpoint.Receipt, error) {
@@ -211,11 +213,15 @@ func (w *writer) addInterrupts(d *change) error {
 }
 
 func (w *writer) addRecords(d *change) error {
+	d.revisions = nil
 	for i := range d.runs {
+		var revision uint64
 		r := &d.runs[i]
-		if err := w.exec(w.stmt.run, d.Thread, r.id, r.order, r.state, r.record); err != nil {
+		err := w.stmt.run.QueryRowContext(w.life, d.Thread, r.id, r.order, r.state, r.record).Scan(&revision)
+		if err != nil {
 			return err
 		}
+		d.revisions = append(d.revisions, revision)
 	}
 	if r := d.Request; r != nil {
 		return w.exec(w.stmt.request, d.Thread, r.ID, r.Digest, r.Run, int64(r.Event), nanos(r.Created))

@@ -24,6 +24,7 @@ type change struct {
 	memos       []memoRow
 	interrupts  []interruptRow
 	runs        []runRow
+	revisions   []uint64 // that the runs got
 	events      []eventsRow
 }
 

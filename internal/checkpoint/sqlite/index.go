@@ -82,7 +82,25 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 func (s *Store) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
+	statement, args := questions(&q)
+	rows, err := s.reads.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return readable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
+		return s.scanInterrupt(rows)
+	}, func(in *checkpoint.Interrupt) bool {
+		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
+	})
+}
+
+// questions is the statement that answers a query.
+func questions(q *checkpoint.InterruptQuery) (statement string, args []any) {
 	var f filter
+	plus := ""
+	if q.Thread != "" {
+		plus = "+" // by the thread's rows, which are few, not by an index over all threads
+	}
 	f.equal("thread", q.Thread)
 	f.equal("run", q.Run)
 	f.equal("graph", q.Graph)
@@ -96,25 +114,16 @@ func (s *Store) Interrupts(
 		for i, st := range q.States {
 			states[i] = string(st)
 		}
-		f.add("state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
+		f.add(plus+"state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
 	}
-	order := "created, thread, id"
+	order := plus + "created, thread, id"
 	if q.ByChange {
-		order = "change"
-		f.add("change > ?", signed(q.After.Change))
+		order = plus + "change"
+		f.add(plus+"change > ?", signed(q.After.Change))
 	} else if q.After != (checkpoint.InterruptPosition{}) {
-		f.add("(created, thread, id) > (?, ?, ?)", nanos(q.After.Created), q.After.Thread, q.After.ID)
+		f.add("("+plus+"created, thread, id) > (?, ?, ?)", nanos(q.After.Created), q.After.Thread, q.After.ID)
 	}
-	rows, err := s.reads.QueryContext(ctx,
-		f.sql(`SELECT thread, id, change, revision, record FROM interrupts`, order), f.args...)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return readable(rows, q.Limit, func() (checkpoint.Interrupt, error) {
-		return s.scanInterrupt(rows)
-	}, func(in *checkpoint.Interrupt) bool {
-		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
-	})
+	return f.sql(`SELECT thread, id, change, revision, record FROM interrupts`, order), f.args
 }
 
 // readable reads up to limit records that fit and leaves out those that are

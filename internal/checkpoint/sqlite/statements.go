@@ -50,7 +50,7 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`),
 		run: p.stmt(`INSERT INTO runs (thread, id, ord, revision, state, record) VALUES (?, ?, ?, 1, ?, ?)
 			ON CONFLICT (thread, id) DO UPDATE SET ord = excluded.ord, revision = revision + 1,
-			state = excluded.state, record = excluded.record`),
+			state = excluded.state, record = excluded.record RETURNING revision`),
 		interrupt: p.stmt(`INSERT INTO interrupts (thread, id, born, change, revision, created, checkpoint, run,
 			graph, node, reason, state, record) VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,

@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// TestQuestionsOfAThreadAreFoundByIt asks SQLite how it finds the questions of
+// one thread: not among those of all threads.
+func TestQuestionsOfAThreadAreFoundByIt(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	open := []checkpoint.InterruptState{checkpoint.InterruptOpen}
+	for _, q := range []checkpoint.InterruptQuery{
+		{},
+		{States: open, Limit: 10},
+		{States: append(open, checkpoint.InterruptAnswered), Run: "r"},
+		{ByChange: true, After: checkpoint.InterruptPosition{Change: 7}},
+		{After: checkpoint.InterruptPosition{Created: time.Unix(7, 0), Thread: "t", ID: "q"}},
+	} {
+		q.Thread = "t"
+		statement, args := questions(&q)
+		var id, parent, unused int
+		var plan string
+		require.NoError(t, s.reads.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...).
+			Scan(&id, &parent, &unused, &plan))
+		require.Contains(t, plan, "SEARCH interrupts USING PRIMARY KEY (thread=?", statement)
+	}
+}
