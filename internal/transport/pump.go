@@ -346,7 +346,7 @@ func resting(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64
 		return false, 0
 	}
 	if current && !run.State.Terminal() {
-		return true, head.LastEvent
+		return true, max(head.LastEvent, run.LastEvent) // the run may have been read after the head
 	}
 	return true, run.LastEvent
 }

@@ -370,3 +370,16 @@ func TestAttachedStreamShowsTheRunFromItsBeginningToWhereItIs(t *testing.T) {
 		require.Equal(t, "a", s.events()[1].GetNode())
 	})
 }
+
+// A run may stop between the looks at the head and at the run: its last events
+// must still be shown.
+func TestAStopBetweenTwoLooksIsShown(t *testing.T) {
+	head := checkpoint.Head{Run: "r", LastEvent: 10}
+	rest, last := resting(&head, &checkpoint.Run{ID: "r", State: checkpoint.RunInterrupted, LastEvent: 18})
+	require.True(t, rest)
+	require.EqualValues(t, 18, last)
+	head.LastEvent = 20 // somebody changed the thread since
+	rest, last = resting(&head, &checkpoint.Run{ID: "r", State: checkpoint.RunInterrupted, LastEvent: 18})
+	require.True(t, rest)
+	require.EqualValues(t, 20, last)
+}
