@@ -24,6 +24,9 @@ const (
 	overdue = 10 * briefly
 )
 
+// usualChain is for how many supersteps room is made at once.
+const usualChain = 16
+
 // plenty is how many bytes of new values one commit gathers at most.
 const plenty = 256 << 10
 
@@ -48,6 +51,9 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 		w := &work{loop: l, run: l.tasks}
 		if !l.passing(ctx, w, began) {
 			return nil
+		}
+		if n == 1 {
+			t.expect(usualEvents * min(len(l.graph().Nodes), e.opts.Together, usualChain))
 		}
 		before, ran := *t, l.tasks
 		t.now = e.now()

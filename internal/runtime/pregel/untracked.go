@@ -34,11 +34,17 @@ func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
 // Stored is the checkpoint in the form in which it may be stored.
 func (s *State) Stored() *checkpoint.Checkpoint {
 	cp := *s.cp
-	cp.Channels = make([]checkpoint.Channel, 0, len(s.cp.Channels))
+	known := 0
+	for i := range s.cp.Channels {
+		if written(&s.cp.Channels[i]) {
+			known++
+		}
+	}
+	cp.Channels = make([]checkpoint.Channel, 0, known)
 	for i := range s.cp.Channels {
 		ch := &s.cp.Channels[i]
-		if ch.Version == 0 && ch.Value == "" && ch.List == nil && !ch.Flag {
-			continue // never written: a reader goes by the graph
+		if !written(ch) {
+			continue
 		}
 		cp.Channels = append(cp.Channels, *ch)
 		if i == s.graph.Sends && ch.List != nil && s.graph.HasUntracked() {
@@ -51,6 +57,12 @@ func (s *State) Stored() *checkpoint.Checkpoint {
 		}
 	}
 	return &cp
+}
+
+// written reports whether a channel was ever written. Of others a reader goes by
+// the graph.
+func written(ch *checkpoint.Channel) bool {
+	return ch.Version != 0 || ch.Value != "" || ch.List != nil || ch.Flag
 }
 
 // DurableValues are the state keys that may be stored.
