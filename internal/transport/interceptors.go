@@ -45,12 +45,12 @@ func (d *desk) unary(
 	n.begin()
 	n.receive()
 	ctx, c := newCall(ctx)
-	if err = grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)); err == nil {
-		if err = validate(req); err == nil {
-			resp, err = handler(ctx, req)
-		}
-		err = d.mapper.status(ctx, err, subject(ctx))
+	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)) != nil {
+		err = gone(ctx)
+	} else if err = validate(req); err == nil {
+		resp, err = handler(ctx, req)
 	}
+	err = d.mapper.status(ctx, err, subject(ctx))
 	if err == nil {
 		n.send()
 	}
@@ -62,10 +62,13 @@ func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	began, n := time.Now(), d.counts.method(info.FullMethod)
 	n.begin()
 	ctx, c := newCall(ss.Context())
-	err := ss.SetHeader(metadata.Pairs(headerRequestID, c.id))
-	if err == nil {
-		err = d.mapper.status(ctx, handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n}), subject(ctx))
+	var err error
+	if ss.SetHeader(metadata.Pairs(headerRequestID, c.id)) != nil {
+		err = gone(ctx)
+	} else {
+		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n})
 	}
+	err = d.mapper.status(ctx, err, subject(ctx))
 	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err)
 	return err
 }

@@ -77,19 +77,19 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		runID = sub.opened.ID
 	}
 	note(ctx, sub.head.Thread, runID)
-	err := stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID))
-	if err != nil {
-		return err
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), sizeOf, p.room, p.stall)}
+	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
+		w.left(ctx)
+		return gone(ctx)
 	}
 	life, release := p.lifetime(ctx)
 	defer release()
-	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), sizeOf, p.room, p.stall)}
 	slow := false
 	if p.census != nil {
 		p.census.FollowerOpened()
 		defer func() { p.census.FollowerClosed(slow) }()
 	}
-	err = w.relay(ctx, life)
+	err := w.relay(ctx, life)
 	if errors.Is(err, errStalled) {
 		slow = true
 		err = w.end(ctx, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, nil)
@@ -106,6 +106,14 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// gone is why a header can't be set before anything is sent: the client has left.
+func gone(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
 }
 
 // sending is how messages of either form are sent.

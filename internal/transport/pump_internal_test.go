@@ -168,6 +168,27 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
+// A client may have left before its stream is served.
+func TestClientThatLeftBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThread()
+		s := open(t, th, func(gs *graphService, es eventStream) error {
+			w, ok := es.(*wire)
+			require.True(t, ok)
+			var leave context.CancelFunc
+			w.ctx, leave = context.WithCancel(w.ctx)
+			leave()
+			return stream(&graphdv1.StreamRequest{
+				OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
+			})(gs, es)
+		})
+		<-s.done
+		require.ErrorIs(t, s.err, context.Canceled)
+		require.Len(t, th.cancelled, 1)
+		require.Empty(t, s.events())
+	})
+}
+
 func TestDeadlineAndServerTroubleAreNoDisconnect(t *testing.T) {
 	cancelling := &graphdv1.StreamRequest{OnDisconnect: graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL}
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -164,6 +165,9 @@ type wire struct {
 func (w *wire) Context() context.Context { return w.ctx }
 
 func (w *wire) SetHeader(md metadata.MD) error {
+	if w.ctx.Err() != nil {
+		return errors.New("SendHeader called multiple times") // as gRPC says it
+	}
 	w.header = md
 	return nil
 }
