@@ -34,6 +34,7 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		a.text(c.LogID)
 		a.text(c.Op)
 		a.text(s.origin)
+		a.text(c.Thread)
 	} else {
 		old, err := s.outdated(ctx, c)
 		if err != nil {

@@ -42,10 +42,6 @@ func TestCorruptRecords(t *testing.T) {
 			_, err := s.Interrupt(t.Context(), "bad", "q")
 			return err
 		}, `interrupt "q"`},
-		"numbers of a question": {"q", "nq", func(s *redis.Store) error {
-			_, err := s.Interrupt(t.Context(), "bad", "q")
-			return err
-		}, `interrupt "q"`},
 		"run": {"r", "rr", func(s *redis.Store) error {
 			_, err := s.Run(t.Context(), "bad", "r")
 			return err

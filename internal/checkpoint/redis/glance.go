@@ -48,8 +48,8 @@ func (s *Store) Glance(ctx context.Context, thread, request string) (g checkpoin
 // glanceAt reads what is beside the head. What does not fit to it, or can't be
 // read, is left out: reading it by name tells what is wrong.
 func (s *Store) glanceAt(ctx context.Context, thread string, r reply, g *checkpoint.Glance) {
-	if r.has(11) && r.text(9) == g.Head.Run {
-		if run, err := s.decodeRun(thread, r.text(9), reply{r[10], r[11], r.any(15)}); err == nil {
+	if r.has(10) && r.text(9) == g.Head.Run {
+		if run, err := s.decodeRun(thread, r.text(9), r[10:12]); err == nil {
 			g.Run = &run
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Store) glanceAt(ctx context.Context, thread string, r reply, g *checkpo
 		if !ok {
 			continue
 		}
-		in, err := s.decodeQuestion(thread, q, reply{fields["n"+q], record})
+		in, err := s.decodeQuestion(thread, q, record)
 		if err != nil {
 			return
 		}

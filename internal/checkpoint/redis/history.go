@@ -285,8 +285,8 @@ func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 		return checkpoint.Pending{}, err
 	}
 	asked := r.list(1)
-	for i := 0; i+2 < len(asked); i += 3 {
-		in, err := s.decodeQuestion(thread, asked.text(i), asked[i+1:i+3])
+	for i := 0; i+1 < len(asked); i += 2 {
+		in, err := s.decodeQuestion(thread, asked.text(i), asked.text(i+1))
 		if err != nil {
 			return checkpoint.Pending{}, of(err, "key %s, interrupt %q", keys[1], asked.text(i))
 		}

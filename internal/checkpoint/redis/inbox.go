@@ -53,7 +53,7 @@ func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) (
 		if !ok {
 			continue
 		}
-		in, err := s.decodeQuestion(q.Thread, id, reply{all["n"+id], record})
+		in, err := s.decodeQuestion(q.Thread, id, record)
 		if err == nil && matches(q, &in) && follows(q, &in) {
 			out = append(out, in)
 		}
@@ -200,14 +200,17 @@ func (s *Store) changes(ctx context.Context, from string, end uint64) (page, err
 func (s *Store) questions(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []entry,
 ) ([]checkpoint.Interrupt, error) {
-	cmds := make([]*goredis.SliceCmd, len(list))
+	cmds := make([]*goredis.StringCmd, len(list))
 	err := again(ctx, func() error {
 		pipe := s.client.Pipeline()
 		for i, e := range list {
-			cmds[i] = pipe.HMGet(ctx, s.keys.thread(e.thread, keyQuestions)[0], "n"+e.id, "r"+e.id)
+			cmds[i] = pipe.HGet(ctx, s.keys.thread(e.thread, keyQuestions)[0], "r"+e.id)
 		}
 		_, _ = pipe.Exec(ctx) // each command says what became of it
 		for _, cmd := range cmds {
+			if errors.Is(cmd.Err(), goredis.Nil) {
+				continue // it is gone
+			}
 			if err := failed(ctx, cmd.Err()); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
 				return cmd.Err()
 			}
@@ -219,11 +222,10 @@ func (s *Store) questions(
 	}
 	var out []checkpoint.Interrupt
 	for i, cmd := range cmds {
-		r := reply(cmd.Val())
-		if !r.has(1) {
+		if cmd.Err() != nil {
 			continue
 		}
-		in, err := s.decodeQuestion(list[i].thread, list[i].id, r)
+		in, err := s.decodeQuestion(list[i].thread, list[i].id, cmd.Val())
 		if err == nil && matches(q, &in) {
 			out = append(out, in)
 		}

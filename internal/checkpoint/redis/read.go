@@ -145,11 +145,11 @@ func (s *Store) decodeEvents(thread, element string) (list []checkpoint.Event, f
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = s.look(ctx, thread, func() error {
 		key := s.keys.thread(thread, keyRecords)[0]
-		r, err := s.fields(ctx, key, "n"+run, "r"+run, inputField(run))
+		r, err := s.fields(ctx, key, "r"+run, inputField(run))
 		if err != nil {
 			return err
 		}
-		if !r.has(1) {
+		if !r.has(0) {
 			return checkpoint.ErrRunNotFound
 		}
 		out, err = s.decodeRun(thread, run, r)
@@ -158,16 +158,17 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 	return out, err
 }
 
-// decodeRun reads revision, record and input.
+// decodeRun reads record and input.
 func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
-	if run, err = decode(s, thread, kindRun, id, r.text(1), codec.DecodeRun); err != nil {
+	number, record, _ := strings.Cut(r.text(0), " ")
+	if run, err = decode(s, thread, kindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
 	if quotes, ok := runOf(string(run.Request.Input)); ok {
-		if quotes != id || !r.has(2) {
+		if quotes != id || !r.has(1) {
 			return checkpoint.Run{}, corrupt("its input is missing")
 		}
-		input, err := s.box.Open(seal.Place{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.text(2))
+		input, err := s.box.Open(seal.Place{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.text(1))
 		if err == nil {
 			run.Request.Input, err = unquote(string(run.Request.Input), input)
 		}
@@ -175,8 +176,10 @@ func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err e
 			return checkpoint.Run{}, of(err, "input")
 		}
 	}
-	run.Revision, err = r.unum(0)
-	return run, err
+	if run.Revision, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return checkpoint.Run{}, corrupt("its revision is %.40q", number)
+	}
+	return run, nil
 }
 
 // fields reads fields of a hash.
@@ -206,8 +209,8 @@ func (s *Store) runs(ctx context.Context, thread string, before uint64, limit in
 		return nil, err
 	}
 	var out []checkpoint.Run
-	for i := 0; i+3 < len(r); i += 4 {
-		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+4])
+	for i := 0; i+2 < len(r); i += 3 {
+		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
 		if err != nil {
 			return nil, of(err, "key %s, run %q", keys[0], r.text(i))
 		}
@@ -236,33 +239,34 @@ func all(limit int) int {
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
 	err = s.look(ctx, thread, func() error {
 		key := s.keys.thread(thread, keyQuestions)[0]
-		r, err := s.fields(ctx, key, "n"+id, "r"+id)
+		r, err := s.fields(ctx, key, "r"+id)
 		if err != nil {
 			return err
 		}
-		if !r.has(1) {
+		if !r.has(0) {
 			return checkpoint.ErrInterruptNotFound
 		}
-		out, err = s.decodeQuestion(thread, id, r)
+		out, err = s.decodeQuestion(thread, id, r.text(0))
 		return of(err, "key %s, interrupt %q", key, id)
 	})
 	return out, err
 }
 
 // decodeQuestion reads numbers and record of a question.
-func (s *Store) decodeQuestion(thread, id string, r reply) (checkpoint.Interrupt, error) {
-	in, err := decode(s, thread, kindQuestion, id, r.text(1), codec.DecodeInterrupt)
+func (s *Store) decodeQuestion(thread, id, text string) (checkpoint.Interrupt, error) {
+	change, rest, _ := strings.Cut(text, " ")
+	revision, rest, _ := strings.Cut(rest, " ")
+	_, record, _ := strings.Cut(rest, " ")
+	in, err := decode(s, thread, kindQuestion, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	change, rest, _ := strings.Cut(r.text(0), " ")
-	revision, _, _ := strings.Cut(rest, " ")
 	n, err := strconv.ParseUint(change, 10, 64)
 	if err == nil {
 		in.Revision, err = strconv.ParseUint(revision, 10, 64)
 	}
 	if err != nil || n > math.MaxUint64/maxPartitions {
-		return checkpoint.Interrupt{}, corrupt("its numbers are %.40q", r.text(0))
+		return checkpoint.Interrupt{}, corrupt("its numbers are %.40q", text[:len(text)-len(record)])
 	}
 	in.Change = s.change(n, s.keys.partition(thread))
 	return in, nil

@@ -61,14 +61,6 @@ func (r reply) text(i int) string {
 	return s
 }
 
-// any returns a value, nil when there is none.
-func (r reply) any(i int) any {
-	if i >= len(r) {
-		return nil
-	}
-	return r[i]
-}
-
 // has reports whether there is a value.
 func (r reply) has(i int) bool { return i < len(r) && r[i] != nil }
 

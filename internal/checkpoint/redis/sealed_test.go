@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -122,15 +123,17 @@ func TestTamperedRecords(t *testing.T) {
 	}
 	require.NoError(t, checkpointtest.ReadAll(t, s, "bad"))
 	tried := 0
+	numbers := regexp.MustCompile(`^([0-9a-f]+ )*`)
 	for _, letter := range []string{"h", "v", "p", "q", "r"} {
 		bad := keyOf(t, server, letter, "bad")
 		good := server.Client.HGetAll(t.Context(), keyOf(t, server, letter, "good")).Val()
 		for field, was := range server.Client.HGetAll(t.Context(), bad).Val() {
-			if _, ok := seal.Sealed(was); !ok {
+			beside := numbers.FindString(was) // of runs and questions, which stand before the record
+			if _, ok := seal.Sealed(was[len(beside):]); !ok {
 				continue
 			}
 			tried++
-			for _, other := range []string{was[:len(was)-1] + string(was[len(was)-1]^1), good[field], was[:10]} {
+			for _, other := range []string{was[:len(was)-1] + string(was[len(was)-1]^1), good[field], was[:len(beside)+10]} {
 				require.NoError(t, server.Client.HSet(t.Context(), bad, field, other).Err())
 				requireCorrupt(t, checkpointtest.ReadAll(t, s, "bad"), bad)
 				require.NoError(t, checkpointtest.ReadAll(t, s, "good"))

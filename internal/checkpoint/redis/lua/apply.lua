@@ -15,8 +15,8 @@
 --        5 threads  6 due    sorted sets of the partition
 --        then, unless the change is nothing but checkpoints and events:
 --        7 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
---        8 questions   hash: r<id> record, n<id> "change revision member", a<checkpoint> ids
---        9 records     hash: r<run> record, n<run> revision, i<run> input, q<request> record
+--        8 questions   hash: r<id> "change revision created record", a<checkpoint> ids
+--        9 records     hash: r<run> "revision record", i<run> input, q<request> record
 --       10 runs        sorted set: runs by order
 --       11 inbox  12 open  13 closed    sorted sets of the partition
 --       14 count       number of the last change of a question in the partition
@@ -151,11 +151,13 @@ if progress then
     local id, member = A[i], A[i + 2]
     change = math.max((change or tonumber(call('GET', count) or '0')) + 1, now)
     local revision = 1
-    local old = call('HGET', questions, 'n' .. id)
+    local created = string.sub(member, 1, 16)
+    local old = call('HGET', questions, 'r' .. id)
     if old then
-      local _, r, was = string.match(old, '^(%d+) (%d+) (.*)$')
-      revision = r + 1
-      if was ~= member then
+      local r, before = string.match(old, '^%d+ (%d+) (%x+) ')
+      revision = (r or 0) + 1
+      if before and before ~= created then
+        local was = before .. string.sub(member, 17)
         call('ZREM', inbox, was)
         call('ZREM', open, was)
         call('ZREM', closed, was)
@@ -166,8 +168,7 @@ if progress then
       ids[#ids + 1] = id
       call('HSET', questions, 'a' .. A[i + 1], cmsgpack.pack(ids))
     end
-    call('HSET', questions, 'r' .. id, A[i + 4],
-      'n' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. member)
+    call('HSET', questions, 'r' .. id, text(change) .. ' ' .. text(revision) .. ' ' .. created .. ' ' .. A[i + 4])
     call('ZADD', inbox, change, member)
     local to, from = open, closed
     if A[i + 3] ~= '1' then to, from = closed, open end
@@ -178,9 +179,11 @@ if progress then
 
   from, to = list(4)
   for i = from, to, 4 do
-    call('HSET', records, 'r' .. A[i], A[i + 2])
+    local old = call('HGET', records, 'r' .. A[i])
+    local revision = (old and string.match(old, '^%d+') or 0) + 1
+    call('HSET', records, 'r' .. A[i], text(revision) .. ' ' .. A[i + 2])
     if A[i + 3] ~= '' then call('HSETNX', records, 'i' .. A[i], A[i + 3]) end
-    counted[#counted + 1] = call('HINCRBY', records, 'n' .. A[i], 1)
+    counted[#counted + 1] = revision
     call('ZADD', runs, A[i + 1], A[i])
   end
   from, to = list(2)

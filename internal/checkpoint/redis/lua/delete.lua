@@ -2,7 +2,7 @@
 -- Removes a thread and all that belongs to it, also when Redis is out of memory.
 --
 -- KEYS   as in apply.lua, all of them
--- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 who tells of it
+-- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 who tells of it  5 thread
 -- Returns as apply.lua does
 local call = redis.call
 local s = call('HGET', KEYS[1], 'n')
@@ -14,8 +14,9 @@ end
 if s[1] == 0 or s[1] ~= tonumber(ARGV[1]) or (ARGV[2] ~= '' and ARGV[2] ~= s[11]) then return {'CONFLICT'} end
 local questions = call('HGETALL', KEYS[8])
 for i = 1, #questions, 2 do
-  if string.sub(questions[i], 1, 1) == 'n' then
-    local member = string.match(questions[i + 1], '^%d+ %d+ (.*)$')
+  if string.sub(questions[i], 1, 1) == 'r' then
+    local created = string.match(questions[i + 1], '^%d+ %d+ (%x+) ') or ''
+    local member = created .. ARGV[5] .. '\0' .. string.sub(questions[i], 2) .. '\0' .. string.format('%08x', #ARGV[5])
     for k = 11, 13 do call('ZREM', KEYS[k], member) end
   end
 end

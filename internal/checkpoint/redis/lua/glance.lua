@@ -6,9 +6,9 @@
 --        3 how many questions, or records of progress, are too many
 -- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a
 --         thread; how many of the other keys there were and those that are not there, or nil; then the
---         generation; id and manifest of the newest checkpoint of the root; id, revision and record of the
+--         generation; id and manifest of the newest checkpoint of the root; id, record and input of the
 --         newest run; fields and records of the progress after the checkpoint, or nil; fields and values of
---         the questions, or nil; the request; the input of the run
+--         the questions, or nil; the request
 local call = redis.call
 local clock = call('TIME')
 local h = call('HMGET', KEYS[1], 'n', 'head')
@@ -36,8 +36,8 @@ end
 out[8], out[9] = id, id and call('HGET', KEYS[2], 'c' .. id)
 local run = call('ZREVRANGE', KEYS[8], 0, 0)[1]
 local r = {}
-if run then r = call('HMGET', KEYS[7], 'n' .. run, 'r' .. run, 'i' .. run) end
-out[10], out[11], out[12], out[16] = run or false, r[1] or false, r[2] or false, r[3] or false
+if run then r = call('HMGET', KEYS[7], 'r' .. run, 'i' .. run) end
+out[10], out[11], out[12] = run or false, r[1] or false, r[2] or false
 local many = tonumber(ARGV[3])
 out[13] = false
 if id and call('HLEN', KEYS[5]) <= many then
@@ -51,6 +51,6 @@ if id and call('HLEN', KEYS[5]) <= many then
   out[13] = done
 end
 out[14] = false
-if call('HLEN', KEYS[6]) <= 3 * many then out[14] = call('HGETALL', KEYS[6]) end
+if call('HLEN', KEYS[6]) <= 2 * many then out[14] = call('HGETALL', KEYS[6]) end
 out[15] = ARGV[2] ~= '' and call('HGET', KEYS[7], 'q' .. ARGV[2]) or false
 return out

@@ -3,7 +3,7 @@
 --
 -- KEYS   1 progress  2 questions
 -- ARGV   1 checkpoint  2 prefix of its progress
--- Returns fields and records of progress as one list; then id, numbers and record of each question
+-- Returns fields and records of progress as one list; then id and record of each question
 local done, asked = {}, {}
 local prefix = ARGV[2]
 for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
@@ -16,7 +16,6 @@ local ids = redis.call('HGET', KEYS[2], 'a' .. ARGV[1])
 if ids then
   for _, id in ipairs(cmsgpack.unpack(ids)) do
     asked[#asked + 1] = id
-    asked[#asked + 1] = redis.call('HGET', KEYS[2], 'n' .. id)
     asked[#asked + 1] = redis.call('HGET', KEYS[2], 'r' .. id)
   end
 end

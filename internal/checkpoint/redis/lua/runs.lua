@@ -3,11 +3,11 @@
 --
 -- KEYS   1 records  2 runs
 -- ARGV   1 orders smaller than this, in the form of ZRANGEBYSCORE  2 limit, -1 = all
--- Returns id, revision, record and input of each
+-- Returns id, record and input of each
 local found = {}
 for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[2], ARGV[1], '-inf', 'LIMIT', 0, ARGV[2])) do
   found[#found + 1] = id
-  local r = redis.call('HMGET', KEYS[1], 'n' .. id, 'r' .. id, 'i' .. id)
-  for k = 1, 3 do found[#found + 1] = r[k] end
+  local r = redis.call('HMGET', KEYS[1], 'r' .. id, 'i' .. id)
+  for k = 1, 2 do found[#found + 1] = r[k] end
 end
 return found
