@@ -2,7 +2,9 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,6 +104,28 @@ func TestFootprint(t *testing.T) {
 	early, late := sent[110]-sent[10], sent[490]-sent[390]
 	require.InEpsilon(t, early, late, 0.2, "what 100 steps send to the server")
 	t.Logf("%d bytes stored; a step sends %d bytes, 380 steps later %d", stored(t, server), early/100, late/100)
+}
+
+// A thread that waits for an answer with a kilobyte of state takes four more for
+// all the rest: the kilobyte of input that its run, its first checkpoint and a
+// channel have is kept once.
+func TestFootprintOfAQuestion(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	code := map[string]node{
+		"a": func(context.Context, *call) pregel.Result { return pregel.Result{Update: `{"x":1}`} },
+		"ask": func(_ context.Context, c *call) pregel.Result {
+			return pregel.Result{Update: payload.JSON(`{"answer":` + c.ask(`"Go on?"`) + `}`)}
+		},
+	}
+	w := newWorldOn(t, onRedis(t, server), runtime.Options{}, code,
+		chain("question", []graph.ChannelSpec{{Name: "x"}, {Name: "note"}, {Name: "answer"}}, "a", "ask"))
+	noise := make([]byte, 768)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	r := w.run("t", "question", `{"x":0,"note":"`+base64.StdEncoding.EncodeToString(noise)+`"}`)
+	require.Equal(t, checkpoint.RunInterrupted, r.State)
+	n := stored(t, server)
+	t.Logf("%d bytes stored", n)
+	require.Less(t, n, int64(5_400))
 }
 
 // BenchmarkAppend appends kilobytes to a list that holds some already: all
