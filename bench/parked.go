@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/graphd-dev/graphd/bench/measure"
@@ -35,7 +33,6 @@ type parked struct {
 	lists   []string // threads of W4
 	since   time.Time
 	before  float64 // heap with half of the threads: all that more clients and connections take is there
-	long    time.Duration
 }
 
 // park puts it up.
@@ -47,7 +44,7 @@ func (b *bench) park(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.parked = &parked{Stand: s, long: 3 * b.long, threads: map[string]int{smoke: 100, normal: 10_000, full: 100_000}[b.size]}
+	b.parked = &parked{Stand: s, threads: map[string]int{smoke: 100, normal: 20_000, full: 100_000}[b.size]}
 	if err := s.Renew(ctx); err != nil {
 		return err
 	}
@@ -68,7 +65,7 @@ func (p *parked) fill(ctx context.Context, series measure.Series) error {
 		return err
 	}
 	var err error
-	if p.before, err = p.heap(ctx); err != nil {
+	if p.before, err = p.Server.Heap(ctx); err != nil {
 		return err
 	}
 	if err := half(); err != nil {
@@ -94,7 +91,7 @@ func (p *parked) fill(ctx context.Context, series measure.Series) error {
 
 // weigh finds what threads cost at the moment.
 func (p *parked) weigh(ctx context.Context, when string, series measure.Series) error {
-	heap, err := p.heap(ctx)
+	heap, err := p.Server.Heap(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,32 +127,6 @@ func (p *parked) rest(ctx context.Context, size string, series measure.Series) e
 
 func (p *parked) key(name string) measure.Key {
 	return measure.Key{Workload: name, Store: p.Setting, Clients: 1, Who: graphd}
-}
-
-// heap is what graphd holds on to: the least that is allocated while work makes
-// the garbage collector run.
-func (p *parked) heap(ctx context.Context) (float64, error) {
-	var (
-		done atomic.Bool
-		work sync.WaitGroup
-		fail error
-	)
-	work.Go(func() {
-		defer done.Store(true)
-		_, fail = workload.Load(ctx, 4, p.long, 1, workload.W1(p.Graphd))
-	})
-	least := 0.0
-	for !done.Load() {
-		now, err := p.Server.Metric(ctx, "go_memstats_heap_alloc_bytes")
-		if err != nil {
-			return 0, err
-		}
-		if least == 0 || now < least {
-			least = now
-		}
-	}
-	work.Wait()
-	return least, fail
 }
 
 // besideParked runs the chain where the threads wait, next to where none do.

@@ -27,6 +27,7 @@ type serverOptions struct {
 	Store          string
 	Graphs         []string
 	Metrics        string
+	Profiles       bool
 	LogLevel       string
 	LogFormat      string
 	Checkpoints    string
@@ -51,6 +52,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Store, "store", "sqlite:graphd.db", "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
 	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
+	f.BoolVar(&o.Profiles, "profiles", false, "serve /debug/pprof where /metrics is: what the server spends time and memory on")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "", "json or console (default: console on a terminal, else json)")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 20*time.Second, "how long running nodes may finish after a signal")
@@ -117,6 +119,8 @@ func (o *serverOptions) check() error {
 	case o.Events != keepAll && o.events() < minEvents:
 		return cli.Usagef("--events is %q: who follows a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
+	case o.Profiles && o.Metrics == "":
+		return cli.Usagef("--profiles needs --metrics").WithHint("give an address, like --metrics 127.0.0.1:7780")
 	case o.StepsPerCommit < 1:
 		return cli.Usagef("--steps-per-commit is %d", o.StepsPerCommit).WithHint("want 1 or more")
 	case o.WorkerBeat <= 0:

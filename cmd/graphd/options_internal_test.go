@@ -76,6 +76,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"odd events":      {file: "events: many\n", says: []string{`--events is "many"`}},
 		"odd checkpoints": {file: "checkpoints: some\n", says: []string{`--checkpoints is "some"`}},
 		"no losses":       {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
+		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := options(t, nil, test.env, test.file)

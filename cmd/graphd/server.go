@@ -76,7 +76,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if err := s.load(ctx, o.Graphs); err != nil {
 		return s, err
 	}
-	if err = s.listenWeb(o.Metrics, metrics); err == nil && name.poll() > 0 {
+	if err = s.listenWeb(o, metrics); err == nil && name.poll() > 0 {
 		s.keepUp(ctx)
 	}
 	return s, err
@@ -180,12 +180,12 @@ func (s *server) logLoaded(loaded []*graph.Graph) {
 	}
 }
 
-func (s *server) listenWeb(address string, metrics *telemetry.Metrics) error {
-	if address == "" {
+func (s *server) listenWeb(o serverOptions, metrics *telemetry.Metrics) error {
+	if o.Metrics == "" {
 		return nil
 	}
 	var err error
-	if s.webOn, err = net.Listen("tcp", address); err != nil { //nolint:noctx // has no effect on listening
+	if s.webOn, err = net.Listen("tcp", o.Metrics); err != nil { //nolint:noctx // has no effect on listening
 		return &cli.HintError{
 			Err: fmt.Errorf("can't listen for metrics: %w", err), Hint: "choose another address with --metrics HOST:PORT",
 		}
@@ -193,6 +193,9 @@ func (s *server) listenWeb(address string, metrics *telemetry.Metrics) error {
 	routes := http.NewServeMux()
 	routes.Handle("/metrics", metrics.Handler())
 	routes.HandleFunc("/healthz", s.healthz)
+	if o.Profiles {
+		serveProfiles(routes)
+	}
 	s.web = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
 	return nil
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/telemetry"
+)
+
+// TestProfilesAreServedWhereTheyAreAskedFor looks at both servers of /metrics.
+func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
+	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
+		s := &server{log: zap.NewNop()}
+		require.NoError(t, s.listenWeb(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test")))
+		served := make(chan error, 1)
+		go func() { served <- s.web.Serve(s.webOn) }()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+s.webOn.Addr().String()+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, want, answer.StatusCode)
+		require.Equal(t, asked, len(text) > 100)
+		require.NoError(t, s.web.Close())
+		require.ErrorIs(t, <-served, http.ErrServerClosed)
+	}
+}
