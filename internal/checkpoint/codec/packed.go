@@ -41,9 +41,11 @@ const (
 	vFalse    = 0xed
 	vObject   = 0xee // fields up to fEnd
 	vArray    = 0xef // values up to vEnd
+	vDigest   = 0xf0 // a text that is "sha-" and hexadecimal digits: number of bytes, bytes
 	vEnd      = 0xff
 
 	branch = "branch:to:"
+	digest = "sha-" // begins the version of a graph that was given none
 )
 
 // Texts that a record has several times are written once. What is longer or
@@ -169,6 +171,10 @@ func packText(b []byte, s string) []byte {
 	if len(s) >= 8 && isHex(s) && len(s)%2 == 0 && len(s) <= maxText {
 		b = append(b, vHex, byte(len(s)/2))
 		return packHex(b, s)
+	}
+	if rest, ok := strings.CutPrefix(s, digest); ok && len(rest) >= 4 && isHex(rest) && len(rest)%2 == 0 && len(s) <= maxText {
+		b = append(b, vDigest, byte(len(rest)/2))
+		return packHex(b, rest)
 	}
 	if n, ok := numbered(s); ok {
 		b = binary.AppendUvarint(append(b, vNumbered), n)

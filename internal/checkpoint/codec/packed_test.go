@@ -145,6 +145,20 @@ func TestEventsShareWhatTheyHaveInCommon(t *testing.T) {
 	require.Equal(t, list, back)
 }
 
+func TestTextsOfAllKindsSurvivePacking(t *testing.T) {
+	for _, text := range []string{
+		"sha-d2d767528c3d", "sha-", "sha-abc", "sha-ABCD", "sha-" + strings.Repeat("ab", 200), "0123456789abcdef", "0123456789ABCDEF",
+		"0123456789abcde", "000000000003-ee76e88c", "00000000000g-ee76e88c", "000000000003-ee76e88C", "ffffffffffff-ffffffff",
+		"branch:to:", "branch:to:a", "branch:to:update", "run_state", strings.Repeat("ab", 127), strings.Repeat("ab", 128), "é", "\x00",
+	} {
+		list := []checkpoint.NextTask{{ID: text, Node: text}, {ID: text, Node: text}}
+		c := checkpoint.Checkpoint{Graph: text, Version: text, Next: list}
+		back, _, err := codec.DecodeCheckpoint(string(codec.PackCheckpoint(nil, &c)))
+		require.NoError(t, err, text)
+		require.Equal(t, &c, back)
+	}
+}
+
 func TestPackedTextIsMadeReadable(t *testing.T) {
 	f := checkpoint.Task{Failure: &checkpoint.Failure{Message: "bad \xff\xfe end", Stack: "bad \xff"}}
 	back, err := codec.DecodeTask(string(codec.PackTask(nil, &f)))

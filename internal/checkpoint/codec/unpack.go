@@ -136,6 +136,8 @@ func (sc *scanner) unpack() string {
 		s = sc.bytes(sc.varint())
 	case c == vHex:
 		s = unpackHex(sc.bytes(uint64(sc.byte())))
+	case c == vDigest:
+		s = digest + unpackHex(sc.bytes(uint64(sc.byte())))
 	case c == vNumbered:
 		s = sc.numbered()
 	case c == vBranch && (sc.i == len(sc.s) || sc.s[sc.i] != vBranch):

@@ -122,30 +122,34 @@ func TestSuperstepIsFewCommands(t *testing.T) {
 	require.Less(t, calls("zrem"), 5)
 }
 
+// together returns the change of a thread that comes after others like it: some
+// supersteps at once.
+func together(thread string, changes, many uint64) *checkpoint.Change {
+	first := changes*many + 1
+	c := superstep(thread, first, []payload.JSON{"1"})
+	c.Expect = changes
+	c.Head.Seq, c.Head.LastEvent = first+many-1, 2*(first+many-1)
+	c.Tasks, c.ClearTasks = nil, nil
+	c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
+	for n := first + 1; n < first+many; n++ {
+		next := superstep(thread, n, []payload.JSON{"1"})
+		next.Checkpoints[0].Channels = next.Checkpoints[0].Channels[:1]
+		c.Checkpoints = append(c.Checkpoints, next.Checkpoints...)
+		c.Events = append(c.Events, next.Events...)
+	}
+	return c
+}
+
 // Checkpoints that are committed together take as many commands as one, and the
 // events of all of them a few elements of the log.
 func TestManySuperstepsAreAsManyCommandsAsOne(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
 	s := open(t, server.URL(""))
 	const many = 64
-	together := func(first uint64) *checkpoint.Change {
-		c := superstep("t", first, []payload.JSON{"1"})
-		c.Expect = (first - 1) / many
-		c.Head.Seq, c.Head.LastEvent = first+many-1, 2*(first+many-1)
-		c.Tasks, c.ClearTasks = nil, nil
-		c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
-		for n := first + 1; n < first+many; n++ {
-			next := superstep("t", n, []payload.JSON{"1"})
-			next.Checkpoints[0].Channels = next.Checkpoints[0].Channels[:1]
-			c.Checkpoints = append(c.Checkpoints, next.Checkpoints...)
-			c.Events = append(c.Events, next.Events...)
-		}
-		return c
-	}
-	_, err := s.Apply(t.Context(), together(1))
+	_, err := s.Apply(t.Context(), together("t", 0, many))
 	require.NoError(t, err)
 	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
-	_, err = s.Apply(t.Context(), together(1+many))
+	_, err = s.Apply(t.Context(), together("t", 1, many))
 	require.NoError(t, err)
 	after := stats(t, server)
 	for command, calls := range map[string]string{"hset": "2", "rpush": "1", "hget": "1", "exists": "1", "evalsha": "1"} {

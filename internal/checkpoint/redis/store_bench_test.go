@@ -51,6 +51,19 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
+// BenchmarkApplyTogether commits ten supersteps with each change.
+func BenchmarkApplyTogether(b *testing.B) {
+	server := redistest.Start(b, "--appendonly", "no")
+	s := open(b, server.URL(""))
+	const many = 10
+	var changes uint64
+	for b.Loop() {
+		_, err := s.Apply(b.Context(), together("t", changes, many))
+		require.NoError(b, err)
+		changes++
+	}
+}
+
 // park makes threads with a checkpoint and a question each.
 func park(b *testing.B, s *redis.Store, n int) {
 	b.Helper()

@@ -13,11 +13,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
-func open(t *testing.T, url string) *redis.Store {
-	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Options{URL: url})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+func open(tb testing.TB, url string) *redis.Store {
+	tb.Helper()
+	s, err := redis.Open(tb.Context(), redis.Options{URL: url})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
 	return s
 }
 
