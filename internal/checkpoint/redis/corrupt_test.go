@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -106,6 +107,33 @@ func requireGood(t *testing.T, s *redis.Store) {
 		require.NoError(t, err)
 		require.NotEmpty(t, list)
 	}
+}
+
+// A rollback takes away what can't be read, and the thread goes on.
+func TestDamagedCheckpointsAreTakenBack(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(""))
+	grow(t, s, "good", 1, 2)
+	furnish(t, s, "good")
+	grow(t, s, "bad", 1, 3)
+	values, order := keyOf(t, server, "v", "bad"), keyOf(t, server, "s", "bad")
+	require.NoError(t, server.Client.HSet(t.Context(), values, "c000000000003", "garbage").Err())
+	_, err := s.Checkpoint(t.Context(), "bad", "", "")
+	requireCorrupt(t, err, "000000000003")
+
+	cut := uint64(2)
+	back := superstep("bad", 4, nil)
+	back.Checkpoints, back.Tasks, back.ClearTasks, back.Head.Seq, back.DropAfter = nil, nil, nil, cut, &cut
+	require.NoError(t, server.Client.ZAdd(t.Context(), order, goredis.Z{Score: 9, Member: "garbage"}).Err())
+	_, err = s.Apply(t.Context(), back)
+	requireCorrupt(t, err, order)
+	require.NoError(t, server.Client.ZRem(t.Context(), order, "garbage").Err())
+	_, err = s.Apply(t.Context(), back)
+	require.NoError(t, err)
+	cp, err := s.Checkpoint(t.Context(), "bad", "", "")
+	require.NoError(t, err)
+	require.Equal(t, "000000000002", cp.ID)
+	requireGood(t, s)
 }
 
 func TestMissingRecordsAreCorrupt(t *testing.T) {

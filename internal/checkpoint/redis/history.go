@@ -59,7 +59,7 @@ func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply,
 		prefix, open = prefix+sized(q.Namespace), "0"
 	}
 	return s.read(ctx, s.scripts.history, s.keys.thread(q.Thread, keyHead, keyValues, keyOrder),
-		prefix, open, smaller(q.Before), max(0, q.Limit), "-inf")
+		prefix, open, smaller(q.Before), max(0, q.Limit))
 }
 
 // load reads manifests and the values beside them. A rollback in between may

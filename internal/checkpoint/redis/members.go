@@ -111,6 +111,19 @@ func checkpointMember(cp *checkpoint.Checkpoint) string {
 	return sized(checkpoint.NodePath(cp.Namespace)) + sized(cp.Namespace) + cp.ID
 }
 
+// parseCheckpoint reads the id in such a member.
+func parseCheckpoint(member string) (id string, ok bool) {
+	for range 2 {
+		length, rest, _ := strings.Cut(member, ":")
+		n, err := strconv.Atoi(length)
+		if err != nil || n < 0 || n > len(rest) {
+			return "", false
+		}
+		member = rest[n:]
+	}
+	return member, member != ""
+}
+
 func valueField(seq uint64, channel string) string {
 	return "v" + strconv.FormatUint(seq, 10) + ":" + channel
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 )
@@ -59,22 +61,40 @@ func (o *outdated) add(cp *checkpoint.Checkpoint) {
 }
 
 // taken finds the checkpoints behind one, and what they wrote. What they show of
-// those before stays.
+// those before stays. Of one that can't be read it is not known what it wrote:
+// that goes when the past is cut off.
 func (s *Store) taken(ctx context.Context, thread string, after uint64) (old outdated, err error) {
-	keys := s.keys.thread(thread, keyHead, keyValues, keyOrder)
-	r, err := s.read(ctx, s.scripts.history, keys, "", "2", "+inf", 0, "("+unum(min(after, maxNumber)))
+	keys := s.keys.thread(thread, keyValues, keyOrder)
+	err = again(ctx, func() (err error) {
+		from := &goredis.ZRangeBy{Min: "(" + unum(min(after, maxNumber)), Max: "+inf"}
+		old.members, err = s.client.ZRangeByScore(ctx, keys[1], from).Result()
+		return err
+	})
 	if err != nil {
 		return old, err
 	}
-	w := behind{after: after, values: map[string]bool{}, lists: map[place]stretch{}}
-	for i := 1; i+1 < len(r); i += 2 {
-		m, err := s.decodeCheckpoint(thread, r.text(i), r.text(i+1))
-		if err != nil {
-			return old, of(err, "key %s, checkpoint %q", keys[1], r.text(i))
+	for _, member := range old.members {
+		id, ok := parseCheckpoint(member)
+		if !ok {
+			return old, corrupt("key %s has the member %q", keys[1], member)
 		}
-		old.add(m.Checkpoint)
-		for j := range m.Channels {
-			w.see(&m.Channels[j])
+		old.ids = append(old.ids, id)
+		old.fields = append(old.fields, "c"+id)
+	}
+	w := behind{after: after, values: map[string]bool{}, lists: map[place]stretch{}}
+	for fields := range slices.Chunk(old.fields, atOnce) {
+		manifests, err := s.fields(ctx, keys[0], fields...)
+		if err != nil {
+			return old, err
+		}
+		for i, field := range fields {
+			m, err := s.decodeCheckpoint(thread, field[1:], manifests.text(i))
+			if err != nil {
+				continue
+			}
+			for j := range m.Channels {
+				w.see(&m.Channels[j])
+			}
 		}
 	}
 	old.fields = append(old.fields, w.fields()...)

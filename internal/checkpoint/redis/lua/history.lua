@@ -4,14 +4,13 @@
 -- KEYS   1 head  2 values  3 order
 -- ARGV   1 prefix of the members  2 how many of path and namespace follow it
 --        3 numbers smaller than this, in the form of ZRANGEBYSCORE  4 limit, 0 = all
---        5 and greater than this, likewise
 -- Returns the generation, then id and manifest of each
 local s = redis.call('HGET', KEYS[1], 'n')
 s = s and cmsgpack.unpack(s)
 local found = {s and s[11] .. '/' .. string.format('%.0f', s[6]) or '/'}
 local prefix, limit, offset = ARGV[1], tonumber(ARGV[4]), 0
 while true do
-  local members = redis.call('ZREVRANGEBYSCORE', KEYS[3], ARGV[3], ARGV[5], 'LIMIT', offset, 64)
+  local members = redis.call('ZREVRANGEBYSCORE', KEYS[3], ARGV[3], '-inf', 'LIMIT', offset, 64)
   for _, member in ipairs(members) do
     if string.sub(member, 1, #prefix) == prefix then
       local id = string.sub(member, #prefix + 1)
