@@ -180,9 +180,13 @@ func TestAWorkerThatNeverReadsIsSentAway(t *testing.T) {
 		forged[i] = []byte(strings.Repeat("x", 1000))
 	}
 	beat := &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Running: forged}}}
-	for range 50 {
-		_ = stream.Send(beat) // it may be gone already
-	}
+	go func() { // until it is sent away, or nobody reads what it sends either
+		for range 50 {
+			if stream.Send(beat) != nil {
+				return
+			}
+		}
+	}()
 	require.Eventually(t, func() bool {
 		connected, err := s.hub.Workers(t.Context())
 		return err == nil && len(connected) == 0
