@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/mem"
 	protobuf "google.golang.org/protobuf/proto"
 
-	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // frame is a message that is encoded already. Many streams may send it.
@@ -17,6 +17,21 @@ type frame struct{ bytes []byte }
 
 // framing is the codec of protobuf, which also takes frames.
 type framing struct{ encoding.CodecV2 }
+
+// encode makes a frame of a message.
+func encode(m protobuf.Message) (*frame, error) {
+	bytes, err := protobuf.Marshal(m)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.ReasonInternal, "a message can't be encoded").Because(err)
+	}
+	return &frame{bytes}, nil
+}
+
+// size is how many bytes a frame takes, with what gRPC puts around it.
+func (f *frame) size() int { return len(f.bytes) + around }
+
+// around is more than gRPC puts around a message.
+const around = 64
 
 func newFraming() framing { return framing{encoding.GetCodecV2(proto.Name)} }
 
@@ -60,16 +75,10 @@ func (c *frames) find(k frameKey) *frame {
 	return c.all[k]
 }
 
-// keep encodes an event, and drops the oldest ones. It returns what is to be
-// sent: the event itself where encoding it fails.
-func (c *frames) keep(k frameKey, e *graphdv1.Event) any {
-	bytes, err := protobuf.Marshal(e)
-	if err != nil {
-		return e
-	}
-	f := &frame{bytes}
-	if len(bytes) > maxFrame {
-		return f
+// keep adds an encoded event, and drops the oldest ones.
+func (c *frames) keep(k frameKey, f *frame) {
+	if len(f.bytes) > maxFrame {
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,5 +87,4 @@ func (c *frames) keep(k frameKey, e *graphdv1.Event) any {
 		c.all[k], c.ring[c.next] = f, k
 		c.next = (c.next + 1) % maxFrames
 	}
-	return f
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -47,7 +48,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	life, release := s.lifetime(ctx)
 	defer release()
-	w.out = newSender(stream.Send, func(m *graphdv1.InterruptChange) int { return sizeOf(m) }, s.room, s.stall)
+	w.out = newSender(stream.Send, sizeOfChange, s.room, s.stall)
 	err := w.relay(ctx, life)
 	err = w.out.close(ctx, err)
 	switch {
@@ -58,6 +59,8 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	return err
 }
+
+func sizeOfChange(m *graphdv1.InterruptChange) int { return proto.Size(m) + around }
 
 func (w *inboxWatch) relay(ctx, life context.Context) error {
 	if !w.resume {

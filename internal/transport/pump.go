@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -65,7 +64,7 @@ type watching struct {
 	*pump
 	*subscription
 
-	out *sender[any] // *graphdv1.Event or *frame
+	out *sender[*frame]
 }
 
 // serve sends until the run stops, the client leaves, or something else ends
@@ -77,7 +76,7 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		runID = sub.opened.ID
 	}
 	note(ctx, sub.head.Thread, runID)
-	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), sizeOf, p.room, p.stall)}
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), (*frame).size, p.room, p.stall)}
 	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
 		w.left(ctx)
 		return gone(ctx)
@@ -116,27 +115,18 @@ func gone(ctx context.Context) error {
 	return context.Canceled
 }
 
-// sending is how messages of either form are sent.
-func sending(stream eventStream) func(any) error {
-	return func(m any) error {
-		if e, ok := m.(*graphdv1.Event); ok {
-			return stream.Send(e)
-		}
-		return stream.SendMsg(m)
-	}
+// sending is how encoded messages are sent.
+func sending(stream eventStream) func(*frame) error {
+	return func(f *frame) error { return stream.SendMsg(f) }
 }
 
-// sizeOf is how many bytes a message takes, with what gRPC puts around it.
-func sizeOf(m any) int {
-	const around = 64
-	switch m := m.(type) {
-	case *frame:
-		return len(m.bytes) + around
-	case proto.Message:
-		return proto.Size(m) + around
-	default:
-		return around
+// send encodes a message, once for its size and for gRPC, and sends it.
+func (w *watching) send(ctx context.Context, e *graphdv1.Event) error {
+	f, err := encode(e)
+	if err != nil {
+		return err
 	}
+	return w.out.send(ctx, f)
 }
 
 // relay opens the stream and passes events on until there is a reason to end.
@@ -233,7 +223,7 @@ func (w *watching) open(ctx context.Context) error {
 		}
 		opened.Run, runID = run, w.opened.ID
 	}
-	return w.out.send(ctx, &graphdv1.Event{
+	return w.send(ctx, &graphdv1.Event{
 		Cursor: w.cursor(), Time: timeOut(w.now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
@@ -258,7 +248,7 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 		values.Checkpoint = checkpointOut(c.ID, c.Namespace)
 		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time)
 	}
-	return w.out.send(ctx, w.fit(e, len(s.Values)))
+	return w.send(ctx, w.fit(e, len(s.Values)))
 }
 
 // pass sends the events the client asked for and says whether the stream has
@@ -360,7 +350,7 @@ func resting(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64
 }
 
 func (w *watching) beat(ctx context.Context) error {
-	return w.out.send(ctx, &graphdv1.Event{
+	return w.send(ctx, &graphdv1.Event{
 		Time: timeOut(w.now()), ThreadId: w.head.Thread, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
 			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
@@ -380,7 +370,7 @@ func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, st
 		}
 		last.Run, runID = run, followed.ID
 	}
-	return w.out.send(ctx, &graphdv1.Event{
+	return w.send(ctx, &graphdv1.Event{
 		Time: timeOut(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	})

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -170,6 +172,18 @@ func (w *wire) SetHeader(md metadata.MD) error {
 	}
 	w.header = md
 	return nil
+}
+
+func (w *wire) SendMsg(m any) error {
+	f, ok := m.(*frame)
+	if !ok {
+		return fmt.Errorf("%T is not encoded", m)
+	}
+	e := &graphdv1.Event{}
+	if err := proto.Unmarshal(f.bytes, e); err != nil {
+		return err
+	}
+	return w.Send(e)
 }
 
 func (w *wire) Send(e *graphdv1.Event) error {

@@ -19,7 +19,7 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 		if err != nil {
 			return w.broken(err)
 		}
-		return w.out.send(ctx, out)
+		return w.send(ctx, out)
 	}
 	k := frameKey{event: e, debug: w.debug}
 	if e.Seq == w.after {
@@ -32,7 +32,12 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 	if err != nil {
 		return w.broken(err)
 	}
-	return w.out.send(ctx, w.frames.keep(k, out))
+	f, err := encode(out)
+	if err != nil {
+		return w.broken(err)
+	}
+	w.frames.keep(k, f)
+	return w.out.send(ctx, f)
 }
 
 // crowded reports whether others follow the thread here as well.
