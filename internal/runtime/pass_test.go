@@ -139,7 +139,7 @@ func TestAChangeInBetweenIsComputedAgain(t *testing.T) {
 				return nil
 			}
 			other = true
-			head, err := store.Store.Head(t.Context(), "t")
+			head, err := store.Head(t.Context(), "t")
 			require.NoError(t, err)
 			change := checkpoint.Change{Thread: "t", Expect: head.Revision, LogID: head.LogID, Op: "other", Head: head}
 			change.Head.Metadata = map[string]string{"by": "another"}

@@ -19,10 +19,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the scenarios answer into 
 
 // TestScenarios plays the files in testdata: what a reader sees there is what
 // the runtime does. Each file is a world of its own with a clock of its own, so
-// that a node that sleeps an hour costs nothing, and is played on every store
-// that needs no server, and with expressions for all that only computes: their
-// supersteps share commits, and nothing of that is to be seen. After a change that is meant, run with -rewrite and
-// review the difference.
+// that a node that sleeps an hour costs nothing. It is played on every store that
+// needs no server, and with expressions for all that only computes: their
+// supersteps share commits, and nothing of that is to be seen. After a change
+// that is meant, run with -rewrite and review the difference.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
