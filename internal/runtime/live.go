@@ -46,6 +46,20 @@ func (s *session) release(err error) {
 	}
 }
 
+// rescue gives up what hold prepared when the engine panics before anything was
+// begun: the call fails, and the thread is free. It is deferred.
+func (s *session) rescue(err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	s.log.Error("the engine panicked", zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
+	*err = Errorf(ReasonInternal, "the engine failed; the operator's log says why")
+	if s.head.Thread == "" {
+		s.release(nil)
+	}
+}
+
 // lease puts the taking of the lease into a change. An appointment that has
 // come is kept while questions are open: what expires may be among them.
 func (s *session) lease(t *tx) {

@@ -65,7 +65,7 @@ func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, e
 func (r *resumption) commands() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
 
 // goOn stores the answers and drives the thread from here, in one change.
-func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (Started, error) {
+func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (st Started, err error) {
 	e := r.engine
 	s := e.hold(head.Thread)
 	if s == nil {
@@ -74,6 +74,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 		}
 		return r.deliver(ctx, head, b)
 	}
+	defer s.rescue(&err)
 	t := newTx(head, e.now())
 	l, err := e.pickUp(ctx, s, t, func(l *loop) error {
 		b.store(t)

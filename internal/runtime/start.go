@@ -318,7 +318,7 @@ func (t *tx) remember(id, digest, run string) {
 
 // begin starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (st Started, err error) {
 	e := a.engine
 	s := e.hold(head.Thread)
 	if s == nil {
@@ -327,6 +327,7 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 		}
 		return a.enqueueIdle(ctx, head, g)
 	}
+	defer s.rescue(&err)
 	state, err := e.load(ctx, &head, g)
 	if err != nil {
 		s.release(nil)
