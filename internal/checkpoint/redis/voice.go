@@ -21,14 +21,17 @@ type voice struct {
 	listens bool   // somebody elsewhere does, as far as is known
 	greeted time.Time
 	spoke   time.Time // when the newest event came
+	said    uint64    // place of the newest of waiting, ever
 	waiting []whisper
 	size    int // of waiting, in bytes
 }
 
-// whisper is an event that the server has not yet acknowledged.
+// whisper is what the server has not yet acknowledged: an event, or where the
+// voice stands. Its place among them is not the number of the event: where the
+// voice stands is told after the event, and may have to be told once more.
 type whisper struct {
-	n    uint64
-	text string
+	place uint64
+	text  string
 }
 
 // What a server keeps of what it could not yet tell; older events are dropped,
@@ -62,10 +65,11 @@ func (t *tuner) Tell(thread string, e checkpoint.Event) {
 
 // say puts what is told of an event behind what is told before.
 func (v *voice) say(text string) {
-	v.waiting = append(v.waiting, whisper{v.n, text})
+	v.said++
+	v.waiting = append(v.waiting, whisper{v.said, text})
 	v.size += len(text)
 	for len(v.waiting) > maxWaiting || (v.size > maxWaitingSize && len(v.waiting) > 1) {
-		v.heard(v.waiting[0].n)
+		v.heard(v.waiting[0].place)
 	}
 }
 
@@ -95,15 +99,15 @@ func (t *tuner) Hush(thread string) {
 	delete(t.ear.voices, thread)
 }
 
-// heard drops events up to a number.
-func (v *voice) heard(n uint64) {
-	for len(v.waiting) > 0 && v.waiting[0].n <= n {
+// heard drops what waits up to a place.
+func (v *voice) heard(place uint64) {
+	for len(v.waiting) > 0 && v.waiting[0].place <= place {
 		v.size -= len(v.waiting[0].text)
 		v.waiting = v.waiting[1:]
 	}
 }
 
-// untold is what was not acknowledged yet, "" = nothing, and its last number.
+// untold is what was not acknowledged yet, "" = nothing, and its last place.
 func (r *ear) untold(thread string) (text string, last uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +115,7 @@ func (r *ear) untold(thread string) (text string, last uint64) {
 	if v == nil || len(v.waiting) == 0 {
 		return "", 0
 	}
-	return v.text(), v.waiting[len(v.waiting)-1].n
+	return v.text(), v.waiting[len(v.waiting)-1].place
 }
 
 func (v *voice) text() string {
@@ -122,7 +126,7 @@ func (v *voice) text() string {
 	return b.String()
 }
 
-// told notes that the server has passed on events up to a number, and to how
+// told notes that the server has passed on what waited up to a place, and to how
 // many connections.
 func (r *ear) told(thread string, last uint64, listeners int64) {
 	r.mu.Lock()
@@ -195,7 +199,7 @@ func (r *ear) say(ctx context.Context) bool {
 			continue
 		}
 		channel, text := r.store.keys.channel(thread), r.store.origin+v.text()
-		all = append(all, speech{thread, v.waiting[len(v.waiting)-1].n, pipe.SPublish(ctx, channel, text)})
+		all = append(all, speech{thread, v.waiting[len(v.waiting)-1].place, pipe.SPublish(ctx, channel, text)})
 	}
 	around := &round{told: r.takeCalls()}
 	r.mu.Unlock()
