@@ -76,7 +76,7 @@ func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	if t.Router == "" {
 		e := entry{pregel.NodePath(t.Namespace), t.Step, name}
 		once := fmt.Sprint(t.ID, t.Attempt, len(t.Journal.Answers))
-		again := t.Node.Kind == graph.KindExpr && a.computed[once]
+		again := (t.Node.Kind == graph.KindExpr || t.Node.Kind == graph.KindAsk) && a.computed[once]
 		if a.computed[once] = true; !again {
 			a.entered = append(a.entered, e)
 		}

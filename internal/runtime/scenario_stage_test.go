@@ -36,6 +36,9 @@ type stage struct {
 	say    strings.Builder
 	// expressive makes expressions of all nodes that only compute.
 	expressive bool
+	// together is how many supersteps may share a commit; 0 = as many as usual,
+	// and only expressive makes expressions.
+	together int
 }
 
 func newStage(t *testing.T, store checkpoint.Store) *stage {
@@ -51,7 +54,7 @@ func newStage(t *testing.T, store checkpoint.Store) *stage {
 }
 
 func (s *stage) start() {
-	s.engine = runtime.New(s.t.Context(), s.store, s.graphs, s.actors, schemas{}, runtime.Options{Owner: "o"})
+	s.engine = runtime.New(s.t.Context(), s.store, s.graphs, s.actors, schemas{}, runtime.Options{Owner: "o", Together: s.together})
 }
 
 // schemas knows one word of JSON Schema: a value must be of the type.
@@ -232,8 +235,11 @@ func (s *stage) checkpoint(thread, namespace, short string) string {
 func (s *stage) graph(a args, body []string) error {
 	spec, code, err := parseGraph(append(slices.Clone(a.list), a.all...), body)
 	require.NoError(s.t, err)
-	if s.expressive {
+	switch {
+	case s.expressive:
 		express(spec, code)
+	case s.together > 0:
+		nature(spec)
 	}
 	for n, c := range code {
 		s.actors.code[spec.Name+"/"+n] = c
