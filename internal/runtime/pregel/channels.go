@@ -168,6 +168,9 @@ func (c cell) grow(items []payload.JSON) {
 		next.Items = append(old.Items, items...) //nolint:gocritic // the spare room is this branch's own
 		next.Fresh += old.Fresh
 		tail.Len += len(items)
+		if tail.ID == 0 { // begun between two checkpoints
+			tail.ID = c.seq
+		}
 	case tail.ID <= c.seal:
 		// Another branch may append to the same stored list.
 		next.Items = append(slices.Clip(old.Items), items...)
