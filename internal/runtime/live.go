@@ -150,15 +150,23 @@ func (s *session) report(l *loop, v verdict, took time.Duration) {
 	s.engine.observer.RunEnded(l.run.Graph, state, took)
 	switch {
 	case errors.Is(v.err, checkpoint.ErrUnavailable):
-		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err))
+		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err), cause(v.err))
 	case v.err != nil && !errors.Is(v.err, errLeaseLost):
-		s.log.Error("run given up; it will be taken up again", zap.Error(v.err))
+		s.log.Error("run given up; it will be taken up again", zap.Error(v.err), cause(v.err))
 	case v.failure != nil:
 		s.log.Info("run stopped", zap.String("state", state), zap.String("reason", v.failure.Reason),
 			zap.String("node", v.failure.Node), zap.String("message", v.failure.Message), zap.Duration("took", took))
 	default:
 		s.log.Debug("run stopped", zap.String("state", state), zap.Duration("took", took))
 	}
+}
+
+// cause is what a client is not told of an error.
+func cause(err error) zap.Field {
+	if e, ok := errors.AsType[*Error](err); ok && e.Cause != nil {
+		return zap.NamedError("cause", e.Cause)
+	}
+	return zap.Skip()
 }
 
 // guarded keeps a defect in the engine from taking the process with it: the
