@@ -111,7 +111,7 @@ func (m *moment) resume(e *runtime.Engine, value, request string) (runtime.Start
 func (m *moment) settled() (head checkpoint.Head, values string) {
 	m.t.Helper()
 	rest(time.Minute)
-	head, err := m.store.Store.Head(m.t.Context(), "t")
+	head, err := m.store.Head(m.t.Context(), "t")
 	require.NoError(m.t, err)
 	require.NotEqual(m.t, checkpoint.ThreadBusy, head.State)
 	events, err := m.store.Events(m.t.Context(), "t", 0, 0)
@@ -208,7 +208,7 @@ func TestWhatHappensAtTheMomentOfAnAnswer(t *testing.T) {
 		},
 		"a change of what the thread is called": {
 			then: func(m *moment) error {
-				head, err := m.store.Store.Head(m.t.Context(), "t")
+				head, err := m.store.Head(m.t.Context(), "t")
 				require.NoError(m.t, err)
 				change := checkpoint.Change{Thread: "t", Expect: head.Revision, LogID: head.LogID, Op: "other", Head: head}
 				change.Head.Metadata = map[string]string{"by": "another"}

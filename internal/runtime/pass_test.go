@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,11 +22,14 @@ import (
 // before, something may happen first.
 type changes struct {
 	checkpoint.Store
+	mu     sync.Mutex
 	held   []int
 	before func(n int, c *checkpoint.Change) error
 }
 
 func (s *changes) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.before != nil {
 		if err := s.before(len(s.held), c); err != nil {
 			return checkpoint.Receipt{}, err

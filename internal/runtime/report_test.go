@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,9 +25,10 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		a := func(context.Context, *call) pregel.Result { return wrote(`"a"`) }
 		w, store := computing(t, runtime.Options{Logger: zap.New(core)}, map[string]node{"a": a}, chain("g", channelsLog, "a"))
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		store.before = func(n int, _ *checkpoint.Change) error {
-			if n == 1 && full {
+			if n == 1 && full.Load() {
 				return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, errors.New("the disk is full"))
 			}
 			return nil
@@ -36,7 +38,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 		require.NoError(t, err)
 		rest(time.Minute)
-		full = false
+		full.Store(false)
 		require.Equal(t, checkpoint.RunSucceeded, w.wait(s).State)
 		given := logs.FilterMessageSnippet("run given up").All()
 		require.NotEmpty(t, given)

@@ -30,20 +30,20 @@ func TestSharedCommitsShowNothing(t *testing.T) {
 	if *togetherDisk {
 		open = onSQLite
 	}
-	for n := range uint64(*togetherSeeds) { //nolint:gosec // a number of seeds
+	for n := range uint64(*togetherSeeds) {
 		seed := *togetherFrom + n
 		synctest.Test(t, func(t *testing.T) {
-			d := &duel{dice: dice{rand.New(rand.NewPCG(seed, 0))}} //nolint:gosec // the same each time
+			d := &duel{dice: dice{rand.New(rand.NewPCG(seed, 0))}}
 			for i, together := range []int{1, 64} {
 				store := open(t)
 				d.sides[i] = newStage(t, store)
 				d.sides[i].engine.Close()
 				d.sides[i].together = together
 				d.sides[i].start()
-				defer func() {
+				t.Cleanup(func() {
 					d.sides[i].engine.Close()
 					require.NoError(t, store.Close())
-				}()
+				})
 			}
 			defer func() {
 				if t.Failed() {
@@ -234,11 +234,14 @@ func (d *duel) out(n, next string, nodes []string, fan bool) string {
 // code is what a node does: the same for the same task and attempt, or it might
 // not be computed twice.
 func (d *duel) code(n string, nodes []string, root bool) string {
-	does := []string{fmt.Sprintf(`set a=["%s"] n=1`, n)}
+	does := []string{`set a=["` + n + `"] n=1`}
 	switch {
 	case n[0] == 'q' || d.in(12):
-		does = []string{fmt.Sprintf(`ask "%s $in" | set a=[$1]`, n), fmt.Sprintf(`ask "%s1 $in" | ask "%s2 $in" | set a=[$1,$2] n=1`, n, n),
-			fmt.Sprintf(`ask key="k" "%s $state.n $in" | set x=$1`, n)}
+		does = []string{
+			`ask "` + n + ` $in" | set a=[$1]`,
+			`ask "` + n + `1 $in" | ask "` + n + `2 $in" | set a=[$1,$2] n=1`,
+			`ask key="k" "` + n + ` $state.n $in" | set x=$1`,
+		}
 	case d.in(35):
 		other := d.of(nodes...)
 		does = []string{
