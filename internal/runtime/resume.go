@@ -69,7 +69,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 	e := r.engine
 	s := e.hold(head.Thread)
 	if s == nil {
-		if e.session(head.Thread) != nil {
+		if e.session(head.Thread) != nil || e.room() { // or it has just let go
 			return Started{}, e.settling(ctx, head.Thread)
 		}
 		return r.deliver(ctx, head, b)

@@ -322,7 +322,7 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	e := a.engine
 	s := e.hold(head.Thread)
 	if s == nil {
-		if e.session(head.Thread) != nil {
+		if e.session(head.Thread) != nil || e.room() { // or it has just let go
 			return Started{}, e.settling(ctx, head.Thread)
 		}
 		return a.enqueueIdle(ctx, head, g)
