@@ -75,6 +75,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"few events":      {file: "events: 999\n", says: []string{`--events is "999"`, "lose its place"}},
 		"odd events":      {file: "events: many\n", says: []string{`--events is "many"`}},
 		"odd checkpoints": {file: "checkpoints: some\n", says: []string{`--checkpoints is "some"`}},
+		"no step":         {file: "steps-per-commit: 0\n", says: []string{"--steps-per-commit is 0"}},
 		"no losses":       {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
 		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
