@@ -32,7 +32,8 @@ type labelSelector struct {
 
 type probe struct {
 	GRPC struct {
-		Port int `yaml:"port"`
+		Port    int    `yaml:"port"`
+		Service string `yaml:"service"`
 	} `yaml:"grpc"`
 	PeriodSeconds    int `yaml:"periodSeconds"`
 	TimeoutSeconds   int `yaml:"timeoutSeconds"`
@@ -295,6 +296,7 @@ func TestServersInKubernetesAreStartedRight(t *testing.T) {
 	for _, p := range []*probe{server.StartupProbe, server.ReadinessProbe, server.LivenessProbe} {
 		require.NotNil(t, p)
 		require.Equal(t, 7700, p.GRPC.Port)
+		require.Equal(t, "reads", p.GRPC.Service, "a store that takes no changes would take all servers away")
 		require.Positive(t, p.FailureThreshold)
 		require.LessOrEqual(t, p.TimeoutSeconds, p.PeriodSeconds)
 	}

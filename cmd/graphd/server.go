@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,8 +77,8 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if err := s.load(ctx, o.Graphs); err != nil {
 		return s, err
 	}
-	if err = s.listenWeb(o, metrics); err == nil && name.poll() > 0 {
-		s.keepUp(ctx)
+	if err = s.listenWeb(o, metrics); err == nil {
+		s.keepUp(ctx, name.poll() > 0)
 	}
 	return s, err
 }
@@ -86,29 +87,37 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 // the same store were given.
 const lookForGraphs = time.Second
 
-// keepUp takes up the graphs of other servers until the server is released.
-func (s *server) keepUp(ctx context.Context) {
+// keepUp looks at the store until the server is released: whether it takes
+// changes, and, when others write to it too, which graphs they were given.
+func (s *server) keepUp(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	var tasks sync.WaitGroup
+	if store, ok := s.store.(checkpoint.Condition); ok {
+		tasks.Go(func() { s.grpc.WatchStore(ctx, store) })
+	}
+	if shared {
+		tasks.Go(func() { s.takeGraphs(ctx) })
+	}
 	s.upkeep = func() {
 		cancel()
-		<-done
+		tasks.Wait()
 	}
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(lookForGraphs)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if err := s.registry.Refresh(ctx); err != nil && ctx.Err() == nil {
-				s.log.Debug("graphs of other servers were not looked for", zap.Error(err))
-			}
+}
+
+// takeGraphs takes up the graphs of other servers until ctx ends.
+func (s *server) takeGraphs(ctx context.Context) {
+	tick := time.NewTicker(lookForGraphs)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-	}()
+		if err := s.registry.Refresh(ctx); err != nil && ctx.Err() == nil {
+			s.log.Debug("graphs of other servers were not looked for", zap.Error(err))
+		}
+	}
 }
 
 // wire connects the rooms, from the inside out.
@@ -203,6 +212,10 @@ func (s *server) listenWeb(o serverOptions, metrics *telemetry.Metrics) error {
 func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
 	if s.draining.Load() {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	if refused := s.grpc.StoreRefusal(); refused != nil {
+		http.Error(w, refused.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

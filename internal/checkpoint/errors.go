@@ -1,6 +1,9 @@
 package checkpoint
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What a store may answer besides success.
 var (
@@ -20,6 +23,15 @@ var (
 	// ErrUnavailable says that the store did not answer; whether a change was
 	// applied is unknown until it is repeated or looked up.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrStoreReplaced says that the store is not the one that was opened: its
+	// file was removed or replaced, its server came back empty or in another
+	// format. It takes no changes until an operator acts. It is a kind of
+	// ErrUnavailable: runs wait for the store.
+	ErrStoreReplaced = fmt.Errorf("%w: not the store that was opened", ErrUnavailable)
+	// ErrStoreFull says that the store has no space for the change, and that
+	// nothing was applied. Threads can still be read and deleted. It is a kind of
+	// ErrUnavailable: runs wait for space.
+	ErrStoreFull = fmt.Errorf("%w: no space left", ErrUnavailable)
 	// ErrCorrupt says that a stored record can't be read.
 	ErrCorrupt = errors.New("stored record is corrupt")
 )

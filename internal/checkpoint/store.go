@@ -236,6 +236,15 @@ type Clock interface {
 	Present(ctx context.Context) (time.Time, error)
 }
 
+// Condition is a store that says whether it takes changes, without making one.
+type Condition interface {
+	// Writable returns nil when the store takes changes. An error that wraps
+	// ErrStoreReplaced or ErrStoreFull says that it refuses them until an operator
+	// acts, and tells the operator what has happened and what to do. Any other
+	// error says that the store did not answer.
+	Writable(ctx context.Context) error
+}
+
 // Graphs keeps graph definitions.
 type Graphs interface {
 	// PutGraph must return ErrGraphExists when the version exists with

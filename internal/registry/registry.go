@@ -257,5 +257,8 @@ func (r *Registry) prefer(g *graph.Graph) {
 }
 
 func storeError(err error) error {
+	if refused := runtime.StoreRefusal(err); refused != nil {
+		return refused
+	}
 	return runtime.Errorf(runtime.ReasonStoreUnavailable, "the graphs could not be read or stored: %w", err)
 }

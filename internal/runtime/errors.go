@@ -57,6 +57,8 @@ const (
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
+	ReasonStoreReplaced     = "STORE_REPLACED"
+	ReasonStoreFull         = "STORE_FULL"
 	ReasonServerDraining    = "SERVER_DRAINING"
 	ReasonNoWorkerAvailable = "NO_WORKER_AVAILABLE"
 	ReasonWorkerSilent      = "WORKER_SILENT"

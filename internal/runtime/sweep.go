@@ -207,7 +207,7 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 // its state can't be read. A store that does not answer is no such reason.
 func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) error {
 	var refused *Error
-	if !errors.As(cause, &refused) || refused.Reason == ReasonStoreUnavailable || refused.Reason == ReasonGraphNotFound ||
+	if !errors.As(cause, &refused) || refused.StoreAway() || refused.Reason == ReasonGraphNotFound ||
 		refused.Reason == ReasonGraphVersionUnavailable {
 		return e.later(ctx, head, cause)
 	}
@@ -291,7 +291,7 @@ func (e *Engine) beginQueued(ctx context.Context, s *session, t *tx, run *checkp
 // gets its turn.
 func (e *Engine) dropQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, cause error) error {
 	var refused *Error
-	if !errors.As(cause, &refused) || refused.Reason == ReasonStoreUnavailable {
+	if !errors.As(cause, &refused) || refused.StoreAway() {
 		return cause
 	}
 	_, err := e.tryChange(ctx, head, func(t *tx) error {

@@ -325,6 +325,9 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // storeError puts what a store answered into the words of a client.
 func storeError(err error) error {
+	if refused := StoreRefusal(err); refused != nil {
+		return refused
+	}
 	switch {
 	case err == nil, errors.Is(err, checkpoint.ErrConflict):
 		return err

@@ -75,6 +75,7 @@ func Table() []Row {
 		{runtime.ReasonTaskLeaseLost, codes.FailedPrecondition, []string{"taskId"}},
 		{runtime.ReasonProtocolMismatch, codes.FailedPrecondition, []string{"supported"}},
 		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
+		{runtime.ReasonStoreReplaced, codes.FailedPrecondition, nil},
 
 		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
 		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
@@ -89,6 +90,7 @@ func Table() []Row {
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
 		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence"}},
+		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
 		{runtime.ReasonServerDraining, codes.Unavailable, nil},
@@ -143,6 +145,9 @@ func refusal(err error) *runtime.Error {
 	}
 	if build, ok := errors.AsType[*graph.BuildError](err); ok {
 		return graphRefusal(build)
+	}
+	if e := runtime.StoreRefusal(err); e != nil {
+		return e
 	}
 	for _, s := range sentinels() {
 		if errors.Is(err, s.err) {

@@ -59,6 +59,7 @@ FAILED_PRECONDITION GRAPH_VERSION_UNAVAILABLE graph version
 FAILED_PRECONDITION TASK_LEASE_LOST taskId
 FAILED_PRECONDITION PROTOCOL_MISMATCH supported
 FAILED_PRECONDITION NOTHING_TO_DO threadState
+FAILED_PRECONDITION STORE_REPLACED
 ABORTED THREAD_BUSY activeRunId state
 ABORTED ETAG_MISMATCH current
 ABORTED CHECKPOINT_CONFLICT current
@@ -70,6 +71,7 @@ RESOURCE_EXHAUSTED THREAD_QUEUE_FULL limit
 RESOURCE_EXHAUSTED RATE_LIMITED limit
 RESOURCE_EXHAUSTED TOO_MANY_SUBSCRIBERS limit
 RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence
+RESOURCE_EXHAUSTED STORE_FULL
 UNAVAILABLE STORE_UNAVAILABLE
 UNAVAILABLE SERVER_DRAINING
 UNAVAILABLE NO_WORKER_AVAILABLE node
@@ -159,6 +161,8 @@ func samples() map[string]struct {
 		"checkpoint.ErrConflict":           {checkpoint.ErrConflict, "CHECKPOINT_CONFLICT"},
 		"checkpoint.ErrTrimmed":            {checkpoint.ErrTrimmed, "CURSOR_TRIMMED"},
 		"checkpoint.ErrUnavailable":        {checkpoint.ErrUnavailable, "STORE_UNAVAILABLE"},
+		"checkpoint.ErrStoreReplaced":      {checkpoint.ErrStoreReplaced, "STORE_REPLACED"},
+		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},
 		"checkpoint.ErrCorrupt":            {checkpoint.ErrCorrupt, "CHECKPOINT_CORRUPT"},
 		"graph.BuildError":                 {&graph.BuildError{Graph: "g"}, "INVALID_GRAPH"},
 		"payload.SyntaxError":              {syntax, "INVALID_PAYLOAD_JSON"},

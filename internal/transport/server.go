@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -122,6 +123,8 @@ type Server struct {
 	streams *streams
 	hub     *worker.Hub
 	drain   sync.Once
+	log     *zap.Logger
+	refused atomic.Pointer[runtime.Error] // why the store takes no changes
 }
 
 // NewServer makes a server; Serve starts it. The error says which option is
@@ -141,6 +144,7 @@ func NewServer(o Options) (*Server, error) {
 	s := &Server{
 		grpc:   grpc.NewServer(append(settings(o), chain(d)...)...),
 		health: health.NewServer(),
+		log:    o.Log,
 		streams: &streams{
 			heartbeat: o.Heartbeat, stall: o.Stall, max: int64(o.MaxStreams), maxBytes: o.MaxMessageBytes,
 			life: streamLife(o), room: atHand, draining: make(chan struct{}),
@@ -210,6 +214,7 @@ func (s *Server) register(o Options) {
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
+	s.health.SetServingStatus(healthReads, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(s.grpc, healthService{Server: s.health, streams: s.streams})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
@@ -218,19 +223,6 @@ func (s *Server) register(o Options) {
 
 // Serve accepts connections until the server is drained or stopped.
 func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
-
-// SetServing says in the health service whether the server takes work, for
-// instance while its store does not answer. It has no effect after Drain.
-func (s *Server) SetServing(ok bool) {
-	status := healthpb.HealthCheckResponse_NOT_SERVING
-	if ok {
-		status = healthpb.HealthCheckResponse_SERVING
-	}
-	for name := range s.grpc.GetServiceInfo() {
-		s.health.SetServingStatus(name, status)
-	}
-	s.health.SetServingStatus("", status)
-}
 
 // Drain takes the server out of service: it reports NOT_SERVING, refuses new
 // runs, ends every stream with the cursor to go on from, and waits for calls to

@@ -65,7 +65,7 @@ func (m *mapper) status(ctx context.Context, err error, subject map[string]strin
 	}
 	if !known || e.Reason == runtime.ReasonInternal {
 		e, code = m.internal(ctx, err), codes.Internal
-	} else if code == codes.Unavailable || code == codes.DataLoss {
+	} else if code == codes.Unavailable || code == codes.DataLoss || e.StoreAway() {
 		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err),
 			zap.NamedError("cause", e.Cause))...)
 	}

@@ -179,7 +179,7 @@ func (s *workerService) register(
 			continue
 		}
 		refused := refusal(err)
-		if refused == nil || refused.Reason == runtime.ReasonStoreUnavailable {
+		if refused == nil || refused.StoreAway() {
 			return nil, err
 		}
 		out = append(out, &graphdv1.GraphRegistration{Graph: spec.GetName(), Problems: problemsOf(refused)})

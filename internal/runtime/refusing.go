@@ -1,0 +1,28 @@
+package runtime
+
+import (
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// StoreRefusal puts into the words of a client why a store takes no changes;
+// nil when err is about something else. The cause names files and keys and is
+// for the operator's log.
+func StoreRefusal(err error) *Error {
+	switch {
+	case errors.Is(err, checkpoint.ErrStoreReplaced):
+		return Errorf(ReasonStoreReplaced, "the store is no longer the one that this server opened; "+
+			"it takes no changes until an operator acts: the server's log says how").Because(err)
+	case errors.Is(err, checkpoint.ErrStoreFull):
+		return Errorf(ReasonStoreFull, "the store has no space left, and nothing was changed; "+
+			"threads can be read and deleted: call again with the same request id when there is space").Because(err)
+	}
+	return nil
+}
+
+// StoreAway reports whether a refusal is about the store and not about what was
+// asked for: the same may succeed later.
+func (e *Error) StoreAway() bool {
+	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
+}

@@ -1,0 +1,73 @@
+package transport
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// healthReads is the name in the health service under which a server is
+// SERVING for as long as it answers reads, also while its store takes no
+// changes. The other names are NOT_SERVING then.
+const healthReads = "reads"
+
+const (
+	conditionEvery = time.Second
+	conditionLimit = 5 * time.Second
+)
+
+// WatchStore says in the health service and in the log when the store takes no
+// changes and when it takes them again, until ctx ends. A store that does not
+// answer changes nothing: health is about this server.
+func (s *Server) WatchStore(ctx context.Context, store checkpoint.Condition) {
+	tick := time.NewTicker(conditionEvery)
+	defer tick.Stop()
+	for {
+		s.lookAtStore(ctx, store)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Server) lookAtStore(ctx context.Context, store checkpoint.Condition) {
+	ctx, cancel := context.WithTimeout(ctx, conditionLimit)
+	defer cancel()
+	err := store.Writable(ctx)
+	refused := runtime.StoreRefusal(err)
+	if refused == nil && err != nil {
+		return
+	}
+	was := s.refused.Swap(refused)
+	switch {
+	case refused != nil && (was == nil || was.Reason != refused.Reason):
+		s.SetServing(false)
+		s.log.Error("the store takes no changes", zap.String("reason", refused.Reason), zap.Error(err))
+	case refused == nil && was != nil:
+		s.SetServing(true)
+		s.log.Info("the store takes changes again", zap.String("reason", was.Reason))
+	}
+}
+
+// StoreRefusal is why the store takes no changes, nil while it does.
+func (s *Server) StoreRefusal() *runtime.Error { return s.refused.Load() }
+
+// SetServing says in the health service whether the server takes work, for
+// instance while its store takes no changes. It has no effect after Drain.
+func (s *Server) SetServing(ok bool) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if ok {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	for name := range s.grpc.GetServiceInfo() {
+		s.health.SetServingStatus(name, status)
+	}
+	s.health.SetServingStatus("", status)
+}

@@ -1,0 +1,74 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+// condition is a store that says what the test put into it.
+type condition struct{ err atomic.Pointer[error] }
+
+func (c *condition) Writable(context.Context) error {
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Health and the log say when a store refuses changes and when it takes them
+// again; a store that does not answer, or reads, are another matter.
+func TestHealthSaysWhetherTheStoreTakesChanges(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	c := serve(t, newEngine(), func(o *transport.Options) { o.Log = zap.New(core) })
+	store := &condition{}
+	ctx, cancel := context.WithCancel(t.Context())
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		c.server.WatchStore(ctx, store)
+	}()
+	defer func() {
+		cancel()
+		<-watching
+	}()
+	health := healthpb.NewHealthClient(c.conn)
+	watched, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	next := func() healthpb.HealthCheckResponse_ServingStatus {
+		got, err := watched.Recv()
+		require.NoError(t, err)
+		return got.GetStatus()
+	}
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, next())
+	away := checkpoint.ErrUnavailable
+	store.err.Store(&away)
+	for reason, kind := range map[string]error{
+		"STORE_FULL": checkpoint.ErrStoreFull, "STORE_REPLACED": checkpoint.ErrStoreReplaced,
+	} {
+		refusing := fmt.Errorf("%w: /data/graphd.db: make room", kind)
+		store.err.Store(&refusing)
+		require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, next())
+		require.Equal(t, reason, c.server.StoreRefusal().Reason)
+		require.NotContains(t, c.server.StoreRefusal().Message, "/data")
+		reads, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "reads"})
+		require.NoError(t, err)
+		require.Equal(t, healthpb.HealthCheckResponse_SERVING, reads.GetStatus())
+
+		store.err.Store(nil)
+		require.Equal(t, healthpb.HealthCheckResponse_SERVING, next())
+		require.Nil(t, c.server.StoreRefusal())
+	}
+	refused := logs.FilterMessage("the store takes no changes").All()
+	require.Len(t, refused, 2)
+	require.Contains(t, refused[0].ContextMap()["error"], "/data/graphd.db: make room")
+}
