@@ -43,6 +43,8 @@ type serverOptions struct {
 	WorkerLosses   int
 	Config         string
 
+	limitOptions
+
 	quiet bool // calls that go well are not logged, unless at level debug
 }
 
@@ -74,6 +76,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
+	o.limitOptions.register(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
@@ -131,7 +134,7 @@ func (o *serverOptions) check() error {
 	case o.WorkerLosses <= 0:
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return nil
+	return o.limitOptions.check()
 }
 
 // keepAll is the option that keeps every checkpoint.

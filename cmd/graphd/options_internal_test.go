@@ -77,6 +77,10 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"odd checkpoints": {file: "checkpoints: some\n", says: []string{`--checkpoints is "some"`}},
 		"no step":         {file: "steps-per-commit: 0\n", says: []string{"--steps-per-commit is 0"}},
 		"no losses":       {file: "worker-losses: 0\n", says: []string{"--worker-losses"}},
+		"no streams":      {file: "max-streams: 0\n", says: []string{"--max-streams is 0"}},
+		"no stall":        {file: "stall: 0s\n", says: []string{"--stall is 0s"}},
+		"narrow messages": {file: "max-message: 1000\n", says: []string{"--max-message is 1000", "--max-payload"}},
+		"negative age":    {file: "connection-age: -1s\n", says: []string{"--connection-age"}},
 		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
 		t.Run(name, func(t *testing.T) {

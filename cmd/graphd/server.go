@@ -70,7 +70,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	}
 	metrics := telemetry.NewMetrics(version)
 	if err := s.wire(ctx, o, name, metrics, transport.Info{
-		Version: version, Features: []string{"reflection", "workers"}, Store: name.kind, Started: time.Now(),
+		Version: version, Features: features(o), Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
 	}
@@ -81,6 +81,14 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 		s.keepUp(ctx, name.poll() > 0)
 	}
 	return s, err
+}
+
+// features are the optional parts of the server that clients may ask for.
+func features(o serverOptions) []string {
+	if o.Reflection {
+		return []string{"reflection", "workers"}
+	}
+	return []string{"workers"}
 }
 
 // lookForGraphs is how often a server looks for graphs that other servers on
@@ -129,7 +137,7 @@ func (s *server) wire(
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
 		Key: []byte(o.WorkerKey), Logger: s.log.Named("worker"),
 	})
-	s.remote = transport.NewRemote(hub, transport.EndpointOptions{Log: s.log.Named("endpoint")})
+	s.remote = transport.NewRemote(hub, o.endpoints(s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
@@ -150,7 +158,7 @@ func (s *server) wire(
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {
 		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
 	}
-	s.grpc, err = transport.NewServer(transport.Options{
+	options := transport.Options{
 		Engine: s.engine,
 		Follow: func(req runtime.FollowRequest) transport.Follower { return s.engine.Follow(req) },
 		FollowInterrupts: func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
@@ -158,7 +166,9 @@ func (s *server) wire(
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
 		Metrics: metrics.Registry(), Census: metrics,
-	})
+	}
+	o.apply(&options)
+	s.grpc, err = transport.NewServer(options)
 	return err
 }
 

@@ -1,6 +1,8 @@
 package transport_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -315,8 +317,87 @@ func TestTooManyStreams(t *testing.T) {
 	require.NoError(t, err)
 	_, err = first.Recv()
 	require.NoError(t, err)
-	second, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
-	require.NoError(t, err)
-	_, err = second.Recv()
-	require.Equal(t, "TOO_MANY_SUBSCRIBERS", info(t, err).GetReason())
+	for name, call := range map[string]func() error{
+		"Watch": func() error {
+			second, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+			require.NoError(t, err)
+			_, err = second.Recv()
+			return err
+		},
+		"WatchInterrupts": func() error {
+			second, err := c.WatchInterrupts(t.Context(), &graphdv1.WatchInterruptsRequest{})
+			require.NoError(t, err)
+			_, err = second.Recv()
+			return err
+		},
+		"WaitRun": func() error {
+			_, err := c.WaitRun(t.Context(), &graphdv1.WaitRunRequest{ThreadId: "t1", RunId: "r1"})
+			return err
+		},
+		"CancelRun": func() error {
+			_, err := c.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: "t1", RunId: "r1", Wait: true})
+			return err
+		},
+	} {
+		err := call()
+		require.Equal(t, codes.ResourceExhausted, status.Code(err), name)
+		require.Equal(t, "TOO_MANY_SUBSCRIBERS", info(t, err).GetReason(), name)
+		require.Equal(t, "1", info(t, err).GetMetadata()["limit"], name)
+		require.Contains(t, fmt.Sprint(status.Convert(err).Details()), "retry_delay", name)
+	}
+}
+
+func TestTooManyStreamsOfOneKind(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxThreadStreams, o.MaxInboxStreams = 1, 1 })
+	watch := func(thread string) error {
+		s, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: thread, Follow: true})
+		require.NoError(t, err)
+		_, err = s.Recv()
+		return err
+	}
+	require.NoError(t, watch("t1"))
+	require.Equal(t, "TOO_MANY_SUBSCRIBERS", info(t, watch("t1")).GetReason())
+	require.NoError(t, watch("t2"))
+	inbox := func() error {
+		s, err := c.WatchInterrupts(t.Context(), &graphdv1.WatchInterruptsRequest{})
+		require.NoError(t, err)
+		_, err = s.Recv()
+		return err
+	}
+	require.NoError(t, inbox())
+	require.Equal(t, "TOO_MANY_SUBSCRIBERS", info(t, inbox()).GetReason())
+}
+
+// A crowd that comes at once is answered, each one with a stream or with the
+// limit, and what leaves makes room.
+func TestCrowdOfWatches(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxStreams = 100 })
+	const crowd = 400
+	ctx, leave := context.WithCancel(t.Context())
+	answers := make(chan error, crowd)
+	for range crowd {
+		go func() {
+			s, err := c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+			if err == nil {
+				_, err = s.Recv()
+			}
+			answers <- err
+		}()
+	}
+	opened := 0
+	for range crowd {
+		if err := <-answers; err == nil {
+			opened++
+		} else {
+			require.Equal(t, "TOO_MANY_SUBSCRIBERS", info(t, err).GetReason())
+		}
+	}
+	require.Equal(t, 100, opened)
+	leave()
+	require.Eventually(t, func() bool {
+		s, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+		require.NoError(t, err)
+		_, err = s.Recv()
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
 }

@@ -7,17 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -37,19 +33,32 @@ type EndpointOptions struct {
 	TLS    *tls.Config
 	Losses int           // calls a task may lose before it fails; 5
 	Retry  time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
-	Log    *zap.Logger   // nil = nothing is logged
+	// Idle is how long a connection that no call uses stays open; 1 min.
+	Idle time.Duration
+	// MaxConns is how many connections there may be; 256. Calls of further
+	// endpoints wait for one.
+	MaxConns int
+	// Turn is how long an endpoint that does not answer keeps a connection that
+	// others wait for; 5 s.
+	Turn time.Duration
+	Log  *zap.Logger // nil = nothing is logged
 	// Dial adds to the options of every connection.
 	Dial []grpc.DialOption
 }
 
+// Defaults of EndpointOptions.
+const (
+	defaultEndpointIdle = time.Minute
+	defaultEndpointTurn = 5 * time.Second
+	defaultEndpoints    = 256
+)
+
 // Remote runs remote nodes: on the endpoint that the graph names, or in a
 // connected worker. It is safe for concurrent use.
 type Remote struct {
-	hub  *worker.Hub
-	opts EndpointOptions
-
-	mu    sync.Mutex
-	conns map[graph.RemoteSpec]*endpoint
+	hub   *worker.Hub
+	opts  EndpointOptions
+	conns *endpoints
 }
 
 var _ runtime.Executor = (*Remote)(nil)
@@ -64,20 +73,14 @@ func NewRemote(hub *worker.Hub, o EndpointOptions) *Remote {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	return &Remote{hub: hub, opts: o, conns: make(map[graph.RemoteSpec]*endpoint)}
+	o.Turn = orDefault(o.Turn, defaultEndpointTurn)
+	o.Idle = orDefault(o.Idle, defaultEndpointIdle)
+	o.MaxConns = orDefault(o.MaxConns, defaultEndpoints)
+	return &Remote{hub: hub, opts: o, conns: newEndpoints(o)}
 }
 
 // Close ends the connections to all endpoints.
-func (r *Remote) Close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for key, e := range r.conns {
-		if err := e.conn.Close(); err != nil {
-			r.opts.Log.Debug("closing a connection", zap.String("endpoint", key.Endpoint), zap.Error(err))
-		}
-		delete(r.conns, key)
-	}
-}
+func (r *Remote) Close() { r.conns.close() }
 
 // Execute makes one attempt of a task.
 func (r *Remote) Execute(ctx context.Context, t *runtime.Task) worker.Result {
@@ -85,11 +88,11 @@ func (r *Remote) Execute(ctx context.Context, t *runtime.Task) worker.Result {
 	if spec.Endpoint == "" {
 		return r.hub.Execute(ctx, t)
 	}
-	e, err := r.endpoint(spec)
-	if err != nil {
-		return rejected("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", spec.Endpoint, err))
+	c := &endpointCall{remote: r, spec: spec, task: t}
+	if err := c.connect(ctx); err != nil {
+		return c.unconnected(ctx, err)
 	}
-	c := &endpointCall{remote: r, endpoint: e, spec: spec, task: t}
+	defer c.disconnect()
 	return c.run(ctx)
 }
 
@@ -114,50 +117,6 @@ func endpointOf(t *runtime.Task) graph.RemoteSpec {
 	return first
 }
 
-// endpoint is a connection to a node service.
-type endpoint struct {
-	conn   *grpc.ClientConn
-	client graphdv1.NodeServiceClient
-
-	mu        sync.Mutex
-	described *description // nil = not asked yet
-}
-
-// serviceConfig spreads calls over all addresses of a name, and leaves out
-// those that say they are not healthy.
-const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],` +
-	`"healthCheckConfig":{"serviceName":"graphd.v1.NodeService"}}`
-
-// endpoint returns the connection to an endpoint; there is one for each.
-func (r *Remote) endpoint(spec graph.RemoteSpec) (*endpoint, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.conns[spec]; e != nil {
-		return e, nil
-	}
-	creds := insecure.NewCredentials()
-	if spec.TLS {
-		config := &tls.Config{MinVersion: tls.VersionTLS12}
-		if r.opts.TLS != nil {
-			config = r.opts.TLS.Clone()
-		}
-		creds = credentials.NewTLS(config)
-	}
-	conn, err := grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(creds), grpc.WithDefaultServiceConfig(serviceConfig),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
-		grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(r.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(r.opts.MaxMessageBytes),
-			grpc.WaitForReady(true)),
-	}, r.opts.Dial...)...)
-	if err != nil {
-		return nil, err
-	}
-	e := &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn)}
-	r.conns[spec] = e
-	return e, nil
-}
-
 // endpointCall is one attempt of a task on an endpoint. Calls that are lost are
 // made again, since it can't be known how far the node came.
 type endpointCall struct {
@@ -171,10 +130,45 @@ type endpointCall struct {
 	memos  []checkpoint.Memo // recorded by lost calls
 }
 
+// connect takes a connection to the endpoint.
+func (c *endpointCall) connect(ctx context.Context) error {
+	e, err := c.remote.conns.acquire(ctx, c.spec, func() {
+		c.tell(fmt.Sprintf("endpoint %q waits for one of the server's %d connections", c.spec.Endpoint, c.remote.opts.MaxConns))
+	})
+	if err == nil {
+		c.endpoint = e
+	}
+	return err
+}
+
+// disconnect gives the connection back, if the call has one.
+func (c *endpointCall) disconnect() {
+	if c.endpoint != nil {
+		c.remote.conns.release(c.endpoint)
+		c.endpoint = nil
+	}
+}
+
+// unconnected says why there is no connection.
+func (c *endpointCall) unconnected(ctx context.Context, err error) worker.Result {
+	if ctx.Err() != nil {
+		return rejected("Cancelled", "the task was stopped before the endpoint answered")
+	}
+	return rejected("InvalidEndpoint", fmt.Sprintf("endpoint %q can't be dialled: %v", c.spec.Endpoint, err))
+}
+
+// tell says once to those who look on why the task waits.
+func (c *endpointCall) tell(why string) {
+	if !c.told && c.task.Host != nil {
+		c.told = true
+		c.task.Host.Unassigned(why)
+	}
+}
+
 func (c *endpointCall) run(ctx context.Context) worker.Result {
 	for delivery := 1; ; delivery++ {
 		if err := c.ready(ctx); err != nil {
-			return rejected("Cancelled", "the task was stopped before the endpoint answered")
+			return c.unconnected(ctx, err)
 		}
 		r, err := c.attempt(ctx, delivery)
 		if err == nil {
@@ -211,23 +205,46 @@ func over(ctx context.Context, err error) bool {
 // ready waits until the endpoint can be reached. A run does not fail because a
 // node is away; those who look on are told.
 func (c *endpointCall) ready(ctx context.Context) error {
+	for c.endpoint.conn.GetState() != connectivity.Ready {
+		turn, cancel := context.WithTimeout(ctx, c.remote.opts.Turn)
+		reached := c.reach(turn)
+		cancel()
+		if reached || ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.yield(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yield lets calls of other endpoints have the connection of one that does not
+// answer, if they wait for it, and queues up behind them.
+func (c *endpointCall) yield(ctx context.Context) error {
+	if !c.remote.conns.crowded() {
+		return nil
+	}
+	c.disconnect()
+	return c.connect(ctx)
+}
+
+// reach waits until the connection is ready, and reports whether it is.
+func (c *endpointCall) reach(ctx context.Context) bool {
 	conn := c.endpoint.conn
 	for {
 		state := conn.GetState()
 		switch state {
 		case connectivity.Ready:
-			return nil
+			return true
 		case connectivity.Idle:
 			conn.Connect()
 		case connectivity.TransientFailure, connectivity.Shutdown:
-			if !c.told && c.task.Host != nil {
-				c.told = true
-				c.task.Host.Unassigned(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))
-			}
+			c.tell(fmt.Sprintf("endpoint %q does not answer", c.spec.Endpoint))
 		case connectivity.Connecting:
 		}
 		if !conn.WaitForStateChange(ctx, state) {
-			return context.Cause(ctx)
+			return false
 		}
 	}
 }

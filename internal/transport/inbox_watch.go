@@ -29,10 +29,10 @@ type inboxWatch struct {
 
 // WatchInterrupts follows questions: those that are open, then each change.
 func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, stream inboxStream) error {
-	if err := s.enter(); err != nil {
+	if err := s.enterInbox(); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.leaveInbox()
 	ctx := stream.Context()
 	b := s.border()
 	w := &inboxWatch{
@@ -64,7 +64,7 @@ func sizeOfChange(m *graphdv1.InterruptChange) int { return proto.Size(m) + arou
 
 func (w *inboxWatch) relay(ctx, life context.Context) error {
 	if !w.resume {
-		if err := w.begin(ctx); err != nil {
+		if err := w.showOpen(ctx); err != nil {
 			return err
 		}
 	}
@@ -98,9 +98,14 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 	}
 }
 
-// begin sends the questions that wait for somebody. Changes made meanwhile are
-// not missed: following begins where the changes ended before.
-func (w *inboxWatch) begin(ctx context.Context) error {
+// showOpen sends the questions that wait for an answer. Changes made meanwhile
+// are not missed: following begins where the changes ended before.
+func (w *inboxWatch) showOpen(ctx context.Context) error {
+	begun, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer begun()
 	start, err := latestChange(ctx, w.engine)
 	if err != nil {
 		return err

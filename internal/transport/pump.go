@@ -56,6 +56,7 @@ type subscription struct {
 	snapshot  bool
 	cancel    bool     // cancel the run when the client leaves
 	follower  Follower // subscribed already; nil = begin to follow
+	begun     func()   // called when the stream has begun; nil = nothing waits for that
 	selection
 }
 
@@ -147,6 +148,9 @@ func (w *watching) relay(ctx, life context.Context) error {
 	}
 	if err := f.Check(ctx); err != nil {
 		return w.broken(err)
+	}
+	if w.begun != nil {
+		w.begun()
 	}
 	turns := w.turns(life)
 	defer turns.close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/encoding/gzip" // lets clients choose gzip
@@ -55,7 +56,15 @@ type Options struct {
 	Limits          payload.Limits // of one payload; default 1 MiB, 128 deep
 	MaxMessageBytes int            // of one message, both ways; default 8 MiB
 	MaxStreams      int            // open at the same time, 0 = any number
-	Heartbeat       time.Duration  // of a quiet stream; default 15 s
+	// MaxThreadStreams and MaxInboxStreams bound the watches of one thread, and
+	// those of the questions of all threads; 0 = any number.
+	MaxThreadStreams int
+	MaxInboxStreams  int
+	MaxConnections   int // open at the same time, 0 = any number
+	// MaxCalls bounds the calls of one connection; a client that makes more waits.
+	// 0 = any number.
+	MaxCalls  int
+	Heartbeat time.Duration // of a quiet stream; default 15 s
 	// Stall is how long a client may leave a message unread before its stream
 	// is ended; default 30 s.
 	Stall time.Duration
@@ -84,6 +93,12 @@ const (
 	pingAfter   = 60 * time.Second
 	pingTimeout = 20 * time.Second
 	minPing     = 10 * time.Second
+
+	// maxOpening is how many watches read the store at the same time to begin.
+	maxOpening = 32
+	// readBuffer is what a connection that says nothing costs; larger reads go
+	// past it.
+	readBuffer = 8 << 10
 )
 
 func (o Options) withDefaults() Options {
@@ -125,6 +140,8 @@ type Server struct {
 	drain   sync.Once
 	log     *zap.Logger
 	refused atomic.Pointer[runtime.Error] // why the store takes no changes
+
+	maxConnections int
 }
 
 // NewServer makes a server; Serve starts it. The error says which option is
@@ -147,8 +164,10 @@ func NewServer(o Options) (*Server, error) {
 		log:    o.Log,
 		streams: &streams{
 			heartbeat: o.Heartbeat, stall: o.Stall, max: int64(o.MaxStreams), maxBytes: o.MaxMessageBytes,
-			life: streamLife(o), room: atHand, draining: make(chan struct{}),
+			maxThread: o.MaxThreadStreams, maxInbox: int64(o.MaxInboxStreams),
+			life: streamLife(o), room: atHand, draining: make(chan struct{}), opening: make(chan struct{}, maxOpening),
 		},
+		maxConnections: o.MaxConnections,
 	}
 	s.hub = o.Hub
 	s.register(o)
@@ -181,6 +200,10 @@ func settings(o Options) []grpc.ServerOption {
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
 		grpc.ForceServerCodecV2(newFraming()),
+		grpc.ReadBufferSize(readBuffer),
+	}
+	if o.MaxCalls > 0 {
+		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}
 	if o.MaxConnectionAge > 0 { // it is told of each message as well
 		list = append(list, grpc.StatsHandler(births{}))
@@ -222,7 +245,12 @@ func (s *Server) register(o Options) {
 }
 
 // Serve accepts connections until the server is drained or stopped.
-func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+func (s *Server) Serve(l net.Listener) error {
+	if s.maxConnections > 0 {
+		l = netutil.LimitListener(l, s.maxConnections)
+	}
+	return s.grpc.Serve(l)
+}
 
 // Drain takes the server out of service: it reports NOT_SERVING, refuses new
 // runs, ends every stream with the cursor to go on from, and waits for calls to

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,19 +13,24 @@ import (
 )
 
 // streams is what all open streams share: when they have to end and how many
-// there may be.
+// there may be. A call that waits for a run counts as one.
 type streams struct {
 	heartbeat time.Duration
 	stall     time.Duration
 	max       int64 // 0 = any number
+	maxThread int   // of one thread, 0 = any number
+	maxInbox  int64 // that follow the questions of all threads, 0 = any number
 	maxBytes  int   // of one message
 	life      time.Duration
 	room      int // bytes of a stream that are sent without a goroutine
 	draining  chan struct{}
+	opening   chan struct{} // holds one value for each watch that reads the store to begin; nil = any number
 	open      atomic.Int64
+	inboxes   atomic.Int64
 
-	mu   sync.Mutex
-	ends map[*func()]struct{} // called when the server drains
+	mu      sync.Mutex
+	ends    map[*func()]struct{} // called when the server drains
+	threads map[string]int       // watches of each thread
 }
 
 // enter counts a stream in. The caller must leave.
@@ -32,14 +38,79 @@ func (s *streams) enter() error {
 	if s.isDraining() {
 		return draining()
 	}
-	if n := s.open.Add(1); s.max > 0 && n > s.max {
-		s.open.Add(-1)
-		return runtime.Errorf(runtime.ReasonTooManySubscribers, "the server has %d open streams, its limit", s.max)
+	return countIn(&s.open, s.max, "the server has %d open streams, its limit")
+}
+
+func (s *streams) leave() { s.open.Add(-1) }
+
+// enterInbox counts in a stream of the questions of all threads, which looks at
+// the store over and over. The caller must leaveInbox.
+func (s *streams) enterInbox() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	err := countIn(&s.inboxes, s.maxInbox, "the server has %d open streams of all questions, its limit")
+	if err != nil {
+		s.leave()
+	}
+	return err
+}
+
+func (s *streams) leaveInbox() {
+	s.inboxes.Add(-1)
+	s.leave()
+}
+
+func countIn(n *atomic.Int64, limit int64, message string) error {
+	if n.Add(1) > limit && limit > 0 {
+		n.Add(-1)
+		return tooMany(message, limit)
 	}
 	return nil
 }
 
-func (s *streams) leave() { s.open.Add(-1) }
+func tooMany(message string, limit int64) error {
+	return runtime.Errorf(runtime.ReasonTooManySubscribers, message, limit).
+		With("limit", strconv.FormatInt(limit, 10))
+}
+
+// enterThread counts in a watch of a thread. The caller must leaveThread.
+func (s *streams) enterThread(thread string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.maxThread > 0 && s.threads[thread] >= s.maxThread {
+		return tooMany("the thread has %d watches on this server, its limit", int64(s.maxThread))
+	}
+	if s.threads == nil {
+		s.threads = make(map[string]int)
+	}
+	s.threads[thread]++
+	return nil
+}
+
+func (s *streams) leaveThread(thread string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.threads[thread]--; s.threads[thread] == 0 {
+		delete(s.threads, thread)
+	}
+}
+
+// begin waits for its turn to read what a watch begins with, so that a crowd
+// that comes at once leaves the store to others as well.
+func (s *streams) begin(ctx context.Context) (begun func(), err error) {
+	if s.opening == nil {
+		return func() {}, nil
+	}
+	select {
+	case s.opening <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.opening }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.draining:
+		return nil, draining()
+	}
+}
 
 func (s *streams) isDraining() bool {
 	select {

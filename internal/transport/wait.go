@@ -27,6 +27,10 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 		id = run.ID
 	}
 	if req.GetWait() == nil || wait > 0 {
+		if err := s.enter(); err != nil {
+			return nil, err
+		}
+		defer s.leave()
 		if err := s.waitStop(ctx, wait, func(ctx context.Context) error {
 			_, err := s.engine.WaitRun(ctx, thread, id)
 			return err
@@ -69,6 +73,12 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 	cancel := cancelIn(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
+	}
+	if req.GetWait() {
+		if err := s.enter(); err != nil {
+			return nil, err
+		}
+		defer s.leave()
 	}
 	cancel.By = s.by(ctx)
 	run, err := s.engine.Cancel(ctx, cancel)

@@ -29,11 +29,20 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 	if err := b.err(); err != nil {
 		return err
 	}
+	if err := s.enterThread(thread); err != nil {
+		return err
+	}
+	defer s.leaveThread(thread)
+	begun, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer begun()
 	sub, err := s.watched(ctx, thread, run, req)
 	if err != nil {
 		return err
 	}
-	sub.selection, sub.snapshot = selected, req.GetSnapshotFirst()
+	sub.selection, sub.snapshot, sub.begun = selected, req.GetSnapshotFirst(), begun
 	return s.serve(stream, sub)
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+// limitOptions bound what clients and endpoints can make a server hold. The
+// defaults fit a container with 1 GiB.
+type limitOptions struct {
+	MaxConnections   int
+	MaxCalls         int
+	MaxStreams       int
+	MaxThreadStreams int
+	MaxInboxStreams  int
+	MaxPayload       int
+	MaxDepth         int
+	MaxMessage       int
+	ConnectionAge    time.Duration
+	ConnectionGrace  time.Duration
+	Heartbeat        time.Duration
+	Stall            time.Duration
+	Reflection       bool
+	MaxEndpoints     int
+	EndpointIdle     time.Duration
+}
+
+// register is the table of the limits: names, defaults and what they mean.
+func (o *limitOptions) register(f *pflag.FlagSet) {
+	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
+	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
+	f.IntVar(&o.MaxStreams, "max-streams", 4000,
+		"how many streams and calls that wait for a run may be open; further ones get TOO_MANY_SUBSCRIBERS")
+	f.IntVar(&o.MaxThreadStreams, "max-thread-streams", 1000, "how many of the streams may be watches of one thread")
+	f.IntVar(&o.MaxInboxStreams, "max-inbox-streams", 256, "how many of the streams may follow the questions of all threads")
+	f.IntVar(&o.MaxPayload, "max-payload", 1<<20, "how many bytes a value that is sent may have, and one that is shown in an event")
+	f.IntVar(&o.MaxDepth, "max-depth", 128, "how deep a value that is sent may be nested")
+	f.IntVar(&o.MaxMessage, "max-message", 8<<20, "how many bytes a whole gRPC message may have, both ways")
+	f.DurationVar(&o.ConnectionAge, "connection-age", 0,
+		"close connections of this age, so that clients spread over servers again; streams end in order before (default: never)")
+	f.DurationVar(&o.ConnectionGrace, "connection-grace", 30*time.Second, "how long calls may go on after that")
+	f.DurationVar(&o.Heartbeat, "heartbeat", 15*time.Second, "how often a quiet stream says that it is alive")
+	f.DurationVar(&o.Stall, "stall", 30*time.Second, "how long a client may leave its stream unread before it is ended with SLOW_CONSUMER")
+	f.BoolVar(&o.Reflection, "reflection", true, "tell clients like grpcurl which calls there are")
+	f.IntVar(&o.MaxEndpoints, "max-endpoints", 256, "how many connections to endpoints of nodes there may be; calls of further ones wait")
+	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
+}
+
+// check refuses limits that leave no room to work.
+func (o *limitOptions) check() error {
+	for _, limit := range []struct {
+		flag        string
+		value, most int
+	}{
+		{"max-connections", o.MaxConnections, 1 << 20},
+		{"max-connection-calls", o.MaxCalls, 1 << 20},
+		{"max-streams", o.MaxStreams, 1 << 20},
+		{"max-thread-streams", o.MaxThreadStreams, 1 << 20},
+		{"max-inbox-streams", o.MaxInboxStreams, 1 << 20},
+		{"max-payload", o.MaxPayload, 1 << 30},
+		{"max-depth", o.MaxDepth, 10_000},
+		{"max-message", o.MaxMessage, 1 << 30},
+		{"max-endpoints", o.MaxEndpoints, 1 << 20},
+	} {
+		if limit.value < 1 || limit.value > limit.most {
+			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
+		}
+	}
+	for flag, value := range map[string]time.Duration{
+		"heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace, "endpoint-idle": o.EndpointIdle,
+	} {
+		if value <= 0 {
+			return cli.Usagef("--%s is %s", flag, value).WithHint("want more than 0, like 30s")
+		}
+	}
+	switch {
+	case o.ConnectionAge < 0:
+		return cli.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
+	case o.MaxMessage < o.MaxPayload:
+		return cli.Usagef("--max-message is %d: a message must have room for a value of --max-payload", o.MaxMessage).
+			WithHint("want at least %d", o.MaxPayload)
+	}
+	return nil
+}
+
+func (o *limitOptions) payload() payload.Limits {
+	return payload.Limits{MaxBytes: o.MaxPayload, MaxDepth: o.MaxDepth}
+}
+
+// endpoints are the limits towards node services.
+func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
+	return transport.EndpointOptions{
+		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints, Log: log,
+	}
+}
+
+// apply sets the limits towards clients.
+func (o *limitOptions) apply(t *transport.Options) {
+	t.Limits, t.MaxMessageBytes = o.payload(), o.MaxMessage
+	t.MaxConnections, t.MaxCalls, t.MaxStreams = o.MaxConnections, o.MaxCalls, o.MaxStreams
+	t.MaxThreadStreams, t.MaxInboxStreams = o.MaxThreadStreams, o.MaxInboxStreams
+	t.MaxConnectionAge, t.ConnectionGrace = o.ConnectionAge, o.ConnectionGrace
+	t.Heartbeat, t.Stall, t.NoReflection = o.Heartbeat, o.Stall, !o.Reflection
+}
