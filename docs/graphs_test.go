@@ -22,7 +22,7 @@ func TestSnippetsOfThePagesCompile(t *testing.T) {
 	block := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```") //nolint:gocritic // m makes ^ begin a line
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(t, err)
-	schemas := schema.New(0)
+	schemas := schema.New(schema.Limits{})
 	env := graph.Env{Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit}
 	for page, least := range map[string]int{"graphs.md": 7, "quickstart.md": 1} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))

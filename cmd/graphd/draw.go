@@ -43,7 +43,7 @@ func (p *program) graphDrawCommand() *cobra.Command {
 
 // drawn compiles what is to be drawn. Subgraphs are fetched from the server.
 func drawn(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
-	env, err := compileEnv(schema.New(0))
+	env, err := compileEnv(schema.New(schema.Limits{}))
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func checkFiles(paths []string) (good []*graph.Graph, failures []error, err erro
 		}
 		files = append(files, file)
 	}
-	env, err := compileEnv(schema.New(0))
+	env, err := compileEnv(schema.New(schema.Limits{}))
 	if err != nil {
 		return nil, nil, err
 	}

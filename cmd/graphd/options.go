@@ -44,6 +44,7 @@ type serverOptions struct {
 	Config         string
 
 	limitOptions
+	graphOptions
 
 	quiet bool // calls that go well are not logged, unless at level debug
 }
@@ -77,6 +78,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.limitOptions.register(f)
+	o.graphOptions.register(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
@@ -134,7 +136,7 @@ func (o *serverOptions) check() error {
 	case o.WorkerLosses <= 0:
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return o.limitOptions.check()
+	return errors.Join(o.limitOptions.check(), o.graphOptions.check())
 }
 
 // keepAll is the option that keeps every checkpoint.

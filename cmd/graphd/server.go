@@ -132,7 +132,7 @@ func (s *server) takeGraphs(ctx context.Context) {
 func (s *server) wire(
 	ctx context.Context, o serverOptions, name storeName, metrics *telemetry.Metrics, info transport.Info,
 ) error {
-	schemas := schema.New(0)
+	schemas := schema.New(o.Schemas)
 	hub := worker.New(worker.Options{
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
 		Key: []byte(o.WorkerKey), Logger: s.log.Named("worker"),

@@ -46,7 +46,7 @@ func options(tb testing.TB, store checkpoint.Graphs, functions ...string) regist
 	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
-	checker := schema.New(0)
+	checker := schema.New(schema.Limits{})
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	return registry.Options{
 		Store: store, Now: c.tick,

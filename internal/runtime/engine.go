@@ -26,7 +26,8 @@ type Graphs interface {
 // Schemas checks values against JSON Schemas.
 type Schemas interface {
 	// Check returns what is wrong with a value, place by place; nil when it
-	// fits. The error says that the schema itself is broken.
+	// fits. The error says that the schema itself is broken or, an *Error, why
+	// the check is refused.
 	Check(schema, value payload.JSON) ([]Violation, error)
 }
 

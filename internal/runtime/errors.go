@@ -12,6 +12,7 @@ const (
 	ReasonInvalidField           = "INVALID_FIELD"
 	ReasonInvalidPayloadJSON     = "INVALID_PAYLOAD_JSON"
 	ReasonPayloadTooLarge        = "PAYLOAD_TOO_LARGE"
+	ReasonSchemaLimitExceeded    = "SCHEMA_LIMIT_EXCEEDED"
 	ReasonInputSchemaMismatch    = "INPUT_SCHEMA_MISMATCH"
 	ReasonResponseSchemaMismatch = "RESPONSE_SCHEMA_MISMATCH"
 	ReasonInvalidPageToken       = "INVALID_PAGE_TOKEN"

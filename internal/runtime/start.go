@@ -247,6 +247,9 @@ func (e *Engine) fits(schema, value payload.JSON, reason, field string) error {
 		value = payload.Null
 	}
 	wrong, err := e.schemas.Check(schema, value)
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return refused.With("field", field)
+	}
 	if err != nil {
 		return Errorf(ReasonInternal, "a schema of the graph is broken").Because(err)
 	}

@@ -9,24 +9,31 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// cache keeps the compiled schemas that were used last.
+// compiled is a schema that is ready to check values.
+type compiled struct {
+	schema *jsonschema.Schema
+	plan   *plan
+	bytes  int // what it takes in memory, about
+}
+
+// cache keeps the compiled schemas that were used last, within a size.
 type cache struct {
 	mu    sync.Mutex
-	size  int
+	left  int
 	order *list.List // of *entry, last used first
 	known map[payload.JSON]*list.Element
 }
 
 type entry struct {
-	text   payload.JSON
-	schema *jsonschema.Schema
+	text payload.JSON
+	*compiled
 }
 
-func newCache(size int) *cache {
-	return &cache{size: size, order: list.New(), known: make(map[payload.JSON]*list.Element)}
+func newCache(bytes int) *cache {
+	return &cache{left: bytes, order: list.New(), known: make(map[payload.JSON]*list.Element)}
 }
 
-func (c *cache) get(text payload.JSON) (*jsonschema.Schema, bool) {
+func (c *cache) get(text payload.JSON) (*compiled, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.known[text]
@@ -35,20 +42,23 @@ func (c *cache) get(text payload.JSON) (*jsonschema.Schema, bool) {
 	}
 	c.order.MoveToFront(e)
 	found, ok := e.Value.(*entry)
-	return found.schema, ok
+	return found.compiled, ok
 }
 
-func (c *cache) put(text payload.JSON, s *jsonschema.Schema) {
+func (c *cache) put(text payload.JSON, s *compiled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.known[text]; ok {
 		return
 	}
-	c.known[text] = c.order.PushFront(&entry{text: text, schema: s})
-	if c.order.Len() <= c.size {
-		return
-	}
-	if last, ok := c.order.Remove(c.order.Back()).(*entry); ok {
+	c.known[text] = c.order.PushFront(&entry{text, s})
+	c.left -= s.bytes
+	for c.left < 0 {
+		last, ok := c.order.Remove(c.order.Back()).(*entry)
+		if !ok {
+			return
+		}
 		delete(c.known, last.text)
+		c.left += last.bytes
 	}
 }

@@ -10,7 +10,10 @@ import (
 
 // maxExponent bounds the numbers that are checked. They are compared exactly,
 // so one of a few characters could otherwise cost seconds and megabytes.
-const maxExponent = 1000
+const (
+	maxExponent = 1000
+	maxDigits   = 1000
+)
 
 // oversized finds the numbers that are beyond the bound.
 func oversized(value any) []runtime.Violation {
@@ -23,7 +26,12 @@ func oversized(value any) []runtime.Violation {
 	}
 	switch v := value.(type) {
 	case json.Number:
-		if beyond(string(v)) {
+		switch {
+		case len(v) > maxDigits:
+			found = append(found, runtime.Violation{
+				Description: "has too many digits to check; " + strconv.Itoa(maxDigits) + " is the limit",
+			})
+		case beyond(string(v)):
 			found = append(found, runtime.Violation{
 				Description: "has an exponent that is too large to check; " + strconv.Itoa(maxExponent) + " is the limit",
 			})

@@ -14,37 +14,61 @@ import (
 
 // Checker checks values against JSON Schemas, draft 2020-12 unless a schema
 // says otherwise. It keeps compiled schemas, reads no file and opens no
-// connection. It is safe for concurrent use.
+// connection. What a check can cost is known before it begins, so that none
+// has to be stopped. It is safe for concurrent use.
 type Checker struct {
-	cache *cache
+	limits Limits
+	cache  *cache
+	// dear is taken by checks that need much memory for what they find.
+	dear chan struct{}
 }
 
 var _ runtime.Schemas = (*Checker)(nil)
 
-// New makes a Checker that keeps at most size compiled schemas; 0 = 1024.
-func New(size int) *Checker {
-	if size <= 0 {
-		size = 1024
-	}
-	return &Checker{cache: newCache(size)}
+// New makes a Checker.
+func New(limits Limits) *Checker {
+	limits = limits.orDefaults()
+	return &Checker{limits: limits, cache: newCache(limits.CacheBytes), dear: make(chan struct{}, maxDear)}
 }
 
-// Check returns everything that is wrong with a value, each with the JSON
-// pointer of its place, "" being the whole; nil when it fits. The error says
-// that the schema is broken.
+const (
+	maxDear = 2 // dear checks at the same time
+	// dearSteps are some 10 ms, and 10 MB if all that is wrong is listed.
+	dearSteps = 200_000
+)
+
+// Check returns what is wrong with a value, each with the JSON pointer of its
+// place, "" being the whole; nil when it fits. The error says that the schema
+// is broken or, a *runtime.Error, that the check is beyond a limit.
 func (c *Checker) Check(schema, value payload.JSON) ([]runtime.Violation, error) {
 	s, err := c.compiled(schema)
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return nil, limit.refusal()
+	}
 	if err != nil {
 		return nil, err
 	}
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(value)))
 	if err != nil {
-		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil //nolint:nilerr // the value is wrong, not the schema
+		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil
 	}
 	if found := oversized(decoded); found != nil {
 		return found, nil
 	}
-	err = s.Validate(decoded)
+	steps := s.plan.cost(decoded, len(value), c.limits.Steps)
+	switch {
+	case steps > c.limits.Steps:
+		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, What: "checking the value could take more steps than are allowed"}
+		return nil, limit.refusal()
+	case steps > dearSteps:
+		c.dear <- struct{}{}
+		defer func() { <-c.dear }()
+	}
+	return validate(s.schema, decoded)
+}
+
+func validate(s *jsonschema.Schema, value any) ([]runtime.Violation, error) {
+	err := s.Validate(value)
 	if err == nil {
 		return nil, nil
 	}
@@ -74,11 +98,11 @@ func (c *Checker) Fit(schema, value payload.JSON) error {
 	return errors.New(strings.Join(parts, "; "))
 }
 
-func (c *Checker) compiled(schema payload.JSON) (*jsonschema.Schema, error) {
+func (c *Checker) compiled(schema payload.JSON) (*compiled, error) {
 	if s, ok := c.cache.get(schema); ok {
 		return s, nil
 	}
-	s, err := compile(schema)
+	s, err := compile(schema, c.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +115,10 @@ const here = root + "local/schema"
 
 const root = "graphd://"
 
-func compile(schema payload.JSON) (*jsonschema.Schema, error) {
+func compile(schema payload.JSON, limits Limits) (*compiled, error) {
+	if len(schema) > limits.Bytes {
+		return nil, &LimitError{Limit: "max-schema-bytes", Max: limits.Bytes, What: fmt.Sprintf("the schema has %d bytes", len(schema))}
+	}
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
@@ -99,17 +126,41 @@ func compile(schema payload.JSON) (*jsonschema.Schema, error) {
 	if found := oversized(decoded); found != nil {
 		return nil, errors.New(found[0].Field + " " + found[0].Description)
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(closed{})
-	compiler.AssertFormat()
-	if err := compiler.AddResource(here, decoded); err != nil {
-		return nil, plain(err)
+	if err := checkShape(decoded, limits); err != nil {
+		return nil, err
 	}
-	s, err := compiler.Compile(here)
+	s, err := link(decoded)
 	if err != nil {
 		return nil, plain(err)
 	}
-	return s, nil
+	p, err := newPlan(s, limits)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return &compiled{schema: s, plan: p, bytes: footprint(schema, p)}, nil
+}
+
+// link resolves what a schema refers to.
+func link(document any) (*jsonschema.Schema, error) {
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(closed{})
+	p := &patterns{}
+	compiler.UseRegexpEngine(p.compile)
+	compiler.AssertFormat()
+	if err := compiler.AddResource(here, document); err != nil {
+		return nil, err
+	}
+	s, err := compiler.Compile(here)
+	if p.refused != nil {
+		return nil, p.refused
+	}
+	p.linked.Store(true)
+	return s, err
+}
+
+// footprint is about what a compiled schema takes in memory, as measured.
+func footprint(text payload.JSON, p *plan) int {
+	return 12*len(text) + 1600*len(p.nodes) + 60*p.size
 }
 
 // closed refuses references out of the schema: checking must not depend on
@@ -123,6 +174,9 @@ func (closed) Load(url string) (any, error) {
 
 // plain takes the words of an error that help the author.
 func plain(err error) error {
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return limit
+	}
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if inner, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
 			parts := []string{}

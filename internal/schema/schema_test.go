@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := schema.New(0).Check(c.schema, c.value)
+			got, err := schema.New(schema.Limits{}).Check(c.schema, c.value)
 			require.NoError(t, err)
 			require.ElementsMatch(t, c.want, got)
 		})
@@ -89,7 +89,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestFit(t *testing.T) {
-	c := schema.New(0)
+	c := schema.New(schema.Limits{})
 	require.NoError(t, c.Fit(`{"type":"string"}`, `"x"`))
 	require.EqualError(t, c.Fit(`{"required":["a"],"properties":{"b":{"type":"null"}}}`, `{"b":1}`), "/a is missing; /b got number, want null")
 	require.Error(t, c.Fit(`{"type":"text"}`, `"x"`))
@@ -109,19 +109,19 @@ func TestBrokenSchemas(t *testing.T) {
 		`{"maximum":1e99999}`:                "/maximum has an exponent",
 		`{"pattern":"("}`:                    "regex",
 	} {
-		c := schema.New(0)
+		c := schema.New(schema.Limits{})
 		err := c.Compile(broken)
 		require.ErrorContains(t, err, says, "%s", broken)
 		require.NotContains(t, err.Error(), "graphd:schema")
 		_, err = c.Check(broken, "1")
 		require.Error(t, err)
 	}
-	require.NoError(t, schema.New(0).Compile(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`))
-	require.NoError(t, schema.New(0).Compile(`{"$ref":"#"}`))
+	require.NoError(t, schema.New(schema.Limits{}).Compile(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`))
+	require.NoError(t, schema.New(schema.Limits{}).Compile(`{"properties":{"a":{"$ref":"#"}}}`))
 }
 
 func TestFewSchemasAreKept(t *testing.T) {
-	c := schema.New(2)
+	c := schema.New(schema.Limits{CacheBytes: 4000})
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
@@ -138,7 +138,7 @@ func TestFewSchemasAreKept(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	c := schema.New(0)
+	c := schema.New(schema.Limits{})
 	b.ReportAllocs()
 	for b.Loop() {
 		if got, err := c.Check(decision, `{"decision":"approved","by":"a@b.c"}`); err != nil || got != nil {

@@ -15,17 +15,30 @@ import (
 
 // violations lists the leaves of an error: the places that are really wrong.
 func violations(e *jsonschema.ValidationError) []runtime.Violation {
-	w := words{printer: message.NewPrinter(language.English)}
+	left := maxListed
+	w := words{printer: message.NewPrinter(language.English), left: &left}
 	w.collect(e)
+	if left < 0 {
+		w.found = append(w.found, runtime.Violation{Description: "more is wrong than is listed here"})
+	}
 	return w.found
 }
+
+const (
+	maxListed      = 100 // places that are wrong
+	maxDescription = 512 // bytes of what is wrong with one
+)
 
 type words struct {
 	printer *message.Printer
 	found   []runtime.Violation
+	left    *int // places that may still be listed, those inside of alternatives included
 }
 
 func (w *words) collect(e *jsonschema.ValidationError) {
+	if *w.left < 0 {
+		return
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf, *kind.Not:
 		w.alternatives(e)
@@ -69,7 +82,7 @@ func (w *words) collect(e *jsonschema.ValidationError) {
 func (w *words) alternatives(e *jsonschema.ValidationError) {
 	parts := make([]string, 0, len(e.Causes))
 	for _, cause := range e.Causes {
-		inner := words{printer: w.printer}
+		inner := words{printer: w.printer, left: w.left}
 		inner.collect(cause)
 		for _, v := range inner.found {
 			part := v.Description
@@ -108,7 +121,10 @@ func decimal(r *big.Rat) string {
 }
 
 func (w *words) add(at []string, description string) {
-	w.found = append(w.found, runtime.Violation{Field: pointer(at), Description: description})
+	if *w.left--; *w.left < 0 {
+		return
+	}
+	w.found = append(w.found, runtime.Violation{Field: cut(pointer(at)), Description: cut(description)})
 }
 
 // pointer writes a place as a JSON pointer.
@@ -120,4 +136,12 @@ func pointer(tokens []string) string {
 		b.WriteString(escape.Replace(t))
 	}
 	return b.String()
+}
+
+// cut shortens what a value or a schema says of itself.
+func cut(text string) string {
+	if len(text) <= maxDescription {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDescription], "") + "…"
 }

@@ -42,6 +42,7 @@ func Table() []Row {
 		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations"}},
 		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset"}},
 		{runtime.ReasonPayloadTooLarge, codes.InvalidArgument, []string{"field", "sizeBytes", "limitBytes"}},
+		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "max"}},
 		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},
 		{runtime.ReasonResponseSchemaMismatch, codes.InvalidArgument, []string{"interruptId", "violations"}},
 		{runtime.ReasonInvalidPageToken, codes.InvalidArgument, nil},

@@ -82,7 +82,7 @@ func start(tb testing.TB, c config) *server {
 		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
 	})
 	require.NoError(tb, err)
-	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, schema.New(100), runtime.Options{
+	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
 		Lease: c.lease, Sweep: 50 * time.Millisecond,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{

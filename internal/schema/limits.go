@@ -1,0 +1,61 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Limits bound what schemas may cost. Zero fields mean the defaults.
+type Limits struct {
+	Bytes   int // of the text of one schema; 256 KiB
+	Objects int // in one schema, and so its subschemas; 4096
+	// Steps bound one check, counted before it begins as if every alternative
+	// were tried; 4 million, which is about half a second.
+	Steps      int
+	CacheBytes int // of compiled schemas that are kept; 32 MiB
+}
+
+func (l Limits) orDefaults() Limits {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&l.Bytes, 256 << 10}, {&l.Objects, 4096}, {&l.Steps, 4_000_000}, {&l.CacheBytes, 32 << 20}} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}
+
+// Limits of a schema's form that no operator needs to move: what they exclude
+// no author writes.
+const (
+	maxDepth       = 100    // of the JSON of a schema
+	maxInPlace     = 128    // subschemas in a row that look at the same value
+	maxList        = 1000   // lists and objects in one list of a schema
+	maxPattern     = 4096   // bytes of one regular expression
+	maxPatternSize = 20_000 // instructions of one regular expression
+	// maxPatternsSize bounds all of a schema. Each counts twice: it is compiled
+	// to be checked, and to be used.
+	maxPatternsSize = 100_000
+	maxReferences   = 4_000_000 // different references times objects
+)
+
+// LimitError says which limit a schema, or a value with its schema, is beyond.
+type LimitError struct {
+	Limit string // what is limited, like "steps"
+	Max   int
+	What  string // what is beyond it, and what would be right
+}
+
+// Error tells what is wrong and names the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s; the limit is %d (%s)", e.What, e.Max, e.Limit)
+}
+
+// refusal is the error of a check that a limit has ended.
+func (e *LimitError) refusal() error {
+	return runtime.Errorf(runtime.ReasonSchemaLimitExceeded, "the check against the JSON Schema is refused: %w", e).
+		With("limit", e.Limit).With("max", fmt.Sprint(e.Max))
+}

@@ -1,0 +1,85 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"sync/atomic"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// pattern is a regular expression that knows what it costs.
+type pattern struct {
+	*regexp.Regexp
+
+	size int // instructions
+}
+
+// patterns compiles the regular expressions of one schema and, later and from
+// anywhere, those that a value of format regex holds.
+type patterns struct {
+	linked  atomic.Bool // the schema is ready: what comes now is of values
+	size    int         // of all in the schema, so far
+	refused *LimitError // the library makes words of errors
+}
+
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	re, err := compilePattern(text)
+	if p.linked.Load() {
+		return re, err
+	}
+	if err == nil {
+		if p.size += re.size; p.size > maxPatternsSize {
+			err = &LimitError{Limit: "patterns-size", Max: maxPatternsSize, What: "the regular expressions of the schema are too many or too large"}
+		}
+	}
+	if limit, ok := errors.AsType[*LimitError](err); ok && p.refused == nil {
+		p.refused = limit
+	}
+	return re, err
+}
+
+// compilePattern refuses an expression that is large when it is compiled: a
+// few characters with counts in them could otherwise take megabytes.
+func compilePattern(text string) (*pattern, error) {
+	if len(text) > maxPattern {
+		return nil, &LimitError{Limit: "pattern-bytes", Max: maxPattern, What: fmt.Sprintf("a regular expression has %d bytes", len(text))}
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	n := instructions(tree)
+	if n > maxPatternSize {
+		return nil, &LimitError{Limit: "pattern-size", Max: maxPatternSize, What: "a regular expression repeats too much"}
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{Regexp: compiled, size: n}, nil
+}
+
+// instructions is at least the size of the program of an expression; counts
+// are still what they were written as, and not yet copies.
+func instructions(tree *syntax.Regexp) int {
+	n := 1 + len(tree.Rune)/2
+	for _, sub := range tree.Sub {
+		n = min(n+instructions(sub), maxPatternSize+1)
+	}
+	if tree.Op == syntax.OpRepeat {
+		n = min(n*max(tree.Min, tree.Max, 1), maxPatternSize+1)
+	}
+	return n
+}
+
+// patternSize is what matching costs per byte.
+func patternSize(re jsonschema.Regexp) int {
+	p, ok := re.(*pattern)
+	if !ok {
+		return 0
+	}
+	return p.size
+}
