@@ -109,7 +109,7 @@ func checkArrows(importPath string, imports []string) error {
 	var all []error
 	for _, imp := range imports {
 		target, ok := roomOf(imp)
-		if !ok || target.path == r.path || slices.Contains(r.may, target.path) {
+		if !ok || target.path == r.path || target.everywhere || slices.Contains(r.may, target.path) {
 			continue
 		}
 		all = append(all, fmt.Errorf("%s imports %s, but room %s may import only %v",
@@ -160,7 +160,8 @@ func checkFanOut(importPath string, imports []string) error {
 	}
 	var own []string
 	for _, imp := range imports {
-		if _, ok := relative(imp); ok {
+		target, _ := roomOf(imp)
+		if _, ok := relative(imp); ok && !target.everywhere {
 			own = append(own, imp)
 		}
 	}

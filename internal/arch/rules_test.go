@@ -17,6 +17,7 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/checkpoint/sqlite", "/internal/checkpoint/memory", "may import only"},
 		{"/internal/checkpoint/sqlite/schema", "/internal/runtime", "may import only"},
 		{"/internal/payload", "/internal/graph", "may import only"},
+		{"/internal/contain", "/internal/payload", "may import only"},
 		{"/internal/node", "/gen/graphd/v1", "may import only"},
 		{"/internal/transport", "/internal/checkpoint/redis", "may import only"},
 	} {
@@ -26,6 +27,7 @@ func TestArrowsRefuseALeak(t *testing.T) {
 	}
 	for _, c := range []struct{ from, imports string }{
 		{"/internal/runtime", "/internal/runtime/pregel"},
+		{"/internal/runtime", "/internal/contain"},
 		{"/internal/transport", "/gen/graphd/v1"},
 		{"/internal/transport/convert", "/internal/transport"},
 		{"/internal/checkpoint/redis", "/internal/checkpoint"},

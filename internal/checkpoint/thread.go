@@ -63,6 +63,11 @@ type Head struct {
 	// store also treats the end of a lease as due.
 	Due time.Time
 
+	// Faults is how often in a row a server failed when it took the thread up;
+	// until RetryAt all of them leave it alone.
+	Faults  int
+	RetryAt time.Time
+
 	// Revision, LeaseExpires and Now are set by the store on reads. Now is the
 	// store's clock, the only one leases are compared with.
 	Revision     uint64

@@ -43,12 +43,20 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	rows := [][]string{{"THREAD", "STATE", "GRAPH", "VERSION", "CHANGED", "LABELS"}}
 	for _, t := range all {
 		rows = append(rows, []string{
-			t.GetThreadId(), threadWord(t.GetState()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
+			t.GetThreadId(), threadWord(t.GetState()) + faultWord(t.GetFault()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
 			age(t.GetUpdateTime(), time.Now()) + " ago", labelText(t.GetMetadata()),
 		})
 	}
 	p.table(rows)
 	return p.err
+}
+
+// faultWord says that servers fail over a thread.
+func faultWord(f *graphdv1.ThreadFault) string {
+	if f == nil {
+		return ""
+	}
+	return ", put off after " + strconv.Itoa(int(f.GetFailures())) + " failures"
 }
 
 func both(a, b string) string {

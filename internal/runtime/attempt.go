@@ -4,7 +4,10 @@ import (
 	"context"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -56,8 +59,24 @@ func (l *loop) attempt(ctx context.Context, t *pregel.Task, n int) outcome {
 	return o
 }
 
-// perform runs the node of an outcome's task.
+// perform runs the node of an outcome's task. A panic in what surrounds the
+// node, like the check of a schema, fails the task.
 func (l *loop) perform(ctx context.Context, o *outcome, n int) {
+	if p := contain.Call(func() { l.performOnce(ctx, o, n) }); p != nil {
+		*o = l.panickedTask(o.task, p)
+	}
+}
+
+// panickedTask is how a task ends on whose behalf the engine panicked.
+func (l *loop) panickedTask(t *pregel.Task, p *contain.PanicError) outcome {
+	l.session.log.Error("the engine panicked; a task fails", append(p.Fields(),
+		zap.String("node", t.Node.Name), zap.String("task", t.ID))...)
+	o := outcome{task: t}
+	o.fail(&pregel.Failure{Failure: *internal(), Permanent: true})
+	return o
+}
+
+func (l *loop) performOnce(ctx context.Context, o *outcome, n int) {
 	before, known := l.returnedBefore(o.task, n)
 	if o.result = before; !known {
 		o.result = l.call(ctx, o.task, n)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -52,7 +53,7 @@ func (fx *effects) limit(ctx context.Context, n *graph.Node) (context.Context, c
 	ctx, cut := context.WithCancelCause(ctx)
 	fx.mu.Lock()
 	fx.wait = n.IdleTimeout
-	fx.idle = time.AfterFunc(n.IdleTimeout, func() { cut(errIdleTimeout) })
+	fx.idle = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.Log(fx.loop.session.log, "a timer panicked")))
 	fx.mu.Unlock()
 	return ctx, func() {
 		fx.end()

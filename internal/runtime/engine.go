@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -43,6 +44,9 @@ type Observer interface {
 	CommitEnded(took time.Duration, err error)
 	InterruptRaised(name, reason string)
 	InterruptResolved(name, state string)
+	// ThreadsPoisoned tells how many threads are put off now because the engine
+	// fails whenever it takes them.
+	ThreadsPoisoned(n int)
 }
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -143,6 +147,9 @@ type Engine struct {
 	sessions map[string]*session
 	drifting map[string]struct{} // threads whose lease may be ours without a session
 	drained  bool
+
+	poisoned atomic.Int64 // what the observer knows of faults
+	faults   faults       // threads that are put off because they could not be taken
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -156,7 +163,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: line, line: line, executor: executor,
-		graphs: graphs, schemas: schemas, opts: opts, observer: opts.Observer, log: opts.Logger,
+		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
@@ -164,8 +171,9 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	if signals, ok := store.(checkpoint.Signals); ok {
 		e.tuner = signals.Tune(e.hear)
 	}
+	e.poisoned.Store(-1) // the observer knows nothing yet
 	e.meet(store)
-	e.work.Go(func() { e.sweep(base) })
+	e.work.Go(contain.Func(func() { e.sweep(base) }, contain.Log(e.log, "the sweeper panicked and has ended")))
 	return e
 }
 
@@ -176,17 +184,19 @@ func (e *Engine) session(thread string) *session {
 	return e.sessions[thread]
 }
 
-// adopt registers the hold on a thread; it refuses when there is one already,
-// when the engine is draining, or when it is full.
-func (e *Engine) adopt(s *session) bool {
+// adopt registers the hold on a thread, or returns errHeld or errNoRoom.
+func (e *Engine) adopt(s *session) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.drained || e.sessions[s.thread] != nil {
-		return false
+	switch {
+	case e.sessions[s.thread] != nil:
+		return errHeld
+	case e.drained:
+		return errNoRoom
 	}
 	e.sessions[s.thread] = s
 	e.work.Add(1)
-	return true
+	return nil
 }
 
 func (e *Engine) drop(s *session) {
@@ -254,16 +264,16 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 	e.mu.Unlock()
 	idle := make(chan struct{})
-	go func() {
+	go contain.Func(func() {
 		e.work.Wait()
 		close(idle)
-	}()
+	}, contain.Log(e.log, "a drain panicked"))()
 	select {
 	case <-idle:
 	case <-ctx.Done():
 		e.cancel(errDrain)
 		// What is finished is still handed over; a store that hangs is not waited for.
-		last := time.AfterFunc(handOver, e.cut)
+		last := time.AfterFunc(handOver, contain.Func(e.cut, contain.Log(e.log, "a drain panicked")))
 		defer last.Stop()
 		e.abandon(idle)
 	}

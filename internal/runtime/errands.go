@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // errMove stops a run that goes on where its workers are.
@@ -115,7 +116,7 @@ func (s *session) consider() {
 	}
 	if wait := x.born + calmly(int(x.moves.Load()), e.opts.Lease) - e.uptime(); wait > 0 {
 		if x.calm == nil {
-			x.calm = time.AfterFunc(wait, s.consider)
+			x.calm = time.AfterFunc(wait, contain.Func(s.consider, contain.Log(s.log, "a timer panicked")))
 		} else {
 			x.calm.Reset(wait)
 		}
@@ -151,6 +152,7 @@ func (s *session) arrived(moves int) {
 func (s *session) further(t *tx) {
 	if len(t.Tasks)+len(t.Checkpoints) > 0 {
 		t.Head.Moves = 0
+		t.recovered()
 		s.errands.moves.Store(0)
 	}
 }

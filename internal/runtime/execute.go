@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -64,17 +65,17 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 	start := func(i int, t *pregel.Task) {
 		slots <- struct{}{}
 		l.session.employ(min(i, 1)) // the first is under way in place of the graph
-		go func() {
+		go contain.Func(func() {
 			defer func() { <-slots }()
 			ended <- l.attemptAll(ctx, t)
-		}()
+		}, func(p *contain.PanicError) { ended <- l.panickedTask(t, p) })()
 	}
 	running := len(w.run)
-	go func() {
+	go contain.Func(func() {
 		for i, t := range w.run {
 			start(i, t)
 		}
-	}()
+	}, contain.Log(l.session.log, "starting tasks panicked"))()
 	for running > 0 {
 		w.add(<-ended)
 		running--
@@ -95,7 +96,8 @@ func (l *loop) executeMany(ctx context.Context, w *work) {
 			}
 			running++
 			l.session.employ(1)
-			go func() { ended <- l.attemptAll(ctx, h) }()
+			go contain.Func(func() { ended <- l.attemptAll(ctx, h) },
+				func(p *contain.PanicError) { ended <- l.panickedTask(h, p) })()
 		}
 		if w.failure() != nil || w.command != nil {
 			w.cut = true

@@ -8,11 +8,13 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -35,14 +37,15 @@ type Executor interface {
 // guard calls the executor and turns a panic, which it should have caught
 // itself, into a failed attempt: one node must not take the server with it.
 func (e *Engine) guard(ctx context.Context, t *Task) (r pregel.Result) {
-	defer func() {
-		if p := recover(); p != nil {
-			r = pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
-				Reason: FailedNode, Type: "panic", Message: fmt.Sprintf("the node panicked: %v", p),
-			}}}
-		}
-	}()
-	return e.executor.Execute(ctx, t)
+	p := contain.Call(func() { r = e.executor.Execute(ctx, t) })
+	if p == nil {
+		return r
+	}
+	e.log.Error("an executor panicked; the attempt fails", append(p.Fields(),
+		zap.String("thread", t.Thread), zap.String("run", t.Run), zap.String("task", t.ID))...)
+	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
+		Reason: FailedNode, Type: "panic", Message: "the node panicked; the operator's log says where",
+	}}}
 }
 
 // Task is one attempt to run a node.

@@ -4,66 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// hold prepares to drive a thread here. It returns nil when this process must
-// leave the run to others: it is full, draining, or on the thread already.
-// Until launch or release is called nothing runs, and others wait who want to
-// change the thread through the session.
-func (e *Engine) hold(thread string) *session {
-	if !e.room() {
-		return nil
-	}
-	s := e.newSession(thread, e.hub.join(thread))
-	s.turn <- struct{}{}
-	if !e.adopt(s) {
-		s.stop(nil)
-		s.cut()
-		e.hub.leave(s.topic)
-		return nil
-	}
-	s.topic.drive()
-	return s
-}
-
-// release gives up what hold prepared. When nobody knows whether the lease was
-// taken, the thread is looked at again.
-func (s *session) release(err error) {
-	s.lost = true
-	s.yield()
-	s.close()
-	s.engine.hub.doubt(s.thread) // others may drive the thread meanwhile
-	if errors.Is(err, checkpoint.ErrUnavailable) {
-		s.engine.adrift(s.thread)
-	}
-}
-
-// rescue gives up what hold prepared when the engine panics before anything was
-// begun: the call fails, and the thread is free. It is deferred.
-func (s *session) rescue(err *error) {
-	r := recover()
-	if r == nil {
-		return
-	}
-	s.log.Error("the engine panicked", zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
-	*err = Errorf(ReasonInternal, "the engine failed; the operator's log says why")
-	if s.head.Thread == "" {
-		s.release(nil)
-	}
-}
-
 // lease puts the taking of the lease into a change. An appointment that has
 // come is kept while questions are open: what expires may be among them.
 func (s *session) lease(t *tx) {
-	t.Head.Owner, t.Head.Wish, t.Head.WishUntil = s.engine.id, "", time.Time{}
+	t.Head.Owner, t.Head.Wish, t.Head.WishUntil, t.Head.RetryAt = s.engine.id, "", time.Time{}, time.Time{}
 	t.Head.Fence++
 	t.Lease = s.engine.opts.Lease
 	if t.Head.Open == 0 {
@@ -80,7 +34,7 @@ func (s *session) launch(head checkpoint.Head, l *loop) {
 	s.obey() // a cancel may have come before anybody drove the run
 	s.yield()
 	s.keep()
-	go s.drive(l)
+	go contain.Func(func() { s.drive(l) }, contain.Log(s.log, "the goroutine of a run panicked"))()
 }
 
 // call names the run in the log.
@@ -126,7 +80,9 @@ func (s *session) drive(l *loop) {
 		return
 	}
 	due := head.Due
-	if !v.settled {
+	if p, ok := errors.AsType[*contain.PanicError](v.err); ok {
+		s.engine.putOff(s.engine.commits, s.thread, p)
+	} else if !v.settled {
 		s.engine.adrift(s.thread)
 	}
 	if !v.settled || !due.IsZero() || full {
@@ -170,15 +126,18 @@ func cause(err error) zap.Field {
 }
 
 // guarded keeps a defect in the engine from taking the process with it: the
-// run fails, the server lives.
+// run fails, the server lives. Where not even the failure can be stored, the
+// error is the panic, and the thread is put off.
 func (s *session) guarded(ctx context.Context, l *loop) (v verdict) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.log.Error("the engine panicked", zap.Any("panic", r), zap.ByteString("stack", debug.Stack()))
-			v = l.settle(*failed(internal()))
-		}
-	}()
-	return l.drive(ctx)
+	p := contain.Call(func() { v = l.drive(ctx) })
+	if p == nil {
+		return v
+	}
+	s.log.Error("the engine panicked; the run fails", p.Fields()...)
+	if p := contain.Call(func() { v = l.settle(*failed(internal())) }); p != nil {
+		return verdict{state: checkpoint.RunFailed, err: p}
+	}
+	return v
 }
 
 func internal() *checkpoint.Failure {

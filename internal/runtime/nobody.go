@@ -25,3 +25,6 @@ func (nobody) InterruptRaised(string, string) {}
 
 // InterruptResolved does nothing.
 func (nobody) InterruptResolved(string, string) {}
+
+// ThreadsPoisoned does nothing.
+func (nobody) ThreadsPoisoned(int) {}

@@ -155,6 +155,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 // endRun records that the thread's active run has stopped.
 func (t *tx) endRun(run *checkpoint.Run) {
 	t.Head.Wish, t.Head.WishUntil = "", time.Time{}
+	t.recovered()
 	switch run.State {
 	case checkpoint.RunInterrupted:
 		t.Head.State = checkpoint.ThreadInterrupted

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -61,7 +62,7 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 			l.pauseFor(t, w)
 			return &verdict{state: checkpoint.RunInterrupted, waiting: waiting}
 		}
-		state, tasks, err := l.apply(t, w)
+		state, tasks, err := l.applyQuietly(t, w)
 		if err != nil {
 			*t = before
 			return nil
@@ -73,6 +74,15 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 		}
 	}
 	return nil
+}
+
+// applyQuietly is apply where the superstep may as well be run by itself: a panic
+// is an error, and comes up again there.
+func (l *loop) applyQuietly(t *tx, w *work) (state *pregel.State, tasks []*pregel.Task, err error) {
+	if p := contain.Call(func() { state, tasks, err = l.apply(t, w) }); p != nil {
+		return nil, nil, p
+	}
+	return state, tasks, err
 }
 
 // passOn does so in the change by which a graph is entered, unless it may pause

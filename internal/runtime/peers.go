@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -203,7 +204,7 @@ func (e *Engine) beckoned(thread string) {
 		return
 	}
 	old := e.sessions[thread]
-	e.work.Go(func() {
+	e.work.Go(contain.Func(func() {
 		if old != nil && old.settled(e.base) != nil || e.session(thread) != nil {
 			return
 		}
@@ -213,7 +214,7 @@ func (e *Engine) beckoned(thread string) {
 			e.tend(e.base, thread)
 		case <-e.draining:
 		}
-	})
+	}, contain.Log(e.log, "taking a thread panicked")))
 }
 
 // point leaves a thread that is due to the server that has its workers.

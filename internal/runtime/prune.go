@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -108,7 +110,8 @@ func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
 		return e.forget(ctx, t, &run, from)
 	})
 	if errors.Is(err, checkpoint.ErrCorrupt) {
-		return errors.Join(err, e.leaveWhole(ctx, head, from))
+		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err))
+		return e.leaveWhole(ctx, head, from)
 	}
 	return err
 }

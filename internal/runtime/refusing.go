@@ -26,3 +26,13 @@ func StoreRefusal(err error) *Error {
 func (e *Error) StoreAway() bool {
 	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
 }
+
+// storeAway reports whether an attempt failed because of the store, whatever
+// thread it was about.
+func storeAway(err error) bool {
+	if errors.Is(err, checkpoint.ErrUnavailable) || StoreRefusal(err) != nil {
+		return true
+	}
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.StoreAway()
+}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -65,45 +66,42 @@ func (r *resumption) try(ctx context.Context, seen *checkpoint.Head) (Started, e
 func (r *resumption) commands() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
 
 // goOn stores the answers and drives the thread from here, in one change.
-func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (st Started, err error) {
+func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (Started, error) {
 	e := r.engine
-	s := e.hold(head.Thread)
-	if s == nil {
-		if e.session(head.Thread) != nil || e.room() { // or it has just let go
-			return Started{}, e.settling(ctx, head.Thread)
+	var run checkpoint.Run
+	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+		l, err := e.pickUp(ctx, s, t, func(l *loop) error { return r.answers(t, l, b) })
+		if err != nil {
+			return nil, "", err
 		}
-		return r.deliver(ctx, head, b)
-	}
-	defer s.rescue(&err)
-	t := newTx(head, e.now())
-	l, err := e.pickUp(ctx, s, t, func(l *loop) error {
-		b.store(t)
-		l.pending.patch(b.answered)
-		t.remember(r.req.RequestID, r.req.Digest, l.run.ID)
-		if err := r.settings(l); err != nil {
-			return err
+		l.rush(ctx, t)
+		to, err := e.settleOn(s, t, l)
+		if run = *l.run; err == nil {
+			r.req.Watch.tell(head.Thread, head.LastEvent)
 		}
-		return command(t, l, r.req.Update, r.req.Goto)
+		return l, to, err
 	})
-	if err != nil {
-		s.release(nil)
+	switch {
+	case errors.Is(err, errNoRoom):
+		return r.deliver(ctx, head, b)
+	case errors.Is(err, errHeld):
+		return Started{}, e.settling(ctx, head.Thread)
+	case err != nil:
 		return Started{}, err
 	}
-	l.rush(ctx, t)
-	to, err := e.settleOn(s, t, l)
-	if err != nil {
-		s.release(nil)
-		return Started{}, err
-	}
-	run := *l.run
-	r.req.Watch.tell(head.Thread, head.LastEvent)
-	next, err := e.applyHeld(ctx, s, t)
-	if err != nil {
-		s.release(err)
-		return Started{}, err
-	}
-	s.begun(next, l, to)
 	return Started{Run: run, Head: next, After: head.LastEvent}, nil
+}
+
+// answers puts what the request brings into the change that goes on with the
+// thread.
+func (r *resumption) answers(t *tx, l *loop, b *batch) error {
+	b.store(t)
+	l.pending.patch(b.answered)
+	t.remember(r.req.RequestID, r.req.Digest, l.run.ID)
+	if err := r.settings(l); err != nil {
+		return err
+	}
+	return command(t, l, r.req.Update, r.req.Goto)
 }
 
 // patch shows a superstep the answers that are about to be stored.

@@ -21,7 +21,7 @@ func (l *loop) rush(ctx context.Context, t *tx) {
 		return
 	}
 	before := *t
-	state, tasks, err := l.apply(t, w)
+	state, tasks, err := l.applyQuietly(t, w)
 	if err != nil {
 		*t = before
 		return

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // Why a live run is stopped from outside.
@@ -220,7 +221,7 @@ func (s *session) obey() {
 	case c.Grace <= 0:
 		s.stop(errCancelled)
 	case s.grace == nil:
-		s.grace = time.AfterFunc(c.Grace, func() { s.stop(errCancelled) })
+		s.grace = time.AfterFunc(c.Grace, contain.Func(func() { s.stop(errCancelled) }, contain.Log(s.log, "a timer panicked")))
 	}
 }
 
@@ -241,7 +242,7 @@ func (s *session) holds(int) bool {
 
 // keep renews the lease while the run is quiet; each commit renews it too.
 func (s *session) keep() {
-	s.renew.Store(time.AfterFunc(s.engine.opts.Lease/3, s.tick))
+	s.renew.Store(time.AfterFunc(s.engine.opts.Lease/3, contain.Func(s.tick, contain.Log(s.log, "renewing a lease panicked"))))
 }
 
 // tick prolongs the lease where no commit has done so lately. It gives the run

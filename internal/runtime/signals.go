@@ -4,14 +4,19 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // rarely is how often a follower looks at the store when it is told of what
 // others write: only signals that got lost are found so.
 const rarely = 2 * time.Second
 
-// hear takes in what another process tells.
+// hear takes in what another process tells. It is called by the store.
 func (e *Engine) hear(s checkpoint.Signal) {
+	contain.Func(func() { e.heed(s) }, contain.Log(e.log, "a message of another server panicked"))()
+}
+
+func (e *Engine) heed(s checkpoint.Signal) {
 	switch {
 	case s.Kind == checkpoint.SignalWake:
 		e.roused(s.Owner, s.Thread)

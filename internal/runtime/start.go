@@ -321,55 +321,36 @@ func (t *tx) remember(id, digest, run string) {
 
 // begin starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (st Started, err error) {
+func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
 	e := a.engine
-	s := e.hold(head.Thread)
-	if s == nil {
-		if e.session(head.Thread) != nil || e.room() { // or it has just let go
-			return Started{}, e.settling(ctx, head.Thread)
+	var run checkpoint.Run
+	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+		state, err := e.load(ctx, &head, g)
+		if err != nil {
+			return nil, "", err
 		}
+		run = a.run(t, g, checkpoint.RunRunning)
+		l := s.root(&run, state)
+		if err := e.first(ctx, t, l); err != nil {
+			return nil, "", err
+		}
+		a.remember(t, run.ID)
+		to, err := e.settleOn(s, t, l)
+		if err == nil {
+			a.req.Watch.tell(head.Thread, before(run.FirstEvent))
+		}
+		return l, to, err
+	})
+	switch {
+	case errors.Is(err, errNoRoom):
 		return a.enqueueIdle(ctx, head, g)
-	}
-	defer s.rescue(&err)
-	state, err := e.load(ctx, &head, g)
-	if err != nil {
-		s.release(nil)
-		return Started{}, err
-	}
-	t := newTx(head, e.now())
-	run := a.run(t, g, checkpoint.RunRunning)
-	l := s.root(&run, state)
-	if err := e.first(ctx, t, l); err != nil {
-		s.release(nil)
-		return Started{}, err
-	}
-	a.remember(t, run.ID)
-	to, err := e.settleOn(s, t, l)
-	if err != nil {
-		s.release(nil)
-		return Started{}, err
-	}
-	a.req.Watch.tell(head.Thread, before(run.FirstEvent))
-	next, err := e.applyHeld(ctx, s, t)
-	if err != nil {
-		s.release(err)
+	case errors.Is(err, errHeld):
+		return Started{}, e.settling(ctx, head.Thread)
+	case err != nil:
 		return Started{}, err
 	}
 	e.observer.RunStarted(run.Graph)
-	s.begun(next, l, to)
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
-}
-
-// applyHeld makes the first change of a session.
-func (e *Engine) applyHeld(ctx context.Context, s *session, t *tx) (checkpoint.Head, error) {
-	ctx, cancel := e.patience(ctx)
-	defer cancel()
-	next, err := e.apply(ctx, t, e.persist)
-	if err == nil {
-		s.topic.stop(t)
-		s.topic.publish(t.live)
-	}
-	return next, err
 }
 
 // enqueueIdle leaves the run to whoever has room.

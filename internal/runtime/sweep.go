@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -49,7 +50,7 @@ const sweepers = 16
 
 // sweepOnce looks once, and says how soon the next look is worth while.
 func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
-	threads, next, err := e.store.Due(ctx, sweepBatch)
+	threads, next, err := e.due(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			e.log.Warn("cannot look for due work", zap.Error(err))
@@ -63,10 +64,10 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 	var all sync.WaitGroup
 	for _, thread := range append(e.salvage(), threads...) {
 		slots <- struct{}{}
-		all.Go(func() {
+		all.Go(contain.Func(func() {
 			defer func() { <-slots }()
 			e.tend(ctx, thread)
-		})
+		}, contain.Log(e.log, "the sweeper panicked")))
 	}
 	all.Wait()
 	if next.IsZero() {
@@ -75,18 +76,36 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 	return next.Sub(e.now())
 }
 
-// tend attends to one thread, and notes what went wrong.
+// due asks the store for what is due. Threads that are put off must not keep
+// others out of the batch, whatever the store says of them.
+func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err error) {
+	limit := sweepBatch + e.waiting()
+	if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
+		return nil, time.Time{}, p
+	}
+	return threads, next, err
+}
+
+// tend attends to one thread. When that fails for a reason that the thread
+// itself may be, it is put off.
 func (e *Engine) tend(ctx context.Context, thread string) {
-	err := e.attend(ctx, thread)
-	e.hub.doubt(thread)
-	if err == nil || errors.Is(err, checkpoint.ErrConflict) {
+	if e.faults.waits(thread, e.uptime()) {
 		return
 	}
-	if errors.Is(err, checkpoint.ErrUnavailable) {
-		e.adrift(thread)
+	var err error
+	if p := contain.Call(func() { err = e.attend(ctx, thread) }); p != nil {
+		err = p
 	}
-	if ctx.Err() == nil {
-		e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
+	e.hub.doubt(thread)
+	switch {
+	case err == nil, errors.Is(err, checkpoint.ErrConflict):
+	case storeAway(err):
+		e.adrift(thread)
+		if ctx.Err() == nil {
+			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
+		}
+	case ctx.Err() == nil:
+		e.putOff(ctx, thread, err)
 	}
 }
 
@@ -107,7 +126,7 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 	switch {
 	case here && late && head.Open > 0:
 		return e.expireQuestions(ctx, head)
-	case here, head.Leased() && head.Owner != e.id:
+	case here, head.Leased() && head.Owner != e.id, head.RetryAt.After(head.Now):
 		return nil
 	case head.State == checkpoint.ThreadBusy && head.Cancel != nil && head.Cancel.Run == head.Run:
 		return e.finishCancel(ctx, head)
@@ -178,37 +197,47 @@ func (e *Engine) settle(ctx context.Context, head checkpoint.Head) error {
 
 // takeOver goes on with a run that nobody drives.
 func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
-	s := e.hold(head.Thread)
-	if s == nil {
+	var (
+		refused   error
+		elsewhere string
+		l         *loop
+	)
+	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+		if l, refused = e.pickUp(ctx, s, t, nil); refused != nil {
+			return nil, "", refused
+		}
+		if elsewhere = e.elsewhere(l); elsewhere != "" && head.Wish == "" {
+			return nil, "", errElsewhere
+		}
+		s.lease(t)
+		return l, "", nil
+	})
+	switch {
+	case errors.Is(err, errNoRoom), errors.Is(err, errHeld):
 		return nil
-	}
-	t := newTx(head, e.now())
-	l, err := e.pickUp(ctx, s, t, nil)
-	if err != nil {
-		s.release(nil)
-		return e.giveUp(ctx, head, err)
-	}
-	if to := e.elsewhere(l); to != "" && head.Wish == "" {
-		s.release(nil)
-		return e.point(ctx, head, to)
-	}
-	s.lease(t)
-	next, err := e.applyHeld(ctx, s, t)
-	if err != nil {
-		s.release(err)
+	case refused != nil:
+		return e.giveUp(ctx, head, refused)
+	case errors.Is(err, errElsewhere):
+		return e.point(ctx, head, elsewhere)
+	case err != nil:
 		return err
 	}
-	s.log.Info("run taken up", zap.String("run", l.run.ID), zap.Uint64("fence", next.Fence))
-	s.launch(next, l)
+	e.log.Info("run taken up", zap.String("thread", head.Thread), zap.String("run", l.run.ID), zap.Uint64("fence", next.Fence))
 	return nil
 }
 
-// giveUp fails a run that can't go on here or anywhere: its graph is gone or
-// its state can't be read. A store that does not answer is no such reason.
+// errElsewhere says that another server has the workers of a run.
+var errElsewhere = errors.New("another server has the workers of the run")
+
+// giveUp fails a run that can't go on here or anywhere: its state can't be read,
+// or nothing that its graph allows. A store that does not answer is no such
+// reason, and a graph that is not known here may be known soon.
 func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) error {
-	var refused *Error
-	if !errors.As(cause, &refused) || refused.StoreAway() || refused.Reason == ReasonGraphNotFound ||
-		refused.Reason == ReasonGraphVersionUnavailable {
+	refused, ok := errors.AsType[*Error](cause)
+	if !ok || refused.StoreAway() {
+		return cause
+	}
+	if refused.Reason == ReasonGraphNotFound || refused.Reason == ReasonGraphVersionUnavailable {
 		return e.later(ctx, head, cause)
 	}
 	run, err := e.store.Run(ctx, head.Thread, head.Run)
@@ -225,8 +254,9 @@ func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) 
 	return err
 }
 
-// later leaves a thread alone for a while.
+// later leaves a thread whose graph is not known here alone for a while.
 func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) error {
+	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(cause))
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.Updated, t.Head.Owner = head.Updated, ""
 		t.Head.Due = t.now.Add(e.opts.Lease)
@@ -235,39 +265,36 @@ func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) e
 		}
 		return nil
 	})
-	return errors.Join(cause, err)
+	return err
 }
 
 // dequeue begins the first of the runs that wait.
 func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
-	s := e.hold(head.Thread)
-	if s == nil {
+	var (
+		run     checkpoint.Run
+		refused error
+	)
+	_, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+		var err error
+		if run, err = e.store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
+			return nil, "", storeError(err)
+		}
+		t.Head.Queue = head.Queue[1:]
+		l, err := e.beginQueued(ctx, s, t, &run)
+		if err != nil {
+			refused = err
+			return nil, "", err
+		}
+		to, err := e.settleOn(s, t, l)
+		return l, to, err
+	})
+	switch {
+	case errors.Is(err, errNoRoom), errors.Is(err, errHeld):
 		return nil
-	}
-	run, err := e.store.Run(ctx, head.Thread, head.Queue[0])
-	if err != nil {
-		s.release(nil)
-		return storeError(err)
-	}
-	t := newTx(head, e.now())
-	t.Head.Queue = head.Queue[1:]
-	l, refused := e.beginQueued(ctx, s, t, &run)
-	if refused != nil {
-		s.release(nil)
+	case refused != nil:
 		return e.dropQueued(ctx, head, run, refused)
 	}
-	to, err := e.settleOn(s, t, l)
-	if err != nil {
-		s.release(nil)
-		return err
-	}
-	next, err := e.applyHeld(ctx, s, t)
-	if err != nil {
-		s.release(err)
-		return err
-	}
-	s.begun(next, l, to)
-	return nil
+	return err
 }
 
 func (e *Engine) beginQueued(ctx context.Context, s *session, t *tx, run *checkpoint.Run) (*loop, error) {

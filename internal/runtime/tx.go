@@ -233,6 +233,7 @@ func (e *Engine) persist(attempt int) bool { return attempt < e.opts.StoreAttemp
 func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) (checkpoint.Head, error) {
 	t.trim(e.opts.EventLimit)
 	t.due(e.pruneAt(&t.Head))
+	t.waitOut()
 	c := t.seal(e.op())
 	started := time.Now()
 	receipt, err := e.store.Apply(ctx, c)
@@ -260,6 +261,9 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 		return checkpoint.Head{}, storeError(err)
 	}
 	e.count(t)
+	if t.Head.Faults == 0 && e.poisoned.Load() > 0 {
+		e.faults.forget(t.Thread)
+	}
 	if len(receipt.Runs) == len(t.Runs) {
 		for i := range t.Runs {
 			t.Runs[i].Revision = receipt.Runs[i]

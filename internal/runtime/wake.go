@@ -4,6 +4,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // rouse tells other processes what a change that was made here leaves to them:
@@ -43,7 +44,7 @@ func (s *session) glance() {
 	if !s.glancing.CompareAndSwap(false, true) {
 		return // the one that waits for its turn will see it
 	}
-	go func() {
+	go contain.Func(func() {
 		if s.take(s.calls) != nil {
 			return
 		}
@@ -55,5 +56,5 @@ func (s *session) glance() {
 		if err := s.reload(s.calls); err != nil {
 			s.log.Debug("the newest head was not read", zap.Error(err))
 		}
-	}()
+	}, contain.Log(s.log, "reading the newest head panicked"))()
 }

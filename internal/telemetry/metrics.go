@@ -44,6 +44,7 @@ type Metrics struct {
 	resolved    *prometheus.CounterVec
 	followers   prometheus.Gauge
 	slow        prometheus.Counter
+	poisoned    prometheus.Gauge
 }
 
 // NewMetrics makes the metrics of one process. version is that of the build.
@@ -78,6 +79,10 @@ func NewMetrics(version string) *Metrics {
 			Help: "Event streams ended because their reader did not keep up.",
 		}),
 	}
+	m.poisoned = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "graphd_threads_poisoned",
+		Help: "Threads this server has put off because it fails whenever it takes them up.",
+	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
@@ -85,7 +90,7 @@ func NewMetrics(version string) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
-		m.raised, m.resolved, m.followers, m.slow, build,
+		m.raised, m.resolved, m.followers, m.slow, m.poisoned, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -157,6 +162,10 @@ func (m *Metrics) InterruptRaised(graph, reason string) {
 func (m *Metrics) InterruptResolved(graph, state string) {
 	m.resolved.WithLabelValues(graph, state).Inc()
 }
+
+// ThreadsPoisoned says how many threads are put off now because taking them up
+// fails.
+func (m *Metrics) ThreadsPoisoned(n int) { m.poisoned.Set(float64(n)) }
 
 // FollowerOpened counts an event stream that opened.
 func (m *Metrics) FollowerOpened() { m.followers.Inc() }

@@ -36,6 +36,7 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 	m.FollowerOpened()
 	m.FollowerClosed(true)
 	m.FollowerClosed(false)
+	m.ThreadsPoisoned(2)
 
 	page := scrape(t, m)
 	for _, line := range []string{
@@ -49,6 +50,7 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 		`graphd_interrupts_resolved_total{graph="refund",state="answered"} 1`,
 		"graphd_followers 0",
 		"graphd_followers_slow_total 1",
+		"graphd_threads_poisoned 2",
 		"go_goroutines ",
 	} {
 		require.Contains(t, page, line)

@@ -15,6 +15,9 @@ func threadOut(h checkpoint.Head) *graphdv1.Thread {
 		Head: cursorOut(h.LogID, h.LastEvent), Checkpoint: checkpointOut(h.Checkpoint, ""),
 		RunId: h.Run, Etag: etagOf(h.Revision), KeepCheckpoints: int32(h.Keep),
 	}
+	if h.Faults > 0 {
+		out.Fault = &graphdv1.ThreadFault{Failures: int32(h.Faults), RetryTime: timeOut(h.RetryAt)}
+	}
 	switch {
 	case h.TTL > 0:
 		out.Expiration = &graphdv1.Thread_Ttl{Ttl: durationOut(h.TTL)}
@@ -80,6 +83,7 @@ func refuseOutputs(b *border, t *graphdv1.Thread) {
 		{"head", t.GetHead() != nil},
 		{"checkpoint", t.GetCheckpoint() != nil},
 		{"run_id", t.GetRunId() != ""},
+		{"fault", t.GetFault() != nil},
 	} {
 		if f.set {
 			b.refuse("thread."+f.name, "is set by the server; leave it unset")

@@ -241,8 +241,11 @@ type Thread struct {
 	// since; what it needs to go on is kept in any case. 0 means as many as the
 	// server is told to keep, -1 all.
 	KeepCheckpoints int32 `protobuf:"varint,16,opt,name=keep_checkpoints,json=keepCheckpoints,proto3" json:"keep_checkpoints,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Set while servers fail whenever they take the thread up. What it has to do
+	// waits, and nothing is lost; the log of the servers says why. Output only.
+	Fault         *ThreadFault `protobuf:"bytes,17,opt,name=fault,proto3" json:"fault,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Thread) Reset() {
@@ -398,6 +401,13 @@ func (x *Thread) GetKeepCheckpoints() int32 {
 	return 0
 }
 
+func (x *Thread) GetFault() *ThreadFault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
 type isThread_Expiration interface {
 	isThread_Expiration()
 }
@@ -415,6 +425,62 @@ type Thread_Ttl struct {
 func (*Thread_ExpireTime) isThread_Expiration() {}
 
 func (*Thread_Ttl) isThread_Expiration() {}
+
+// That servers fail over a thread, and leave it alone for longer each time. A
+// cancel of its run, and deleting it, work all the same.
+type ThreadFault struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often in a row.
+	Failures int32 `protobuf:"varint,1,opt,name=failures,proto3" json:"failures,omitempty"`
+	// When a server tries again.
+	RetryTime     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ThreadFault) Reset() {
+	*x = ThreadFault{}
+	mi := &file_graphd_v1_thread_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ThreadFault) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ThreadFault) ProtoMessage() {}
+
+func (x *ThreadFault) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_thread_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ThreadFault.ProtoReflect.Descriptor instead.
+func (*ThreadFault) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_thread_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ThreadFault) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *ThreadFault) GetRetryTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RetryTime
+	}
+	return nil
+}
 
 // The state of one graph at the end of one superstep, and what comes next.
 type StateSnapshot struct {
@@ -453,7 +519,7 @@ type StateSnapshot struct {
 
 func (x *StateSnapshot) Reset() {
 	*x = StateSnapshot{}
-	mi := &file_graphd_v1_thread_proto_msgTypes[1]
+	mi := &file_graphd_v1_thread_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +531,7 @@ func (x *StateSnapshot) String() string {
 func (*StateSnapshot) ProtoMessage() {}
 
 func (x *StateSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_proto_msgTypes[1]
+	mi := &file_graphd_v1_thread_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +544,7 @@ func (x *StateSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateSnapshot.ProtoReflect.Descriptor instead.
 func (*StateSnapshot) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_proto_rawDescGZIP(), []int{1}
+	return file_graphd_v1_thread_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *StateSnapshot) GetValues() *Payload {
@@ -602,7 +668,7 @@ type SnapshotTask struct {
 
 func (x *SnapshotTask) Reset() {
 	*x = SnapshotTask{}
-	mi := &file_graphd_v1_thread_proto_msgTypes[2]
+	mi := &file_graphd_v1_thread_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +680,7 @@ func (x *SnapshotTask) String() string {
 func (*SnapshotTask) ProtoMessage() {}
 
 func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_thread_proto_msgTypes[2]
+	mi := &file_graphd_v1_thread_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +693,7 @@ func (x *SnapshotTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTask.ProtoReflect.Descriptor instead.
 func (*SnapshotTask) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_thread_proto_rawDescGZIP(), []int{2}
+	return file_graphd_v1_thread_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SnapshotTask) GetTaskId() string {
@@ -683,7 +749,7 @@ var File_graphd_v1_thread_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\x97\x06\n" +
+	"\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\xc5\x06\n" +
 	"\x06Thread\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12#\n" +
@@ -708,12 +774,17 @@ const file_graphd_v1_thread_proto_rawDesc = "" +
 	"checkpoint\x12\x15\n" +
 	"\x06run_id\x18\x0e \x01(\tR\x05runId\x12\x12\n" +
 	"\x04etag\x18\x0f \x01(\tR\x04etag\x12)\n" +
-	"\x10keep_checkpoints\x18\x10 \x01(\x05R\x0fkeepCheckpoints\x1a;\n" +
+	"\x10keep_checkpoints\x18\x10 \x01(\x05R\x0fkeepCheckpoints\x12,\n" +
+	"\x05fault\x18\x11 \x01(\v2\x16.graphd.v1.ThreadFaultR\x05fault\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
-	"expiration\"\xb5\x05\n" +
+	"expiration\"d\n" +
+	"\vThreadFault\x12\x1a\n" +
+	"\bfailures\x18\x01 \x01(\x05R\bfailures\x129\n" +
+	"\n" +
+	"retry_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\"\xb5\x05\n" +
 	"\rStateSnapshot\x12*\n" +
 	"\x06values\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x06values\x12\x12\n" +
 	"\x04next\x18\x02 \x03(\tR\x04next\x128\n" +
@@ -779,53 +850,56 @@ func file_graphd_v1_thread_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_thread_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_graphd_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_graphd_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_graphd_v1_thread_proto_goTypes = []any{
 	(ThreadState)(0),              // 0: graphd.v1.ThreadState
 	(ThreadView)(0),               // 1: graphd.v1.ThreadView
 	(CheckpointSource)(0),         // 2: graphd.v1.CheckpointSource
 	(*Thread)(nil),                // 3: graphd.v1.Thread
-	(*StateSnapshot)(nil),         // 4: graphd.v1.StateSnapshot
-	(*SnapshotTask)(nil),          // 5: graphd.v1.SnapshotTask
-	nil,                           // 6: graphd.v1.Thread.MetadataEntry
-	nil,                           // 7: graphd.v1.StateSnapshot.MetadataEntry
-	(*Payload)(nil),               // 8: graphd.v1.Payload
-	(*Interrupt)(nil),             // 9: graphd.v1.Interrupt
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*Cursor)(nil),                // 12: graphd.v1.Cursor
-	(*CheckpointRef)(nil),         // 13: graphd.v1.CheckpointRef
-	(*Failure)(nil),               // 14: graphd.v1.Failure
+	(*ThreadFault)(nil),           // 4: graphd.v1.ThreadFault
+	(*StateSnapshot)(nil),         // 5: graphd.v1.StateSnapshot
+	(*SnapshotTask)(nil),          // 6: graphd.v1.SnapshotTask
+	nil,                           // 7: graphd.v1.Thread.MetadataEntry
+	nil,                           // 8: graphd.v1.StateSnapshot.MetadataEntry
+	(*Payload)(nil),               // 9: graphd.v1.Payload
+	(*Interrupt)(nil),             // 10: graphd.v1.Interrupt
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*Cursor)(nil),                // 13: graphd.v1.Cursor
+	(*CheckpointRef)(nil),         // 14: graphd.v1.CheckpointRef
+	(*Failure)(nil),               // 15: graphd.v1.Failure
 }
 var file_graphd_v1_thread_proto_depIdxs = []int32{
-	6,  // 0: graphd.v1.Thread.metadata:type_name -> graphd.v1.Thread.MetadataEntry
+	7,  // 0: graphd.v1.Thread.metadata:type_name -> graphd.v1.Thread.MetadataEntry
 	0,  // 1: graphd.v1.Thread.state:type_name -> graphd.v1.ThreadState
-	8,  // 2: graphd.v1.Thread.values:type_name -> graphd.v1.Payload
-	9,  // 3: graphd.v1.Thread.interrupts:type_name -> graphd.v1.Interrupt
-	10, // 4: graphd.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	10, // 5: graphd.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	10, // 6: graphd.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	11, // 7: graphd.v1.Thread.ttl:type_name -> google.protobuf.Duration
-	12, // 8: graphd.v1.Thread.head:type_name -> graphd.v1.Cursor
-	13, // 9: graphd.v1.Thread.checkpoint:type_name -> graphd.v1.CheckpointRef
-	8,  // 10: graphd.v1.StateSnapshot.values:type_name -> graphd.v1.Payload
-	13, // 11: graphd.v1.StateSnapshot.checkpoint:type_name -> graphd.v1.CheckpointRef
-	13, // 12: graphd.v1.StateSnapshot.parent:type_name -> graphd.v1.CheckpointRef
-	2,  // 13: graphd.v1.StateSnapshot.source:type_name -> graphd.v1.CheckpointSource
-	5,  // 14: graphd.v1.StateSnapshot.tasks:type_name -> graphd.v1.SnapshotTask
-	9,  // 15: graphd.v1.StateSnapshot.interrupts:type_name -> graphd.v1.Interrupt
-	12, // 16: graphd.v1.StateSnapshot.applied_through:type_name -> graphd.v1.Cursor
-	10, // 17: graphd.v1.StateSnapshot.create_time:type_name -> google.protobuf.Timestamp
-	7,  // 18: graphd.v1.StateSnapshot.metadata:type_name -> graphd.v1.StateSnapshot.MetadataEntry
-	14, // 19: graphd.v1.SnapshotTask.failure:type_name -> graphd.v1.Failure
-	9,  // 20: graphd.v1.SnapshotTask.interrupts:type_name -> graphd.v1.Interrupt
-	8,  // 21: graphd.v1.SnapshotTask.result:type_name -> graphd.v1.Payload
-	4,  // 22: graphd.v1.SnapshotTask.state:type_name -> graphd.v1.StateSnapshot
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	9,  // 2: graphd.v1.Thread.values:type_name -> graphd.v1.Payload
+	10, // 3: graphd.v1.Thread.interrupts:type_name -> graphd.v1.Interrupt
+	11, // 4: graphd.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	11, // 5: graphd.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	11, // 6: graphd.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	12, // 7: graphd.v1.Thread.ttl:type_name -> google.protobuf.Duration
+	13, // 8: graphd.v1.Thread.head:type_name -> graphd.v1.Cursor
+	14, // 9: graphd.v1.Thread.checkpoint:type_name -> graphd.v1.CheckpointRef
+	4,  // 10: graphd.v1.Thread.fault:type_name -> graphd.v1.ThreadFault
+	11, // 11: graphd.v1.ThreadFault.retry_time:type_name -> google.protobuf.Timestamp
+	9,  // 12: graphd.v1.StateSnapshot.values:type_name -> graphd.v1.Payload
+	14, // 13: graphd.v1.StateSnapshot.checkpoint:type_name -> graphd.v1.CheckpointRef
+	14, // 14: graphd.v1.StateSnapshot.parent:type_name -> graphd.v1.CheckpointRef
+	2,  // 15: graphd.v1.StateSnapshot.source:type_name -> graphd.v1.CheckpointSource
+	6,  // 16: graphd.v1.StateSnapshot.tasks:type_name -> graphd.v1.SnapshotTask
+	10, // 17: graphd.v1.StateSnapshot.interrupts:type_name -> graphd.v1.Interrupt
+	13, // 18: graphd.v1.StateSnapshot.applied_through:type_name -> graphd.v1.Cursor
+	11, // 19: graphd.v1.StateSnapshot.create_time:type_name -> google.protobuf.Timestamp
+	8,  // 20: graphd.v1.StateSnapshot.metadata:type_name -> graphd.v1.StateSnapshot.MetadataEntry
+	15, // 21: graphd.v1.SnapshotTask.failure:type_name -> graphd.v1.Failure
+	10, // 22: graphd.v1.SnapshotTask.interrupts:type_name -> graphd.v1.Interrupt
+	9,  // 23: graphd.v1.SnapshotTask.result:type_name -> graphd.v1.Payload
+	5,  // 24: graphd.v1.SnapshotTask.state:type_name -> graphd.v1.StateSnapshot
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_thread_proto_init() }
@@ -845,7 +919,7 @@ func file_graphd_v1_thread_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_thread_proto_rawDesc), len(file_graphd_v1_thread_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

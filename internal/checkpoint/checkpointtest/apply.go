@@ -42,6 +42,7 @@ func applyWholeHead(e *env) {
 		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Answered: 1, Hold: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
 		Fence:  7, Owner: "o", Wish: "p", WishUntil: day(4), Moves: 2, Due: day(3), FirstEvent: 1,
+		Faults: 3, RetryAt: day(5),
 	}
 	r := th.apply(func(c *checkpoint.Change) { c.Lease = time.Minute })
 	h := th.stored()

@@ -113,6 +113,8 @@ const (
 	fMoves
 	fDue
 	fDigest
+	fFaults
+	fRetryAt
 )
 
 // text is the name of a field as JSON has it, "" for one that this version does
@@ -333,6 +335,10 @@ func (f field) text() string {
 		return "due"
 	case fDigest:
 		return "digest"
+	case fFaults:
+		return "faults"
+	case fRetryAt:
+		return "retry_at"
 	default:
 		return ""
 	}

@@ -47,6 +47,8 @@ func headFields(w *writer, h *checkpoint.Head) {
 	instant(w, fWishUntil, h.WishUntil)
 	num(w, fMoves, h.Moves)
 	instant(w, fDue, h.Due)
+	num(w, fFaults, h.Faults)
+	instant(w, fRetryAt, h.RetryAt)
 }
 
 // DecodeHead reads a record that AppendHead wrote. An error wraps
@@ -120,6 +122,10 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.Moves = int(sc.num())
 	case "due":
 		h.Due = sc.instant()
+	case "faults":
+		h.Faults = int(sc.num())
+	case "retry_at":
+		h.RetryAt = sc.instant()
 	default:
 		sc.skip()
 	}

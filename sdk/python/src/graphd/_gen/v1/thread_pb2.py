@@ -18,7 +18,7 @@ from graphd._gen.v1 import interrupt_pb2 as graphd_dot_v1_dot_interrupt__pb2
 from graphd._gen.v1 import payload_pb2 as graphd_dot_v1_dot_payload__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\xee\x04\n\x06Thread\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\r\n\x05graph\x18\x02 \x01(\t\x12\x15\n\rgraph_version\x18\x03 \x01(\t\x12\x31\n\x08metadata\x18\x04 \x03(\x0b\x32\x1f.graphd.v1.Thread.MetadataEntry\x12%\n\x05state\x18\x05 \x01(\x0e\x32\x16.graphd.v1.ThreadState\x12\"\n\x06values\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Payload\x12(\n\ninterrupts\x18\x07 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12(\n\x03ttl\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12\x1f\n\x04head\x18\x0c \x01(\x0b\x32\x11.graphd.v1.Cursor\x12,\n\ncheckpoint\x18\r \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0e\n\x06run_id\x18\x0e \x01(\t\x12\x0c\n\x04\x65tag\x18\x0f \x01(\t\x12\x18\n\x10keep_checkpoints\x18\x10 \x01(\x05\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0c\n\nexpiration\"\xa4\x04\n\rStateSnapshot\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04next\x18\x02 \x03(\t\x12,\n\ncheckpoint\x18\x03 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\x06parent\x18\x04 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0c\n\x04step\x18\x05 \x01(\x05\x12+\n\x06source\x18\x06 \x01(\x0e\x32\x1b.graphd.v1.CheckpointSource\x12&\n\x05tasks\x18\x07 \x03(\x0b\x32\x17.graphd.v1.SnapshotTask\x12(\n\ninterrupts\x18\x08 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12*\n\x0f\x61pplied_through\x18\t \x01(\x0b\x32\x11.graphd.v1.Cursor\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\x08metadata\x18\x0b \x03(\x0b\x32&.graphd.v1.StateSnapshot.MetadataEntry\x12\x0e\n\x06run_id\x18\x0c \x01(\t\x12\r\n\x05graph\x18\r \x01(\t\x12\x15\n\rgraph_version\x18\x0e \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdc\x01\n\x0cSnapshotTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x03(\t\x12#\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x12.graphd.v1.Failure\x12(\n\ninterrupts\x18\x05 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\"\n\x06result\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\'\n\x05state\x18\x07 \x01(\x0b\x32\x18.graphd.v1.StateSnapshot*\x90\x01\n\x0bThreadState\x12\x1c\n\x18THREAD_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11THREAD_STATE_IDLE\x10\x01\x12\x15\n\x11THREAD_STATE_BUSY\x10\x02\x12\x1c\n\x18THREAD_STATE_INTERRUPTED\x10\x03\x12\x17\n\x13THREAD_STATE_FAILED\x10\x04*V\n\nThreadView\x12\x1b\n\x17THREAD_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11THREAD_VIEW_BASIC\x10\x01\x12\x14\n\x10THREAD_VIEW_FULL\x10\x02*\xa8\x01\n\x10\x43heckpointSource\x12!\n\x1d\x43HECKPOINT_SOURCE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x43HECKPOINT_SOURCE_INPUT\x10\x01\x12\x1a\n\x16\x43HECKPOINT_SOURCE_LOOP\x10\x02\x12\x1c\n\x18\x43HECKPOINT_SOURCE_UPDATE\x10\x03\x12\x1a\n\x16\x43HECKPOINT_SOURCE_FORK\x10\x04\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16graphd/v1/thread.proto\x12\tgraphd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19graphd/v1/interrupt.proto\x1a\x17graphd/v1/payload.proto\"\x95\x05\n\x06Thread\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\r\n\x05graph\x18\x02 \x01(\t\x12\x15\n\rgraph_version\x18\x03 \x01(\t\x12\x31\n\x08metadata\x18\x04 \x03(\x0b\x32\x1f.graphd.v1.Thread.MetadataEntry\x12%\n\x05state\x18\x05 \x01(\x0e\x32\x16.graphd.v1.ThreadState\x12\"\n\x06values\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Payload\x12(\n\ninterrupts\x18\x07 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12(\n\x03ttl\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x12\x1f\n\x04head\x18\x0c \x01(\x0b\x32\x11.graphd.v1.Cursor\x12,\n\ncheckpoint\x18\r \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0e\n\x06run_id\x18\x0e \x01(\t\x12\x0c\n\x04\x65tag\x18\x0f \x01(\t\x12\x18\n\x10keep_checkpoints\x18\x10 \x01(\x05\x12%\n\x05\x66\x61ult\x18\x11 \x01(\x0b\x32\x16.graphd.v1.ThreadFault\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0c\n\nexpiration\"O\n\x0bThreadFault\x12\x10\n\x08\x66\x61ilures\x18\x01 \x01(\x05\x12.\n\nretry_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa4\x04\n\rStateSnapshot\x12\"\n\x06values\x18\x01 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\x0c\n\x04next\x18\x02 \x03(\t\x12,\n\ncheckpoint\x18\x03 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12(\n\x06parent\x18\x04 \x01(\x0b\x32\x18.graphd.v1.CheckpointRef\x12\x0c\n\x04step\x18\x05 \x01(\x05\x12+\n\x06source\x18\x06 \x01(\x0e\x32\x1b.graphd.v1.CheckpointSource\x12&\n\x05tasks\x18\x07 \x03(\x0b\x32\x17.graphd.v1.SnapshotTask\x12(\n\ninterrupts\x18\x08 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12*\n\x0f\x61pplied_through\x18\t \x01(\x0b\x32\x11.graphd.v1.Cursor\x12/\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\x08metadata\x18\x0b \x03(\x0b\x32&.graphd.v1.StateSnapshot.MetadataEntry\x12\x0e\n\x06run_id\x18\x0c \x01(\t\x12\r\n\x05graph\x18\r \x01(\t\x12\x15\n\rgraph_version\x18\x0e \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xdc\x01\n\x0cSnapshotTask\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x03(\t\x12#\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x12.graphd.v1.Failure\x12(\n\ninterrupts\x18\x05 \x03(\x0b\x32\x14.graphd.v1.Interrupt\x12\"\n\x06result\x18\x06 \x01(\x0b\x32\x12.graphd.v1.Payload\x12\'\n\x05state\x18\x07 \x01(\x0b\x32\x18.graphd.v1.StateSnapshot*\x90\x01\n\x0bThreadState\x12\x1c\n\x18THREAD_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11THREAD_STATE_IDLE\x10\x01\x12\x15\n\x11THREAD_STATE_BUSY\x10\x02\x12\x1c\n\x18THREAD_STATE_INTERRUPTED\x10\x03\x12\x17\n\x13THREAD_STATE_FAILED\x10\x04*V\n\nThreadView\x12\x1b\n\x17THREAD_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11THREAD_VIEW_BASIC\x10\x01\x12\x14\n\x10THREAD_VIEW_FULL\x10\x02*\xa8\x01\n\x10\x43heckpointSource\x12!\n\x1d\x43HECKPOINT_SOURCE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x43HECKPOINT_SOURCE_INPUT\x10\x01\x12\x1a\n\x16\x43HECKPOINT_SOURCE_LOOP\x10\x02\x12\x1c\n\x18\x43HECKPOINT_SOURCE_UPDATE\x10\x03\x12\x1a\n\x16\x43HECKPOINT_SOURCE_FORK\x10\x04\x42\x35Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -30,20 +30,22 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_THREAD_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_STATESNAPSHOT_METADATAENTRY']._options = None
   _globals['_STATESNAPSHOT_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_THREADSTATE']._serialized_start=1554
-  _globals['_THREADSTATE']._serialized_end=1698
-  _globals['_THREADVIEW']._serialized_start=1700
-  _globals['_THREADVIEW']._serialized_end=1786
-  _globals['_CHECKPOINTSOURCE']._serialized_start=1789
-  _globals['_CHECKPOINTSOURCE']._serialized_end=1957
+  _globals['_THREADSTATE']._serialized_start=1674
+  _globals['_THREADSTATE']._serialized_end=1818
+  _globals['_THREADVIEW']._serialized_start=1820
+  _globals['_THREADVIEW']._serialized_end=1906
+  _globals['_CHECKPOINTSOURCE']._serialized_start=1909
+  _globals['_CHECKPOINTSOURCE']._serialized_end=2077
   _globals['_THREAD']._serialized_start=155
-  _globals['_THREAD']._serialized_end=777
-  _globals['_THREAD_METADATAENTRY']._serialized_start=716
-  _globals['_THREAD_METADATAENTRY']._serialized_end=763
-  _globals['_STATESNAPSHOT']._serialized_start=780
-  _globals['_STATESNAPSHOT']._serialized_end=1328
-  _globals['_STATESNAPSHOT_METADATAENTRY']._serialized_start=716
-  _globals['_STATESNAPSHOT_METADATAENTRY']._serialized_end=763
-  _globals['_SNAPSHOTTASK']._serialized_start=1331
-  _globals['_SNAPSHOTTASK']._serialized_end=1551
+  _globals['_THREAD']._serialized_end=816
+  _globals['_THREAD_METADATAENTRY']._serialized_start=755
+  _globals['_THREAD_METADATAENTRY']._serialized_end=802
+  _globals['_THREADFAULT']._serialized_start=818
+  _globals['_THREADFAULT']._serialized_end=897
+  _globals['_STATESNAPSHOT']._serialized_start=900
+  _globals['_STATESNAPSHOT']._serialized_end=1448
+  _globals['_STATESNAPSHOT_METADATAENTRY']._serialized_start=755
+  _globals['_STATESNAPSHOT_METADATAENTRY']._serialized_end=802
+  _globals['_SNAPSHOTTASK']._serialized_start=1451
+  _globals['_SNAPSHOTTASK']._serialized_end=1671
 # @@protoc_insertion_point(module_scope)

@@ -46,7 +46,7 @@ CHECKPOINT_SOURCE_UPDATE: CheckpointSource
 CHECKPOINT_SOURCE_FORK: CheckpointSource
 
 class Thread(_message.Message):
-    __slots__ = ("thread_id", "graph", "graph_version", "metadata", "state", "values", "interrupts", "create_time", "update_time", "expire_time", "ttl", "head", "checkpoint", "run_id", "etag", "keep_checkpoints")
+    __slots__ = ("thread_id", "graph", "graph_version", "metadata", "state", "values", "interrupts", "create_time", "update_time", "expire_time", "ttl", "head", "checkpoint", "run_id", "etag", "keep_checkpoints", "fault")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +70,7 @@ class Thread(_message.Message):
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
     KEEP_CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
     thread_id: str
     graph: str
     graph_version: str
@@ -86,7 +87,16 @@ class Thread(_message.Message):
     run_id: str
     etag: str
     keep_checkpoints: int
-    def __init__(self, thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., state: _Optional[_Union[ThreadState, str]] = ..., values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., head: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., run_id: _Optional[str] = ..., etag: _Optional[str] = ..., keep_checkpoints: _Optional[int] = ...) -> None: ...
+    fault: ThreadFault
+    def __init__(self, thread_id: _Optional[str] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., state: _Optional[_Union[ThreadState, str]] = ..., values: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., interrupts: _Optional[_Iterable[_Union[_interrupt_pb2.Interrupt, _Mapping]]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., head: _Optional[_Union[_payload_pb2.Cursor, _Mapping]] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., run_id: _Optional[str] = ..., etag: _Optional[str] = ..., keep_checkpoints: _Optional[int] = ..., fault: _Optional[_Union[ThreadFault, _Mapping]] = ...) -> None: ...
+
+class ThreadFault(_message.Message):
+    __slots__ = ("failures", "retry_time")
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    RETRY_TIME_FIELD_NUMBER: _ClassVar[int]
+    failures: int
+    retry_time: _timestamp_pb2.Timestamp
+    def __init__(self, failures: _Optional[int] = ..., retry_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class StateSnapshot(_message.Message):
     __slots__ = ("values", "next", "checkpoint", "parent", "step", "source", "tasks", "interrupts", "applied_through", "create_time", "metadata", "run_id", "graph", "graph_version")
