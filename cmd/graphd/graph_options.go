@@ -4,16 +4,26 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/schema"
 )
 
 // graphOptions bound what graphs and their schemas may cost.
 type graphOptions struct {
 	Schemas schema.Limits
+	Limits  graph.Limits
 }
 
 // register is the table of these limits.
 func (o *graphOptions) register(f *pflag.FlagSet) {
+	standard := graph.DefaultLimits()
+	f.IntVar(&o.Limits.Nodes, "max-graph-nodes", standard.Nodes, "how many nodes a graph may have, and how many state keys")
+	f.IntVar(&o.Limits.Bytes, "max-graph-bytes", standard.Bytes, "how long a graph may be, written as JSON")
+	f.IntVar(&o.Limits.ExpressionBytes, "max-graph-expression-bytes", standard.ExpressionBytes,
+		"how long all expressions of a graph may be together")
+	f.IntVar(&o.Limits.Depth, "max-graph-depth", standard.Depth, "how many graphs may be inside of one another")
+	f.IntVar(&o.Limits.Expanded, "max-graph-expanded-nodes", standard.Expanded,
+		"how many nodes a graph may have together with the graphs in it, each counted as often as it is there")
 	f.IntVar(&o.Schemas.Bytes, "max-schema-bytes", 256<<10, "how long the text of a JSON Schema may be")
 	f.IntVar(&o.Schemas.Objects, "max-schema-objects", 4096, "how many objects, and so subschemas, a JSON Schema may have")
 	f.IntVar(&o.Schemas.Steps, "max-schema-steps", 4_000_000,
@@ -27,6 +37,11 @@ func (o *graphOptions) check() error {
 		flag        string
 		value, most int
 	}{
+		{"max-graph-nodes", o.Limits.Nodes, 1 << 20},
+		{"max-graph-bytes", o.Limits.Bytes, 1 << 30},
+		{"max-graph-expression-bytes", o.Limits.ExpressionBytes, 1 << 30},
+		{"max-graph-depth", o.Limits.Depth, 1000},
+		{"max-graph-expanded-nodes", o.Limits.Expanded, 1 << 30},
 		{"max-schema-bytes", o.Schemas.Bytes, 1 << 24},
 		{"max-schema-objects", o.Schemas.Objects, 1 << 16},
 		{"max-schema-steps", o.Schemas.Steps, 1 << 30},

@@ -145,7 +145,7 @@ func (s *server) wire(
 	if err != nil {
 		return err
 	}
-	env.HasFunction = mux.Has
+	env.HasFunction, env.Limits = mux.Has, o.Limits
 	s.registry, err = registry.New(ctx, registry.Options{Store: s.store, Env: env, Logger: s.log.Named("registry")})
 	if err != nil {
 		return err
@@ -178,7 +178,9 @@ func compileEnv(schemas *schema.Checker) (graph.Env, error) {
 	if err != nil {
 		return graph.Env{}, err
 	}
-	return graph.Env{Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit}, nil
+	return graph.Env{
+		Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit, Limits: graph.DefaultLimits(),
+	}, nil
 }
 
 // load reads the folders with graphs. A server does not start with a broken

@@ -38,7 +38,7 @@ func (b *builder) stateKey(spec *ChannelSpec) {
 	b.channelName(path, spec.Name)
 	reducer, ok := findReducer(spec.Reducer)
 	if !ok {
-		b.unknown(path+".reducer", ReasonUnknownReducer, "reducer", spec.Reducer, reducerNames())
+		b.unknown(path+".reducer", ReasonUnknownReducer, "reducer", spec.Reducer, reducerNames)
 	}
 	value := reducer.Empty
 	if spec.Default != "" && b.json(path+".default", spec.Default) && ok {

@@ -20,6 +20,8 @@ type Env struct {
 	CheckSchema func(schema payload.JSON) error
 	// CheckValue checks a value against a JSON Schema.
 	CheckValue func(schema, value payload.JSON) error
+	// Limits bound the Spec, and what it comes to with the graphs in it.
+	Limits Limits
 	// Line gives the line of a Problem's path in the file, 0 = unknown.
 	Line func(path string) int
 }
@@ -37,17 +39,9 @@ func Compile(spec *Spec, env Env) (*Graph, error) {
 		},
 		problems: problems{line: env.Line},
 	}
-	b.header()
-	b.stateKeys()
-	b.declareNodes()
-	b.madeChannels()
-	b.edges()
-	b.branches()
-	b.nodeDetails()
-	b.handlers()
-	b.limits()
-	b.breakpoints()
-	b.reach()
+	if !b.oversized() {
+		b.build()
+	}
 	if len(b.found) > 0 {
 		slices.SortStableFunc(b.found, func(x, y Problem) int { return cmp.Compare(x.Line, y.Line) })
 		return nil, &BuildError{Graph: spec.Name, Problems: b.found}
@@ -56,6 +50,21 @@ func Compile(spec *Spec, env Env) (*Graph, error) {
 		b.g.Version = Digest(spec)
 	}
 	return b.g, nil
+}
+
+func (b *builder) build() {
+	b.header()
+	b.stateKeys()
+	b.declareNodes()
+	b.madeChannels()
+	b.edges()
+	b.branches()
+	b.nodeDetails()
+	b.expand()
+	b.handlers()
+	b.limits()
+	b.breakpoints()
+	b.reach()
 }
 
 // builder carries one compilation. Each of its steps goes on after a problem,
@@ -68,7 +77,8 @@ type builder struct {
 	g    *Graph
 	// incoming marks nodes that an edge, a branch or a goto names as target.
 	incoming map[*Node]bool
-	entry    bool // something leads away from START
+	entry    bool               // something leads away from START
+	named    map[[2]string]bool // conditional edges, by source and name
 	// reads are the keys that the node at hand sees; nil = all.
 	reads []int
 }
@@ -154,7 +164,7 @@ func (b *builder) checkKeys(path string, p Program) {
 		at, known := b.g.channels[key]
 		switch {
 		case !known || !b.g.Channels[at].State:
-			b.unknown(path, ReasonUnknownChannel, "channel", key, b.keyNames())
+			b.unknown(path, ReasonUnknownChannel, "channel", key, b.keyNames)
 		case b.reads != nil && !slices.Contains(b.reads, at):
 			b.add(path, ReasonUnknownChannel, "the expression reads %q, which is not among the node's reads", key)
 		}

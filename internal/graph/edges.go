@@ -49,12 +49,14 @@ func (b *builder) edge(path, from, to string) {
 func (b *builder) join(path string, from []string, to string) {
 	target, ok := b.target(path, to)
 	sources := make([]*Node, 0, len(from))
-	for i, name := range from {
-		if slices.Contains(from[:i], name) {
+	seen := make(map[string]bool, len(from))
+	for _, name := range from {
+		if seen[name] {
 			b.add(path, ReasonInvalidEdge, "node %q appears twice in the join", name)
 			ok = false
 			continue
 		}
+		seen[name] = true
 		if name == Start {
 			b.add(path, ReasonInvalidEdge, "START cannot be part of a join; it has finished before any node runs")
 			ok = false
@@ -86,7 +88,7 @@ func (b *builder) source(path, name string) (*Node, bool) {
 	}
 	n, ok := b.g.nodes[name]
 	if !ok {
-		b.unknown(path, ReasonUnknownNode, "node", name, append(b.nodeNames(), "START"))
+		b.unknown(path, ReasonUnknownNode, "node", name, b.namesAnd("START"))
 	}
 	return n, ok
 }
@@ -102,13 +104,14 @@ func (b *builder) target(path, name string) (*Node, bool) {
 	}
 	n, ok := b.g.nodes[name]
 	if !ok {
-		b.unknown(path, ReasonUnknownNode, "node", name, append(b.nodeNames(), "END"))
+		b.unknown(path, ReasonUnknownNode, "node", name, b.namesAnd("END"))
 	}
 	return n, ok
 }
 
 // branches compiles conditional edges.
 func (b *builder) branches() {
+	b.named = make(map[[2]string]bool, len(b.spec.Branches))
 	for i := range b.spec.Branches {
 		b.branch(index("conditional_edges", i), &b.spec.Branches[i])
 	}
@@ -140,9 +143,10 @@ func (b *builder) branch(path string, spec *BranchSpec) {
 	if compiled.Name == "" {
 		compiled.Name = strconv.Itoa(len(source.Branches))
 	}
-	if slices.ContainsFunc(source.Branches, func(x Branch) bool { return x.Name == compiled.Name }) {
+	if at := [2]string{spec.From, compiled.Name}; b.named[at] {
 		b.add(path+".name", ReasonDuplicateName, "%q has two conditional edges named %q", spec.From, compiled.Name)
 	}
+	b.named[[2]string{spec.From, compiled.Name}] = true
 	source.Branches = append(source.Branches, compiled)
 }
 

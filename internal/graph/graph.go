@@ -26,11 +26,16 @@ type Graph struct {
 	Input        []int // state keys a run may set
 	Output       []int // state keys of the result
 
+	// Depth is how many graphs are inside of one another, itself included;
+	// Expanded how many nodes they have, each as often as it is in the graph.
+	Depth, Expanded int
+
 	InterruptBefore []string
 	InterruptAfter  []string
 
 	byWorker bool // some channel is combined by a worker
 	secrets  bool // some channel is never stored
+	commands bool // code in it, or in a graph in it, may choose nodes of the graph around
 	channels map[string]int
 	nodes    map[string]*Node
 }

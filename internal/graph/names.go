@@ -79,6 +79,11 @@ func (b *builder) nodeNames() []string {
 	return names
 }
 
+// namesAnd lists the declared nodes and a name that every graph has.
+func (b *builder) namesAnd(name string) func() []string {
+	return func() []string { return append(b.nodeNames(), name) }
+}
+
 // keyNames lists the state keys.
 func (b *builder) keyNames() []string {
 	names := make([]string, 0, len(b.g.State))
@@ -99,7 +104,7 @@ func (b *builder) keys(path string, names []string) []int {
 		at, ok := b.g.channels[name]
 		switch {
 		case !ok || !b.g.Channels[at].State:
-			b.unknown(index(path, i), ReasonUnknownChannel, "channel", name, b.keyNames())
+			b.unknown(index(path, i), ReasonUnknownChannel, "channel", name, b.keyNames)
 		case seen[name]:
 			b.add(index(path, i), ReasonDuplicateName, "channel %q is listed twice", name)
 		default:

@@ -112,7 +112,7 @@ func (b *builder) assignments(path string, list []Assignment) []Program {
 	for i, a := range list {
 		at := path + "." + a.Channel
 		if c, ok := b.g.channels[a.Channel]; !ok || !b.g.Channels[c].State {
-			b.unknown(at, ReasonUnknownChannel, "channel", a.Channel, b.keyNames())
+			b.unknown(at, ReasonUnknownChannel, "channel", a.Channel, b.keyNames)
 		} else if seen[a.Channel] {
 			b.add(at, ReasonDuplicateName, "channel %q is assigned twice", a.Channel)
 		}
@@ -150,7 +150,7 @@ func (b *builder) expiry(path string, s *AskSpec, checkable bool) {
 		b.add(path+".ttl", ReasonOutOfRange, "ttl is negative (%s); leave it out to wait for ever", s.TTL)
 	}
 	if s.Expiry != "" && !slices.Contains(known, s.Expiry) {
-		b.unknown(path+".expiry", ReasonUnknownValue, "expiry action", s.Expiry, known)
+		b.unknown(path+".expiry", ReasonUnknownValue, "expiry action", s.Expiry, func() []string { return known })
 	} else if s.Expiry != "" && s.TTL == 0 {
 		b.add(path+".expiry", ReasonMissing, "expiry needs a ttl; without one the question never expires")
 	}
@@ -170,7 +170,7 @@ func (b *builder) expiry(path string, s *AskSpec, checkable bool) {
 func (b *builder) subgraph(path string, n *Node, s *SubgraphSpec) {
 	known := []string{PersistenceInherit, PersistencePersist, PersistenceDisabled}
 	if s.Persistence != "" && !slices.Contains(known, s.Persistence) {
-		b.unknown(path+".persistence", ReasonUnknownValue, "persistence", s.Persistence, known)
+		b.unknown(path+".persistence", ReasonUnknownValue, "persistence", s.Persistence, func() []string { return known })
 	}
 	if s.Name == "" {
 		b.add(path+".name", ReasonMissing, "the subgraph has no name")
@@ -201,7 +201,7 @@ func (b *builder) breakpoints() {
 func (b *builder) breakpointList(path string, names []string) {
 	for i, name := range names {
 		if n, ok := b.g.nodes[name]; name != Every && (!ok || n.Spec == nil) {
-			b.unknown(index(path, i), ReasonUnknownNode, "node", name, append(b.nodeNames(), Every))
+			b.unknown(index(path, i), ReasonUnknownNode, "node", name, b.namesAnd(Every))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (b *builder) handler(path, name string) *Node {
 	}
 	n, ok := b.g.nodes[name]
 	if !ok || n.Spec == nil {
-		b.unknown(path, ReasonUnknownNode, "node", name, b.nodeNames())
+		b.unknown(path, ReasonUnknownNode, "node", name, b.nodeNames)
 		return nil
 	}
 	return n

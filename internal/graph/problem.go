@@ -36,6 +36,7 @@ const (
 	ReasonDeadJoin          Reason = "JOIN_NEVER_COMPLETES"
 	ReasonHandlerCycle      Reason = "HANDLER_CYCLE"
 	ReasonSubgraphCycle     Reason = "SUBGRAPH_CYCLE"
+	ReasonLimitExceeded     Reason = "LIMIT_EXCEEDED"
 )
 
 // Problem is one thing that is wrong with a Spec.
@@ -85,6 +86,9 @@ type problems struct {
 }
 
 func (p *problems) add(path string, reason Reason, format string, args ...any) {
+	if len(p.found) == maxProblems {
+		return
+	}
 	problem := Problem{Path: path, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	if p.line != nil {
 		problem.Line = p.line(path)
@@ -92,9 +96,20 @@ func (p *problems) add(path string, reason Reason, format string, args ...any) {
 	p.found = append(p.found, problem)
 }
 
+// What is told of a graph in which very much is wrong.
+const (
+	maxProblems    = 100
+	maxCompared    = 200 // names that are compared with a wrong one
+	maxSuggestions = 20  // problems that come with the name that would have been right
+)
+
 // unknown reports a name that is not among the known ones, and the likely one.
-func (p *problems) unknown(path string, reason Reason, what, name string, known []string) {
-	p.add(path, reason, "unknown %s %q%s", what, name, Suggest(name, known))
+func (p *problems) unknown(path string, reason Reason, what, name string, known func() []string) {
+	suggestion := ""
+	if len(p.found) < maxSuggestions {
+		suggestion = Suggest(name, known())
+	}
+	p.add(path, reason, "unknown %s %q%s", what, name, suggestion)
 }
 
 // Suggest ends a message about an unknown name with the names that would have
@@ -121,7 +136,7 @@ func Suggest(name string, known []string) string {
 // closest returns the known name that is few typing errors away, or "".
 func closest(name string, known []string) string {
 	best, least := "", len(name)/3+2
-	for _, k := range known {
+	for _, k := range known[:min(len(known), maxCompared)] {
 		d := distance(strings.ToLower(name), strings.ToLower(k))
 		if d < least && d < max(len(name), len(k)) { // some letter must be the same
 			best, least = k, d

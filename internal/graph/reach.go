@@ -104,16 +104,20 @@ func (b *builder) reachable() map[*Node]bool {
 		if n.goesAnywhere() {
 			visit(b.g.Nodes...)
 		}
-		for _, name := range b.chosen(n) {
+		names, anywhere := b.chosen(n)
+		if anywhere {
+			visit(b.g.Nodes...)
+		}
+		for _, name := range names {
 			visit(b.g.nodes[name])
 		}
 	}
 	return seen
 }
 
-// chosen names the targets of the conditional edges and declared gotos.
-func (b *builder) chosen(n *Node) []string {
-	var names []string
+// chosen names the targets of the conditional edges and declared gotos, or
+// says that they may be any.
+func (b *builder) chosen(n *Node) (names []string, anywhere bool) {
 	if n.Spec != nil {
 		names = append(names, n.Spec.Destinations...)
 	}
@@ -130,10 +134,10 @@ func (b *builder) chosen(n *Node) []string {
 		}
 		names = append(names, spec.Then...)
 		if (spec.Expr != "" || spec.Router != "") && spec.Paths == nil && spec.Then == nil {
-			names = append(names, b.nodeNames()...)
+			anywhere = true
 		}
 	}
-	return names
+	return names, anywhere
 }
 
 // goesAnywhere reports whether the node's own code may choose any next node.
@@ -149,19 +153,8 @@ func (n *Node) goesAnywhere() bool {
 	case KindAsk:
 		return n.Spec.Ask.Goto != ""
 	case KindGraph:
-		return n.Sub != nil && n.Sub.commandsParent()
+		return n.Sub != nil && n.Sub.commands
 	case KindStart:
-	}
-	return false
-}
-
-// commandsParent reports whether code inside the graph may choose the next
-// node of the graph around it.
-func (g *Graph) commandsParent() bool {
-	for _, n := range g.Nodes {
-		if n.Kind == KindFunction || n.Kind == KindRemote || n.Sub != nil && n.Sub.commandsParent() {
-			return true
-		}
 	}
 	return false
 }

@@ -215,7 +215,9 @@ func (r *Registry) compileText(name, text string) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileFile(file, r.env)
+	env := r.env
+	env.Limits = graph.Limits{} // it was within those of its time
+	return compileFile(file, env)
 }
 
 func parse(name, text string) (graphfile.File, error) {

@@ -1,0 +1,113 @@
+package graph
+
+// Limits bound what a Spec may ask of the compiler and of what keeps and runs
+// the result. A zero field is no limit.
+type Limits struct {
+	Nodes           int // of one Spec; state keys, too
+	Bytes           int // of the Spec as JSON
+	ExpressionBytes int // of all expressions of a Spec
+	Depth           int // graphs in graphs, itself included
+	Expanded        int // nodes of a graph and all graphs in it, as often as they are in it
+}
+
+// DefaultLimits are what a server takes unless told otherwise.
+func DefaultLimits() Limits {
+	return Limits{Nodes: 1000, Bytes: 1 << 20, ExpressionBytes: 256 << 10, Depth: 16, Expanded: 10_000}
+}
+
+// oversized reports whether a Spec is beyond a limit that can be seen without
+// compiling it.
+func (b *builder) oversized() bool {
+	l := b.env.Limits
+	b.within("nodes", "nodes", "max-graph-nodes", len(b.spec.Nodes), l.Nodes)
+	b.within("channels", "channels", "max-graph-nodes", len(b.spec.Channels), l.Nodes)
+	b.within("nodes", "bytes of expressions", "max-graph-expression-bytes", b.spec.ExpressionBytes(), l.ExpressionBytes)
+	if l.Bytes > 0 {
+		b.within("", "bytes of JSON", "max-graph-bytes", len(EncodeSpec(b.spec)), l.Bytes)
+	}
+	return len(b.found) > 0
+}
+
+func (b *builder) within(path, what, limit string, got, most int) {
+	if most > 0 && got > most {
+		b.add(path, ReasonLimitExceeded, "the graph has %d %s; the limit is %d (%s)", got, what, most, limit)
+	}
+}
+
+// expand counts what the graphs in the graph add up to. They are compiled, so
+// each knows of itself; none is walked through.
+func (b *builder) expand() {
+	g := b.g
+	g.Depth, g.Expanded = 1, len(g.Nodes)-1
+	for _, n := range g.Nodes {
+		if n.Kind == KindFunction || n.Kind == KindRemote {
+			g.commands = true
+		}
+		if n.Sub == nil {
+			continue
+		}
+		g.Depth = max(g.Depth, n.Sub.Depth+1)
+		g.Expanded = min(g.Expanded+n.Sub.Expanded, maxExpanded)
+		g.commands = g.commands || n.Sub.commands
+	}
+	b.within("nodes", "graphs inside of one another", "max-graph-depth", g.Depth, b.env.Limits.Depth)
+	b.within("nodes", "nodes, those of graphs in it included", "max-graph-expanded-nodes", g.Expanded, b.env.Limits.Expanded)
+}
+
+// maxExpanded is where counting stops, far from overflow.
+const maxExpanded = 1 << 30
+
+// ExpressionBytes is the length of all expressions.
+func (s *Spec) ExpressionBytes() int {
+	bytes, _ := s.expressions()
+	return bytes
+}
+
+// expressions sums up the expressions of a Spec.
+func (s *Spec) expressions() (bytes, count int) {
+	add := func(sources ...string) {
+		for _, source := range sources {
+			if source != "" {
+				bytes, count = bytes+len(source), count+1
+			}
+		}
+	}
+	assign := func(list []Assignment) {
+		for i := range list {
+			add(list[i].Expr)
+		}
+	}
+	for i := range s.Nodes {
+		if e := s.Nodes[i].Expr; e != nil {
+			assign(e.Update)
+			add(e.Goto)
+		}
+		if a := s.Nodes[i].Ask; a != nil {
+			add(a.When, a.Value, a.Message, a.Goto)
+			assign(a.Update)
+			assign(a.Otherwise)
+		}
+	}
+	for i := range s.Branches {
+		add(s.Branches[i].Expr)
+		for _, c := range s.Branches[i].Cases {
+			add(c.When)
+		}
+	}
+	return bytes, count
+}
+
+// What a compiled graph takes in memory, as measured: TestFootprint.
+const (
+	nodeBytes       = 2 << 10
+	programBytes    = 6 << 10
+	expressionBytes = 60 // for each byte of an expression
+	specBytes       = 6  // for each byte of the Spec as JSON
+)
+
+// Footprint is about what a compiled graph takes in memory, without those that
+// are in it.
+func (g *Graph) Footprint(source int) int {
+	bytes, count := g.Spec.expressions()
+	return nodeBytes*len(g.Nodes) + programBytes*count + expressionBytes*bytes + specBytes*source
+}
