@@ -27,6 +27,8 @@ PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/moves ../..
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
 GOTESTFLAGS ?=
+# How long the tests of one package may take on the busiest machine.
+GOTIMEOUT   ?= 30m
 PKG         ?= ./...
 FUZZTIME    ?= 10s
 BENCH       ?= .
@@ -59,7 +61,7 @@ test: go-test python-test examples bench-smoke ## Run all tests: go-test, python
 
 .PHONY: go-test
 go-test: $(VENV)/ok ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
-	GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on $(GOTESTFLAGS) $(PKG)
+	GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(PKG)
 
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
@@ -79,6 +81,10 @@ oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on gr
 chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
 	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
+
+.PHONY: crash
+crash: ## Let every store call of every drama fail in every way, in memory and on SQLite (make test tries some of them)
+	go test ./internal/runtime -run='^TestCrash' -count=1 -timeout=2h -args -crash-every=1
 
 .PHONY: faults
 faults: ## Break servers, Redis, clocks and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
@@ -112,7 +118,7 @@ bench-full: $(VENV)/ok bench-build bench-peers ## The same for longer, with 100,
 
 .PHONY: bench-smoke
 bench-smoke: $(VENV)/ok bench-build ## Try whether the benchmark works: one short round; fails on broken, never on slow
-	cd bench && go test ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
+	cd bench && go test -timeout=$(GOTIMEOUT) ./... && '$(BENCHMARK)' --python '$(VENV)/bin/python' --size smoke --peers= $(BENCHFLAGS)
 
 .PHONY: bench-peers
 bench-peers: ## Install what graphd is measured beside into .cache/peers (see bench/peer)

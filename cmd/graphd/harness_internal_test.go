@@ -40,7 +40,7 @@ type caller struct {
 
 func (c caller) call(t *testing.T, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	code := c.execute(ctx, &out, &complaints, args)
@@ -80,7 +80,7 @@ func serving(t *testing.T, store string) caller {
 	require.NoError(t, err)
 	s.start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		require.NoError(t, s.drain(ctx))
 	})

@@ -44,7 +44,7 @@ func started(t *testing.T, store, keys string) (c caller, stop func(), seen *obs
 	}
 	s.start()
 	return caller{server: s.address()}, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		require.NoError(t, s.drain(ctx))
 	}, seen, nil

@@ -159,7 +159,7 @@ func TestCopyOfACutHistory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		h, err := w.engine.Thread(t.Context(), "t")
 		return err == nil && h.FirstEvent > 1
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	w.engine.Close()
 	w.opts = runtime.Options{} // nothing is cut while the two are compared
 	w.start()

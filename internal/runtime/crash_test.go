@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -249,23 +250,26 @@ func (d *drama) perform(t *testing.T, store checkpoint.Store, at int64, m mode) 
 	return s, c.first.n.Load()
 }
 
-// TestCrash lets every store call of every drama fail in every way, and
-// expects the same story as without a fault.
+// crashEvery says at which store calls faults are tried; `make crash` tries all.
+var crashEvery = flag.Int64("crash-every", 5, "let each n-th store call of each drama fail, 1 = all")
+
+// TestCrash lets store calls of every drama fail in every way, and expects the
+// same story as without a fault.
 func TestCrash(t *testing.T) {
-	for _, d := range dramas() {
+	for i, d := range dramas() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashEverywhere(t, &d, 1, func(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) })
+			crashEverywhere(t, &d, i, *crashEvery, func(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) })
 		})
 	}
 }
 
 // TestCrashOnDisk is the short form over the embedded store.
 func TestCrashOnDisk(t *testing.T) {
-	for _, d := range dramas() {
+	for i, d := range dramas() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashEverywhere(t, &d, 23, func(t *testing.T) checkpoint.Store {
+			crashEverywhere(t, &d, i, 9**crashEvery, func(t *testing.T) checkpoint.Store {
 				t.Helper()
 				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 				require.NoError(t, err)
@@ -275,13 +279,15 @@ func TestCrashOnDisk(t *testing.T) {
 	}
 }
 
-func crashEverywhere(t *testing.T, d *drama, stride int64, open func(t *testing.T) checkpoint.Store) {
+// crashEverywhere tries each stride-th call. Which one is the first differs by
+// drama and by the way of failing, so that all places have their turn.
+func crashEverywhere(t *testing.T, d *drama, number int, stride int64, open func(t *testing.T) checkpoint.Store) {
 	t.Helper()
 	want, calls := d.alone(t, open, 0, refused)
 	require.NotEmpty(t, want.Runs)
 	points := 0
-	for _, m := range modes {
-		for k := int64(1); k <= calls; k += stride {
+	for j, m := range modes {
+		for k := 1 + int64(number*2+j*3)%stride; k <= calls; k += stride {
 			points++
 			got, _ := d.alone(t, open, k, m)
 			require.Equal(t, want, got, "call %d of %d: %s", k, calls, m)

@@ -94,7 +94,7 @@ func TestFootprint(t *testing.T) {
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
 	require.Greater(t, len(r.Output), 500*1024)
 	few := runtime.ScarceCheckpoints + runtime.ScarceCheckpoints/4
-	require.Eventually(t, func() bool { return len(w.history("t", "")) <= few }, 10*time.Second, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return len(w.history("t", "")) <= few }, time.Minute, 20*time.Millisecond,
 		"once the thread has come to rest")
 	require.GreaterOrEqual(t, len(w.history("t", "")), runtime.ScarceCheckpoints)
 	require.Less(t, stored(t, server), int64(750_000))

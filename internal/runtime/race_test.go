@@ -307,13 +307,13 @@ func TestPoliciesForABusyThread(t *testing.T) {
 			_, err = c.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{Thread: "t", Values: `{"log":["kept"]}`, AsNode: "work"})
 			require.NoError(t, err)
 			first := c.begin("first")
-			require.Eventually(t, func() bool { return work.ran.Load() == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return work.ran.Load() == 1 }, time.Minute, time.Millisecond)
 			s, err := c.engine.Start(t.Context(), runtime.StartRequest{
 				Thread: "t", Graph: "g", Concurrency: tc.policy, Request: input("second"),
 			})
 			require.NoError(t, err)
 			if tc.policy != runtime.Enqueue {
-				require.Eventually(t, func() bool { return work.ran.Load() == 2 }, 5*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return work.ran.Load() == 2 }, time.Minute, time.Millisecond)
 			}
 			close(work.gate)
 			r, err := c.engine.WaitRun(t.Context(), "t", s.Run.ID)

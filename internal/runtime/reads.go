@@ -20,6 +20,9 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	r, err := e.store.Run(ctx, thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
+		if _, err := e.Thread(ctx, thread); err != nil { // it may be the thread that is not there
+			return r, err
+		}
 		return r, Errorf(ReasonRunNotFound, "thread %q has no run %q", thread, run).
 			With("threadId", thread).With("runId", run)
 	case err != nil:
@@ -98,7 +101,9 @@ func (e *Engine) resting(ctx context.Context, thread, run string) (checkpoint.Ru
 		return r, err == nil && Stopped(r.State), err
 	}
 	head, err := e.Thread(ctx, thread)
-	return r, err == nil && (head.Run != r.ID || !awake(&head)), err
+	// A thread that is in another state by now has gone on since the run was read.
+	rests := head.State == checkpoint.ThreadInterrupted && !awake(&head)
+	return r, err == nil && (head.Run != r.ID || rests), err
 }
 
 // Stopped reports whether a run in this state does nothing until somebody

@@ -30,7 +30,7 @@ func TestCrashOnRedis(t *testing.T) {
 			want, calls := d.alone(t, onMemory, 0, refused)
 			points := 0
 			for j, m := range modes {
-				for at := int64(i*5+j*11) % 43; at <= calls; at += 43 {
+				for at := int64(i*5+j*11) % 61; at <= calls; at += 61 {
 					s, err := redis.Open(t.Context(), redis.Options{
 						URL: server.URL(fmt.Sprintf("shared=true&prefix=d%d-%d-%d", i, j, at)),
 					})

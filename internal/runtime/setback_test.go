@@ -41,6 +41,19 @@ func (f *forgetful) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint
 	return r, err
 }
 
+// Head and Run see a loss as a whole or not at all.
+func (f *forgetful) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Store.Head(ctx, thread)
+}
+
+func (f *forgetful) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Store.Run(ctx, thread, run)
+}
+
 // count is how many changes the store holds.
 func (f *forgetful) count() int {
 	f.mu.Lock()
@@ -54,7 +67,7 @@ func (f *forgetful) forget(t *testing.T, thread string, n int) {
 	ctx := context.WithoutCancel(t.Context())
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	head, err := f.Head(ctx, thread)
+	head, err := f.Store.Head(ctx, thread)
 	require.NoError(t, err)
 	_, err = f.Store.Apply(ctx, &checkpoint.Change{Thread: thread, Expect: head.Revision, Delete: true})
 	require.NoError(t, err)

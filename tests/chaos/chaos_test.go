@@ -31,7 +31,7 @@ var (
 	runs  = flag.Int("runs", 100, "how many threads are run")
 	seed  = flag.Uint64("seed", 1, "which faults and answers are drawn")
 	store = flag.String("store", "sqlite", "sqlite, or memory: then the server is not killed")
-	limit = flag.Duration("limit", 4*time.Minute, "how long all runs may take")
+	limit = flag.Duration("limit", 20*time.Minute, "how long all runs may take")
 )
 
 const (
@@ -93,6 +93,7 @@ type world struct {
 	server      *process
 	workers     []*torment
 	client      client
+	pace        pace
 	faults      *tally
 	seen        *tally
 	ended       atomic.Int64
@@ -106,13 +107,15 @@ func newWorld(t *testing.T) *world {
 	if *store == "sqlite" {
 		at = "sqlite:" + filepath.Join(w.dir, "graphd.db")
 	}
-	binary, interpreter := graphd(t), python(t)
+	binary := graphd(t)
+	interpreter, pace := python(t)
+	w.pace = pace
 	w.server = newProcess(t, filepath.Join(w.dir, "server.log"), func() *exec.Cmd {
 		// With a key of its own a server does not know the leases of the one
 		// before; both ways must do.
 		return exec.Command(binary, "serve", "--listen", w.address, "--store", at, "--log-format", "json",
 			"--worker-key", map[bool]string{true: "the same for all"}[*seed%2 == 1], "--worker-losses", "1000000",
-			"--worker-beat", beat.String(), "--worker-lease", lease.String())
+			"--worker-beat", pace.beat.String(), "--worker-lease", pace.lease.String())
 	})
 	require.NoError(t, w.server.start())
 	conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -132,7 +135,7 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, worker.start())
 		w.workers = append(w.workers, &torment{
 			worker: worker, net: network, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
-			calm: 1500 * time.Millisecond,
+			pace: pace, calm: pace.stretch(1500 * time.Millisecond),
 		})
 	}
 	w.connected()
@@ -150,7 +153,7 @@ func (w *world) logs() []string {
 // connected waits until every worker is.
 func (w *world) connected() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
 	for {
 		list, err := w.client.ListWorkers(ctx, &graphdv1.ListWorkersRequest{})
@@ -211,14 +214,14 @@ func (w *world) runAll() ([]*driver, []*graphdv1.Run) {
 // tormentServer kills the server or lets it hang, now and then.
 func (w *world) tormentServer(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 99))
-	for pause(ctx, 2*time.Second+time.Duration(random.Int64N(int64(6*time.Second)))) {
+	for pause(ctx, w.pace.stretch(2*time.Second+time.Duration(random.Int64N(int64(6*time.Second))))) {
 		if how, ended := w.server.ended(); ended {
 			return fmt.Errorf("the server has ended by itself: %s", how)
 		}
 		if *store == "sqlite" && random.IntN(3) > 0 {
 			w.faults.add("server killed")
 			w.server.kill()
-			pause(ctx, between(random, 0, 2))
+			pause(ctx, w.pace.between(random, 0, 2))
 			if err := w.server.start(); err != nil {
 				return err
 			}
@@ -226,7 +229,7 @@ func (w *world) tormentServer(ctx context.Context) error {
 		}
 		w.faults.add("server paused")
 		w.server.signal(syscall.SIGSTOP)
-		pause(ctx, between(random, 0.3, 3))
+		pause(ctx, w.pace.between(random, 0.3, 3))
 		w.server.signal(syscall.SIGCONT)
 	}
 	return nil

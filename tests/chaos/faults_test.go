@@ -50,8 +50,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // between draws a duration of so many leases.
-func between(r *rand.Rand, low, high float64) time.Duration {
-	return time.Duration((low + r.Float64()*(high-low)) * float64(lease))
+func (p pace) between(r *rand.Rand, low, high float64) time.Duration {
+	return time.Duration((low + r.Float64()*(high-low)) * float64(p.lease))
 }
 
 // torment does things to one worker until ctx ends, and leaves it well.
@@ -60,6 +60,7 @@ type torment struct {
 	net    *proxy
 	random *rand.Rand
 	tally  *tally
+	pace   pace
 	// calm is how long the worker is left alone at most.
 	calm time.Duration
 }
@@ -81,20 +82,20 @@ func (t *torment) once(ctx context.Context) error {
 	case n < 25:
 		t.tally.add("worker killed")
 		t.worker.kill()
-		pause(ctx, between(t.random, 0, 0.5))
+		pause(ctx, t.pace.between(t.random, 0, 0.5))
 		return t.worker.start()
 	case n < 32:
 		t.tally.add("worker left")
 		t.worker.signal(syscall.SIGTERM)
-		if !t.worker.wait(30 * time.Second) {
+		if !t.worker.wait(t.pace.stretch(30 * time.Second)) {
 			t.worker.signal(syscall.SIGABRT)
 			t.worker.wait(10 * time.Second)
 			return fmt.Errorf("a worker that was asked to leave did not; see what its threads did in %s", t.worker.log.Name())
 		}
 		return t.worker.start()
 	case n < 52:
-		d := between(t.random, 0.2, 3)
-		if t.tally.add("worker paused"); d > lease {
+		d := t.pace.between(t.random, 0.2, 3)
+		if t.tally.add("worker paused"); d > t.pace.lease {
 			t.tally.add("worker paused beyond its lease")
 		}
 		t.worker.signal(syscall.SIGSTOP)
@@ -106,7 +107,7 @@ func (t *torment) once(ctx context.Context) error {
 	case n < 77:
 		t.tally.add("network down")
 		t.net.refuse(true)
-		pause(ctx, between(t.random, 0.2, 2))
+		pause(ctx, t.pace.between(t.random, 0.2, 2))
 		t.net.refuse(false)
 	default:
 		server, worker := t.random.IntN(3) > 0, t.random.IntN(3) > 0
@@ -115,7 +116,7 @@ func (t *torment) once(ctx context.Context) error {
 			{false, true}: "network held to the worker", {false, false}: "network left alone",
 		}[[2]bool{server, worker}])
 		t.net.hold(server, worker)
-		pause(ctx, between(t.random, 0.3, 4))
+		pause(ctx, t.pace.between(t.random, 0.3, 4))
 		if t.random.IntN(2) == 0 {
 			t.net.cut()
 		}

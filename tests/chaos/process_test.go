@@ -15,11 +15,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Short times, so that many faults are found out and mended in one test.
-const (
-	beat  = 150 * time.Millisecond
-	lease = 600 * time.Millisecond
-)
+// pace is how long things take: short times, so that many faults are found out
+// and mended in one test, and as much longer as the machine is busy, so that a
+// worker that lives is not lost all the time.
+type pace struct {
+	slower      float64
+	beat, lease time.Duration
+}
+
+// usual is how long the interpreter takes to load the SDK on a quiet machine.
+const usual = 500 * time.Millisecond
+
+// paceOf finds the pace of this machine. A program was loaded in took.
+func paceOf(took time.Duration) pace {
+	slower := max(1, float64(took)/float64(usual))
+	return pace{
+		slower: slower, beat: time.Duration(150 * slower * float64(time.Millisecond)),
+		lease: time.Duration(600 * slower * float64(time.Millisecond)),
+	}
+}
+
+// stretch is a duration of a quiet machine on this one.
+func (p pace) stretch(d time.Duration) time.Duration { return time.Duration(p.slower * float64(d)) }
 
 // builds is where the server under test is; TestMain makes and removes it.
 var builds string
@@ -45,22 +62,24 @@ func graphd(tb testing.TB) string {
 	return path
 }
 
-// python is an interpreter with the SDK. A machine without one can't show that
-// workers survive, so that is a failure.
-func python(tb testing.TB) string {
+// python is an interpreter with the SDK, and the pace of the machine. A machine
+// without one can't show that workers survive, so that is a failure.
+func python(tb testing.TB) (string, pace) {
 	tb.Helper()
 	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
 	if path == "" {
 		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
 	}
+	began := time.Now()
 	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
+	took := time.Since(began)
 	if err != nil {
 		require.FailNow(tb, "no Python with the SDK",
 			"%s: %v %s\nrun `make chaos` or `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
 	}
 	path, err = filepath.Abs(path)
 	require.NoError(tb, err)
-	return path
+	return path, paceOf(took)
 }
 
 // process is a program that is started, and started again, with its output in

@@ -34,12 +34,11 @@ func logOf(t *testing.T, run *graphdv1.Run) []string {
 // other.
 func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	s := newScene(t, "--lease", "1h") // a run that waits for a lease to end does not end in time
 	s.worker("w1", s.a)
 	s.stops(s.b, s.begin(s.b, "walk", `{"steps":1,"pace":0}`), interrupted) // now both servers know the graph
 	var runs []*graphdv1.Run
 	var over []func()
-	began := time.Now()
 	for i := range 10 {
 		run := s.begin(s.b, "walk", fmt.Sprintf(`{"steps":%d,"pace":0}`, i+1))
 		runs, over = append(runs, run), append(over, s.follow(s.b, run))
@@ -53,7 +52,6 @@ func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
 		require.Equal(t, append(slices.Repeat([]string{"w1"}, i+1), "yes@w1"), logOf(t, run))
 		over[i]()
 	}
-	require.Less(t, time.Since(began), 10*time.Second, "no run waits for a lease to end")
 	require.Len(t, s.walked(), 1+55, "no step was taken twice")
 }
 
@@ -67,7 +65,7 @@ func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
 	s.worker("w2", s.b)
 	run := s.begin(s.a, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
 	here, there := s.follow(s.a, run), s.follow(s.b, run)
-	require.Eventually(t, func() bool { return len(s.walked()) > 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.walked()) > 3 }, time.Minute, time.Millisecond)
 	first.stop(syscall.SIGTERM)
 	run = s.stops(s.a, run, interrupted)
 	s.answer(s.a, run, `"no"`)
@@ -89,10 +87,10 @@ func TestARunLeavesADeadWorker(t *testing.T) {
 	first := s.worker("w1", s.a)
 	run := s.begin(s.a, "walk", `{"steps":1,"pace":30}`)
 	over := s.follow(s.a, run)
-	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, time.Minute, time.Millisecond)
 	s.worker("w2", s.b)
 	first.stop(syscall.SIGKILL)
-	require.Eventually(t, func() bool { return slices.Equal(s.walked(), []string{"w1", "w2"}) }, 10*time.Second, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return slices.Equal(s.walked(), []string{"w1", "w2"}) }, time.Minute, 10*time.Millisecond,
 		"the second worker was not asked: %v", s.walked())
 	_, err := s.b.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
 	require.NoError(t, err)

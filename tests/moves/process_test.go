@@ -137,7 +137,7 @@ func (p *process) says(words ...string) string {
 			}
 		}
 		return false
-	}, 20*time.Second, 5*time.Millisecond, "%v in %s", words, p.log)
+	}, time.Minute, 5*time.Millisecond, "%v in %s", words, p.log)
 	return found
 }
 
@@ -159,12 +159,13 @@ type scene struct {
 	a, b   *server
 	store  string
 	ledger string // where workers write who walked
+	flags  []string
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	s := &scene{T: t, store: redis.URL(""), ledger: filepath.Join(t.TempDir(), "ledger")}
+	s := &scene{T: t, store: redis.URL(""), ledger: filepath.Join(t.TempDir(), "ledger"), flags: flags}
 	binary := graphd(t)
 	s.a, s.b = s.serve(binary, s.store), s.serve(binary, s.store)
 	return s
@@ -172,8 +173,11 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) serve(binary, store string) *server {
 	s.Helper()
-	p := launch(s.T, "server", exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata",
-		"--lease", "3s", "--worker-beat", "200ms", "--worker-lease", "1s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json"))
+	// A worker that lives is silent for three seconds on no machine; one that is killed is missed soon.
+	p := launch(s.T, "server", exec.Command(binary, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata", "--lease", "5s", "--worker-beat", "1s",
+		"--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json",
+	}, s.flags...)...))
 	line := p.says(`"msg":"serving"`)
 	_, rest, _ := strings.Cut(line, `"address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
@@ -195,7 +199,7 @@ func (s *scene) worker(name string, at *server) *process {
 	require.Eventually(s, func() bool {
 		list, err := at.ListWorkers(s.Context(), &graphdv1.ListWorkersRequest{Graph: "walk"})
 		return err == nil && len(list.GetWorkers()) > 0
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return p
 }
 
@@ -284,7 +288,7 @@ func (s *scene) begin(at *server, graph, input string) *graphdv1.Run {
 			require.NoError(s, err)
 		}
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return run
 }
 

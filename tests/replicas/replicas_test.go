@@ -14,7 +14,7 @@ var (
 	threads = flag.Int("threads", 150, "how many threads are run, with one question each")
 	seed    = flag.Uint64("seed", 1, "which faults and threads are drawn")
 	over    = flag.Duration("over", 8*time.Second, "over how long threads begin and people think")
-	limit   = flag.Duration("limit", 4*time.Minute, "how long all threads may take")
+	limit   = flag.Duration("limit", 20*time.Minute, "how long all threads may take")
 )
 
 const (

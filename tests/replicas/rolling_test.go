@@ -144,7 +144,7 @@ func newFleet(t *testing.T, redis *redistest.Server, n int, graph string, flags 
 // serves waits until a server was started so many times and answers.
 func (f *fleet) serves(i, times int) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.failed, 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
 	defer cancel()
 	for {
 		err := errors.New("it was not started")
@@ -306,8 +306,9 @@ func (c *customer) verify() error {
 func TestRollingRestart(t *testing.T) {
 	const customers = 60
 	k := &desk{ran: make(map[string]int), ended: make(map[string]time.Time)}
-	f := newFleet(t, redistest.Start(t), 3, fmt.Sprintf(ticket, k.listen(t)))
-	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
+	// Whoever waited for a lease to end would wait beyond the limit.
+	f := newFleet(t, redistest.Start(t), 3, fmt.Sprintf(ticket, k.listen(t)), "--lease", "1h", "--drain-timeout", "5m")
+	ctx, cancel := context.WithTimeout(f.failed, *limit)
 	defer cancel()
 	var all errgroup.Group
 	for i := range customers {
@@ -351,5 +352,4 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("six restarts took %v; ends of streams: %s; from one task of a thread to the next: %v, at most %v", rolled,
 		&f.drained, k.gaps[len(k.gaps)/2], k.gaps[len(k.gaps)-1])
 	require.Contains(t, f.drained.String(), "CAUSE_DRAINING")
-	require.Less(t, k.gaps[len(k.gaps)-1], 3*time.Second, "a run has waited for a lease")
 }

@@ -162,7 +162,7 @@ func connect(t *testing.T, address string) client {
 // serving waits until every server serves.
 func (w *world) serving() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.failed, 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.failed, time.Minute)
 	defer cancel()
 	for i, c := range w.servers {
 		for {

@@ -26,7 +26,7 @@ func hello(id string, slots uint32) *graphdv1.Hello {
 }
 
 func TestALostWorkersTaskMovesWhenItsLeaseEnds(t *testing.T) {
-	s := start(t, config{hub: worker.Options{Beat: 100 * time.Millisecond, LeaseTTL: 600 * time.Millisecond}})
+	s := start(t, config{hub: worker.Options{Beat: time.Second, LeaseTTL: 4 * time.Second}})
 	first := s.connect(hello("w1", 1))
 	run := s.begin("g", `{"x":1}`)
 	lost := first.next()
@@ -146,7 +146,7 @@ func TestATaskThatIsRefusedTooOftenFails(t *testing.T) {
 }
 
 func TestATaskThatKillsItsWorkersFails(t *testing.T) {
-	s := start(t, config{hub: worker.Options{Beat: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond, Losses: 2}})
+	s := start(t, config{hub: worker.Options{Beat: time.Second, LeaseTTL: 2 * time.Second, Losses: 2}})
 	w := s.connect(hello("w1", 5))
 	w.keepAlive(func() [][]byte { return nil })
 	run := s.begin("g", `{"x":1}`)
@@ -189,7 +189,7 @@ func TestADrainingServerLetsItsWorkersFinish(t *testing.T) {
 	run := s.begin("g", `{"x":1}`)
 	a := w.next()
 	drained := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		go s.engine.Drain(ctx)
@@ -212,7 +212,7 @@ func TestARunWaitsForAWorkerAndSaysSo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		list, err := s.ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
 		return err == nil && len(list.GetWorkers()) == 0
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
 		Run: &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: text(`{"x":1}`)}},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{
@@ -292,8 +292,8 @@ func TestAServerIsReplacedWhileAWorkerComputes(t *testing.T) {
 	for name, key := range map[string]string{"same key": "secret", "own keys": ""} {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
-			options := worker.Options{Key: []byte(key), Beat: 100 * time.Millisecond, LeaseTTL: 2 * time.Second}
-			s := start(t, config{store: store, hub: options, lease: 300 * time.Millisecond})
+			options := worker.Options{Key: []byte(key), Beat: time.Second, LeaseTTL: 10 * time.Second}
+			s := start(t, config{store: store, hub: options, lease: 3 * time.Second})
 			w := s.connect(hello("w1", 1))
 			run := s.begin("g", `{"x":1}`)
 			a := w.next()
@@ -301,7 +301,7 @@ func TestAServerIsReplacedWhileAWorkerComputes(t *testing.T) {
 			await(t, w.acks, "the ack")
 			s.kill()
 
-			next := start(t, config{store: store, hub: options, lease: 300 * time.Millisecond})
+			next := start(t, config{store: store, hub: options, lease: 3 * time.Second})
 			again := hello("w1", 1)
 			again.HeldLeases = [][]byte{a.GetLease().GetToken()}
 			w = next.connect(again)

@@ -144,7 +144,7 @@ func (s *server) begin(name, input string) *graphdv1.Run {
 // wait returns the run when it has stopped.
 func (s *server) wait(run *graphdv1.Run) *graphdv1.Run {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	run, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
 	require.NoError(s.t, err)

@@ -129,7 +129,7 @@ func (w *session) keepAlive(running func() [][]byte) {
 // await receives with a limit, so that a test fails instead of hanging.
 func await[T any](tb testing.TB, from <-chan T, what string) T {
 	tb.Helper()
-	timer := time.NewTimer(10 * time.Second)
+	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
 	var v T
 	select {

@@ -317,17 +317,16 @@ func indexDue(e *env) {
 
 func indexDueLease(e *env) {
 	th := e.thread("t")
-	r := th.apply(owner("o", 200*time.Millisecond), dueAt(e.base()))
+	r := th.apply(owner("o", time.Minute), dueAt(e.base()))
 	threads, next := e.due(0)
 	require.Empty(e, threads)
 	require.Equal(e, r.LeaseExpires, next)
-	e.pass(100 * time.Millisecond)
-	r = th.apply(owner("o", 200*time.Millisecond))
-	e.pass(100 * time.Millisecond)
+	r = th.apply(owner("o", 2*time.Minute))
 	threads, next = e.due(0)
-	require.Empty(e, threads, "renewed")
-	require.Equal(e, r.LeaseExpires, next)
-	e.pass(115 * time.Millisecond) // a sixteenth of the lease later at most
+	require.Empty(e, threads)
+	require.Equal(e, r.LeaseExpires, next, "renewed")
+	th.apply(owner("o", 20*time.Millisecond))
+	e.pass(25 * time.Millisecond) // a sixteenth of the lease later at most
 	threads, _ = e.due(0)
 	require.Equal(e, []string{"t"}, threads)
 	th.apply(owner("", 0), dueAt(time.Time{}))

@@ -33,7 +33,7 @@ func leaseClock(e *env) {
 	require.False(e, h.Now.Before(r.Now))
 	require.True(e, h.Leased())
 
-	r = th.apply(owner("o", 300*time.Millisecond))
+	r = th.apply(owner("o", 300*time.Millisecond)) // shorter than it was, so it is written anew
 	e.pass(20 * time.Millisecond)
 	renewed := th.apply(owner("o", 300*time.Millisecond))
 	require.True(e, renewed.LeaseExpires.After(r.LeaseExpires))

@@ -79,7 +79,7 @@ func (p *party) meet() {
 		require.Eventually(p, func() bool {
 			side.from.Wake("hello", "hello")
 			return len(side.to) > 0
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		side.from.Wake("met", "met")
 		for p.next(side.to).Owner != "met" {
 		}
@@ -89,7 +89,7 @@ func (p *party) meet() {
 // next is what is heard next.
 func (p *party) next(heard chan checkpoint.Signal) checkpoint.Signal {
 	p.Helper()
-	timer := time.NewTimer(10 * time.Second)
+	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
 	select {
 	case s := <-heard:

@@ -63,7 +63,7 @@ func (r *road) crowd(ctx context.Context, changes []*checkpoint.Change, meanwhil
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.waiting)+c.away == len(changes)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.GreaterOrEqual(r, len(c.waiting), len(changes)-atMost)
 	meanwhile()
 	r.proxy.Release()
@@ -162,7 +162,7 @@ func TestWhoGivesUpIsNotTakenAlong(t *testing.T) {
 			_, err := r.store.Apply(ctx, told("late", 0))
 			gaveUp <- err
 		}()
-		require.Eventually(t, func() bool { return waiting() > before }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return waiting() > before }, time.Minute, time.Millisecond)
 		cancel()
 		err := <-gaveUp
 		require.ErrorIs(t, err, checkpoint.ErrUnavailable)

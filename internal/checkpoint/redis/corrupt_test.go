@@ -173,5 +173,5 @@ func TestOutOfMemory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := s.Apply(t.Context(), superstep("t", 1, []payload.JSON{"1"}))
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond, "Redis gives back what is large in the background")
+	}, time.Minute, 10*time.Millisecond, "Redis gives back what is large in the background")
 }

@@ -62,5 +62,5 @@ func replicated(t *testing.T, master *goredis.Client) {
 		return n
 	}
 	want := offset(written)
-	require.Eventually(t, func() bool { return offset(received) >= want }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return offset(received) >= want }, time.Minute, 10*time.Millisecond)
 }

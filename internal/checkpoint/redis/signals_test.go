@@ -106,7 +106,7 @@ func (p *pair) step() {
 // until waits for a kind of signal and lists what came before.
 func (p *pair) until(k checkpoint.SignalKind) (before []checkpoint.SignalKind) {
 	p.Helper()
-	timer := time.NewTimer(30 * time.Second)
+	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
 	for {
 		select {
@@ -140,7 +140,7 @@ func (p *pair) hears() {
 		default:
 			return false
 		}
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // comesBack does something to the connections: that nothing is heard is told,

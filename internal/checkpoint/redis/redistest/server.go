@@ -30,7 +30,7 @@ type Server struct {
 }
 
 // patience is how long a server may take to start on a busy machine.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Start starts a server that keeps every change (appendonly, fsync always).
 // Settings are further arguments, like "--maxmemory", "10mb"; later ones win.
