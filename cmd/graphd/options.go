@@ -71,7 +71,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.StepsPerCommit, "steps-per-commit", 64,
 		"how many supersteps in a row may share a commit when they only compute expressions; 1: each has its own")
 	f.StringVar(&o.WorkerKey, "worker-key", "",
-		"secret that marks the leases of workers, the same for all replicas (default: a new one at each start)")
+		"secret that marks the leases of workers, the same for all replicas (default: one that the store keeps)")
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
 	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
 		"how long a task waits for its silent worker before another one gets it")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -133,9 +134,13 @@ func (s *server) wire(
 	ctx context.Context, o serverOptions, name storeName, metrics *telemetry.Metrics, info transport.Info,
 ) error {
 	schemas := schema.New(o.Schemas)
+	key, err := s.workerKey(ctx, o)
+	if err != nil {
+		return err
+	}
 	hub := worker.New(worker.Options{
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
-		Key: []byte(o.WorkerKey), Logger: s.log.Named("worker"),
+		Key: key, Held: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
 	})
 	s.remote = transport.NewRemote(hub, o.endpoints(s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
@@ -170,6 +175,16 @@ func (s *server) wire(
 	o.apply(&options)
 	s.grpc, err = transport.NewServer(options)
 	return err
+}
+
+// workerKey marks the leases of workers. Without an option all servers on the
+// store share one that it keeps.
+func (s *server) workerKey(ctx context.Context, o serverOptions) ([]byte, error) {
+	if o.WorkerKey != "" {
+		return []byte(o.WorkerKey), nil
+	}
+	key, err := s.store.Secret(ctx, "worker-key", rand.Text())
+	return []byte(key), err
 }
 
 // compileEnv is what graphs are checked against.

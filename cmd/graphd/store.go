@@ -24,6 +24,7 @@ import (
 type store interface {
 	checkpoint.Store
 	checkpoint.Graphs
+	checkpoint.Secrets
 	io.Closer
 }
 

@@ -58,6 +58,10 @@ type Head struct {
 	Wish      string
 	WishUntil time.Time
 	Moves     int // how often the run went to where workers are since it last came further
+	// Lent are the tasks that workers may still run though no server drives the
+	// run; AnyTask stands for all. The server that takes the run up keeps them for
+	// these workers.
+	Lent []string
 	// Due is when some replica should look at the thread though nobody asks:
 	// work is queued, a question expires, the thread expires. Zero = never. A
 	// store also treats the end of a lease as due.
@@ -74,6 +78,9 @@ type Head struct {
 	LeaseExpires time.Time
 	Now          time.Time
 }
+
+// AnyTask in Head.Lent stands for every task of the run.
+const AnyTask = "*"
 
 // Leased reports whether somebody holds a lease that has not run out.
 func (h *Head) Leased() bool { return h.Owner != "" && h.LeaseExpires.After(h.Now) }

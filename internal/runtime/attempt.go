@@ -131,12 +131,19 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		Waited: l.pending.tasks[t.ID].Waiting,
 		Stop:   l.stop, Checkpoint: l.state.Checkpoint().ID, Time: l.state.Checkpoint().Time,
 		Effects: fx, Host: fx, Metadata: l.run.Metadata, Unwanted: l.session.work.Done(),
+		Fence: l.session.fence, Lent: &fx.lent,
 	}
 	if t.Node.Kind == graph.KindRemote || b.InWorker {
 		defer l.errand(task)()
 		task.Triggers = l.state.Triggers(t)
+		if n == 1 {
+			task.Recovered = l.recovered(t.ID)
+		}
 	}
 	r := l.session.engine.guard(ctx, task)
+	if fx.lent.Load() {
+		l.session.recovery.leave(t.ID)
+	}
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}
 	}

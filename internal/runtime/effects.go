@@ -31,6 +31,7 @@ type effects struct {
 	task    *pregel.Task
 	attempt int
 	over    atomic.Bool
+	lent    atomic.Bool  // a worker may still run the task
 	calls   atomic.Int32 // graphs that it waits for
 
 	mu   sync.Mutex

@@ -26,6 +26,11 @@ import (
 // Task.Unwanted is closed.
 var ErrSibling = errors.New("another task of the superstep failed")
 
+// ErrElsewhere is the cause of a context that ends because the run goes on at
+// another server, or here under another lease. A worker that runs a task of it
+// may keep the task: see Task.Lent.
+var ErrElsewhere = errors.New("the run goes on at another server")
+
 // Executor runs the code of nodes. Where the code lives is its business.
 type Executor interface {
 	// Execute makes one attempt. It must return when ctx ends, for ErrSibling
@@ -89,6 +94,16 @@ type Task struct {
 	Stranded *atomic.Bool
 	// With is what a server must have workers for besides, to go on with the task.
 	With []checkpoint.Served
+	// Recovered is when this server took the run up, if the server before it may
+	// have handed the task out to a worker that still runs it; else zero. The
+	// executor must not hand it to another worker before the lease of that one can
+	// have ended.
+	Recovered time.Time
+	// Fence counts how often servers have taken the run up.
+	Fence uint64
+	// Lent is for the executor to set when it ends while a worker may still run
+	// the task, because another server goes on with the run.
+	Lent *atomic.Bool
 	// Unwanted is closed when the run takes no result any more: it is cancelled
 	// or belongs to another server. Nil when that is not known.
 	Unwanted <-chan struct{}

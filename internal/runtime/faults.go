@@ -150,7 +150,7 @@ func (e *Engine) storePutOff(ctx context.Context, head *checkpoint.Head, x fault
 		t.Head.Updated = head.Updated
 		t.Head.Faults, t.Head.RetryAt = x.count, t.now.Add(pauseAfter(x.count))
 		if t.Lease == 0 {
-			t.Head.Owner = ""
+			t.Head.Lent, t.Head.Owner = lentBy(&t.Head), ""
 		}
 		t.due(t.Head.RetryAt)
 		return nil

@@ -19,6 +19,7 @@ import (
 func (s *session) lease(t *tx) {
 	t.Head.Owner, t.Head.Wish, t.Head.WishUntil, t.Head.RetryAt = s.engine.id, "", time.Time{}, time.Time{}
 	t.Head.Fence++
+	t.Head.Lent = nil
 	t.Lease = s.engine.opts.Lease
 	if t.Head.Open == 0 {
 		t.Head.Due = time.Time{}
@@ -27,7 +28,7 @@ func (s *session) lease(t *tx) {
 
 // launch drives a loop whose first commit was made under the session's lease.
 func (s *session) launch(head checkpoint.Head, l *loop) {
-	s.head = head
+	s.head, s.fence = head, head.Fence
 	s.renewed.Store(int64(s.engine.uptime()))
 	s.arrived(head.Moves)
 	s.call(l.run)

@@ -24,12 +24,15 @@ type loop struct {
 	// revisit says that this superstep may have been begun before, by an
 	// earlier attempt or before a pause.
 	revisit bool
-	back    bool     // it goes on here after a pause, and has not said so
-	copied  bool     // it begins with a copy of the checkpoint in state
-	before  []string // breakpoints
-	after   []string
-	notes   notes // memos recorded in this superstep
-	past    tidied
+	// inherited says that the server before may have handed out the tasks of this
+	// superstep.
+	inherited bool
+	back      bool     // it goes on here after a pause, and has not said so
+	copied    bool     // it begins with a copy of the checkpoint in state
+	before    []string // breakpoints
+	after     []string
+	notes     notes // memos recorded in this superstep
+	past      tidied
 	// ended is how the run ends in the change that begins it or takes it up, nil
 	// when it goes on.
 	ended *verdict
@@ -238,6 +241,7 @@ func (l *loop) advance(ctx context.Context, w *work) *verdict {
 		return &r
 	}
 	l.state, l.tasks = next.state, next.tasks
+	l.inherited = l.inherited && !l.level.stored
 	l.remember(known)
 	l.notes.clear()
 	if v != nil && !v.settled {

@@ -125,6 +125,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 	v.settled = true
 	if v.state == checkpoint.RunRunning { // handed over as it is
 		t.Head.Due = t.now
+		t.Head.Lent = l.session.recovery.leaves()
 		if to := l.session.moving(); to != "" {
 			l.session.further(t)
 			l.session.engine.wish(t, to)
@@ -154,7 +155,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 
 // endRun records that the thread's active run has stopped.
 func (t *tx) endRun(run *checkpoint.Run) {
-	t.Head.Wish, t.Head.WishUntil = "", time.Time{}
+	t.Head.Wish, t.Head.WishUntil, t.Head.Lent = "", time.Time{}, nil
 	t.recovered()
 	switch run.State {
 	case checkpoint.RunInterrupted:

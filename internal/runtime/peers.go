@@ -220,7 +220,7 @@ func (e *Engine) beckoned(thread string) {
 // point leaves a thread that is due to the server that has its workers.
 func (e *Engine) point(ctx context.Context, head checkpoint.Head, to string) error {
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.Head.Updated = head.Updated
+		t.Head.Updated, t.Head.Lent = head.Updated, lentBy(&head)
 		e.wish(t, to)
 		return nil
 	})

@@ -14,11 +14,19 @@ import (
 
 // Why a live run is stopped from outside.
 var (
-	errLeaseLost = errors.New("the lease of the thread is lost")
+	errLeaseLost = &handOverError{"the lease of the thread is lost"}
 	errCancelled = errors.New("the run is cancelled")
 	errTimedOut  = errors.New("the run has run out of time")
-	errDrain     = errors.New("the server is draining")
+	errDrain     = &handOverError{"the server is draining"}
 )
+
+// handOverError is why a run ends here and goes on at another server.
+type handOverError struct{ why string }
+
+func (e *handOverError) Error() string { return e.why }
+
+// Is makes it ErrElsewhere.
+func (*handOverError) Is(target error) bool { return target == ErrElsewhere }
 
 // session is the hold of this process on a thread while one of its runs is
 // live: the lease, the newest head, and the right to commit.
@@ -40,6 +48,7 @@ type session struct {
 	// run was running when it was taken up.
 	told bool
 
+	fence    uint64       // of the lease
 	renewed  atomic.Int64 // Engine.uptime when the lease was last prolonged
 	stopping atomic.Bool  // a cancel is to be obeyed at the next superstep
 	glancing atomic.Bool  // somebody waits for the turn to read the head
@@ -47,7 +56,8 @@ type session struct {
 
 	// turn holds a token while somebody changes the thread through the
 	// session; it guards what follows.
-	errands errands
+	errands  errands
+	recovery recovery
 
 	turn  chan struct{}
 	head  checkpoint.Head

@@ -56,6 +56,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 		before: v.before, after: v.after,
 	}
 	if !child.level.stored {
+		child.inherited = l.inherited
 		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))
 		return child, nil
 	}
@@ -80,6 +81,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 	}
 	child.state = pregel.Load(v.graph, cp, l.level.journey != nil)
 	child.revisit = l.stoodHere(cp)
+	child.inherited = l.inherited && child.revisit
 	return child, nil
 }
 

@@ -206,6 +206,8 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 		if l, refused = e.pickUp(ctx, s, t, nil); refused != nil {
 			return nil, "", refused
 		}
+		s.recovery.recover(&head)
+		l.inherited = true
 		if elsewhere = e.elsewhere(l); elsewhere != "" && head.Wish == "" {
 			return nil, "", errElsewhere
 		}
@@ -258,7 +260,7 @@ func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) 
 func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) error {
 	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(cause))
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.Head.Updated, t.Head.Owner = head.Updated, ""
+		t.Head.Updated, t.Head.Owner, t.Head.Lent = head.Updated, "", lentBy(&head)
 		t.Head.Due = t.now.Add(e.opts.Lease)
 		if head.Wish == e.id && head.WishUntil.After(head.Now) { // the graph may be so new that it is not known here yet
 			t.Head.Due = t.now.Add(e.opts.Sweep)

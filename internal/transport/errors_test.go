@@ -137,7 +137,7 @@ func TestTableKnowsEveryReason(t *testing.T) {
 }
 
 // samples has one error for each that a room below exports. ErrInvalid,
-// ErrRequestNotFound and ErrSibling never leave the runtime: reaching a client,
+// ErrRequestNotFound, ErrElsewhere and ErrSibling never leave the runtime: reaching a client,
 // they are a defect.
 func samples() map[string]struct {
 	err    error
@@ -171,6 +171,7 @@ func samples() map[string]struct {
 		"payload.KindError":                {kind, "INVALID_FIELD"},
 		"payload.OperandError":             {operand, "INVALID_FIELD"},
 		"payload.MessageError":             {message, "INVALID_FIELD"},
+		"runtime.ErrElsewhere":             {runtime.ErrElsewhere, "INTERNAL"},
 		"runtime.ErrSibling":               {runtime.ErrSibling, "INTERNAL"},
 		"runtime.Error":                    {runtime.Errorf("THREAD_BUSY", "busy"), "THREAD_BUSY"},
 	}

@@ -127,8 +127,10 @@ func messageOut(m worker.Message) *graphdv1.ConnectResponse {
 		}}}
 	case worker.Ack:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_BeatAck{BeatAck: &graphdv1.BeatAck{
-			Number: m.Number, Lost: tokensOut(m.Lost),
+			Number: m.Number, Lost: tokensOut(m.Lost), Undecided: tokensOut(m.Undecided),
 		}}}
+	case worker.Renewed:
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Renewed{Renewed: leaseOut(m.Token, m.TTL)}}
 	case worker.Drain:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Drain{Drain: &graphdv1.Drain{
 			Deadline: durationOut(m.Left), Reason: m.Reason,

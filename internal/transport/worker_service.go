@@ -150,7 +150,7 @@ func (s *workerService) open(ctx context.Context, stream workerStream, h *graphd
 	}
 	welcome := &graphdv1.Welcome{
 		SessionId: w.Session, Protocol: protocol, BeatInterval: durationOut(w.Beat), LeaseTtl: durationOut(w.LeaseTTL),
-		Lost: tokensOut(w.Lost), MaxMessageBytes: count(s.maxBytes), MaxPayloadBytes: count(s.limits.MaxBytes),
+		Lost: tokensOut(w.Lost), Undecided: tokensOut(w.Undecided), MaxMessageBytes: count(s.maxBytes), MaxPayloadBytes: count(s.limits.MaxBytes),
 		MaxResultBytes: maxResult, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
 	}
 	for _, token := range w.Renewed {

@@ -38,22 +38,25 @@ func (s *Session) Beat(number uint64, running []string) {
 	}
 	ack := Ack{Number: number}
 	for _, token := range running {
-		if !h.keep(s, token) {
+		switch h.keep(s, token) {
+		case lost:
 			ack.Lost = append(ack.Lost, token)
+		case undecided:
+			ack.Undecided = append(ack.Undecided, token)
+		case granted:
 		}
 	}
 	s.send(ack)
 }
 
-// keep prolongs a lease for its worker, which has begun the task. It reports
-// false when the lease is lost. mu is held.
-func (h *Hub) keep(s *Session, token string) bool {
+// keep prolongs a lease for its worker, which has begun the task. mu is held.
+func (h *Hub) keep(s *Session, token string) claim {
 	j := h.jobs[token]
 	if j == nil {
 		return h.hold(s, token)
 	}
 	if j.lent {
-		return false
+		return lost
 	}
 	if j.session != s {
 		if j.session != nil {
@@ -64,7 +67,7 @@ func (h *Hub) keep(s *Session, token string) bool {
 	}
 	j.stage = started
 	h.renew(j)
-	return true
+	return granted
 }
 
 // Alive notes that a task has begun or is still worked on.

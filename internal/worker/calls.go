@@ -220,7 +220,7 @@ func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos []c
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	j.lent, j.stage, j.deliveries, j.memos = true, started, delivery, memos
-	j.token = h.sign(j.key)
+	j.token = h.sign(j)
 	h.jobs[j.token] = j
 	return &Loan{Assignment: j.assignment(h.opts.LeaseTTL), hub: h, job: j}
 }

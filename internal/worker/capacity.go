@@ -46,7 +46,7 @@ func (s *Session) free() int {
 			busy++
 		}
 	}
-	return s.credit.Total - busy
+	return s.credit.Total - busy - len(s.holds)
 }
 
 func (s *Session) describe() runtime.Worker {

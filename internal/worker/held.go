@@ -7,95 +7,147 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// heldTask is a task that a worker was given by an earlier server and still
-// runs. It waits for the run to be taken up here and ask for it.
+// heldTask is a task that a worker was given by an earlier server, or for a run
+// that this server has lost, and still runs. It waits for the run to be taken
+// up here and ask for it.
 type heldTask struct {
+	lease   lease
 	token   string
 	session *Session
 	timer   *time.Timer
 	decided chan struct{} // closed when the task was asked for, or nobody did in time
 }
 
-// hold keeps a lease of an earlier server. It reports false when the lease is
-// lost for good. mu is held.
-func (h *Hub) hold(s *Session, token string) bool {
+// claim is what becomes of a lease that a worker says it holds.
+type claim int
+
+const (
+	lost      claim = iota
+	undecided       // kept until the run is taken up here, or the time for that is over
+	granted
+)
+
+// hold decides about a lease that is not one of a running task here. mu is held.
+func (h *Hub) hold(s *Session, token string) claim {
 	l, ok := h.read(token)
-	if !ok || l.life == h.life || !l.lasts() || h.settled.has(token) || h.forgotten.has(token) {
-		return false
+	if !ok || !l.lasts() || h.settled.has(token) || h.forgotten.has(token) {
+		return lost
 	}
-	if known := h.held[l.key]; known != nil {
-		if known.token != token {
-			return false
-		}
-		if s != nil {
-			known.session = s
-		}
-		return true
+	if known := h.held[l.place()]; known != nil {
+		return h.reclaim(known, s, token, l)
 	}
-	for _, j := range h.jobs {
-		if j.key == l.key {
-			return false // somebody else has it by now
-		}
+	if l.life == h.life {
+		return lost
 	}
-	for _, q := range h.queues {
-		for _, j := range q.jobs {
-			if j.key == l.key {
-				h.dequeue(j)
-				h.take(j, s, token)
-				return true
-			}
-		}
+	if j := h.byKey[l.key]; j != nil {
+		return h.claim(j, s, token, l)
 	}
 	if h.asked.has(l.task()) {
-		return false // it was done without the worker, or has come further since
+		return lost // it was done without the worker, or has come further since
 	}
-	held := &heldTask{token: token, session: s, decided: make(chan struct{})}
-	held.timer = time.AfterFunc(h.opts.Held, func() { h.forget(l.key, held) })
-	h.held[l.key] = held
-	return true
+	h.retain(s, token, l)
+	return undecided
+}
+
+// retain keeps a lease until its run asks for the task here. mu is held.
+func (h *Hub) retain(s *Session, token string, l lease) {
+	held := &heldTask{lease: l, token: token, decided: make(chan struct{})}
+	held.timer = time.AfterFunc(h.opts.Held, func() { h.forget(held) })
+	h.held[l.place()] = held
+	held.attach(s)
+}
+
+// attach notes which session has the worker of a held task. mu is held.
+func (held *heldTask) attach(s *Session) {
+	if held.session != nil {
+		delete(held.session.holds, held)
+	}
+	if held.session = s; s != nil {
+		s.holds[held] = struct{}{}
+	}
+}
+
+// reclaim decides about a lease of a task that is held: of two the newer one
+// counts. mu is held.
+func (h *Hub) reclaim(known *heldTask, s *Session, token string, l lease) claim {
+	if known.token == token {
+		if s != nil {
+			known.attach(s)
+		}
+		return undecided
+	}
+	if !l.newer(known.lease) {
+		return lost
+	}
+	h.giveUp(known)
+	h.retain(s, token, l)
+	return undecided
+}
+
+// claim gives a task that is asked for to the worker that holds an old lease of
+// it, unless a worker has it that was given it later. mu is held.
+func (h *Hub) claim(j *job, s *Session, token string, l lease) claim {
+	switch {
+	case j.task.Recovered.IsZero(), j.lent:
+		return lost
+	case j.stage == withheld, j.stage == queued:
+		h.dequeue(j)
+	default:
+		if has, ok := h.read(j.token); !ok || has.life == h.life || !l.newer(has) {
+			return lost
+		}
+	}
+	h.release(j)
+	h.take(j, s, token)
+	return granted
 }
 
 // forget gives up a held task that no run has asked for.
-func (h *Hub) forget(key string, held *heldTask) {
+func (h *Hub) forget(held *heldTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.held[key] == held {
-		h.giveUp(key, held)
-	}
-}
-
-// disown gives up what is held of a task that has come further since. mu is held.
-func (h *Hub) disown(task string) {
-	for key, held := range h.held {
-		if taskOf(key) == task {
-			held.timer.Stop()
-			h.giveUp(key, held)
-		}
+	if h.held[held.lease.place()] == held {
+		h.giveUp(held)
 	}
 }
 
 // giveUp tells who waits for a held task that it is lost. mu is held.
-func (h *Hub) giveUp(key string, held *heldTask) {
-	delete(h.held, key)
+func (h *Hub) giveUp(held *heldTask) {
+	h.decide(held)
 	h.forgotten.add(held.token)
+}
+
+// decide ends the waiting for the run of a held task. mu is held.
+func (h *Hub) decide(held *heldTask) {
+	delete(h.held, held.lease.place())
+	held.timer.Stop()
+	held.attach(nil)
 	close(held.decided)
 }
 
-// adopt gives a task that is asked for to the worker that runs it already. mu
-// is held.
+// adopt gives a task that is asked for to the worker that runs it already. A
+// lease of the task before it has come further is lost. mu is held.
 func (h *Hub) adopt(j *job) bool {
-	held := h.held[j.key]
+	if len(h.held) == 0 {
+		return false
+	}
+	held := h.held[placeOf(j.task)]
 	if held == nil {
 		return false
 	}
-	delete(h.held, j.key)
-	held.timer.Stop()
+	if held.lease.key != j.key || held.lease.attempt < uint64(max(j.task.Attempt, 0)) {
+		h.giveUp(held)
+		return false
+	}
 	s := held.session
+	h.decide(held)
 	if s != nil && s.cause != nil {
 		s = nil
 	}
 	h.take(j, s, held.token)
-	close(held.decided)
+	if s != nil {
+		s.send(Renewed{Token: held.token, TTL: h.opts.LeaseTTL})
+	}
 	return true
 }
 
@@ -112,22 +164,20 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 	for {
 		h.mu.Lock()
 		j := h.jobs[token]
-		l, ok := h.read(token)
-		if j != nil || !ok {
+		if j != nil {
 			h.mu.Unlock()
-			if j == nil {
-				return nil, leaseLost("")
-			}
 			return j, nil
 		}
-		if !h.hold(nil, token) {
-			h.mu.Unlock()
-			return nil, leaseLost(l.task())
-		}
-		held := h.held[l.key]
+		c := h.hold(nil, token)
+		l, _ := h.read(token)
+		held := h.held[l.place()]
 		h.mu.Unlock()
-		if held == nil {
-			continue // it was asked for already
+		switch c {
+		case lost:
+			return nil, leaseLost(l.task())
+		case granted:
+			continue
+		case undecided:
 		}
 		select {
 		case <-held.decided:
@@ -136,9 +186,9 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 				"the run of task %q is not taken up here yet; repeat the call", l.task())
 		}
 		h.mu.Lock()
-		lost := h.jobs[token] == nil && h.held[l.key] == nil && !h.settled.has(token)
+		over := h.jobs[token] == nil && h.held[l.place()] == nil && !h.settled.has(token)
 		h.mu.Unlock()
-		if lost {
+		if over {
 			return nil, leaseLost(l.task())
 		}
 	}

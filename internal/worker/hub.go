@@ -2,7 +2,8 @@
 // sessions, offers each task to one that has room for it, and takes back what
 // a lost process leaves behind. It knows no wire; transport speaks for it.
 //
-// A task is queued, then offered under a lease, then started, until its result
+// A task is queued, or withheld while a worker of an earlier server may still run
+// it, then offered under a lease, then started, until its result
 // comes. Each time it changes hands it gets a new lease, so that the result of
 // an older one cannot be applied any more.
 package worker
@@ -70,7 +71,8 @@ type Hub struct {
 	sessions  map[string]*Session // by worker
 	jobs      map[string]*job     // by lease
 	queues    map[route]*queue
-	held      map[string]*heldTask // by task key: leases of an earlier server
+	byKey     map[string]*job      // tasks that are asked for
+	held      map[string]*heldTask // by place: leases of an earlier server, or of a run that went elsewhere
 	settled   settled              // leases whose results were taken
 	forgotten settled              // leases of an earlier server that no run has asked for
 	asked     settled              // tasks that a run has asked for here
@@ -89,6 +91,7 @@ func New(options Options) *Hub {
 	return &Hub{
 		opts: options, log: options.Logger, life: rand.Text()[:12],
 		sessions: make(map[string]*Session), jobs: make(map[string]*job),
+		byKey:  make(map[string]*job),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
 		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},
 		asked: settled{known: make(map[string]struct{})},
@@ -115,9 +118,8 @@ func (h *Hub) admit(j *job) {
 	h.order++
 	j.order = h.order
 	h.asked.add(j.task.ID)
-	adopted := h.adopt(j)
-	h.disown(j.task.ID)
-	if adopted {
+	h.byKey[j.key] = j
+	if h.adopt(j) || h.withhold(j) {
 		return
 	}
 	h.enqueue(j)
@@ -140,6 +142,11 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	}
 	for r := range h.queues {
 		h.notice(r)
+	}
+	for _, j := range h.byKey {
+		if j.stage == withheld {
+			h.leaveWithheld(j)
+		}
 	}
 }
 

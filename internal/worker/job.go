@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -18,8 +17,9 @@ import (
 type stage int
 
 const (
-	queued  stage = iota
-	offered       // on its way to a worker, which has not said that it began
+	queued   stage = iota
+	withheld       // a worker may have it from an earlier server: kept until that one comes back, or its lease is over
+	offered        // on its way to a worker, which has not said that it began
 	started
 	over
 )
@@ -66,19 +66,26 @@ func newJob(ctx context.Context, t *runtime.Task) *job {
 // is another piece of work than before: a result from before must not pass for
 // one from after. So is the same task in a copy of its thread.
 func keyOf(t *runtime.Task) string {
-	sum := sha256.Sum256([]byte(t.Thread)) // an id may look like any part of a key
-	thread := ":" + hex.EncodeToString(sum[:8])
 	switch {
 	case t.Reduce != nil:
-		return t.ID + ":reduce:" + t.Reduce.Channel + thread
+		return t.ID + ":reduce:" + t.Reduce.Channel + ":" + threadOf(t)
 	case t.Router != "":
-		return t.ID + ":route:" + t.Branch + thread
+		return t.ID + ":route:" + t.Branch + ":" + threadOf(t)
 	}
-	return t.ID + nodeKey + strconv.Itoa(t.Attempt) + ":" + passOf(t) + thread
+	return placeOf(t) + ":" + passOf(t)
 }
 
 // nodeKey marks the keys of nodes.
-const nodeKey = ":run:"
+const nodeKey = ":run"
+
+// placeOf is what the keys of all passes of a node have in common.
+func placeOf(t *runtime.Task) string { return t.ID + nodeKey + ":" + threadOf(t) }
+
+// threadOf stands for the thread in a key: its id may look like any part of one.
+func threadOf(t *runtime.Task) string {
+	sum := sha256.Sum256([]byte(t.Thread))
+	return hex.EncodeToString(sum[:8])
+}
 
 // passOf tells the passes of a node that is interrupted from each other.
 func passOf(t *runtime.Task) string {
@@ -113,7 +120,7 @@ func (j *job) assignment(ttl time.Duration) Assignment {
 // offer leases a task to a worker. mu is held.
 func (h *Hub) offer(j *job, s *Session) {
 	j.deliveries++
-	h.lend(j, s, h.sign(j.key))
+	h.lend(j, s, h.sign(j))
 	j.stage = offered
 	s.give(j, j.assignment(h.opts.LeaseTTL))
 }
@@ -202,6 +209,14 @@ func (h *Hub) requeue(j *job) {
 	}()
 }
 
+// end notes that a task is not asked for any more. mu is held.
+func (h *Hub) end(j *job) {
+	j.stage = over
+	if h.byKey[j.key] == j {
+		delete(h.byKey, j.key)
+	}
+}
+
 // finish hands over the result of a task. mu is held.
 func (h *Hub) finish(j *job, r pregel.Result) {
 	if j.stage == over {
@@ -212,6 +227,6 @@ func (h *Hub) finish(j *job, r pregel.Result) {
 	}
 	h.release(j)
 	h.dequeue(j)
-	j.stage = over
+	h.end(j)
 	j.done <- r
 }

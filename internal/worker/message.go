@@ -34,11 +34,13 @@ type Welcome struct {
 	Beat     time.Duration
 	LeaseTTL time.Duration
 	Renewed  []string
-	Lost     []string
+	// Undecided are those of Renewed whose run is not taken up here yet.
+	Undecided []string
+	Lost      []string
 }
 
 // Message is something to be sent to a worker: an Assignment, Cancel, Ack,
-// Drain, Throttle or Reply.
+// Renewed, Drain, Throttle or Reply.
 type Message interface{ message() }
 
 // Assignment is a task to run.
@@ -59,8 +61,15 @@ type Cancel struct {
 
 // Ack answers a beat.
 type Ack struct {
-	Number uint64
-	Lost   []string
+	Number    uint64
+	Lost      []string
+	Undecided []string
+}
+
+// Renewed says that a lease which was undecided goes on.
+type Renewed struct {
+	Token string
+	TTL   time.Duration
 }
 
 // Drain says that the server is about to leave.
@@ -85,6 +94,7 @@ type Reply struct {
 func (Assignment) message() {}
 func (Cancel) message()     {}
 func (Ack) message()        {}
+func (Renewed) message()    {}
 func (Drain) message()      {}
 func (Throttle) message()   {}
 func (Reply) message()      {}

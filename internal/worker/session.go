@@ -22,6 +22,7 @@ type Session struct {
 
 	credit    Credit
 	jobs      map[string]*job // by lease: offered, or started
+	holds     map[*heldTask]struct{}
 	out       []Message
 	backlog   backlog
 	parked    []*parked     // calls that wait for another task, the latest last
@@ -51,7 +52,7 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	}
 	s := &Session{
 		hub: h, id: uuid.NewString(), hello: hello, credit: hello.Credit,
-		jobs: make(map[string]*job), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		jobs: make(map[string]*job), holds: make(map[*heldTask]struct{}), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		heard: time.Now(),
 	}
 	older := h.sessions[hello.Worker]
@@ -59,11 +60,15 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	s.silence = time.AfterFunc(silentBeats*h.opts.Beat, s.silent)
 	w := Welcome{Session: s.id, Beat: h.opts.Beat, LeaseTTL: h.opts.LeaseTTL}
 	for _, token := range hello.Held {
-		if h.keep(s, token) {
-			w.Renewed = append(w.Renewed, token)
-		} else {
+		switch h.keep(s, token) {
+		case lost:
 			w.Lost = append(w.Lost, token)
+			continue
+		case undecided:
+			w.Undecided = append(w.Undecided, token)
+		case granted:
 		}
+		w.Renewed = append(w.Renewed, token)
 	}
 	if older != nil {
 		h.replace(older)
@@ -83,6 +88,9 @@ func (h *Hub) replace(older *Session) {
 		"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
 	for _, j := range sorted(older.jobs) {
 		h.requeue(j)
+	}
+	for held := range older.holds {
+		h.giveUp(held)
 	}
 }
 
@@ -178,6 +186,9 @@ func (s *Session) Close() {
 		delete(h.sessions, s.hello.Worker)
 	}
 	s.finish(errGone)
+	for held := range s.holds {
+		held.attach(nil)
+	}
 	for _, j := range sorted(s.jobs) {
 		if j.stage == offered && !j.last {
 			h.requeue(j)

@@ -80,7 +80,7 @@ func (h *Hub) warn(j *job, cause error) bool {
 	switch {
 	case j.stage == over, j.task.Router != "", j.task.Reduce != nil:
 		return true
-	case j.stage == queued, j.session != nil && j.session.holdsBack(j.token):
+	case j.stage == queued, j.stage == withheld, j.session != nil && j.session.holdsBack(j.token):
 		return false
 	}
 	j.last = true
@@ -90,8 +90,8 @@ func (h *Hub) warn(j *job, cause error) bool {
 	return true
 }
 
-// withdraw gives a task up whose run does not want it any more. While the
-// server drains nobody is told: another server goes on with the task.
+// withdraw gives a task up whose run does not want it any more. Its worker is
+// not told to stop when another server goes on with the run.
 func (h *Hub) withdraw(j *job, cause error) {
 	h.mu.Lock()
 	defer h.unlockAndTell()
@@ -99,13 +99,19 @@ func (h *Hub) withdraw(j *job, cause error) {
 		return
 	}
 	s, token := j.session, j.token
+	// A task that waits for a graph which it calls begins anew where that goes.
+	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (j.blocked == 0 || h.draining)
+	unsent := s != nil && s.unsend(token)
+	if elsewhere && !unsent && j.stage != queued {
+		h.leaveBehind(j)
+	}
 	h.release(j)
 	h.dequeue(j)
-	j.stage = over
+	h.end(j)
 	if s == nil {
 		return
 	}
-	if !s.unsend(token) && !h.draining && !j.last {
+	if !unsent && !elsewhere && !j.last {
 		s.send(Cancel{Token: token, Reason: cause.Error(), Grace: h.opts.Grace})
 	}
 	h.offerTo(s)

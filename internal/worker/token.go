@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -8,13 +9,17 @@ import (
 	"strings"
 )
 
-// sign makes the token of a lease: which task, which server, which fence, and
-// a mark that only the owner of the key can make.
-func (h *Hub) sign(key string) string {
+// sign makes the token of a lease: which task, which server, when, and a mark
+// that only the owner of the key can make.
+func (h *Hub) sign(j *job) string {
 	h.fence++
-	body := strings.Join([]string{h.life, strconv.FormatUint(h.fence, 36), key}, "/")
+	body := strings.Join([]string{
+		h.life, text36(h.fence), text36(j.task.Fence), text36(uint64(max(j.task.Attempt, 0))), j.key,
+	}, "/")
 	return string(binary.AppendUvarint(nil, uint64(len(body)))) + body + h.mark(body)
 }
+
+func text36(n uint64) string { return strconv.FormatUint(n, 36) }
 
 func (h *Hub) mark(body string) string {
 	mac := hmac.New(sha256.New, h.opts.Key)
@@ -24,12 +29,23 @@ func (h *Hub) mark(body string) string {
 
 // lease is what a token says.
 type lease struct {
-	life string
-	key  string // of the task
+	life    string // of the server
+	number  uint64 // among the leases of the server
+	fence   uint64 // how often servers had taken the run up
+	attempt uint64
+	key     string // of the task
 }
 
 // task is the id of the leased task.
 func (l lease) task() string { return taskOf(l.key) }
+
+// place is the leased task, whatever it was answered.
+func (l lease) place() string {
+	if i := strings.LastIndexByte(l.key, ':'); i > 0 {
+		return l.key[:i]
+	}
+	return l.key
+}
 
 func taskOf(key string) string {
 	id, _, _ := strings.Cut(key, ":")
@@ -39,6 +55,15 @@ func taskOf(key string) string {
 // lasts reports whether the lease may outlive its server. The work of routers
 // and reducers depends on results that may have been lost with it.
 func (l lease) lasts() bool { return strings.Contains(l.key, nodeKey) }
+
+// newer reports whether a lease of the same task was given after another one.
+func (l lease) newer(than lease) bool {
+	order := cmp.Or(cmp.Compare(l.fence, than.fence), cmp.Compare(l.attempt, than.attempt))
+	if order == 0 && l.life == than.life {
+		order = cmp.Compare(l.number, than.number)
+	}
+	return order > 0
+}
 
 // read checks a token. One that this key has not marked is refused.
 func (h *Hub) read(token string) (lease, bool) {
@@ -50,11 +75,18 @@ func (h *Hub) read(token string) (lease, bool) {
 	if !hmac.Equal([]byte(mark), []byte(h.mark(body))) {
 		return lease{}, false
 	}
-	parts := strings.SplitN(body, "/", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(body, "/", 5)
+	if len(parts) != 5 {
 		return lease{}, false
 	}
-	return lease{life: parts[0], key: parts[2]}, true
+	l := lease{life: parts[0], key: parts[4]}
+	for i, n := range []*uint64{&l.number, &l.fence, &l.attempt} {
+		var err error
+		if *n, err = strconv.ParseUint(parts[i+1], 36, 64); err != nil {
+			return lease{}, false
+		}
+	}
+	return l, true
 }
 
 // settled remembers the leases whose results were taken, so that a result that

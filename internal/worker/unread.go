@@ -21,6 +21,9 @@ func weight(m Message) int {
 		for _, token := range m.Lost {
 			sum += len(token)
 		}
+		for _, token := range m.Undecided {
+			sum += len(token)
+		}
 		return sum
 	}
 	return message

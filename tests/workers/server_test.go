@@ -4,7 +4,9 @@ package workers_test
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +37,7 @@ import (
 type server struct {
 	t      testing.TB
 	store  *memory.Store
+	reach  *reach
 	hub    *worker.Hub
 	engine *runtime.Engine
 	remote *transport.Remote
@@ -73,6 +76,11 @@ func start(tb testing.TB, c config) *server {
 	if c.lease == 0 {
 		c.lease = 15 * time.Second
 	}
+	if len(c.hub.Key) == 0 {
+		key, err := c.store.Secret(tb.Context(), "worker-key", rand.Text())
+		require.NoError(tb, err)
+		c.hub.Key = []byte(key)
+	}
 	s := &server{t: tb, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
 	s.remote = transport.NewRemote(s.hub, c.remote)
 	mux := node.New(api.Functions{}, node.Options{Remote: s.remote})
@@ -82,7 +90,8 @@ func start(tb testing.TB, c config) *server {
 		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
 	})
 	require.NoError(tb, err)
-	s.engine = runtime.New(tb.Context(), c.store, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
+	s.reach = &reach{Store: c.store}
+	s.engine = runtime.New(tb.Context(), s.reach, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
 		Lease: c.lease, Sweep: 50 * time.Millisecond,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
@@ -116,6 +125,26 @@ func (s *server) dial() client {
 		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
 		graphdv1.NewRegistryServiceClient(conn), graphdv1.NewWorkerServiceClient(conn), conn,
 	}
+}
+
+// reach is how a server gets at the store, until it dies.
+type reach struct {
+	*memory.Store
+
+	dead atomic.Bool
+}
+
+func (r *reach) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if r.dead.Load() {
+		return checkpoint.Receipt{}, checkpoint.ErrUnavailable
+	}
+	return r.Store.Apply(ctx, c)
+}
+
+// crash ends the server without a word to the store.
+func (s *server) crash() {
+	s.reach.dead.Store(true)
+	s.kill()
 }
 
 // kill cuts everything at once.

@@ -210,6 +210,7 @@ type ConnectResponse struct {
 	//	*ConnectResponse_Drain
 	//	*ConnectResponse_Throttle
 	//	*ConnectResponse_Completed
+	//	*ConnectResponse_Renewed
 	Kind          isConnectResponse_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -315,6 +316,15 @@ func (x *ConnectResponse) GetCompleted() *Completed {
 	return nil
 }
 
+func (x *ConnectResponse) GetRenewed() *TaskLease {
+	if x != nil {
+		if x, ok := x.Kind.(*ConnectResponse_Renewed); ok {
+			return x.Renewed
+		}
+	}
+	return nil
+}
+
 type isConnectResponse_Kind interface {
 	isConnectResponse_Kind()
 }
@@ -354,6 +364,11 @@ type ConnectResponse_Completed struct {
 	Completed *Completed `protobuf:"bytes,7,opt,name=completed,proto3,oneof"`
 }
 
+type ConnectResponse_Renewed struct {
+	// A lease that was undecided goes on.
+	Renewed *TaskLease `protobuf:"bytes,8,opt,name=renewed,proto3,oneof"`
+}
+
 func (*ConnectResponse_Welcome) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Task) isConnectResponse_Kind() {}
@@ -367,6 +382,8 @@ func (*ConnectResponse_Drain) isConnectResponse_Kind() {}
 func (*ConnectResponse_Throttle) isConnectResponse_Kind() {}
 
 func (*ConnectResponse_Completed) isConnectResponse_Kind() {}
+
+func (*ConnectResponse_Renewed) isConnectResponse_Kind() {}
 
 // Who the worker is and what it can do.
 type Hello struct {
@@ -719,7 +736,12 @@ type Welcome struct {
 	// Version of graphd.
 	ServerVersion string `protobuf:"bytes,11,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
 	// Optional parts the server knows: "complete", "next".
-	Features      []string `protobuf:"bytes,12,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,12,rep,name=features,proto3" json:"features,omitempty"`
+	// Those of renewed whose run is not taken up by this server yet. Go on with
+	// what was begun, and begin nothing that must not happen twice before
+	// ConnectResponse.renewed names the lease, or a BeatAck does not: until then
+	// another server may give the task to another worker.
+	Undecided     [][]byte `protobuf:"bytes,13,rep,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +856,13 @@ func (x *Welcome) GetServerVersion() string {
 func (x *Welcome) GetFeatures() []string {
 	if x != nil {
 		return x.Features
+	}
+	return nil
+}
+
+func (x *Welcome) GetUndecided() [][]byte {
+	if x != nil {
+		return x.Undecided
 	}
 	return nil
 }
@@ -1027,7 +1056,9 @@ type BeatAck struct {
 	// Number of the beat.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// Leases named in the beat that are lost or cancelled: stop these tasks.
-	Lost          [][]byte `protobuf:"bytes,2,rep,name=lost,proto3" json:"lost,omitempty"`
+	Lost [][]byte `protobuf:"bytes,2,rep,name=lost,proto3" json:"lost,omitempty"`
+	// Leases named in the beat that are undecided, see Welcome.undecided.
+	Undecided     [][]byte `protobuf:"bytes,3,rep,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1072,6 +1103,13 @@ func (x *BeatAck) GetNumber() uint64 {
 func (x *BeatAck) GetLost() [][]byte {
 	if x != nil {
 		return x.Lost
+	}
+	return nil
+}
+
+func (x *BeatAck) GetUndecided() [][]byte {
+	if x != nil {
+		return x.Undecided
 	}
 	return nil
 }
@@ -1855,7 +1893,7 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x04nack\x18\x05 \x01(\v2\x0f.graphd.v1.NackH\x00R\x04nack\x12.\n" +
 	"\agoodbye\x18\x06 \x01(\v2\x12.graphd.v1.GoodbyeH\x00R\agoodbye\x12<\n" +
 	"\bcomplete\x18\a \x01(\v2\x1e.graphd.v1.CompleteTaskRequestH\x00R\bcompleteB\x06\n" +
-	"\x04kind\"\xef\x02\n" +
+	"\x04kind\"\xa1\x03\n" +
 	"\x0fConnectResponse\x12.\n" +
 	"\awelcome\x18\x01 \x01(\v2\x12.graphd.v1.WelcomeH\x00R\awelcome\x12/\n" +
 	"\x04task\x18\x02 \x01(\v2\x19.graphd.v1.TaskAssignmentH\x00R\x04task\x12/\n" +
@@ -1863,7 +1901,8 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\bbeat_ack\x18\x04 \x01(\v2\x12.graphd.v1.BeatAckH\x00R\abeatAck\x12(\n" +
 	"\x05drain\x18\x05 \x01(\v2\x10.graphd.v1.DrainH\x00R\x05drain\x121\n" +
 	"\bthrottle\x18\x06 \x01(\v2\x13.graphd.v1.ThrottleH\x00R\bthrottle\x124\n" +
-	"\tcompleted\x18\a \x01(\v2\x14.graphd.v1.CompletedH\x00R\tcompletedB\x06\n" +
+	"\tcompleted\x18\a \x01(\v2\x14.graphd.v1.CompletedH\x00R\tcompleted\x120\n" +
+	"\arenewed\x18\b \x01(\v2\x14.graphd.v1.TaskLeaseH\x00R\arenewedB\x06\n" +
 	"\x04kind\"\x98\x02\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\tR\bworkerId\x125\n" +
@@ -1894,7 +1933,7 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"retryDelay\"=\n" +
 	"\aGoodbye\x12\x1a\n" +
 	"\breleased\x18\x01 \x03(\fR\breleased\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfb\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x99\x04\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1a\n" +
@@ -1909,7 +1948,8 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\x06graphs\x18\n" +
 	" \x03(\v2\x1c.graphd.v1.GraphRegistrationR\x06graphs\x12%\n" +
 	"\x0eserver_version\x18\v \x01(\tR\rserverVersion\x12\x1a\n" +
-	"\bfeatures\x18\f \x03(\tR\bfeatures\"x\n" +
+	"\bfeatures\x18\f \x03(\tR\bfeatures\x12\x1c\n" +
+	"\tundecided\x18\r \x03(\fR\tundecided\"x\n" +
 	"\x11GraphRegistration\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x123\n" +
@@ -1922,10 +1962,11 @@ const file_graphd_v1_worker_service_proto_rawDesc = "" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12/\n" +
-	"\x05grace\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"5\n" +
+	"\x05grace\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"S\n" +
 	"\aBeatAck\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
-	"\x04lost\x18\x02 \x03(\fR\x04lost\"\x9b\x01\n" +
+	"\x04lost\x18\x02 \x03(\fR\x04lost\x12\x1c\n" +
+	"\tundecided\x18\x03 \x03(\fR\tundecided\"\x9b\x01\n" +
 	"\tCompleted\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\fR\n" +
 	"leaseToken\x12;\n" +
@@ -2028,9 +2069,9 @@ var file_graphd_v1_worker_service_proto_goTypes = []any{
 	nil,                          // 23: graphd.v1.Credit.PerNodeEntry
 	(*TaskUpdate)(nil),           // 24: graphd.v1.TaskUpdate
 	(*TaskAssignment)(nil),       // 25: graphd.v1.TaskAssignment
-	(*WorkerManifest)(nil),       // 26: graphd.v1.WorkerManifest
-	(*durationpb.Duration)(nil),  // 27: google.protobuf.Duration
-	(*TaskLease)(nil),            // 28: graphd.v1.TaskLease
+	(*TaskLease)(nil),            // 26: graphd.v1.TaskLease
+	(*WorkerManifest)(nil),       // 27: graphd.v1.WorkerManifest
+	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
 	(*TaskResult)(nil),           // 29: graphd.v1.TaskResult
 	(*Emit)(nil),                 // 30: graphd.v1.Emit
 	(*Payload)(nil),              // 31: graphd.v1.Payload
@@ -2053,45 +2094,46 @@ var file_graphd_v1_worker_service_proto_depIdxs = []int32{
 	13, // 11: graphd.v1.ConnectResponse.drain:type_name -> graphd.v1.Drain
 	14, // 12: graphd.v1.ConnectResponse.throttle:type_name -> graphd.v1.Throttle
 	12, // 13: graphd.v1.ConnectResponse.completed:type_name -> graphd.v1.Completed
-	26, // 14: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
-	22, // 15: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
-	3,  // 16: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
-	23, // 17: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
-	27, // 18: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
-	27, // 19: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
-	27, // 20: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
-	28, // 21: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
-	8,  // 22: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
-	9,  // 23: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
-	27, // 24: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
-	16, // 25: graphd.v1.Completed.response:type_name -> graphd.v1.CompleteTaskResponse
-	27, // 26: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
-	27, // 27: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
-	29, // 28: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
-	30, // 29: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
-	25, // 30: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
-	31, // 31: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
-	31, // 32: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
-	31, // 33: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
-	32, // 34: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
-	31, // 35: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
-	31, // 36: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
-	21, // 37: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
-	33, // 38: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
-	34, // 39: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
-	0,  // 40: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
-	15, // 41: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
-	17, // 42: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
-	19, // 43: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
-	1,  // 44: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
-	16, // 45: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
-	18, // 46: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
-	20, // 47: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
-	44, // [44:48] is the sub-list for method output_type
-	40, // [40:44] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	26, // 14: graphd.v1.ConnectResponse.renewed:type_name -> graphd.v1.TaskLease
+	27, // 15: graphd.v1.Hello.manifest:type_name -> graphd.v1.WorkerManifest
+	22, // 16: graphd.v1.Hello.labels:type_name -> graphd.v1.Hello.LabelsEntry
+	3,  // 17: graphd.v1.Hello.credit:type_name -> graphd.v1.Credit
+	23, // 18: graphd.v1.Credit.per_node:type_name -> graphd.v1.Credit.PerNodeEntry
+	28, // 19: graphd.v1.Nack.retry_delay:type_name -> google.protobuf.Duration
+	28, // 20: graphd.v1.Welcome.beat_interval:type_name -> google.protobuf.Duration
+	28, // 21: graphd.v1.Welcome.lease_ttl:type_name -> google.protobuf.Duration
+	26, // 22: graphd.v1.Welcome.renewed:type_name -> graphd.v1.TaskLease
+	8,  // 23: graphd.v1.Welcome.graphs:type_name -> graphd.v1.GraphRegistration
+	9,  // 24: graphd.v1.GraphRegistration.problems:type_name -> graphd.v1.GraphProblem
+	28, // 25: graphd.v1.CancelTask.grace:type_name -> google.protobuf.Duration
+	16, // 26: graphd.v1.Completed.response:type_name -> graphd.v1.CompleteTaskResponse
+	28, // 27: graphd.v1.Drain.deadline:type_name -> google.protobuf.Duration
+	28, // 28: graphd.v1.Throttle.min_interval:type_name -> google.protobuf.Duration
+	29, // 29: graphd.v1.CompleteTaskRequest.result:type_name -> graphd.v1.TaskResult
+	30, // 30: graphd.v1.CompleteTaskRequest.emit:type_name -> graphd.v1.Emit
+	25, // 31: graphd.v1.CompleteTaskResponse.next:type_name -> graphd.v1.TaskAssignment
+	31, // 32: graphd.v1.RecordMemoRequest.value:type_name -> graphd.v1.Payload
+	31, // 33: graphd.v1.RecordMemoResponse.value:type_name -> graphd.v1.Payload
+	31, // 34: graphd.v1.CallGraphRequest.input:type_name -> graphd.v1.Payload
+	32, // 35: graphd.v1.CallGraphRequest.persistence:type_name -> graphd.v1.SubgraphPersistence
+	31, // 36: graphd.v1.CallGraphRequest.context:type_name -> graphd.v1.Payload
+	31, // 37: graphd.v1.CallGraphResponse.output:type_name -> graphd.v1.Payload
+	21, // 38: graphd.v1.CallGraphResponse.waiting:type_name -> graphd.v1.CallWaiting
+	33, // 39: graphd.v1.CallGraphResponse.failure:type_name -> graphd.v1.Failure
+	34, // 40: graphd.v1.CallGraphResponse.command:type_name -> graphd.v1.TaskCompleted
+	0,  // 41: graphd.v1.WorkerService.Connect:input_type -> graphd.v1.ConnectRequest
+	15, // 42: graphd.v1.WorkerService.CompleteTask:input_type -> graphd.v1.CompleteTaskRequest
+	17, // 43: graphd.v1.WorkerService.RecordMemo:input_type -> graphd.v1.RecordMemoRequest
+	19, // 44: graphd.v1.WorkerService.CallGraph:input_type -> graphd.v1.CallGraphRequest
+	1,  // 45: graphd.v1.WorkerService.Connect:output_type -> graphd.v1.ConnectResponse
+	16, // 46: graphd.v1.WorkerService.CompleteTask:output_type -> graphd.v1.CompleteTaskResponse
+	18, // 47: graphd.v1.WorkerService.RecordMemo:output_type -> graphd.v1.RecordMemoResponse
+	20, // 48: graphd.v1.WorkerService.CallGraph:output_type -> graphd.v1.CallGraphResponse
+	45, // [45:49] is the sub-list for method output_type
+	41, // [41:45] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_service_proto_init() }
@@ -2119,6 +2161,7 @@ func file_graphd_v1_worker_service_proto_init() {
 		(*ConnectResponse_Drain)(nil),
 		(*ConnectResponse_Throttle)(nil),
 		(*ConnectResponse_Completed)(nil),
+		(*ConnectResponse_Renewed)(nil),
 	}
 	file_graphd_v1_worker_service_proto_msgTypes[20].OneofWrappers = []any{
 		(*CallGraphResponse_Output)(nil),

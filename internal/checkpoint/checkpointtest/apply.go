@@ -41,7 +41,7 @@ func applyWholeHead(e *env) {
 		Created: day(0), Updated: day(1), TTL: time.Hour, Expires: day(9), Keep: -1, State: checkpoint.ThreadBusy,
 		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Answered: 1, Hold: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
-		Fence:  7, Owner: "o", Wish: "p", WishUntil: day(4), Moves: 2, Due: day(3), FirstEvent: 1,
+		Fence:  7, Owner: "o", Wish: "p", WishUntil: day(4), Moves: 2, Lent: []string{"t1", checkpoint.AnyTask}, Due: day(3), FirstEvent: 1,
 		Faults: 3, RetryAt: day(5),
 	}
 	r := th.apply(func(c *checkpoint.Change) { c.Lease = time.Minute })

@@ -21,6 +21,16 @@ func graphCases() []testCase {
 			require.NoError(e, err)
 			require.Equal(e, []checkpoint.GraphRecord{g}, got)
 		}},
+		{"the first secret of a name stays", func(e *env) {
+			for _, offer := range []string{"first", "second"} {
+				got, err := e.store.Secret(e.ctx, "a key", offer)
+				require.NoError(e, err)
+				require.Equal(e, "first", got)
+			}
+			other, err := e.store.Secret(e.ctx, "b", "third")
+			require.NoError(e, err)
+			require.Equal(e, "third", other)
+		}},
 		{"versions are listed oldest first", func(e *env) {
 			want := []checkpoint.GraphRecord{
 				{Name: "b", Version: "1", Source: "1", Created: day(1)},

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	checkpoint.Store
 	checkpoint.Graphs
+	checkpoint.Secrets
 }
 
 // Open makes an empty store for one case. The store should take its present

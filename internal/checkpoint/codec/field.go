@@ -115,6 +115,7 @@ const (
 	fDigest
 	fFaults
 	fRetryAt
+	fLent
 )
 
 // text is the name of a field as JSON has it, "" for one that this version does
@@ -339,6 +340,8 @@ func (f field) text() string {
 		return "faults"
 	case fRetryAt:
 		return "retry_at"
+	case fLent:
+		return "lent"
 	default:
 		return ""
 	}

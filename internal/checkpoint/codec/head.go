@@ -49,6 +49,7 @@ func headFields(w *writer, h *checkpoint.Head) {
 	instant(w, fDue, h.Due)
 	num(w, fFaults, h.Faults)
 	instant(w, fRetryAt, h.RetryAt)
+	list(w, fLent, h.Lent)
 }
 
 // DecodeHead reads a record that AppendHead wrote. An error wraps
@@ -126,6 +127,8 @@ func (sc *scanner) headField(h *checkpoint.Head, name string) {
 		h.Faults = int(sc.num())
 	case "retry_at":
 		h.RetryAt = sc.instant()
+	case "lent":
+		h.Lent = sc.list()
 	default:
 		sc.skip()
 	}

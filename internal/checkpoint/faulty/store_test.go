@@ -28,12 +28,13 @@ func requireFault(t *testing.T, err error) {
 type whole struct {
 	*faulty.Store
 	checkpoint.Graphs
+	checkpoint.Secrets
 }
 
 func TestWithoutPlanItIsTheStore(t *testing.T) {
 	checkpointtest.Run(t, func(_ *testing.T, now func() time.Time) checkpointtest.Store {
 		m := memory.New(memory.Options{Now: now})
-		return whole{faulty.New(m, faulty.Plan{}), m}
+		return whole{faulty.New(m, faulty.Plan{}), m, m}
 	})
 }
 

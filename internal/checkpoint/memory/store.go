@@ -35,6 +35,8 @@ type Store struct {
 	alarms alarms
 	inbox  inbox
 	graphs graphs
+
+	secrets secrets
 }
 
 type shard struct {

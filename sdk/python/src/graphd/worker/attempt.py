@@ -49,6 +49,8 @@ class Attempt:
         self.assignment, self.token = assignment, assignment.lease.token
         self.started, self.announced = time.monotonic(), False
         self.lost = self.stopped = False
+        # Its run is not taken up again yet: another server may give the task away.
+        self.undecided = False
         self.cancel: Callable[[], None] = lambda: None
         self.muted: Callable[[], bool] = lambda: False
         self._line = line
@@ -131,7 +133,7 @@ class Attempt:
         # breaks; one that was only offered goes to another worker at once.
         if not self.announced:
             self.alive()
-        return not self.lost and self._line.sure
+        return not self.lost and not self.undecided and self._line.sure
 
     def remember(self, place: Place, value: Any) -> Any:
         request = ws.RecordMemoRequest(

@@ -50,8 +50,8 @@ class Certainty:
         """Nothing can have been lost."""
         return time.monotonic() - self._since < self._span
 
-    def wait(self, over: Callable[[], bool]) -> None:
-        """Waits until it is sure, or it is over."""
+    def wait(self, done: Callable[[], bool], over: Callable[[], bool]) -> None:
+        """Waits until something has come, like certainty, or it is over."""
         with self._changed:
-            while not self.sure and not over():
+            while not done() and not over():
                 self._changed.wait(0.05)

@@ -30,6 +30,7 @@ SLOTS = 256
 PROTOCOL = 1
 _TICK = 0.02
 _SILENT_BEATS = 3
+_LONGEST_PAUSE = 5.0  # seconds before another try to connect; less if leases are short: they end without their worker
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
 _FINAL = {
     "PROTOCOL_MISMATCH",
@@ -65,6 +66,7 @@ class Session:
         self._tasks = Tasks(self.programs, self, self._wire, self._runner, self._closed)
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
+        self._longest_pause = _LONGEST_PAUSE
         self._certainty = Certainty()
         self._threads = [
             threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
@@ -125,7 +127,7 @@ class Session:
         return self._certainty.sure
 
     def confirm(self, attempt: Attempt) -> None:
-        self._certainty.wait(lambda: attempt.lost or self._closed.is_set())
+        self._certainty.wait(lambda: self.sure and not attempt.undecided, lambda: attempt.lost or self._closed.is_set())
         if attempt.lost:
             raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
         if self._closed.is_set():
@@ -172,7 +174,7 @@ class Session:
             if self._closed.is_set() or self._is_final(problem):
                 return
             self._closed.wait(pause)
-            pause = min(pause * 2, 5.0)
+            pause = min(pause * 2, self._longest_pause)
 
     def _is_final(self, problem: GraphdError | None) -> bool:
         if problem is None:
@@ -226,9 +228,12 @@ class Session:
                 self._tasks.answered(response.completed)
             case "cancel":
                 self._tasks.stop(response.cancel.lease_token, lost=False)
+            case "renewed":
+                self._tasks.renewed(response.renewed.token)
             case "beat_ack":
                 for token in response.beat_ack.lost:
                     self._tasks.stop(token, lost=True)
+                self._tasks.undecided(response.beat_ack.undecided)
                 self._certainty.answered(response.beat_ack.number)
 
     def _welcome(self, welcome: ws.Welcome) -> None:
@@ -236,7 +241,10 @@ class Session:
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
             self._tasks.stop(token, lost=True)
-        self._certainty.granted(self._beat, welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat)
+        self._tasks.undecided(welcome.undecided)
+        lease = welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat
+        self._longest_pause = min(_LONGEST_PAUSE, max(0.05, lease / 8))
+        self._certainty.granted(self._beat, lease)
         self._certainty.answered(0)
         with self._lock:
             self.send(ws.ConnectRequest(credit=self._credit()))  # wakes who waits for the next beat: it may be due

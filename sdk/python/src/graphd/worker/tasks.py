@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
@@ -127,6 +127,20 @@ class Tasks:
         if attempt is not None:
             attempt.lost, attempt.stopped = attempt.lost or lost, True
             attempt.cancel()
+
+    def undecided(self, tokens: Iterable[bytes]) -> None:
+        """The server has said of all tasks that are here which of them may still
+        be given to another worker."""
+        waiting = set(tokens)
+        for attempt in list(self._attempts.values()):
+            attempt.undecided = attempt.token in waiting
+
+    def renewed(self, token: bytes) -> None:
+        """A task stays here."""
+        with self._lock:
+            attempt = self._attempts.get(token)
+        if attempt is not None:
+            attempt.undecided = False
 
     def stranded(self) -> None:
         """The stream has ended: results that it did not answer go by a call."""

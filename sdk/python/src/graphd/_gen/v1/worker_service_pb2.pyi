@@ -28,7 +28,7 @@ class ConnectRequest(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., update: _Optional[_Union[_worker_task_pb2.TaskUpdate, _Mapping]] = ..., beat: _Optional[_Union[Beat, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., complete: _Optional[_Union[CompleteTaskRequest, _Mapping]] = ...) -> None: ...
 
 class ConnectResponse(_message.Message):
-    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle", "completed")
+    __slots__ = ("welcome", "task", "cancel", "beat_ack", "drain", "throttle", "completed", "renewed")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     CANCEL_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +36,7 @@ class ConnectResponse(_message.Message):
     DRAIN_FIELD_NUMBER: _ClassVar[int]
     THROTTLE_FIELD_NUMBER: _ClassVar[int]
     COMPLETED_FIELD_NUMBER: _ClassVar[int]
+    RENEWED_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     task: _worker_task_pb2.TaskAssignment
     cancel: CancelTask
@@ -43,7 +44,8 @@ class ConnectResponse(_message.Message):
     drain: Drain
     throttle: Throttle
     completed: Completed
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ...) -> None: ...
+    renewed: _worker_task_pb2.TaskLease
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., task: _Optional[_Union[_worker_task_pb2.TaskAssignment, _Mapping]] = ..., cancel: _Optional[_Union[CancelTask, _Mapping]] = ..., beat_ack: _Optional[_Union[BeatAck, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., throttle: _Optional[_Union[Throttle, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., renewed: _Optional[_Union[_worker_task_pb2.TaskLease, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("worker_id", "manifest", "held_leases", "labels", "credit")
@@ -110,7 +112,7 @@ class Goodbye(_message.Message):
     def __init__(self, released: _Optional[_Iterable[bytes]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("session_id", "protocol", "beat_interval", "lease_ttl", "renewed", "lost", "max_message_bytes", "max_payload_bytes", "max_result_bytes", "graphs", "server_version", "features")
+    __slots__ = ("session_id", "protocol", "beat_interval", "lease_ttl", "renewed", "lost", "max_message_bytes", "max_payload_bytes", "max_result_bytes", "graphs", "server_version", "features", "undecided")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     BEAT_INTERVAL_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +125,7 @@ class Welcome(_message.Message):
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
+    UNDECIDED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     protocol: int
     beat_interval: _duration_pb2.Duration
@@ -135,7 +138,8 @@ class Welcome(_message.Message):
     graphs: _containers.RepeatedCompositeFieldContainer[GraphRegistration]
     server_version: str
     features: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, session_id: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Iterable[_Union[_worker_task_pb2.TaskLease, _Mapping]]] = ..., lost: _Optional[_Iterable[bytes]] = ..., max_message_bytes: _Optional[int] = ..., max_payload_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ..., graphs: _Optional[_Iterable[_Union[GraphRegistration, _Mapping]]] = ..., server_version: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ...) -> None: ...
+    undecided: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, session_id: _Optional[str] = ..., protocol: _Optional[int] = ..., beat_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., renewed: _Optional[_Iterable[_Union[_worker_task_pb2.TaskLease, _Mapping]]] = ..., lost: _Optional[_Iterable[bytes]] = ..., max_message_bytes: _Optional[int] = ..., max_payload_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ..., graphs: _Optional[_Iterable[_Union[GraphRegistration, _Mapping]]] = ..., server_version: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ..., undecided: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class GraphRegistration(_message.Message):
     __slots__ = ("graph", "version", "problems")
@@ -166,12 +170,14 @@ class CancelTask(_message.Message):
     def __init__(self, lease_token: _Optional[bytes] = ..., reason: _Optional[str] = ..., grace: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class BeatAck(_message.Message):
-    __slots__ = ("number", "lost")
+    __slots__ = ("number", "lost", "undecided")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
+    UNDECIDED_FIELD_NUMBER: _ClassVar[int]
     number: int
     lost: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, number: _Optional[int] = ..., lost: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    undecided: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, number: _Optional[int] = ..., lost: _Optional[_Iterable[bytes]] = ..., undecided: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Completed(_message.Message):
     __slots__ = ("lease_token", "response", "reason", "message")
