@@ -37,6 +37,8 @@ BENCHMARK   := $(abspath .cache/bench)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 RUNS        ?= 1000
+BUSY        ?= 8
+BUSY_RUNS   ?= 5
 MOVES       ?= 30
 FAILOVERS   ?= 3
 THREADS     ?= 1000
@@ -103,6 +105,11 @@ test-cluster: ## Test on Redis clusters of three nodes; a slot moves MOVES (30) 
 .PHONY: test-servers
 test-servers: $(VENV)/ok build ## Test on Valkey, and see an old Redis refused (fetches both where they are missing)
 	tools/test-servers '$(VENV)/bin'
+
+.PHONY: flake
+flake: $(VENV)/ok ## Run the tests RUNS (10) times quiet and BUSY_RUNS (5) times beside BUSY (8) busy processes, and count failures (PKG= narrows)
+	GRAPHD_PYTHON='$(VENV)/bin/python' tools/flake --runs '$(if $(filter file,$(origin RUNS)),10,$(RUNS))' \
+		--busy-runs '$(BUSY_RUNS)' --busy '$(BUSY)' --timeout '$(GOTIMEOUT)' $(PKG)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
