@@ -19,6 +19,24 @@ const (
 	resumeDefault ExpiryAction = "resume_default"
 )
 
+// Drift says what happens when the function is run again and asks something else
+// than was answered at the same place. Nothing is done with an answer to
+// something else unless the program chooses DriftAccept.
+type Drift string
+
+// What may happen then. A question that chooses none does what its graph says;
+// when the graph says nothing either it is DriftFail for the reasons "approval"
+// and "tool_call", and DriftAskAgain for all others.
+const (
+	// DriftFail fails the task: the message shows both questions.
+	DriftFail Drift = "fail"
+	// DriftAskAgain asks what is asked now, at most three times at a place. The
+	// question before is superseded and keeps its answer.
+	DriftAskAgain Drift = "ask_again"
+	// DriftAccept uses the answer; the question keeps what differed.
+	DriftAccept Drift = "accept"
+)
+
 // AskOption adds to a question.
 type AskOption func(*Question) error
 
@@ -55,6 +73,23 @@ func Message(text string) AskOption {
 func Assignees(who ...string) AskOption {
 	return func(q *Question) error {
 		q.Assignees = who
+		return nil
+	}
+}
+
+// OnDrift chooses what happens when a replay asks something else.
+func OnDrift(drift Drift) AskOption {
+	return func(q *Question) error {
+		q.Drift = drift
+		return nil
+	}
+}
+
+// DriftIgnore names parts of the question that may differ on replay: JSON
+// pointers into its value, like "/asked_at", or "message", "schema", "value".
+func DriftIgnore(parts ...string) AskOption {
+	return func(q *Question) error {
+		q.DriftIgnore = append(q.DriftIgnore, parts...)
 		return nil
 	}
 }
@@ -105,8 +140,12 @@ func DefaultAfter(ttl time.Duration, answer any) AskOption {
 // json.RawMessage that is sent as it is.
 //
 // On replay the n-th question of a scope gets the n-th answer; with Key, the
-// n-th question of that key. Several questions of one attempt, from several
-// goroutines with a Scope each or simply one after the other, go out together.
+// n-th question of that key. An answer is for the question that was shown: when
+// the replay asks something else there, it is not used, see OnDrift. Put what
+// may change between attempts, like prices and times, behind a Memo.
+//
+// Several questions of one attempt, from several goroutines with a Scope each or
+// simply one after the other, go out together.
 func Interrupt(ctx context.Context, payload any, options ...AskOption) (json.RawMessage, error) {
 	b, err := bound(ctx)
 	if err != nil {

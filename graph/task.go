@@ -72,6 +72,9 @@ type Question struct {
 	Expiry    ExpiryAction
 	Default   json.RawMessage // answer when it expires, nil = none
 	Assignees []string
+	Drift     Drift
+	// DriftIgnore names parts that may differ when the function is run again.
+	DriftIgnore []string
 }
 
 type taskKey struct{}

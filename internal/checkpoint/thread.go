@@ -221,11 +221,34 @@ type Interrupt struct {
 	Note      string // the answerer's remark, or the reason of a dismissal
 	Responder string
 	Request   string // id of the request that answered
+
+	// Seen is the digest of what is shown: message, value and schema.
+	Seen        string
+	Drift       Drift    // what happens when a replay asks something else
+	DriftIgnore []string // parts that may differ: JSON pointers, or see DriftParts
+	Round       int      // how often the place was asked anew, because a replay asked something else
+	Replaces    string   // the question whose answer was not used for this one, "" = none
+	Differs     []string // what differs from that question
+	// Accepted is what differed in what the node asked when it used the answer
+	// all the same.
+	Accepted []string
 }
 
 // ReasonBreakpoint marks a static breakpoint: nothing is asked and no answer
 // is due.
 const ReasonBreakpoint = "breakpoint"
+
+// Drift says what happens when a replayed node asks something else than was
+// answered.
+type Drift string
+
+// What may happen then.
+const (
+	DriftDefault  Drift = "" // as the graph says, or else as the reason of the question demands
+	DriftFail     Drift = "fail"
+	DriftAskAgain Drift = "ask_again"
+	DriftAccept   Drift = "accept"
+)
 
 // ExpiryAction says what happens when nobody answers in time.
 type ExpiryAction string

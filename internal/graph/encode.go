@@ -41,6 +41,8 @@ func EncodeSpec(s *Spec) string {
 	defaults := object{}
 	defaults.policy(&s.Defaults)
 	o.raw("defaults", defaults.orNothing())
+	o.text("drift", s.Drift)
+	o.list("drift_ignore", s.DriftIgnore)
 	return string(o.json())
 }
 
@@ -120,6 +122,8 @@ func encodeAsk(s *AskSpec) payload.JSON {
 	o.duration("ttl", s.TTL)
 	o.text("expiry", s.Expiry)
 	o.raw("default", s.Default)
+	o.text("drift", s.Drift)
+	o.list("drift_ignore", s.DriftIgnore)
 	return o.json()
 }
 

@@ -142,6 +142,7 @@ func (b *builder) ask(path string, n *Node, s *AskSpec) {
 		b.add(path+".otherwise", ReasonConflict, "without when the question is always asked, so otherwise has no use")
 	}
 	b.expiry(path, s, b.schema(path+".schema", s.Schema))
+	b.drift(path+".", s.Drift, s.DriftIgnore)
 }
 
 func (b *builder) expiry(path string, s *AskSpec, checkable bool) {

@@ -12,6 +12,7 @@ func (b *builder) limits() {
 	}
 	b.notNegative("step_timeout", b.spec.StepTimeout)
 	b.checkPolicy("defaults", &b.spec.Defaults)
+	b.drift("", b.spec.Drift, b.spec.DriftIgnore)
 }
 
 func (b *builder) notNegative(path string, d time.Duration) {

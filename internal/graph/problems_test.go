@@ -144,6 +144,9 @@ func TestProblems(t *testing.T) {
 		"no default answer":  {ask(func(a *graph.AskSpec) { a.TTL = 1; a.Expiry = "resume_default" }), []string{"nodes.q.ask.default MISSING_FIELD needs a default"}},
 		"useless default":    {ask(func(a *graph.AskSpec) { a.Default = "1" }), []string{"nodes.q.ask.default CONFLICTING_FIELDS resume_default only"}},
 		"default answer":     {ask(func(a *graph.AskSpec) { a.TTL = 1; a.Expiry = "resume_default"; a.Default = "{" }), []string{"nodes.q.ask.default INVALID_JSON"}},
+		"drift":              {ask(func(a *graph.AskSpec) { a.Drift = "again" }), []string{"nodes.q.ask.drift UNKNOWN_VALUE known: accept, ask_again, fail"}},
+		"drift_ignore":       {ask(func(a *graph.AskSpec) { a.DriftIgnore = []string{"/ok", "message", "at"} }), []string{`nodes.q.ask.drift_ignore[2] UNKNOWN_VALUE "at" must be a JSON pointer`}},
+		"drift of the graph": {func(s *graph.Spec) { s.Drift, s.DriftIgnore = "x", []string{"/a~"} }, []string{"drift UNKNOWN_VALUE known: accept", "drift_ignore[0] UNKNOWN_VALUE stands for itself as ~0"}},
 		"default misses":     {ask(func(a *graph.AskSpec) { a.TTL = 1; a.Expiry = "resume_default"; a.Default = `"wrong"`; a.Schema = "{}" }), []string{"nodes.q.ask.default INVALID_DEFAULT wrong value"}},
 
 		"subgraph": {func(s *graph.Spec) { s.Nodes[0] = graph.NodeSpec{Name: "a", Graph: &graph.SubgraphSpec{Name: "child"}} }, []string{`nodes.a.graph.name UNKNOWN_GRAPH unknown graph "child"`}},

@@ -46,6 +46,10 @@ type Spec struct {
 	StepLimit       int           // supersteps of one run, 0 = server default
 	StepTimeout     time.Duration // one superstep, 0 = none
 	Defaults        PolicySpec    // for nodes that set none of their own
+	// Drift holds for questions that say nothing themselves, of code in a worker
+	// too; "" = as their reasons demand. DriftIgnore holds for all questions.
+	Drift       string
+	DriftIgnore []string
 }
 
 // ChannelSpec declares one key of the state.
@@ -110,6 +114,11 @@ type AskSpec struct {
 	TTL       time.Duration
 	Expiry    string       // "", "fail_node", "resume_default", "cancel_run"
 	Default   payload.JSON // the answer of resume_default
+	// Drift says what happens when a replay asks something else than was
+	// answered: "" = as the graph says, or see Drifts. DriftIgnore names parts
+	// that may differ.
+	Drift       string
+	DriftIgnore []string
 }
 
 // SubgraphSpec runs another graph as a node.

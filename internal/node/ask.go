@@ -26,10 +26,12 @@ func ask(t *runtime.Task) pregel.Result {
 	if err != nil {
 		return failed(misfit("key", err))
 	}
-	r := replay{journal: t.Journal}
+	var r replay
+	r.begin(t)
+	asked := question(t, key, vars)
 	known := r.answer(place{key: key})
-	if known == nil {
-		return question(t, key, vars)
+	if known == nil || asked.Failure != nil || !r.fits(known, &asked.Asks[0]) {
+		return asked
 	}
 	switch {
 	case known.Dismissed:
@@ -38,7 +40,9 @@ func ask(t *runtime.Task) pregel.Result {
 		return failed(failureFrom(&api.ExpiredError{Question: "the question"}))
 	}
 	vars.Answer = known.Value
-	return assign(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
+	result := assign(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
+	result.Used = r.used
+	return result
 }
 
 func question(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
@@ -56,7 +60,7 @@ func question(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	return pregel.Result{Asks: []pregel.Ask{{
 		Key: key, Reason: spec.Reason, Message: message, Value: value, Schema: spec.Schema,
 		TTL: spec.TTL, Expiry: checkpoint.ExpiryAction(spec.Expiry), Default: spec.Default,
-		Assignees: spec.Assignees,
+		Assignees: spec.Assignees, Drift: checkpoint.Drift(spec.Drift), DriftIgnore: spec.DriftIgnore,
 	}}}
 }
 

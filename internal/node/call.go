@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -109,12 +111,14 @@ func (c *call) attempt(ctx context.Context, f api.Func) (r pregel.Result) {
 // a replay that differs, and a question that was raised.
 func (c *call) settle(r pregel.Result) pregel.Result {
 	asks, unused, differs := c.past.end()
-	switch {
-	case differs != nil:
+	if differs != nil {
 		return failed(failureFrom(differs))
-	case len(asks) > 0:
-		return pregel.Result{Asks: asks}
-	case r.Failure != nil || unused == "":
+	}
+	if len(asks) > 0 {
+		r = pregel.Result{Asks: asks}
+	}
+	r.Used = c.past.used
+	if len(asks) > 0 || r.Failure != nil || unused == "" {
 		return r
 	}
 	if c.mux.options.StrictReplay {
@@ -131,6 +135,7 @@ func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
 		Scope: c.scope(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
+		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore,
 	}
 	if err := c.askable(&ask); err != nil {
 		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
@@ -143,6 +148,9 @@ func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
 func (c *call) askable(a *pregel.Ask) error {
 	if err := payload.Validate(string(a.Value), c.mux.options.Limits); err != nil {
 		return fmt.Errorf("the payload of the question: %w", err)
+	}
+	if err := checkDrift(a); err != nil {
+		return err
 	}
 	if a.Schema == "" || c.mux.options.Schemas == nil {
 		return nil
@@ -157,6 +165,22 @@ func (c *call) askable(a *pregel.Ask) error {
 		return fmt.Errorf("the schema of the question: %w", err)
 	case a.Default != "" && len(wrong) > 0:
 		return fmt.Errorf("the default answer misses the schema: %s %s", wrong[0].Field, wrong[0].Description)
+	}
+	return nil
+}
+
+// checkDrift refuses a question that says nothing useful about replays.
+func checkDrift(a *pregel.Ask) error {
+	if a.Drift != checkpoint.DriftDefault && !slices.Contains(graph.Drifts(), string(a.Drift)) {
+		return fmt.Errorf("unknown drift %q; use DriftFail, DriftAskAgain or DriftAccept", a.Drift)
+	}
+	if n := len(a.DriftIgnore); n > graph.MostDriftIgnore {
+		return fmt.Errorf("%d parts of the question may differ; at most %d are allowed", n, graph.MostDriftIgnore)
+	}
+	for _, part := range a.DriftIgnore {
+		if problem := graph.NotIgnorable(part); problem != "" {
+			return fmt.Errorf("the part %q of the question that may differ %s", part, problem)
+		}
 	}
 	return nil
 }

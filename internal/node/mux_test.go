@@ -251,7 +251,8 @@ func TestAsk(t *testing.T) {
 		execute(t, taskOf(t, g, `{"a":1}`)))
 
 	task := taskOf(t, g, `{"a":2}`)
-	task.Journal.Answers = []pregel.Answer{{Key: "other", Value: "1"}, {Key: "k", Value: "true"}}
+	shown := pregel.Ask{Message: "really 2?", Value: `{"n":2}`, Schema: `{"type":"boolean"}`}
+	task.Journal.Answers = []pregel.Answer{{Key: "other", Value: "1"}, {Key: "k", Value: "true", Seen: shown.Seen()}}
 	require.Equal(t, pregel.Result{Update: `{"b":true}`, Goto: []checkpoint.Send{{Node: "other"}}}, execute(t, task))
 }
 
@@ -259,15 +260,15 @@ func TestAskTakesEveryAnswer(t *testing.T) {
 	g := oneNode(t, `ask: {value: '1', update: {b: answer}}`)
 	for _, answer := range []payload.JSON{`null`, `false`, `0`, `""`, `9007199254740993`, `{"x": 1.0}`} {
 		task := taskOf(t, g, `{}`)
-		task.Journal.Answers = []pregel.Answer{{Value: answer}}
+		task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Value: answer})}
 		require.Equal(t, pregel.Result{Update: `{"b":` + answer + `}`}, execute(t, task))
 	}
 	task := taskOf(t, g, `{}`)
-	task.Journal.Answers = []pregel.Answer{{Dismissed: true, Reason: "spam"}}
+	task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Dismissed: true, Reason: "spam"})}
 	r := execute(t, task)
 	require.Equal(t, "Dismissed", r.Failure.Type)
 	require.Equal(t, "the question was dismissed: spam", r.Failure.Message)
-	task.Journal.Answers = []pregel.Answer{{Expired: true}}
+	task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Expired: true})}
 	r = execute(t, task)
 	require.Equal(t, "INTERRUPT_EXPIRED", r.Failure.Reason)
 	require.True(t, r.Failure.Permanent)

@@ -104,6 +104,12 @@ func answers(list ...pregel.Answer) func(*runtime.Task) {
 	return func(t *runtime.Task) { t.Journal.Answers = list }
 }
 
+// to is an answer to a question that showed a value.
+func to(value payload.JSON, a pregel.Answer) pregel.Answer {
+	a.Seen = (&pregel.Ask{Value: value}).Seen()
+	return a
+}
+
 func memos(list ...checkpoint.Memo) func(*runtime.Task) {
 	return func(t *runtime.Task) { t.Journal.Memos = list }
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -33,16 +35,22 @@ func (p place) String() string {
 // replay matches what a function does with what it did before.
 type replay struct {
 	mu      sync.Mutex
+	spec    *graph.Spec // what the graph says of questions
 	journal pregel.Journal
-	used    map[place]bool
+	passed  map[place]bool
 	left    int                        // journal entries that have not come up yet
 	next    map[place]int              // by scope and key: the next index
 	asks    []pregel.Ask               // raised by this attempt
+	again   map[place]bool             // of those: where something else was answered
+	used    []pregel.Use               // answers used for something else than was shown
 	differs *api.NonDeterministicError // the first difference
 }
 
 func (r *replay) begin(t *runtime.Task) {
 	r.journal = t.Journal
+	if t.Graph != nil {
+		r.spec = t.Graph.Spec
+	}
 	if t.Router == "" {
 		r.left = len(t.Journal.Answers) + len(t.Journal.Memos)
 	}
@@ -66,12 +74,12 @@ func (r *replay) take(scope, key string) place {
 	return p
 }
 
-func (r *replay) use(p place) {
-	if r.used == nil {
-		r.used = make(map[place]bool, r.left)
+func (r *replay) pass(p place) {
+	if r.passed == nil {
+		r.passed = make(map[place]bool, r.left)
 	}
-	if !r.used[p] {
-		r.used[p] = true
+	if !r.passed[p] {
+		r.passed[p] = true
 		r.left--
 	}
 }
@@ -112,7 +120,15 @@ func (r *replay) ask(a pregel.Ask) (payload.JSON, error) {
 		r.asks = append(r.asks, a)
 		return "", waiting(&a)
 	}
-	r.use(p)
+	r.pass(p)
+	if !r.fits(known, &a) {
+		if r.again == nil {
+			r.again = make(map[place]bool, 1)
+		}
+		r.again[p] = true
+		r.asks = append(r.asks, a)
+		return "", waiting(&a)
+	}
 	switch {
 	case known.Dismissed:
 		return "", &api.DismissedError{Question: "question " + p.String(), Note: known.Reason}
@@ -120,6 +136,20 @@ func (r *replay) ask(a pregel.Ask) (payload.JSON, error) {
 		return "", &api.ExpiredError{Question: "question " + p.String()}
 	}
 	return known.Value, nil
+}
+
+// fits reports whether an answer may be used for a question: it was given to
+// this question, or the program accepts that it was another one.
+func (r *replay) fits(known *pregel.Answer, a *pregel.Ask) bool {
+	a.Settle(r.spec)
+	if known.Fits(a) {
+		return true
+	}
+	if a.Drift != checkpoint.DriftAccept {
+		return false
+	}
+	r.used = append(r.used, pregel.Use{Scope: a.Scope, Key: a.Key, Index: a.Index, Seen: a.Seen(), Asked: a})
+	return true
 }
 
 // memo returns the record of the next use of a key, "" when there is none. It
@@ -137,7 +167,7 @@ func (r *replay) memo(scope, key string) (payload.JSON, int, error) {
 	}
 	value, ok := r.record(p)
 	if ok {
-		r.use(p)
+		r.pass(p)
 		return value, p.index, nil
 	}
 	for i := range r.asks {
@@ -173,11 +203,14 @@ func (r *replay) moved() *api.NonDeterministicError {
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
 		p := place{a.Scope, a.Key, a.Index}
-		if r.used[p] || foreign(a.Scope) {
+		if r.passed[p] || foreign(a.Scope) {
 			continue
 		}
 		for k := range r.asks {
 			now := &r.asks[k]
+			if r.again[place{now.Scope, now.Key, now.Index}] {
+				continue // it stands where it stood; what comes behind it is still to come
+			}
 			if now.Scope == a.Scope && (a.Key == "" || now.Key == "") {
 				return &api.NonDeterministicError{
 					Before: "question " + p.String(),
@@ -195,13 +228,13 @@ func (r *replay) unused() string {
 	}
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
-		if p := (place{a.Scope, a.Key, a.Index}); !r.used[p] && !foreign(a.Scope) {
+		if p := (place{a.Scope, a.Key, a.Index}); !r.passed[p] && !foreign(a.Scope) {
 			return "question " + p.String()
 		}
 	}
 	for i := range r.journal.Memos {
 		m := &r.journal.Memos[i]
-		if p := (place{m.Scope, m.Key, m.Index}); !r.used[p] && !foreign(m.Scope) {
+		if p := (place{m.Scope, m.Key, m.Index}); !r.passed[p] && !foreign(m.Scope) {
 			return "memo " + p.String()
 		}
 	}

@@ -39,10 +39,11 @@ func TestQuestionsOneAfterTheOther(t *testing.T) {
 		Reason: "input", Message: "say it", Value: `"first?"`,
 	}}}, r)
 
-	r = run(t, twice, answers(pregel.Answer{Value: "1.0"}))
+	first := pregel.Answer{Value: "1.0", Seen: (&pregel.Ask{Message: "say it", Value: `"first?"`}).Seen()}
+	r = run(t, twice, answers(first))
 	require.Equal(t, pregel.Result{Asks: []pregel.Ask{{Index: 1, Value: `{"n":9007199254740993}`}}}, r)
 
-	r = run(t, twice, answers(pregel.Answer{Index: 1, Value: "9007199254740993"}, pregel.Answer{Value: "1.0"}))
+	r = run(t, twice, answers(to(`{"n":9007199254740993}`, pregel.Answer{Index: 1, Value: "9007199254740993"}), first))
 	require.Equal(t, pregel.Result{Update: `{"a":1.0,"b":9007199254740993}`}, r)
 }
 
@@ -52,12 +53,12 @@ func TestEveryValueIsAnAnswer(t *testing.T) {
 			answer, err := api.Interrupt(ctx, nil)
 			return map[string]any{"a": answer}, err
 		}
-		require.Equal(t, `{"a":`+value+`}`, run(t, raw, answers(pregel.Answer{Value: value})).Update)
+		require.Equal(t, `{"a":`+value+`}`, run(t, raw, answers(to("null", pregel.Answer{Value: value}))).Update)
 		decoded := func(ctx context.Context, _ api.State) (any, error) {
 			answer, err := api.Ask[any](ctx, nil)
 			return map[string]any{"a": answer}, err
 		}
-		require.Equal(t, `{"a":`+value+`}`, run(t, decoded, answers(pregel.Answer{Value: value})).Update)
+		require.Equal(t, `{"a":`+value+`}`, run(t, decoded, answers(to("null", pregel.Answer{Value: value}))).Update)
 	}
 }
 
@@ -67,9 +68,9 @@ func TestAnswersAreDecoded(t *testing.T) {
 		d, err := api.Ask[decision](ctx, "?")
 		return map[string]any{"a": d.Decision}, err
 	}
-	sameText(t, `{"a":"yes"}`, run(t, f, answers(pregel.Answer{Value: `{"decision":"yes"}`})).Update)
-	sameText(t, `{"a":""}`, run(t, f, answers(pregel.Answer{Value: `null`})).Update)
-	r := run(t, f, answers(pregel.Answer{Value: `17`}))
+	sameText(t, `{"a":"yes"}`, run(t, f, answers(to(`"?"`, pregel.Answer{Value: `{"decision":"yes"}`}))).Update)
+	sameText(t, `{"a":""}`, run(t, f, answers(to(`"?"`, pregel.Answer{Value: `null`}))).Update)
+	r := run(t, f, answers(to(`"?"`, pregel.Answer{Value: `17`})))
 	require.Equal(t, "AnswerMismatch", r.Failure.Type)
 	require.True(t, r.Failure.Permanent)
 }
@@ -150,11 +151,12 @@ func TestScopesAskTogether(t *testing.T) {
 	}
 	require.Equal(t, map[string]payload.JSON{"one": `"one"`, "two": `"two"`, "three": `"three"`}, scopes)
 
-	r = run(t, tools("one", "two"), answers(pregel.Answer{Scope: "two", Value: "2"}, pregel.Answer{Scope: "one", Value: "1"}))
+	r = run(t, tools("one", "two"), answers(
+		to(`"two"`, pregel.Answer{Scope: "two", Value: "2"}), to(`"one"`, pregel.Answer{Scope: "one", Value: "1"})))
 	require.Equal(t, pregel.Result{Update: `{"a":[1,2]}`}, r)
 
 	// One answer has come, the other question stands.
-	r = run(t, tools("one", "two"), answers(pregel.Answer{Scope: "two", Value: "2"}))
+	r = run(t, tools("one", "two"), answers(to(`"two"`, pregel.Answer{Scope: "two", Value: "2"})))
 	require.Equal(t, []pregel.Ask{{Scope: "one", Value: `"one"`}}, r.Asks)
 }
 
@@ -179,7 +181,7 @@ func TestKeysMayMove(t *testing.T) {
 			return map[string]any{"a": all}, nil
 		}
 	}
-	journal := answers(pregel.Answer{Key: "x", Value: "1"}, pregel.Answer{Key: "y", Value: "2"})
+	journal := answers(to(`"x"`, pregel.Answer{Key: "x", Value: "1"}), to(`"y"`, pregel.Answer{Key: "y", Value: "2"}))
 	sameText(t, `{"a":[1,2]}`, run(t, f("x", "y"), journal).Update)
 	sameText(t, `{"a":[2,1]}`, run(t, f("y", "x"), journal).Update)
 	require.Equal(t, []pregel.Ask{{Key: "x", Index: 1, Value: `"x"`}}, run(t, f("x", "x"), journal).Asks)
@@ -188,11 +190,11 @@ func TestKeysMayMove(t *testing.T) {
 
 func TestDismissedAndExpired(t *testing.T) {
 	f := func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, 1) }
-	r := run(t, f, answers(pregel.Answer{Dismissed: true, Reason: "spam"}))
+	r := run(t, f, answers(to("1", pregel.Answer{Dismissed: true, Reason: "spam"})))
 	require.Equal(t, &pregel.Failure{Failure: checkpoint.Failure{
 		Reason: "NODE_FAILED", Type: "Dismissed", Message: "question number 1 was dismissed: spam",
 	}, Permanent: true}, r.Failure)
-	r = run(t, f, answers(pregel.Answer{Expired: true}))
+	r = run(t, f, answers(to("1", pregel.Answer{Expired: true})))
 	require.Equal(t, &pregel.Failure{Failure: checkpoint.Failure{
 		Reason: "INTERRUPT_EXPIRED", Type: "InterruptExpired", Message: "question number 1 expired without an answer",
 	}, Permanent: true}, r.Failure)
@@ -204,7 +206,7 @@ func TestDismissedAndExpired(t *testing.T) {
 		}
 		return nil, err
 	}
-	sameText(t, `{"a":"spam"}`, run(t, caught, answers(pregel.Answer{Dismissed: true, Reason: "spam"})).Update)
+	sameText(t, `{"a":"spam"}`, run(t, caught, answers(to("1", pregel.Answer{Dismissed: true, Reason: "spam"}))).Update)
 }
 
 func TestAQuestionStandsWhateverTheFunctionDoes(t *testing.T) {
@@ -296,7 +298,7 @@ func TestMemoRunsOnce(t *testing.T) {
 	with := func(t *runtime.Task) { t.Effects = fx }
 	require.Len(t, run(t, f, with).Asks, 1)
 	require.Equal(t, []checkpoint.Memo{{Task: "task", Key: "order", Value: "9007199254740993"}}, fx.memos)
-	r := run(t, f, with, memos(fx.memos...), answers(pregel.Answer{Value: "null"}))
+	r := run(t, f, with, memos(fx.memos...), answers(to("9007199254740993", pregel.Answer{Value: "null"})))
 	sameText(t, `{"a":9007199254740993}`, r.Update)
 	require.Equal(t, 1, ran)
 
@@ -354,7 +356,7 @@ func TestEventsAreMutedDuringReplay(t *testing.T) {
 	first, second := &effects{}, &effects{}
 	run(t, f, func(t *runtime.Task) { t.Effects = first })
 	require.Equal(t, []runtime.Emission{{Kind: "custom", Name: "progress", Value: `{"at":"<start>"}`}}, first.emitted)
-	run(t, f, func(t *runtime.Task) { t.Effects = second }, answers(pregel.Answer{Value: "1"}))
+	run(t, f, func(t *runtime.Task) { t.Effects = second }, answers(to("1", pregel.Answer{Value: "1"})))
 	require.Equal(t, []runtime.Emission{
 		{Kind: "message", Value: `"hel"`, Durable: true}, {Kind: "custom", Name: "progress", Value: "1.0"},
 	}, second.emitted)

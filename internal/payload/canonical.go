@@ -27,7 +27,7 @@ func CanonicalText(j JSON) JSON {
 	}
 	var b strings.Builder
 	b.Grow(len(j))
-	writeCanonical(&b, Trim(j))
+	canonical{}.write(&b, Trim(j))
 	return JSON(b.String())
 }
 
@@ -36,8 +36,13 @@ func Equal(a, b JSON) bool {
 	return a == b || CanonicalText(a) == CanonicalText(b)
 }
 
-// writeCanonical needs well-formed text, so no step of it can fail.
-func writeCanonical(b *strings.Builder, j JSON) {
+// canonical writes values in one form.
+type canonical struct {
+	number func(text string) string // how a number is spelled; nil = as it is
+}
+
+// write needs well-formed text, so no step of it can fail.
+func (c canonical) write(b *strings.Builder, j JSON) {
 	switch KindOf(j) {
 	case String:
 		writeQuoted(b, unescape(string(j)))
@@ -48,7 +53,7 @@ func writeCanonical(b *strings.Builder, j JSON) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			writeCanonical(b, item)
+			c.write(b, item)
 		}
 		b.WriteByte(']')
 	case ObjectKind:
@@ -59,10 +64,16 @@ func writeCanonical(b *strings.Builder, j JSON) {
 			}
 			writeQuoted(b, field.Key)
 			b.WriteByte(':')
-			writeCanonical(b, field.Value)
+			c.write(b, field.Value)
 		}
 		b.WriteByte('}')
-	case None, NullKind, Bool, Number:
+	case Number:
+		text := string(j)
+		if c.number != nil {
+			text = c.number(text)
+		}
+		b.WriteString(text)
+	case None, NullKind, Bool:
 		b.WriteString(string(j))
 	}
 }

@@ -422,6 +422,8 @@ type story struct {
 	Events   []string            // updates, questions and checkpoints, by superstep
 	Resolved int
 	Effects  []string
+	// Questions are what has become of them, with their answers.
+	Questions []string
 }
 
 func (c *cluster) story(thread string) story {
@@ -442,6 +444,7 @@ func (c *cluster) story(thread string) story {
 		s.Values = string(snap.Values)
 		return err
 	})
+	s.Questions = c.questions(thread)
 	events, err := c.store.Events(ctx, thread, 0, 0)
 	require.NoError(c.t, err)
 	c.readEvents(&s, events)
@@ -454,6 +457,23 @@ func (c *cluster) story(thread string) story {
 	}
 	slices.Sort(s.Effects)
 	return s
+}
+
+// questions lists all questions of a thread. An answer is what reply gave to
+// that very question.
+func (c *cluster) questions(thread string) []string {
+	c.t.Helper()
+	list, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{Thread: thread})
+	require.NoError(c.t, err)
+	var out []string
+	for _, q := range list {
+		if q.Response != "" {
+			require.Equal(c.t, payload.Array([]payload.JSON{q.Value}), q.Response)
+		}
+		out = append(out, fmt.Sprintf("%s %d %s %s %s %v", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs))
+	}
+	slices.Sort(out)
+	return out
 }
 
 func namespaces(events []checkpoint.Event) []string {

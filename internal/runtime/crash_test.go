@@ -68,6 +68,14 @@ func script(l *ledger) map[string]node {
 		"twice": func(_ context.Context, c *call) pregel.Result {
 			return wrote(c.ask(`"first"`) + "," + c.ask(`"second"`))
 		},
+		"drifts": func(_ context.Context, c *call) pregel.Result {
+			amount := `{"pay":100}`
+			if len(c.Journal.Answers) > 0 {
+				amount = `{"pay":99999}`
+			}
+			answer := c.ask(amount)
+			return wrote(amount + "," + answer)
+		},
 		"fan": func(context.Context, *call) pregel.Result {
 			r := wrote(`"fan"`)
 			for i := range 3 {
@@ -99,9 +107,12 @@ func side(name string, names ...string) *graph.Spec {
 	return s
 }
 
-func nested(persistence string) func() []*graph.Spec {
+func nested(persistence string) func() []*graph.Spec { return nestedAround(persistence, "inner") }
+
+// nestedAround makes a graph with another one in it, in which a node asks.
+func nestedAround(persistence, asks string) func() []*graph.Spec {
 	return func() []*graph.Spec {
-		inner := chain("inner-graph", channelsLog, "quick", "inner", "last")
+		inner := chain("inner-graph", channelsLog, "quick", asks, "last")
 		name := "kept"
 		if persistence == "disabled" {
 			name = "unkept"
@@ -161,6 +172,10 @@ func dramas() []drama {
 	paused := chain("g", channelsLog, "quick", "fast", "last")
 	paused.InterruptBefore, paused.InterruptAfter = []string{"fast"}, []string{"fast"}
 	return []drama{
+		{"another question than was answered", one(chain("g", channelsLog, "quick", "drifts", "last")), toTheEnd(9), false},
+		{"another question side by side", one(side("g", "slow", "drifts", "ask")), toTheEnd(9), false},
+		{"another question in a subgraph", nestedAround("inherit", "drifts"), toTheEnd(9), false},
+		{"another question in a subgraph that is not kept", nestedAround("disabled", "drifts"), toTheEnd(9), false},
 		{"a line", one(chain("g", channelsLog, "quick", "fast", "last")), toTheEnd(9), false},
 		{"expressions that ask", one(computed(chain("g", channelsLog, "quick", "ask", "fast", "twice", "last"), "ask", "twice")), toTheEnd(9), false},
 		{"expressions that ask side by side", one(computed(side("g", "ask", "fast", "ask2"), "ask", "ask2")), toTheEnd(9), false},

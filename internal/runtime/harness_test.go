@@ -47,12 +47,14 @@ type errAsk struct{ ask pregel.Ask }
 func (c *call) ask(value string) string {
 	i := c.asked
 	c.asked++
+	q := pregel.Ask{Index: i, Value: payload.JSON(value)}
+	q.Settle(c.Graph.Spec)
 	for _, a := range c.Journal.Answers {
-		if a.Scope == "" && a.Key == "" && a.Index == i {
+		if a.Scope == "" && a.Key == "" && a.Index == i && a.Fits(&q) {
 			return string(a.Value)
 		}
 	}
-	panic(errAsk{pregel.Ask{Index: i, Value: payload.JSON(value)}})
+	panic(errAsk{q})
 }
 
 // nodes runs function nodes from a map and notes which were entered.

@@ -23,6 +23,10 @@ func (l *loop) interpret(ctx context.Context, o *outcome) {
 		l.fail(ctx, o, f)
 		return
 	}
+	if f := l.checkUses(o); f != nil {
+		l.fail(ctx, o, f)
+		return
+	}
 	if len(o.result.Asks) > 0 {
 		l.questions(o)
 		if o.failure == nil {
@@ -108,37 +112,45 @@ func (o *outcome) fail(f *pregel.Failure) {
 	stored := f.Failure
 	stored.Node = o.task.Node.Name
 	o.result.Failure, o.failure = f, &stored
-	o.writes, o.waiting, o.asks = nil, nil, nil
+	o.writes, o.waiting, o.asks, o.superseded, o.accepted = nil, nil, nil, nil, nil
 }
 
-// questions turns what a task asks into stored questions. One that is open
-// already stays as it is, one that was withdrawn unanswered is opened anew; one
-// that was answered before can only be asked again by code that does not
-// replay its journal.
+// questions turns what a task asks into stored questions.
 func (l *loop) questions(o *outcome) {
-	now := l.session.engine.now()
 	for _, a := range o.result.Asks {
-		id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index)
-		if problem := l.unaskable(&a, slices.Contains(o.waiting, id)); problem != "" {
-			o.fail(permanent(FailedInvalidUpdate, problem))
-			return
-		}
-		o.waiting = append(o.waiting, id)
-		switch l.askedBefore(o.task.ID, id) {
-		case "", checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded:
-			q := l.question(o.task, a, id)
-			if a.TTL > 0 {
-				q.Expires = now.Add(a.TTL)
-			}
-			o.asks = append(o.asks, q)
-		case checkpoint.InterruptOpen:
-			// The same question, asked again.
-		default:
-			o.fail(permanent(FailedNonDeterministic, "the node asked a question again that was answered; "+
-				"on replay the same calls must come in the same order, or carry keys"))
+		a.Settle(l.graph().Spec)
+		if f := l.pose(o, &a); f != nil {
+			o.fail(f)
 			return
 		}
 	}
+}
+
+// pose adds one question to an outcome. One that is open already stays as it
+// is, one that was withdrawn unanswered is opened anew, and one that was
+// answered is replaced if it is another question now.
+func (l *loop) pose(o *outcome, a *pregel.Ask) *pregel.Failure {
+	before := l.pending.standing(o.task.ID, a.Scope, a.Key, a.Index)
+	round := nextRound(before)
+	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
+	if problem := l.unaskable(a, slices.Contains(o.waiting, id)); problem != "" {
+		return permanent(FailedInvalidUpdate, problem)
+	}
+	o.waiting = append(o.waiting, id)
+	switch {
+	case before == nil:
+		o.asks = append(o.asks, l.question(o.task, a, id))
+	case before.State == checkpoint.InterruptOpen: // the same question, or the answer will be compared
+	case answered(before):
+		q := l.question(o.task, a, id)
+		q.Round, q.Replaces = round, before.ID
+		return o.replace(before, q, a)
+	default:
+		q := l.question(o.task, a, id)
+		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
+		o.asks = append(o.asks, q)
+	}
+	return nil
 }
 
 // unaskable says why nobody could answer what a task asks, "" if somebody can.
@@ -185,13 +197,18 @@ func (l *loop) askedBefore(task, id string) checkpoint.InterruptState {
 	return ""
 }
 
-func (l *loop) question(t *pregel.Task, a pregel.Ask, id string) checkpoint.Interrupt {
+func (l *loop) question(t *pregel.Task, a *pregel.Ask, id string) checkpoint.Interrupt {
 	cp := l.state.Checkpoint()
-	return checkpoint.Interrupt{
+	q := checkpoint.Interrupt{
 		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
 		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: t.Node.Name, Task: t.ID,
 		Scope: a.Scope, Key: a.Key, Index: a.Index, Reason: a.Reason, Message: a.Message,
 		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
 		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
+		Seen: a.Seen(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
 	}
+	if a.TTL > 0 {
+		q.Expires = l.session.engine.now().Add(a.TTL)
+	}
+	return q
 }

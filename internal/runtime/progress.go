@@ -46,6 +46,20 @@ func newProgress(p checkpoint.Pending) progress {
 	return out
 }
 
+// standing is the question that stands at a place of a task: the last of those
+// that were asked there. Nil when nothing was.
+func (p *progress) standing(task, scope, key string, index int) *checkpoint.Interrupt {
+	var last *checkpoint.Interrupt
+	asked := p.interrupts[task]
+	for i := range asked {
+		q := &asked[i]
+		if q.Scope == scope && q.Key == key && q.Index == index && (last == nil || q.Round > last.Round) {
+			last = q
+		}
+	}
+	return last
+}
+
 // journal is what a task must see again.
 func (p *progress) journal(task string) pregel.Journal {
 	j := pregel.Journal{Memos: p.memos[task]}
@@ -56,6 +70,7 @@ func (p *progress) journal(task string) pregel.Journal {
 				Interrupt: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
 				Dismissed: i.Dismissed, Reason: i.Note,
 				Expired: i.State == checkpoint.InterruptExpired && i.Response == "",
+				Seen:    pregel.SeenOf(&i), Asked: &i,
 			})
 		default: // no answer came, or none will
 		}

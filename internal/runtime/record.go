@@ -25,11 +25,19 @@ func (w *work) consumeOf(t *tx, o *outcome) {
 	}
 	asked := w.loop.pending.interrupts[o.task.ID]
 	for k := range asked {
-		if asked[k].State != checkpoint.InterruptAnswered || t.changed(asked[k].ID) {
+		differs := o.acceptedFor(asked[k].ID)
+		news := asked[k].State == checkpoint.InterruptAnswered || answered(&asked[k]) && differs != nil
+		if !news || t.changed(asked[k].ID) {
 			continue
 		}
 		used := asked[k]
-		used.State, used.Updated = checkpoint.InterruptConsumed, t.now
+		if used.State == checkpoint.InterruptAnswered {
+			used.State = checkpoint.InterruptConsumed
+		}
+		if differs != nil {
+			used.Accepted = differs
+		}
+		used.Updated = t.now
 		t.Interrupts = append(t.Interrupts, used)
 	}
 }
@@ -47,6 +55,7 @@ func (l *loop) record(t *tx, w *work) {
 		if o.aborted {
 			continue
 		}
+		o.supersede(t)
 		w.consumeOf(t, o)
 		l.ask(t, o)
 		t.Tasks = append(t.Tasks, l.taskRecord(w, o))

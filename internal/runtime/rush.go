@@ -44,7 +44,7 @@ func (t *tx) used(w *work) {
 		}
 		for j := range w.fresh {
 			if w.fresh[j].task.ID == q.Task {
-				q.State = checkpoint.InterruptConsumed
+				q.State, q.Accepted = checkpoint.InterruptConsumed, w.fresh[j].acceptedFor(q.ID)
 			}
 		}
 	}

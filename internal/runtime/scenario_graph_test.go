@@ -59,6 +59,10 @@ func graphOption(s *graph.Spec, option string) error {
 		s.StepTimeout, err = time.ParseDuration(value)
 	case "handler":
 		s.Defaults.ErrorHandler = value
+	case "drift":
+		s.Drift = value
+	case "ignore":
+		s.DriftIgnore = strings.Split(value, ",")
 	default:
 		err = fmt.Errorf("unknown graph option %q", option)
 	}

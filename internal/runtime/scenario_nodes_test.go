@@ -23,7 +23,8 @@ import (
 //	overwrite a=["x"]      replace the value, whatever the reducer
 //	return "x"             the whole result as it is
 //	ask "q"                ask; the answer is $1 for the first question, then $2
-//	ask key="k" "q"        ask under a key
+//	ask key="k" "q"        ask under a key; also message="m", reason=approval,
+//	                       schema={…}, drift=fail, ignore=/at,message
 //	askall "q1" "q2"       ask several at once, as tools that run side by side do
 //	until 18 "q" "again"   ask until the answer is at least so much
 //	goto x  ·  send x {…}  ·  parent
@@ -241,6 +242,14 @@ func (s *scene) ask(args []string) bool {
 			a.Key = strings.Trim(value, `"`)
 		case "schema":
 			a.Schema = payload.JSON(value)
+		case "message":
+			a.Message = strings.Trim(string(s.text(value)), `"`)
+		case "reason":
+			a.Reason = value
+		case "drift":
+			a.Drift = checkpoint.Drift(value)
+		case "ignore":
+			a.DriftIgnore = strings.Split(value, ",")
 		}
 		args = args[1:]
 	}
@@ -250,6 +259,9 @@ func (s *scene) ask(args []string) bool {
 		if known.Key != a.Key || known.Index != a.Index {
 			continue
 		}
+		if !s.fits(&known, &a) {
+			break
+		}
 		if known.Dismissed {
 			s.result = fail("dismissed: " + known.Reason)
 			return false
@@ -257,8 +269,19 @@ func (s *scene) ask(args []string) bool {
 		s.answers = append(s.answers, string(known.Value))
 		return true
 	}
-	s.result = pregel.Result{Asks: []pregel.Ask{a}}
+	s.result = pregel.Result{Asks: []pregel.Ask{a}, Used: s.result.Used}
 	return false
+}
+
+// fits reports whether an answer may be used for a question.
+func (s *scene) fits(known *pregel.Answer, a *pregel.Ask) bool {
+	a.Settle(s.task.Graph.Spec)
+	if known.Fits(a) || a.Drift != checkpoint.DriftAccept {
+		return known.Fits(a)
+	}
+	asked := *a
+	s.result.Used = append(s.result.Used, pregel.Use{Key: a.Key, Index: a.Index, Seen: a.Seen(), Asked: &asked})
+	return true
 }
 
 func (s *scene) askAll(questions []string) bool {

@@ -83,6 +83,9 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 		var list []string
 		for _, q := range e.Interrupts {
 			list = append(list, s.name("i", q.ID)+" "+string(q.State))
+			if q.State == checkpoint.InterruptSuperseded && q.Response != "" {
+				list[len(list)-1] += " after " + string(q.Response)
+			}
 		}
 		slices.Sort(list)
 		return "resolved " + strings.Join(list, ", ")
@@ -124,6 +127,12 @@ func (s *stage) questions(list []checkpoint.Interrupt) string {
 		text := fmt.Sprintf("%s asks %s (%s)", q.Node, q.Value, s.name("i", q.ID))
 		if q.State != checkpoint.InterruptOpen {
 			text += " " + string(q.State)
+		}
+		if q.Round > 0 {
+			text += fmt.Sprintf(" in place of %s: %s differs", s.name("i", q.Replaces), strings.Join(q.Differs, ","))
+		}
+		if q.Accepted != nil {
+			text += ", though " + strings.Join(q.Accepted, ",") + " differs"
 		}
 		out = append(out, text)
 	}

@@ -38,11 +38,15 @@ type outcome struct {
 	failure *checkpoint.Failure
 	asks    []checkpoint.Interrupt // new questions
 	waiting []string               // questions that keep it from going on
-	handled bool                   // its error handler takes over
-	aborted bool                   // cut off; as if it had never begun
-	cached  bool
-	late    bool // ended after the others were cut off: told when the graph goes on
-	attempt int
+	// superseded are questions that others are asked in place of, and accepted
+	// the differences that the program has accepted.
+	superseded []checkpoint.Interrupt
+	accepted   []accepted
+	handled    bool // its error handler takes over
+	aborted    bool // cut off; as if it had never begun
+	cached     bool
+	late       bool // ended after the others were cut off: told when the graph goes on
+	attempt    int
 	// returned is what the node of an aborted task has returned: its conditional
 	// edges were still to be decided.
 	returned *pregel.Result

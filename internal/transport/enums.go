@@ -127,6 +127,24 @@ func expiryOut(a checkpoint.ExpiryAction) graphdv1.ExpiryAction {
 	return graphdv1.ExpiryAction(enumOut(graphdv1.ExpiryAction_value, "EXPIRY_ACTION_", string(a)))
 }
 
+func driftIn(d graphdv1.Drift) checkpoint.Drift {
+	switch d {
+	case graphdv1.Drift_DRIFT_FAIL:
+		return checkpoint.DriftFail
+	case graphdv1.Drift_DRIFT_ASK_AGAIN:
+		return checkpoint.DriftAskAgain
+	case graphdv1.Drift_DRIFT_ACCEPT:
+		return checkpoint.DriftAccept
+	case graphdv1.Drift_DRIFT_UNSPECIFIED:
+		return checkpoint.DriftDefault
+	}
+	return checkpoint.DriftDefault
+}
+
+func driftOut(d checkpoint.Drift) graphdv1.Drift {
+	return graphdv1.Drift(enumOut(graphdv1.Drift_value, "DRIFT_", string(d)))
+}
+
 func runStateOut(s checkpoint.RunState) graphdv1.RunState {
 	return graphdv1.RunState(enumOut(graphdv1.RunState_value, "RUN_STATE_", string(s)))
 }

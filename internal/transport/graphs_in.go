@@ -21,6 +21,7 @@ func specIn(b *border, s *graphdv1.GraphSpec) *graph.Spec {
 		StepLimit:   b.limit("spec.step_limit", s.GetStepLimit()),
 		StepTimeout: b.positive("spec.step_timeout", s.GetStepTimeout()),
 		Defaults:    policyIn(b, "spec.defaults", s.GetDefaults()),
+		Drift:       string(driftIn(s.GetDrift())), DriftIgnore: s.GetDriftIgnore(),
 	}
 	for i, c := range s.GetChannels() {
 		out.Channels = append(out.Channels, graph.ChannelSpec{
@@ -74,6 +75,7 @@ func askIn(b *border, at string, a *graphdv1.AskSpec) *graph.AskSpec {
 		Goto: a.GetGotoExpr(), Assignees: a.GetAssignees(), TTL: b.positive(at+".ttl", a.GetTtl()),
 		Expiry:  string(expiryIn(a.GetExpiryAction())),
 		Default: b.payload(at+".default_response", a.GetDefaultResponse()),
+		Drift:   string(driftIn(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),
 	}
 }
 

@@ -36,7 +36,7 @@ func specOut(s *graph.Spec) *graphdv1.GraphSpec {
 		ContextSchema:   jsonOut(s.ContextSchema),
 		InterruptBefore: s.InterruptBefore, InterruptAfter: s.InterruptAfter,
 		StepLimit: count(s.StepLimit), StepTimeout: durationOut(s.StepTimeout),
-		Defaults: policyOut(s.Defaults),
+		Defaults: policyOut(s.Defaults), Drift: driftOut(checkpoint.Drift(s.Drift)), DriftIgnore: s.DriftIgnore,
 	}
 	for _, c := range s.Channels {
 		out.Channels = append(out.Channels, &graphdv1.ChannelSpec{
@@ -88,6 +88,7 @@ func askOut(a *graph.AskSpec) *graphdv1.AskSpec {
 		Otherwise: assignmentsOut(a.Otherwise), GotoExpr: a.Goto, Assignees: a.Assignees,
 		Ttl: durationOut(a.TTL), ExpiryAction: expiryOut(checkpoint.ExpiryAction(a.Expiry)),
 		DefaultResponse: jsonOut(a.Default),
+		Drift:           driftOut(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
 	}
 }
 

@@ -15,7 +15,8 @@ func interruptOut(q checkpoint.Interrupt) *graphdv1.Interrupt {
 		ExpireTime: timeOut(q.Expires), ExpiryAction: expiryOut(q.Expiry),
 		DefaultResponse: jsonOut(q.Default), Assignees: q.Assignees,
 		Response: jsonOut(q.Response), Dismissed: q.Dismissed, Responder: q.Responder, Note: q.Note,
-		Etag: etagOf(q.Revision),
+		Etag: etagOf(q.Revision), Seen: q.Seen, Drift: driftOut(q.Drift), DriftIgnore: q.DriftIgnore,
+		Round: count(q.Round), Replaces: q.Replaces, Differs: q.Differs, Accepted: q.Accepted,
 	}
 }
 

@@ -305,7 +305,12 @@ type GraphSpec struct {
 	// How long one superstep may take; unset means no limit.
 	StepTimeout *durationpb.Duration `protobuf:"bytes,18,opt,name=step_timeout,json=stepTimeout,proto3" json:"step_timeout,omitempty"`
 	// Policy of the nodes that set none of their own.
-	Defaults      *PolicySpec `protobuf:"bytes,19,opt,name=defaults,proto3" json:"defaults,omitempty"`
+	Defaults *PolicySpec `protobuf:"bytes,19,opt,name=defaults,proto3" json:"defaults,omitempty"`
+	// For questions that say nothing themselves: what happens when a node that is
+	// run again asks something else than was answered.
+	Drift Drift `protobuf:"varint,40,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
+	// Parts of all questions that may differ then, see Interrupt.drift_ignore.
+	DriftIgnore   []string `protobuf:"bytes,41,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +474,20 @@ func (x *GraphSpec) GetStepTimeout() *durationpb.Duration {
 func (x *GraphSpec) GetDefaults() *PolicySpec {
 	if x != nil {
 		return x.Defaults
+	}
+	return nil
+}
+
+func (x *GraphSpec) GetDrift() Drift {
+	if x != nil {
+		return x.Drift
+	}
+	return Drift_DRIFT_UNSPECIFIED
+}
+
+func (x *GraphSpec) GetDriftIgnore() []string {
+	if x != nil {
+		return x.DriftIgnore
 	}
 	return nil
 }
@@ -938,8 +957,13 @@ type AskSpec struct {
 	ExpiryAction ExpiryAction `protobuf:"varint,12,opt,name=expiry_action,json=expiryAction,proto3,enum=graphd.v1.ExpiryAction" json:"expiry_action,omitempty"`
 	// The answer of EXPIRY_ACTION_RESUME_DEFAULT.
 	DefaultResponse *Payload `protobuf:"bytes,13,opt,name=default_response,json=defaultResponse,proto3" json:"default_response,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What happens when the node is run again and the expressions yield another
+	// question than was answered.
+	Drift Drift `protobuf:"varint,14,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
+	// Parts that may differ then, see Interrupt.drift_ignore.
+	DriftIgnore   []string `protobuf:"bytes,15,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AskSpec) Reset() {
@@ -1059,6 +1083,20 @@ func (x *AskSpec) GetExpiryAction() ExpiryAction {
 func (x *AskSpec) GetDefaultResponse() *Payload {
 	if x != nil {
 		return x.DefaultResponse
+	}
+	return nil
+}
+
+func (x *AskSpec) GetDrift() Drift {
+	if x != nil {
+		return x.Drift
+	}
+	return Drift_DRIFT_UNSPECIFIED
+}
+
+func (x *AskSpec) GetDriftIgnore() []string {
+	if x != nil {
+		return x.DriftIgnore
 	}
 	return nil
 }
@@ -1683,7 +1721,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	" \x01(\v2\x14.graphd.v1.GraphSpecR\x04spec\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xea\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\a\n" +
 	"\tGraphSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
@@ -1705,7 +1743,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"step_limit\x18\x11 \x01(\rR\tstepLimit\x12<\n" +
 	"\fstep_timeout\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\vstepTimeout\x121\n" +
-	"\bdefaults\x18\x13 \x01(\v2\x15.graphd.v1.PolicySpecR\bdefaults\x1a;\n" +
+	"\bdefaults\x18\x13 \x01(\v2\x15.graphd.v1.PolicySpecR\bdefaults\x12&\n" +
+	"\x05drift\x18( \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
+	"\fdrift_ignore\x18) \x03(\tR\vdriftIgnore\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +
@@ -1740,7 +1780,7 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12\x12\n" +
-	"\x04expr\x18\x02 \x01(\tR\x04expr\"\x87\x04\n" +
+	"\x04expr\x18\x02 \x01(\tR\x04expr\"\xd2\x04\n" +
 	"\aAskSpec\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\tR\tcondition\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
@@ -1755,7 +1795,9 @@ const file_graphd_v1_graph_proto_rawDesc = "" +
 	" \x03(\tR\tassignees\x12+\n" +
 	"\x03ttl\x18\v \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12<\n" +
 	"\rexpiry_action\x18\f \x01(\x0e2\x17.graphd.v1.ExpiryActionR\fexpiryAction\x12=\n" +
-	"\x10default_response\x18\r \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\"\x80\x01\n" +
+	"\x10default_response\x18\r \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\x12&\n" +
+	"\x05drift\x18\x0e \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
+	"\fdrift_ignore\x18\x0f \x03(\tR\vdriftIgnore\"\x80\x01\n" +
 	"\fSubgraphSpec\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12@\n" +
@@ -1851,7 +1893,8 @@ var file_graphd_v1_graph_proto_goTypes = []any{
 	(*Payload)(nil),               // 22: graphd.v1.Payload
 	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(ExpiryAction)(0),             // 25: graphd.v1.ExpiryAction
+	(Drift)(0),                    // 25: graphd.v1.Drift
+	(ExpiryAction)(0),             // 26: graphd.v1.ExpiryAction
 }
 var file_graphd_v1_graph_proto_depIdxs = []int32{
 	18, // 0: graphd.v1.Graph.metadata:type_name -> graphd.v1.Graph.MetadataEntry
@@ -1870,35 +1913,37 @@ var file_graphd_v1_graph_proto_depIdxs = []int32{
 	13, // 13: graphd.v1.GraphSpec.branches:type_name -> graphd.v1.BranchSpec
 	24, // 14: graphd.v1.GraphSpec.step_timeout:type_name -> google.protobuf.Duration
 	16, // 15: graphd.v1.GraphSpec.defaults:type_name -> graphd.v1.PolicySpec
-	22, // 16: graphd.v1.ChannelSpec.default_value:type_name -> graphd.v1.Payload
-	20, // 17: graphd.v1.NodeSpec.metadata:type_name -> graphd.v1.NodeSpec.MetadataEntry
-	16, // 18: graphd.v1.NodeSpec.policy:type_name -> graphd.v1.PolicySpec
-	6,  // 19: graphd.v1.NodeSpec.function:type_name -> graphd.v1.FunctionSpec
-	7,  // 20: graphd.v1.NodeSpec.expr:type_name -> graphd.v1.ExprSpec
-	9,  // 21: graphd.v1.NodeSpec.ask:type_name -> graphd.v1.AskSpec
-	10, // 22: graphd.v1.NodeSpec.graph:type_name -> graphd.v1.SubgraphSpec
-	11, // 23: graphd.v1.NodeSpec.remote:type_name -> graphd.v1.RemoteSpec
-	8,  // 24: graphd.v1.ExprSpec.update:type_name -> graphd.v1.Assignment
-	22, // 25: graphd.v1.AskSpec.response_schema:type_name -> graphd.v1.Payload
-	8,  // 26: graphd.v1.AskSpec.update:type_name -> graphd.v1.Assignment
-	8,  // 27: graphd.v1.AskSpec.otherwise:type_name -> graphd.v1.Assignment
-	24, // 28: graphd.v1.AskSpec.ttl:type_name -> google.protobuf.Duration
-	25, // 29: graphd.v1.AskSpec.expiry_action:type_name -> graphd.v1.ExpiryAction
-	22, // 30: graphd.v1.AskSpec.default_response:type_name -> graphd.v1.Payload
-	1,  // 31: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
-	14, // 32: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
-	21, // 33: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
-	15, // 34: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
-	17, // 35: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
-	24, // 36: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
-	24, // 37: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
-	24, // 38: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
-	24, // 39: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	25, // 16: graphd.v1.GraphSpec.drift:type_name -> graphd.v1.Drift
+	22, // 17: graphd.v1.ChannelSpec.default_value:type_name -> graphd.v1.Payload
+	20, // 18: graphd.v1.NodeSpec.metadata:type_name -> graphd.v1.NodeSpec.MetadataEntry
+	16, // 19: graphd.v1.NodeSpec.policy:type_name -> graphd.v1.PolicySpec
+	6,  // 20: graphd.v1.NodeSpec.function:type_name -> graphd.v1.FunctionSpec
+	7,  // 21: graphd.v1.NodeSpec.expr:type_name -> graphd.v1.ExprSpec
+	9,  // 22: graphd.v1.NodeSpec.ask:type_name -> graphd.v1.AskSpec
+	10, // 23: graphd.v1.NodeSpec.graph:type_name -> graphd.v1.SubgraphSpec
+	11, // 24: graphd.v1.NodeSpec.remote:type_name -> graphd.v1.RemoteSpec
+	8,  // 25: graphd.v1.ExprSpec.update:type_name -> graphd.v1.Assignment
+	22, // 26: graphd.v1.AskSpec.response_schema:type_name -> graphd.v1.Payload
+	8,  // 27: graphd.v1.AskSpec.update:type_name -> graphd.v1.Assignment
+	8,  // 28: graphd.v1.AskSpec.otherwise:type_name -> graphd.v1.Assignment
+	24, // 29: graphd.v1.AskSpec.ttl:type_name -> google.protobuf.Duration
+	26, // 30: graphd.v1.AskSpec.expiry_action:type_name -> graphd.v1.ExpiryAction
+	22, // 31: graphd.v1.AskSpec.default_response:type_name -> graphd.v1.Payload
+	25, // 32: graphd.v1.AskSpec.drift:type_name -> graphd.v1.Drift
+	1,  // 33: graphd.v1.SubgraphSpec.persistence:type_name -> graphd.v1.SubgraphPersistence
+	14, // 34: graphd.v1.BranchSpec.cases:type_name -> graphd.v1.Cases
+	21, // 35: graphd.v1.BranchSpec.paths:type_name -> graphd.v1.BranchSpec.PathsEntry
+	15, // 36: graphd.v1.Cases.cases:type_name -> graphd.v1.Case
+	17, // 37: graphd.v1.PolicySpec.retry:type_name -> graphd.v1.RetrySpec
+	24, // 38: graphd.v1.PolicySpec.timeout:type_name -> google.protobuf.Duration
+	24, // 39: graphd.v1.PolicySpec.idle_timeout:type_name -> google.protobuf.Duration
+	24, // 40: graphd.v1.RetrySpec.initial_interval:type_name -> google.protobuf.Duration
+	24, // 41: graphd.v1.RetrySpec.max_interval:type_name -> google.protobuf.Duration
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_graph_proto_init() }

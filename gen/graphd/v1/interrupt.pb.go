@@ -40,7 +40,9 @@ const (
 	InterruptState_INTERRUPT_STATE_EXPIRED InterruptState = 4
 	// The run was cancelled.
 	InterruptState_INTERRUPT_STATE_CANCELLED InterruptState = 5
-	// A later input or state update made the question void.
+	// A later input or state update made the question void, or the node that
+	// was run again asked something else (see Drift). An answer that it has was
+	// not used.
 	InterruptState_INTERRUPT_STATE_SUPERSEDED InterruptState = 6
 )
 
@@ -150,6 +152,67 @@ func (ExpiryAction) EnumDescriptor() ([]byte, []int) {
 	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{1}
 }
 
+// What happens when a node that is run again asks something else at the place
+// of a question than was answered there. Nothing is done with the answer unless
+// the program says ACCEPT.
+type Drift int32
+
+const (
+	// As the graph says; when it says nothing either, FAIL for questions with
+	// reason "approval" or "tool_call" and ASK_AGAIN for all others.
+	Drift_DRIFT_UNSPECIFIED Drift = 0
+	// The node fails with NON_DETERMINISTIC_NODE.
+	Drift_DRIFT_FAIL Drift = 1
+	// The question becomes SUPERSEDED, with its answer kept, and what the node
+	// asks now is asked; at most three times at a place, then as FAIL.
+	Drift_DRIFT_ASK_AGAIN Drift = 2
+	// The answer is used, and Interrupt.accepted says what differed.
+	Drift_DRIFT_ACCEPT Drift = 3
+)
+
+// Enum value maps for Drift.
+var (
+	Drift_name = map[int32]string{
+		0: "DRIFT_UNSPECIFIED",
+		1: "DRIFT_FAIL",
+		2: "DRIFT_ASK_AGAIN",
+		3: "DRIFT_ACCEPT",
+	}
+	Drift_value = map[string]int32{
+		"DRIFT_UNSPECIFIED": 0,
+		"DRIFT_FAIL":        1,
+		"DRIFT_ASK_AGAIN":   2,
+		"DRIFT_ACCEPT":      3,
+	}
+)
+
+func (x Drift) Enum() *Drift {
+	p := new(Drift)
+	*p = x
+	return p
+}
+
+func (x Drift) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Drift) Descriptor() protoreflect.EnumDescriptor {
+	return file_graphd_v1_interrupt_proto_enumTypes[2].Descriptor()
+}
+
+func (Drift) Type() protoreflect.EnumType {
+	return &file_graphd_v1_interrupt_proto_enumTypes[2]
+}
+
+func (x Drift) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Drift.Descriptor instead.
+func (Drift) EnumDescriptor() ([]byte, []int) {
+	return file_graphd_v1_interrupt_proto_rawDescGZIP(), []int{2}
+}
+
 // One question of a node to a person, with its answer once there is one. A
 // breakpoint is a question with reason "breakpoint" that needs no answer.
 type Interrupt struct {
@@ -212,7 +275,28 @@ type Interrupt struct {
 	// Changes with every change of the question; send it back to be refused
 	// (ETAG_MISMATCH) instead of overwriting what somebody else did. Unset in the
 	// events of a run's stream.
-	Etag          string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
+	// Digest of what the question shows: message, value and schema. An answer is
+	// for a question with this digest; docs/workers.md says how it is made.
+	// Unset in questions from before it was kept.
+	Seen string `protobuf:"bytes,37,opt,name=seen,proto3" json:"seen,omitempty"`
+	// What happens when the node asks something else at its place when it is run
+	// again.
+	Drift Drift `protobuf:"varint,40,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
+	// Parts that may differ then: JSON pointers into value, or "message",
+	// "schema", "value".
+	DriftIgnore []string `protobuf:"bytes,41,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
+	// How often something was asked anew at the place, because the node asked
+	// something else than was answered; 0 for the first question there.
+	Round uint32 `protobuf:"varint,42,opt,name=round,proto3" json:"round,omitempty"`
+	// Id of the question in whose place this one was asked, whose answer was not
+	// used; empty for none.
+	Replaces string `protobuf:"bytes,43,opt,name=replaces,proto3" json:"replaces,omitempty"`
+	// What differs from that question: as in drift_ignore.
+	Differs []string `protobuf:"bytes,44,rep,name=differs,proto3" json:"differs,omitempty"`
+	// What differed in what the node asked when it used the answer all the same,
+	// as DRIFT_ACCEPT allows.
+	Accepted      []string `protobuf:"bytes,45,rep,name=accepted,proto3" json:"accepted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -429,11 +513,60 @@ func (x *Interrupt) GetEtag() string {
 	return ""
 }
 
+func (x *Interrupt) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+func (x *Interrupt) GetDrift() Drift {
+	if x != nil {
+		return x.Drift
+	}
+	return Drift_DRIFT_UNSPECIFIED
+}
+
+func (x *Interrupt) GetDriftIgnore() []string {
+	if x != nil {
+		return x.DriftIgnore
+	}
+	return nil
+}
+
+func (x *Interrupt) GetRound() uint32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Interrupt) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
+}
+
+func (x *Interrupt) GetDiffers() []string {
+	if x != nil {
+		return x.Differs
+	}
+	return nil
+}
+
+func (x *Interrupt) GetAccepted() []string {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
 var File_graphd_v1_interrupt_proto protoreflect.FileDescriptor
 
 const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\n" +
-	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\xcd\a\n" +
+	"\x19graphd/v1/interrupt.proto\x12\tgraphd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17graphd/v1/payload.proto\"\x94\t\n" +
 	"\tInterrupt\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -466,7 +599,14 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\tdismissed\x18\x17 \x01(\bR\tdismissed\x12\x1c\n" +
 	"\tresponder\x18\x18 \x01(\tR\tresponder\x12\x12\n" +
 	"\x04note\x18\x19 \x01(\tR\x04note\x12\x12\n" +
-	"\x04etag\x18\x1a \x01(\tR\x04etag*\xe3\x01\n" +
+	"\x04etag\x18\x1a \x01(\tR\x04etag\x12\x12\n" +
+	"\x04seen\x18% \x01(\tR\x04seen\x12&\n" +
+	"\x05drift\x18( \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
+	"\fdrift_ignore\x18) \x03(\tR\vdriftIgnore\x12\x14\n" +
+	"\x05round\x18* \x01(\rR\x05round\x12\x1a\n" +
+	"\breplaces\x18+ \x01(\tR\breplaces\x12\x18\n" +
+	"\adiffers\x18, \x03(\tR\adiffers\x12\x1a\n" +
+	"\baccepted\x18- \x03(\tR\baccepted*\xe3\x01\n" +
 	"\x0eInterruptState\x12\x1f\n" +
 	"\x1bINTERRUPT_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14INTERRUPT_STATE_OPEN\x10\x01\x12\x1c\n" +
@@ -479,7 +619,13 @@ const file_graphd_v1_interrupt_proto_rawDesc = "" +
 	"\x19EXPIRY_ACTION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EXPIRY_ACTION_FAIL_NODE\x10\x01\x12 \n" +
 	"\x1cEXPIRY_ACTION_RESUME_DEFAULT\x10\x02\x12\x1c\n" +
-	"\x18EXPIRY_ACTION_CANCEL_RUN\x10\x03B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
+	"\x18EXPIRY_ACTION_CANCEL_RUN\x10\x03*U\n" +
+	"\x05Drift\x12\x15\n" +
+	"\x11DRIFT_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"DRIFT_FAIL\x10\x01\x12\x13\n" +
+	"\x0fDRIFT_ASK_AGAIN\x10\x02\x12\x10\n" +
+	"\fDRIFT_ACCEPT\x10\x03B5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
 	file_graphd_v1_interrupt_proto_rawDescOnce sync.Once
@@ -493,32 +639,34 @@ func file_graphd_v1_interrupt_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_interrupt_proto_rawDescData
 }
 
-var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_graphd_v1_interrupt_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_graphd_v1_interrupt_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_graphd_v1_interrupt_proto_goTypes = []any{
 	(InterruptState)(0),           // 0: graphd.v1.InterruptState
 	(ExpiryAction)(0),             // 1: graphd.v1.ExpiryAction
-	(*Interrupt)(nil),             // 2: graphd.v1.Interrupt
-	(*CheckpointRef)(nil),         // 3: graphd.v1.CheckpointRef
-	(*Payload)(nil),               // 4: graphd.v1.Payload
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(Drift)(0),                    // 2: graphd.v1.Drift
+	(*Interrupt)(nil),             // 3: graphd.v1.Interrupt
+	(*CheckpointRef)(nil),         // 4: graphd.v1.CheckpointRef
+	(*Payload)(nil),               // 5: graphd.v1.Payload
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
 }
 var file_graphd_v1_interrupt_proto_depIdxs = []int32{
-	3,  // 0: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
-	4,  // 1: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
-	4,  // 2: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
+	4,  // 0: graphd.v1.Interrupt.checkpoint:type_name -> graphd.v1.CheckpointRef
+	5,  // 1: graphd.v1.Interrupt.value:type_name -> graphd.v1.Payload
+	5,  // 2: graphd.v1.Interrupt.response_schema:type_name -> graphd.v1.Payload
 	0,  // 3: graphd.v1.Interrupt.state:type_name -> graphd.v1.InterruptState
-	5,  // 4: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
-	5,  // 5: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
-	5,  // 6: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
+	6,  // 4: graphd.v1.Interrupt.create_time:type_name -> google.protobuf.Timestamp
+	6,  // 5: graphd.v1.Interrupt.update_time:type_name -> google.protobuf.Timestamp
+	6,  // 6: graphd.v1.Interrupt.expire_time:type_name -> google.protobuf.Timestamp
 	1,  // 7: graphd.v1.Interrupt.expiry_action:type_name -> graphd.v1.ExpiryAction
-	4,  // 8: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
-	4,  // 9: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 8: graphd.v1.Interrupt.default_response:type_name -> graphd.v1.Payload
+	5,  // 9: graphd.v1.Interrupt.response:type_name -> graphd.v1.Payload
+	2,  // 10: graphd.v1.Interrupt.drift:type_name -> graphd.v1.Drift
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_interrupt_proto_init() }
@@ -532,7 +680,7 @@ func file_graphd_v1_interrupt_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_interrupt_proto_rawDesc), len(file_graphd_v1_interrupt_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,

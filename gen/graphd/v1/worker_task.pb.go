@@ -154,7 +154,7 @@ func (x TaskFailed_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskFailed_Cause.Descriptor instead.
 func (TaskFailed_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{16, 0}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17, 0}
 }
 
 // What a process can run.
@@ -168,7 +168,9 @@ type WorkerManifest struct {
 	MinProtocol uint32 `protobuf:"varint,3,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	// Greatest version of this protocol the process speaks; 0 means 1.
 	MaxProtocol uint32 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
-	// Optional parts the process knows, e.g. "memo", "scopes", "call".
+	// Optional parts the process knows, e.g. "memo", "scopes", "call". Answers
+	// are given to processes with "drift" only: they compare what they ask with
+	// Answer.seen and name what they use in TaskResult.used.
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Nodes the process runs, besides those of graphs.
 	Nodes []*ServedNode `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`
@@ -702,7 +704,12 @@ func (x *TaskAssignment) GetTriggers() []string {
 type Journal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answers and records, each under its own position.
-	Entries       []*JournalEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Entries []*JournalEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// GraphSpec.drift: what happens when the code asks something else than was
+	// answered, for questions that say nothing themselves.
+	Drift Drift `protobuf:"varint,2,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
+	// GraphSpec.drift_ignore: parts of all questions that may differ.
+	DriftIgnore   []string `protobuf:"bytes,3,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +747,20 @@ func (*Journal) Descriptor() ([]byte, []int) {
 func (x *Journal) GetEntries() []*JournalEntry {
 	if x != nil {
 		return x.Entries
+	}
+	return nil
+}
+
+func (x *Journal) GetDrift() Drift {
+	if x != nil {
+		return x.Drift
+	}
+	return Drift_DRIFT_UNSPECIFIED
+}
+
+func (x *Journal) GetDriftIgnore() []string {
+	if x != nil {
+		return x.DriftIgnore
 	}
 	return nil
 }
@@ -859,7 +880,8 @@ func (*JournalEntry_Answer) isJournalEntry_Entry() {}
 
 func (*JournalEntry_Memo) isJournalEntry_Entry() {}
 
-// The reply to a question.
+// The reply to a question. It is for the question with the digest seen, and
+// must not be used for another one, unless the program says so.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the question.
@@ -871,7 +893,11 @@ type Answer struct {
 	//	*Answer_Value
 	//	*Answer_Dismissed
 	//	*Answer_Expired
-	Outcome       isAnswer_Outcome `protobuf_oneof:"outcome"`
+	Outcome isAnswer_Outcome `protobuf_oneof:"outcome"`
+	// Digest of what was shown, see Interrupt.seen. When the code asks something
+	// with another digest, the worker sends what is asked in
+	// TaskInterrupted.asks, as if there were no answer; the server decides.
+	Seen          string `protobuf:"bytes,5,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -945,6 +971,13 @@ func (x *Answer) GetExpired() *emptypb.Empty {
 		}
 	}
 	return nil
+}
+
+func (x *Answer) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
 }
 
 type isAnswer_Outcome interface {
@@ -1294,7 +1327,9 @@ type TaskResult struct {
 	//	*TaskResult_Interrupted
 	//	*TaskResult_Failed
 	//	*TaskResult_Cancelled
-	Outcome       isTaskResult_Outcome `protobuf_oneof:"outcome"`
+	Outcome isTaskResult_Outcome `protobuf_oneof:"outcome"`
+	// Every answer of the journal that the attempt has used.
+	Used          []*UsedAnswer `protobuf:"bytes,5,rep,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,6 +1407,13 @@ func (x *TaskResult) GetCancelled() *TaskCancelled {
 	return nil
 }
 
+func (x *TaskResult) GetUsed() []*UsedAnswer {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
 type isTaskResult_Outcome interface {
 	isTaskResult_Outcome()
 }
@@ -1404,6 +1446,90 @@ func (*TaskResult_Failed) isTaskResult_Outcome() {}
 
 func (*TaskResult_Cancelled) isTaskResult_Outcome() {}
 
+// An answer of the journal that an attempt has used.
+type UsedAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Part of the task, see JournalEntry.scope.
+	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	// See JournalEntry.key.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// See JournalEntry.index.
+	Index uint32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// Digest of what the attempt asked. It must be Answer.seen, or the task
+	// fails with NON_DETERMINISTIC_NODE.
+	Seen string `protobuf:"bytes,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	// What the attempt asked, if that has another digest and its drift, or that
+	// of the journal, is DRIFT_ACCEPT.
+	Asked         *Ask `protobuf:"bytes,5,opt,name=asked,proto3" json:"asked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsedAnswer) Reset() {
+	*x = UsedAnswer{}
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsedAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsedAnswer) ProtoMessage() {}
+
+func (x *UsedAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsedAnswer.ProtoReflect.Descriptor instead.
+func (*UsedAnswer) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *UsedAnswer) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *UsedAnswer) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *UsedAnswer) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *UsedAnswer) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+func (x *UsedAnswer) GetAsked() *Ask {
+	if x != nil {
+		return x.Asked
+	}
+	return nil
+}
+
 // The node has run to its end.
 type TaskCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1425,7 +1551,7 @@ type TaskCompleted struct {
 
 func (x *TaskCompleted) Reset() {
 	*x = TaskCompleted{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1563,7 @@ func (x *TaskCompleted) String() string {
 func (*TaskCompleted) ProtoMessage() {}
 
 func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[12]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1576,7 @@ func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCompleted.ProtoReflect.Descriptor instead.
 func (*TaskCompleted) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{12}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskCompleted) GetUpdate() *Payload {
@@ -1503,7 +1629,7 @@ type ChannelWrite struct {
 
 func (x *ChannelWrite) Reset() {
 	*x = ChannelWrite{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1641,7 @@ func (x *ChannelWrite) String() string {
 func (*ChannelWrite) ProtoMessage() {}
 
 func (x *ChannelWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[13]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1654,7 @@ func (x *ChannelWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelWrite.ProtoReflect.Descriptor instead.
 func (*ChannelWrite) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{13}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChannelWrite) GetChannel() string {
@@ -1566,7 +1692,7 @@ type TaskInterrupted struct {
 
 func (x *TaskInterrupted) Reset() {
 	*x = TaskInterrupted{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1704,7 @@ func (x *TaskInterrupted) String() string {
 func (*TaskInterrupted) ProtoMessage() {}
 
 func (x *TaskInterrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[14]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1717,7 @@ func (x *TaskInterrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskInterrupted.ProtoReflect.Descriptor instead.
 func (*TaskInterrupted) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{14}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskInterrupted) GetAsks() []*Ask {
@@ -1632,14 +1758,20 @@ type Ask struct {
 	// The answer of EXPIRY_ACTION_RESUME_DEFAULT.
 	DefaultResponse *Payload `protobuf:"bytes,10,opt,name=default_response,json=defaultResponse,proto3" json:"default_response,omitempty"`
 	// People or groups who should answer.
-	Assignees     []string `protobuf:"bytes,11,rep,name=assignees,proto3" json:"assignees,omitempty"`
+	Assignees []string `protobuf:"bytes,11,rep,name=assignees,proto3" json:"assignees,omitempty"`
+	// What happens when a later attempt asks something else at this place than
+	// was answered.
+	Drift Drift `protobuf:"varint,12,opt,name=drift,proto3,enum=graphd.v1.Drift" json:"drift,omitempty"`
+	// Parts that may differ then, see Interrupt.drift_ignore, besides those of
+	// the journal.
+	DriftIgnore   []string `protobuf:"bytes,13,rep,name=drift_ignore,json=driftIgnore,proto3" json:"drift_ignore,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1783,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[15]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1796,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{15}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ask) GetScope() string {
@@ -1744,6 +1876,20 @@ func (x *Ask) GetAssignees() []string {
 	return nil
 }
 
+func (x *Ask) GetDrift() Drift {
+	if x != nil {
+		return x.Drift
+	}
+	return Drift_DRIFT_UNSPECIFIED
+}
+
+func (x *Ask) GetDriftIgnore() []string {
+	if x != nil {
+		return x.DriftIgnore
+	}
+	return nil
+}
+
 // The node has failed.
 type TaskFailed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1770,7 +1916,7 @@ type TaskFailed struct {
 
 func (x *TaskFailed) Reset() {
 	*x = TaskFailed{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1928,7 @@ func (x *TaskFailed) String() string {
 func (*TaskFailed) ProtoMessage() {}
 
 func (x *TaskFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[16]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1941,7 @@ func (x *TaskFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFailed.ProtoReflect.Descriptor instead.
 func (*TaskFailed) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{16}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskFailed) GetType() string {
@@ -1865,7 +2011,7 @@ type TaskCancelled struct {
 
 func (x *TaskCancelled) Reset() {
 	*x = TaskCancelled{}
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2023,7 @@ func (x *TaskCancelled) String() string {
 func (*TaskCancelled) ProtoMessage() {}
 
 func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_worker_task_proto_msgTypes[17]
+	mi := &file_graphd_v1_worker_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2036,7 @@ func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCancelled.ProtoReflect.Descriptor instead.
 func (*TaskCancelled) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{17}
+	return file_graphd_v1_worker_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskCancelled) GetNote() string {
@@ -1968,21 +2114,24 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x01\n" +
 	"\aJournal\x121\n" +
-	"\aentries\x18\x01 \x03(\v2\x17.graphd.v1.JournalEntryR\aentries\"\xac\x01\n" +
+	"\aentries\x18\x01 \x03(\v2\x17.graphd.v1.JournalEntryR\aentries\x12&\n" +
+	"\x05drift\x18\x02 \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
+	"\fdrift_ignore\x18\x03 \x03(\tR\vdriftIgnore\"\xac\x01\n" +
 	"\fJournalEntry\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12+\n" +
 	"\x06answer\x18\x04 \x01(\v2\x11.graphd.v1.AnswerH\x00R\x06answer\x12(\n" +
 	"\x04memo\x18\x05 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x04memoB\a\n" +
-	"\x05entry\"\xcc\x01\n" +
+	"\x05entry\"\xe0\x01\n" +
 	"\x06Answer\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12*\n" +
 	"\x05value\x18\x02 \x01(\v2\x12.graphd.v1.PayloadH\x00R\x05value\x124\n" +
 	"\tdismissed\x18\x03 \x01(\v2\x14.graphd.v1.DismissalH\x00R\tdismissed\x122\n" +
-	"\aexpired\x18\x04 \x01(\v2\x16.google.protobuf.EmptyH\x00R\aexpiredB\t\n" +
+	"\aexpired\x18\x04 \x01(\v2\x16.google.protobuf.EmptyH\x00R\aexpired\x12\x12\n" +
+	"\x04seen\x18\x05 \x01(\tR\x04seenB\t\n" +
 	"\aoutcome\"\x7f\n" +
 	"\tReduction\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12,\n" +
@@ -2003,14 +2152,22 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\achannel\x18\x01 \x01(\x0e2\x12.graphd.v1.ChannelR\achannel\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
 	"\x05value\x18\x03 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x18\n" +
-	"\adurable\x18\x04 \x01(\bR\adurable\"\xfc\x01\n" +
+	"\adurable\x18\x04 \x01(\bR\adurable\"\xa7\x02\n" +
 	"\n" +
 	"TaskResult\x128\n" +
 	"\tcompleted\x18\x01 \x01(\v2\x18.graphd.v1.TaskCompletedH\x00R\tcompleted\x12>\n" +
 	"\vinterrupted\x18\x02 \x01(\v2\x1a.graphd.v1.TaskInterruptedH\x00R\vinterrupted\x12/\n" +
 	"\x06failed\x18\x03 \x01(\v2\x15.graphd.v1.TaskFailedH\x00R\x06failed\x128\n" +
-	"\tcancelled\x18\x04 \x01(\v2\x18.graphd.v1.TaskCancelledH\x00R\tcancelledB\t\n" +
-	"\aoutcome\"\xd5\x01\n" +
+	"\tcancelled\x18\x04 \x01(\v2\x18.graphd.v1.TaskCancelledH\x00R\tcancelled\x12)\n" +
+	"\x04used\x18\x05 \x03(\v2\x15.graphd.v1.UsedAnswerR\x04usedB\t\n" +
+	"\aoutcome\"\x84\x01\n" +
+	"\n" +
+	"UsedAnswer\x12\x14\n" +
+	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\rR\x05index\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\tR\x04seen\x12$\n" +
+	"\x05asked\x18\x05 \x01(\v2\x0e.graphd.v1.AskR\x05asked\"\xd5\x01\n" +
 	"\rTaskCompleted\x12*\n" +
 	"\x06update\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x06update\x12/\n" +
 	"\x06writes\x18\x02 \x03(\v2\x17.graphd.v1.ChannelWriteR\x06writes\x122\n" +
@@ -2023,7 +2180,7 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\"i\n" +
 	"\x0fTaskInterrupted\x12\"\n" +
 	"\x04asks\x18\x01 \x03(\v2\x0e.graphd.v1.AskR\x04asks\x122\n" +
-	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xa4\x03\n" +
+	"\x15waiting_interrupt_ids\x18\x02 \x03(\tR\x13waitingInterruptIds\"\xef\x03\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +
@@ -2036,7 +2193,9 @@ const file_graphd_v1_worker_task_proto_rawDesc = "" +
 	"\rexpiry_action\x18\t \x01(\x0e2\x17.graphd.v1.ExpiryActionR\fexpiryAction\x12=\n" +
 	"\x10default_response\x18\n" +
 	" \x01(\v2\x12.graphd.v1.PayloadR\x0fdefaultResponse\x12\x1c\n" +
-	"\tassignees\x18\v \x03(\tR\tassignees\"\x95\x04\n" +
+	"\tassignees\x18\v \x03(\tR\tassignees\x12&\n" +
+	"\x05drift\x18\f \x01(\x0e2\x10.graphd.v1.DriftR\x05drift\x12!\n" +
+	"\fdrift_ignore\x18\r \x03(\tR\vdriftIgnore\"\x95\x04\n" +
 	"\n" +
 	"TaskFailed\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
@@ -2081,7 +2240,7 @@ func file_graphd_v1_worker_task_proto_rawDescGZIP() []byte {
 }
 
 var file_graphd_v1_worker_task_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_graphd_v1_worker_task_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_graphd_v1_worker_task_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(TaskKind)(0),                 // 0: graphd.v1.TaskKind
 	(TaskFailed_Cause)(0),         // 1: graphd.v1.TaskFailed.Cause
@@ -2097,84 +2256,90 @@ var file_graphd_v1_worker_task_proto_goTypes = []any{
 	(*Emit)(nil),                  // 11: graphd.v1.Emit
 	(*EmitItem)(nil),              // 12: graphd.v1.EmitItem
 	(*TaskResult)(nil),            // 13: graphd.v1.TaskResult
-	(*TaskCompleted)(nil),         // 14: graphd.v1.TaskCompleted
-	(*ChannelWrite)(nil),          // 15: graphd.v1.ChannelWrite
-	(*TaskInterrupted)(nil),       // 16: graphd.v1.TaskInterrupted
-	(*Ask)(nil),                   // 17: graphd.v1.Ask
-	(*TaskFailed)(nil),            // 18: graphd.v1.TaskFailed
-	(*TaskCancelled)(nil),         // 19: graphd.v1.TaskCancelled
-	nil,                           // 20: graphd.v1.TaskAssignment.ChannelsEntry
-	nil,                           // 21: graphd.v1.TaskAssignment.MetadataEntry
-	nil,                           // 22: graphd.v1.TaskAssignment.TraceEntry
-	nil,                           // 23: graphd.v1.TaskFailed.DetailsEntry
-	(*GraphSpec)(nil),             // 24: graphd.v1.GraphSpec
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(*CheckpointRef)(nil),         // 26: graphd.v1.CheckpointRef
-	(*Payload)(nil),               // 27: graphd.v1.Payload
-	(*Failure)(nil),               // 28: graphd.v1.Failure
-	(Channel)(0),                  // 29: graphd.v1.Channel
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*Dismissal)(nil),             // 31: graphd.v1.Dismissal
-	(*emptypb.Empty)(nil),         // 32: google.protobuf.Empty
-	(*Goto)(nil),                  // 33: graphd.v1.Goto
-	(ExpiryAction)(0),             // 34: graphd.v1.ExpiryAction
+	(*UsedAnswer)(nil),            // 14: graphd.v1.UsedAnswer
+	(*TaskCompleted)(nil),         // 15: graphd.v1.TaskCompleted
+	(*ChannelWrite)(nil),          // 16: graphd.v1.ChannelWrite
+	(*TaskInterrupted)(nil),       // 17: graphd.v1.TaskInterrupted
+	(*Ask)(nil),                   // 18: graphd.v1.Ask
+	(*TaskFailed)(nil),            // 19: graphd.v1.TaskFailed
+	(*TaskCancelled)(nil),         // 20: graphd.v1.TaskCancelled
+	nil,                           // 21: graphd.v1.TaskAssignment.ChannelsEntry
+	nil,                           // 22: graphd.v1.TaskAssignment.MetadataEntry
+	nil,                           // 23: graphd.v1.TaskAssignment.TraceEntry
+	nil,                           // 24: graphd.v1.TaskFailed.DetailsEntry
+	(*GraphSpec)(nil),             // 25: graphd.v1.GraphSpec
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*CheckpointRef)(nil),         // 27: graphd.v1.CheckpointRef
+	(*Payload)(nil),               // 28: graphd.v1.Payload
+	(*Failure)(nil),               // 29: graphd.v1.Failure
+	(Channel)(0),                  // 30: graphd.v1.Channel
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(Drift)(0),                    // 32: graphd.v1.Drift
+	(*Dismissal)(nil),             // 33: graphd.v1.Dismissal
+	(*emptypb.Empty)(nil),         // 34: google.protobuf.Empty
+	(*Goto)(nil),                  // 35: graphd.v1.Goto
+	(ExpiryAction)(0),             // 36: graphd.v1.ExpiryAction
 }
 var file_graphd_v1_worker_task_proto_depIdxs = []int32{
 	3,  // 0: graphd.v1.WorkerManifest.nodes:type_name -> graphd.v1.ServedNode
-	24, // 1: graphd.v1.WorkerManifest.graphs:type_name -> graphd.v1.GraphSpec
-	25, // 2: graphd.v1.TaskLease.ttl:type_name -> google.protobuf.Duration
+	25, // 1: graphd.v1.WorkerManifest.graphs:type_name -> graphd.v1.GraphSpec
+	26, // 2: graphd.v1.TaskLease.ttl:type_name -> google.protobuf.Duration
 	4,  // 3: graphd.v1.TaskAssignment.lease:type_name -> graphd.v1.TaskLease
 	0,  // 4: graphd.v1.TaskAssignment.kind:type_name -> graphd.v1.TaskKind
-	26, // 5: graphd.v1.TaskAssignment.checkpoint:type_name -> graphd.v1.CheckpointRef
-	20, // 6: graphd.v1.TaskAssignment.channels:type_name -> graphd.v1.TaskAssignment.ChannelsEntry
-	27, // 7: graphd.v1.TaskAssignment.send_input:type_name -> graphd.v1.Payload
-	27, // 8: graphd.v1.TaskAssignment.context:type_name -> graphd.v1.Payload
-	21, // 9: graphd.v1.TaskAssignment.metadata:type_name -> graphd.v1.TaskAssignment.MetadataEntry
+	27, // 5: graphd.v1.TaskAssignment.checkpoint:type_name -> graphd.v1.CheckpointRef
+	21, // 6: graphd.v1.TaskAssignment.channels:type_name -> graphd.v1.TaskAssignment.ChannelsEntry
+	28, // 7: graphd.v1.TaskAssignment.send_input:type_name -> graphd.v1.Payload
+	28, // 8: graphd.v1.TaskAssignment.context:type_name -> graphd.v1.Payload
+	22, // 9: graphd.v1.TaskAssignment.metadata:type_name -> graphd.v1.TaskAssignment.MetadataEntry
 	6,  // 10: graphd.v1.TaskAssignment.journal:type_name -> graphd.v1.Journal
-	28, // 11: graphd.v1.TaskAssignment.failure:type_name -> graphd.v1.Failure
+	29, // 11: graphd.v1.TaskAssignment.failure:type_name -> graphd.v1.Failure
 	9,  // 12: graphd.v1.TaskAssignment.reduction:type_name -> graphd.v1.Reduction
-	25, // 13: graphd.v1.TaskAssignment.timeout:type_name -> google.protobuf.Duration
-	25, // 14: graphd.v1.TaskAssignment.idle_timeout:type_name -> google.protobuf.Duration
-	29, // 15: graphd.v1.TaskAssignment.emit:type_name -> graphd.v1.Channel
-	22, // 16: graphd.v1.TaskAssignment.trace:type_name -> graphd.v1.TaskAssignment.TraceEntry
-	30, // 17: graphd.v1.TaskAssignment.logical_time:type_name -> google.protobuf.Timestamp
+	26, // 13: graphd.v1.TaskAssignment.timeout:type_name -> google.protobuf.Duration
+	26, // 14: graphd.v1.TaskAssignment.idle_timeout:type_name -> google.protobuf.Duration
+	30, // 15: graphd.v1.TaskAssignment.emit:type_name -> graphd.v1.Channel
+	23, // 16: graphd.v1.TaskAssignment.trace:type_name -> graphd.v1.TaskAssignment.TraceEntry
+	31, // 17: graphd.v1.TaskAssignment.logical_time:type_name -> google.protobuf.Timestamp
 	7,  // 18: graphd.v1.Journal.entries:type_name -> graphd.v1.JournalEntry
-	8,  // 19: graphd.v1.JournalEntry.answer:type_name -> graphd.v1.Answer
-	27, // 20: graphd.v1.JournalEntry.memo:type_name -> graphd.v1.Payload
-	27, // 21: graphd.v1.Answer.value:type_name -> graphd.v1.Payload
-	31, // 22: graphd.v1.Answer.dismissed:type_name -> graphd.v1.Dismissal
-	32, // 23: graphd.v1.Answer.expired:type_name -> google.protobuf.Empty
-	27, // 24: graphd.v1.Reduction.current:type_name -> graphd.v1.Payload
-	27, // 25: graphd.v1.Reduction.writes:type_name -> graphd.v1.Payload
-	11, // 26: graphd.v1.TaskUpdate.emit:type_name -> graphd.v1.Emit
-	32, // 27: graphd.v1.TaskUpdate.alive:type_name -> google.protobuf.Empty
-	13, // 28: graphd.v1.TaskUpdate.result:type_name -> graphd.v1.TaskResult
-	12, // 29: graphd.v1.Emit.items:type_name -> graphd.v1.EmitItem
-	29, // 30: graphd.v1.EmitItem.channel:type_name -> graphd.v1.Channel
-	27, // 31: graphd.v1.EmitItem.value:type_name -> graphd.v1.Payload
-	14, // 32: graphd.v1.TaskResult.completed:type_name -> graphd.v1.TaskCompleted
-	16, // 33: graphd.v1.TaskResult.interrupted:type_name -> graphd.v1.TaskInterrupted
-	18, // 34: graphd.v1.TaskResult.failed:type_name -> graphd.v1.TaskFailed
-	19, // 35: graphd.v1.TaskResult.cancelled:type_name -> graphd.v1.TaskCancelled
-	27, // 36: graphd.v1.TaskCompleted.update:type_name -> graphd.v1.Payload
-	15, // 37: graphd.v1.TaskCompleted.writes:type_name -> graphd.v1.ChannelWrite
-	33, // 38: graphd.v1.TaskCompleted.goto_targets:type_name -> graphd.v1.Goto
-	27, // 39: graphd.v1.ChannelWrite.value:type_name -> graphd.v1.Payload
-	17, // 40: graphd.v1.TaskInterrupted.asks:type_name -> graphd.v1.Ask
-	27, // 41: graphd.v1.Ask.value:type_name -> graphd.v1.Payload
-	27, // 42: graphd.v1.Ask.response_schema:type_name -> graphd.v1.Payload
-	25, // 43: graphd.v1.Ask.ttl:type_name -> google.protobuf.Duration
-	34, // 44: graphd.v1.Ask.expiry_action:type_name -> graphd.v1.ExpiryAction
-	27, // 45: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
-	25, // 46: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
-	1,  // 47: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
-	23, // 48: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
-	27, // 49: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	32, // 19: graphd.v1.Journal.drift:type_name -> graphd.v1.Drift
+	8,  // 20: graphd.v1.JournalEntry.answer:type_name -> graphd.v1.Answer
+	28, // 21: graphd.v1.JournalEntry.memo:type_name -> graphd.v1.Payload
+	28, // 22: graphd.v1.Answer.value:type_name -> graphd.v1.Payload
+	33, // 23: graphd.v1.Answer.dismissed:type_name -> graphd.v1.Dismissal
+	34, // 24: graphd.v1.Answer.expired:type_name -> google.protobuf.Empty
+	28, // 25: graphd.v1.Reduction.current:type_name -> graphd.v1.Payload
+	28, // 26: graphd.v1.Reduction.writes:type_name -> graphd.v1.Payload
+	11, // 27: graphd.v1.TaskUpdate.emit:type_name -> graphd.v1.Emit
+	34, // 28: graphd.v1.TaskUpdate.alive:type_name -> google.protobuf.Empty
+	13, // 29: graphd.v1.TaskUpdate.result:type_name -> graphd.v1.TaskResult
+	12, // 30: graphd.v1.Emit.items:type_name -> graphd.v1.EmitItem
+	30, // 31: graphd.v1.EmitItem.channel:type_name -> graphd.v1.Channel
+	28, // 32: graphd.v1.EmitItem.value:type_name -> graphd.v1.Payload
+	15, // 33: graphd.v1.TaskResult.completed:type_name -> graphd.v1.TaskCompleted
+	17, // 34: graphd.v1.TaskResult.interrupted:type_name -> graphd.v1.TaskInterrupted
+	19, // 35: graphd.v1.TaskResult.failed:type_name -> graphd.v1.TaskFailed
+	20, // 36: graphd.v1.TaskResult.cancelled:type_name -> graphd.v1.TaskCancelled
+	14, // 37: graphd.v1.TaskResult.used:type_name -> graphd.v1.UsedAnswer
+	18, // 38: graphd.v1.UsedAnswer.asked:type_name -> graphd.v1.Ask
+	28, // 39: graphd.v1.TaskCompleted.update:type_name -> graphd.v1.Payload
+	16, // 40: graphd.v1.TaskCompleted.writes:type_name -> graphd.v1.ChannelWrite
+	35, // 41: graphd.v1.TaskCompleted.goto_targets:type_name -> graphd.v1.Goto
+	28, // 42: graphd.v1.ChannelWrite.value:type_name -> graphd.v1.Payload
+	18, // 43: graphd.v1.TaskInterrupted.asks:type_name -> graphd.v1.Ask
+	28, // 44: graphd.v1.Ask.value:type_name -> graphd.v1.Payload
+	28, // 45: graphd.v1.Ask.response_schema:type_name -> graphd.v1.Payload
+	26, // 46: graphd.v1.Ask.ttl:type_name -> google.protobuf.Duration
+	36, // 47: graphd.v1.Ask.expiry_action:type_name -> graphd.v1.ExpiryAction
+	28, // 48: graphd.v1.Ask.default_response:type_name -> graphd.v1.Payload
+	32, // 49: graphd.v1.Ask.drift:type_name -> graphd.v1.Drift
+	26, // 50: graphd.v1.TaskFailed.retry_delay:type_name -> google.protobuf.Duration
+	1,  // 51: graphd.v1.TaskFailed.cause:type_name -> graphd.v1.TaskFailed.Cause
+	24, // 52: graphd.v1.TaskFailed.details:type_name -> graphd.v1.TaskFailed.DetailsEntry
+	28, // 53: graphd.v1.TaskAssignment.ChannelsEntry.value:type_name -> graphd.v1.Payload
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_graphd_v1_worker_task_proto_init() }
@@ -2213,7 +2378,7 @@ func file_graphd_v1_worker_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_worker_task_proto_rawDesc), len(file_graphd_v1_worker_task_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

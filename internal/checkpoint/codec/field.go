@@ -116,6 +116,12 @@ const (
 	fFaults
 	fRetryAt
 	fLent
+	fDrift
+	fDriftIgnore
+	fRound
+	fReplaces
+	fDiffers
+	fAccepted
 )
 
 // text is the name of a field as JSON has it, "" for one that this version does
@@ -342,6 +348,18 @@ func (f field) text() string {
 		return "retry_at"
 	case fLent:
 		return "lent"
+	case fDrift:
+		return "drift"
+	case fDriftIgnore:
+		return "drift_ignore"
+	case fRound:
+		return "round"
+	case fReplaces:
+		return "replaces"
+	case fDiffers:
+		return "differs"
+	case fAccepted:
+		return "accepted"
 	default:
 		return ""
 	}

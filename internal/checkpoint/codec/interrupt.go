@@ -46,6 +46,13 @@ func interruptFields(w *writer, in *checkpoint.Interrupt) {
 	str(w, fNote, in.Note)
 	str(w, fResponder, in.Responder)
 	str(w, fRequest, in.Request)
+	str(w, fSeen, in.Seen)
+	str(w, fDrift, in.Drift)
+	list(w, fDriftIgnore, in.DriftIgnore)
+	num(w, fRound, in.Round)
+	str(w, fReplaces, in.Replaces)
+	list(w, fDiffers, in.Differs)
+	list(w, fAccepted, in.Accepted)
 }
 
 // DecodeInterrupt reads a record that AppendInterrupt wrote. An error wraps
@@ -119,6 +126,28 @@ func (sc *scanner) interruptField(in *checkpoint.Interrupt, name string) {
 		in.Responder = sc.str()
 	case "request":
 		in.Request = sc.str()
+	default:
+		sc.interruptDrift(in, name)
+	}
+}
+
+// interruptDrift reads what an interrupt keeps for the comparison at replay.
+func (sc *scanner) interruptDrift(in *checkpoint.Interrupt, name string) {
+	switch name {
+	case "seen":
+		in.Seen = sc.str()
+	case "drift":
+		in.Drift = checkpoint.Drift(sc.str())
+	case "drift_ignore":
+		in.DriftIgnore = sc.list()
+	case "round":
+		in.Round = int(sc.num())
+	case "replaces":
+		in.Replaces = sc.str()
+	case "differs":
+		in.Differs = sc.list()
+	case "accepted":
+		in.Accepted = sc.list()
 	default:
 		sc.skip()
 	}

@@ -33,6 +33,8 @@ func (r *reader) spec(root *yaml.Node) *graph.Spec {
 		"step_limit":        r.number(&s.StepLimit),
 		"step_timeout":      r.duration(&s.StepTimeout),
 		"defaults":          func(n *yaml.Node, path string) { r.known(n, path, r.policy(&s.Defaults)) },
+		"drift":             r.text(&s.Drift),
+		"drift_ignore":      r.texts(&s.DriftIgnore),
 	})
 	return s
 }
@@ -138,6 +140,9 @@ func (r *reader) ask(n *yaml.Node, path string) *graph.AskSpec {
 		"ttl":       r.duration(&s.TTL),
 		"expiry":    r.text(&s.Expiry),
 		"default":   r.json(&s.Default),
+
+		"drift":        r.text(&s.Drift),
+		"drift_ignore": r.texts(&s.DriftIgnore),
 	})
 	return s
 }

@@ -83,10 +83,15 @@ func HandlerID(handler, failed string) string {
 }
 
 // InterruptID names a question. It is the same each time the task is run, and
-// differs for every question and for every later visit of the node.
-func InterruptID(task, scope, key string, index int) string {
+// differs for every question and for every later visit of the node. round counts
+// how often the place was asked anew because a replay asked something else.
+func InterruptID(task, scope, key string, index, round int) string {
 	var r room
-	return id(counted(text(r[:0], "interrupt", task, scope, key), index))
+	b := counted(text(r[:0], "interrupt", task, scope, key), index)
+	if round > 0 {
+		b = counted(b, round)
+	}
+	return id(b)
 }
 
 // messageID names a message that was written without an id, by where it stands.

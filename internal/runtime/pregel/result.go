@@ -26,6 +26,9 @@ type Result struct {
 	Waiting []string
 	// Cached says that the node was not run: this is an older result of it.
 	Cached bool
+	// Used lists answers that the attempt has used. Code that is run in this
+	// process names only those that it has used for something else than was shown.
+	Used []Use
 	// Foreseen holds, for conditional edges, the values of channels that a
 	// worker has combined with what the attempt writes. The engine fills it in.
 	Foreseen map[string]payload.JSON
@@ -44,6 +47,19 @@ type Ask struct {
 	Expiry    checkpoint.ExpiryAction
 	Default   payload.JSON
 	Assignees []string
+	// Drift says what happens when a replay asks something else at this place,
+	// and DriftIgnore which parts may differ.
+	Drift       checkpoint.Drift
+	DriftIgnore []string
+}
+
+// Use is one answer that an attempt has used.
+type Use struct {
+	Scope string
+	Key   string
+	Index int
+	Seen  string // digest of what the attempt asked
+	Asked *Ask   // what it asked, when that is not what was shown; else nil
 }
 
 // Failure is a failed attempt: the stored part and what the retry policy needs.
@@ -65,6 +81,8 @@ type Answer struct {
 	Dismissed bool // nobody will answer; Reason says why
 	Expired   bool
 	Reason    string
+	Seen      string                // digest of what was shown
+	Asked     *checkpoint.Interrupt // the question as it was asked, nil = known by its digest only
 }
 
 // Journal is what a task must see again when it runs from its first line.

@@ -227,11 +227,11 @@ func TestTaskIDs(t *testing.T) {
 	m.step()
 	require.NotEqual(t, first[0].ID, m.plan()[0].ID, "the next visit has another one")
 
-	q := pregel.InterruptID(first[0].ID, "", "", 0)
-	require.Equal(t, q, pregel.InterruptID(first[0].ID, "", "", 0))
+	q := pregel.InterruptID(first[0].ID, "", "", 0, 0)
+	require.Equal(t, q, pregel.InterruptID(first[0].ID, "", "", 0, 0))
 	for _, other := range []string{
-		pregel.InterruptID(first[0].ID, "", "", 1), pregel.InterruptID(first[0].ID, "tool", "", 0),
-		pregel.InterruptID(first[0].ID, "", "key", 0), pregel.InterruptID(first[1].ID, "", "", 0),
+		pregel.InterruptID(first[0].ID, "", "", 1, 0), pregel.InterruptID(first[0].ID, "tool", "", 0, 0),
+		pregel.InterruptID(first[0].ID, "", "key", 0, 0), pregel.InterruptID(first[1].ID, "", "", 0, 0),
 	} {
 		require.NotEqual(t, q, other)
 	}

@@ -62,7 +62,7 @@ class Graph(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., version: _Optional[str] = ..., versions: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., input_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., output_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., spec: _Optional[_Union[GraphSpec, _Mapping]] = ...) -> None: ...
 
 class GraphSpec(_message.Message):
-    __slots__ = ("name", "version", "description", "metadata", "channels", "input", "output", "strict", "input_schema", "output_schema", "context_schema", "nodes", "edges", "branches", "interrupt_before", "interrupt_after", "step_limit", "step_timeout", "defaults")
+    __slots__ = ("name", "version", "description", "metadata", "channels", "input", "output", "strict", "input_schema", "output_schema", "context_schema", "nodes", "edges", "branches", "interrupt_before", "interrupt_after", "step_limit", "step_timeout", "defaults", "drift", "drift_ignore")
     class MetadataEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +89,8 @@ class GraphSpec(_message.Message):
     STEP_LIMIT_FIELD_NUMBER: _ClassVar[int]
     STEP_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     DEFAULTS_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     description: str
@@ -108,7 +110,9 @@ class GraphSpec(_message.Message):
     step_limit: int
     step_timeout: _duration_pb2.Duration
     defaults: PolicySpec
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., channels: _Optional[_Iterable[_Union[ChannelSpec, _Mapping]]] = ..., input: _Optional[_Iterable[str]] = ..., output: _Optional[_Iterable[str]] = ..., strict: bool = ..., input_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., output_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[NodeSpec, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[EdgeSpec, _Mapping]]] = ..., branches: _Optional[_Iterable[_Union[BranchSpec, _Mapping]]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ..., step_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., defaults: _Optional[_Union[PolicySpec, _Mapping]] = ...) -> None: ...
+    drift: _interrupt_pb2.Drift
+    drift_ignore: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., channels: _Optional[_Iterable[_Union[ChannelSpec, _Mapping]]] = ..., input: _Optional[_Iterable[str]] = ..., output: _Optional[_Iterable[str]] = ..., strict: bool = ..., input_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., output_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[NodeSpec, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[EdgeSpec, _Mapping]]] = ..., branches: _Optional[_Iterable[_Union[BranchSpec, _Mapping]]] = ..., interrupt_before: _Optional[_Iterable[str]] = ..., interrupt_after: _Optional[_Iterable[str]] = ..., step_limit: _Optional[int] = ..., step_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., defaults: _Optional[_Union[PolicySpec, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ChannelSpec(_message.Message):
     __slots__ = ("name", "reducer", "default_value", "reducer_name")
@@ -180,7 +184,7 @@ class Assignment(_message.Message):
     def __init__(self, channel: _Optional[str] = ..., expr: _Optional[str] = ...) -> None: ...
 
 class AskSpec(_message.Message):
-    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response")
+    __slots__ = ("condition", "value", "message", "key", "reason", "response_schema", "update", "otherwise", "goto_expr", "assignees", "ttl", "expiry_action", "default_response", "drift", "drift_ignore")
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
@@ -194,6 +198,8 @@ class AskSpec(_message.Message):
     TTL_FIELD_NUMBER: _ClassVar[int]
     EXPIRY_ACTION_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
     condition: str
     value: str
     message: str
@@ -207,7 +213,9 @@ class AskSpec(_message.Message):
     ttl: _duration_pb2.Duration
     expiry_action: _interrupt_pb2.ExpiryAction
     default_response: _payload_pb2.Payload
-    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ...) -> None: ...
+    drift: _interrupt_pb2.Drift
+    drift_ignore: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, condition: _Optional[str] = ..., value: _Optional[str] = ..., message: _Optional[str] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., update: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., otherwise: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., goto_expr: _Optional[str] = ..., assignees: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SubgraphSpec(_message.Message):
     __slots__ = ("graph", "version", "persistence")

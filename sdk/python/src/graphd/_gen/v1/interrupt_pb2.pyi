@@ -24,6 +24,13 @@ class ExpiryAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EXPIRY_ACTION_FAIL_NODE: _ClassVar[ExpiryAction]
     EXPIRY_ACTION_RESUME_DEFAULT: _ClassVar[ExpiryAction]
     EXPIRY_ACTION_CANCEL_RUN: _ClassVar[ExpiryAction]
+
+class Drift(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DRIFT_UNSPECIFIED: _ClassVar[Drift]
+    DRIFT_FAIL: _ClassVar[Drift]
+    DRIFT_ASK_AGAIN: _ClassVar[Drift]
+    DRIFT_ACCEPT: _ClassVar[Drift]
 INTERRUPT_STATE_UNSPECIFIED: InterruptState
 INTERRUPT_STATE_OPEN: InterruptState
 INTERRUPT_STATE_ANSWERED: InterruptState
@@ -35,9 +42,13 @@ EXPIRY_ACTION_UNSPECIFIED: ExpiryAction
 EXPIRY_ACTION_FAIL_NODE: ExpiryAction
 EXPIRY_ACTION_RESUME_DEFAULT: ExpiryAction
 EXPIRY_ACTION_CANCEL_RUN: ExpiryAction
+DRIFT_UNSPECIFIED: Drift
+DRIFT_FAIL: Drift
+DRIFT_ASK_AGAIN: Drift
+DRIFT_ACCEPT: Drift
 
 class Interrupt(_message.Message):
-    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag")
+    __slots__ = ("interrupt_id", "thread_id", "run_id", "graph", "checkpoint", "node", "task_id", "scope", "key", "index", "reason", "message", "value", "response_schema", "state", "create_time", "update_time", "expire_time", "expiry_action", "default_response", "assignees", "response", "dismissed", "responder", "note", "etag", "seen", "drift", "drift_ignore", "round", "replaces", "differs", "accepted")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     THREAD_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +75,13 @@ class Interrupt(_message.Message):
     RESPONDER_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_FIELD_NUMBER: _ClassVar[int]
+    DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     thread_id: str
     run_id: str
@@ -90,4 +108,11 @@ class Interrupt(_message.Message):
     responder: str
     note: str
     etag: str
-    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+    seen: str
+    drift: Drift
+    drift_ignore: _containers.RepeatedScalarFieldContainer[str]
+    round: int
+    replaces: str
+    differs: _containers.RepeatedScalarFieldContainer[str]
+    accepted: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, interrupt_id: _Optional[str] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., graph: _Optional[str] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., node: _Optional[str] = ..., task_id: _Optional[str] = ..., scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., state: _Optional[_Union[InterruptState, str]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expire_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., expiry_action: _Optional[_Union[ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: bool = ..., responder: _Optional[str] = ..., note: _Optional[str] = ..., etag: _Optional[str] = ..., seen: _Optional[str] = ..., drift: _Optional[_Union[Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ..., round: _Optional[int] = ..., replaces: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ..., accepted: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -149,10 +149,14 @@ class TaskAssignment(_message.Message):
     def __init__(self, lease: _Optional[_Union[TaskLease, _Mapping]] = ..., kind: _Optional[_Union[TaskKind, str]] = ..., thread_id: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt: _Optional[int] = ..., delivery: _Optional[int] = ..., graph: _Optional[str] = ..., graph_version: _Optional[str] = ..., node: _Optional[str] = ..., function: _Optional[str] = ..., branch: _Optional[str] = ..., namespace: _Optional[_Iterable[str]] = ..., step: _Optional[int] = ..., stop_step: _Optional[int] = ..., checkpoint: _Optional[_Union[_payload_pb2.CheckpointRef, _Mapping]] = ..., channels: _Optional[_Mapping[str, _payload_pb2.Payload]] = ..., send_input: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., context: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., metadata: _Optional[_Mapping[str, str]] = ..., journal: _Optional[_Union[Journal, _Mapping]] = ..., failure: _Optional[_Union[_payload_pb2.Failure, _Mapping]] = ..., reduction: _Optional[_Union[Reduction, _Mapping]] = ..., timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., idle_timeout: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., emit: _Optional[_Iterable[_Union[_event_pb2.Channel, str]]] = ..., trace: _Optional[_Mapping[str, str]] = ..., random_seed: _Optional[int] = ..., logical_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., triggers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Journal(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "drift", "drift_ignore")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[JournalEntry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[JournalEntry, _Mapping]]] = ...) -> None: ...
+    drift: _interrupt_pb2.Drift
+    drift_ignore: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, entries: _Optional[_Iterable[_Union[JournalEntry, _Mapping]]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class JournalEntry(_message.Message):
     __slots__ = ("scope", "key", "index", "answer", "memo")
@@ -169,16 +173,18 @@ class JournalEntry(_message.Message):
     def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., memo: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("interrupt_id", "value", "dismissed", "expired")
+    __slots__ = ("interrupt_id", "value", "dismissed", "expired", "seen")
     INTERRUPT_ID_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     DISMISSED_FIELD_NUMBER: _ClassVar[int]
     EXPIRED_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
     interrupt_id: str
     value: _payload_pb2.Payload
     dismissed: _run_pb2.Dismissal
     expired: _empty_pb2.Empty
-    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., expired: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ...) -> None: ...
+    seen: str
+    def __init__(self, interrupt_id: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., dismissed: _Optional[_Union[_run_pb2.Dismissal, _Mapping]] = ..., expired: _Optional[_Union[_empty_pb2.Empty, _Mapping]] = ..., seen: _Optional[str] = ...) -> None: ...
 
 class Reduction(_message.Message):
     __slots__ = ("channel", "current", "writes")
@@ -223,16 +229,32 @@ class EmitItem(_message.Message):
     def __init__(self, channel: _Optional[_Union[_event_pb2.Channel, str]] = ..., name: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., durable: bool = ...) -> None: ...
 
 class TaskResult(_message.Message):
-    __slots__ = ("completed", "interrupted", "failed", "cancelled")
+    __slots__ = ("completed", "interrupted", "failed", "cancelled", "used")
     COMPLETED_FIELD_NUMBER: _ClassVar[int]
     INTERRUPTED_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
     completed: TaskCompleted
     interrupted: TaskInterrupted
     failed: TaskFailed
     cancelled: TaskCancelled
-    def __init__(self, completed: _Optional[_Union[TaskCompleted, _Mapping]] = ..., interrupted: _Optional[_Union[TaskInterrupted, _Mapping]] = ..., failed: _Optional[_Union[TaskFailed, _Mapping]] = ..., cancelled: _Optional[_Union[TaskCancelled, _Mapping]] = ...) -> None: ...
+    used: _containers.RepeatedCompositeFieldContainer[UsedAnswer]
+    def __init__(self, completed: _Optional[_Union[TaskCompleted, _Mapping]] = ..., interrupted: _Optional[_Union[TaskInterrupted, _Mapping]] = ..., failed: _Optional[_Union[TaskFailed, _Mapping]] = ..., cancelled: _Optional[_Union[TaskCancelled, _Mapping]] = ..., used: _Optional[_Iterable[_Union[UsedAnswer, _Mapping]]] = ...) -> None: ...
+
+class UsedAnswer(_message.Message):
+    __slots__ = ("scope", "key", "index", "seen", "asked")
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    ASKED_FIELD_NUMBER: _ClassVar[int]
+    scope: str
+    key: str
+    index: int
+    seen: str
+    asked: Ask
+    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., seen: _Optional[str] = ..., asked: _Optional[_Union[Ask, _Mapping]] = ...) -> None: ...
 
 class TaskCompleted(_message.Message):
     __slots__ = ("update", "writes", "goto_targets", "to_parent", "cached")
@@ -267,7 +289,7 @@ class TaskInterrupted(_message.Message):
     def __init__(self, asks: _Optional[_Iterable[_Union[Ask, _Mapping]]] = ..., waiting_interrupt_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees")
+    __slots__ = ("scope", "key", "index", "reason", "message", "value", "response_schema", "ttl", "expiry_action", "default_response", "assignees", "drift", "drift_ignore")
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +301,8 @@ class Ask(_message.Message):
     EXPIRY_ACTION_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     ASSIGNEES_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_FIELD_NUMBER: _ClassVar[int]
+    DRIFT_IGNORE_FIELD_NUMBER: _ClassVar[int]
     scope: str
     key: str
     index: int
@@ -290,7 +314,9 @@ class Ask(_message.Message):
     expiry_action: _interrupt_pb2.ExpiryAction
     default_response: _payload_pb2.Payload
     assignees: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ...) -> None: ...
+    drift: _interrupt_pb2.Drift
+    drift_ignore: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, scope: _Optional[str] = ..., key: _Optional[str] = ..., index: _Optional[int] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., value: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., response_schema: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., expiry_action: _Optional[_Union[_interrupt_pb2.ExpiryAction, str]] = ..., default_response: _Optional[_Union[_payload_pb2.Payload, _Mapping]] = ..., assignees: _Optional[_Iterable[str]] = ..., drift: _Optional[_Union[_interrupt_pb2.Drift, str]] = ..., drift_ignore: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TaskFailed(_message.Message):
     __slots__ = ("type", "message", "stack", "non_retryable", "retry_delay", "cause", "details", "base_types")

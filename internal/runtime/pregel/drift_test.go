@@ -1,0 +1,125 @@
+package pregel_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+var rewriteVectors = flag.Bool("rewrite-vectors", false, "write what is computed into the test vectors, for review")
+
+// vectors are shared with workers in other languages.
+const vectors = "../../../docs/seen-vectors.json"
+
+type vector struct {
+	Name    string   `json:"name"`
+	Message string   `json:"message"`
+	Schema  string   `json:"schema"`
+	Value   string   `json:"value"`
+	Ignore  []string `json:"ignore"`
+	Shown   string   `json:"shown"`
+	Seen    string   `json:"seen"`
+}
+
+// TestSeenVectors holds the digest of a question to its test vectors.
+func TestSeenVectors(t *testing.T) {
+	text, err := os.ReadFile(vectors)
+	require.NoError(t, err)
+	var all []vector
+	require.NoError(t, json.Unmarshal(text, &all))
+	for i := range all {
+		v := &all[i]
+		a := pregel.Ask{
+			Message: v.Message, Value: payload.JSON(v.Value), Schema: payload.JSON(v.Schema), DriftIgnore: v.Ignore,
+		}
+		if *rewriteVectors {
+			v.Shown, v.Seen = string(payload.NormalText(a.Shown())), a.Seen()
+		}
+		require.Equal(t, v.Shown, string(payload.NormalText(a.Shown())), v.Name)
+		require.Equal(t, v.Seen, a.Seen(), v.Name)
+		require.Equal(t, v.Seen, pregel.SeenOf(&checkpoint.Interrupt{
+			Message: v.Message, Value: a.Value, Schema: a.Schema, DriftIgnore: v.Ignore,
+		}), "a record of an earlier version has no digest")
+	}
+	if *rewriteVectors {
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		require.NoError(t, e.Encode(all))
+		require.NoError(t, os.WriteFile(vectors, []byte(b.String()), 0o600))
+	}
+}
+
+func TestSettle(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask   pregel.Ask
+		graph *graph.Spec
+		drift checkpoint.Drift
+	}{
+		"nothing is said":          {pregel.Ask{}, &graph.Spec{}, checkpoint.DriftAskAgain},
+		"no graph":                 {pregel.Ask{Reason: "input"}, nil, checkpoint.DriftAskAgain},
+		"an approval":              {pregel.Ask{Reason: "approval"}, &graph.Spec{}, checkpoint.DriftFail},
+		"a tool call":              {pregel.Ask{Reason: "tool_call"}, &graph.Spec{}, checkpoint.DriftFail},
+		"the graph says":           {pregel.Ask{Reason: "approval"}, &graph.Spec{Drift: "accept"}, checkpoint.DriftAccept},
+		"the question says":        {pregel.Ask{Drift: checkpoint.DriftFail}, &graph.Spec{Drift: "accept"}, checkpoint.DriftFail},
+		"the question of approval": {pregel.Ask{Reason: "approval", Drift: checkpoint.DriftAskAgain}, nil, checkpoint.DriftAskAgain},
+	} {
+		a := c.ask
+		a.Settle(c.graph)
+		require.Equal(t, c.drift, a.Drift, name)
+	}
+	a := pregel.Ask{DriftIgnore: []string{"/b", "/a"}}
+	for range 2 {
+		a.Settle(&graph.Spec{DriftIgnore: []string{"/a", "/c"}})
+		require.Equal(t, []string{"/a", "/c", "/b"}, a.DriftIgnore)
+	}
+}
+
+func TestFits(t *testing.T) {
+	shown := checkpoint.Interrupt{Message: "Pay?", Value: `{"pay": 100}`, Schema: `{"type":"boolean"}`}
+	known := pregel.Answer{Seen: pregel.SeenOf(&shown), Asked: &shown}
+	for name, c := range map[string]struct {
+		now  pregel.Ask
+		fits bool
+	}{
+		"as it was":        {pregel.Ask{Message: "Pay?", Value: `{"pay": 100}`, Schema: `{"type":"boolean"}`}, true},
+		"spelled anew":     {pregel.Ask{Message: "Pay?", Value: `{"pay":1e2}`, Schema: `{"type":"boolean"}`}, true},
+		"another value":    {pregel.Ask{Message: "Pay?", Value: `{"pay":99999}`, Schema: `{"type":"boolean"}`}, false},
+		"one more key":     {pregel.Ask{Message: "Pay?", Value: `{"pay":100,"to":"me"}`, Schema: `{"type":"boolean"}`}, false},
+		"another message":  {pregel.Ask{Message: "Pay!", Value: `{"pay":100}`, Schema: `{"type":"boolean"}`}, false},
+		"another schema":   {pregel.Ask{Message: "Pay?", Value: `{"pay":100}`}, false},
+		"ignored just now": {pregel.Ask{Message: "Pay?", Value: `{"pay":100}`, Schema: `{"type":"boolean"}`, DriftIgnore: []string{"/pay"}}, false},
+	} {
+		require.Equal(t, c.fits, known.Fits(&c.now), name)
+		require.Equal(t, c.fits, (&pregel.Answer{Seen: known.Seen}).Fits(&c.now), "%s, by the digest only", name)
+	}
+	require.False(t, (&pregel.Answer{}).Fits(&pregel.Ask{}), "an answer to nothing fits nothing")
+}
+
+func TestDifferences(t *testing.T) {
+	shown := checkpoint.Interrupt{Message: "Pay?", Value: `{"pay":100,"to":{"a/b":[1,2]},"x":1}`, Schema: `{"type":"boolean"}`}
+	for name, c := range map[string]struct {
+		now  pregel.Ask
+		want []string
+	}{
+		"deep inside":      {pregel.Ask{Message: "Pay?", Value: `{"pay":99,"to":{"a/b":[1,3,4]},"y":1,"x":1.0}`, Schema: `{"type":"boolean"}`}, []string{"/pay", "/to/a~1b/1", "/to/a~1b/2", "/y"}},
+		"message, schema":  {pregel.Ask{Message: "Pay!", Value: shown.Value, Schema: `{"type":"string"}`}, []string{"message", "schema"}},
+		"no schema":        {pregel.Ask{Message: "Pay?", Value: shown.Value}, []string{"schema"}},
+		"another kind":     {pregel.Ask{Message: "Pay?", Value: `"x"`, Schema: shown.Schema}, []string{"value"}},
+		"only the ignored": {pregel.Ask{Message: "Pay?", Value: shown.Value, Schema: shown.Schema, DriftIgnore: []string{"/x"}}, []string{"drift_ignore"}},
+	} {
+		require.Equal(t, c.want, pregel.Differences(&shown, &c.now), name)
+	}
+	many := pregel.Ask{Value: payload.JSON("[" + strings.Repeat("1,", 50) + "1]")}
+	require.Len(t, pregel.Differences(&checkpoint.Interrupt{Value: `[]`}, &many), 10)
+}
