@@ -19,6 +19,9 @@ type limitOptions struct {
 	MaxStreams       int
 	MaxThreadStreams int
 	MaxInboxStreams  int
+	MaxUnread        int
+	MaxStreamUnread  int
+	UnreadPatience   time.Duration
 	MaxPayload       int
 	MaxDepth         int
 	MaxMessage       int
@@ -39,6 +42,10 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 		"how many streams and calls that wait for a run may be open; further ones get TOO_MANY_SUBSCRIBERS")
 	f.IntVar(&o.MaxThreadStreams, "max-thread-streams", 1000, "how many of the streams may be watches of one thread")
 	f.IntVar(&o.MaxInboxStreams, "max-inbox-streams", 256, "how many of the streams may follow the questions of all threads")
+	f.IntVar(&o.MaxUnread, "max-unread", 64<<20, "how many bytes may wait for all clients to read them; streams go on from the log later")
+	f.IntVar(&o.MaxStreamUnread, "max-stream-unread", 256<<10, "how many bytes may wait for the client of one stream")
+	f.DurationVar(&o.UnreadPatience, "unread-patience", 2*time.Second,
+		"how long a client may read nothing while others wait because of --max-unread, before it is disconnected")
 	f.IntVar(&o.MaxPayload, "max-payload", 1<<20, "how many bytes a value that is sent may have, and one that is shown in an event")
 	f.IntVar(&o.MaxDepth, "max-depth", 128, "how deep a value that is sent may be nested")
 	f.IntVar(&o.MaxMessage, "max-message", 8<<20, "how many bytes a whole gRPC message may have, both ways")
@@ -63,6 +70,8 @@ func (o *limitOptions) check() error {
 		{"max-streams", o.MaxStreams, 1 << 20},
 		{"max-thread-streams", o.MaxThreadStreams, 1 << 20},
 		{"max-inbox-streams", o.MaxInboxStreams, 1 << 20},
+		{"max-unread", o.MaxUnread, 1 << 40},
+		{"max-stream-unread", o.MaxStreamUnread, 1 << 30},
 		{"max-payload", o.MaxPayload, 1 << 30},
 		{"max-depth", o.MaxDepth, 10_000},
 		{"max-message", o.MaxMessage, 1 << 30},
@@ -73,7 +82,8 @@ func (o *limitOptions) check() error {
 		}
 	}
 	for flag, value := range map[string]time.Duration{
-		"heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace, "endpoint-idle": o.EndpointIdle,
+		"heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace,
+		"unread-patience": o.UnreadPatience, "endpoint-idle": o.EndpointIdle,
 	} {
 		if value <= 0 {
 			return cli.Usagef("--%s is %s", flag, value).WithHint("want more than 0, like 30s")
@@ -106,5 +116,6 @@ func (o *limitOptions) apply(t *transport.Options) {
 	t.MaxConnections, t.MaxCalls, t.MaxStreams = o.MaxConnections, o.MaxCalls, o.MaxStreams
 	t.MaxThreadStreams, t.MaxInboxStreams = o.MaxThreadStreams, o.MaxInboxStreams
 	t.MaxConnectionAge, t.ConnectionGrace = o.ConnectionAge, o.ConnectionGrace
+	t.MaxUnread, t.MaxStreamUnread, t.UnreadPatience = o.MaxUnread, o.MaxStreamUnread, o.UnreadPatience
 	t.Heartbeat, t.Stall, t.NoReflection = o.Heartbeat, o.Stall, !o.Reflection
 }

@@ -34,6 +34,9 @@ type Follower struct {
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	gapped bool   // the newest ephemeral event told of a gap
+	from   uint64 // pos before the ring was looked into last
+	stored bool   // the newest events came from the store
+	batch  int    // how many events the next read of the store asks for
 	wake   chan struct{}
 	// unfollow ends the listening to other processes; nil as long as there is none.
 	unfollow func()
@@ -49,7 +52,7 @@ func (e *Engine) Follow(req FollowRequest) *Follower {
 	f := &Follower{
 		engine: e, topic: e.hub.join(req.Thread), thread: req.Thread,
 		values: req.Values, inputs: req.Inputs, after: req.After, mark: req.Mark,
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), batch: firstBatch,
 	}
 	f.topic.subscribe(f)
 	f.tune()
@@ -129,6 +132,16 @@ func (f *Follower) Check(ctx context.Context) error {
 	return nil
 }
 
+// Unread gives back what was handed out last, as far as it comes after a
+// durable event, so that it need not be held while its reader waits. It is
+// handed out again, unless it was ephemeral and is gone by then.
+func (f *Follower) Unread(after uint64, mark uint32) {
+	f.after, f.mark = after, mark
+	f.pos, f.joined = f.from, false
+	f.look = f.stored
+	f.ended, f.gapped = false, false
+}
+
 // Next returns at least one event, waiting for it if need be.
 func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
@@ -170,6 +183,7 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 	t := f.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	f.from, f.stored = f.pos, false
 	if f.pos < t.first {
 		lost := f.pos < t.dropped
 		f.pos = t.first
@@ -240,17 +254,65 @@ func (f *Follower) place() uint64 {
 	return t.first + uint64(len(t.ring))
 }
 
-// readBatch is how many events one read of the store asks for.
+// How many events one read of the store asks for: after a small read so many
+// that they have about readBytes.
+const (
+	firstBatch = 4
+	eventBatch = 32
+	readBytes  = 256 << 10
+)
+
+// readBatch is how many changed questions one read of the store asks for.
 const readBatch = 256
+
+// maxReads is how many followers read the store at the same time. Together with
+// eventBatch it bounds what they read when the events turn out to be large.
+const maxReads = 8
+
+// read reads the log, of which it keeps others from reading too much at once.
+func (f *Follower) read(ctx context.Context, after uint64) ([]checkpoint.Event, error) {
+	select {
+	case f.engine.reads <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-f.engine.reads }()
+	return f.engine.store.Events(ctx, f.thread, after, f.batch)
+}
+
+// adjust makes the next read larger, or smaller if these events are large. One
+// event of a read may be known.
+func (f *Follower) adjust(events []checkpoint.Event) {
+	if len(events) == 0 {
+		return
+	}
+	fitting := len(events) * readBytes / max(sizeOf(events), 1)
+	f.batch = max(2, min(fitting, 4*f.batch, eventBatch))
+}
+
+// sizeOf is about how many bytes events hold.
+func sizeOf(events []checkpoint.Event) int {
+	bytes := 0
+	for i := range events {
+		e := &events[i]
+		bytes += len(e.Value)
+		for k := range e.Interrupts {
+			q := &e.Interrupts[k]
+			bytes += len(q.Value) + len(q.Schema) + len(q.Response) + len(q.Message)
+		}
+	}
+	return bytes
+}
 
 // fromStore reads what follows the newest event that was seen. That event is
 // read too: a store that lost its newest changes has gone on without it.
 func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
-	f.look = false
-	events, err := f.engine.store.Events(ctx, f.thread, before(f.after), readBatch)
+	f.look, f.stored = false, true
+	asked := f.batch
+	events, err := f.read(ctx, before(f.after))
 	overlap := f.after > 0
 	if overlap && errors.Is(err, checkpoint.ErrTrimmed) {
-		events, err = f.engine.store.Events(ctx, f.thread, f.after, readBatch)
+		events, err = f.read(ctx, f.after)
 		overlap = false
 	}
 	switch {
@@ -259,7 +321,8 @@ func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
 	case err != nil:
 		return nil, storeError(err)
 	}
-	f.look = len(events) == readBatch // there may be more than anybody published
+	f.adjust(events)
+	f.look = len(events) == asked // there may be more than anybody published
 	if overlap {
 		if len(events) == 0 || f.mark != 0 && Mark(&events[0]) != f.mark {
 			return nil, f.setBack(ctx)

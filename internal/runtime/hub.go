@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -13,18 +14,21 @@ import (
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
+	bytes  atomic.Int64 // that the rings of all topics hold
 }
 
 func newHub() *hub { return &hub{topics: make(map[string]*topic)} }
 
 // topic is a thread that somebody here drives or follows.
 type topic struct {
+	hub    *hub
 	thread string
 	refs   int // guarded by hub.mu
 
 	mu        sync.Mutex
 	ring      [][]checkpoint.Event // the newest batches, shared with whoever committed them
 	events    int                  // in the ring
+	bytes     int                  // in the ring
 	first     uint64               // position of ring[0]
 	floor     uint64               // durable events up to this number are not in the ring
 	last      uint64               // newest durable event that was published
@@ -39,9 +43,13 @@ type topic struct {
 	stopped   *Stop  // the last run that stopped here; nil = none that is known
 }
 
-// ringSize bounds how many events a topic keeps; a follower that is further
-// behind reads the store.
-const ringSize = 512
+// What a topic keeps, and all of them; a follower that is further behind reads
+// the store.
+const (
+	ringSize  = 512
+	ringBytes = 1 << 20
+	hubBytes  = 64 << 20
+)
 
 // join returns the topic of a thread and holds on to it until leave.
 func (h *hub) join(thread string) *topic {
@@ -49,7 +57,7 @@ func (h *hub) join(thread string) *topic {
 	defer h.mu.Unlock()
 	t := h.topics[thread]
 	if t == nil {
-		t = &topic{thread: thread}
+		t = &topic{hub: h, thread: thread}
 		h.topics[thread] = t
 	}
 	t.refs++
@@ -60,9 +68,15 @@ func (h *hub) leave(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.refs--
-	if t.refs == 0 && h.topics[t.thread] == t {
+	if t.refs > 0 {
+		return
+	}
+	if h.topics[t.thread] == t {
 		delete(h.topics, t.thread)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(len(t.ring))
 }
 
 // end tells the followers of a thread that it was deleted. A thread that is
@@ -140,9 +154,15 @@ func (t *topic) publish(events []checkpoint.Event) {
 func (t *topic) push(batch []checkpoint.Event) {
 	t.ring = append(t.ring, batch)
 	t.events += len(batch)
-	n := 0
-	for over := t.events - ringSize; over > 0 && n < len(t.ring)-1; n++ {
-		over -= len(t.ring[n])
+	t.count(sizeOf(batch))
+	n, events, bytes := 0, t.events, t.bytes
+	for n < len(t.ring)-1 && (events > ringSize || bytes > ringBytes) {
+		events -= len(t.ring[n])
+		bytes -= sizeOf(t.ring[n])
+		n++
+	}
+	if t.hub.bytes.Load() > hubBytes && sizeOf(batch) > 0 {
+		n = len(t.ring)
 	}
 	if n > 0 {
 		t.drop(n)
@@ -152,10 +172,16 @@ func (t *topic) push(batch []checkpoint.Event) {
 	}
 }
 
+func (t *topic) count(bytes int) {
+	t.bytes += bytes
+	t.hub.bytes.Add(int64(bytes))
+}
+
 // drop forgets the oldest n batches.
 func (t *topic) drop(n int) {
 	for i, batch := range t.ring[:n] {
 		t.events -= len(batch)
+		t.count(-sizeOf(batch))
 		if e := &batch[len(batch)-1]; !e.Ephemeral {
 			t.floor = e.Seq
 		} else {

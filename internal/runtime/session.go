@@ -79,7 +79,7 @@ func (e *Engine) newSession(thread string, t *topic) *session {
 // bystander is a session without a hold on the thread: it commits nothing.
 func (e *Engine) bystander(thread string) *session {
 	return &session{
-		engine: e, thread: thread, topic: &topic{thread: thread}, log: e.log,
+		engine: e, thread: thread, topic: &topic{hub: e.hub, thread: thread}, log: e.log,
 		work: e.base, calls: e.commits, turn: make(chan struct{}, 1), lost: true,
 	}
 }

@@ -19,7 +19,8 @@ const (
 // call is what is known of the call that is being served, for logs and errors.
 // Services fill it in as they learn it.
 type call struct {
-	id string // of the call, from the client's header or made here
+	id     string // of the call, from the client's header or made here
+	outlet outlet // what the client has not read of it
 
 	mu     sync.Mutex
 	thread string
@@ -30,8 +31,8 @@ type callKey struct{}
 
 // newCall gives a call a record. An id that a client sends is taken over if it
 // is fit for a log.
-func newCall(ctx context.Context) (context.Context, *call) {
-	c := &call{}
+func newCall(ctx context.Context, u *unread) (context.Context, *call) {
+	c := &call{outlet: u.newOutlet(ctx)}
 	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && fitID(ids[0]) {
 		c.id = ids[0]
 	} else {
@@ -44,6 +45,14 @@ func fitID(id string) bool {
 	b := &border{}
 	b.id("", id)
 	return len(b.bad) == 0
+}
+
+// outletOf is where what a call sends is counted.
+func outletOf(ctx context.Context) *outlet {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return &c.outlet
+	}
+	return &outlet{}
 }
 
 // note records what a call is about.

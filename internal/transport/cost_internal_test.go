@@ -40,7 +40,7 @@ func TestALineThatIsNotWrittenCostsNothing(t *testing.T) {
 	core, logs := observer.New(zapcore.ErrorLevel)
 	d := &desk{log: zap.New(core)}
 	m := newCounts().prepare(kindUnary, "graphd.v1.GraphService", "GetRun")
-	ctx, _ := newCall(t.Context())
+	ctx, _ := newCall(t.Context(), nil)
 	began := time.Now()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		m.begin()

@@ -13,7 +13,10 @@ import (
 )
 
 // frame is a message that is encoded already. Many streams may send it.
-type frame struct{ bytes []byte }
+type frame struct {
+	bytes   []byte
+	holders int // sendings that are not written yet; guarded by unread.mu
+}
 
 // framing is the codec of protobuf, which also takes frames.
 type framing struct{ encoding.CodecV2 }
@@ -24,7 +27,7 @@ func encode(m protobuf.Message) (*frame, error) {
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ReasonInternal, "a message can't be encoded").Because(err)
 	}
-	return &frame{bytes}, nil
+	return &frame{bytes: bytes}, nil
 }
 
 // size is how many bytes a frame takes, with what gRPC puts around it.
@@ -37,8 +40,15 @@ func newFraming() framing { return framing{encoding.GetCodecV2(proto.Name)} }
 
 // Marshal takes a frame as it is.
 func (c framing) Marshal(v any) (mem.BufferSlice, error) {
-	if f, ok := v.(*frame); ok {
-		return mem.BufferSlice{mem.SliceBuffer(f.bytes)}, nil
+	switch m := v.(type) {
+	case *frame:
+		return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
+	case *parcel:
+		if mem.IsBelowBufferPoolingThreshold(cap(m.bytes)) { // gRPC does not say when it is done with those
+			return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
+		}
+		m.outlet.hold(m.frame)
+		return mem.BufferSlice{mem.NewBuffer(&m.bytes, m)}, nil
 	}
 	return c.CodecV2.Marshal(v)
 }
@@ -46,10 +56,12 @@ func (c framing) Marshal(v any) (mem.BufferSlice, error) {
 // frames keeps the newest events that several streams show in their encoded
 // form: what one of them has encoded the others send as it is.
 type frames struct {
-	mu   sync.Mutex
-	all  map[frameKey]*frame
-	ring [maxFrames]frameKey // in the order in which they came
-	next int
+	mu     sync.Mutex
+	all    map[frameKey]*frame
+	ring   [maxFrames]frameKey // in the order in which they came
+	oldest int                 // where the ring begins
+	count  int
+	bytes  int // of all
 }
 
 // frameKey is what an encoded event depends on. Events are shared by all who
@@ -60,11 +72,11 @@ type frameKey struct {
 	debug bool   // whether checkpoints come with values
 }
 
-// What is kept, four megabytes at most; what is larger is encoded for each
-// stream.
+// What is kept; what is larger is encoded for each stream.
 const (
-	maxFrames = 256
-	maxFrame  = 16 << 10
+	maxFrames     = 256
+	maxFrame      = 1 << 20
+	maxFrameBytes = 4 << 20
 )
 
 func newFrames() *frames { return &frames{all: make(map[frameKey]*frame, maxFrames)} }
@@ -82,9 +94,17 @@ func (c *frames) keep(k frameKey, f *frame) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all[k] == nil {
-		delete(c.all, c.ring[c.next])
-		c.all[k], c.ring[c.next] = f, k
-		c.next = (c.next + 1) % maxFrames
+	if c.all[k] != nil {
+		return
 	}
+	for c.count > 0 && (c.count == maxFrames || c.bytes+len(f.bytes) > maxFrameBytes) {
+		oldest := c.ring[c.oldest]
+		c.bytes -= len(c.all[oldest].bytes)
+		delete(c.all, oldest)
+		c.ring[c.oldest] = frameKey{}
+		c.oldest, c.count = (c.oldest+1)%maxFrames, c.count-1
+	}
+	c.all[k], c.ring[(c.oldest+c.count)%maxFrames] = f, k
+	c.count++
+	c.bytes += len(f.bytes)
 }

@@ -283,6 +283,14 @@ func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	}
 }
 
+func (f *follower) Unread(after uint64, _ uint32) {
+	f.e.mu.Lock()
+	defer f.e.mu.Unlock()
+	for f.after > 0 && f.e.log[f.after-1].Seq > after {
+		f.after--
+	}
+}
+
 func (*follower) Close() {}
 
 func (f *follower) Crowded() bool { return f.e.crowd }

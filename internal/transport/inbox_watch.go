@@ -48,7 +48,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	life, release := s.lifetime(ctx)
 	defer release()
-	w.out = newSender(stream.Send, sizeOfChange, s.room, s.stall)
+	w.out = newSender(stream.Send, sizeOfChange, outletOf(ctx), s.room, s.stall)
 	err := w.relay(ctx, life)
 	err = w.out.close(ctx, err)
 	switch {
@@ -69,7 +69,7 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 		}
 	}
 	f := w.followAll(w.query, w.after)
-	defer f.Close()
+	defer func() { f.Close() }()
 	turns := w.turns(life)
 	defer turns.close()
 	for {
@@ -80,10 +80,14 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 		changed, err := f.Next(turn)
 		switch {
 		case err == nil:
-			for i := range changed {
-				if err := w.show(ctx, changed[i]); err != nil {
+			if err := w.pass(ctx, changed); errors.Is(err, errBehind) {
+				f.Close() // what was not taken is read again
+				if err := w.out.wait(ctx); err != nil {
 					return err
 				}
+				f = w.followAll(w.query, w.after)
+			} else if err != nil {
+				return err
 			}
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -91,7 +95,7 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 			return err
 		}
 		if time.Since(w.out.last) >= w.heartbeat {
-			if err := w.send(ctx, nil); err != nil {
+			if err := w.bookmark(ctx); err != nil {
 				return err
 			}
 		}
@@ -134,7 +138,7 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 		}
 	}
 	w.after = start
-	return w.send(ctx, nil)
+	return w.bookmark(ctx)
 }
 
 // latestChange finds the number of the newest change by asking, for a growing
@@ -180,16 +184,34 @@ func between(low, high uint64, next func(uint64) (uint64, error)) (uint64, error
 	return high, nil
 }
 
-func (w *inboxWatch) show(ctx context.Context, q checkpoint.Interrupt) error {
-	w.after = max(w.after, q.Change)
-	return w.send(ctx, interruptOut(q))
+// pass sends changes, until the client does not take one soon.
+func (w *inboxWatch) pass(ctx context.Context, changed []checkpoint.Interrupt) error {
+	for i := range changed {
+		before := w.after
+		w.after = max(w.after, changed[i].Change)
+		m, err := w.message(interruptOut(changed[i]))
+		if err != nil {
+			return err
+		}
+		if err := w.out.offer(ctx, m); err != nil {
+			w.after = before
+			return err
+		}
+	}
+	return nil
 }
 
-// send sends a question, or a bookmark, with the token to go on from.
-func (w *inboxWatch) send(ctx context.Context, q *graphdv1.Interrupt) error {
+// message is a question, or a bookmark, with the token to go on from.
+func (w *inboxWatch) message(q *graphdv1.Interrupt) (*graphdv1.InterruptChange, error) {
 	token, err := w.tokens.make(w.list, w.after)
+	return &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil}, err
+}
+
+// bookmark sends where to go on from.
+func (w *inboxWatch) bookmark(ctx context.Context) error {
+	m, err := w.message(nil)
 	if err != nil {
 		return err
 	}
-	return w.out.send(ctx, &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil})
+	return w.out.send(ctx, m)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -35,6 +36,7 @@ func chain(d *desk) []grpc.ServerOption {
 type desk struct {
 	mapper *mapper
 	counts *counts // nil = nobody counts
+	unread *unread
 	log    *zap.Logger
 }
 
@@ -44,11 +46,15 @@ func (d *desk) unary(
 	began, n := time.Now(), d.counts.method(info.FullMethod)
 	n.begin()
 	n.receive()
-	ctx, c := newCall(ctx)
+	ctx, c := newCall(ctx, d.unread)
+	answerPlain(ctx)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)) != nil {
 		err = gone(ctx)
 	} else if err = validate(req); err == nil {
 		resp, err = handler(ctx, req)
+	}
+	if err == nil {
+		resp, err = c.outlet.pack(ctx, resp)
 	}
 	err = d.mapper.status(ctx, err, subject(ctx))
 	if err == nil {
@@ -61,16 +67,27 @@ func (d *desk) unary(
 func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	began, n := time.Now(), d.counts.method(info.FullMethod)
 	n.begin()
-	ctx, c := newCall(ss.Context())
+	ctx, c := newCall(ss.Context(), d.unread)
+	answerPlain(ctx)
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.id)) != nil {
 		err = gone(ctx)
 	} else {
-		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n})
+		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet})
 	}
 	err = d.mapper.status(ctx, err, subject(ctx))
 	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err)
 	return err
+}
+
+// answerPlain keeps gRPC from compressing answers to a client that compresses
+// its requests: gRPC does not say when such an answer has been written, so what
+// the client leaves unread could not be counted.
+func answerPlain(ctx context.Context) {
+	s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
+	if ok && s.RecvCompress() != "" {
+		_ = grpc.SetSendCompressor(ctx, encoding.Identity) // it fails when the call is over
+	}
 }
 
 // finish counts and logs a call that is over.
@@ -150,8 +167,9 @@ func splitMethod(name string) (service, call string) {
 type attended struct {
 	grpc.ServerStream
 
-	ctx   context.Context
-	count *method
+	ctx    context.Context
+	count  *method
+	outlet *outlet
 }
 
 // Context returns the context with the call's record.
@@ -159,8 +177,11 @@ func (s *attended) Context() context.Context { return s.ctx }
 
 // SendMsg sends a message.
 func (s *attended) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
-	if err == nil {
+	m, err := s.outlet.carry(m)
+	if err != nil {
+		return err
+	}
+	if err = s.ServerStream.SendMsg(m); err == nil {
 		s.count.send()
 	}
 	return err

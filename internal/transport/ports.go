@@ -82,6 +82,9 @@ type Follower interface {
 	// Next waits for events and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
 	Next(ctx context.Context) ([]checkpoint.Event, error)
+	// Unread gives back what Next returned last, as far as it comes after a
+	// durable event; Next returns it again, unless it was ephemeral and is gone.
+	Unread(after uint64, mark uint32)
 	Close()
 }
 

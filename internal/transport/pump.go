@@ -77,7 +77,7 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		runID = sub.opened.ID
 	}
 	note(ctx, sub.head.Thread, runID)
-	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), (*frame).size, p.room, p.stall)}
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), (*frame).size, outletOf(ctx), p.room, p.stall)}
 	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
 		w.left(ctx)
 		return gone(ctx)
@@ -162,7 +162,7 @@ func (w *watching) relay(ctx, life context.Context) error {
 		events, err := f.Next(turn)
 		switch {
 		case err == nil:
-			ended, err := w.pass(ctx, events)
+			ended, err := w.passAll(ctx, events)
 			if ended || err != nil {
 				return err
 			}
@@ -253,6 +253,17 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time)
 	}
 	return w.send(ctx, w.fit(e, len(s.Values)))
+}
+
+// passAll is pass for a client that may not read. A stream that has to wait for
+// its client gives the events back, and reads them again from the log.
+func (w *watching) passAll(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+	ended, err = w.pass(ctx, events)
+	if !errors.Is(err, errBehind) {
+		return ended, err
+	}
+	w.follower.Unread(w.after, w.mark)
+	return false, w.out.wait(ctx)
 }
 
 // pass sends the events the client asked for and says whether the stream has

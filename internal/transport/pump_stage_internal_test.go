@@ -127,6 +127,14 @@ func (th *thread) follow(req runtime.FollowRequest) Follower {
 	return r
 }
 
+func (r *logReader) Unread(after uint64, _ uint32) {
+	r.th.mu.Lock()
+	defer r.th.mu.Unlock()
+	for r.at > 0 && r.th.log[r.at-1].Seq > after {
+		r.at--
+	}
+}
+
 func (r *logReader) Check(context.Context) error { return nil }
 
 func (r *logReader) Next(ctx context.Context) ([]checkpoint.Event, error) {

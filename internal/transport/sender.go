@@ -11,6 +11,7 @@ var (
 	errQuiet    = errors.New("nothing happened for a while")
 	errDraining = errors.New("the server drains")
 	errStalled  = errors.New("the client does not read")
+	errBehind   = errors.New("the client has not read what it was sent before")
 )
 
 // atHand is how many bytes of a stream are sent without a goroutine: less than
@@ -22,58 +23,121 @@ const atHand = 48 << 10
 // does not read is noticed. Most streams end before they need one. It holds one
 // message at most; what follows stays in the log.
 type sender[T any] struct {
-	to    func(T) error
-	size  func(T) int   // in bytes, or somewhat more
-	room  int           // bytes that are taken without waiting
-	out   chan T        // to the goroutine; nil = there is none yet
-	done  chan struct{} // closed when the goroutine has ended
-	err   error         // why it ended early; read after done
-	stall time.Duration
-	last  time.Time // when a message was handed over last
+	to     func(T) error
+	size   func(T) int // in bytes, or somewhat more
+	outlet *outlet     // what the client has not read
+	room   int         // bytes that are taken without waiting
+	out    chan T      // to the goroutine; nil = there is none yet
+	idle   chan struct{}
+	done   chan struct{} // closed when the goroutine has ended
+	err    error         // why it ended early; read after done
+	stall  time.Duration
+	last   time.Time // when a message was handed over last
 }
 
-func newSender[T any](to func(T) error, size func(T) int, room int, stall time.Duration) *sender[T] {
-	return &sender[T]{to: to, size: size, room: room, stall: stall, last: time.Now()}
+func newSender[T any](to func(T) error, size func(T) int, o *outlet, room int, stall time.Duration) *sender[T] {
+	return &sender[T]{to: to, size: size, outlet: o, room: room, stall: stall, last: time.Now()}
 }
 
 func (s *sender[T]) loop() {
 	defer close(s.done)
-	for m := range s.out {
-		if s.err = s.to(m); s.err != nil {
-			return
+	for {
+		select {
+		case m, more := <-s.out:
+			if !more {
+				return
+			}
+			if s.err = s.to(m); s.err != nil {
+				return
+			}
+		case s.idle <- struct{}{}:
 		}
 	}
 }
 
+// brief is how long a stream that has read events holds them while its client
+// does not read.
+func (s *sender[T]) brief() time.Duration { return min(100*time.Millisecond, s.stall/4) }
+
 // send hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
 func (s *sender[T]) send(ctx context.Context, m T) error {
+	return s.handOver(ctx, m, s.stall, errStalled)
+}
+
+// offer is send for what can be had again: it returns errBehind soon.
+func (s *sender[T]) offer(ctx context.Context, m T) error {
+	return s.handOver(ctx, m, s.brief(), errBehind)
+}
+
+func (s *sender[T]) handOver(ctx context.Context, m T, within time.Duration, late error) error {
+	size := s.size(m)
+	room, freed := s.outlet.room(size)
 	if s.out == nil {
-		if s.room -= s.size(m); s.room > 0 {
+		if s.room -= size; s.room > 0 && room {
 			s.last = time.Now()
 			return s.to(m)
 		}
-		s.out, s.done = make(chan T), make(chan struct{})
-		go s.loop()
+		s.begin()
 	}
-	select {
-	case s.out <- m: // as a rule the one before it is sent long ago
-		s.last = time.Now()
-		return nil
-	default:
+	if room {
+		select {
+		case s.out <- m: // as a rule the one before it is sent long ago
+			s.last = time.Now()
+			return nil
+		default:
+		}
 	}
-	timer := time.NewTimer(s.stall)
+	timer := time.NewTimer(within)
 	defer timer.Stop()
-	select {
-	case s.out <- m:
-		s.last = time.Now()
-		return nil
-	case <-s.done:
-		return s.err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return errStalled
+	for {
+		out := s.out
+		if !room {
+			out = nil
+		}
+		select {
+		case out <- m:
+			s.last = time.Now()
+			return nil
+		case <-freed:
+			room, freed = s.outlet.room(size)
+		case <-s.done:
+			return s.err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return late
+		}
+	}
+}
+
+func (s *sender[T]) begin() {
+	s.out, s.idle, s.done = make(chan T), make(chan struct{}), make(chan struct{})
+	go s.loop()
+}
+
+// wait returns when the client has taken all that was handed over, or errStalled
+// when that takes too long.
+func (s *sender[T]) wait(ctx context.Context) error {
+	timer := time.NewTimer(s.stall - s.brief())
+	defer timer.Stop()
+	for {
+		drained, freed := s.outlet.drained()
+		idle := s.idle
+		if !drained {
+			idle = nil
+		}
+		select {
+		case <-idle:
+			return nil
+		case <-freed:
+		case <-s.done:
+			return s.err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return errStalled
+		}
 	}
 }
 

@@ -72,6 +72,13 @@ type Options struct {
 	// again, 0 = never. Streams are ended in order before.
 	MaxConnectionAge time.Duration
 	ConnectionGrace  time.Duration // after the age; default 30 s
+	// MaxUnread is how many bytes may wait for clients to read them, MaxStreamUnread
+	// how many of one stream, which then goes on from the log; default 64 MiB and
+	// 256 KiB, less than 0 = any number. Where others wait, a connection that reads
+	// nothing for UnreadPatience is closed; default 2 s.
+	MaxUnread       int
+	MaxStreamUnread int
+	UnreadPatience  time.Duration
 	// Now is the time that streams show; nil = time.Now. The clock of a server
 	// may be wrong, the store's counts.
 	Now func() time.Time
@@ -88,7 +95,11 @@ const (
 	defaultBeat     = 15 * time.Second
 	defaultStall    = 30 * time.Second
 	defaultGrace    = 30 * time.Second
+	defaultUnread   = 64 << 20
+	defaultPatience = 2 * time.Second
 	defaultTokenKey = "graphd.v1 page tokens" //nolint:gosec // no secret, see Options.TokenKey
+
+	defaultStreamUnread = 256 << 10
 
 	pingAfter   = 60 * time.Second
 	pingTimeout = 20 * time.Second
@@ -111,6 +122,9 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = orDefault(o.Heartbeat, defaultBeat)
 	o.Stall = orDefault(o.Stall, defaultStall)
 	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
+	o.MaxUnread = max(orDefault(o.MaxUnread, defaultUnread), 0)
+	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultStreamUnread), 0)
+	o.UnreadPatience = orDefault(o.UnreadPatience, defaultPatience)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
@@ -142,6 +156,7 @@ type Server struct {
 	refused atomic.Pointer[runtime.Error] // why the store takes no changes
 
 	maxConnections int
+	unread         *unread
 }
 
 // NewServer makes a server; Serve starts it. The error says which option is
@@ -151,7 +166,10 @@ func NewServer(o Options) (*Server, error) {
 	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
-	d := &desk{mapper: newMapper(o.Log), log: o.Log}
+	d := &desk{
+		mapper: newMapper(o.Log), log: o.Log,
+		unread: newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
+	}
 	if o.Metrics != nil {
 		d.counts = newCounts()
 		if err := o.Metrics.Register(d.counts); err != nil {
@@ -167,7 +185,7 @@ func NewServer(o Options) (*Server, error) {
 			maxThread: o.MaxThreadStreams, maxInbox: int64(o.MaxInboxStreams),
 			life: streamLife(o), room: atHand, draining: make(chan struct{}), opening: make(chan struct{}, maxOpening),
 		},
-		maxConnections: o.MaxConnections,
+		maxConnections: o.MaxConnections, unread: d.unread,
 	}
 	s.hub = o.Hub
 	s.register(o)
@@ -249,7 +267,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.maxConnections > 0 {
 		l = netutil.LimitListener(l, s.maxConnections)
 	}
-	return s.grpc.Serve(l)
+	return s.grpc.Serve(counting{Listener: l, of: s.unread})
 }
 
 // Drain takes the server out of service: it reports NOT_SERVING, refuses new

@@ -19,14 +19,18 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 		if err != nil {
 			return w.broken(err)
 		}
-		return w.send(ctx, out)
+		f, err := encode(out)
+		if err != nil {
+			return err
+		}
+		return w.out.offer(ctx, f)
 	}
 	k := frameKey{event: e, debug: w.debug}
 	if e.Seq == w.after {
 		k.mark = w.mark
 	}
 	if f := w.frames.find(k); f != nil {
-		return w.out.send(ctx, f)
+		return w.out.offer(ctx, f)
 	}
 	out, err := w.message(ctx, e)
 	if err != nil {
@@ -37,7 +41,7 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 		return w.broken(err)
 	}
 	w.frames.keep(k, f)
-	return w.out.send(ctx, f)
+	return w.out.offer(ctx, f)
 }
 
 // crowded reports whether others follow the thread here as well.

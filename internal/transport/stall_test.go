@@ -1,6 +1,9 @@
 package transport_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -9,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
@@ -66,6 +71,55 @@ func TestNobodyWaitsForAClientThatReadsNothing(t *testing.T) {
 				t.Fatal("the stream was never closed")
 			}
 		})
+	}
+}
+
+// TestThoseWhoReadNothingDoNotKeepOthersWaiting lets many clients read nothing
+// of a log that is larger than what may be held for all of them.
+func TestThoseWhoReadNothingDoNotKeepOthersWaiting(t *testing.T) {
+	e := newEngine()
+	e.crowd = true
+	const events = 40
+	for range events {
+		e.happen(checkpoint.Event{
+			Kind: checkpoint.EventUpdate, Node: "a", Value: payload.Quote(strings.Repeat("x", 100<<10)),
+		})
+	}
+	s, err := transport.NewServer(transport.Options{
+		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{},
+		Stall: time.Hour, MaxUnread: 1 << 20, UnreadPatience: 100 * time.Millisecond,
+	})
+	require.NoError(t, err)
+	l := bufconn.Listen(1 << 20)
+	go func() { _ = s.Serve(l) }()
+	defer s.Stop()
+	for range 50 {
+		conn, err := l.DialContext(t.Context())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		callWithoutWindow(t, conn, "/graphd.v1.GraphService/Watch", &graphdv1.WatchRequest{
+			ThreadId: "t1", Start: &graphdv1.WatchRequest_Beginning{},
+		})
+	}
+	conn, err := grpc.NewClient("passthrough:test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	stream, err := graphdv1.NewGraphServiceClient(conn).Watch(t.Context(), &graphdv1.WatchRequest{
+		ThreadId: "t1", Start: &graphdv1.WatchRequest_Beginning{},
+	})
+	require.NoError(t, err)
+	for seen := 0; ; {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			require.Equal(t, events, seen)
+			return
+		}
+		require.NoError(t, err)
+		if m.GetUpdate() != nil {
+			seen++
+			require.EqualValues(t, seen, m.GetCursor().GetSequence())
+		}
 	}
 }
 
