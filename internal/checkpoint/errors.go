@@ -12,6 +12,7 @@ var (
 	ErrRunNotFound        = errors.New("run not found")
 	ErrInterruptNotFound  = errors.New("interrupt not found")
 	ErrRequestNotFound    = errors.New("request not found")
+	ErrGraphNotFound      = errors.New("graph version not found")
 	ErrGraphExists        = errors.New("graph version exists with other content")
 	// ErrConflict says that the thread is not at the expected revision.
 	ErrConflict = errors.New("thread was changed by somebody else")

@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 )
 
@@ -247,9 +249,39 @@ type Condition interface {
 
 // Graphs keeps graph definitions.
 type Graphs interface {
+	GraphWriter
+	GraphReader
+}
+
+// GraphWriter changes which graphs there are.
+type GraphWriter interface {
 	// PutGraph must return ErrGraphExists when the version exists with
-	// another Source, and nil when it exists with the same one.
+	// another Source, or was deleted and had another Source; and nil when it
+	// exists with the same one.
 	PutGraph(ctx context.Context, g GraphRecord) error
-	// GraphRecords lists every version, oldest first, then by Name and Version.
+	// DeleteGraph removes a version. What stays must be a digest, so that only
+	// the same Source can come back: threads may still wait for it. It must
+	// return ErrGraphNotFound when there is no such version.
+	DeleteGraph(ctx context.Context, name, version string) error
+}
+
+// GraphReader reads graph definitions.
+type GraphReader interface {
+	// GraphRecord must return ErrGraphNotFound when there is no such version.
+	GraphRecord(ctx context.Context, name, version string) (GraphRecord, error)
+	// GraphVersions lists every version, oldest first, then by Name and
+	// Version, all without their Source. The revision must be another one after
+	// each change by any process; the list may be nil when known is the
+	// revision still. It is never 0, and smaller than one that was seen only
+	// when the store has lost what it had.
+	GraphVersions(ctx context.Context, known uint64) (list []GraphRecord, revision uint64, err error)
+	// GraphRecords lists every version with its Source, in the same order. It
+	// is for tools: what it returns may be large.
 	GraphRecords(ctx context.Context) ([]GraphRecord, error)
+}
+
+// GraphDigest is what a store keeps of the Source of a deleted version.
+func GraphDigest(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return hex.EncodeToString(sum[:])
 }

@@ -332,10 +332,24 @@ func (failing) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) {
 	return nil, checkpoint.ErrUnavailable
 }
 
+func (failing) DeleteGraph(context.Context, string, string) error { return checkpoint.ErrUnavailable }
+
+func (failing) GraphRecord(context.Context, string, string) (checkpoint.GraphRecord, error) {
+	return checkpoint.GraphRecord{}, checkpoint.ErrUnavailable
+}
+
+func (failing) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
+	return nil, 0, checkpoint.ErrUnavailable
+}
+
 // deaf is a store that takes nothing.
 type deaf struct{ failing }
 
 func (deaf) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) { return nil, nil }
+
+func (deaf) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
+	return nil, 1, nil
+}
 
 func TestStoreThatFails(t *testing.T) {
 	_, err := registry.New(t.Context(), options(t, failing{}))

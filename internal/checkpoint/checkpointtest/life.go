@@ -1,6 +1,9 @@
 package checkpointtest
 
 import (
+	"sync"
+
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -45,8 +48,92 @@ func graphCases() []testCase {
 			got, err := e.store.GraphRecords(e.ctx)
 			require.NoError(e, err)
 			require.Equal(e, want, got)
+			for i := range want {
+				one, err := e.store.GraphRecord(e.ctx, want[i].Name, want[i].Version)
+				require.NoError(e, err)
+				require.Equal(e, want[i], one)
+				want[i].Source = ""
+			}
+			list, _, err := e.store.GraphVersions(e.ctx, 0)
+			require.NoError(e, err)
+			require.Equal(e, want, list, "without what is large")
+			_, err = e.store.GraphRecord(e.ctx, "b", "2")
+			require.ErrorIs(e, err, checkpoint.ErrGraphNotFound)
+		}},
+		{"a revision tells whether anything has changed", func(e *env) {
+			g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: "1", Created: day(1)}
+			list, empty := e.graphs(0)
+			require.Empty(e, list)
+			require.NotZero(e, empty)
+			require.NoError(e, e.store.PutGraph(e.ctx, g))
+			list, one := e.graphs(empty)
+			require.Len(e, list, 1)
+			require.Greater(e, one, empty)
+			_, same := e.graphs(one)
+			require.Equal(e, one, same)
+			g.Version = "2"
+			require.NoError(e, e.store.PutGraph(e.ctx, g))
+			list, two := e.graphs(one)
+			require.Len(e, list, 2)
+			require.Greater(e, two, one)
+			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
+			list, three := e.graphs(two)
+			require.Len(e, list, 1)
+			require.Greater(e, three, two)
+		}},
+		{"a deleted version is gone and comes back only as it was", func(e *env) {
+			g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: `{"b": 1.0}`, Created: day(1)}
+			require.ErrorIs(e, e.store.DeleteGraph(e.ctx, "g", "1"), checkpoint.ErrGraphNotFound)
+			require.NoError(e, e.store.PutGraph(e.ctx, g))
+			require.ErrorIs(e, e.store.DeleteGraph(e.ctx, "g", "2"), checkpoint.ErrGraphNotFound)
+			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
+			require.ErrorIs(e, e.store.DeleteGraph(e.ctx, "g", "1"), checkpoint.ErrGraphNotFound)
+			_, err := e.store.GraphRecord(e.ctx, "g", "1")
+			require.ErrorIs(e, err, checkpoint.ErrGraphNotFound)
+			list, _ := e.graphs(0)
+			require.Empty(e, list)
+			all, err := e.store.GraphRecords(e.ctx)
+			require.NoError(e, err)
+			require.Empty(e, all)
+
+			other := g
+			other.Source = `{"b":1.0}`
+			require.ErrorIs(e, e.store.PutGraph(e.ctx, other), checkpoint.ErrGraphExists)
+			g.Created = day(2)
+			require.NoError(e, e.store.PutGraph(e.ctx, g))
+			require.NoError(e, e.store.PutGraph(e.ctx, g))
+			got, err := e.store.GraphRecord(e.ctx, "g", "1")
+			require.NoError(e, err)
+			require.Equal(e, g, got)
+			list, _ = e.graphs(0)
+			require.Len(e, list, 1)
+			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
+			require.ErrorIs(e, e.store.PutGraph(e.ctx, other), checkpoint.ErrGraphExists)
+		}},
+		{"many at once put and delete a version", func(e *env) {
+			var group sync.WaitGroup
+			for range 4 {
+				group.Go(func() {
+					g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: "1", Created: day(1)}
+					for range 5 {
+						assert.NoError(e, e.store.PutGraph(e.ctx, g))
+						if err := e.store.DeleteGraph(e.ctx, "g", "1"); err != nil {
+							assert.ErrorIs(e, err, checkpoint.ErrGraphNotFound)
+						}
+					}
+				})
+			}
+			group.Wait()
+			list, _ := e.graphs(0)
+			require.Empty(e, list)
 		}},
 	}
+}
+
+func (e *env) graphs(known uint64) ([]checkpoint.GraphRecord, uint64) {
+	list, revision, err := e.store.GraphVersions(e.ctx, known)
+	require.NoError(e, err)
+	return list, revision
 }
 
 func lifeCases() []testCase {
@@ -84,6 +171,13 @@ func lifeCases() []testCase {
 			require.ErrorIs(e, err, checkpoint.ErrUnavailable)
 			require.ErrorIs(e, e.store.PutGraph(e.ctx, checkpoint.GraphRecord{Name: "g"}), checkpoint.ErrUnavailable)
 			_, err = e.store.GraphRecords(e.ctx)
+			require.ErrorIs(e, err, checkpoint.ErrUnavailable)
+			require.ErrorIs(e, e.store.DeleteGraph(e.ctx, "g", "1"), checkpoint.ErrUnavailable)
+			_, err = e.store.GraphRecord(e.ctx, "g", "1")
+			require.ErrorIs(e, err, checkpoint.ErrUnavailable)
+			_, _, err = e.store.GraphVersions(e.ctx, 0)
+			require.ErrorIs(e, err, checkpoint.ErrUnavailable)
+			_, _, err = e.store.GraphVersions(e.ctx, 1)
 			require.ErrorIs(e, err, checkpoint.ErrUnavailable)
 		}},
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Apply makes one change in one exchange with the server. An attempt whose
@@ -129,48 +128,4 @@ func gap(c *checkpoint.Change, answer reply) error {
 		return err
 	}
 	return corrupt("a change that follows event %d and checkpoint %d was refused", event, seq)
-}
-
-// PutGraph keeps a version of a graph.
-func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	done, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	field := sized(g.Name) + g.Version
-	return failed(ctx, again(ctx, func() error {
-		record := s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(&g))
-		made, err := s.client.HSetNX(ctx, s.keys.graphs(), field, record).Result()
-		if err != nil || made {
-			return err
-		}
-		// It exists and never changes, so there is no race with this read.
-		if record, err = s.client.HGet(ctx, s.keys.graphs(), field).Result(); err != nil {
-			return err
-		}
-		old, err := s.decodeGraph(field, record)
-		if err == nil && old.Source != g.Source {
-			return checkpoint.ErrGraphExists
-		}
-		return of(err, "graph %q, version %q", g.Name, g.Version)
-	}))
-}
-
-// GraphRecords lists every version of every graph, oldest first.
-func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	done, err := s.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var all map[string]string
-	err = again(ctx, func() (err error) {
-		all, err = s.client.HGetAll(ctx, s.keys.graphs()).Result()
-		return err
-	})
-	if err != nil {
-		return nil, failed(ctx, err)
-	}
-	return s.decodeGraphs(all)
 }

@@ -17,7 +17,7 @@ import (
 func failed(ctx context.Context, err error) error {
 	for _, known := range []error{
 		checkpoint.ErrUnavailable, checkpoint.ErrCorrupt, checkpoint.ErrConflict, checkpoint.ErrInvalid,
-		checkpoint.ErrGraphExists, checkpoint.ErrTrimmed, checkpoint.ErrThreadNotFound, checkpoint.ErrRunNotFound,
+		checkpoint.ErrGraphExists, checkpoint.ErrGraphNotFound, checkpoint.ErrTrimmed, checkpoint.ErrThreadNotFound, checkpoint.ErrRunNotFound,
 		checkpoint.ErrCheckpointNotFound, checkpoint.ErrInterruptNotFound, checkpoint.ErrRequestNotFound,
 	} {
 		if errors.Is(err, known) {

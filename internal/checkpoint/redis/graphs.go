@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
@@ -20,28 +24,29 @@ type graph struct {
 	Version string `json:"version"`
 	Created int64  `json:"created"` // nanoseconds since 1970
 	Source  string `json:"source"`
+	// Deleted is the digest of the source of a version that was deleted.
+	Deleted string `json:"deleted,omitempty"`
 }
 
-func encodeGraph(g *checkpoint.GraphRecord) string {
-	// No field of it can fail to be written.
-	b, _ := json.Marshal(graph{
-		Format: format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source,
-	})
+func encodeGraph(g *graph) string {
+	b, _ := json.Marshal(g) // no field of it can fail to be written
 	return string(b)
 }
 
-func (s *Store) decodeGraph(field, record string) (checkpoint.GraphRecord, error) {
+func (s *Store) decodeGraph(field, record string) (graph, error) {
 	record, err := s.box.Open(seal.Place{Kind: kindGraph, Name: field}, record)
 	if err != nil {
-		return checkpoint.GraphRecord{}, err
+		return graph{}, err
 	}
 	var g graph
 	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format != format {
-		return checkpoint.GraphRecord{}, corrupt("%.40q is no graph of format %d", record, format)
+		return graph{}, corrupt("%.40q is no graph of format %d", record, format)
 	}
-	return checkpoint.GraphRecord{
-		Name: g.Name, Version: g.Version, Source: g.Source, Created: instant(g.Created),
-	}, nil
+	return g, nil
+}
+
+func (g *graph) record() checkpoint.GraphRecord {
+	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: instant(g.Created)}
 }
 
 func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
@@ -51,12 +56,228 @@ func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecor
 		if err != nil {
 			return nil, of(err, "key %s, field %q", s.keys.graphs(), field)
 		}
-		out = append(out, g)
+		if g.Deleted == "" {
+			out = append(out, g.record())
+		}
 	}
-	slices.SortFunc(out, func(a, b checkpoint.GraphRecord) int {
+	sortGraphs(out)
+	return out, nil
+}
+
+func sortGraphs(list []checkpoint.GraphRecord) {
+	slices.SortFunc(list, func(a, b checkpoint.GraphRecord) int {
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
 	})
-	return out, nil
+}
+
+// errGraphChanged says that another server was quicker.
+var errGraphChanged = errors.New("the record has changed")
+
+// PutGraph keeps a version of a graph.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+	return s.changeGraph(ctx, g.Name, g.Version, func(old *graph) (*graph, error) {
+		switch {
+		case old != nil && old.Deleted == "" && old.Source == g.Source:
+			return nil, nil
+		case old != nil && old.Deleted != checkpoint.GraphDigest(g.Source):
+			return nil, checkpoint.ErrGraphExists
+		}
+		return &graph{Format: format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source}, nil
+	})
+}
+
+// DeleteGraph removes a version of a graph.
+func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
+	tried := false // the answer to a first try may have been lost
+	return s.changeGraph(ctx, name, version, func(old *graph) (*graph, error) {
+		switch {
+		case tried && old != nil && old.Deleted != "":
+			return nil, nil
+		case old == nil || old.Deleted != "":
+			return nil, checkpoint.ErrGraphNotFound
+		}
+		tried = true
+		return &graph{
+			Format: format, Name: name, Version: version, Created: old.Created, Deleted: checkpoint.GraphDigest(old.Source),
+		}, nil
+	})
+}
+
+// changeGraph replaces what stands for a version, nil = nothing, by what
+// decide makes of it; nil leaves it.
+func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(*graph) (*graph, error)) error {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	field := sized(name) + version
+	for {
+		err := failed(ctx, again(ctx, func() error { return s.replaceGraph(ctx, field, decide) }))
+		if !errors.Is(err, errGraphChanged) {
+			return err
+		}
+	}
+}
+
+func (s *Store) replaceGraph(ctx context.Context, field string, decide func(*graph) (*graph, error)) error {
+	record, err := s.client.HGet(ctx, s.keys.graphs(), field).Result()
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	var old *graph
+	if record != "" {
+		g, err := s.decodeGraph(field, record)
+		if err != nil {
+			return of(err, "key %s, field %q", s.keys.graphs(), field)
+		}
+		old = &g
+	}
+	next, err := decide(old)
+	if next == nil || err != nil {
+		return err
+	}
+	index := strconv.FormatInt(next.Created, 10)
+	if next.Deleted != "" {
+		index = indexDeleted
+	}
+	sealed := s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(next))
+	made, err := s.scripts.graph.Run(ctx, s.client, []string{s.keys.graphs(), s.keys.graphIndex()}, field, record, sealed, index).Int()
+	if err == nil && made == 0 {
+		return errGraphChanged
+	}
+	return err
+}
+
+// indexDeleted stands in the index for a version that was deleted.
+const indexDeleted = "-"
+
+// GraphRecord returns a version of a graph.
+func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return checkpoint.GraphRecord{}, err
+	}
+	defer done()
+	field := sized(name) + version
+	var record string
+	err = again(ctx, func() (err error) {
+		record, err = s.client.HGet(ctx, s.keys.graphs(), field).Result()
+		return err
+	})
+	if errors.Is(err, goredis.Nil) {
+		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
+	}
+	if err != nil {
+		return checkpoint.GraphRecord{}, failed(ctx, err)
+	}
+	g, err := s.decodeGraph(field, record)
+	if err != nil {
+		return checkpoint.GraphRecord{}, of(err, "key %s, field %q", s.keys.graphs(), field)
+	}
+	if g.Deleted != "" {
+		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
+	}
+	return g.record(), nil
+}
+
+// GraphVersions lists every version of every graph without its source.
+func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	err = again(ctx, func() (err error) {
+		revision, err = s.graphChanges(ctx)
+		if err != nil || revision == known {
+			return err
+		}
+		list, err = s.graphVersions(ctx)
+		return err
+	})
+	return list, revision, failed(ctx, err)
+}
+
+// graphChanges is read before the list, so that what changes meanwhile is
+// listed again and nothing is missed.
+func (s *Store) graphChanges(ctx context.Context) (uint64, error) {
+	n, err := s.client.HGet(ctx, s.keys.graphIndex(), "").Uint64()
+	if errors.Is(err, goredis.Nil) {
+		err = nil // nothing has changed since a format without an index
+	}
+	return n + 1, err
+}
+
+func (s *Store) graphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	fields, err := s.client.HKeys(ctx, s.keys.graphs()).Result()
+	if err != nil {
+		return nil, err
+	}
+	index, err := s.client.HGetAll(ctx, s.keys.graphIndex()).Result()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]checkpoint.GraphRecord, 0, len(fields))
+	var missing []string
+	for _, field := range fields {
+		switch created, err := strconv.ParseInt(index[field], 10, 64); {
+		case index[field] == indexDeleted:
+		case err != nil:
+			missing = append(missing, field)
+		default:
+			name, version := unsized(field)
+			list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: instant(created)})
+		}
+	}
+	old, err := s.graphsWithoutIndex(ctx, missing)
+	list = append(list, old...)
+	sortGraphs(list)
+	return list, err
+}
+
+// graphsWithoutIndex reads what a graphd without an index has put.
+func (s *Store) graphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
+	for chunk := range slices.Chunk(fields, 16) {
+		records, err := s.client.HMGet(ctx, s.keys.graphs(), chunk...).Result()
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			text, ok := records[i].(string)
+			if !ok {
+				continue
+			}
+			g, err := s.decodeGraph(chunk[i], text)
+			if err != nil {
+				return nil, of(err, "key %s, field %q", s.keys.graphs(), chunk[i])
+			}
+			if g.Deleted == "" {
+				r := g.record()
+				r.Source = ""
+				list = append(list, r)
+			}
+		}
+	}
+	return list, nil
+}
+
+// GraphRecords lists every version of every graph, oldest first.
+func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	done, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var all map[string]string
+	err = again(ctx, func() (err error) {
+		all, err = s.client.HGetAll(ctx, s.keys.graphs()).Result()
+		return err
+	})
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return s.decodeGraphs(all)
 }
 
 // Present is the time by the server's clock.

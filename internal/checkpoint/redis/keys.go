@@ -65,6 +65,10 @@ func (l *layout) meta() string { return l.prefix + "{meta}:format" }
 // graphs holds the graph definitions.
 func (l *layout) graphs() string { return l.prefix + "{meta}:graphs" }
 
+// graphIndex holds when each version of a graph was made, "-" for deleted ones,
+// and under "" how often any of it has changed.
+func (l *layout) graphIndex() string { return l.prefix + "{meta}:graphs:index" }
+
 // roster holds what the workers of each server take.
 func (l *layout) roster() string { return l.prefix + "{meta}:roster" }
 

@@ -106,6 +106,16 @@ func parseDue(member string) (at time.Time, thread string, ok bool) {
 // sized writes a text with its length before it: no such text begins another.
 func sized(s string) string { return strconv.Itoa(len(s)) + ":" + s }
 
+// unsized takes the first part off a member.
+func unsized(member string) (first, rest string) {
+	length, text, _ := strings.Cut(member, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > len(text) {
+		return "", member
+	}
+	return text[:n], text[n:]
+}
+
 // checkpointMember is a checkpoint in a thread's list of them.
 func checkpointMember(cp *checkpoint.Checkpoint) string {
 	return sized(checkpoint.NodePath(cp.Namespace)) + sized(cp.Namespace) + cp.ID

@@ -20,7 +20,7 @@ type scripts struct {
 	apply, remove                          *script
 	head, history, values, pending, events *goredis.Script
 	runs, members, changes, roster, names  *goredis.Script
-	glance                                 *goredis.Script
+	glance, graph                          *goredis.Script
 }
 
 // script is one that changes something.
@@ -38,7 +38,7 @@ func loadScripts() (*scripts, error) {
 	for name, to := range map[string]**goredis.Script{
 		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
-		"roster": &s.roster, "names": &s.names, "glance": &s.glance,
+		"roster": &s.roster, "names": &s.names, "glance": &s.glance, "graph": &s.graph,
 	} {
 		source, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {

@@ -240,21 +240,3 @@ func (w *writer) addEvents(d *change) error {
 	}
 	return nil
 }
-
-// PutGraph keeps a version of a graph.
-func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	return s.write.do(ctx, func(w *writer) error {
-		var source string
-		err := w.stmt.graph.QueryRowContext(w.life, g.Name, g.Version).Scan(&source)
-		if errors.Is(err, sql.ErrNoRows) {
-			return w.exec(w.stmt.putGraph, g.Name, g.Version, nanos(g.Created), s.box.Seal(graphPlace(&g), g.Source))
-		}
-		if err == nil {
-			source, err = s.box.Open(graphPlace(&g), source)
-		}
-		if err == nil && source != g.Source {
-			return checkpoint.ErrGraphExists
-		}
-		return err
-	})
-}

@@ -163,24 +163,6 @@ func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Requ
 	})
 }
 
-// GraphRecords lists every version of every graph, oldest first.
-func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	rows, err := s.query.graphs.QueryContext(ctx)
-	if err != nil {
-		return nil, failed(err)
-	}
-	out, err := collect(rows, func() (g checkpoint.GraphRecord, err error) {
-		var created int64
-		if err := rows.Scan(&g.Name, &g.Version, &created, &g.Source); err != nil {
-			return g, err
-		}
-		g.Created = instant(created)
-		g.Source, err = s.box.Open(graphPlace(&g), g.Source)
-		return g, of(err, "graph %q, version %q", g.Name, g.Version)
-	})
-	return out, failed(err)
-}
-
 // snapshot runs reads that must belong together.
 func (s *Store) snapshot(ctx context.Context, read func(tx *sql.Tx) error) error {
 	tx, err := s.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})

@@ -68,7 +68,7 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 		lists:       p.stmt(`SELECT DISTINCT segment, channel FROM list_items WHERE thread = ?`),
 		forgetItems: p.stmt(`DELETE FROM list_items WHERE thread = ? AND channel = ? AND segment = ? AND idx >= ?`),
 		graph:       p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
-		putGraph:    p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+		putGraph:    p.stmt(`INSERT OR REPLACE INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
 	}
 	for n := range maxRows {
 		s.checkpoints = append(s.checkpoints, p.stmt(
@@ -112,7 +112,8 @@ type queries struct {
 	tasks, memos, questions      *sql.Stmt
 	events, run, runs            *sql.Stmt
 	interrupt, request           *sql.Stmt
-	due, graphs                  *sql.Stmt
+	due                          *sql.Stmt
+	graphs, graph, versions      *sql.Stmt
 	checkpoints, checkpointsPath *sql.Stmt
 	checkpointsAll               *sql.Stmt
 }
@@ -146,7 +147,12 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 		interrupt: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
 		request:   p.stmt(`SELECT id, digest, run, event, created FROM requests WHERE thread = ? AND id = ?`),
 		due:       p.stmt(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
-		graphs:    p.stmt(`SELECT name, version, created, source FROM graphs ORDER BY created, name, version`),
+		graphs: p.stmt(`SELECT name, version, created, source FROM graphs
+			WHERE created < 0x7fffffffffffffff ORDER BY created, name, version`),
+		graph: p.stmt(`SELECT name, version, created, source FROM graphs
+			WHERE name = ? AND version = ? AND created < 0x7fffffffffffffff`),
+		versions: p.stmt(`SELECT name, version, created FROM graphs
+			WHERE created < 0x7fffffffffffffff ORDER BY created, name, version`),
 	}
 	return q, p.err
 }

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -47,6 +48,8 @@ type Store struct {
 	write  *writer
 	reads  *sql.DB
 	query  *queries
+
+	graphChanges atomic.Uint64
 
 	closing  sync.Once
 	closeErr error
@@ -161,7 +164,7 @@ func failed(err error) error {
 	switch {
 	case err == nil, errors.Is(err, checkpoint.ErrUnavailable), errors.Is(err, checkpoint.ErrCorrupt),
 		errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrInvalid),
-		errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrTrimmed),
+		errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound), errors.Is(err, checkpoint.ErrTrimmed),
 		errors.Is(err, checkpoint.ErrThreadNotFound), errors.Is(err, checkpoint.ErrCheckpointNotFound):
 		return err
 	case errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CORRUPT || se.Code()&0xff == sqlite3.SQLITE_NOTADB):

@@ -211,5 +211,5 @@ func (w *writer) undo(cause error) error {
 
 func refusal(err error) bool {
 	return errors.Is(err, checkpoint.ErrConflict) || errors.Is(err, checkpoint.ErrInvalid) ||
-		errors.Is(err, checkpoint.ErrGraphExists)
+		errors.Is(err, checkpoint.ErrGraphExists) || errors.Is(err, checkpoint.ErrGraphNotFound)
 }
