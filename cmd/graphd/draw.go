@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
@@ -43,7 +44,7 @@ func (p *program) graphDrawCommand() *cobra.Command {
 
 // drawn compiles what is to be drawn. Subgraphs are fetched from the server.
 func drawn(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
-	env, err := compileEnv(schema.New(schema.Limits{}))
+	env, err := compileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
 )
@@ -145,7 +146,7 @@ func checkFiles(paths []string) (good []*graph.Graph, failures []error, err erro
 		}
 		files = append(files, file)
 	}
-	env, err := compileEnv(schema.New(schema.Limits{}))
+	env, err := compileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

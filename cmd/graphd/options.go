@@ -45,6 +45,7 @@ type serverOptions struct {
 
 	limitOptions
 	graphOptions
+	valueOptions
 
 	quiet bool // calls that go well are not logged, unless at level debug
 }
@@ -79,6 +80,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.limitOptions.register(f)
 	o.graphOptions.register(f)
+	o.valueOptions.register(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
@@ -136,7 +138,7 @@ func (o *serverOptions) check() error {
 	case o.WorkerLosses <= 0:
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return errors.Join(o.limitOptions.check(), o.graphOptions.check())
+	return errors.Join(o.limitOptions.check(), o.graphOptions.check(), o.valueOptions.check())
 }
 
 // keepAll is the option that keeps every checkpoint.

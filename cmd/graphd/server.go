@@ -146,7 +146,7 @@ func (s *server) wire(
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
-	env, err := compileEnv(schemas)
+	env, err := compileEnv(schemas, o.expressions())
 	if err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func (s *server) workerKey(ctx context.Context, o serverOptions) ([]byte, error)
 }
 
 // compileEnv is what graphs are checked against.
-func compileEnv(schemas *schema.Checker) (graph.Env, error) {
-	expressions, err := expr.New(expr.Options{})
+func compileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
+	expressions, err := expr.New(limits)
 	if err != nil {
 		return graph.Env{}, err
 	}

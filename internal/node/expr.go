@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -64,7 +65,11 @@ func gotoOf(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
 // misfit is the failure of an expression. The same state gives the same
 // failure, so it is not repeated.
 func misfit(where string, err error) *pregel.Failure {
-	return permanent(runtime.FailedNode, "ExpressionError", clip(fmt.Sprintf("%s: %v", where, err)))
+	f := permanent(runtime.FailedNode, "ExpressionError", clip(fmt.Sprintf("%s: %v", where, err)))
+	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
+		f.Reason, f.Details = runtime.FailedLimit, limit.Details()
+	}
+	return f
 }
 
 // failedText is a failure as expressions see it.

@@ -121,3 +121,13 @@ func sameText(tb testing.TB, want string, got payload.JSON) {
 	tb.Helper()
 	require.Equal(tb, want, string(got))
 }
+
+func TestAnExpressionBeyondItsBudgetSaysSo(t *testing.T) {
+	task := taskOf(t, oneNode(t, `expr: {update: {b: "lists.range(1000000).map(i, lists.range(1000)).size()"}}`), `{"a":1}`)
+	r := node.New(nil, node.Options{}).Execute(t.Context(), task)
+	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason)
+	require.True(t, r.Failure.Permanent)
+	require.Equal(t, "max-expression-bytes", r.Failure.Details["limit"])
+	require.Equal(t, "67108864", r.Failure.Details["most"])
+	require.Contains(t, r.Failure.Message, "--max-expression-bytes")
+}

@@ -45,7 +45,7 @@ type canonical struct {
 func (c canonical) write(b *strings.Builder, j JSON) {
 	switch KindOf(j) {
 	case String:
-		writeQuoted(b, unescape(string(j)))
+		WriteQuoted(b, unescape(string(j)))
 	case ArrayKind:
 		items, _ := Elements(j) // checked by the caller
 		b.WriteByte('[')
@@ -62,7 +62,7 @@ func (c canonical) write(b *strings.Builder, j JSON) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			writeQuoted(b, field.Key)
+			WriteQuoted(b, field.Key)
 			b.WriteByte(':')
 			c.write(b, field.Value)
 		}

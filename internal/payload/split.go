@@ -72,33 +72,45 @@ func EachField(j JSON, visit func(key string, value JSON) bool) error {
 // Elements splits an array into its elements, in order, as written. Errors are
 // those of Fields.
 func Elements(j JSON) ([]JSON, error) {
+	var items []JSON
+	err := EachElement(j, func(value JSON) bool {
+		items = append(items, value)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+// EachElement calls visit for the elements of an array, in order, until it
+// returns false. Errors are those of Fields; text behind the place where visit
+// stopped is not looked at.
+func EachElement(j JSON, visit func(value JSON) bool) error {
 	if KindOf(j) != ArrayKind {
-		return nil, &KindError{Want: ArrayKind, Got: KindOf(j)}
+		return &KindError{Want: ArrayKind, Got: KindOf(j)}
 	}
 	s := newScanner(string(j))
 	s.space()
 	if !s.open() {
-		return nil, s.finish()
+		return s.finish()
 	}
-	var items []JSON
 	for {
 		value, ok := s.raw()
 		if !ok {
-			return nil, s.err()
+			return s.err()
 		}
-		items = append(items, value)
+		if !visit(value) {
+			return nil
+		}
 		more, ok := s.next(']')
 		if !ok {
-			return nil, s.err()
+			return s.err()
 		}
 		if !more {
-			break
+			return s.finish()
 		}
 	}
-	if err := s.finish(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 // Lookup returns the value of a key of an object; of a repeated key the last.
@@ -132,7 +144,7 @@ func Object(fields []Field) JSON {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		writeQuoted(&b, fields[i].Key)
+		WriteQuoted(&b, fields[i].Key)
 		b.WriteByte(':')
 		b.WriteString(string(fields[i].Value))
 	}

@@ -11,11 +11,12 @@ import (
 func Quote(text string) JSON {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
-	writeQuoted(&b, text)
+	WriteQuoted(&b, text)
 	return JSON(b.String())
 }
 
-func writeQuoted(b *strings.Builder, text string) {
+// WriteQuoted writes text as Quote returns it.
+func WriteQuoted(b *strings.Builder, text string) {
 	const hex = "0123456789abcdef"
 	b.WriteByte('"')
 	if !utf8.ValidString(text) {

@@ -89,6 +89,7 @@ const (
 	FailedCancelledByClient = "CANCELLED_BY_CLIENT"
 	FailedUnknownTarget     = "UNKNOWN_TARGET_NODE"
 	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
+	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need
 	FailedSibling           = "SIBLING_FAILED"
 )
 

@@ -404,7 +404,10 @@ func updateFailure(err error) *checkpoint.Failure {
 	f := &checkpoint.Failure{Reason: FailedInvalidUpdate, Message: err.Error()}
 	var target *pregel.TargetError
 	var update *pregel.UpdateError
+	var limit *graph.LimitError
 	switch {
+	case errors.As(err, &limit):
+		f.Reason, f.Details = FailedLimit, limit.Details()
 	case errors.As(err, &target):
 		f.Reason = FailedUnknownTarget
 		f.Details = map[string]string{"target": target.Target}

@@ -412,7 +412,7 @@ type Failure struct {
 	// Which kind of failure, out of a fixed list: STEP_LIMIT_EXCEEDED,
 	// NODE_FAILED, NODE_TIMEOUT, STEP_TIMEOUT, RUN_TIMEOUT,
 	// NON_DETERMINISTIC_NODE, INVALID_NODE_UPDATE, INTERRUPT_EXPIRED,
-	// CANCELLED_BY_CLIENT, UNKNOWN_TARGET_NODE, OUTPUT_TOO_LARGE,
+	// CANCELLED_BY_CLIENT, UNKNOWN_TARGET_NODE, OUTPUT_TOO_LARGE, LIMIT_EXCEEDED,
 	// GRAPH_VERSION_UNAVAILABLE, CHECKPOINT_CONFLICT, INTERNAL; of a task also
 	// SIBLING_FAILED: it was cut off because another one failed.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`

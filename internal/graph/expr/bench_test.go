@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/graph"
-	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -41,6 +40,6 @@ func TestEvaluationIsBounded(t *testing.T) {
 	p, err := newCompiler(t).Compile(`state.l.map(x, state.l.filter(y, y > x).size())`)
 	require.NoError(t, err)
 	_, err = p.Eval(graph.Vars{State: state{{Key: "l", Value: big}}})
-	require.ErrorContains(t, err, "too much work")
-	require.ErrorAs(t, err, new(*expr.CostError))
+	require.ErrorContains(t, err, "too much memory")
+	require.ErrorAs(t, err, new(*graph.LimitError))
 }

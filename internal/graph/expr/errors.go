@@ -1,14 +1,12 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/interpreter"
 
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -48,18 +46,6 @@ func (e *EvalError) Error() string { return fmt.Sprintf("%s, in %s", e.Message, 
 // Unwrap returns what the expression library reported.
 func (e *EvalError) Unwrap() error { return e.Err }
 
-// CostError is wrapped by an EvalError when the work of an evaluation went
-// beyond the limit.
-type CostError struct{ Err error }
-
-// Error tells what would be right.
-func (*CostError) Error() string {
-	return "the expression does too much work; loop over less, or use a function node"
-}
-
-// Unwrap returns what the expression library reported.
-func (e *CostError) Unwrap() error { return e.Err }
-
 func shorten(source string) string {
 	source = strings.Join(strings.Fields(source), " ")
 	const most = 120
@@ -98,16 +84,14 @@ func plainIssue(message string) string {
 
 // explain turns an evaluation error into one that names keys that exist.
 func (e *evaluation) explain(source string, err error) error {
-	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) &&
-		cancelled.Cause == interpreter.CostLimitExceeded {
-		cost := &CostError{Err: err}
-		return &EvalError{Source: source, Message: cost.Error(), Err: cost}
+	if over := e.meter.over; over != nil {
+		return &EvalError{Source: source, Message: over.Error(), Err: over}
 	}
 	message := err.Error()
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		for _, miss := range slices.Backward(e.misses) {
 			if miss.key == key {
-				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.known))
+				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.in.keys()))
 				break
 			}
 		}

@@ -11,13 +11,17 @@
 // accept a whole number and a fraction together, unlike plain CEL: JSON does
 // not tell 20 from 20.0 on purpose.
 //
-// An expression cannot hang: CEL has no loops but over lists and maps, and the
-// work of one evaluation is limited (see Options). There is no clock, no
-// randomness and no I/O in it, so a replay computes the same.
+// An expression cannot hang and cannot exhaust the memory: CEL has no loops but
+// over lists and maps, every function has a price in steps and bytes that is
+// paid before it is called (see prices), and results are limited (see Options).
+// There is no clock, no randomness and no I/O in it, so a replay computes the
+// same.
 package expr
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -33,10 +37,20 @@ type Options struct {
 	MaxSource int
 	// MaxNesting is how deep comprehensions may be nested; 0 = 4.
 	MaxNesting int
-	// MaxCost is the work of one evaluation in CEL's units, about one per
-	// operation and per ten characters of text handled; 0 = 10,000,000, which
-	// is about a second.
-	MaxCost uint64
+	// MaxSteps is the work of one evaluation, about one step per call, per part
+	// of the body in each pass of a loop, and per 32 bytes of text handled;
+	// 0 = 10,000,000, which is about a second.
+	MaxSteps int64
+	// MaxBytes is what one evaluation may allocate altogether, decoded values
+	// included; 0 = 64 MiB.
+	MaxBytes int64
+	// MaxResult is the longest result, in bytes of JSON; 0 = 4 MiB.
+	MaxResult int64
+	// MaxDepth is how deep a result may be nested; 0 = 128.
+	MaxDepth int
+	// Large is how many evaluations that allocate more than 1 MiB run at a
+	// time, others wait; 0 = one per processor, at most 4.
+	Large int
 }
 
 func (o Options) withDefaults() Options {
@@ -46,9 +60,13 @@ func (o Options) withDefaults() Options {
 	if o.MaxNesting == 0 {
 		o.MaxNesting = 4
 	}
-	if o.MaxCost == 0 {
-		o.MaxCost = 10_000_000
+	if o.Large == 0 {
+		o.Large = min(runtime.GOMAXPROCS(0), 4)
 	}
+	o.MaxSteps = cmp.Or(o.MaxSteps, 10_000_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
+	o.MaxResult = cmp.Or(o.MaxResult, 4<<20)
+	o.MaxDepth = cmp.Or(o.MaxDepth, 128)
 	return o
 }
 
@@ -57,12 +75,35 @@ type Compiler struct {
 	env     *cel.Env // what runs
 	checks  *cel.Env // what authors may write
 	options Options
+	plan    *planner
+	turns   chan struct{} // of evaluations that need much memory
 }
 
 // New makes a compiler.
-func New(options Options) (*Compiler, error) {
+func New(options Options) (*Compiler, error) { return newCompiler(options) }
+
+func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
 	options = options.withDefaults()
-	env, err := cel.NewEnv(
+	env, err := cel.NewEnv(append(environment(options), more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	checks, err := env.Extend(mixedArithmetic()...)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	plan, err := newPlanner(env)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	return &Compiler{
+		env: env, checks: checks, options: options, plan: plan, turns: make(chan struct{}, options.Large),
+	}, nil
+}
+
+// environment declares what expressions may use.
+func environment(options Options) []cel.EnvOption {
+	return []cel.EnvOption{
 		cel.Variable("state", cel.DynType),
 		cel.Variable("input", cel.DynType),
 		cel.Variable("answer", cel.DynType),
@@ -75,15 +116,7 @@ func New(options Options) (*Compiler, error) {
 		cel.ParserExpressionSizeLimit(options.MaxSource),
 		cel.ASTValidators(cel.ValidateComprehensionNestingLimit(options.MaxNesting)),
 		ownFunctions(),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("expression environment: %w", err)
 	}
-	checks, err := env.Extend(mixedArithmetic()...)
-	if err != nil {
-		return nil, fmt.Errorf("expression environment: %w", err)
-	}
-	return &Compiler{env: env, checks: checks, options: options}, nil
 }
 
 // Compile checks an expression and prepares it. The error is a *CompileError.
@@ -91,6 +124,9 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	parsed, issues := c.env.Parse(source)
 	if issues.Err() != nil {
 		return nil, compileError(source, issues)
+	}
+	if err := checkTypeDepth(source, parsed.NativeRep()); err != nil {
+		return nil, err
 	}
 	keys := stateKeys(parsed.NativeRep())
 	// Check before rewriting, so that problems speak of what was written.
@@ -107,19 +143,20 @@ func (c *Compiler) Compile(source string) (graph.Program, error) {
 	if issues.Err() != nil {
 		return nil, compileError(source, issues)
 	}
-	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(c.options.MaxCost))
+	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(c.plan.program().decorate))
 	if err != nil {
 		return nil, &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
 	}
-	return &Program{source: source, keys: keys, yields: yields, program: program}, nil
+	return &Program{source: source, keys: keys, yields: yields, program: program, compiler: c}, nil
 }
 
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
-	source  string
-	keys    []string
-	yields  *cel.Type
-	program cel.Program
+	source   string
+	keys     []string
+	yields   *cel.Type
+	program  cel.Program
+	compiler *Compiler
 }
 
 // StateKeys lists the state keys that the expression names, sorted. Keys that
@@ -135,14 +172,21 @@ func (p *Program) Yields() string {
 	return p.yields.TypeName()
 }
 
-// Eval computes the expression. The error is an *EvalError.
-func (p *Program) Eval(vars graph.Vars) (payload.JSON, error) {
-	e := &evaluation{vars: vars}
+// Eval computes the expression. The error is an *EvalError; it wraps a
+// *graph.LimitError when the evaluation went beyond a limit.
+func (p *Program) Eval(vars graph.Vars) (result payload.JSON, err error) {
+	e := &evaluation{vars: vars, meter: newMeter(&p.compiler.options, p.compiler.turns)}
+	defer func() {
+		e.meter.endTurn()
+		if cause := recover(); cause != nil {
+			result, err = "", e.explain(p.source, fmt.Errorf("internal error: %v", cause))
+		}
+	}()
 	value, _, err := p.program.Eval(activation{e})
 	if err != nil {
 		return "", e.explain(p.source, err)
 	}
-	text, err := encode(value)
+	text, err := encode(&e.meter, value)
 	if err != nil {
 		return "", &EvalError{Source: p.source, Message: err.Error(), Err: err}
 	}

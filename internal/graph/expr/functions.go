@@ -12,6 +12,7 @@ import (
 const (
 	plainFunction  = "@plain"
 	objectFunction = "@object"
+	eachFunction   = "@each"
 )
 
 // arithmetic maps CEL's operators to their lenient forms.
@@ -34,45 +35,104 @@ type library struct{}
 
 func ownFunctions() cel.EnvOption { return cel.Lib(library{}) }
 
-// CompileOptions declares the functions.
+// CompileOptions declares the functions. What they do is in operations.
 func (library) CompileOptions() []cel.EnvOption {
 	dyn := cel.DynType
-	binary := func(name string, f func(x, y ref.Val) ref.Val) cel.EnvOption {
-		return cel.Function(name,
-			cel.Overload(name+"_dyn_dyn", []*cel.Type{dyn, dyn}, dyn, cel.BinaryBinding(f)))
+	element, key, value := cel.TypeParamType("E"), cel.TypeParamType("K"), cel.TypeParamType("V")
+	list, mapping := cel.ListType(element), cel.MapType(key, value)
+	options := []cel.EnvOption{
+		cel.Function("send", cel.Overload("send_string_dyn", []*cel.Type{cel.StringType, dyn}, dyn)),
+		cel.Function(plainFunction, cel.Overload("@plain_dyn", []*cel.Type{dyn}, dyn)),
+		cel.Function(objectFunction, cel.Overload("@object_list", []*cel.Type{cel.ListType(dyn)}, dyn)),
+		cel.Function(eachFunction,
+			cel.Overload("@each_list", []*cel.Type{list, cel.IntType}, list),
+			cel.Overload("@each_map", []*cel.Type{mapping, cel.IntType}, mapping)),
 	}
-	return []cel.EnvOption{
-		cel.Function("send",
-			cel.Overload("send_string_dyn", []*cel.Type{cel.StringType, dyn}, dyn, cel.BinaryBinding(send))),
-		cel.Function(plainFunction,
-			cel.Overload("@plain_dyn", []*cel.Type{dyn}, dyn, cel.UnaryBinding(plain))),
-		cel.Function(objectFunction,
-			cel.Overload("@object_list", []*cel.Type{cel.ListType(dyn)}, dyn, cel.UnaryBinding(makeObject))),
-		binary("@add", calculate("add", func(x, y ref.Val) ref.Val {
-			if a, ok := x.(traits.Adder); ok {
-				return a.Add(y)
-			}
-			return nil
-		})),
-		binary("@subtract", calculate("subtract", func(x, y ref.Val) ref.Val {
+	for _, name := range []string{"@add", "@subtract", "@multiply", "@divide"} {
+		options = append(options, cel.Function(name, cel.Overload(name+"_dyn_dyn", []*cel.Type{dyn, dyn}, dyn)))
+	}
+	return options
+}
+
+// operations has what our own functions do, and the comparisons, which the
+// library does without a function.
+func operations() map[string]operation {
+	return map[string]operation{
+		"send":              send,
+		plainFunction:       plain,
+		objectFunction:      makeObject,
+		eachFunction:        each,
+		"cel.@mapInsert":    insert,
+		operators.Equals:    func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Equal(x, y) },
+		operators.NotEquals: func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Bool(types.Equal(x, y) != types.True) },
+		"@add":              calculate("add", add),
+		"@subtract": calculate("subtract", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Subtractor); ok {
 				return a.Subtract(y)
 			}
 			return nil
-		})),
-		binary("@multiply", calculate("multiply", func(x, y ref.Val) ref.Val {
+		}),
+		"@multiply": calculate("multiply", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Multiplier); ok {
 				return a.Multiply(y)
 			}
 			return nil
-		})),
-		binary("@divide", calculate("divide", func(x, y ref.Val) ref.Val {
+		}),
+		"@divide": calculate("divide", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Divider); ok {
 				return a.Divide(y)
 			}
 			return nil
-		})),
+		}),
 	}
+}
+
+// add adds; two lists become one by reference.
+func add(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	left, ok := x.(traits.Lister)
+	right, both := y.(traits.Lister)
+	if ok && both {
+		return concatenate(m, left, right)
+	}
+	if a, ok := x.(traits.Adder); ok {
+		return a.Add(y)
+	}
+	return nil
+}
+
+// joined is two lists by reference. Each level of it is one more call to reach
+// an element, so there are few.
+type joined struct {
+	traits.Lister
+
+	levels int
+}
+
+func concatenate(m *meter, x, y traits.Lister) ref.Val {
+	const most = 8
+	pair, ok := x.Add(y).(traits.Lister)
+	if !ok {
+		return types.NewErr("cannot add these lists")
+	}
+	levels := max(levelsOf(x), levelsOf(y)) + 1
+	if levels <= most {
+		return &joined{Lister: pair, levels: levels}
+	}
+	n := count(pair)
+	m.step(n)
+	m.alloc(n, 32)
+	items := make([]ref.Val, n)
+	for i := range items {
+		items[i] = pair.Get(types.Int(i))
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, items)
+}
+
+func levelsOf(l traits.Lister) int {
+	if j, ok := l.(*joined); ok {
+		return j.levels
+	}
+	return 0
 }
 
 // mixedArithmetic declares, for checking only, that + - * / take a whole number
@@ -92,7 +152,10 @@ func mixedArithmetic() []cel.EnvOption {
 func (library) ProgramOptions() []cel.ProgramOption { return nil }
 
 // send makes what the runtime takes for a Send: {"$send": [node, value]}.
-func send(node, value ref.Val) ref.Val {
+func send(_ *meter, node, value ref.Val, _ []ref.Val) ref.Val {
+	if _, ok := node.(types.String); !ok {
+		return types.NewErr("send takes the name of a node and a value, not %s", node.Type().TypeName())
+	}
 	pair := types.NewRefValList(types.DefaultTypeAdapter, []ref.Val{node, value})
 	o := &object{}
 	o.put(entry{key: "$send", value: pair})
@@ -101,7 +164,7 @@ func send(node, value ref.Val) ref.Val {
 
 // makeObject builds a map that keeps the order in which the author wrote its
 // keys: [key, value, key, value, …].
-func makeObject(pairs ref.Val) ref.Val {
+func makeObject(_ *meter, pairs, _ ref.Val, _ []ref.Val) ref.Val {
 	list, ok := pairs.(traits.Lister)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(pairs)
@@ -132,9 +195,9 @@ func keyName(key ref.Val) (string, bool) {
 
 // calculate makes an operator that takes a whole number and a fraction
 // together, and says what is wrong in words when it cannot.
-func calculate(verb string, apply func(x, y ref.Val) ref.Val) func(x, y ref.Val) ref.Val {
-	return func(x, y ref.Val) ref.Val {
-		for _, v := range []ref.Val{x, y} {
+func calculate(verb string, apply operation) operation {
+	return func(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
+		for _, v := range [...]ref.Val{x, y} {
 			if n, ok := v.(number); ok && n.whole() {
 				return types.NewErr("cannot %s %s: expressions compute with 64-bit integers; "+
 					"the add reducer sums numbers of any size", verb, n.text)
@@ -142,7 +205,7 @@ func calculate(verb string, apply func(x, y ref.Val) ref.Val) func(x, y ref.Val)
 		}
 		x, y = numeric(x), numeric(y)
 		x, y = level(x, y)
-		result := apply(x, y)
+		result := apply(m, x, y, all)
 		if result == nil || types.IsError(result) && isOverload(result) {
 			return types.NewErr("cannot %s %s and %s; convert one of them, for example with string(…) or int(…)",
 				verb, x.Type().TypeName(), y.Type().TypeName())

@@ -84,3 +84,40 @@ func FuzzCarry(f *testing.F) {
 		require.Equal(t, `{"k":[`+want+`,`+want+`]}`, got)
 	})
 }
+
+// FuzzBudget runs whatever compiles with small limits: it ends, its result
+// respects the limits, and it allocates little more than it is charged for.
+func FuzzBudget(f *testing.F) {
+	for _, h := range hostileExpressions(f) {
+		f.Add(h.Expr)
+	}
+	for _, seed := range []string{
+		`state.items.map(i, i.qty * i.cost)`, `state + {"a": 1}`, `"%s %d".format([state.text, state.n])`,
+		`state.obj.transformMap(k, v, [v, v])`, `state.list.sortBy(x, -x).slice(0, 1)`, `math.greatest(state.list)`,
+	} {
+		f.Add(seed)
+	}
+	const most = 1 << 20
+	c, err := expr.New(expr.Options{
+		MaxSource: 2000, MaxSteps: 50_000, MaxBytes: most, MaxResult: 10_000, MaxDepth: 12,
+	})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, source string) {
+		p, err := c.Compile(source)
+		if err != nil {
+			require.ErrorAs(t, err, new(*expr.CompileError))
+			return
+		}
+		before := allocated()
+		result, err := p.Eval(vars())
+		require.Less(t, allocated()-before, int64(16*most))
+		if err != nil {
+			require.ErrorAs(t, err, new(*expr.EvalError))
+			require.NotContains(t, err.Error(), "internal error")
+			return
+		}
+		require.LessOrEqual(t, len(result), 10_000)
+		require.NoError(t, payload.Validate(string(result), payload.Limits{}))
+		require.LessOrEqual(t, payload.Depth(result), 12)
+	})
+}

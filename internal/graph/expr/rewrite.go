@@ -66,6 +66,7 @@ func (r *rewriter) walk(e ast.Expr) {
 		if k := c.AccuInit().Kind(); k != ast.MapKind {
 			r.walk(c.AccuInit())
 		}
+		r.loop(e, c)
 	case ast.IdentKind, ast.LiteralKind, ast.StructKind, ast.UnspecifiedExprKind:
 	}
 }

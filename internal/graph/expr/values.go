@@ -50,25 +50,71 @@ func (d decoder) value(text payload.JSON) ref.Val {
 	case payload.Number:
 		return d.number(text)
 	case payload.String:
-		s, err := payload.Unquote(text)
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		return types.String(s)
+		return d.text(text)
 	case payload.ArrayKind:
-		items, err := payload.Elements(text)
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		return &list{Lister: types.NewList(d, items), text: text, d: d}
+		return d.list(text)
 	case payload.ObjectKind:
-		fields, err := payload.Fields(text)
-		if err != nil {
-			return types.WrapErr(err)
-		}
-		return newObject(d, text, fields)
+		return d.object(text)
 	}
 	return types.NewErr("unreadable JSON value")
+}
+
+func (d decoder) meter() *meter {
+	if d.e == nil {
+		return nil
+	}
+	return &d.e.meter
+}
+
+func (d decoder) text(text payload.JSON) ref.Val {
+	m := d.meter()
+	m.read(int64(len(text)))
+	if strings.IndexByte(string(text), '\\') >= 0 {
+		m.alloc(int64(len(text)), 3)
+	}
+	s, err := payload.Unquote(text)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.String(s)
+}
+
+// list splits an array into its elements. What grows is charged before it does.
+func (d decoder) list(text payload.JSON) ref.Val {
+	m := d.meter()
+	m.read(int64(len(text)))
+	var items []payload.JSON
+	err := payload.EachElement(text, func(item payload.JSON) bool {
+		if len(items) == cap(items) {
+			m.alloc(int64(2*cap(items)+1), 16)
+		}
+		items = append(items, item)
+		return true
+	})
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return &list{Lister: types.NewList(d, items), text: text, d: d}
+}
+
+// entrySize is what one entry of an object costs, with its place.
+const entrySize = 112
+
+func (d decoder) object(text payload.JSON) ref.Val {
+	m := d.meter()
+	m.read(int64(len(text)))
+	o := &object{d: d, text: text}
+	err := payload.EachField(text, func(key string, value payload.JSON) bool {
+		if len(o.entries) == cap(o.entries) {
+			m.alloc(int64(2*cap(o.entries)+1), entrySize)
+		}
+		o.put(entry{key: key, text: value})
+		return true
+	})
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return o
 }
 
 func (d decoder) number(text payload.JSON) ref.Val {
@@ -107,10 +153,10 @@ type number struct {
 func (n number) carried() payload.JSON { return n.text }
 
 // Equal compares as doubles do.
-func (n number) Equal(other ref.Val) ref.Val { return n.Double.Equal(plain(other)) }
+func (n number) Equal(other ref.Val) ref.Val { return n.Double.Equal(numeric(other)) }
 
 // Compare compares as doubles do.
-func (n number) Compare(other ref.Val) ref.Val { return n.Double.Compare(plain(other)) }
+func (n number) Compare(other ref.Val) ref.Val { return n.Double.Compare(numeric(other)) }
 
 // ConvertToType converts to a string without loss, else as a double.
 func (n number) ConvertToType(t ref.Type) ref.Val {
@@ -125,14 +171,14 @@ func (n number) whole() bool { return !strings.ContainsAny(string(n.text), ".eE"
 
 // plain gives up the spelling of numbers in a value, so that CEL's functions,
 // which know CEL's own number types only, accept it.
-func plain(v ref.Val) ref.Val {
+func plain(m *meter, v, _ ref.Val, _ []ref.Val) ref.Val {
 	switch v := v.(type) {
 	case number:
 		return v.Double
 	case *list:
 		return v.d.plainly().value(v.text)
 	case *object:
-		return v.plain()
+		return v.plain(m)
 	}
 	return v
 }
@@ -167,14 +213,6 @@ type object struct {
 	places  map[string]int // for objects with many entries
 }
 
-func newObject(d decoder, text payload.JSON, fields []payload.Field) *object {
-	o := &object{d: d, text: text, entries: make([]entry, 0, len(fields))}
-	for i := range fields {
-		o.put(entry{key: fields[i].Key, text: fields[i].Value})
-	}
-	return o
-}
-
 // put adds an entry; as everywhere in JSON the last of a repeated key counts.
 func (o *object) put(e entry) (repeated bool) {
 	if i := o.place(e.key); i >= 0 {
@@ -206,13 +244,16 @@ func (o *object) place(key string) int {
 
 func (o *object) carried() payload.JSON { return o.text }
 
-func (o *object) plain() ref.Val {
+func (o *object) plain(m *meter) ref.Val {
 	if o.text != "" {
 		return o.d.plainly().value(o.text)
 	}
-	out := &object{d: o.d}
+	n := int64(len(o.entries))
+	m.step(n + 1)
+	m.alloc(n+1, entrySize)
+	out := &object{d: o.d, entries: make([]entry, 0, n)}
 	for _, e := range o.entries {
-		out.put(entry{key: e.key, value: plain(e.value)})
+		out.put(entry{key: e.key, value: plain(m, e.value, nil, nil)})
 	}
 	return out
 }
@@ -251,7 +292,7 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if i := o.place(string(name)); i >= 0 {
 		return o.at(i), true
 	}
-	o.d.e.missed(o.d.where, string(name), o.keys())
+	o.d.e.missed(o.d.where, string(name), o)
 	return nil, false
 }
 

@@ -17,6 +17,7 @@ import (
 // in vain, so that an error can name those that exist.
 type evaluation struct {
 	vars   graph.Vars
+	meter  meter
 	misses []miss
 	// known keeps the variables and state keys that were decoded, by name:
 	// a loop may ask for the same large list again and again.
@@ -47,17 +48,27 @@ func (e *evaluation) once(name string, read func() (payload.JSON, bool)) (ref.Va
 type miss struct {
 	where string
 	key   string
-	known []string
+	in    keyed
 }
 
-func (e *evaluation) missed(where, key string, known []string) {
+// keyed is what has keys: an object, the state.
+type keyed interface{ keys() []string }
+
+// missed remembers the latest keys that were asked for in vain: a loop may ask
+// for very many.
+func (e *evaluation) missed(where, key string, in keyed) {
 	if e == nil {
 		return
 	}
 	if where == "" {
 		where = "the map"
 	}
-	e.misses = append(e.misses, miss{where: where, key: key, known: known})
+	const most = 16
+	if len(e.misses) == most {
+		copy(e.misses, e.misses[1:])
+		e.misses = e.misses[:most-1]
+	}
+	e.misses = append(e.misses, miss{where: where, key: key, in: in})
 }
 
 // activation resolves the variables of an expression.
@@ -77,6 +88,8 @@ func (a activation) ResolveName(name string) (any, bool) {
 		return a.decode(name, v.Context), true
 	case "error":
 		return a.decode(name, v.Failed), true
+	case meterName:
+		return a.e, true
 	}
 	return nil, false
 }
@@ -127,10 +140,12 @@ func (s *stateMap) Find(key ref.Val) (ref.Val, bool) {
 	}
 	value, ok := s.e.once("state."+string(name), func() (payload.JSON, bool) { return s.reader.Lookup(string(name)) })
 	if !ok {
-		s.e.missed("state", string(name), s.reader.Keys())
+		s.e.missed("state", string(name), s)
 	}
 	return value, ok
 }
+
+func (s *stateMap) keys() []string { return s.reader.Keys() }
 
 // Get returns the value of a state key, or an error.
 func (s *stateMap) Get(key ref.Val) ref.Val { return get(s, key) }

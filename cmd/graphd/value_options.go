@@ -1,0 +1,45 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/graph/expr"
+)
+
+// valueOptions bound what expressions may cost and how large values may grow.
+type valueOptions struct {
+	MaxSteps int64
+	MaxBytes int64
+	MaxValue int64
+}
+
+// register is the table of these limits.
+func (o *valueOptions) register(f *pflag.FlagSet) {
+	f.Int64Var(&o.MaxSteps, "max-expression-steps", 10_000_000,
+		"how much work an expression may do: about one step of 100 ns per call, per part of a loop, and per 32 bytes of text")
+	f.Int64Var(&o.MaxBytes, "max-expression-bytes", 64<<20, "how much memory an expression may use, all its intermediate values together")
+	f.Int64Var(&o.MaxValue, "max-value-bytes", 4<<20, "how long the result of an expression may be, as JSON")
+}
+
+// check refuses limits that leave no room to work.
+func (o *valueOptions) check() error {
+	for _, limit := range []struct {
+		flag        string
+		value, most int64
+	}{
+		{"max-expression-steps", o.MaxSteps, 1 << 40},
+		{"max-expression-bytes", o.MaxBytes, 1 << 40},
+		{"max-value-bytes", o.MaxValue, 1 << 30},
+	} {
+		if limit.value < 1 || limit.value > limit.most {
+			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
+		}
+	}
+	return nil
+}
+
+// expressions are the limits of one evaluation.
+func (o *serverOptions) expressions() expr.Options {
+	return expr.Options{MaxSteps: o.MaxSteps, MaxBytes: o.MaxBytes, MaxResult: o.MaxValue, MaxDepth: o.MaxDepth}
+}

@@ -1,0 +1,41 @@
+package expr
+
+import (
+	"testing"
+
+	"cel.dev/cel-go/cel"
+	"github.com/stretchr/testify/require"
+)
+
+// NewWith is New with more in the environment.
+func NewWith(options Options, more ...cel.EnvOption) (*Compiler, error) {
+	return newCompiler(options, more...)
+}
+
+// Unpriced lists the functions of the environment that have no price.
+func Unpriced(tb testing.TB) []string {
+	tb.Helper()
+	c, err := New(Options{})
+	require.NoError(tb, err)
+	var names []string
+	for name := range c.env.Functions() {
+		if c.plan.prices[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// PricedInVain lists the prices of functions that do not exist.
+func PricedInVain(tb testing.TB) []string {
+	tb.Helper()
+	c, err := New(Options{})
+	require.NoError(tb, err)
+	var names []string
+	for name := range c.plan.prices {
+		if _, ok := c.env.Functions()[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

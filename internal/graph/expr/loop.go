@@ -1,0 +1,125 @@
+package expr
+
+import (
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// each charges every pass of a loop over x with the steps that rewrite counted
+// in its body: not every step of a body is a call, which pays by itself.
+func each(m *meter, x, body ref.Val, _ []ref.Val) ref.Val {
+	steps, _ := body.(types.Int)
+	switch x := x.(type) {
+	case traits.Lister:
+		return &loopList{Lister: x, pass: pass{m: m, steps: int64(steps)}}
+	case traits.Mapper:
+		return &loopMap{Mapper: x, pass: pass{m: m, steps: int64(steps)}}
+	}
+	return x
+}
+
+// pass stands between a loop and what it goes over.
+type pass struct {
+	m     *meter
+	steps int64
+	body  traits.Folder
+}
+
+// FoldEntry pays for one pass and makes it.
+func (p *pass) FoldEntry(key, value any) bool {
+	p.m.step(p.steps)
+	return p.body.FoldEntry(key, value)
+}
+
+// loopList is a list that only a loop sees.
+type loopList struct {
+	traits.Lister
+
+	pass pass
+}
+
+// Fold goes over the elements.
+func (l *loopList) Fold(body traits.Folder) {
+	l.pass.body = body
+	types.ToFoldableList(l.Lister).Fold(&l.pass)
+}
+
+// loopMap is a map that only a loop sees.
+type loopMap struct {
+	traits.Mapper
+
+	pass pass
+}
+
+// Fold goes over the entries.
+func (l *loopMap) Fold(body traits.Folder) {
+	l.pass.body = body
+	types.ToFoldableMap(l.Mapper).Fold(&l.pass)
+}
+
+// loop wraps what a comprehension goes over. A binding is a comprehension over
+// nothing and stays one.
+func (r *rewriter) loop(e ast.Expr, c ast.ComprehensionExpr) {
+	if isBinding(c) {
+		return
+	}
+	body := r.make.NewLiteral(r.id(e), types.Int(countNodes(c.LoopCondition())+countNodes(c.LoopStep())))
+	e.SetKindCase(r.make.NewComprehensionTwoVar(e.ID(), r.make.NewCall(r.id(e), eachFunction, c.IterRange(), body),
+		c.IterVar(), c.IterVar2(), c.AccuVar(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
+}
+
+// isBinding reports whether a comprehension is what cel.bind becomes.
+func isBinding(c ast.ComprehensionExpr) bool {
+	return c.IterRange().Kind() == ast.ListKind && c.IterRange().AsList().Size() == 0
+}
+
+func countNodes(e ast.Expr) int {
+	n := 0
+	ast.PostOrderVisit(e, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	return n
+}
+
+// growing is the map that a loop builds. The one of the library takes time with
+// every entry that grows with the number of entries.
+type growing struct {
+	traits.Mapper
+
+	entries map[ref.Val]ref.Val
+}
+
+// insert adds one entry, or those of a map, to the map that a loop builds. Only
+// the loop has it, so it changes in place.
+func insert(_ *meter, target, more ref.Val, all []ref.Val) ref.Val {
+	g, ok := target.(*growing)
+	if !ok {
+		entries := map[ref.Val]ref.Val{}
+		g = &growing{Mapper: types.NewRefValMap(types.DefaultTypeAdapter, entries), entries: entries}
+	}
+	if len(all) > 2 {
+		return g.put(more, all[2])
+	}
+	from, ok := more.(traits.Mapper)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(more)
+	}
+	for it := from.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		if result := g.put(key, from.Get(key)); types.IsError(result) {
+			return result
+		}
+	}
+	return g
+}
+
+func (g *growing) put(key, value ref.Val) ref.Val {
+	if _, ok := keyName(key); !ok {
+		return types.NewErr("a key of type %s cannot be the key of a JSON object", key.Type().TypeName())
+	}
+	if _, repeated := g.entries[key]; repeated {
+		return types.NewErr("insert failed: key %v already exists", key)
+	}
+	g.entries[key] = value
+	return g
+}

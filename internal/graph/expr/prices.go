@@ -1,0 +1,386 @@
+package expr
+
+import (
+	"math/bits"
+	"strings"
+
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// price charges a call before it happens. x and y are the first two arguments,
+// nil where there are fewer; all are the arguments of a call with more. What
+// it returns, if anything, is the result in place of the call's.
+type price func(m *meter, x, y ref.Val, all []ref.Val) ref.Val
+
+// prices has the price of every function that an expression may call. New
+// refuses an environment with a function that is not here.
+func prices() map[string]price {
+	table := map[string]price{
+		operators.Add:       priceAdd,
+		"@add":              priceAdd,
+		operators.Equals:    priceComparison,
+		operators.NotEquals: priceComparison,
+		operators.In:        priceSearch,
+		"_in_":              priceSearch,
+		"in":                priceSearch,
+		eachFunction:        priceOfOne,
+		objectFunction:      priceObject,
+		plainFunction:       priceOfOne, // it charges by itself
+
+		"size": priceReading, "contains": priceReading, "startsWith": priceReading, "endsWith": priceReading,
+		"trim": priceReading, "bool": priceReading, "int": priceReading, "uint": priceReading,
+		"double": priceReading, "duration": priceReading, "timestamp": priceReading,
+		"string": priceCopy(1), "bytes": priceCopy(1),
+		"base64.encode": priceCopy(4), "base64.encodeUrl": priceCopy(4),
+		"base64.decode": priceCopy(4), "base64.decodeUrl": priceCopy(4),
+		"strings.quote": priceCopy(8),
+		// These work on a copy of 4 bytes per character.
+		"charAt": priceCopy(6), "substring": priceCopy(6), "reverse": priceReverse,
+		"lowerAscii": priceCopy(6), "upperAscii": priceCopy(6),
+		"indexOf": priceNaiveSearch, "lastIndexOf": priceNaiveSearch,
+		"split": priceSplit, "join": priceJoin, "replace": priceReplace, "format": priceFormat,
+		overloads.Matches: priceMatch,
+
+		"json.encode": unoffered, "json.parse": unoffered, "yaml.encode": unoffered, "yaml.parse": unoffered,
+
+		"lists.range": priceRange, "flatten": priceFlatten, "slice": priceOfList(0, 64),
+		"distinct": priceDistinct, "sort": priceSort, sortFunction: priceSort,
+		"optional.unwrap": priceOfList(0, 64), "unwrapOpt": priceOfList(0, 64),
+		"first": priceOfOne, "last": priceOfOne,
+		"math.@max": priceOfList(1, 0), "math.@min": priceOfList(1, 0),
+		"sets.contains": priceOfPairs, "sets.equivalent": priceOfPairs, "sets.intersects": priceOfPairs,
+		"hasAll": priceOfPairs, "hasAny": priceOfPairs, "hasExactly": priceOfPairs, "hasOnly": priceOfPairs,
+		"cel.@mapInsert": priceInsertion,
+	}
+	for _, name := range ordered() {
+		table[name] = priceReading
+	}
+	for _, name := range scalar() {
+		table[name] = priceOfOne
+	}
+	for _, name := range calendar() {
+		table[name] = priceCalendar
+	}
+	return table
+}
+
+// sortFunction is what the macro sortBy becomes.
+const sortFunction = "@sortByAssociatedKeys"
+
+// ordered lists the comparisons of scalars and texts.
+func ordered() []string {
+	return []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
+}
+
+// scalar lists the functions whose work and result do not grow.
+func scalar() []string {
+	return []string{
+		operators.LogicalNot, operators.Negate, operators.Modulo, operators.NotStrictlyFalse, "__not_strictly_false__",
+		operators.Subtract, operators.Multiply, operators.Divide, "@subtract", "@multiply", "@divide",
+		"dyn", "type", "send",
+		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
+		"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt",
+		"math.trunc",
+		"hasValue", "value", "optional.none", "optional.of", "optional.ofNonZeroValue", "or", "orValue",
+		"cel.@block",
+		// Of the operators below the interpreter makes something other than calls.
+		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex,
+		operators.OptSelect,
+	}
+}
+
+// calendar lists the functions of timestamps, which may look up a time zone.
+func calendar() []string {
+	return []string{
+		"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds",
+		"getMinutes", "getMonth", "getSeconds",
+	}
+}
+
+func priceOfOne(m *meter, _, _ ref.Val, _ []ref.Val) ref.Val {
+	m.step(1)
+	return nil
+}
+
+func priceReading(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	m.read(textLen(x) + textLen(y))
+	return nil
+}
+
+// priceCopy is the price of what reads a text and makes size bytes of each of
+// its bytes.
+func priceCopy(size int64) price {
+	return func(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+		n := textLen(x)
+		m.read(n + textLen(y))
+		m.alloc(n*size+32, 1)
+		return nil
+	}
+}
+
+func priceReverse(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
+	if _, ok := x.(types.String); ok {
+		return priceCopy(6)(m, x, y, all)
+	}
+	return priceOfList(0, 64)(m, x, y, all)
+}
+
+// priceOfList is the price of what looks at each element of a list, with its
+// content when deep, and makes size bytes of each.
+func priceOfList(deep, size int64) price {
+	return func(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
+		list, ok := x.(traits.Lister)
+		if !ok {
+			m.step(1)
+			return nil
+		}
+		n := count(list)
+		m.step(n + 1)
+		if deep > 0 {
+			m.step(m.weigh(list) / 32 * deep)
+		}
+		m.alloc(n, size)
+		return nil
+	}
+}
+
+// priceAdd is the price of + : the copy of two texts or bytes, a pair of lists
+// by reference. In a loop the first list is one that grows in place.
+func priceAdd(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	if n := textLen(x) + textLen(y); n > 0 {
+		m.read(n)
+		m.alloc(n+16, 1)
+		return nil
+	}
+	m.step(1)
+	if _, ok := x.(traits.MutableLister); ok {
+		m.alloc(count(y), 48)
+	} else if _, ok := x.(traits.Lister); ok {
+		m.alloc(1, 128)
+	}
+	return nil
+}
+
+func priceComparison(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	if isScalar(x) || isScalar(y) {
+		m.step(1)
+		return nil
+	}
+	m.read(m.weigh(x) + m.weigh(y))
+	return nil
+}
+
+func isScalar(v ref.Val) bool {
+	switch v.(type) {
+	case types.Bool, types.Int, types.Uint, types.Double, types.Null, number:
+		return true
+	}
+	return false
+}
+
+func priceSearch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	list, ok := y.(traits.Lister)
+	if !ok {
+		m.step(1)
+		return nil
+	}
+	m.step(count(list))
+	m.read(m.weigh(list) + m.weigh(x))
+	return nil
+}
+
+// priceOfPairs is the price of comparing every element of one list with every
+// element of another.
+func priceOfPairs(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	m.stepProduct(count(x)+1, m.weigh(y)/few+1)
+	m.stepProduct(count(y)+1, m.weigh(x)/few+1)
+	return nil
+}
+
+// stepProduct charges x times y steps.
+func (m *meter) stepProduct(x, y int64) {
+	if m != nil && y > 0 && x > m.steps/y {
+		m.exceed(LimitSteps, m.limits.MaxSteps, 0)
+	}
+	m.step(x * y)
+}
+
+func priceDistinct(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
+	n := count(x)
+	m.stepProduct(n/4+1, m.weigh(x)/few+1)
+	m.alloc(n, 48)
+	return nil
+}
+
+func priceSort(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	n, weight := count(x), m.weigh(x)
+	if y != nil {
+		weight += m.weigh(y)
+	}
+	rounds := int64(bits.Len64(uint64(n))) + 1
+	m.stepProduct(rounds, 2*n+weight/32+1)
+	m.alloc(n, 64)
+	return nil
+}
+
+func priceRange(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
+	if n, ok := whole(x); ok && n > 0 {
+		m.read(n)
+		m.alloc(n, 16)
+	}
+	return nil
+}
+
+// priceFlatten counts what flatten will yield: by reference one list may stand
+// in it many times.
+func priceFlatten(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	depth := int64(1)
+	if n, ok := whole(y); ok {
+		depth = n
+	}
+	if list, ok := x.(traits.Lister); ok {
+		m.flat(list, depth)
+	}
+	return nil
+}
+
+func (m *meter) flat(list traits.Lister, depth int64) {
+	n := count(list)
+	m.step(n + 1)
+	if depth <= 0 {
+		m.alloc(n, 64)
+		return
+	}
+	for i := range n {
+		if inner, ok := list.Get(types.Int(i)).(traits.Lister); ok {
+			m.flat(inner, depth-1)
+		} else {
+			m.alloc(1, 64)
+		}
+	}
+}
+
+// priceNaiveSearch is the price of a search that compares at every place.
+func priceNaiveSearch(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
+	if len(all) > 1 {
+		x, y = all[0], all[1]
+	}
+	n, part := textLen(x), textLen(y)
+	m.stepProduct(n/64+1, part+1)
+	m.alloc(n+part, 4)
+	return nil
+}
+
+func priceSplit(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
+	if len(all) > 1 {
+		x, y = all[0], all[1]
+	}
+	text, _ := x.(types.String)
+	by, _ := y.(types.String)
+	m.read(int64(len(text)))
+	parts := int64(strings.Count(string(text), string(by))) + 1
+	if len(all) > 2 {
+		if most, ok := whole(all[2]); ok && most >= 0 {
+			parts = min(parts, most)
+		}
+	}
+	m.alloc(parts, 16)
+	return nil
+}
+
+func priceJoin(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	n := count(x)
+	m.step(n + 1)
+	weight := m.weigh(x)
+	m.read(weight)
+	// The parts are collected first, 16 bytes each.
+	m.alloc(weight+few, 2)
+	m.alloc(n, 16+textLen(y))
+	return nil
+}
+
+func priceReplace(m *meter, _, _ ref.Val, all []ref.Val) ref.Val {
+	if len(all) < 3 {
+		return nil
+	}
+	text, _ := all[0].(types.String)
+	old, _ := all[1].(types.String)
+	m.read(int64(len(text)))
+	places := int64(strings.Count(string(text), string(old)))
+	if len(all) > 3 {
+		if most, ok := whole(all[3]); ok && most >= 0 {
+			places = min(places, most)
+		}
+	}
+	m.alloc(int64(len(text))+few, 1)
+	m.alloc(places, max(0, textLen(all[2])-int64(len(old))))
+	m.read(places)
+	return nil
+}
+
+// priceFormat takes the most that the clauses can yield: a precision is at
+// most 100, a fraction has up to 309 digits before its point.
+func priceFormat(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
+	if len(all) > 1 {
+		x, y = all[0], all[1]
+	}
+	text, _ := x.(types.String)
+	clauses := int64(strings.Count(string(text), "%"))
+	weight := m.weigh(y)
+	m.read(int64(len(text)) + weight + few*clauses)
+	m.alloc(2*int64(len(text))+4*weight+few, 1)
+	m.alloc(clauses, 512)
+	return nil
+}
+
+// unoffered refuses a function of the library that expressions cannot name.
+func unoffered(*meter, ref.Val, ref.Val, []ref.Val) ref.Val {
+	return types.NewErr("this function is not offered")
+}
+
+func priceObject(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
+	n := count(x) / 2
+	m.step(n + 1)
+	m.alloc(n+1, 112)
+	return nil
+}
+
+// priceInsertion is the price of one more entry of the map that a loop builds,
+// or of the entries of a map.
+func priceInsertion(m *meter, _, y ref.Val, all []ref.Val) ref.Val {
+	n := int64(1)
+	if len(all) == 0 {
+		n = count(y)
+	}
+	m.step(n + 1)
+	m.alloc(n, 192)
+	return nil
+}
+
+func priceCalendar(m *meter, _, y ref.Val, _ []ref.Val) ref.Val {
+	m.step(1)
+	if y != nil {
+		m.step(100) // reads the rules of a time zone
+		m.alloc(1, 16<<10)
+	}
+	return nil
+}
+
+func priceMatch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+	pattern, ok := y.(types.String)
+	if !ok {
+		m.step(1)
+		return nil
+	}
+	m.read(int64(len(pattern)))
+	m.alloc(int64(len(pattern))+few, 64)
+	size := regexSize(string(pattern))
+	m.checkRegex(size)
+	m.compileRegex(size)
+	m.matchRegex(size, textLen(x))
+	return nil
+}

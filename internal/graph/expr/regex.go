@@ -1,0 +1,59 @@
+package expr
+
+import (
+	"math"
+	"regexp/syntax"
+)
+
+// The library translates a regular expression into a program whose size grows
+// with the product of nested counts, like ((a{99}){99}): the size is computed
+// from what was parsed, before anything is translated.
+
+// regexSize is about the number of instructions of a pattern; 0 for one that
+// is not a regular expression, which the library reports.
+func regexSize(pattern string) int64 {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return treeSize(tree)
+}
+
+func treeSize(tree *syntax.Regexp) int64 {
+	sum := int64(1 + len(tree.Rune))
+	if tree.Op == syntax.OpCharClass {
+		sum = 2
+	}
+	for _, part := range tree.Sub {
+		sum = addUp(sum, treeSize(part))
+	}
+	if tree.Op == syntax.OpRepeat {
+		times := int64(max(tree.Min, tree.Max, 1) + 1)
+		if sum > math.MaxInt32/times {
+			return math.MaxInt32
+		}
+		return sum * times
+	}
+	return sum
+}
+
+func addUp(x, y int64) int64 { return min(x+y, math.MaxInt32) }
+
+func (m *meter) checkRegex(size int64) {
+	if m != nil && size > MaxRegex {
+		m.exceed(LimitRegex, MaxRegex, size)
+	}
+}
+
+// compileRegex charges the translation.
+func (m *meter) compileRegex(size int64) {
+	m.step(size)
+	m.alloc(size, 160)
+}
+
+// matchRegex charges a match: each byte of the text may be looked at by as many
+// threads as the program has instructions.
+func (m *meter) matchRegex(size, text int64) {
+	m.stepProduct(text/8+1, size+1)
+	m.alloc(size, 64)
+}
