@@ -16,6 +16,7 @@ import (
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/node"
@@ -102,10 +103,10 @@ func (s *server) keepUp(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	if store, ok := s.store.(checkpoint.Condition); ok {
-		tasks.Go(func() { s.grpc.WatchStore(ctx, store) })
+		tasks.Go(contain.Func(func() { s.grpc.WatchStore(ctx, store) }, contain.Log(s.log, "watching the store panicked")))
 	}
 	if shared {
-		tasks.Go(func() { s.takeGraphs(ctx) })
+		tasks.Go(contain.Func(func() { s.takeGraphs(ctx) }, contain.Log(s.log, "looking for graphs panicked")))
 	}
 	s.upkeep = func() {
 		cancel()
@@ -123,10 +124,19 @@ func (s *server) takeGraphs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := s.registry.Refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
 			s.log.Debug("graphs of other servers were not looked for", zap.Error(err))
 		}
 	}
+}
+
+// refresh takes up what is new. A graph over which it panics must not keep the
+// next ones out.
+func (s *server) refresh(ctx context.Context) (err error) {
+	if p := contain.Call(func() { err = s.registry.Refresh(ctx) }); p != nil {
+		s.log.Error("taking up the graphs of other servers panicked", p.Fields()...)
+	}
+	return err
 }
 
 // wire connects the rooms, from the inside out.

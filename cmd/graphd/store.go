@@ -95,7 +95,7 @@ func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Option
 
 func (n storeName) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	logging.Disable() // what the client would print comes back as errors
-	s, err := redis.Open(ctx, redis.Options{URL: n.text, Seal: sealed})
+	s, err := redis.Open(ctx, redis.Options{URL: n.text, Seal: sealed, Logger: log.Named("redis")})
 	if problem, ok := errors.AsType[*redis.SetupError](err); ok {
 		if problem.Problem == redis.ProblemURL {
 			return nil, cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)

@@ -79,16 +79,32 @@ func TestPureRoomsDoNotReadTheClock(t *testing.T) {
 		if r, ok := roomOf(p.ImportPath); !ok || !r.pure {
 			return nil
 		}
-		var all []error
-		for _, name := range p.GoFiles {
-			src, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				return err
-			}
-			all = append(all, checkClock(name, src))
-		}
-		return errors.Join(all...)
+		return eachFile(p, checkClock)
 	})
+}
+
+// TestPanicsAreContained finds goroutines and timers of rooms that touch what
+// users send, and are not started through internal/contain.
+func TestPanicsAreContained(t *testing.T) {
+	eachBroken(t, func(p listed) error {
+		if r, ok := roomOf(p.ImportPath); !ok || !r.contained {
+			return nil
+		}
+		return eachFile(p, checkGoroutines)
+	})
+}
+
+// eachFile applies a check to the sources of a package.
+func eachFile(p listed, check func(name string, src []byte) error) error {
+	var all []error
+	for _, name := range p.GoFiles {
+		src, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return err
+		}
+		all = append(all, check(name, src))
+	}
+	return errors.Join(all...)
 }
 
 // eachBroken reports every package that a rule finds fault with.
@@ -196,6 +212,52 @@ func checkClock(name string, src []byte) error {
 		return true
 	})
 	return errors.Join(all...)
+}
+
+// checkGoroutines finds goroutines and timers in which a panic would end the
+// process.
+func checkGoroutines(name string, src []byte) error {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	var all []error
+	refuse := func(n ast.Node, what string) {
+		all = append(all, fmt.Errorf("%s: %s a panic in which ends the process: start it through contain.Func",
+			fset.Position(n.Pos()), what))
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			if !isContained(n.Call.Fun) {
+				refuse(n, "a goroutine")
+			}
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			starts := ok && len(n.Args) > 0 && (f.Sel.Name == "Go" || f.Sel.Name == "AfterFunc")
+			if starts && !isContained(n.Args[len(n.Args)-1]) {
+				refuse(n, "a goroutine or timer")
+			}
+		}
+		return true
+	})
+	return errors.Join(all...)
+}
+
+// isContained reports whether an expression is contain.Func(…), or a method
+// named contained of whatever has the log.
+func isContained(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, _ := f.X.(*ast.Ident)
+	return f.Sel.Name == "contained" || f.Sel.Name == "Func" && of != nil && of.Name == "contain"
 }
 
 // packages lists every package of the module.

@@ -20,6 +20,9 @@ type room struct {
 	// everywhere says that every room may import it, besides the others that it
 	// may: it imports none of ours.
 	everywhere bool
+	// contained says that no goroutine of its own may end the process: a panic
+	// there ends one task.
+	contained bool
 	// support is for tests: nothing that ships may link it.
 	support bool
 }
@@ -61,14 +64,14 @@ var rooms = []room{
 		never: inner,
 	},
 	{
-		path: "internal/checkpoint/sqlite",
+		path: "internal/checkpoint/sqlite", contained: true,
 		may: []string{
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		never: join(wire, protos, []string{"github.com/redis/"}),
 	},
 	{
-		path: "internal/checkpoint/redis",
+		path: "internal/checkpoint/redis", contained: true,
 		may: []string{
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
@@ -84,20 +87,20 @@ var rooms = []room{
 		may: []string{"internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
-		path: "internal/runtime", never: inner,
+		path: "internal/runtime", contained: true, never: inner,
 		may: []string{
 			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
 		},
 	},
 	{
-		path: "internal/node", never: inner,
+		path: "internal/node", contained: true, never: inner,
 		may: []string{
 			"graph", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
 			"internal/payload",
 		},
 	},
 	{
-		path: "internal/registry", never: inner,
+		path: "internal/registry", contained: true, never: inner,
 		may: []string{
 			"internal/runtime", "internal/checkpoint", "internal/graph", "internal/graph/graphfile",
 			"internal/payload",
@@ -105,7 +108,7 @@ var rooms = []room{
 	},
 	{path: "internal/schema", may: []string{"internal/runtime", "internal/payload"}, never: inner},
 	{
-		path: "internal/worker", never: inner,
+		path: "internal/worker", contained: true, never: inner,
 		may: []string{
 			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
 			"internal/payload",
@@ -116,7 +119,7 @@ var rooms = []room{
 		may: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
 	},
 	{
-		path: "internal/transport", never: drivers,
+		path: "internal/transport", contained: true, never: drivers,
 		may: []string{
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
 			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",

@@ -100,3 +100,21 @@ func TestUnknownPackageHasNoRoom(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "internal/checkpoint/sqlite", r.path)
 }
+
+func TestUncontainedGoroutinesAreFound(t *testing.T) {
+	contained := `package p
+func f() {
+	go contain.Func(work, caught)()
+	group.Go(contain.Func(work, caught))
+	time.AfterFunc(1, hub.contained(work))
+	go h.contained(work)()
+}`
+	require.NoError(t, checkGoroutines("fine.go", []byte(contained)))
+	for _, start := range []string{
+		"go work()", "go func() { work() }()", "group.Go(work)", "group.Go(func() error { return nil })",
+		"time.AfterFunc(1, work)", "context.AfterFunc(ctx, func() {})",
+	} {
+		src := "package p\nfunc f() {\n\t" + start + "\n}\n"
+		require.ErrorContains(t, checkGoroutines("bare.go", []byte(src)), "bare.go:3", start)
+	}
+}

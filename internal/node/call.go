@@ -12,6 +12,7 @@ import (
 
 	api "github.com/graphd-dev/graphd/graph"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -50,7 +51,7 @@ func (c *call) run(ctx context.Context, f api.Func) pregel.Result {
 		return c.attempt(ctx, f)
 	}
 	c.done = make(chan struct{})
-	go c.apart(ctx, f)
+	go contain.Func(func() { c.apart(ctx, f) }, contain.Log(c.mux.log, "a function panicked"))()
 	select {
 	case <-c.done:
 		return c.outcome

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // description is what an endpoint says that it serves.
@@ -28,7 +29,10 @@ func (e *endpoint) describe(ctx context.Context) (*description, error) {
 	if d == nil {
 		d = &description{done: make(chan struct{})}
 		e.described = d
-		go e.ask(context.WithoutCancel(ctx), d)
+		go contain.Func(func() {
+			defer close(d.done)
+			e.ask(context.WithoutCancel(ctx), d)
+		}, func(*contain.PanicError) { e.forget(d) })()
 	}
 	e.mu.Unlock()
 	select {
@@ -40,14 +44,15 @@ func (e *endpoint) describe(ctx context.Context) (*description, error) {
 }
 
 func (e *endpoint) ask(ctx context.Context, d *description) {
-	defer close(d.done)
+	d.err = errNoDescription
 	ctx, cancel := context.WithTimeout(ctx, describeWithin)
 	defer cancel()
 	m, err := e.client.Describe(ctx, &graphdv1.DescribeRequest{})
 	switch {
 	case err == nil:
-		d.manifest = m
+		d.manifest, d.err = m, nil
 	case status.Code(err) == codes.Unimplemented:
+		d.err = nil
 	case ctx.Err() != nil:
 		d.err = status.Errorf(codes.DeadlineExceeded, "Describe was not answered within %s", describeWithin)
 	default:
@@ -57,6 +62,9 @@ func (e *endpoint) ask(ctx context.Context, d *description) {
 		e.forget(d)
 	}
 }
+
+// errNoDescription is the answer when asking panicked.
+var errNoDescription = status.Error(codes.Internal, "the description of the endpoint could not be read")
 
 // forget has the endpoint asked again: it may be another build the next time.
 func (e *endpoint) forget(d *description) {

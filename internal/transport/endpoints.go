@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
@@ -128,7 +129,7 @@ func (p *endpoints) release(e *endpoint) {
 	e.idle = time.Now()
 	p.grantNext()
 	if p.sweep == nil {
-		p.sweep = time.AfterFunc(p.opts.Idle, p.closeIdle)
+		p.sweep = time.AfterFunc(p.opts.Idle, p.contained(p.closeIdle))
 	}
 }
 
@@ -183,8 +184,13 @@ func (p *endpoints) closeIdle() {
 		}
 	}
 	if next > 0 {
-		p.sweep = time.AfterFunc(next, p.closeIdle)
+		p.sweep = time.AfterFunc(next, p.contained(p.closeIdle))
 	}
+}
+
+// contained is f for a timer: a panic ends f alone.
+func (p *endpoints) contained(f func()) func() {
+	return contain.Func(f, contain.Log(p.opts.Log, "closing idle connections panicked"))
 }
 
 // drop closes a connection. The caller holds mu; closing does not wait for the

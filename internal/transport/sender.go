@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // Why a turn of a stream ended without events, as causes of its context.
@@ -47,7 +49,7 @@ func (s *sender[T]) loop() {
 			if !more {
 				return
 			}
-			if s.err = s.to(m); s.err != nil {
+			if s.err = s.deliver(m); s.err != nil {
 				return
 			}
 		case s.idle <- struct{}{}:
@@ -58,6 +60,14 @@ func (s *sender[T]) loop() {
 // brief is how long a stream that has read events holds them while its client
 // does not read.
 func (s *sender[T]) brief() time.Duration { return min(100*time.Millisecond, s.stall/4) }
+
+// deliver sends one message; a panic is an error of the stream.
+func (s *sender[T]) deliver(m T) (err error) {
+	if p := contain.Call(func() { err = s.to(m) }); p != nil {
+		return p
+	}
+	return err
+}
 
 // send hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
@@ -113,7 +123,7 @@ func (s *sender[T]) handOver(ctx context.Context, m T, within time.Duration, lat
 
 func (s *sender[T]) begin() {
 	s.out, s.idle, s.done = make(chan T), make(chan struct{}), make(chan struct{})
-	go s.loop()
+	go contain.Func(s.loop, func(*contain.PanicError) {})()
 }
 
 // wait returns when the client has taken all that was handed over, or errStalled

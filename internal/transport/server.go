@@ -21,6 +21,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -280,10 +281,10 @@ func (s *Server) Drain(ctx context.Context) error {
 	})
 	s.dismiss(ctx)
 	done := make(chan struct{})
-	go func() {
+	go contain.Func(func() {
+		defer close(done)
 		s.grpc.GracefulStop()
-		close(done)
-	}()
+	}, contain.Log(s.log, "stopping panicked"))()
 	select {
 	case <-done:
 		return nil

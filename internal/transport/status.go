@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -82,7 +83,11 @@ func wrapsRefusal(err error) bool {
 // internal logs the cause under an id and says no more than the id.
 func (m *mapper) internal(ctx context.Context, err error) *runtime.Error {
 	id := rand.Text()
-	m.log.Error("internal error", append(callFields(ctx), zap.String("error_id", id), zap.Error(err))...)
+	fields := append(callFields(ctx), zap.String("error_id", id), zap.Error(err))
+	if p, ok := errors.AsType[*contain.PanicError](err); ok {
+		fields = append(fields, p.Fields()...)
+	}
+	m.log.Error("internal error", fields...)
 	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/stats"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -134,7 +135,7 @@ func (s *streams) lifetime(ctx context.Context) (context.Context, context.Cancel
 	s.onDrain(&over)
 	var old *time.Timer
 	if born, ok := ctx.Value(bornKey{}).(time.Time); ok && s.life > 0 {
-		old = time.AfterFunc(time.Until(born.Add(s.life)), over)
+		old = time.AfterFunc(time.Until(born.Add(s.life)), contain.Func(over, func(*contain.PanicError) {}))
 	}
 	return life, func() {
 		s.forget(&over)
@@ -203,7 +204,7 @@ func (t *turns) next(last time.Time) context.Context {
 	}
 	t.ctx, t.end = context.WithCancelCause(t.life)
 	if left := time.Until(last.Add(t.every)); t.bell == nil {
-		t.bell = time.AfterFunc(left, t.ring)
+		t.bell = time.AfterFunc(left, contain.Func(t.ring, func(*contain.PanicError) {}))
 	} else {
 		t.bell.Reset(left)
 	}

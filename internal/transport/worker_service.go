@@ -11,6 +11,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -52,9 +53,11 @@ func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) err
 		return err
 	}
 	defer session.Close()
-	go func() { cancel(s.listen(ctx, session, incoming)) }()
+	go contain.Func(func() { cancel(s.listen(ctx, session, incoming)) },
+		func(p *contain.PanicError) { cancel(p) })()
 	spoken := make(chan error, 1)
-	go func() { spoken <- s.speak(ctx, session, stream) }()
+	go contain.Func(func() { spoken <- s.speak(ctx, session, stream) },
+		func(p *contain.PanicError) { spoken <- p })()
 	select {
 	case err := <-spoken:
 		return err
@@ -83,19 +86,20 @@ type received struct {
 // receive reads the stream. It ends with the stream.
 func receive(ctx context.Context, stream workerStream) <-chan received {
 	out := make(chan received)
-	go func() {
-		for {
-			m, err := stream.Recv()
-			select {
-			case out <- received{m, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
+	hand := func(r received) (more bool) {
+		select {
+		case out <- r:
+			return r.err == nil
+		case <-ctx.Done():
+			return false
 		}
-	}()
+	}
+	go contain.Func(func() {
+		for more := true; more; {
+			m, err := stream.Recv()
+			more = hand(received{m, err})
+		}
+	}, func(p *contain.PanicError) { hand(received{nil, p}) })()
 	return out
 }
 

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -17,6 +20,7 @@ import (
 type calls struct {
 	parent context.Context //nolint:containedctx // the calls end with the task, not with who asks
 	host   runtime.Host
+	log    *zap.Logger
 
 	mu      sync.Mutex
 	ctx     context.Context //nolint:containedctx // of the delivery
@@ -35,7 +39,9 @@ type called struct {
 
 var errTaskOver = errors.New("the calling task is over")
 
-func newCalls(ctx context.Context, host runtime.Host) *calls { return &calls{parent: ctx, host: host} }
+func newCalls(ctx context.Context, host runtime.Host, log *zap.Logger) *calls {
+	return &calls{parent: ctx, host: host, log: log}
+}
 
 // call runs a graph, or waits for the run that an earlier call began.
 func (c *calls) call(ctx context.Context, g runtime.GraphCall) (runtime.CallResult, error) {
@@ -71,12 +77,21 @@ func (c *calls) begin(g runtime.GraphCall) (*called, error) {
 	run := &called{call: g, done: make(chan struct{})}
 	c.byIndex[g.Index] = run
 	c.running.Add(1)
-	go func(ctx context.Context) {
+	in := c.ctx
+	go contain.Func(func() {
 		defer c.running.Done()
 		defer close(run.done)
-		run.result, run.err = c.host.Call(ctx, g)
-	}(c.ctx)
+		c.perform(in, run)
+	}, contain.Log(c.log, "a call of a graph panicked"))()
 	return run, nil
+}
+
+// perform runs the called graph. A panic is the failure of the call.
+func (c *calls) perform(ctx context.Context, run *called) {
+	if p := contain.Call(func() { run.result, run.err = c.host.Call(ctx, run.call) }); p != nil {
+		c.log.Error("a called graph panicked; the call fails", p.Fields()...)
+		run.err = runtime.Errorf(runtime.ReasonInternal, "the engine failed; the operator's log says why").Because(p)
+	}
 }
 
 // idle reports whether the task has called no graph.
@@ -216,7 +231,7 @@ type Loan struct {
 // Lend leases a task to an endpoint, so that the node can record memos and
 // call graphs. It holds until Return.
 func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos []checkpoint.Memo) *Loan {
-	j := newJob(ctx, t)
+	j := newJob(ctx, t, h.log)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	j.lent, j.stage, j.deliveries, j.memos = true, started, delivery, memos

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -132,12 +133,20 @@ func (s *Session) Complete(ctx context.Context, c Completion) {
 	if s.completeNow(c) {
 		return
 	}
-	go func() {
+	go contain.Func(func() {
 		r, err := s.hub.Complete(ctx, c)
-		s.hub.mu.Lock()
-		defer s.hub.mu.Unlock()
-		s.send(Reply{Token: c.Token, Receipt: r, Err: err})
-	}()
+		s.reply(Reply{Token: c.Token, Receipt: r, Err: err})
+	}, func(p *contain.PanicError) {
+		s.hub.log.Error("taking a result panicked", p.Fields()...)
+		s.reply(Reply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").Because(p)})
+	})()
+}
+
+// reply answers on the stream.
+func (s *Session) reply(r Reply) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	s.send(r)
 }
 
 // completeNow takes the result of a task that this session has, if there is
@@ -156,7 +165,7 @@ func (s *Session) completeNow(c Completion) bool {
 		return true
 	}
 	p := &parked{token: c.Token, thread: j.task.Thread}
-	p.timer = time.AfterFunc(nextWithin, func() { s.nothingFollows(p) })
+	p.timer = time.AfterFunc(nextWithin, h.contained(func() { s.nothingFollows(p) }))
 	h.conclude(j, c, p)
 	return true
 }

@@ -52,7 +52,7 @@ func (h *Hub) hold(s *Session, token string) claim {
 // retain keeps a lease until its run asks for the task here. mu is held.
 func (h *Hub) retain(s *Session, token string, l lease) {
 	held := &heldTask{lease: l, token: token, decided: make(chan struct{})}
-	held.timer = time.AfterFunc(h.opts.Held, func() { h.forget(held) })
+	held.timer = time.AfterFunc(h.opts.Held, h.contained(func() { h.forget(held) }))
 	h.held[l.place()] = held
 	held.attach(s)
 }

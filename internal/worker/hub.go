@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -98,12 +99,17 @@ func New(options Options) *Hub {
 	}
 }
 
+// contained is f for a goroutine or a timer of the hub: a panic ends f alone.
+func (h *Hub) contained(f func()) func() {
+	return contain.Func(f, contain.Log(h.log, "the hub of workers panicked"))
+}
+
 // Execute hands a task to a worker and waits for its result. It waits for a
 // worker as long as ctx allows.
 func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.active.Add(1)
 	defer h.active.Add(-1)
-	j := newJob(ctx, t)
+	j := newJob(ctx, t, h.log)
 	h.admit(j)
 	r := h.await(ctx, j)
 	j.calls.end(ctx)

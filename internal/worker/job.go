@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -55,10 +57,10 @@ type job struct {
 	last       bool                  // is being stopped: nobody else gets it
 }
 
-func newJob(ctx context.Context, t *runtime.Task) *job {
+func newJob(ctx context.Context, t *runtime.Task, log *zap.Logger) *job {
 	j := &job{ctx: ctx, task: t, key: keyOf(t), route: routeOf(t), done: make(chan pregel.Result, 1)}
-	j.lane = newLane(t.Effects)
-	j.calls = newCalls(ctx, t.Host)
+	j.lane = newLane(t.Effects, log)
+	j.calls = newCalls(ctx, t.Host, log)
 	return j
 }
 
@@ -133,7 +135,7 @@ func (h *Hub) lend(j *job, s *Session, token string) {
 	if s != nil {
 		s.jobs[token] = j
 	}
-	j.expiry = time.AfterFunc(h.opts.LeaseTTL, func() { h.expire(j, token) })
+	j.expiry = time.AfterFunc(h.opts.LeaseTTL, h.contained(func() { h.expire(j, token) }))
 }
 
 // renew prolongs a lease. mu is held.
@@ -198,7 +200,7 @@ func (h *Hub) requeue(j *job) {
 		h.dispatch(j.route)
 		return
 	}
-	go func() {
+	go h.contained(func() {
 		j.calls.restart()
 		h.mu.Lock()
 		defer h.unlockAndTell()
@@ -206,7 +208,7 @@ func (h *Hub) requeue(j *job) {
 			h.enqueue(j)
 			h.dispatch(j.route)
 		}
-	}()
+	})()
 }
 
 // end notes that a task is not asked for any more. mu is held.

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -15,6 +18,7 @@ import (
 // else. It is bounded: the oldest events that need not be kept are dropped.
 type lane struct {
 	effects runtime.Effects
+	log     *zap.Logger
 
 	mu       sync.Mutex
 	items    []runtime.Emission
@@ -32,7 +36,9 @@ const (
 	maxDurable = 4096 // that may not
 )
 
-func newLane(effects runtime.Effects) *lane { return &lane{effects: effects} }
+func newLane(effects runtime.Effects, log *zap.Logger) *lane {
+	return &lane{effects: effects, log: log}
+}
 
 // put adds events. It says how many were dropped, and whether more events that
 // must be kept are waiting than can be held.
@@ -61,7 +67,8 @@ func (l *lane) put(events []runtime.Emission, dropped uint64) (lost uint64, floo
 	}
 	if l.idle == nil && (len(l.items) > 0 || l.lost > 0) {
 		l.idle = make(chan struct{})
-		go l.run(l.idle)
+		idle := l.idle
+		go contain.Func(func() { l.run(idle) }, contain.Log(l.log, "a lane of events panicked"))()
 	}
 	return lost, false
 }
@@ -98,11 +105,18 @@ func (l *lane) run(idle chan struct{}) {
 		}
 		l.mu.Unlock()
 		if lost > 0 {
-			l.effects.Emit(runtime.Emission{Kind: runtime.EventGap})
+			l.emit(runtime.Emission{Kind: runtime.EventGap})
 		}
 		for _, e := range items {
-			l.effects.Emit(e)
+			l.emit(e)
 		}
+	}
+}
+
+// emit hands one event on. One that panics is lost.
+func (l *lane) emit(e runtime.Emission) {
+	if p := contain.Call(func() { l.effects.Emit(e) }); p != nil {
+		l.log.Error("an event of a task panicked and is lost", p.Fields()...)
 	}
 }
 

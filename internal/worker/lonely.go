@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -25,12 +26,12 @@ func (h *Hub) unlockAndTell() {
 		if l.why != "" {
 			h.log.Info("no worker can take a task", append(l.job.about(), zap.String("why", l.why))...)
 		}
-		go func() {
+		go contain.Func(func() {
 			defer l.job.telling.Done()
 			if l.job.task.Host != nil {
 				l.what(l.job.task.Host)
 			}
-		}()
+		}, contain.Log(h.log, "telling the run of a task panicked"))()
 	}
 }
 

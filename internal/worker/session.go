@@ -57,7 +57,7 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	}
 	older := h.sessions[hello.Worker]
 	h.sessions[hello.Worker] = s
-	s.silence = time.AfterFunc(silentBeats*h.opts.Beat, s.silent)
+	s.silence = time.AfterFunc(silentBeats*h.opts.Beat, h.contained(s.silent))
 	w := Welcome{Session: s.id, Beat: h.opts.Beat, LeaseTTL: h.opts.LeaseTTL}
 	for _, token := range hello.Held {
 		switch h.keep(s, token) {
@@ -266,12 +266,12 @@ func (h *Hub) refuse(j *job, s *Session, reason string, delay time.Duration) {
 	}
 	j.avoid[s] = struct{}{}
 	delay = min(max(delay, 10*time.Millisecond), time.Minute)
-	time.AfterFunc(delay, func() {
+	time.AfterFunc(delay, h.contained(func() {
 		h.mu.Lock()
 		defer h.unlockAndTell()
 		delete(j.avoid, s)
 		h.dispatch(j.route)
-	})
+	}))
 	h.requeue(j)
 }
 

@@ -47,12 +47,12 @@ func (h *Hub) Outlast(ctx context.Context, t *runtime.Task) (context.Context, co
 	if deadline, ok := ctx.Deadline(); ok {
 		late, free = context.WithDeadline(late, deadline)
 	}
-	stop := context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, h.contained(func() {
 		if errors.Is(context.Cause(ctx), runtime.ErrSibling) {
 			linger(late, t.Unwanted, h.opts.Grace)
 		}
 		end(context.Cause(ctx))
-	})
+	}))
 	return late, func() {
 		stop()
 		free()

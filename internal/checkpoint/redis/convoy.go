@@ -7,6 +7,9 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // convoy brings changes of many threads to one server. A change that finds the
@@ -15,6 +18,7 @@ import (
 // the server's disk takes, is shared by all that are in it, and none of them
 // waits for company.
 type convoy struct {
+	log    *zap.Logger
 	client goredis.UniversalClient
 
 	mu      sync.Mutex
@@ -42,7 +46,7 @@ func (s *Store) newConvoys(partitions int) []*convoy {
 	}
 	list := make([]*convoy, partitions)
 	for i := range list {
-		list[i] = &convoy{client: s.client}
+		list[i] = &convoy{client: s.client, log: s.log}
 	}
 	return list
 }
@@ -103,12 +107,14 @@ func (c *convoy) goes(r *rider) bool {
 // back ends an exchange, and begins the next one if somebody waits.
 func (c *convoy) back() {
 	if list := c.next(); list != nil {
-		go func() {
+		go contain.Func(func() {
 			for list != nil {
-				c.travel(list)
+				if p := contain.Call(func() { c.travel(list) }); p != nil {
+					strand(list, p)
+				}
 				list = c.next()
 			}
-		}()
+		}, contain.Log(c.log, "sending changes together panicked"))()
 	}
 }
 
@@ -131,6 +137,19 @@ func (c *convoy) next() []*rider {
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	c.left = time.Now()
 	return list
+}
+
+// strand answers the changes of an exchange that panicked. They may have been
+// made.
+func strand(list []*rider, p *contain.PanicError) {
+	for _, r := range list {
+		select {
+		case <-r.done:
+		default:
+			r.err = p
+			close(r.done)
+		}
+	}
 }
 
 // travel makes one exchange.

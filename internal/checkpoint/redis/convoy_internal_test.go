@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // road is a store behind a proxy, and a server beside it.
@@ -196,4 +197,16 @@ func TestTheFirstOneGivesUpOnTheWay(t *testing.T) {
 		require.NoError(t, one.err)
 		require.Equal(t, "OK", one.answer.text(0))
 	}
+}
+
+// TestAnExchangeThatPanicsAnswersItsChanges strands changes of which one has
+// been answered already.
+func TestAnExchangeThatPanicsAnswersItsChanges(t *testing.T) {
+	answered, waits := &rider{done: make(chan struct{})}, &rider{done: make(chan struct{})}
+	close(answered.done)
+	p := contain.Call(func() { panic("a defect") })
+	strand([]*rider{answered, waits}, p)
+	<-waits.done
+	require.NoError(t, answered.err)
+	require.ErrorIs(t, waits.err, p)
 }

@@ -45,7 +45,7 @@ func newEar(ctx context.Context, s *Store) *ear {
 		threads: make(map[string]*followed), lanes: make(map[int]*lane),
 		voices: make(map[string]*voice), calls: calls{inbox: true}, kick: make(chan struct{}, 1),
 	}
-	r.work.Go(func() { r.speak(ctx) })
+	r.work.Go(s.contained(ctx, r.speak))
 	return r
 }
 
@@ -131,7 +131,7 @@ func (r *ear) lane(partition int) *lane {
 		l = newLane(r)
 		r.lanes[partition] = l
 		if !r.closed {
-			r.work.Go(func() { l.run(r.ctx) })
+			r.work.Go(r.store.contained(r.ctx, l.run))
 		}
 	}
 	return l

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // lane is a connection on which channels are heard. When it breaks, or when a
@@ -50,7 +52,10 @@ func (l *lane) want(channel string, wanted bool) {
 func (l *lane) run(ctx context.Context) {
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()
-		err := l.listen(ctx)
+		var err error
+		if p := contain.Call(func() { err = l.listen(ctx) }); p != nil {
+			l.ear.store.log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
+		}
 		l.deaf()
 		if refused(err) { // until somebody allows it
 			pause(ctx, silence)
@@ -105,7 +110,7 @@ func (l *lane) listen(ctx context.Context) error {
 		_ = subscription.Close()
 		return err
 	}
-	writer.Go(func() {
+	writer.Go(contain.Func(func() {
 		defer func() { _ = subscription.Close() }() // wakes the reader
 		for {
 			select {
@@ -117,7 +122,7 @@ func (l *lane) listen(ctx context.Context) error {
 				return
 			}
 		}
-	})
+	}, contain.Log(l.ear.store.log, "subscribing panicked")))
 	return l.read(ctx, subscription)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// Beat is how often a server says what its workers take; 3 s. One that has
 	// been silent three times is taken to have none.
 	Beat time.Duration
+	// Logger is told of panics; silent when nil.
+	Logger *zap.Logger
 }
 
 const (

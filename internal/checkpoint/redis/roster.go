@@ -54,7 +54,7 @@ func (s *Store) Enlist(server string, changed func()) checkpoint.Post {
 	}
 	s.posts.all[p] = struct{}{}
 	s.ear.lane(noPartition).want(s.keys.greetings(), true)
-	s.ear.work.Go(func() { p.run(s.ear.ctx) })
+	s.ear.work.Go(s.contained(s.ear.ctx, p.run))
 	return p
 }
 

@@ -21,9 +21,11 @@ import (
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
@@ -37,6 +39,7 @@ type Store struct {
 	box     *seal.Box
 	posts   posts
 	convoys []*convoy // one, or one per partition
+	log     *zap.Logger
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
@@ -63,13 +66,34 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{scripts: scripts, box: box, origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen]}
+	s := &Store{
+		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
+		origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen],
+	}
 	s.ear = newEar(ctx, s)
 	s.posts.beat = cmp.Or(opts.Beat, 3*time.Second)
 	if err := s.open(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// contained is f for a goroutine that lives until ctx ends: a panic ends one
+// round of it, and the next begins a moment later.
+func (s *Store) contained(ctx context.Context, f func(context.Context)) func() {
+	caught := contain.Log(s.log, "a connection to the other servers panicked; it begins anew")
+	return contain.Func(func() {
+		for {
+			p := contain.Call(func() { f(ctx) })
+			if p == nil {
+				return
+			}
+			caught(p)
+			if !pause(ctx, time.Second) {
+				return
+			}
+		}
+	}, caught)
 }
 
 // Warnings tells what an operator should know of the server's settings, in

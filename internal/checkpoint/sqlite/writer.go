@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 const (
@@ -66,7 +67,7 @@ func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 		return nil, errors.Join(failed(err), conn.Close())
 	}
 	w.change = uint64(change)
-	go w.loop()
+	go contain.Func(w.loop, func(*contain.PanicError) {})()
 	return w, nil
 }
 
@@ -127,6 +128,24 @@ func (w *writer) loop() {
 	}
 }
 
+// contained runs a change. One that panics is not valid: it is undone, and the
+// writer lives.
+func (j *job) contained(w *writer) (err error) {
+	if p := contain.Call(func() { err = j.run(w) }); p != nil {
+		return &brokenError{p}
+	}
+	return err
+}
+
+// brokenError is a change over which the store panicked.
+type brokenError struct{ cause *contain.PanicError }
+
+// Error says what was panicked with.
+func (e *brokenError) Error() string { return "the change could not be written: " + e.cause.Error() }
+
+// Unwrap returns what it is in the contract, and the panic.
+func (e *brokenError) Unwrap() []error { return []error{checkpoint.ErrInvalid, e.cause} }
+
 // gather lets those whom the last commit woke hand in what is next, for as
 // long as more comes. It never waits: a lone job costs it one turn.
 func (w *writer) gather() {
@@ -176,7 +195,10 @@ func (w *writer) transact(batch []*job) (results []error, err error) {
 	}
 	results = make([]error, len(batch))
 	for i, j := range batch {
-		err := j.run(w)
+		err := j.contained(w)
+		if _, broken := errors.AsType[*brokenError](err); broken {
+			return nil, w.undo(err)
+		}
 		if err != nil && !refusal(err) {
 			return nil, w.undo(failed(err))
 		}
