@@ -21,7 +21,7 @@ func (h *Hub) withhold(j *job) bool {
 		return false
 	}
 	j.stage = withheld
-	j.expiry = time.AfterFunc(left, func() { h.endWithholding(j) })
+	j.expiry = time.AfterFunc(left, h.contained(func() { h.endWithholding(j) }))
 	if h.draining {
 		h.leaveWithheld(j)
 	}
