@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/peer"
 	protobuf "google.golang.org/protobuf/proto"
 
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -152,9 +153,14 @@ func (u *unread) watch() <-chan struct{} {
 		u.freed = make(chan struct{})
 	}
 	if u.relief == nil {
-		u.relief = time.AfterFunc(u.patience, u.relieve)
+		u.relief = time.AfterFunc(u.patience, u.contained(u.relieve))
 	}
 	return u.freed
+}
+
+// contained is f for a timer: a panic ends f alone.
+func (u *unread) contained(f func()) func() {
+	return contain.Func(f, contain.Log(u.log, "closing connections that do not read panicked"))
 }
 
 func (o *outlet) fits(n int64) bool {
@@ -185,7 +191,7 @@ func (u *unread) stalled() []*connection {
 	defer u.mu.Unlock()
 	u.relief = nil
 	if u.freed != nil {
-		u.relief = time.AfterFunc(u.patience, u.relieve)
+		u.relief = time.AfterFunc(u.patience, u.contained(u.relieve))
 	}
 	if u.most == 0 || u.held < u.most {
 		return nil
