@@ -19,10 +19,14 @@ type InUseError struct {
 func (e *InUseError) Error() string {
 	path := strings.TrimSuffix(e.Path, ".lock")
 	if e.PID == 0 {
-		return fmt.Sprintf("sqlite: %s is in use by another process", path)
+		return fmt.Sprintf("sqlite: %s is in use by another process, which may know it by another name", path)
 	}
 	return fmt.Sprintf("sqlite: %s is in use by pid %d", path, e.PID)
 }
+
+// aside is the byte of a database that is locked for the process: far behind
+// what SQLite locks and what a file can hold.
+const aside = 1 << 60
 
 // fileLock is a lock of the operating system, which ends with the process
 // however that ends. The file stays: removing it would race with the next one.

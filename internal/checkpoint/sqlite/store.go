@@ -44,7 +44,7 @@ type Store struct {
 	now    func() time.Time
 	box    *seal.Box
 	warned []string
-	lock   *fileLock
+	file   *file
 	write  *writer
 	reads  *sql.DB
 	query  *queries
@@ -56,8 +56,9 @@ type Store struct {
 }
 
 var (
-	_ checkpoint.Store  = (*Store)(nil)
-	_ checkpoint.Graphs = (*Store)(nil)
+	_ checkpoint.Store     = (*Store)(nil)
+	_ checkpoint.Graphs    = (*Store)(nil)
+	_ checkpoint.Condition = (*Store)(nil)
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
@@ -80,12 +81,12 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	lock, err := lockFile(path + ".lock")
+	f, err := own(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{now: opts.Now, box: box, lock: lock}
-	if err := s.open(ctx, path); err != nil {
+	s := &Store{now: opts.Now, box: box, file: f, warned: f.wider}
+	if err := s.open(ctx, f.real); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -118,8 +119,15 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if s.query, err = prepareQueries(life, s.reads); err != nil {
 		return err
 	}
-	return s.endLeases(ctx)
+	if err := s.endLeases(ctx); err != nil {
+		return err
+	}
+	return s.file.settle()
 }
+
+// Writable says whether the store takes changes; it implements
+// checkpoint.Condition.
+func (s *Store) Writable(context.Context) error { return s.file.check() }
 
 // endLeases makes the threads of a dead owner due at once.
 func (s *Store) endLeases(ctx context.Context) error {
@@ -141,7 +149,7 @@ func (s *Store) Close() error {
 		if s.write != nil {
 			errs = append(errs, s.write.close())
 		}
-		s.closeErr = errors.Join(append(errs, s.lock.release())...)
+		s.closeErr = errors.Join(append(errs, s.file.release())...)
 	})
 	return s.closeErr
 }

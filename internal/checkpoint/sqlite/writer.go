@@ -174,7 +174,7 @@ func (w *writer) waiting(batch []*job) []*job {
 // nothing. When one breaks, the transaction is undone and each has its own.
 func (w *writer) commit(batch []*job) {
 	results, err := w.transact(batch)
-	if err != nil && len(batch) > 1 {
+	if err != nil && len(batch) > 1 && !errors.Is(err, checkpoint.ErrStoreReplaced) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
@@ -190,6 +190,9 @@ func (w *writer) commit(batch []*job) {
 }
 
 func (w *writer) transact(batch []*job) (results []error, err error) {
+	if err := w.store.file.check(); err != nil {
+		return nil, err
+	}
 	if err := w.start(); err != nil {
 		return nil, failed(err)
 	}
@@ -207,7 +210,7 @@ func (w *writer) transact(batch []*job) (results []error, err error) {
 	if _, err := w.stmt.commit.ExecContext(w.life); err != nil {
 		return nil, w.undo(failed(err))
 	}
-	return results, nil
+	return results, w.store.file.check() // before anything is acknowledged
 }
 
 // start begins a transaction; one that could not be ended before is ended now.

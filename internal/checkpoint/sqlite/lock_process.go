@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package sqlite
+
+import "golang.org/x/sys/unix"
+
+// lockOfFile locks for the process: there are no locks of open files here, and
+// another process is what must be kept away.
+const lockOfFile = unix.F_SETLK
