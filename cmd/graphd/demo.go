@@ -99,7 +99,9 @@ func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
 	s.start()
 	p.server = s.address()
 	if p.output == string(cli.Text) {
-		fmt.Fprintf(p.Out, "server %s  store %s\n", s.address(), o.store)
+		if err := cli.Line(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
+			return err
+		}
 	}
 	err = p.session(func(session *cli.Session) error {
 		session.Self = cli.Self{Program: p.program}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
@@ -65,7 +66,9 @@ func (p *program) dev(ctx context.Context, o serverOptions) error {
 		for _, dir := range dirs {
 			watching.Go(s.registry.Watch(watch, dir, lookEvery, s.reloaded))
 		}
-		p.welcome(s.address())
+		if err := p.welcome(s.address()); err != nil {
+			log.Warn("the welcome can't be printed", zap.Error(err))
+		}
 	})
 }
 
@@ -81,15 +84,14 @@ func (s *server) reloaded(loaded []*graph.Graph, err error) {
 }
 
 // welcome says how to call the server.
-func (p *program) welcome(address string) {
+func (p *program) welcome(address string) error {
 	p.server = address
 	call := p.self()
-	fmt.Fprintf(p.Err, `
+	return cli.Line(p.Err, `
 graphd listens on %s. In another terminal:
   %s
   %s
   %s
-
 `, address, call.Command("graph", "list"),
 		call.Command("run", "GRAPH", "--thread", "t1", "--input", "{}"), call.Command("inbox"))
 }

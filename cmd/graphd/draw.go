@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -28,15 +26,9 @@ func (p *program) graphDrawCommand() *cobra.Command {
 					return err
 				}
 				if s.Format == cli.Text {
-					_, err = fmt.Fprint(p.Out, g.Mermaid())
-					return err
+					return cli.Document(p.Out, g.Mermaid())
 				}
-				write := json.NewEncoder(p.Out)
-				write.SetEscapeHTML(false)
-				if s.Format == cli.JSON {
-					write.SetIndent("", "  ")
-				}
-				return write.Encode(map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
+				return cli.WriteValue(p.Out, s.Format, map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
 			})
 		},
 	}

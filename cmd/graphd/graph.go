@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -75,7 +74,7 @@ subgraphs are checked together. No server is needed.`,
 // checked tells a person which graphs are right and what is wrong.
 func (p *program) checked(good []*graph.Graph, failures []error) error {
 	for _, g := range good {
-		if _, err := fmt.Fprintf(p.Out, "ok  %s  version %s\n", g.Name, g.Version); err != nil {
+		if err := cli.Line(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
 			return err
 		}
 	}
@@ -92,15 +91,12 @@ func (p *program) checkedForPrograms(format cli.Format, failures []error) error 
 	for _, failure := range failures {
 		problems = append(problems, problemsOf(failure)...)
 	}
-	write := json.NewEncoder(p.Out)
-	write.SetEscapeHTML(false)
 	var err error
 	if format == cli.JSON {
-		write.SetIndent("", "  ")
-		err = write.Encode(problems)
+		err = cli.WriteValue(p.Out, format, problems)
 	} else {
 		for _, problem := range problems {
-			err = errors.Join(err, write.Encode(problem))
+			err = errors.Join(err, cli.WriteValue(p.Out, format, problem))
 		}
 	}
 	if err == nil && len(problems) > 0 {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -22,10 +20,9 @@ func (p *program) versionCommand() *cobra.Command {
 				return err
 			}
 			if format == cli.Text {
-				_, err := fmt.Fprintf(p.Out, "graphd %s (%s, %s/%s)\n", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-				return err
+				return cli.Line(p.Out, "graphd %s (%s, %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			}
-			return json.NewEncoder(p.Out).Encode(map[string]string{
+			return cli.WriteValue(p.Out, cli.JSONL, map[string]string{
 				"version": p.version, "go": runtime.Version(), "commit": commit(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})

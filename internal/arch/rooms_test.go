@@ -116,7 +116,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/telemetry", never: join(wire, drivers),
-		may: []string{"internal/runtime", "internal/checkpoint", "internal/payload"},
+		may: []string{"internal/runtime", "internal/checkpoint", "internal/payload", "internal/visible"},
 	},
 	{
 		path: "internal/transport", contained: true, never: drivers,
@@ -126,7 +126,8 @@ var rooms = []room{
 			"internal/payload",
 		},
 	},
-	{path: "internal/cli", may: []string{"gen"}, never: drivers},
+	{path: "internal/visible", never: inner, pure: true},
+	{path: "internal/cli", may: []string{"gen", "internal/visible"}, never: drivers},
 	{path: "internal/testkit", everything: true, support: true},
 	{path: "internal/arch", everything: true, support: true},
 	{path: "gen", never: drivers},

@@ -176,7 +176,7 @@ func (d *demo) epilogue(ctx context.Context) error {
 	values := asMap(state.GetValues().GetJson())
 	d.line("")
 	d.line("%s", d.paint(green, "final response"))
-	d.line("  %s", readable(values["final_response"]))
+	d.prose(readable(values["final_response"]))
 	d.line("")
 	d.line("%s", d.paint(green, "conversation history"))
 	for _, entry := range elements(values["conversation_history"]) {
@@ -195,6 +195,18 @@ func (d *demo) epilogue(ctx context.Context) error {
 	d.line("%s", d.paint(green, "checkpoints, newest first"))
 	d.history(all, false)
 	return d.err
+}
+
+// prose writes a text that may have several lines, which then have a bar before
+// them, so that none looks like one of ours.
+func (p *page) prose(s string) {
+	if !strings.Contains(s, "\n") {
+		p.line("  %s", s)
+		return
+	}
+	for line := range strings.Lines(s) {
+		p.line("  | %s", strings.TrimRight(line, "\r\n"))
+	}
 }
 
 // readable is a JSON string as the text it is, and any other value as JSON.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // events shows a stream to people, event by event.
@@ -120,11 +121,10 @@ func (p *page) question(q *graphdv1.Interrupt) {
 	if q.GetReason() == "breakpoint" {
 		what = " is a breakpoint"
 	}
-	text := "  " + p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())) + what
 	if q.GetMessage() != "" {
-		text += ": " + q.GetMessage()
+		what += ": " + q.GetMessage()
 	}
-	p.line("%s", text)
+	p.line("  %s%s", p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
 	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
 		if list := members(v.GetJson()); len(list) > 0 {
@@ -146,23 +146,22 @@ func (p *page) question(q *graphdv1.Interrupt) {
 }
 
 func (p *events) resolved(q *graphdv1.Interrupt) {
-	text := p.paint(dim, place(q.GetCheckpoint().GetNamespace(), q.GetNode())+": question "+questionWord(q))
+	line := p.paint(dim, place(q.GetCheckpoint().GetNamespace(), q.GetNode())+": question "+questionWord(q))
 	if q.GetResponse() != nil {
-		text += "  " + p.value("  ", q.GetResponse().GetJson())
+		line += "  " + p.value("  ", q.GetResponse().GetJson())
 	}
-	p.line("%s", text)
+	p.line("%s", line)
 }
 
 func (p *events) task(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	phase := strings.ToLower(strings.TrimPrefix(t.GetPhase().String(), "PHASE_"))
-	text := p.node(e) + " " + phase
 	if e.GetAttempt() > 1 {
-		text += " (attempt " + number(e.GetAttempt()) + ")"
+		phase += " (attempt " + number(e.GetAttempt()) + ")"
 	}
 	if d := t.GetRetryDelay(); d != nil {
-		text += ", again in " + d.AsDuration().String()
+		phase += ", again in " + d.AsDuration().String()
 	}
-	p.line("%s", text)
+	p.line("%s %s", p.node(e), phase)
 	if t.GetFailure() != nil {
 		p.failure("  ", t.GetFailure())
 	}
@@ -181,15 +180,19 @@ func (p *events) delay(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	p.line("%s%s", p.node(e), p.paint(yellow, text+t.GetFailure().GetMessage()))
 }
 
-// piece shows a part of a message where the one before it ended.
+// piece shows a part of a message where the one before it ended. Lines of a
+// message have a bar before them, so that none looks like one of ours.
 func (p *events) piece(m *graphdv1.MessageDelta) {
-	text, ok := plainText(m.GetValue().GetJson())
+	shown, ok := plainText(m.GetValue().GetJson())
 	if !ok {
-		text = m.GetValue().GetJson() + "\n"
+		shown = m.GetValue().GetJson() + "\n"
 	}
-	p.open = !strings.HasSuffix(text, "\n")
-	if p.err == nil {
-		_, p.err = p.w.Write([]byte(text))
+	for line := range strings.Lines(visible.Lines(shown)) {
+		if !p.open {
+			line = "| " + line
+		}
+		p.print("%s", text(line))
+		p.open = !strings.HasSuffix(line, "\n")
 	}
 }
 
@@ -213,11 +216,11 @@ func (p *page) failure(indent string, f *graphdv1.Failure) {
 	}
 	p.line("%s%s", indent, p.paint(red, text))
 	for line := range strings.Lines(f.GetStack()) {
-		p.line("%s  %s", indent, p.paint(dim, strings.TrimRight(line, "\n")))
+		p.line("%s  %s", indent, p.paint(dim, "| "+strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}
 }
 
-func (p *events) node(e *graphdv1.Event) string {
+func (p *events) node(e *graphdv1.Event) text {
 	return p.paint(bold, place(e.GetNamespace(), e.GetNode()))
 }
 

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // refused is what a server said about a call that it refused.
@@ -99,7 +101,7 @@ func Explain(w io.Writer, err error, format Format, target string, self Self) {
 	}
 	if format == JSON || format == JSONL {
 		if text, failed := json.Marshal(map[string]*refused{"error": r}); failed == nil {
-			fmt.Fprintf(w, "%s\n", text)
+			_ = WriteJSON(w, text) // there is no other place to say so
 			return
 		}
 	}
@@ -118,29 +120,49 @@ func local(err error) *refused {
 }
 
 func (r *refused) write(w io.Writer) {
-	fmt.Fprint(w, "error: ")
+	p := &page{w: w}
 	if r.Reason != "" {
-		fmt.Fprintf(w, "%s: ", r.Reason)
+		p.line("error: %s: %s", r.Reason, r.message())
+	} else {
+		p.line("error: %s", r.message())
 	}
-	fmt.Fprintf(w, "%s\n", r.Message)
 	for _, v := range r.Violations {
 		if len(r.Violations) == 1 && strings.HasSuffix(r.Message, v.Description) {
 			continue // the message says it all
 		}
 		if v.Field == "" {
-			fmt.Fprintf(w, "  %s\n", v.Description)
+			p.line("  %s", v.Description)
 			continue
 		}
-		fmt.Fprintf(w, "  %s: %s\n", v.Field, v.Description)
+		p.line("  %s: %s", v.Field, v.Description)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
 		if key != "violations" && r.Metadata[key] != "" {
-			fmt.Fprintf(w, "  %s: %s\n", key, r.Metadata[key])
+			p.line("  %s: %s", key, r.Metadata[key])
 		}
 	}
 	if r.Hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", r.Hint)
+		p.line("hint: %s", indented(r.Hint))
 	}
+}
+
+// message is what was said. Only what this program says itself has lines.
+func (r *refused) message() text {
+	if r.Code == "ERROR" || r.Code == "USAGE" {
+		return indented(r.Message)
+	}
+	return plain(r.Message)
+}
+
+// indented is a text of several lines, of which none looks like one of ours.
+func indented(s string) text {
+	lines := strings.Split(visible.Lines(s), "\n")
+	for i, line := range lines {
+		if i > 0 && !strings.HasPrefix(line, "  ") {
+			lines[i] = "  " + line
+		}
+	}
+	return text(strings.Join(lines, "\n"))
 }
 
 // cause takes what matters out of gRPC's words for a failed connection.

@@ -113,7 +113,7 @@ func TestWithoutAChoiceOnlyTasksThatAreHeldUpAreShown(t *testing.T) {
 	}}}}
 	c, out := session(t, s, "")
 	require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g"}))
-	require.Equal(t, "thread t1  run r1\nHello\na failed, again in 1.235s: boom\na: no worker\nsucceeded\n  n  1\n", out.String())
+	require.Equal(t, "thread t1  run r1\n| Hello\na failed, again in 1.235s: boom\na: no worker\nsucceeded\n  n  1\n", out.String())
 }
 
 func TestEveryKindOfEventIsShown(t *testing.T) {
@@ -149,8 +149,8 @@ func TestEveryKindOfEventIsShown(t *testing.T) {
 	require.Equal(t, `thread t1  run r1
 a failed (attempt 2)
   a: NODE_FAILED: boom
-    main.go:1
-Hello
+    | main.go:1
+| Hello
 outer/c progress  9007199254740993
 checkpoint cp  step 4  next: z
 (some passing events were dropped: this reader was slow)

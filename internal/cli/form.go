@@ -3,6 +3,8 @@ package cli
 import (
 	"slices"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // form is what a schema of an answer says to a person: which keys there are
@@ -108,8 +110,11 @@ func (f form) describe() string {
 	return strings.Join(words, ", ")
 }
 
-// example is an answer that fits the form as far as it is known.
-func (f form) example() string {
+// example is an answer that fits the form as far as it is known, which can be
+// pasted.
+func (f form) example() string { return visible.JSON(f.sampleAnswer()) }
+
+func (f form) sampleAnswer() string {
 	if len(f.choices) > 0 {
 		return f.choices[0]
 	}

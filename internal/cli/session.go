@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
@@ -66,15 +65,13 @@ func (s *Session) message(m proto.Message) error {
 	} else {
 		text = Marshal(m)
 	}
-	_, err := fmt.Fprintf(s.Out, "%s\n", text)
-	return err
+	return WriteJSON(s.Out, text)
 }
 
 // list shows a whole response as one document, or its elements one per line.
 func list[T proto.Message](s *Session, whole proto.Message, elements []T) error {
 	if s.Format == JSON {
-		_, err := fmt.Fprintf(s.Out, "%s\n", Indent(marshalWhole(whole)))
-		return err
+		return WriteJSON(s.Out, Indent(marshalWhole(whole)))
 	}
 	for _, e := range elements {
 		if err := s.message(e); err != nil {
@@ -86,5 +83,5 @@ func list[T proto.Message](s *Session, whole proto.Message, elements []T) error 
 
 // note tells a person something that is not the result.
 func (s *Session) note(format string, args ...any) {
-	fmt.Fprintf(s.Err, format+"\n", args...)
+	_ = Line(s.Err, format, args...) // there is no other place to say so
 }

@@ -119,8 +119,7 @@ func (s *Session) document(ctx context.Context, thread string, end *graphdv1.End
 	}
 	asked := marshalWhole(&graphdv1.ListInterruptsResponse{Interrupts: questions})
 	text := append(bytes.TrimSuffix(Marshal(run), []byte("}")), ',')
-	_, err = fmt.Fprintf(s.Out, "%s\n", Indent(append(text, bytes.TrimPrefix(asked, []byte("{"))...)))
-	return err
+	return WriteJSON(s.Out, Indent(append(text, bytes.TrimPrefix(asked, []byte("{"))...)))
 }
 
 // verdict is the exit code of a stream that has ended.

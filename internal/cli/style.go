@@ -1,13 +1,26 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
-// page writes text for people, in colour when they can see it.
+// text is fit for a terminal: what came from a graph or a client in it is
+// visible, and the only escapes are our colours. It is made of constants, by
+// plain and by paint.
+type text string
+
+// plain makes a text of what came from elsewhere, on one line.
+func plain(s string) text { return text(visible.Line(s)) }
+
+// page writes text for people, in colour when they can see it. All that a
+// command prints goes through it, or through Page, JSON and Error in this file.
 type page struct {
 	w     io.Writer
 	color bool
@@ -24,17 +37,67 @@ const (
 	cyan   = "36"
 )
 
-func (p *page) paint(code, text string) string {
-	if !p.color || text == "" {
-		return text
+// paint makes a text of what came from elsewhere, in colour.
+func (p *page) paint(code, s string) text { return p.paintText(code, plain(s)) }
+
+func (p *page) paintText(code string, t text) text {
+	if !p.color || t == "" {
+		return t
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return "\x1b[" + text(code) + "m" + t + "\x1b[0m"
 }
 
-func (p *page) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+// line writes a line. Whatever is no text yet is made one.
+func (p *page) line(format string, args ...any) { p.print(format+"\n", args...) }
+
+func (p *page) print(format string, args ...any) {
+	if p.err != nil {
+		return
 	}
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case text:
+		case string:
+			args[i] = plain(a)
+		default:
+			args[i] = plain(fmt.Sprint(a))
+		}
+	}
+	_, p.err = fmt.Fprintf(p.w, format, args...)
+}
+
+// Line writes a line for people; what its arguments hold is made visible.
+func Line(w io.Writer, format string, args ...any) error {
+	p := &page{w: w}
+	p.line(format, args...)
+	return p.err
+}
+
+// Document writes a text of several lines.
+func Document(w io.Writer, document string) error {
+	_, err := io.WriteString(w, visible.Output(document))
+	return err
+}
+
+// WriteJSON writes JSON text and ends the line. Characters that a terminal
+// obeys or hides are escaped.
+func WriteJSON(w io.Writer, document []byte) error {
+	_, err := io.WriteString(w, visible.JSON(strings.TrimRight(string(document), "\n"))+"\n")
+	return err
+}
+
+// WriteValue writes a value as JSON, in the given format.
+func WriteValue(w io.Writer, format Format, value any) error {
+	var b bytes.Buffer
+	write := json.NewEncoder(&b)
+	write.SetEscapeHTML(false)
+	if format == JSON {
+		write.SetIndent("", "  ")
+	}
+	if err := write.Encode(value); err != nil {
+		return err
+	}
+	return WriteJSON(w, b.Bytes())
 }
 
 // wide is how long a line may get before a value is broken.
@@ -43,29 +106,36 @@ const wide = 110
 // pairs writes keys and their JSON values, aligned; long values are broken
 // into lines below their key.
 func (p *page) pairs(indent string, list []member) {
-	width := 0
-	for _, m := range list {
-		width = max(width, utf8.RuneCountInString(m.key))
+	width, keys := 0, make([]text, len(list))
+	for i, m := range list {
+		keys[i] = plain(m.key)
+		width = max(width, wideness(keys[i]))
 	}
-	for _, m := range list {
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(m.key)+2)
+	for i, m := range list {
+		pad := strings.Repeat(" ", width-wideness(keys[i])+2)
 		value := p.value(indent+"  ", m.value)
-		if strings.HasPrefix(value, "\n") {
+		if strings.HasPrefix(string(value), "\n") {
 			pad = ""
 		}
-		p.line("%s%s%s%s", indent, p.paint(cyan, m.key), pad, value)
+		p.line("%s%s%s%s", indent, p.paintText(cyan, keys[i]), pad, value)
 	}
 }
 
 // value is JSON text for people: on one line if it fits, else on lines of its
 // own, broken only where it has to be.
-func (*page) value(indent, text string) string {
-	short := Compact(text)
-	if fits(indent, short) {
-		return short
+func (*page) value(indent, value string) text {
+	short := visible.JSON(Compact(value))
+	if !json.Valid([]byte(short)) {
+		return plain(short)
 	}
-	return "\n" + indent + broken(indent, short)
+	if fits(indent, short) {
+		return text(short)
+	}
+	return text("\n" + indent + visible.JSON(broken(indent, short)))
 }
+
+// wideness is how many columns a text without colours takes.
+func wideness(t text) int { return utf8.RuneCountInString(string(t)) }
 
 func fits(indent, text string) bool {
 	return len(indent)+utf8.RuneCountInString(text) <= wide
@@ -100,11 +170,12 @@ func broken(indent, text string) string {
 func (p *page) table(rows [][]string) {
 	var widths []int
 	for _, row := range rows {
-		for i, cell := range row {
+		for i := range row {
+			row[i] = string(plain(row[i]))
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
 	for n, row := range rows {
@@ -115,9 +186,9 @@ func (p *page) table(rows [][]string) {
 				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 			}
 		}
-		line := strings.TrimRight(b.String(), " ")
+		line := text(strings.TrimRight(b.String(), " "))
 		if n == 0 {
-			line = p.paint(dim, line)
+			line = p.paintText(dim, line)
 		}
 		p.line("%s", line)
 	}

@@ -166,7 +166,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		store: line, line: line, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
-		reads: make(chan struct{}, maxReads),
+		reads:    make(chan struct{}, maxReads),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
 	}

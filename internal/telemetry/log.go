@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // Formats of a log line.
@@ -91,13 +94,41 @@ func newEncoder(format string) (zapcore.Encoder, error) {
 	cfg.EncodeDuration = zapcore.StringDurationEncoder
 	switch format {
 	case FormatJSON:
-		return zapcore.NewJSONEncoder(cfg), nil
+		return &visibleEncoder{Encoder: zapcore.NewJSONEncoder(cfg), show: visible.JSON}, nil
 	case FormatConsole:
 		cfg.EncodeLevel = zapcore.CapitalLevelEncoder
-		return zapcore.NewConsoleEncoder(cfg), nil
+		return &visibleEncoder{Encoder: zapcore.NewConsoleEncoder(cfg), show: visible.Output}, nil
 	}
 	return nil, &OptionError{
 		Option: "log format", Value: format,
 		Allowed: []string{FormatJSON, FormatConsole},
 	}
+}
+
+// visibleEncoder keeps texts of clients and graphs in a line from doing what a
+// terminal obeys, and from beginning another line.
+type visibleEncoder struct {
+	zapcore.Encoder
+
+	show func(line string) string
+}
+
+// Clone copies the encoder for a logger with fields of its own.
+func (e *visibleEncoder) Clone() zapcore.Encoder {
+	return &visibleEncoder{Encoder: e.Encoder.Clone(), show: e.show}
+}
+
+// EncodeEntry writes a line.
+func (e *visibleEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	entry.Message, entry.LoggerName = visible.Line(entry.Message), visible.Line(entry.LoggerName)
+	line, err := e.Encoder.EncodeEntry(entry, fields)
+	if err != nil {
+		return line, err
+	}
+	text := line.String()
+	if shown := e.show(text); shown != text {
+		line.Reset()
+		line.AppendString(shown)
+	}
+	return line, nil
 }

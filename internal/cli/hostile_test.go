@@ -1,0 +1,299 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// forger is what the author of a request would like an approver to read.
+const forger = "pay 5\nanswer: approved\r\x1b[2K\x1b]8;;http://x\x07\u009b31m\u202e005\u2066 \U000e0041\u200b\u00ad\ufeff\u2028\x7f"
+
+// forge fills a message with it, wherever text can stand.
+func forge(m protoreflect.Message, depth int) {
+	if p, ok := m.Interface().(*graphdv1.Payload); ok {
+		quoted, _ := json.Marshal(forger) //nolint:errchkjson // a text
+		raw := `{"k` + "\u202e\u009b\U000e0041" + `": ` + string(quoted) + `, "type": "object", "required": ["decision"],
+			"properties": {"decision": {"enum": [` + string(quoted) + `]}}, "enum": ["a` + "\u202e" + `", {"b": "` + "\u2066" + `"}]}`
+		p.Body = &graphdv1.Payload_Json{Json: raw}
+		return
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		d := fields.Get(i)
+		if d.ContainingOneof() != nil && m.WhichOneof(d.ContainingOneof()) != nil || strings.HasSuffix(string(d.Name()), "page_token") {
+			continue
+		}
+		forgeField(m, d, depth)
+	}
+}
+
+func forgeField(m protoreflect.Message, d protoreflect.FieldDescriptor, depth int) {
+	switch {
+	case d.IsMap():
+		if d.MapKey().Kind() == protoreflect.StringKind && d.MapValue().Kind() == protoreflect.StringKind {
+			m.Mutable(d).Map().Set(protoreflect.ValueOfString(forger).MapKey(), protoreflect.ValueOfString(forger))
+		}
+	case d.Message() != nil && depth == 0:
+	case d.IsList() && d.Message() != nil:
+		list := m.Mutable(d).List()
+		for range 2 {
+			forge(list.AppendMutable().Message(), depth-1)
+		}
+	case d.IsList() && d.Kind() == protoreflect.StringKind:
+		m.Mutable(d).List().Append(protoreflect.ValueOfString(forger))
+	case d.IsList():
+	case d.Message() != nil:
+		forge(m.Mutable(d).Message(), depth-1)
+	case d.Kind() == protoreflect.StringKind:
+		m.Set(d, protoreflect.ValueOfString(forger))
+	case d.Kind() == protoreflect.EnumKind:
+		m.Set(d, protoreflect.ValueOfEnum(1))
+	case d.Kind() == protoreflect.Int32Kind, d.Kind() == protoreflect.Uint32Kind:
+	}
+}
+
+// forgery is a server that answers every call with forged text; state is that
+// of every run, and refusing makes it refuse instead.
+type forgery struct {
+	state    graphdv1.RunState
+	refusing bool
+}
+
+func (f *forgery) serve(_ any, stream grpc.ServerStream) error {
+	name, _ := grpc.MethodFromServerStream(stream)
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(
+		protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", ".")))
+	if err != nil {
+		return err
+	}
+	method := found.(protoreflect.MethodDescriptor) //nolint:errcheck // it is the name of one
+	in, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+	if err != nil {
+		return err
+	}
+	if err := stream.RecvMsg(in.New().Interface()); err != nil {
+		return err
+	}
+	if f.refusing {
+		return status.Error(codes.FailedPrecondition, forger)
+	}
+	out, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+	if err != nil {
+		return err
+	}
+	for _, m := range f.answers(out) {
+		if err := stream.SendMsg(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answers are one message, or an event of each kind, the end last.
+func (f *forgery) answers(kind protoreflect.MessageType) []proto.Message {
+	if kind.Descriptor().Name() != "Event" {
+		m := kind.New()
+		forge(m, 6)
+		return []proto.Message{m.Interface()}
+	}
+	var all []proto.Message
+	kinds := kind.Descriptor().Oneofs().ByName("kind").Fields()
+	for i := range kinds.Len() {
+		m := kind.New()
+		forge(m.Mutable(kinds.Get(i)).Message(), 6)
+		forge(m, 6)
+		e := m.Interface().(*graphdv1.Event) //nolint:errcheck // see its name
+		if e.GetEnd() != nil {
+			continue // the last one
+		}
+		if t := e.GetTask(); t != nil {
+			t.Phase = graphdv1.TaskChange_PHASE_RETRYING
+		}
+		all = append(all, e)
+	}
+	return append(all, &graphdv1.Event{ThreadId: forger, Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{
+		Value: text(`"a\nanswer: approved\n\u001b[1m"`),
+	}}}, &graphdv1.Event{ThreadId: forger, Kind: &graphdv1.Event_End{End: &graphdv1.EndOfStream{
+		Cause: graphdv1.EndOfStream_CAUSE_RUN_STOPPED, ResumeAt: &graphdv1.Cursor{},
+		Run: &graphdv1.Run{RunId: forger, State: f.state, Output: text(`{"a` + "\u202e" + `":"\nanswer: approved\u0085"}`), Failure: &graphdv1.Failure{
+			Reason: forger, Message: forger, Node: forger, Stack: forger + "\n\tmain.go",
+		}},
+	}}})
+}
+
+func commands(t *testing.T) map[string]func(*cli.Session, context.Context) error {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "g.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("graph: g\n"), 0o600))
+	return map[string]func(*cli.Session, context.Context) error{
+		"graph list":  (*cli.Session).ListGraphs,
+		"health":      (*cli.Session).CheckHealth,
+		"graph show":  func(s *cli.Session, ctx context.Context) error { return s.ShowGraph(ctx, "g") },
+		"graph put":   func(s *cli.Session, ctx context.Context) error { return s.PutGraph(ctx, file) },
+		"inbox":       func(s *cli.Session, ctx context.Context) error { return s.Inbox(ctx, cli.InboxOptions{}) },
+		"inbox watch": func(s *cli.Session, ctx context.Context) error { return s.Inbox(ctx, cli.InboxOptions{Watch: true}) },
+		"state":       func(s *cli.Session, ctx context.Context) error { return s.State(ctx, cli.StateOptions{}) },
+		"update":      func(s *cli.Session, ctx context.Context) error { return s.Update(ctx, cli.UpdateOptions{Values: "{}"}) },
+		"history":     func(s *cli.Session, ctx context.Context) error { return s.History(ctx, cli.HistoryOptions{}) },
+		"history values": func(s *cli.Session, ctx context.Context) error {
+			return s.History(ctx, cli.HistoryOptions{Values: true})
+		},
+		"threads": func(s *cli.Session, ctx context.Context) error { return s.ListThreads(ctx, cli.ThreadsOptions{}) },
+		"fork": func(s *cli.Session, ctx context.Context) error {
+			return s.ForkThread(ctx, cli.ForkOptions{Source: "t"})
+		},
+		"copy": func(s *cli.Session, ctx context.Context) error {
+			return s.CopyThread(ctx, cli.CopyOptions{Source: "t"})
+		},
+		"prune":  func(s *cli.Session, ctx context.Context) error { return s.PruneThread(ctx, "t", 1) },
+		"delete": func(s *cli.Session, ctx context.Context) error { return s.DeleteThread(ctx, "t", false) },
+		"cancel": func(s *cli.Session, ctx context.Context) error { return s.Cancel(ctx, cli.CancelOptions{Thread: "t"}) },
+		"run":    func(s *cli.Session, ctx context.Context) error { return s.Run(ctx, cli.RunOptions{Graph: "g"}) },
+		"run all": func(s *cli.Session, ctx context.Context) error {
+			return s.Run(ctx, cli.RunOptions{Graph: "g", Events: []string{
+				"values", "updates", "messages", "custom", "tasks", "checkpoints", "debug",
+			}})
+		},
+		"detach": func(s *cli.Session, ctx context.Context) error {
+			return s.Run(ctx, cli.RunOptions{Graph: "g", Detach: true})
+		},
+		"resume": func(s *cli.Session, ctx context.Context) error {
+			return s.Resume(ctx, cli.ResumeOptions{Thread: "t", Value: "1"})
+		},
+		"ask":   func(s *cli.Session, ctx context.Context) error { return s.Resume(ctx, cli.ResumeOptions{Thread: "t"}) },
+		"watch": func(s *cli.Session, ctx context.Context) error { return s.Watch(ctx, cli.WatchOptions{Thread: "t"}) },
+		"demo": func(s *cli.Session, ctx context.Context) error {
+			return s.Demo(ctx, cli.DemoOptions{Thread: "t", Document: "x", Request: "r", User: "1", Answer: `"x"`})
+		},
+	}
+}
+
+// TestNoCommandPrintsWhatATerminalObeys lets a server forge every text that
+// there is, in every command and format.
+func TestNoCommandPrintsWhatATerminalObeys(t *testing.T) {
+	for name, command := range commands(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range []*forgery{
+				{state: graphdv1.RunState_RUN_STATE_SUCCEEDED},
+				{state: graphdv1.RunState_RUN_STATE_FAILED},
+				{state: graphdv1.RunState_RUN_STATE_INTERRUPTED},
+				{refusing: true},
+			} {
+				for _, format := range []cli.Format{cli.Text, cli.JSON, cli.JSONL} {
+					c, out := f.session(t, "1\n1\n1\n")
+					c.Format = format
+					err := command(c, t.Context())
+					requireVisible(t, out.String())
+					said := out.Len()
+					cli.Explain(out, err, format, forger, c.Self)
+					requireVisible(t, out.String()[said:])
+				}
+			}
+		})
+	}
+}
+
+func requireVisible(t *testing.T, out string) {
+	t.Helper()
+	for _, r := range out {
+		require.False(t, r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp), "%U in %q", r, out)
+	}
+	for line := range strings.Lines(out) {
+		require.False(t, strings.HasPrefix(strings.TrimSpace(line), "answer: approved"), out)
+	}
+}
+
+func (f *forgery) session(t *testing.T, in string) (*cli.Session, *bytes.Buffer) {
+	t.Helper()
+	pipe := bufconn.Listen(1 << 20)
+	server := grpc.NewServer(grpc.UnknownServiceHandler(f.serve))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(pipe) }()
+	client, err := cli.Dial("passthrough:///forger", grpc.WithContextDialer(
+		func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, client.Close())
+		server.Stop()
+		require.NoError(t, <-served)
+	})
+	out := &bytes.Buffer{}
+	return &cli.Session{
+		Client: client, Self: cli.Self{Program: []string{"graphd"}},
+		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, Terminal: true},
+	}, out
+}
+
+// TestCommandsPrintThroughOneDoor finds what is written to a terminal past
+// style.go, which makes it visible.
+func TestCommandsPrintThroughOneDoor(t *testing.T) {
+	var files []string
+	for _, dir := range []string{".", filepath.Join("..", "..", "cmd", "graphd")} {
+		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	var past []string
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "style.go" {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && prints(call) {
+				past = append(past, set.Position(n.Pos()).String())
+			}
+			return true
+		})
+	}
+	require.Empty(t, past, "print with page, Line, Document, WriteJSON or WriteValue of internal/cli/style.go")
+}
+
+// prints reports whether a call writes to something that is not a buffer of its
+// own: those are named b, the answers of HTTP w.
+func prints(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	from, _ := f.X.(*ast.Ident)
+	writers := []string{"Fprint", "Fprintf", "Fprintln", "Print", "Printf", "Println", "WriteString", "NewEncoder"}
+	if from != nil && slices.Contains([]string{"fmt", "io", "json"}, from.Name) && slices.Contains(writers, f.Sel.Name) {
+		return len(call.Args) == 0 || !isBuffer(call.Args[0])
+	}
+	out, ok := f.X.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Out", "Err", "Stdout", "Stderr"}, out.Sel.Name) && strings.HasPrefix(f.Sel.Name, "Write")
+}
+
+func isBuffer(arg ast.Expr) bool {
+	if and, ok := arg.(*ast.UnaryExpr); ok {
+		arg = and.X
+	}
+	name, ok := arg.(*ast.Ident)
+	return ok && slices.Contains([]string{"b", "w"}, name.Name)
+}

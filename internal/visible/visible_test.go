@@ -1,0 +1,66 @@
+package visible_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+func TestWhatATerminalWouldObeyIsShown(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain text, 退款 ✈\ufe0f é":           "plain text, 退款 ✈\ufe0f é",
+		"pay 5\r\x1b[2Kpay 50":               `pay 5\u{d}\u{1b}[2Kpay 50`,
+		"yes\nanswer: approved":              `yes\u{a}answer: approved`,
+		"a\tb\x00\x7f\u0085\u009b":           `a\u{9}b\u{0}\u{7f}\u{85}\u{9b}`,
+		"\u202etxt\u2066x\u2069\u200f\u061c": `\u{202e}txt\u{2066}x\u{2069}\u{200f}\u{61c}`,
+		"a\u200bb\u200dc\ufeff\u00ad\u2060":  `a\u{200b}b\u{200d}c\u{feff}\u{ad}\u{2060}`,
+		"x\U000e0041\U000e007f":              `x\u{e0041}\u{e007f}`,
+		"a\ufe0f\ufe00\U000e0100":            `a\u{fe0f}\u{fe00}\u{e0100}`,
+		"\u3164\u115f\u2800\u034f\ue000":     `\u{3164}\u{115f}\u{2800}\u{34f}\u{e000}`,
+		"\u2028\u2029":                       `\u{2028}\u{2029}`,
+		"\xff\xc3":                           `\x{ff}\x{c3}`,
+	} {
+		require.Equal(t, want, visible.Line(text))
+	}
+	require.Equal(t, "a\nb\\u{9}", visible.Lines("a\nb\t"))
+	require.Equal(t, "a\nb\t\\u{d}", visible.Output("a\nb\t\r"))
+}
+
+func TestJSONStaysTheSameValue(t *testing.T) {
+	text := "{\"a\u202e\": \"\x7f\u009b\U000e0041 \\u001b é\",\n \"b\": 9007199254740993}"
+	got := visible.JSON(text)
+	require.JSONEq(t, `{"a\u202e": "\u007f\u009b\udb40\udc41 \u001b é",`+"\n \"b\": 9007199254740993}", got)
+	require.JSONEq(t, text, got)
+}
+
+// forbidden is told apart from what is shown by other means than the package's.
+func forbidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
+		r >= 0xe0000 && r <= 0xe0fff || r == 0x3164
+}
+
+func FuzzNoForbiddenCharacterComesOut(f *testing.F) {
+	f.Add("yes\n\x1b]8;;http://x\x07\u202e\U000e0041\xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, shown := range []string{visible.Line(text), visible.Lines(text), visible.Output(text)} {
+			require.True(t, utf8.ValidString(shown))
+			for _, r := range strings.NewReplacer("\n", "", "\t", "").Replace(shown) {
+				require.False(t, forbidden(r), "%q shows %U", text, r)
+			}
+		}
+		require.NotContains(t, visible.Line(text), "\n")
+		encoded, err := json.Marshal(text)
+		require.NoError(t, err)
+		shown := visible.JSON(string(encoded))
+		for _, r := range shown {
+			require.False(t, forbidden(r))
+		}
+		require.JSONEq(t, string(encoded), shown)
+	})
+}
