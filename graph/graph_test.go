@@ -28,9 +28,9 @@ func (d *desk) Ask(_ context.Context, q graph.Question) (json.RawMessage, error)
 }
 
 func (*desk) Memo(
-	ctx context.Context, _, _ string, run func(context.Context) (json.RawMessage, error),
+	ctx context.Context, _, _ string, run graph.Effect,
 ) (json.RawMessage, error) {
-	return run(ctx)
+	return run(ctx, "the same each time")
 }
 
 func (d *desk) Emit(e graph.Event) error {

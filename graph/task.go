@@ -17,10 +17,14 @@ type Task interface {
 	// *DismissedError, an *ExpiredError or a *NonDeterministicError.
 	Ask(ctx context.Context, q Question) (json.RawMessage, error)
 	// Memo returns the record of a key, or runs and records it.
-	Memo(ctx context.Context, scope, key string, run func(context.Context) (json.RawMessage, error)) (json.RawMessage, error)
+	Memo(ctx context.Context, scope, key string, run Effect) (json.RawMessage, error)
 	// Emit sends an event. The error says that its value cannot be sent.
 	Emit(e Event) error
 }
+
+// Effect is what a memo does once. The idempotency key is the same on every
+// attempt.
+type Effect func(ctx context.Context, idempotencyKey string) (json.RawMessage, error)
 
 // Info tells a function what it is running as.
 type Info struct {

@@ -188,14 +188,14 @@ func checkDrift(a *pregel.Ask) error {
 
 // Memo returns the record of a key, or runs f and records what it returns.
 func (c *call) Memo(
-	ctx context.Context, scope, key string, f func(context.Context) (json.RawMessage, error),
+	ctx context.Context, scope, key string, f api.Effect,
 ) (json.RawMessage, error) {
 	scope = c.scope(scope)
 	recorded, index, err := c.past.memo(scope, key)
 	if err != nil || recorded != "" {
 		return json.RawMessage(recorded), err
 	}
-	value, err := f(ctx)
+	value, err := f(ctx, api.IdempotencyKey(c.task.Thread, c.task.ID, scope, key, index))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
+from graphd.runtime.effect import perform
 from graphd.runtime.replay import Answer, Question
 from graphd.runtime.task import current_scope, required_task
 from graphd.values.command import Interrupt
@@ -66,31 +67,36 @@ def _answer(answer: Answer, question: Any) -> Any:
     return answer.value
 
 
-def memo(key: str, fn: Callable[[], T]) -> T:
+def memo(key: str, fn: Callable[..., T]) -> T:
     """Calls ``fn`` once per task, stores its value, and returns it ever after.
 
     What stands before an ``interrupt`` runs again with every answer. A memo
     doesn't: use it around payments, e-mails and model calls.
+
+    A function with a parameter ``idempotency_key`` is given one, a text that is
+    the same whenever it is called for this memo: hand it to the system that the
+    effect is in, and a process that dies between the effect and its record does
+    no harm either.
     """
     task = required_task("memo()")
     place, known, value = _look_up(key)
     if known:
         return value  # type: ignore[no-any-return]
     task.host.confirm()
-    result = fn()
+    result = perform(fn, task.host, place)
     if inspect.isawaitable(result):
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
     return task.host.remember(place, result)  # type: ignore[no-any-return]
 
 
-async def amemo(key: str, fn: Callable[[], Awaitable[T] | T]) -> T:
+async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
     """Like memo, for async nodes; ``fn`` may be a coroutine function."""
     task = required_task("amemo()")
     place, known, value = _look_up(key)
     if known:
         return value  # type: ignore[no-any-return]
     await task.host.aconfirm()
-    result = fn()
+    result = perform(fn, task.host, place)
     if inspect.isawaitable(result):
         result = await result
     return await task.host.aremember(place, result)  # type: ignore[no-any-return]

@@ -21,6 +21,10 @@ class Host(Protocol):
         """The thread of the run, as the server knows it."""
 
     @property
+    def task(self) -> str:
+        """The id of the task, the same on every attempt."""
+
+    @property
     def address(self) -> str:
         """The server that runs the graph."""
 

@@ -65,6 +65,11 @@ class Attempt:
         return str(self.assignment.thread_id)
 
     @property
+    def task(self) -> str:
+        """The id of the task, the same on every attempt."""
+        return str(self.assignment.task_id)
+
+    @property
     def address(self) -> str:
         """The server that the task came from."""
         return self._line.address

@@ -1,0 +1,301 @@
+// Package ledger_test kills real servers while real workers are in the middle of
+// effects. Each worker writes down every effect before it happens, in a file of
+// its own: no effect behind a memo happens twice while its worker lives.
+package ledger_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+// What `make ledger` sets.
+var (
+	kills = flag.Int("kills", 4, "how often servers are killed on each store")
+	seed  = flag.Uint64("seed", 1, "which servers are killed, and when")
+	lease = flag.Duration("lease", 4*time.Second, "how long a task waits for its worker; servers live a little longer")
+	limit = flag.Duration("limit", 5*time.Minute, "how long all may take")
+)
+
+const (
+	threads = 10 // that are under way at the same time
+	rounds  = 1  // of each run
+	// effects of a round: two each of left, right and the called graph, those
+	// around the call, and that of close.
+	effects = 9
+)
+
+// One server owns a file, and is killed.
+func TestEffectsHappenOnceOnSQLite(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "graphd.db")
+	w := newWorld(t, "sqlite:"+file, 1)
+	w.verify(w.torment())
+}
+
+// Two servers share a Redis, and one of them is killed: the other takes its
+// threads over, whose workers come back to the first.
+func TestEffectsHappenOnceOnRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, "--appendfsync", "no")
+	w := newWorld(t, redis.URL(""), 2)
+	w.verify(w.torment())
+}
+
+// world is some servers on one store, each with its workers.
+type world struct {
+	*testing.T
+
+	dir     string
+	servers []*server
+	workers []*process
+	ledgers []string
+	random  *rand.Rand
+	begun   atomic.Int64 // runs
+	killed  int
+}
+
+type server struct {
+	graphdv1.GraphServiceClient
+	graphdv1.RegistryServiceClient
+
+	*process
+	address string
+}
+
+func newWorld(t *testing.T, store string, servers int) *world {
+	t.Helper()
+	binary, err := build()
+	require.NoError(t, err)
+	w := &world{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
+	for i := range servers {
+		address := freeAddress(t)
+		p := launch(t, filepath.Join(w.dir, fmt.Sprintf("server%d.log", i)), func() *exec.Cmd {
+			return exec.Command(binary, "serve", "--listen", address, "--store", store, "--log-format", "json", "--log-level", "warn",
+				"--lease", "1s", "--worker-beat", (*lease / 8).String(), "--worker-lease", lease.String())
+		})
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		w.servers = append(w.servers, &server{
+			graphdv1.NewGraphServiceClient(conn), graphdv1.NewRegistryServiceClient(conn), p, address,
+		})
+	}
+	for i := range 4 {
+		w.employ(python(t), i, w.servers[i%servers])
+	}
+	for _, s := range w.servers {
+		w.connected(s, 4/servers)
+	}
+	return w
+}
+
+// employ starts a worker that is attached to a server.
+func (w *world) employ(interpreter string, i int, at *server) {
+	w.Helper()
+	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
+	w.ledgers = append(w.ledgers, ledger)
+	w.workers = append(w.workers, launch(w.T, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
+		cmd := exec.Command(interpreter, "worker.py")
+		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+at.address,
+			fmt.Sprintf("LEDGER_LONGEST=%f", (*lease/8).Seconds()))
+		return cmd
+	}))
+}
+
+// connected waits until so many workers are attached to a server.
+func (w *world) connected(s *server, workers int) {
+	w.Helper()
+	require.Eventually(w, func() bool {
+		list, err := s.ListWorkers(w.Context(), &graphdv1.ListWorkersRequest{})
+		return err == nil && len(list.GetWorkers()) == workers
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// torment kills servers while runs go on, and returns how many runs there were.
+func (w *world) torment() int {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), *limit)
+	defer cancel()
+	var over atomic.Bool
+	all, ctx := errgroup.WithContext(ctx)
+	for range threads {
+		all.Go(func() error {
+			for !over.Load() {
+				if err := w.run(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	all.Go(func() error {
+		defer over.Store(true)
+		return w.killThem(ctx)
+	})
+	require.NoError(w, all.Wait(), "after %d kills, seed %d", w.killed, *seed)
+	return int(w.begun.Load())
+}
+
+// killThem kills one server after the other, each when it had the time to give
+// work to workers.
+func (w *world) killThem(ctx context.Context) error {
+	for w.killed < *kills {
+		if !pause(ctx, *lease*5/4+time.Duration(w.random.Int64N(int64(*lease)/2))) {
+			return ctx.Err()
+		}
+		s := w.servers[w.random.IntN(len(w.servers))]
+		if s.ended() {
+			return fmt.Errorf("the server at %s has ended by itself: %s", s.address, tail(s.log, 20))
+		}
+		s.kill()
+		w.killed++
+		if !pause(ctx, time.Duration(w.random.Int64N(int64(*lease)/8))) {
+			return ctx.Err()
+		}
+		if err := s.start(); err != nil {
+			return err
+		}
+		if w.killed%20 == 0 {
+			w.Logf("%d kills, %d runs begun", w.killed, w.begun.Load())
+		}
+	}
+	return nil
+}
+
+// run takes one thread from its input to its end.
+func (w *world) run(ctx context.Context) error {
+	n := int(w.begun.Add(1))
+	thread := fmt.Sprint("t", n)
+	run, err := insist(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
+		return s.StartRun(ctx, &graphdv1.StartRunRequest{
+			RequestId: "start-" + thread,
+			Run: &graphdv1.RunSpec{
+				ThreadId: thread, CreateThread: true, Graph: "ledger",
+				Start: &graphdv1.RunSpec_Input{Input: text(fmt.Sprintf(`{"rounds":%d,"paid":[]}`, rounds))},
+			},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("start of %s: %w", thread, err)
+	}
+	run, err = insist(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
+		stopped, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{
+			ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(5 * time.Second),
+		})
+		if stopped.GetState() == graphdv1.RunState_RUN_STATE_RUNNING {
+			return nil, status.Error(codes.DeadlineExceeded, "the run goes on")
+		}
+		return stopped, err
+	})
+	if err != nil {
+		return fmt.Errorf("end of %s: %w", thread, err)
+	}
+	var out struct{ Paid []string }
+	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &out); err != nil || len(out.Paid) != rounds*effects {
+		return fmt.Errorf("%s ended as %s with %s %v", thread, run.GetState(), run.GetOutput().GetJson(), run.GetFailure())
+	}
+	return nil
+}
+
+// insist repeats a call, at one server after the other, while they are away.
+func insist(
+	ctx context.Context, w *world, n int, call func(context.Context, *server) (*graphdv1.Run, error),
+) (*graphdv1.Run, error) {
+	for ; ; n++ {
+		run, err := call(ctx, w.servers[n%len(w.servers)])
+		switch status.Code(err) {
+		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.NotFound:
+		default:
+			return run, err
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return nil, fmt.Errorf("%w, last: %w", ctx.Err(), err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func text(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}
+
+// entry is a line of a ledger.
+type entry struct{ Event, Value, Key, Thread, Task, What string }
+
+// verify reads the ledgers: every effect happened, and happened once, under a key
+// of its own.
+func (w *world) verify(runs int) {
+	w.Helper()
+	begun, byKey, ended := make(map[[3]string][]string), make(map[string][3]string), 0
+	for i, ledger := range w.ledgers {
+		require.False(w, w.workers[i].ended(), "a worker has left: %s", tail(w.workers[i].log, 20))
+		for _, e := range w.read(ledger) {
+			at := [3]string{e.Thread, e.Task, e.What}
+			if e.Event == "end" {
+				ended++
+				continue
+			}
+			begun[at] = append(begun[at], e.Value)
+			other, known := byKey[e.Key]
+			require.True(w, e.Key != "" && (!known || other == at), "%v and %v have the key %q", at, other, e.Key)
+			byKey[e.Key] = at
+		}
+	}
+	doubled := 0
+	for at, values := range begun {
+		if len(values) > 1 {
+			doubled++
+			w.Errorf("%v happened %d times: %v", at, len(values), values)
+		}
+	}
+	w.Logf("%d kills, seed %d: %d runs, %d effects, %d of them doubled", w.killed, *seed, runs, len(begun), doubled)
+	require.Len(w, begun, runs*rounds*effects)
+	require.Equal(w, len(begun)+doubled, ended)
+}
+
+func (w *world) read(ledger string) []entry {
+	w.Helper()
+	file, err := os.Open(ledger)
+	require.NoError(w, err)
+	defer func() { require.NoError(w, file.Close()) }()
+	var all []entry
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var e entry
+		require.NoError(w, json.Unmarshal(lines.Bytes(), &e))
+		all = append(all, e)
+	}
+	require.NoError(w, lines.Err())
+	return all
+}
