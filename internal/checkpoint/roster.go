@@ -17,6 +17,8 @@ type Roster interface {
 type Post interface {
 	// Serve says what the workers of this server take from now on.
 	Serve(served []Served)
+	// Claim says which leases of an earlier server this one knows of from now on.
+	Claim(claims Claims)
 	// Others lists the other servers by name, as far as is known. Nobody may
 	// change what it returns.
 	Others() []Station
@@ -28,6 +30,14 @@ type Post interface {
 type Station struct {
 	Server string
 	Serves []Served
+	Claims Claims
+}
+
+// Claims are what a server knows of the tasks that workers may run for a server
+// before it, by names that the servers agree on.
+type Claims struct {
+	Holds  []string // whose workers are attached to it, though it does not drive their runs
+	Awaits []string // that it keeps back until their workers come
 }
 
 // Served is what a worker takes: a node of a version of a graph. An empty

@@ -30,6 +30,7 @@ type errands struct {
 type errand struct {
 	needs    []checkpoint.Served // the server must have workers for all of it
 	stranded atomic.Bool         // no worker of this server takes it
+	keeping  Keeping
 }
 
 // errand follows a task that a worker is asked for, until done is called.
@@ -39,12 +40,12 @@ func (l *loop) errand(t *Task) (done func()) {
 	}
 	need, _ := needOf(t.Graph, t.Node)
 	t.With = l.level.together
-	t.Stranded, done = l.session.track(append(slices.Clip(t.With), need))
+	t.Stranded, t.Keeping, done = l.session.track(append(slices.Clip(t.With), need))
 	return done
 }
 
 // track follows an errand until done is called.
-func (s *session) track(needs []checkpoint.Served) (stranded *atomic.Bool, done func()) {
+func (s *session) track(needs []checkpoint.Served) (stranded *atomic.Bool, keeping *Keeping, done func()) {
 	x := &s.errands
 	er := &errand{needs: needs}
 	x.mu.Lock()
@@ -53,7 +54,7 @@ func (s *session) track(needs []checkpoint.Served) (stranded *atomic.Bool, done 
 		x.remote = make(map[*errand]struct{}, 1)
 	}
 	x.remote[er] = struct{}{}
-	return &er.stranded, func() {
+	return &er.stranded, &er.keeping, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		delete(x.remote, er)
@@ -95,16 +96,10 @@ func (s *session) consider() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var needs [][]checkpoint.Served
-	for er := range x.remote {
-		if er.stranded.Load() {
-			needs = append(needs, er.needs)
-		}
-	}
-	if x.to != "" || len(needs) == 0 || len(needs) < x.busy {
+	to, idle := x.next(e.peers, s.thread)
+	if x.to != "" || idle == 0 || idle < x.busy {
 		return
 	}
-	to := e.peers.choose(s.thread, needs)
 	if x.leaves {
 		x.to = to
 		s.stop(errDrain)
@@ -123,6 +118,30 @@ func (s *session) consider() {
 	}
 	x.to = to
 	s.stop(errMove)
+}
+
+// next says how many errands don't go on here, and where the run had better be:
+// where the worker of one of them is attached, or where most of them have workers.
+// mu is held.
+func (x *errands) next(p *peers, thread string) (to string, idle int) {
+	var needs [][]checkpoint.Served
+	for er := range x.remote {
+		switch {
+		case er.stranded.Load():
+			needs = append(needs, er.needs)
+		case er.keeping.Withheld.Load():
+		default:
+			continue
+		}
+		idle++
+		if holder := er.keeping.Holder.Load(); holder != nil && er.keeping.Withheld.Load() {
+			to = *holder
+		}
+	}
+	if to == "" && len(needs) > 0 {
+		to = p.choose(thread, needs)
+	}
+	return to, idle
 }
 
 // moving says where the run goes on, "" = nobody knows.

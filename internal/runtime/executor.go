@@ -101,12 +101,21 @@ type Task struct {
 	Recovered time.Time
 	// Fence counts how often servers have taken the run up.
 	Fence uint64
+	// Keeping is for the executor to say that it keeps a recovered task back. Nil
+	// when no server wants to know.
+	Keeping *Keeping
 	// Lent is for the executor to set when it ends while a worker may still run
 	// the task, because another server goes on with the run.
 	Lent *atomic.Bool
 	// Unwanted is closed when the run takes no result any more: it is cancelled
 	// or belongs to another server. Nil when that is not known.
 	Unwanted <-chan struct{}
+}
+
+// Keeping says that a task is kept back for the worker that may run it.
+type Keeping struct {
+	Withheld atomic.Bool
+	Holder   atomic.Pointer[string] // the server to which the worker is attached; nil = none is known
 }
 
 // Effects are what a running node may do besides returning a result.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,6 +32,13 @@ type Peers interface {
 	Serve(served []checkpoint.Served)
 	// Take reports whether one of them has workers for all that is needed.
 	Take(needs ...checkpoint.Served) bool
+	// Claim tells them which leases of an earlier server are known here.
+	Claim(claims checkpoint.Claims)
+	// Holder names the one to which the worker of such a lease is attached, "" =
+	// none, as far as is known.
+	Holder(lease string) string
+	// Awaited reports whether one of them keeps the task of such a lease back.
+	Awaited(lease string) bool
 }
 
 // peers knows where workers are: at this server, or at others.
@@ -38,6 +46,10 @@ type peers struct {
 	own      Workers
 	post     checkpoint.Post
 	arrivals chan struct{} // bounds how many threads are taken at the same time
+
+	mu      sync.Mutex
+	holders map[string]string // by lease
+	awaited map[string]struct{}
 }
 
 // meet puts this server on the roster of the store, if the store has one.
@@ -46,9 +58,11 @@ func (e *Engine) meet(store checkpoint.Store) {
 	if !ok || e.opts.Workers == nil {
 		return
 	}
-	e.peers = &peers{
-		own: e.opts.Workers, post: roster.Enlist(e.id, e.opts.Workers.Look), arrivals: make(chan struct{}, sweepers),
-	}
+	p := &peers{own: e.opts.Workers, arrivals: make(chan struct{}, sweepers)}
+	p.mu.Lock() // changed waits until the post is known
+	p.post = roster.Enlist(e.id, p.changed)
+	p.mu.Unlock()
+	e.peers = p
 	e.opts.Workers.Meet(e.peers)
 }
 
@@ -58,6 +72,46 @@ func (p *peers) Serve(served []checkpoint.Served) { p.post.Serve(served) }
 // Take reports whether another server has workers for all that is needed.
 func (p *peers) Take(needs ...checkpoint.Served) bool {
 	return slices.ContainsFunc(p.post.Others(), func(s checkpoint.Station) bool { return takesAll(&s, needs) })
+}
+
+// changed takes note of what the other servers say now.
+func (p *peers) changed() {
+	p.mu.Lock()
+	p.holders, p.awaited = nil, nil
+	for _, s := range p.post.Others() {
+		for _, lease := range s.Claims.Holds {
+			if p.holders == nil {
+				p.holders = make(map[string]string)
+			}
+			p.holders[lease] = s.Server
+		}
+		for _, lease := range s.Claims.Awaits {
+			if p.awaited == nil {
+				p.awaited = make(map[string]struct{})
+			}
+			p.awaited[lease] = struct{}{}
+		}
+	}
+	p.mu.Unlock()
+	p.own.Look()
+}
+
+// Claim tells the others which leases of an earlier server are known here.
+func (p *peers) Claim(claims checkpoint.Claims) { p.post.Claim(claims) }
+
+// Holder names the server to which the worker of a lease is attached.
+func (p *peers) Holder(lease string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.holders[lease]
+}
+
+// Awaited reports whether another server keeps the task of a lease back.
+func (p *peers) Awaited(lease string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.awaited[lease]
+	return ok
 }
 
 func takesAll(s *checkpoint.Station, needs []checkpoint.Served) bool {

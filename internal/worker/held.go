@@ -55,6 +55,7 @@ func (h *Hub) retain(s *Session, token string, l lease) {
 	held.timer = time.AfterFunc(h.opts.Held, h.contained(func() { h.forget(held) }))
 	h.held[l.place()] = held
 	held.attach(s)
+	h.changeClaims()
 }
 
 // attach notes which session has the worker of a held task. mu is held.
@@ -71,8 +72,9 @@ func (held *heldTask) attach(s *Session) {
 // counts. mu is held.
 func (h *Hub) reclaim(known *heldTask, s *Session, token string, l lease) claim {
 	if known.token == token {
-		if s != nil {
+		if s != nil && known.session != s {
 			known.attach(s)
+			known.timer.Reset(h.opts.Held)
 		}
 		return undecided
 	}
@@ -106,9 +108,15 @@ func (h *Hub) claim(j *job, s *Session, token string, l lease) claim {
 func (h *Hub) forget(held *heldTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.held[held.lease.place()] == held {
-		h.giveUp(held)
+	place := held.lease.place()
+	if h.held[place] != held {
+		return
 	}
+	if held.session != nil && h.peers != nil && h.peers.Awaited(place) { // the run is about to come
+		held.timer.Reset(h.opts.Held)
+		return
+	}
+	h.giveUp(held)
 }
 
 // giveUp tells who waits for a held task that it is lost. mu is held.
@@ -123,6 +131,7 @@ func (h *Hub) decide(held *heldTask) {
 	held.timer.Stop()
 	held.attach(nil)
 	close(held.decided)
+	h.changeClaims()
 }
 
 // adopt gives a task that is asked for to the worker that runs it already. A

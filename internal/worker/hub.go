@@ -72,6 +72,8 @@ type Hub struct {
 	sessions  map[string]*Session // by worker
 	jobs      map[string]*job     // by lease
 	queues    map[route]*queue
+	withheld  map[*job]struct{}
+	claiming  bool                 // the other servers are about to be told of claims
 	byKey     map[string]*job      // tasks that are asked for
 	held      map[string]*heldTask // by place: leases of an earlier server, or of a run that went elsewhere
 	settled   settled              // leases whose results were taken
@@ -92,7 +94,7 @@ func New(options Options) *Hub {
 	return &Hub{
 		opts: options, log: options.Logger, life: rand.Text()[:12],
 		sessions: make(map[string]*Session), jobs: make(map[string]*job),
-		byKey:  make(map[string]*job),
+		byKey: make(map[string]*job), withheld: make(map[*job]struct{}),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
 		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},
 		asked: settled{known: make(map[string]struct{})},
@@ -149,11 +151,10 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	for r := range h.queues {
 		h.notice(r)
 	}
-	for _, j := range h.byKey {
-		if j.stage == withheld {
-			h.leaveWithheld(j)
-		}
+	for j := range h.withheld {
+		h.leaveWithheld(j)
 	}
+	h.changeClaims()
 }
 
 // Quiet waits until no task is left, for as long as ctx allows. A superstep may

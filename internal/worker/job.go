@@ -148,6 +148,7 @@ func (h *Hub) renew(j *job) {
 // release ends the lease of a task; what comes under it from now on is
 // refused. mu is held.
 func (h *Hub) release(j *job) {
+	h.endsWithholding(j)
 	if j.expiry != nil {
 		j.expiry.Stop()
 		j.expiry = nil

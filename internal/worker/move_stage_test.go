@@ -28,13 +28,15 @@ type board struct {
 
 	mu       sync.Mutex
 	stations map[string][]checkpoint.Served
+	claims   map[string]checkpoint.Claims
 	changed  map[string]func()
 	hear     []func(checkpoint.Signal)
 }
 
 func newBoard() *board {
 	return &board{
-		Store: memory.New(memory.Options{}), stations: map[string][]checkpoint.Served{}, changed: map[string]func(){},
+		Store: memory.New(memory.Options{}), stations: map[string][]checkpoint.Served{}, claims: map[string]checkpoint.Claims{},
+		changed: map[string]func(){},
 	}
 }
 
@@ -57,6 +59,18 @@ func (p *post) Serve(served []checkpoint.Served) {
 		return
 	}
 	p.board.stations[p.server] = served
+	p.tellOthers()
+}
+
+func (p *post) Claim(claims checkpoint.Claims) {
+	p.board.mu.Lock()
+	defer p.board.mu.Unlock()
+	p.board.claims[p.server] = claims
+	p.tellOthers()
+}
+
+// tellOthers tells the other servers that something has changed. mu is held.
+func (p *post) tellOthers() {
 	for other, changed := range p.board.changed {
 		if other != p.server {
 			go changed()
@@ -70,7 +84,7 @@ func (p *post) Others() []checkpoint.Station {
 	var out []checkpoint.Station
 	for _, name := range slices.Sorted(maps.Keys(p.board.stations)) {
 		if served := p.board.stations[name]; name != p.server && len(served) > 0 {
-			out = append(out, checkpoint.Station{Server: name, Serves: served})
+			out = append(out, checkpoint.Station{Server: name, Serves: served, Claims: p.board.claims[name]})
 		}
 	}
 	return out

@@ -38,6 +38,9 @@ func (h *Hub) Look() {
 	for r := range h.queues {
 		h.attend(r, true)
 	}
+	for j := range h.withheld {
+		h.seekHolder(j)
+	}
 }
 
 // announce tells the other servers what is served here. mu is held.

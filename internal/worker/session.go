@@ -188,6 +188,7 @@ func (s *Session) Close() {
 	s.finish(errGone)
 	for held := range s.holds {
 		held.attach(nil)
+		held.timer.Reset(h.opts.LeaseTTL)
 	}
 	for _, j := range sorted(s.jobs) {
 		if j.stage == offered && !j.last {

@@ -21,11 +21,31 @@ func (h *Hub) withhold(j *job) bool {
 		return false
 	}
 	j.stage = withheld
+	h.withheld[j] = struct{}{}
+	if j.task.Keeping != nil {
+		j.task.Keeping.Withheld.Store(true)
+	}
+	h.changeClaims()
 	j.expiry = time.AfterFunc(left, h.contained(func() { h.endWithholding(j) }))
 	if h.draining {
 		h.leaveWithheld(j)
+	} else {
+		h.seekHolder(j)
 	}
 	return true
+}
+
+// endsWithholding notes that a task is not kept back any more. mu is held.
+func (h *Hub) endsWithholding(j *job) {
+	if j.stage != withheld {
+		return
+	}
+	delete(h.withheld, j)
+	if j.task.Keeping != nil {
+		j.task.Keeping.Withheld.Store(false)
+		j.task.Keeping.Holder.Store(nil)
+	}
+	h.changeClaims()
 }
 
 // endWithholding offers a task to any worker whose holder has not come back.
@@ -33,6 +53,10 @@ func (h *Hub) endWithholding(j *job) {
 	h.mu.Lock()
 	defer h.unlockAndTell()
 	if j.stage != withheld {
+		return
+	}
+	if h.seekHolder(j) { // the run is about to go there
+		j.expiry.Reset(h.opts.LeaseTTL)
 		return
 	}
 	h.log.Info("no worker came back for a task that an earlier server may have handed out", j.about()...)

@@ -31,6 +31,7 @@ type post struct {
 
 	mu     sync.Mutex
 	serves []checkpoint.Served
+	claims checkpoint.Claims
 	others []checkpoint.Station
 }
 
@@ -85,6 +86,20 @@ func (p *post) Serve(served []checkpoint.Served) {
 	}
 }
 
+// Claim says which leases of an earlier server this one knows of.
+func (p *post) Claim(claims checkpoint.Claims) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !equalClaims(p.claims, claims) {
+		p.claims = claims
+		p.hurry()
+	}
+}
+
+func equalClaims(a, b checkpoint.Claims) bool {
+	return slices.Equal(a.Holds, b.Holds) && slices.Equal(a.Awaits, b.Awaits)
+}
+
 // Others lists the other servers.
 func (p *post) Others() []checkpoint.Station {
 	p.mu.Lock()
@@ -114,10 +129,10 @@ func (p *post) run(ctx context.Context) {
 			return
 		}
 		p.mu.Lock()
-		serves := p.serves
+		said := encodeStation(p.serves, p.claims)
 		p.mu.Unlock()
 		next := p.store.posts.beat
-		if p.say(ctx, serves) != nil {
+		if p.say(ctx, said) != nil {
 			next /= 3
 		}
 		timer.Reset(next)
@@ -132,18 +147,18 @@ func (p *post) leave(ctx context.Context) {
 	p.store.posts.mu.Lock()
 	delete(p.store.posts.all, p)
 	p.store.posts.mu.Unlock()
-	_ = p.say(context.WithoutCancel(ctx), nil) // else what it said ends by itself
+	_ = p.say(context.WithoutCancel(ctx), "") // else what it said ends by itself
 }
 
 // say makes one exchange, and tells the others when it brought them something
 // new. What the store does not answer in time is said again.
-func (p *post) say(ctx context.Context, serves []checkpoint.Served) error {
+func (p *post) say(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, sayLimit)
 	defer cancel()
 	s := p.store
 	holds := 3*s.posts.beat + sayLimit
 	answer, err := s.scripts.roster.Run(
-		ctx, s.client, []string{s.keys.roster()}, p.server, holds.Microseconds(), encodeServed(serves),
+		ctx, s.client, []string{s.keys.roster()}, p.server, holds.Microseconds(), what,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
@@ -164,12 +179,14 @@ func (p *post) say(ctx context.Context, serves []checkpoint.Served) error {
 func (p *post) learn(told reply) {
 	others := make([]checkpoint.Station, 0, len(told)/2)
 	for i := 0; i+1 < len(told); i += 2 {
-		others = append(others, checkpoint.Station{Server: told.text(i), Serves: decodeServed(told.text(i + 1))})
+		station := checkpoint.Station{Server: told.text(i)}
+		station.Serves, station.Claims = decodeStation(told.text(i + 1))
+		others = append(others, station)
 	}
 	slices.SortFunc(others, func(a, b checkpoint.Station) int { return strings.Compare(a.Server, b.Server) })
 	p.mu.Lock()
 	same := slices.EqualFunc(p.others, others, func(a, b checkpoint.Station) bool {
-		return a.Server == b.Server && slices.Equal(a.Serves, b.Serves)
+		return a.Server == b.Server && slices.Equal(a.Serves, b.Serves) && equalClaims(a.Claims, b.Claims)
 	})
 	p.others = others
 	p.mu.Unlock()
@@ -178,37 +195,47 @@ func (p *post) learn(told reply) {
 	}
 }
 
-// served is how what workers take is written down.
+// served is how what workers take is written down. The last one of a list may
+// hold claims in its place.
 type served struct {
-	Graph   string `json:"graph"`
-	Version string `json:"version,omitempty"`
-	Node    string `json:"node,omitempty"`
+	Graph   string   `json:"graph"`
+	Version string   `json:"version,omitempty"`
+	Node    string   `json:"node,omitempty"`
+	Holds   []string `json:"holds,omitempty"`
+	Awaits  []string `json:"awaits,omitempty"`
 }
 
-// encodeServed writes down what workers take, "" = nothing.
-func encodeServed(list []checkpoint.Served) string {
-	if len(list) == 0 {
-		return ""
+// encodeStation writes down what a server says of itself, "" = nothing.
+func encodeStation(list []checkpoint.Served, claims checkpoint.Claims) string {
+	out := make([]served, 0, len(list)+1)
+	for _, s := range list {
+		out = append(out, served{Graph: s.Graph, Version: s.Version, Node: s.Node})
 	}
-	out := make([]served, len(list))
-	for i, s := range list {
-		out[i] = served(s)
+	if len(claims.Holds)+len(claims.Awaits) > 0 {
+		out = append(out, served{Holds: claims.Holds, Awaits: claims.Awaits})
+	}
+	if len(out) == 0 {
+		return ""
 	}
 	// No field of it can fail to be written.
 	b, _ := json.Marshal(out)
 	return string(b)
 }
 
-// decodeServed reads it. What can't be read, from a newer graphd say, counts as
+// decodeStation reads it. What can't be read, from a newer graphd say, counts as
 // nothing.
-func decodeServed(text string) []checkpoint.Served {
+func decodeStation(text string) (list []checkpoint.Served, claims checkpoint.Claims) {
 	var in []served
 	if json.Unmarshal([]byte(text), &in) != nil {
-		return nil
+		return nil, claims
 	}
-	out := make([]checkpoint.Served, len(in))
-	for i, s := range in {
-		out[i] = checkpoint.Served(s)
+	list = make([]checkpoint.Served, 0, len(in))
+	for _, s := range in {
+		if s.Graph == "" {
+			claims = checkpoint.Claims{Holds: s.Holds, Awaits: s.Awaits}
+			continue
+		}
+		list = append(list, checkpoint.Served{Graph: s.Graph, Version: s.Version, Node: s.Node})
 	}
-	return out
+	return list, claims
 }

@@ -1,0 +1,168 @@
+package worker_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// severed is how a server reaches the store until it dies.
+type severed struct {
+	way
+
+	dead atomic.Bool
+}
+
+func (s *severed) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if s.dead.Load() {
+		return checkpoint.Receipt{}, checkpoint.ErrUnavailable
+	}
+	return s.way.Apply(ctx, c)
+}
+
+// mortal is a server that dies when die is called.
+func (w *town) mortal(name string) (s *server, die func()) {
+	store := &severed{way: way{w.board, w.board, w.board}}
+	s = w.serverOn(name, store, w)
+	return s, func() {
+		store.dead.Store(true)
+		s.hub.Close()
+		s.Close()
+	}
+}
+
+// A server dies while its worker is at a task, and another one takes the run
+// over. The worker comes back to a third: the run goes there, and no other worker
+// is given the task. What no worker has waits for the time of a lease.
+func TestARunGoesToWhereTheHolderOfItsTaskIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"a", "b"}, []string{"c"})
+		a, die := w.mortal("A")
+		s := open(t, a.hub, hello("w1", 1))
+		run := a.begin("t")
+		held := next(t, s)
+		s.Beat(1, []string{held.Token})
+		die()
+
+		b := w.server("B")
+		b.attach("w2", "")
+		pass(20 * time.Second) // the lease of the thread ends
+		require.EqualValues(t, 2, w.head("t").Fence)
+		c := w.server("C")
+		s, welcome, err := c.hub.Open(hello("w1", 1, held.Token))
+		require.NoError(t, err)
+		require.Equal(t, []string{held.Token}, welcome.Undecided)
+		_, err = c.hub.Complete(t.Context(), worker.Completion{Token: held.Token, Result: done(`{"log":["of the holder"]}`)})
+		require.NoError(t, err)
+		s.Close()
+		r := b.ends(run, checkpoint.RunSucceeded)
+		require.Contains(t, string(r.Output), "of the holder")
+		require.NotContains(t, w.took(), held.Task.Node.Name+"@B")
+		require.Len(t, w.took(), 2)
+	})
+}
+
+// The worker of a dead server does not come back: its task waits for the time of
+// a lease from when the run is taken up, and not longer.
+func TestAWithheldTaskIsGivenAwayWhenTheLeaseIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{LeaseTTL: 30 * time.Second})
+		s := open(t, h, hello("w1", 1))
+		recovered := task("t1", &run{})
+		recovered.Recovered = time.Now()
+		pass(10 * time.Second)
+		s.Beat(1, nil)
+		began := time.Now()
+		r := execute(t.Context(), h, recovered)
+		a := next(t, s)
+		require.Equal(t, 20*time.Second, time.Since(began))
+		complete(t, h, a, "1")
+		require.Equal(t, done("1"), <-r)
+	})
+}
+
+// Of two leases of a task the newer one counts, whichever comes first.
+func TestTheNewerLeaseOfATaskCounts(t *testing.T) {
+	for name, oldFirst := range map[string]bool{"the older comes first": true, "the newer comes first": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				key := []byte("k")
+				first := worker.New(worker.Options{Key: key})
+				w1, w2 := open(t, first, hello("w1", 1)), open(t, first, hello("w2", 0))
+				ctx, cancel := context.WithCancel(t.Context())
+				before := execute(ctx, first, task("t1", &run{}))
+				stale := next(t, w1)
+				w1.Close()
+				w2.Credit(worker.Credit{Total: 1})
+				current := next(t, w2)
+				cancel()
+				<-before
+
+				second := worker.New(worker.Options{Key: key})
+				recovered := task("t1", &run{})
+				recovered.Recovered = time.Now()
+				r := execute(t.Context(), second, recovered)
+				synctest.Wait()
+				tokens := []string{current.Token, stale.Token}
+				if oldFirst {
+					tokens = []string{stale.Token, current.Token}
+				}
+				for i, token := range tokens {
+					open(t, second, hello(string(rune('a'+i)), 1, token))
+				}
+				_, err := second.Complete(t.Context(), worker.Completion{Token: stale.Token, Result: done("old")})
+				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+				complete(t, second, current, "new")
+				require.Equal(t, done("new"), <-r)
+			})
+		})
+	}
+}
+
+// A server loses a run, say because it did not reach its store, and gets it back:
+// the worker of its task has not noticed.
+func TestAWorkerKeepsItsTaskWhenTheRunComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 5))
+		other := open(t, h, hello("w2", 0))
+		ctx, lose := context.WithCancelCause(t.Context())
+		lent := new(atomic.Bool)
+		first := task("t1", &run{})
+		first.Lent = lent
+		before := execute(ctx, h, first)
+		a := next(t, s)
+		s.Beat(1, []string{a.Token})
+		synctest.Wait()
+		lose(runtime.ErrElsewhere)
+		<-before
+		require.True(t, lent.Load())
+		other.Credit(worker.Credit{Total: 5})
+		s.Beat(2, []string{a.Token})
+		again := task("t1", &run{})
+		again.Recovered = time.Now()
+		r := execute(t.Context(), h, again)
+		synctest.Wait()
+		complete(t, h, a, "1")
+		require.Equal(t, done("1"), <-r)
+		var heard []worker.Message
+		for len(heard) < 3 {
+			m, err := s.Next(t.Context())
+			require.NoError(t, err)
+			heard = append(heard, m)
+		}
+		require.Equal(t, []worker.Message{
+			worker.Ack{Number: 1}, worker.Ack{Number: 2, Undecided: []string{a.Token}},
+			worker.Renewed{Token: a.Token, TTL: 30 * time.Second},
+		}, heard)
+	})
+}
