@@ -22,7 +22,7 @@ VENV   := $(abspath $(PYENV))
 # wheels end with Python 3.12, and it does not share a venv with a newer protobuf.
 GRPC_TOOLS_VERSION := 1.62.3
 GENERATOR          := .cache/grpcio-tools-$(GRPC_TOOLS_VERSION)
-PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/moves ../../bench
+PYTHON_CODE        := . ../../examples ../../tests/chaos ../../tests/ledger ../../tests/moves ../../bench
 
 # CI sets GOTEST to a runner that ends with a count; GOTESTFLAGS adds to it, e.g. -run=Resume.
 GOTEST      ?= go test
@@ -37,6 +37,7 @@ BENCHMARK   := $(abspath .cache/bench)
 PYTESTFLAGS ?=
 SEEDS       ?= 200
 RUNS        ?= 1000
+KILLS       ?= 300
 BUSY        ?= 8
 BUSY_RUNS   ?= 5
 MOVES       ?= 30
@@ -87,6 +88,11 @@ chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; S
 .PHONY: crash
 crash: ## Let every store call of every drama fail in every way, in memory and on SQLite (make test tries some of them)
 	go test ./internal/runtime -run='^TestCrash' -count=1 -timeout=2h -args -crash-every=1
+
+.PHONY: ledger
+ledger: $(VENV)/ok ## Kill servers KILLS (300) times on each store while workers have effects, and count the effects; SEED=number draws the same kills again
+	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/ledger -run=Once -count=1 -v -timeout=3h \
+		-args -kills=$(KILLS) -seed=$(SEED) -lease=3s -limit=170m
 
 .PHONY: faults
 faults: ## Break servers, Redis, clocks and the network between under THREADS (1000) threads with a question each; SEED=number draws the same faults again
@@ -159,7 +165,7 @@ python-lint: $(VENV)/ok ## Check the Python code and its types
 	cd sdk/python && '$(VENV)/bin/ruff' check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/ruff' format --check --config pyproject.toml $(PYTHON_CODE)
 	cd sdk/python && '$(VENV)/bin/mypy'
-	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py tests/moves/*.py
+	'$(VENV)/bin/mypy' --strict --config-file= examples/*.py examples/*/*.py tests/chaos/*.py tests/ledger/*.py tests/moves/*.py
 
 .PHONY: fmt
 fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the protos

@@ -101,3 +101,17 @@ func ExampleTyped() {
 	fmt.Println(result, err)
 	// Output: map[n:42] <nil>
 }
+
+// The key is part of what other languages build on.
+func TestTheIdempotencyKeyOfAMemo(t *testing.T) {
+	key := graph.IdempotencyKey("ticket-1", "4e25bf63", "call/ü", "charge", 2)
+	require.Equal(t, "2e511abe24e0685900e632224b78d16c", key)
+	require.NotEqual(t, graph.IdempotencyKey("a", "b", "", "", 0), graph.IdempotencyKey("ab", "", "", "", 0))
+}
+
+func TestAMemoWithItsKey(t *testing.T) {
+	ctx := graph.WithTask(t.Context(), &graph.Info{}, &desk{})
+	got, err := graph.MemoWithKey(ctx, "charge", func(_ context.Context, key string) (string, error) { return "by " + key, nil })
+	require.NoError(t, err)
+	require.Equal(t, "by the same each time", got)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +306,26 @@ func TestMemoRunsOnce(t *testing.T) {
 	// Another attempt was faster: its record counts.
 	fx.memos[0].Value = "7"
 	require.Equal(t, payload.JSON("7"), run(t, f, with).Asks[0].Value)
+}
+
+func TestAMemoIsGivenTheSameKeyOnEveryAttempt(t *testing.T) {
+	var keys []string
+	f := func(ctx context.Context, _ api.State) (any, error) {
+		for _, scope := range []string{"", "s"} {
+			for range 2 {
+				_, err := api.MemoWithKey(api.Scope(ctx, scope), "order", func(_ context.Context, key string) (any, error) {
+					keys = append(keys, key)
+					return nil, &rateLimitedError{}
+				})
+				require.Error(t, err)
+			}
+		}
+		return nil, nil
+	}
+	run(t, f)
+	run(t, f)
+	require.Equal(t, keys[:4], keys[4:])
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(keys))), 4)
 }
 
 func TestMemoFails(t *testing.T) {

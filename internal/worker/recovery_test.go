@@ -161,7 +161,8 @@ func TestAWorkerKeepsItsTaskWhenTheRunComesBack(t *testing.T) {
 			heard = append(heard, m)
 		}
 		require.Equal(t, []worker.Message{
-			worker.Ack{Number: 1}, worker.Ack{Number: 2, Undecided: []string{a.Token}},
+			worker.Ack{Number: 1},
+			worker.Ack{Number: 2, Undecided: []string{a.Token}},
 			worker.Renewed{Token: a.Token, TTL: 30 * time.Second},
 		}, heard)
 	})

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,7 +62,8 @@ func (w *staff) learns(t *testing.T, want ...checkpoint.Station) {
 
 func equal(a, b []checkpoint.Station) bool {
 	for i := range a {
-		if a[i].Server != b[i].Server || len(a[i].Serves) != len(b[i].Serves) {
+		if a[i].Server != b[i].Server || len(a[i].Serves) != len(b[i].Serves) ||
+			!slices.Equal(a[i].Claims.Holds, b[i].Claims.Holds) || !slices.Equal(a[i].Claims.Awaits, b[i].Claims.Awaits) {
 			return false
 		}
 		for j := range a[i].Serves {
@@ -106,7 +108,12 @@ func tellsAtOnce(t *testing.T, url string) {
 	a.Serve([]checkpoint.Served{all})
 	b.learns(t, station("a", all))
 	c.learns(t, station("a", all), station("b", all))
+	claims := checkpoint.Claims{Holds: []string{"t1", `"ü`}, Awaits: []string{"t2"}}
+	a.Claim(claims)
+	b.learns(t, checkpoint.Station{Server: "a", Serves: []checkpoint.Served{all}, Claims: claims})
 	a.Serve(nil)
+	b.learns(t, checkpoint.Station{Server: "a", Claims: claims})
+	a.Claim(checkpoint.Claims{})
 	b.learns(t)
 	b.Close()
 	c.learns(t)

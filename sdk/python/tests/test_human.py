@@ -22,7 +22,9 @@ from graphd.prebuilt import (
     tools_condition,
     validate_chat_history,
 )
-from graphd.types import Command
+from graphd.runtime.effect import idempotency_key
+from graphd.runtime.replay import Place
+from graphd.types import Command, RetryPolicy
 
 
 class State(TypedDict):
@@ -58,6 +60,40 @@ def test_memo_runs_once(server: DevServer) -> None:
     graph.invoke(Command(resume="A"), config("memo-1"))
     assert graph.invoke(Command(resume="B"), config("memo-1")) == {"log": ["receipt 1", "A", "B", "None"]}
     assert calls == ["charge", "mail"]
+
+
+def test_a_memo_is_given_the_same_key_on_every_attempt(server: DevServer) -> None:
+    given: list[str] = []
+
+    def charge(amount: int = 3, *, idempotency_key: str) -> int:
+        given.append(idempotency_key)
+        if len(given) < 3:
+            raise ConnectionError("before the record")
+        return amount
+
+    async def later(idempotency_key: str) -> str:
+        return idempotency_key
+
+    def node(state: State) -> dict[str, Any]:
+        return {"log": [str(memo("charge", charge)), str(memo("plain", lambda n=1: n))]}
+
+    async def follow(state: State) -> dict[str, Any]:
+        return {"log": [await amemo("charge", later), await amemo("charge", later)]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node, retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
+    builder.add_node("follow", follow).add_edge(START, "node").add_edge("node", "follow")
+    graph = builder.compile(InMemorySaver(server=server.address), name="keyed-memo")
+    log = graph.invoke({"log": []}, config("keyed-memo-1"))["log"]
+    assert log[:2] == ["3", "1"]
+    assert len(given) == 3
+    assert len({*given, *log[2:]}) == 3, "one key for each memo"
+    assert all(len(key) == 32 for key in given)
+
+
+def test_the_idempotency_key_is_that_of_every_language() -> None:
+    place = Place("call/ü", "charge", 2)
+    assert idempotency_key("ticket-1", "4e25bf63", place) == "2e511abe24e0685900e632224b78d16c"
 
 
 async def test_memo_in_async_nodes(server: DevServer) -> None:

@@ -40,8 +40,8 @@ def wait_until(condition: Any, seconds: float = 20.0) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("key", "times"), [("", 2), ("secret", 1)])
-def test_a_result_survives_a_restart_of_the_server(tmp_path: Path, key: str, times: int) -> None:
+@pytest.mark.parametrize("key", ["", "secret"])
+def test_a_result_survives_a_restart_of_the_server(tmp_path: Path, key: str) -> None:
     begun, go_on, runs = threading.Event(), threading.Event(), []
 
     def node(state: State) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_a_result_survives_a_restart_of_the_server(tmp_path: Path, key: str, tim
         stubs = server_at(second.address).stubs.graphs
         wait_until(lambda: unary(stubs.WaitRun, gs.WaitRunRequest(thread_id="restart-1")).output.json, 40)
         assert graph.get_state(config("restart-1")).values == {"log": ["done"]}
-        assert len(runs) == times, "with the key the result is delivered late, without it the node runs again"
+        assert len(runs) == 1, "the result is delivered late"
         caller.join(20)
         assert results == [{"log": ["done"]}], "the call went on where its connection broke"
     finally:
