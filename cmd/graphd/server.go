@@ -161,7 +161,9 @@ func (s *server) wire(
 		return err
 	}
 	env.HasFunction, env.Limits = mux.Has, o.Limits
-	s.registry, err = registry.New(ctx, registry.Options{Store: s.store, Env: env, Logger: s.log.Named("registry")})
+	s.registry, err = registry.New(ctx, registry.Options{
+		Store: s.store, Threads: s.store, Env: env, Limits: o.Kept, Logger: s.log.Named("registry"),
+	})
 	if err != nil {
 		return err
 	}

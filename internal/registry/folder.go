@@ -15,9 +15,12 @@ import (
 // was before.
 func (r *Registry) LoadDir(ctx context.Context, dir string) ([]*graph.Graph, error) {
 	files, readErr := graphfile.Load(dir)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	good, compileErr := graphfile.CompileAll(files, r.env)
+	env := r.env
+	env.Lookup = func(name, version string) (*graph.Graph, bool) {
+		g, err := r.Graph(name, version)
+		return g, err == nil
+	}
+	good, compileErr := graphfile.CompileAll(files, env)
 	l := &loading{registry: r, files: make(map[*graph.Spec]graphfile.File, len(files)), done: make(map[*graph.Spec]bool)}
 	for _, f := range files {
 		l.files[f.Spec] = f
@@ -55,10 +58,23 @@ func (l *loading) load(ctx context.Context, g *graph.Graph) {
 		return
 	}
 	id := identity{kept.Name, kept.Version}
-	if r.files[file.Path] == id {
+	if !r.prefer(file.Path, id) {
 		return
 	}
-	r.files[file.Path] = id
-	r.prefer(kept)
 	l.changed = append(l.changed, kept)
+}
+
+// prefer makes a version the newest of its name, unless its file has done so
+// before.
+func (r *Registry) prefer(path string, id identity) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.files[path] == id {
+		return false
+	}
+	r.files[path] = id
+	if all := *r.shelf.Load(); all.find(id) != nil {
+		r.shelf.Store(all.preferring(all.find(id)))
+	}
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,16 +23,14 @@ func (r *Registry) PutGraph(ctx context.Context, put runtime.GraphPut) (runtime.
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if put.ValidateOnly {
-		return r.validate(file)
+		return r.validate(ctx, file)
 	}
 	g, err := r.keep(ctx, file)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
-	return (*r.shelf.Load())[g.Name].entry(g.Version), nil
+	return r.entry(g), nil
 }
 
 func fileOf(put runtime.GraphPut) (graphfile.File, error) {
@@ -45,47 +44,89 @@ func fileOf(put runtime.GraphPut) (graphfile.File, error) {
 	return parse(name, put.Document)
 }
 
-func (r *Registry) validate(file graphfile.File) (runtime.GraphEntry, error) {
-	g, known, err := r.prepare(file)
+func (r *Registry) validate(ctx context.Context, file graphfile.File) (runtime.GraphEntry, error) {
+	g, _, err := r.prepare(ctx, file)
 	if err != nil {
 		return runtime.GraphEntry{}, err
 	}
-	v := (*r.shelf.Load())[g.Name]
-	switch {
-	case known:
-		return v.entry(g.Version), nil
-	case v != nil:
-		return runtime.GraphEntry{Graph: g, Versions: v.entry("").Versions}, nil
-	}
-	return runtime.GraphEntry{Graph: g}, nil
+	return r.entry(g), nil
 }
 
-// keep stores a graph and makes it visible, in this order. mu is held.
+// keep stores a graph and makes it visible, in this order.
 func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
-	g, known, err := r.prepare(file)
+	g, known, err := r.prepare(ctx, file)
 	if err != nil || known {
 		return g, err
+	}
+	if err := r.room(g.Name); err != nil {
+		return nil, err
 	}
 	present, err := r.present(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e := entry{graph: g, created: present}
-	if r.store != nil {
-		record := checkpoint.GraphRecord{
-			Name: g.Name, Version: g.Version, Source: source(g), Created: e.created,
-		}
-		err := r.store.PutGraph(ctx, record)
-		if errors.Is(err, checkpoint.ErrGraphExists) {
-			return r.keepTheirs(ctx, file, g)
-		}
-		if err != nil {
-			return nil, storeError(err)
-		}
+	v := &version{identity: identity{g.Name, g.Version}, created: present}
+	text := source(g)
+	if r.store == nil {
+		v.source = text
+		return r.publish(v, g, len(text))
 	}
-	delete(r.broken, identity{g.Name, g.Version})
-	r.publish(e)
+	err = r.store.PutGraph(ctx, checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: text, Created: present})
+	if errors.Is(err, checkpoint.ErrGraphExists) {
+		return r.keepTheirs(ctx, file, g)
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return r.publish(v, g, len(text))
+}
+
+// publish makes a version visible as the newest of its name. One that has
+// become known meanwhile stays what it is.
+func (r *Registry) publish(v *version, g *graph.Graph, bytes int) (*graph.Graph, error) {
+	r.mu.Lock()
+	all := *r.shelf.Load()
+	if there := all.find(v.identity); there != nil {
+		r.mu.Unlock()
+		return r.agree(there, g)
+	}
+	r.puts++
+	v.order = r.puts
+	r.cache.put(v, g, g.Footprint(bytes))
+	r.shelf.Store(all.with(v))
+	r.mu.Unlock()
 	return g, nil
+}
+
+// agree returns a version that is there, if it is the same as another graph.
+func (r *Registry) agree(there *version, g *graph.Graph) (*graph.Graph, error) {
+	theirs, err := r.load(there)
+	if err != nil {
+		return nil, err
+	}
+	if !same(theirs.Spec, g.Spec) {
+		return nil, exists(g)
+	}
+	return theirs, nil
+}
+
+// room refuses a version beyond the limits. Servers that put at the same time
+// may together exceed them by a few.
+func (r *Registry) room(name string) error {
+	all := *r.shelf.Load()
+	switch {
+	case all[name] == nil && len(all) >= r.limits.Graphs:
+		return tooMany("graphs", "max-graphs", r.limits.Graphs)
+	case all.count() >= r.limits.Versions:
+		return tooMany("versions of graphs", "max-graph-versions", r.limits.Versions)
+	}
+	return nil
+}
+
+func tooMany(what, limit string, most int) error {
+	return runtime.Errorf(runtime.ReasonTooManyGraphs,
+		"there are %d %s, which is the limit (%s); delete what is not used any more", most, what, limit).
+		With("limit", limit).With("max", strconv.Itoa(most))
 }
 
 // present is the time by the clock of whoever shares the store.
@@ -101,18 +142,13 @@ func (r *Registry) present(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// keepTheirs settles that somebody else has stored the version before.
+// keepTheirs settles that another server has stored the version before, or
+// that it was deleted.
 func (r *Registry) keepTheirs(ctx context.Context, file graphfile.File, g *graph.Graph) (*graph.Graph, error) {
-	records, err := r.store.GraphRecords(ctx)
-	if err != nil {
-		return nil, storeError(err)
+	if err := r.Refresh(ctx); err != nil {
+		return nil, err
 	}
-	for i := range records {
-		if records[i].Name == g.Name && records[i].Version == g.Version {
-			r.takeUp(&records[i])
-		}
-	}
-	theirs, known, err := r.prepare(file)
+	theirs, known, err := r.prepare(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +160,22 @@ func (r *Registry) keepTheirs(ctx context.Context, file graphfile.File, g *graph
 
 // prepare pins and compiles a graph. When its version is known with the same
 // content, that one is returned.
-func (r *Registry) prepare(file graphfile.File) (g *graph.Graph, known bool, err error) {
-	before, again := r.known(file.Spec)
-	if again {
+func (r *Registry) prepare(ctx context.Context, file graphfile.File) (g *graph.Graph, known bool, err error) {
+	before, err := r.known(file.Spec.Name, file.Spec.Version)
+	if err != nil {
+		return nil, false, err
+	}
+	if before != nil {
 		file.Spec = pin(file.Spec, likewise(before.Spec))
 	} else {
 		file.Spec = pin(file.Spec, r.newest)
 	}
-	if g, err = compileFile(file, r.env); err != nil {
+	if g, err = r.compile(ctx, file); err != nil {
 		return nil, false, err
 	}
-	if !again {
-		if before, again = r.Graph(g.Name, g.Version); !again {
-			return g, false, nil
+	if before == nil {
+		if before, err = r.known(g.Name, g.Version); before == nil {
+			return g, false, err
 		}
 	}
 	if !same(before.Spec, g.Spec) {
@@ -145,12 +184,34 @@ func (r *Registry) prepare(file graphfile.File) (g *graph.Graph, known bool, err
 	return before, true, nil
 }
 
-// known finds the version that a Spec names.
-func (r *Registry) known(s *graph.Spec) (*graph.Graph, bool) {
-	if s.Version == "" {
-		return nil, false
+// compile checks a graph that is put, and compiles it.
+func (r *Registry) compile(ctx context.Context, file graphfile.File) (*graph.Graph, error) {
+	inside, err := r.inside(file.Spec, nil)
+	if err != nil {
+		return nil, err
 	}
-	return r.Graph(s.Name, s.Version)
+	select {
+	case r.compiling <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-r.compiling }()
+	env := r.env
+	env.Lookup = inside.lookup
+	return compileFile(file, env)
+}
+
+// known finds a version, nil = there is none that compiles here.
+func (r *Registry) known(name, version string) (*graph.Graph, error) {
+	v := r.shelf.Load().find(identity{name, version})
+	if v == nil {
+		return nil, nil
+	}
+	g, err := r.load(v)
+	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable}) {
+		return nil, nil
+	}
+	return g, err
 }
 
 // same compares content; the order of channels and nodes does not count.
@@ -160,8 +221,8 @@ func same(a, b *graph.Spec) bool { return graph.Digest(a) == graph.Digest(b) }
 type pins func(node *graph.NodeSpec) string
 
 func (r *Registry) newest(n *graph.NodeSpec) string {
-	g, ok := r.Graph(n.Graph.Name, "")
-	if !ok {
+	g, err := r.Graph(n.Graph.Name, "")
+	if err != nil {
 		return ""
 	}
 	return g.Version

@@ -1,18 +1,22 @@
-// Package registry keeps compiled graphs: those that were put through the API
-// and stored, and those that lie in a folder as files. A version never changes
-// once it is known.
+// Package registry keeps graphs: those that were put through the API and
+// stored, and those that lie in a folder as files. A version never changes once
+// it is known. It is compiled when it is used, and kept compiled as long as
+// there is room.
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -24,52 +28,65 @@ import (
 type Options struct {
 	// Store keeps the graphs; nil = they are known in this process only.
 	Store checkpoint.Graphs
+	// Threads finds out what uses a graph before it is deleted; nil = nothing.
+	Threads Threads
 	// Env is what graphs are compiled against. Its Lookup is not used: the
 	// registry's own graphs are what subgraphs are looked up in.
 	Env    graph.Env
+	Limits Limits
 	Logger *zap.Logger      // silent when nil
 	Now    func() time.Time // time.Now when nil
 }
 
-// Registry finds graphs by name and version. Reading takes no lock. It is safe
-// for concurrent use.
+// Limits bound what a registry keeps. Zero fields mean the defaults.
+type Limits struct {
+	Graphs     int // names; 1000
+	Versions   int // of all graphs together; 10,000
+	CacheBytes int // of compiled graphs that are kept ready; 64 MiB
+}
+
+// Threads lists threads.
+type Threads interface {
+	Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error)
+}
+
+// Registry finds graphs by name and version. Reading what is compiled takes no
+// lock. It is safe for concurrent use.
 type Registry struct {
-	store checkpoint.Graphs
-	env   graph.Env
-	log   *zap.Logger
-	now   func() time.Time
+	store   checkpoint.Graphs
+	threads Threads
+	env     graph.Env
+	limits  Limits
+	log     *zap.Logger
+	now     func() time.Time
 
-	shelf atomic.Pointer[shelf]
+	shelf    atomic.Pointer[shelf]
+	cache    *cache
+	reads    singleflight.Group // of sources, by version
+	compiles singleflight.Group // by version
+	// compiling bounds what is compiled at the same time.
+	compiling chan struct{}
 
-	mu     sync.Mutex          // held by whoever changes the shelf
-	broken map[identity]error  // stored, but they do not compile here
-	files  map[string]identity // by path: what LoadDir last made of it
+	refreshing sync.Mutex // held while the store's list is read, for the order of lists
+
+	mu       sync.Mutex          // held by whoever changes what follows, and never for long
+	revision uint64              // of the store's list
+	puts     uint64              // versions that this process has put
+	files    map[string]identity // by path: what LoadDir last made of it
 }
 
-// shelf is everything there is, by name. It is never changed, only replaced.
-type shelf map[string]*versions
-
-// versions are all of one graph. They are never changed, only replaced.
-type versions struct {
-	list   []entry // oldest first
-	newest *graph.Graph
-}
-
-type entry struct {
-	graph   *graph.Graph
-	created time.Time
-}
-
-type identity struct{ name, version string }
-
-// New makes a registry with all graphs that are stored. One that does not
-// compile in this process is logged and left out. The error says that the
-// store could not be read.
+// New makes a registry with all graphs that are stored. None is compiled before
+// it is used. The error says that the store could not be read.
 func New(ctx context.Context, options Options) (*Registry, error) {
 	r := &Registry{
-		store: options.Store, env: options.Env, log: options.Logger, now: options.Now,
-		broken: make(map[identity]error), files: make(map[string]identity),
+		store: options.Store, threads: options.Threads, env: options.Env, log: options.Logger, now: options.Now,
+		files: make(map[string]identity), compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0))),
+		limits: Limits{
+			Graphs: cmp.Or(options.Limits.Graphs, 1000), Versions: cmp.Or(options.Limits.Versions, 10_000),
+			CacheBytes: cmp.Or(options.Limits.CacheBytes, 64<<20),
+		},
 	}
+	r.cache = newCache(r.limits.CacheBytes)
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
@@ -77,147 +94,188 @@ func New(ctx context.Context, options Options) (*Registry, error) {
 		r.now = time.Now
 	}
 	r.shelf.Store(&shelf{})
-	r.env.Lookup = r.Graph
 	if err := r.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Graph returns a version of a graph, the newest for an empty version, or
-// false when there is none.
-func (r *Registry) Graph(name, version string) (*graph.Graph, bool) {
-	v := (*r.shelf.Load())[name]
-	if v == nil {
-		return nil, false
-	}
-	if version == "" {
-		return v.newest, true
-	}
-	e := v.find(version)
-	if e == nil {
-		return nil, false
-	}
-	return e.graph, true
-}
-
-func (v *versions) find(version string) *entry {
-	for i := range v.list {
-		if v.list[i].graph.Version == version {
-			return &v.list[i]
-		}
-	}
-	return nil
-}
-
-// ListGraphs returns the newest version of every graph, by name.
-func (r *Registry) ListGraphs(context.Context) ([]runtime.GraphEntry, error) {
+// Graph returns a version of a graph, the newest that compiles for an empty
+// version. The error is a *runtime.Error.
+func (r *Registry) Graph(name, version string) (*graph.Graph, error) {
 	all := *r.shelf.Load()
-	out := make([]runtime.GraphEntry, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		v := all[name]
-		out = append(out, v.entry(v.newest.Version))
+	if version != "" {
+		v := all.find(identity{name, version})
+		if v == nil {
+			return nil, r.missing(name, version)
+		}
+		return r.load(v)
 	}
-	return out, nil
-}
-
-func (v *versions) entry(version string) runtime.GraphEntry {
-	out := runtime.GraphEntry{Versions: make([]string, len(v.list))}
-	for i := range v.list {
-		e := &v.list[i]
-		out.Versions[i] = e.graph.Version
-		if e.graph.Version == version {
-			out.Graph, out.Created = e.graph, e.created
+	versions := all[name]
+	if versions == nil {
+		return nil, r.missing(name, "")
+	}
+	g, err := r.load(versions.newest)
+	for _, v := range slices.Backward(versions.list) {
+		if !errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable}) {
+			break
+		}
+		if older, olderErr := r.load(v); olderErr == nil {
+			return older, nil
 		}
 	}
-	return out
+	return g, err
+}
+
+// maxListed bounds the text of the graphs in one answer.
+const maxListed = 4 << 20
+
+// ListGraphs returns the newest versions of graphs by name, those after a name,
+// and whether there are more. They are not compiled.
+func (r *Registry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
+	all := *r.shelf.Load()
+	bytes := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if after != "" && name <= after {
+			continue
+		}
+		if len(list) == limit || bytes > maxListed {
+			return list, true, nil
+		}
+		v := all[name].newest
+		e := runtime.GraphEntry{Versions: all[name].names(), Created: v.created}
+		var size int
+		if e.Graph, size, err = r.described(v); err != nil {
+			return nil, false, err
+		}
+		bytes += size
+		list = append(list, e)
+	}
+	return list, false, nil
+}
+
+// described returns a graph that has its Spec, if that can be read.
+func (r *Registry) described(v *version) (*graph.Graph, int, error) {
+	if l := v.loaded.Load(); l != nil {
+		return l.graph, l.bytes / 8, nil
+	}
+	file, err := r.read(v)
+	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable}) {
+		return nil, 0, err
+	}
+	return &graph.Graph{Name: v.name, Version: v.version, Spec: file.Spec}, file.bytes, nil
 }
 
 // GetGraph returns a version of a graph; with an empty version the newest. One
 // that is not known here is looked for in the store, as another replica may
 // have put it. The error is a *runtime.Error.
 func (r *Registry) GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error) {
-	g, ok := r.Graph(name, version)
-	if !ok {
+	g, err := r.Graph(name, version)
+	if err != nil {
 		if err := r.Refresh(ctx); err != nil {
 			return runtime.GraphEntry{}, err
 		}
-		if g, ok = r.Graph(name, version); !ok {
-			return runtime.GraphEntry{}, r.missing(name, version)
+		if g, err = r.Graph(name, version); err != nil {
+			return runtime.GraphEntry{}, err
 		}
 	}
-	return (*r.shelf.Load())[name].entry(g.Version), nil
+	return r.entry(g), nil
+}
+
+func (r *Registry) entry(g *graph.Graph) runtime.GraphEntry {
+	all := *r.shelf.Load()
+	e := runtime.GraphEntry{Graph: g, Versions: all[g.Name].names()}
+	if v := all.find(identity{g.Name, g.Version}); v != nil {
+		e.Created = v.created
+	}
+	return e
 }
 
 // missing says why a graph can't be had.
 func (r *Registry) missing(name, version string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, cause := range r.broken {
-		if id.name == name && (version == "" || id.version == version) {
-			return runtime.Errorf(runtime.ReasonGraphVersionUnavailable,
-				"graph %q version %q is stored, but does not compile in this server: %w", name, id.version, cause).
-				With("graph", name).With("version", id.version)
-		}
-	}
 	all := *r.shelf.Load()
-	v := all[name]
-	if v == nil {
-		return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q%s", name,
-			graph.Suggest(name, slices.Collect(maps.Keys(all)))).With("graph", name)
+	if version != "" {
+		return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", name, version,
+			graph.Suggest(version, all[name].names())).With("graph", name).With("version", version)
 	}
-	return runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q has no version %q%s", name, version,
-		graph.Suggest(version, v.entry("").Versions)).With("graph", name).With("version", version)
+	return runtime.Errorf(runtime.ReasonGraphNotFound, "unknown graph %q%s", name,
+		graph.Suggest(name, slices.Collect(maps.Keys(all)))).With("graph", name)
 }
 
-// Refresh takes up what others have stored since. It does nothing without a
-// store. The error is a *runtime.Error.
+// Refresh takes up what others have stored or deleted since. It does nothing
+// without a store, and costs one small read when nothing has changed. The error
+// is a *runtime.Error.
 func (r *Registry) Refresh(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
-	records, err := r.store.GraphRecords(ctx)
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	r.mu.Lock()
+	known, puts := r.revision, r.puts
+	r.mu.Unlock()
+	records, revision, err := r.store.GraphVersions(ctx, known)
 	if err != nil {
 		return storeError(err)
 	}
+	if revision == known {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range records {
-		r.takeUp(&records[i])
-	}
+	r.revision = revision
+	r.takeUp(records, puts, revision < known)
 	return nil
 }
 
-func (r *Registry) takeUp(record *checkpoint.GraphRecord) {
-	id := identity{record.Name, record.Version}
-	if _, known := r.Graph(id.name, id.version); known {
-		return
+// takeUp makes a shelf of what the store lists. What this process has put since
+// the list was asked for stays, and so does everything when the store has lost
+// what it had: threads may need it. mu is held.
+func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bool) {
+	old := *r.shelf.Load()
+	lists, newest := make(map[string][]*version), make(map[string]*version)
+	seen := make(map[*version]bool, len(records))
+	for name, v := range old {
+		newest[name] = v.newest
 	}
-	g, err := r.compileText(record.Name+".json", record.Source)
-	if err != nil {
-		if r.broken[id] == nil {
-			r.log.Warn("a stored graph does not compile in this server", zap.String("graph", id.name),
-				zap.String("version", id.version), zap.Error(err))
+	for i := range records {
+		record := &records[i]
+		v := old.find(identity{record.Name, record.Version})
+		if v == nil {
+			v = &version{identity: identity{record.Name, record.Version}, created: record.Created}
+			if n := newest[v.name]; n == nil || !n.created.After(v.created) {
+				newest[v.name] = v
+			}
 		}
-		r.broken[id] = err
-		return
+		seen[v] = true
+		lists[v.name] = append(lists[v.name], v)
 	}
-	delete(r.broken, id)
-	newest, ok := r.Graph(id.name, "")
-	r.publish(entry{graph: g, created: record.Created})
-	if ok && (*r.shelf.Load())[id.name].find(newest.Version).created.After(record.Created) {
-		r.prefer(newest)
+	for name, versions := range old {
+		for _, v := range versions.list {
+			switch {
+			case seen[v]:
+			case lost || v.order > puts:
+				lists[name] = append(lists[name], v)
+			default:
+				r.cache.forget(v)
+			}
+		}
 	}
+	r.shelf.Store(arrange(lists, newest))
 }
 
-func (r *Registry) compileText(name, text string) (*graph.Graph, error) {
-	file, err := parse(name, text)
-	if err != nil {
-		return nil, err
+// arrange makes a shelf of lists. Where the newest is gone the last is.
+func arrange(lists map[string][]*version, newest map[string]*version) *shelf {
+	next := make(shelf, len(lists))
+	for name, list := range lists {
+		v := newVersions(list)
+		v.newest = v.list[len(v.list)-1]
+		if n := newest[name]; n != nil && v.by[n.version] == n {
+			v.newest = n
+		}
+		next[name] = v
 	}
-	env := r.env
-	env.Limits = graph.Limits{} // it was within those of its time
-	return compileFile(file, env)
+	return &next
 }
 
 func parse(name, text string) (graphfile.File, error) {
@@ -237,30 +295,6 @@ func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
 	return g, err
 }
 
-// publish makes a version visible as the newest of its name. mu is held.
-func (r *Registry) publish(e entry) {
-	old := *r.shelf.Load()
-	next := maps.Clone(old)
-	v := &versions{newest: e.graph}
-	if before := old[e.graph.Name]; before != nil {
-		v.list = slices.Clone(before.list)
-	}
-	v.list = append(v.list, e)
-	slices.SortStableFunc(v.list, func(a, b entry) int { return a.created.Compare(b.created) })
-	next[e.graph.Name] = v
-	r.shelf.Store(&next)
-}
-
-// prefer makes a known version the newest of its name. mu is held.
-func (r *Registry) prefer(g *graph.Graph) {
-	next := maps.Clone(*r.shelf.Load())
-	next[g.Name] = &versions{list: next[g.Name].list, newest: g}
-	r.shelf.Store(&next)
-}
-
 func storeError(err error) error {
-	if refused := runtime.StoreRefusal(err); refused != nil {
-		return refused
-	}
 	return runtime.Errorf(runtime.ReasonStoreUnavailable, "the graphs could not be read or stored: %w", err)
 }

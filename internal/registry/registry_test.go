@@ -109,20 +109,21 @@ func TestPutAndGet(t *testing.T) {
 	require.Same(t, first.Graph, e.Graph)
 	require.Equal(t, first.Created, e.Created)
 
-	all, err := r.ListGraphs(t.Context())
+	all, more, err := r.ListGraphs(t.Context(), "", 100)
 	require.NoError(t, err)
+	require.False(t, more)
 	require.Len(t, all, 2)
 	require.Equal(t, "a", all[0].Graph.Name)
 	require.True(t, strings.HasPrefix(all[0].Graph.Version, "sha-"))
 	require.Equal(t, "v2", all[1].Graph.Version)
 
-	g, ok := r.Graph("g", "")
-	require.True(t, ok)
+	g, err := r.Graph("g", "")
+	require.NoError(t, err)
 	require.Equal(t, "v2", g.Version)
-	_, ok = r.Graph("g", "v3")
-	require.False(t, ok)
-	_, ok = r.Graph("nobody", "")
-	require.False(t, ok)
+	_, err = r.Graph("g", "v3")
+	require.Error(t, err)
+	_, err = r.Graph("nobody", "")
+	require.Error(t, err)
 }
 
 func TestGetSaysWhatThereIs(t *testing.T) {
@@ -197,8 +198,9 @@ func TestProblemsComeAsBuildErrors(t *testing.T) {
 			}
 		})
 	}
-	all, err := r.ListGraphs(t.Context())
+	all, more, err := r.ListGraphs(t.Context(), "", 100)
 	require.NoError(t, err)
+	require.False(t, more)
 	require.Empty(t, all)
 }
 
@@ -215,15 +217,15 @@ func TestPutForms(t *testing.T) {
 	checked, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec, ValidateOnly: true})
 	require.NoError(t, err)
 	require.Empty(t, checked.Versions)
-	_, ok := r.Graph("s", "")
-	require.False(t, ok)
+	_, err = r.Graph("s", "")
+	require.Error(t, err)
 	kept, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec})
 	require.NoError(t, err)
 	require.Equal(t, checked.Graph.Version, kept.Graph.Version)
 
 	again := open(t, store, "f")
-	g, ok := again.Graph("s", "")
-	require.True(t, ok)
+	g, err := again.Graph("s", "")
+	require.NoError(t, err)
 	require.Equal(t, kept.Graph.Version, g.Version)
 }
 
@@ -244,11 +246,11 @@ func TestSubgraphsArePinned(t *testing.T) {
 	require.Equal(t, "v2", moved.Nodes[1].Sub.Version)
 
 	for _, again := range []*registry.Registry{r, open(t, store)} {
-		g, ok := again.Graph("outer", "v1")
-		require.True(t, ok)
+		g, err := again.Graph("outer", "v1")
+		require.NoError(t, err)
 		require.Equal(t, "v1", g.Nodes[1].Sub.Version)
-		g, ok = again.Graph("free", free.Version)
-		require.True(t, ok)
+		g, err = again.Graph("free", free.Version)
+		require.NoError(t, err)
 		require.Equal(t, "v1", g.Nodes[1].Sub.Version)
 	}
 }
@@ -261,11 +263,11 @@ func TestStoredGraphsThatNoLongerCompile(t *testing.T) {
 	require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "odd", Version: "v1", Source: "{"}))
 
 	without := open(t, store)
-	_, ok := without.Graph("ok", "")
-	require.True(t, ok)
-	_, ok = without.Graph("g", "v1")
-	require.False(t, ok)
-	_, err := without.GetGraph(t.Context(), "g", "v1")
+	_, err := without.Graph("ok", "")
+	require.NoError(t, err)
+	_, err = without.Graph("g", "v1")
+	require.Error(t, err)
+	_, err = without.GetGraph(t.Context(), "g", "v1")
 	e := refused(t, err, runtime.ReasonGraphVersionUnavailable)
 	require.Contains(t, e.Message, `no function "f" is registered`)
 	_, err = without.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
@@ -359,8 +361,8 @@ func TestStoreThatFails(t *testing.T) {
 	r := open(t, deaf{})
 	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
-	_, ok := r.Graph("g", "")
-	require.False(t, ok, "what is not stored is not visible")
+	_, err = r.Graph("g", "")
+	require.Error(t, err, "what is not stored is not visible")
 }
 
 func write(tb testing.TB, dir, name, content string) {
@@ -421,8 +423,8 @@ func TestFolder(t *testing.T) {
 	// All of it was stored.
 	again := open(t, store)
 	for _, want := range [][2]string{{"sub", "s1"}, {"sub", "s2"}, {"outer", "v1"}, {"deep", "d1"}} {
-		_, ok := again.Graph(want[0], want[1])
-		require.True(t, ok, want)
+		_, err = again.Graph(want[0], want[1])
+		require.NoError(t, err, want)
 	}
 	_, err = r.LoadDir(t.Context(), filepath.Join(dir, "missing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -491,7 +493,7 @@ func TestReadingWhileWriting(t *testing.T) {
 					return
 				default:
 				}
-				if _, ok := r.Graph("g", ""); !ok {
+				if _, err := r.Graph("g", ""); err != nil {
 					t.Error("the graph was gone")
 					return
 				}

@@ -19,9 +19,10 @@ import (
 
 // Graphs finds compiled graphs.
 type Graphs interface {
-	// Graph returns a version of a graph, the newest for an empty version, or
-	// false when there is none.
-	Graph(name, version string) (*graph.Graph, bool)
+	// Graph returns a version of a graph, the newest for an empty version. The
+	// error is an *Error: GRAPH_NOT_FOUND, GRAPH_VERSION_UNAVAILABLE, or
+	// STORE_UNAVAILABLE when it had to be read and could not be.
+	Graph(name, version string) (*graph.Graph, error)
 }
 
 // Schemas checks values against JSON Schemas.

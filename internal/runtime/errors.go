@@ -40,6 +40,7 @@ const (
 	ReasonAmbiguousNode            = "AMBIGUOUS_NODE"
 	ReasonRunNotCancellable        = "RUN_NOT_CANCELLABLE"
 	ReasonGraphVersionUnavailable  = "GRAPH_VERSION_UNAVAILABLE"
+	ReasonGraphInUse               = "GRAPH_IN_USE"
 	ReasonTaskLeaseLost            = "TASK_LEASE_LOST"
 	ReasonProtocolMismatch         = "PROTOCOL_MISMATCH"
 	ReasonNothingToDo              = "NOTHING_TO_DO"
@@ -56,6 +57,7 @@ const (
 	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
 	ReasonRateLimited        = "RATE_LIMITED"
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
+	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
 	ReasonStoreReplaced     = "STORE_REPLACED"

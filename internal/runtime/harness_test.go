@@ -110,7 +110,16 @@ func update(json string) node {
 
 type catalog map[string]*graph.Graph
 
-func (c catalog) Graph(name, _ string) (*graph.Graph, bool) {
+func (c catalog) Graph(name, _ string) (*graph.Graph, error) {
+	g, ok := c[name]
+	if !ok {
+		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name).With("graph", name)
+	}
+	return g, nil
+}
+
+// lookup finds a subgraph.
+func (c catalog) lookup(name, _ string) (*graph.Graph, bool) {
 	g, ok := c[name]
 	return g, ok
 }
@@ -146,7 +155,7 @@ func (w *world) compile(s *graph.Spec) {
 	w.t.Helper()
 	g, err := graph.Compile(s, graph.Env{
 		Expressions: newExpr(),
-		Lookup:      func(name, version string) (*graph.Graph, bool) { return w.graphs.Graph(name, version) },
+		Lookup:      w.graphs.lookup,
 	})
 	require.NoError(w.t, err)
 	w.graphs[s.Name] = g

@@ -166,16 +166,5 @@ func (e *Engine) load(ctx context.Context, head *checkpoint.Head, g *graph.Graph
 
 // graphOf finds the graph that a thread is pinned to.
 func (e *Engine) graphOf(name, version string) (*graph.Graph, error) {
-	g, ok := e.graphs.Graph(name, version)
-	switch {
-	case ok:
-		return g, nil
-	case version == "":
-		return nil, Errorf(ReasonGraphNotFound, "no graph %q", name).With("graph", name)
-	}
-	if _, known := e.graphs.Graph(name, ""); known {
-		return nil, Errorf(ReasonGraphVersionUnavailable, "graph %q has no version %q here", name, version).
-			With("graph", name).With("version", version)
-	}
-	return nil, Errorf(ReasonGraphNotFound, "no graph %q", name).With("graph", name)
+	return e.graphs.Graph(name, version)
 }

@@ -101,7 +101,7 @@ type trappedGraphs struct {
 	trap *trap
 }
 
-func (g trappedGraphs) Graph(name, version string) (*graph.Graph, bool) {
+func (g trappedGraphs) Graph(name, version string) (*graph.Graph, error) {
 	g.trap.spring("Graph", name)
 	return g.catalog.Graph(name, version)
 }

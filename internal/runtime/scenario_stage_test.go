@@ -244,7 +244,7 @@ func (s *stage) graph(a args, body []string) error {
 	for n, c := range code {
 		s.actors.code[spec.Name+"/"+n] = c
 	}
-	g, err := graph.Compile(spec, graph.Env{Expressions: newExpr(), Lookup: s.graphs.Graph})
+	g, err := graph.Compile(spec, graph.Env{Expressions: newExpr(), Lookup: s.graphs.lookup})
 	if err != nil {
 		return err
 	}

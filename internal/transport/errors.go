@@ -73,6 +73,7 @@ func Table() []Row {
 		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},
 		{runtime.ReasonRunNotCancellable, codes.FailedPrecondition, []string{"state"}},
 		{runtime.ReasonGraphVersionUnavailable, codes.FailedPrecondition, []string{"graph", "version"}},
+		{runtime.ReasonGraphInUse, codes.FailedPrecondition, []string{"graph", "version", "threads", "graphs"}},
 		{runtime.ReasonTaskLeaseLost, codes.FailedPrecondition, []string{"taskId"}},
 		{runtime.ReasonProtocolMismatch, codes.FailedPrecondition, []string{"supported"}},
 		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
@@ -90,6 +91,7 @@ func Table() []Row {
 		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "max"}},
 		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 
@@ -126,6 +128,7 @@ func sentinels() []struct {
 		{checkpoint.ErrCheckpointNotFound, runtime.ReasonCheckpointNotFound},
 		{checkpoint.ErrInterruptNotFound, runtime.ReasonInterruptNotFound},
 		{checkpoint.ErrGraphExists, runtime.ReasonGraphExists},
+		{checkpoint.ErrGraphNotFound, runtime.ReasonGraphVersionUnavailable},
 		{checkpoint.ErrConflict, runtime.ReasonCheckpointConflict},
 		{checkpoint.ErrTrimmed, runtime.ReasonCursorTrimmed},
 		{checkpoint.ErrUnavailable, runtime.ReasonStoreUnavailable},

@@ -57,6 +57,7 @@ FAILED_PRECONDITION RESPONSE_AMBIGUOUS openInterruptIds count
 FAILED_PRECONDITION AMBIGUOUS_NODE nodes
 FAILED_PRECONDITION RUN_NOT_CANCELLABLE state
 FAILED_PRECONDITION GRAPH_VERSION_UNAVAILABLE graph version
+FAILED_PRECONDITION GRAPH_IN_USE graph version threads graphs
 FAILED_PRECONDITION TASK_LEASE_LOST taskId
 FAILED_PRECONDITION PROTOCOL_MISMATCH supported
 FAILED_PRECONDITION NOTHING_TO_DO threadState
@@ -71,6 +72,7 @@ OUT_OF_RANGE CURSOR_LOST oldestSequence headSequence
 RESOURCE_EXHAUSTED THREAD_QUEUE_FULL limit
 RESOURCE_EXHAUSTED RATE_LIMITED limit
 RESOURCE_EXHAUSTED TOO_MANY_SUBSCRIBERS limit
+RESOURCE_EXHAUSTED TOO_MANY_GRAPHS limit max
 RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence
 RESOURCE_EXHAUSTED STORE_FULL
 UNAVAILABLE STORE_UNAVAILABLE
@@ -159,6 +161,7 @@ func samples() map[string]struct {
 		"checkpoint.ErrRequestNotFound":    {checkpoint.ErrRequestNotFound, "INTERNAL"},
 		"checkpoint.ErrInvalid":            {checkpoint.ErrInvalid, "INTERNAL"},
 		"checkpoint.ErrGraphExists":        {checkpoint.ErrGraphExists, "GRAPH_EXISTS"},
+		"checkpoint.ErrGraphNotFound":      {checkpoint.ErrGraphNotFound, "GRAPH_VERSION_UNAVAILABLE"},
 		"checkpoint.ErrConflict":           {checkpoint.ErrConflict, "CHECKPOINT_CONFLICT"},
 		"checkpoint.ErrTrimmed":            {checkpoint.ErrTrimmed, "CURSOR_TRIMMED"},
 		"checkpoint.ErrUnavailable":        {checkpoint.ErrUnavailable, "STORE_UNAVAILABLE"},

@@ -336,7 +336,18 @@ type registry struct {
 	err     error
 }
 
-func (r *registry) ListGraphs(context.Context) ([]runtime.GraphEntry, error) { return r.entries, r.err }
+func (r *registry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
+	for _, e := range r.entries {
+		if after != "" && e.Graph.Name <= after {
+			continue
+		}
+		if len(list) == limit {
+			return list, true, r.err
+		}
+		list = append(list, e)
+	}
+	return list, false, r.err
+}
 
 func (r *registry) GetGraph(context.Context, string, string) (runtime.GraphEntry, error) {
 	if r.err != nil {

@@ -99,8 +99,9 @@ type InterruptFollower interface {
 
 // Registry keeps graphs.
 type Registry interface {
-	// ListGraphs returns the newest version of every graph, by name.
-	ListGraphs(ctx context.Context) ([]runtime.GraphEntry, error)
+	// ListGraphs returns the newest versions of graphs by name, at most so many
+	// of those after a name, and whether there are more.
+	ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error)
 	// GetGraph returns a version of a graph; with an empty version the newest.
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
 	// PutGraph checks and keeps a graph. Problems come as *graph.BuildError.

@@ -55,16 +55,15 @@ func (s *registryService) ListGraphs(
 	if err := s.tokens.read(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
-	entries, err := s.graphs.ListGraphs(ctx)
+	entries, more, err := s.graphs.ListGraphs(ctx, after, size)
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(e runtime.GraphEntry) bool {
-		return e.Graph == nil || e.Graph.Name <= after && after != ""
-	})
-	entries, next, err := page(s.tokens, list, entries, size, func(e runtime.GraphEntry) any { return e.Graph.Name })
-	if err != nil {
-		return nil, err
+	next := ""
+	if more && len(entries) > 0 {
+		if next, err = s.tokens.make(list, entries[len(entries)-1].Graph.Name); err != nil {
+			return nil, err
+		}
 	}
 	resp := &graphdv1.ListGraphsResponse{NextPageToken: next}
 	for _, e := range entries {

@@ -146,9 +146,12 @@ func newTown(t *testing.T) *town {
 	return &town{t: t, board: newBoard(), graphs: map[string]*graph.Graph{}, code: map[string]code{}}
 }
 
-func (w *town) Graph(name, _ string) (*graph.Graph, bool) {
+func (w *town) Graph(name, _ string) (*graph.Graph, error) {
 	g, ok := w.graphs[name]
-	return g, ok
+	if !ok {
+		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name)
+	}
+	return g, nil
 }
 
 // way is how one server reaches the store.

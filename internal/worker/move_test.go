@@ -525,9 +525,9 @@ type slow struct {
 	until time.Time
 }
 
-func (s *slow) Graph(name, version string) (*graph.Graph, bool) {
+func (s *slow) Graph(name, version string) (*graph.Graph, error) {
 	if time.Now().Before(s.until) {
-		return nil, false
+		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name)
 	}
 	return s.town.Graph(name, version)
 }

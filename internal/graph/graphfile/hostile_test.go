@@ -1,7 +1,9 @@
 package graphfile_test
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +60,38 @@ func compileInOrder(t *testing.T, documents []string) error {
 		known[g.Name] = g
 	}
 	return nil
+}
+
+// What a cache counts must be about what is taken.
+func TestFootprint(t *testing.T) {
+	var document strings.Builder
+	document.WriteString(`{"graph":"g","version":"v1","channels":{"x":{}},"nodes":{`)
+	for i := range 300 {
+		fmt.Fprintf(&document, `"n%d":{"expr":{"update":{"x":"[state.x, %d, 'some text'].size()"},"goto":"'n%d'"}},`, i, i, i+1)
+	}
+	document.WriteString(`"n300":{"remote":{}}},"edges":["START -> n0"]}`)
+	compiler, err := expr.New(expr.Options{})
+	require.NoError(t, err)
+	_, err = compiler.Compile("1") // what is shared
+	require.NoError(t, err)
+	before := live()
+	spec, _, err := graphfile.Parse("g.json", []byte(document.String()))
+	require.NoError(t, err)
+	g, err := graph.Compile(spec, graph.Env{Expressions: compiler})
+	require.NoError(t, err)
+	taken := live() - before
+	counted := g.Footprint(document.Len())
+	require.Greater(t, counted*5/4, taken)
+	require.Less(t, counted, 10*taken)
+	runtime.KeepAlive(g)
+}
+
+func live() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
 
 // Without limits, as for what is stored, a tower costs what its floors cost.
