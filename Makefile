@@ -46,6 +46,7 @@ THREADS     ?= 1000
 SOAK        ?= 30m
 SEED        ?= $(shell date +%s)
 FIRST       ?= 1
+KINDS       ?= redis sqlite
 ANSWER      ?= {"decision":"approved_with_conditions","conditions":"10% restocking fee"}
 
 .PHONY: help
@@ -120,6 +121,14 @@ flake: $(VENV)/ok ## Run the tests RUNS (10) times quiet and BUSY_RUNS (5) times
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
 	tools/fuzz '$(FUZZTIME)' $(PKG)
+
+.PHONY: format
+format: ## Take over what the stores now write, while no store of that number is frozen (see CONTRIBUTING.md)
+	go test ./internal/checkpoint/redis ./internal/checkpoint/sqlite -run='^TestFormat$$' -count=1 -args -update-format
+
+.PHONY: freeze
+freeze: ## Keep stores of the present formats for ever, for tests/upgrade (KINDS="redis sqlite")
+	tools/freeze '$(KINDS)'
 
 .PHONY: bench
 bench: $(VENV)/ok bench-build bench-peers ## Measure graphd beside its limits and peers, five minutes (see bench; BENCHFLAGS="--only W1")

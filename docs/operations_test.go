@@ -54,13 +54,15 @@ func TestOperationsPageQuotesMessages(t *testing.T) {
 	page := read(t, "docs", "operations.md")
 	_, table, found := strings.Cut(page, "\n## When something is wrong\n")
 	require.True(t, found)
-	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "cmd", "graphd", "server.go") +
+	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "internal", "checkpoint", "redis", "agree.go") +
+		read(t, "cmd", "graphd", "server.go") +
 		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "check.go")
 	for _, words := range []string{
 		"the store can't be opened: ", "the server refuses: ", "the server is Redis ",
 		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",
 		"the database holds ", " keys, and none of graphd under the prefix ", "the store has format ", ", this graphd knows up to ",
-		"the store was made with ", " partitions, which never change", "can't listen: ",
+		"the store was made with ", " partitions, which never change", ", this graphd writes ", "the store is being migrated from format ",
+		" partitions are gone with their threads", "there are threads under the prefix ", "can't listen: ",
 		"the drain timeout has passed; what was left was cut", "that the store was sealed with, ", ", are not given",
 		"is not the one that the store knows by this id",
 	} {

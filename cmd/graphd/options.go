@@ -25,6 +25,7 @@ import (
 type serverOptions struct {
 	Listen         string
 	Store          string
+	Migrate        bool
 	Graphs         []string
 	Metrics        string
 	Profiles       bool
@@ -53,7 +54,8 @@ type serverOptions struct {
 // register is the table of the options: names, defaults and what they mean.
 func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", cli.DefaultServer, "address to serve gRPC on, HOST:PORT")
-	f.StringVar(&o.Store, "store", "sqlite:graphd.db", "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
+	f.StringVar(&o.Store, "store", defaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
+	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
 	f.StringArrayVar(&o.Graphs, "graphs", nil, "folder with graph files to load (repeatable)")
 	f.StringVar(&o.Metrics, "metrics", "", "address to serve /metrics and /healthz on over HTTP (default: not served)")
 	f.BoolVar(&o.Profiles, "profiles", false, "serve /debug/pprof where /metrics is: what the server spends time and memory on")
@@ -87,6 +89,8 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 const minLease = time.Second
 
 const (
+	defaultStore = "sqlite:graphd.db"
+
 	flagConfig = "config"
 	flagKeys   = "encryption-keys"
 )

@@ -67,7 +67,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	if s.store, err = name.open(ctx, log, sealed); err != nil {
+	if s.store, err = o.openStore(ctx, name, log, sealed); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version)

@@ -96,22 +96,31 @@ func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Option
 func (n storeName) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	logging.Disable() // what the client would print comes back as errors
 	s, err := redis.Open(ctx, redis.Options{URL: n.text, Seal: sealed, Logger: log.Named("redis")})
-	if problem, ok := errors.AsType[*redis.SetupError](err); ok {
-		if problem.Problem == redis.ProblemURL {
-			return nil, cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
-		}
-		return nil, &cli.HintError{
-			Err: fmt.Errorf("the store %s can't be used: %s", problem.Server, problem.Is), Hint: problem.Want,
-		}
-	}
 	if err != nil {
-		return nil, &cli.HintError{
-			Err:  fmt.Errorf("the store can't be opened: %w", err),
-			Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
-		}
+		return nil, refused(err)
 	}
 	warn(log, s.Warnings())
 	return s, nil
+}
+
+// refused says why a store on Redis can't be used.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	problem, ok := errors.AsType[*redis.SetupError](err)
+	switch {
+	case ok && problem.Problem == redis.ProblemURL:
+		return cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
+	case ok:
+		return &cli.HintError{
+			Err: fmt.Errorf("the store %s can't be used: %s", problem.Server, problem.Is), Hint: problem.Want,
+		}
+	}
+	return &cli.HintError{
+		Err:  fmt.Errorf("the store can't be opened: %w", err),
+		Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
+	}
 }
 
 func warn(log *zap.Logger, warnings []string) {
@@ -122,6 +131,10 @@ func warn(log *zap.Logger, warnings []string) {
 
 func notOpened(name string, err error) error {
 	hint := "choose another file with --store sqlite:PATH"
+	if other, ok := errors.AsType[*sqlite.SchemaError](err); ok && other.Older() {
+		hint = "stop the server, copy the file as a backup and run graphd store migrate --store " + name +
+			", or start a server with --migrate"
+	}
 	if _, used := errors.AsType[*sqlite.InUseError](err); used {
 		hint = "one process owns a file: stop the other one, choose another file with --store sqlite:PATH, " +
 			"or let servers share a store with --store redis://HOST:PORT/DB"

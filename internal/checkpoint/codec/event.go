@@ -32,29 +32,55 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 
 // DecodeEvents reads a record that PackEvents wrote. An error wraps
 // checkpoint.ErrCorrupt.
+//
+// The first builds that packed events wrote each of them apart: with its own
+// time, run, namespace and step, of which it left out what is empty. Such a
+// record is known by a time that is written although it is that of the event
+// before.
 func DecodeEvents(s string) (out []checkpoint.Event, err error) {
-	var first uint64
-	err = record(s, "events", func(sc *scanner, name string) {
-		switch name {
-		case "seq":
-			first = sc.unum()
-		case "events":
-			sc.array(func() {
-				e := checkpoint.Event{Seq: first + uint64(len(out))}
-				if n := len(out); n > 0 {
-					e.Time, e.Run, e.Namespace, e.Step = out[n-1].Time, out[n-1].Run, out[n-1].Namespace, out[n-1].Step
-				}
-				sc.object(func(name string) { sc.eventField(&e, name) })
-				out = append(out, e)
-			})
-		default:
-			sc.skip()
-		}
-	})
+	d := eventsReader{}
+	if err = record(s, "events", d.field); err == nil && d.apart {
+		d = eventsReader{apart: true}
+		err = record(s, "events", d.field)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return d.out, nil
+}
+
+// eventsReader reads events that stand in one record.
+type eventsReader struct {
+	first uint64
+	out   []checkpoint.Event
+	apart bool // no event has anything of the one before it
+}
+
+func (d *eventsReader) field(sc *scanner, name string) {
+	switch name {
+	case "seq":
+		d.first = sc.unum()
+	case "events":
+		sc.array(func() { d.event(sc) })
+	default:
+		sc.skip()
+	}
+}
+
+func (d *eventsReader) event(sc *scanner) {
+	e := checkpoint.Event{Seq: d.first + uint64(len(d.out))}
+	var before *checkpoint.Event
+	if n := len(d.out); n > 0 && !d.apart {
+		before = &d.out[n-1]
+		e.Time, e.Run, e.Namespace, e.Step = before.Time, before.Run, before.Namespace, before.Step
+	}
+	sc.object(func(name string) {
+		sc.eventField(&e, name)
+		if name == "time" && before != nil && e.Time.Equal(before.Time) {
+			d.apart = true
+		}
+	})
+	d.out = append(d.out, e)
 }
 
 // eventFields writes what an event does not have in common with the one before.

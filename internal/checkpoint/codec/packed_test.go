@@ -242,3 +242,24 @@ func BenchmarkPackEvents(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(buf)), "bytes")
 }
+
+// Events that the first builds packed have nothing of the one before them: what
+// is not written is empty.
+func TestEventsThatWerePackedApart(t *testing.T) {
+	record, err := hex.DecodeString("8102071defee0be91898b5d9b3d680050da2043572756e2d310933613a310c0206316e13e3013100" +
+		"ee0bea000da5047000ee0bea020da204700933623a320c0300ee0bea000da200ff")
+	require.NoError(t, err)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
+	want := []checkpoint.Event{
+		{Seq: 7, Time: at, Kind: checkpoint.EventUpdate, Run: "run-1", Namespace: "a:1", Step: 2, Node: "n", Value: "1"},
+		{Seq: 8, Time: at, Kind: checkpoint.EventCheckpoint, Run: "run-1"},
+		{Seq: 9, Time: at.Add(1), Kind: checkpoint.EventUpdate, Run: "run-1", Namespace: "b:2", Step: 3},
+		{Seq: 10, Time: at.Add(1), Kind: checkpoint.EventUpdate},
+	}
+	got, err := codec.DecodeEvents(string(record))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	got, err = codec.DecodeEvents(string(codec.PackEvents(nil, want)))
+	require.NoError(t, err)
+	require.Equal(t, want, got, "and today's says the same")
+}

@@ -34,6 +34,7 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		a.text(c.Op)
 		a.text(s.origin)
 		a.text(c.Thread)
+		a.text(s.mark)
 	} else {
 		old, err := s.outdated(ctx, c)
 		if err != nil {
@@ -65,6 +66,9 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	}
 	if len(c.Interrupts) > 0 {
 		s.ear.ask()
+	}
+	if answer.text(0) == "STORE" {
+		return checkpoint.Receipt{}, s.otherStore(s.keys.partition(c.Thread), answer.text(1))
 	}
 	return receipt(c, answer, missed.err())
 }

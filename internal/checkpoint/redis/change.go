@@ -42,6 +42,7 @@ func (s *Store) encode(c *checkpoint.Change, old outdated, told string, more boo
 	a.text(dueAt(h.Due))
 	a.text(s.origin)
 	a.text(told)
+	a.text(s.mark)
 	a.checkpoints(c)
 	a.events(c.Events)
 	if !more {

@@ -20,6 +20,7 @@ const handful = 64
 func (s *Store) Glance(ctx context.Context, thread, request string) (g checkpoint.Glance, err error) {
 	err = s.look(ctx, thread, func() error {
 		keys := s.keys.thread(thread, keyHead, keyValues, keyOrder, keyLog, keyProgress, keyQuestions, keyRecords, keyRuns)
+		keys = append(keys, s.keys.of(s.keys.partition(thread), keyStore))
 		r, err := s.read(ctx, s.scripts.glance, keys, sized("")+sized(""), request, handful)
 		if err != nil {
 			return err

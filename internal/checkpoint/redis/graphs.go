@@ -39,8 +39,8 @@ func (s *Store) decodeGraph(field, record string) (graph, error) {
 		return graph{}, err
 	}
 	var g graph
-	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format != format {
-		return graph{}, corrupt("%.40q is no graph of format %d", record, format)
+	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < oldestFormat || g.Format > Format {
+		return graph{}, corrupt("%.40q is no graph of format %d", record, Format)
 	}
 	return g, nil
 }
@@ -82,7 +82,7 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		case old != nil && old.Deleted != checkpoint.GraphDigest(g.Source):
 			return nil, checkpoint.ErrGraphExists
 		}
-		return &graph{Format: format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source}, nil
+		return &graph{Format: Format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source}, nil
 	})
 }
 
@@ -98,7 +98,7 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 		}
 		tried = true
 		return &graph{
-			Format: format, Name: name, Version: version, Created: old.Created, Deleted: checkpoint.GraphDigest(old.Source),
+			Format: Format, Name: name, Version: version, Created: old.Created, Deleted: checkpoint.GraphDigest(old.Source),
 		}, nil
 	})
 }
@@ -112,6 +112,9 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 	}
 	defer done()
 	field := sized(name) + version
+	if err := s.agreed(ctx); err != nil { // nothing is put into another store
+		return failed(ctx, err)
+	}
 	for {
 		err := failed(ctx, again(ctx, func() error { return s.replaceGraph(ctx, field, decide) }))
 		if !errors.Is(err, errGraphChanged) {

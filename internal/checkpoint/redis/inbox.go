@@ -141,10 +141,10 @@ func (s *Store) settle(ctx context.Context) (uint64, error) {
 	return end, err
 }
 
-func countKeys() []string { return []string{keyInbox, keyCount} }
+func countKeys() []string { return []string{keyInbox, keyCount, keyStore} }
 
 func (s *Store) counts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
-	replies, err := s.scatter(ctx, s.scripts.changes, partitions, countKeys(), "+inf", 0, raise)
+	replies, err := s.scatter(ctx, s.scripts.changes, partitions, countKeys(), "+inf", 0, raise, s.mark)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Store) changes(ctx context.Context, from string, end uint64) (page, err
 		}
 	}
 	start := unum(after / uint64(len(s.keys.tags)))
-	replies, err := s.scatter(ctx, s.scripts.changes, s.all(), countKeys(), start, pageSize, "")
+	replies, err := s.scatter(ctx, s.scripts.changes, s.all(), countKeys(), start, pageSize, "", s.mark)
 	if err != nil {
 		return page{}, err
 	}

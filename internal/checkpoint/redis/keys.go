@@ -85,6 +85,7 @@ const (
 	keyClosed  = "closed"
 	keyDue     = "due"
 	keyCount   = "count"
+	keyStore   = "store"
 )
 
 // Letters of the keys of a thread.
@@ -114,7 +115,7 @@ func (l *layout) thread(thread string, letters ...rune) []string {
 func (l *layout) change(thread string, all bool) []string {
 	p := l.partition(thread)
 	keys := l.thread(thread, keyHead, keyValues, keyOrder, keyLog)
-	keys = append(keys, l.of(p, keyThreads), l.of(p, keyDue))
+	keys = append(keys, l.of(p, keyThreads), l.of(p, keyDue), l.of(p, keyStore))
 	if !all {
 		return keys
 	}

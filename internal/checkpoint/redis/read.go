@@ -16,7 +16,9 @@ import (
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
 	err = s.look(ctx, thread, func() error {
-		keys := s.keys.thread(thread, keyHead, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)
+		keys := s.keys.thread(thread, keyHead)
+		keys = append(keys, s.keys.of(s.keys.partition(thread), keyStore))
+		keys = append(keys, s.keys.thread(thread, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)...)
 		r, err := s.read(ctx, s.scripts.head, keys)
 		if err != nil {
 			return err
@@ -33,6 +35,9 @@ func (s *Store) headOf(thread, key string, r reply) (h checkpoint.Head, err erro
 		err = missing(r.text(4), r.list(5))
 	}
 	if h.Now, _ = r.instant(0); !r.has(1) {
+		if r.text(6) != s.mark {
+			err = cmp.Or(err, s.otherStore(s.keys.partition(thread), r.text(6)))
+		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
 	damaged := err

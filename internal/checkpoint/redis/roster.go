@@ -158,7 +158,7 @@ func (p *post) say(ctx context.Context, what string) error {
 	s := p.store
 	holds := 3*s.posts.beat + sayLimit
 	answer, err := s.scripts.roster.Run(
-		ctx, s.client, []string{s.keys.roster()}, p.server, holds.Microseconds(), what,
+		ctx, s.client, []string{s.keys.roster(), s.keys.meta()}, p.server, holds.Microseconds(), what, s.epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters

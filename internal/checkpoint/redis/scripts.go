@@ -20,7 +20,7 @@ type scripts struct {
 	apply, remove                          *script
 	head, history, values, pending, events *goredis.Script
 	runs, members, changes, roster, names  *goredis.Script
-	glance, graph                          *goredis.Script
+	glance, graph, servers, migrate2       *goredis.Script
 }
 
 // script is one that changes something.
@@ -39,6 +39,7 @@ func loadScripts() (*scripts, error) {
 		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
 		"roster": &s.roster, "names": &s.names, "glance": &s.glance, "graph": &s.graph,
+		"servers": &s.servers, "migrate2": &s.migrate2,
 	} {
 		source, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {

@@ -17,6 +17,9 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 		return "", err
 	}
 	defer done()
+	if err := s.agreed(ctx); err != nil { // nothing is put into another store
+		return "", failed(ctx, err)
+	}
 	var secret string
 	err = again(ctx, func() error {
 		if err := s.client.HSetNX(ctx, s.keys.meta(), secretPrefix+name, offer).Err(); err != nil {

@@ -10,8 +10,9 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// format is the newest layout of keys and records that this package knows.
-const format = 2
+// Format is the number of the layout of keys and records that this package
+// writes. Who changes what is written gives it the next number and a migration.
+const Format = 3
 
 // Problem says what kind of thing keeps a store from being opened.
 type Problem string
@@ -25,6 +26,10 @@ const (
 	ProblemEviction Problem = "eviction" // the server throws keys away
 	ProblemForeign  Problem = "foreign"  // somebody else's database
 	ProblemFormat   Problem = "format"   // a newer graphd wrote it, or another layout
+	ProblemOlder    Problem = "older"    // an earlier graphd wrote it: it has to be migrated
+	ProblemInUse    Problem = "in use"   // servers use it, which must not be
+	ProblemHeadless Problem = "headless" // threads are there, and not what they agree on
+	ProblemLost     Problem = "lost"     // a part of it is gone
 	ProblemKeys     Problem = "keys"     // its records don't open with the keys given
 )
 
@@ -43,12 +48,10 @@ func (s *Store) open(ctx context.Context, w *location) error {
 	if err := s.connect(ctx, w); err != nil {
 		return err
 	}
-	n, err := s.agree(ctx, w)
-	if err != nil {
+	if err := s.agree(ctx, w); err != nil {
 		return w.opening(ctx, err)
 	}
-	s.keys = newLayout(w.prefix, n)
-	s.convoys = s.newConvoys(n)
+	s.convoys = s.newConvoys(len(s.keys.tags))
 	if err := s.unlock(ctx, w); err != nil {
 		return w.opening(ctx, err)
 	}
@@ -161,97 +164,6 @@ func warnings(info map[string]string) []string {
 		out = append(out, "maxmemory-policy is "+policy+": Redis may throw threads away")
 	}
 	return out
-}
-
-// agree finds the number of partitions, or settles it for a new store. Of
-// several servers that start at once, one settles it for all.
-func (s *Store) agree(ctx context.Context, w *location) (int, error) {
-	keys := layout{prefix: w.prefix}
-	known, err := s.client.HGetAll(ctx, keys.meta()).Result()
-	switch {
-	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
-		return 0, &SetupError{
-			w.server, ProblemForeign, "the key " + keys.meta() + " is not graphd's",
-			"choose another database or another prefix",
-		}
-	case err != nil:
-		return 0, err
-	case len(known) > 0:
-		return w.settled(known)
-	}
-	if err := s.empty(ctx, w); err != nil {
-		// The keys may be those of a server that was quicker.
-		if known, again := s.client.HGetAll(ctx, keys.meta()).Result(); again == nil && len(known) > 0 {
-			return w.settled(known)
-		}
-		return 0, err
-	}
-	n := w.partitions
-	if n == 0 {
-		n = defaultPartitions
-	}
-	pipe := s.client.TxPipeline()
-	pipe.HSetNX(ctx, keys.meta(), "format", format)
-	pipe.HSetNX(ctx, keys.meta(), "partitions", n)
-	all := pipe.HGetAll(ctx, keys.meta())
-	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, err
-	}
-	return w.settled(all.Val())
-}
-
-// empty refuses a database that others use.
-func (s *Store) empty(ctx context.Context, w *location) error {
-	if w.shared {
-		return nil
-	}
-	n, err := s.client.DBSize(ctx).Result()
-	if err == nil && n > 0 {
-		return &SetupError{
-			w.server, ProblemForeign,
-			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, w.prefix),
-			"choose an empty database, or share this one with ?shared=true",
-		}
-	}
-	return err
-}
-
-func (w *location) settled(known map[string]string) (int, error) {
-	version, err := strconv.Atoi(known["format"])
-	if err != nil {
-		return 0, &SetupError{
-			w.server, ProblemForeign, "what is under the prefix " + w.prefix + " is not graphd's",
-			"choose another database or another prefix",
-		}
-	}
-	if version > format {
-		return 0, &SetupError{
-			w.server, ProblemFormat,
-			fmt.Sprintf("the store has format %d, this graphd knows up to %d", version, format), "use a newer graphd",
-		}
-	}
-	if version < format {
-		return 0, &SetupError{
-			w.server, ProblemFormat,
-			fmt.Sprintf("the store has format %d, which no released graphd wrote", version),
-			"choose an empty database or another prefix",
-		}
-	}
-	n, err := strconv.Atoi(known["partitions"])
-	if err != nil || n < 1 || n > maxPartitions {
-		return 0, &SetupError{
-			w.server, ProblemFormat,
-			fmt.Sprintf("the store says that it has %q partitions", known["partitions"]), "restore it from a backup",
-		}
-	}
-	if w.partitions != 0 && w.partitions != n {
-		return 0, &SetupError{
-			w.server, ProblemFormat,
-			fmt.Sprintf("the store was made with %d partitions, which never change", n),
-			fmt.Sprintf("leave out partitions=%d", w.partitions),
-		}
-	}
-	return n, nil
 }
 
 // opening says why the server could not be asked.

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,15 +150,15 @@ func TestOtherFormats(t *testing.T) {
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "made with 4 partitions")
 
-	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 3).Err())
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format+1).Err())
 	p = refused(t, server.URL(""))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
-	require.Contains(t, p.Is, "format 3, this graphd knows up to 2")
+	require.Contains(t, p.Is, fmt.Sprintf("format %d, this graphd knows up to %d", redis.Format+1, redis.Format))
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1).Err())
 	p = refused(t, server.URL(""))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "format 1, which no released graphd wrote")
-	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2, "partitions", "x").Err())
+	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format, "partitions", "x").Err())
 	require.Equal(t, redis.ProblemFormat, refused(t, server.URL("")).Problem)
 }
 

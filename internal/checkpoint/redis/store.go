@@ -40,6 +40,12 @@ type Store struct {
 	posts   posts
 	convoys []*convoy // one, or one per partition
 	log     *zap.Logger
+	epoch   string // says which store it is
+	mark    string // what each partition says of that, see mark.go
+
+	watch sync.Mutex       // over what Writable remembers
+	wrong map[int]struct{} // partitions that are of another store
+	next  int              // partition to look at
 
 	life   sync.RWMutex // held for reading by every call
 	closed bool
@@ -68,7 +74,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
-		origin: strings.ReplaceAll(uuid.NewString(), "-", "")[:originLen],
+		origin: draw()[:originLen], wrong: map[int]struct{}{},
 	}
 	s.ear = newEar(ctx, s)
 	s.posts.beat = cmp.Or(opts.Beat, 3*time.Second)
@@ -95,6 +101,9 @@ func (s *Store) contained(ctx context.Context, f func(context.Context)) func() {
 		}
 	}, caught)
 }
+
+// draw makes a name that nobody else has: 32 hexadecimal digits.
+func draw() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
 
 // Warnings tells what an operator should know of the server's settings, in
 // sentences; none when all is well.

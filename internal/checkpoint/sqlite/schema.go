@@ -10,8 +10,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// SchemaVersion is the layout of the tables that this package knows.
-const SchemaVersion = 2
+// SchemaVersion is the number of the layout of tables and records that this
+// package writes. Who changes what is written gives it the next number and a step
+// that migrates to it.
+const SchemaVersion = 3
 
 //go:embed schema.sql
 var schema string
@@ -27,16 +29,22 @@ func (e *SchemaError) Error() string {
 	if e.Version == 0 {
 		return fmt.Sprintf("sqlite: %s is a database, but not of graphd: choose another file", e.Path)
 	}
-	if e.Version < SchemaVersion {
-		return fmt.Sprintf("sqlite: %s has schema version %d, this graphd reads %d: it is of an older graphd; "+
-			"use that one, or begin with another file", e.Path, e.Version, SchemaVersion)
+	if e.Version < oldestVersion {
+		return fmt.Sprintf("sqlite: %s has schema version %d, which no released graphd wrote and none can migrate: choose another file",
+			e.Path, e.Version)
+	}
+	if e.Older() {
+		return fmt.Sprintf("sqlite: %s has schema version %d, this graphd writes %d: it has to be migrated", e.Path, e.Version, SchemaVersion)
 	}
 	return fmt.Sprintf("sqlite: %s has schema version %d, this graphd knows up to %d: use a newer graphd",
 		e.Path, e.Version, SchemaVersion)
 }
 
-// migrate makes the tables in a new file and checks those of an old one.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
+// Older reports whether Migrate can bring the file to the present version.
+func (e *SchemaError) Older() bool { return e.Version >= oldestVersion && e.Version < SchemaVersion }
+
+// prepare makes the tables in a new file and checks those of an old one.
+func prepare(ctx context.Context, db *sql.DB, path string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return opening(path, err)
@@ -48,16 +56,15 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 }
 
 func layOut(ctx context.Context, tx *sql.Tx, path string) error {
-	var tables, meta int
-	err := tx.QueryRowContext(ctx,
-		`SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &meta)
-	switch {
-	case err != nil:
+	version, err := versionOf(ctx, tx, path)
+	if err != nil {
 		return err
-	case tables > 0 && meta == 0:
-		return &SchemaError{Path: path}
-	case tables > 0:
-		return checkVersion(ctx, tx, path)
+	}
+	if version > 0 {
+		if version != SchemaVersion {
+			return &SchemaError{Path: path, Version: version}
+		}
+		return nil
 	}
 	if _, err := tx.ExecContext(ctx, schema); err != nil {
 		return err
@@ -67,16 +74,22 @@ func layOut(ctx context.Context, tx *sql.Tx, path string) error {
 	return err
 }
 
-func checkVersion(ctx context.Context, tx *sql.Tx, path string) error {
-	var v int64
-	err := tx.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = 'schema_version'`).Scan(&v)
-	if errors.Is(err, sql.ErrNoRows) {
-		return &SchemaError{Path: path}
+// versionOf reads the version of a file, 0 = it is empty.
+func versionOf(ctx context.Context, tx *sql.Tx, path string) (version int64, err error) {
+	var tables, meta int
+	err = tx.QueryRowContext(ctx,
+		`SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &meta)
+	if err != nil || tables == 0 {
+		return 0, err
 	}
-	if err == nil && v != SchemaVersion {
-		return &SchemaError{Path: path, Version: v}
+	if meta == 0 {
+		return 0, &SchemaError{Path: path}
 	}
-	return err
+	err = tx.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = 'schema_version'`).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && version < 1 {
+		return 0, &SchemaError{Path: path}
+	}
+	return version, err
 }
 
 func opening(path string, err error) error {

@@ -100,7 +100,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db, path); err != nil {
+	if err := prepare(ctx, db, path); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if err := s.unlock(ctx, db); err != nil {

@@ -5,7 +5,7 @@
 --                          1 revision  2 last checkpoint number  3 first event  4 last event
 --                          5 elements of the log  6 generation of values  7 when it was changed last
 --                          8 end of the lease, 0 = none  9 how many of the keys 2 to 4 there are
---                          10 how many of 7 to 10  11 log id  12 op  13 member in threads
+--                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
 --                      j<field> the rest of one that begins with byte 6 (see fit.go); one that begins with
@@ -13,13 +13,14 @@
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition
+--        7 store       which store the partition belongs to
 --        then, unless the change is nothing but checkpoints and events:
---        7 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
---        8 questions   hash: r<id> "change revision created record", a<checkpoint> ids
---        9 records     hash: r<run> "revision record", i<run> input, q<request> record
---       10 runs        sorted set: runs by order
---       11 inbox  12 open  13 closed    sorted sets of the partition
---       14 count       number of the last change of a question in the partition
+--        8 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
+--        9 questions   hash: r<id> "change revision created record", a<checkpoint> ids
+--       10 records     hash: r<run> "revision record", i<run> input, q<request> record
+--       11 runs        sorted set: runs by order
+--       12 inbox  13 open  14 closed    sorted sets of the partition
+--       15 count       number of the last change of a question in the partition
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
 --        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
@@ -27,6 +28,7 @@
 --       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
 --       17 who tells of the change  18 what is told before it (see news.go)
+--       19 the store that is meant (see mark.go)
 --       then lists, each after its length:
 --         checkpoints: number, member
 --         fields of values: field, value
@@ -49,12 +51,17 @@
 --         LOST, how many of the keys that were looked for there were, those that are not there: somebody
 --         took one away
 --
+--         STORE, the store that the partition belongs to, nil = none: it is not the one that is meant
+--
 -- Everything is checked before anything is written.
 local A = ARGV
 local head, values, order, log, threads, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local progress, questions, records, runs = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local inbox, open, closed, count = KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local progress, questions, records, runs = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local inbox, open, closed, count = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local call = redis.call
+
+local store = call('GET', KEYS[7])
+if store ~= A[19] then return {'STORE', store} end
 
 local function text(n) return string.format('%.0f', n) end
 local function ends(n) return n > 0 and text(n) or '' end
@@ -75,8 +82,8 @@ if progress then
   local others = call('EXISTS', progress, questions, records, runs)
   if nv ~= had or others ~= nr then
     local missing = {}
-    for k = 1, 10 do
-      if k ~= 5 and k ~= 6 and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
+    for k = 1, 11 do
+      if (k < 5 or k > 7) and call('EXISTS', KEYS[k]) == 0 then missing[#missing + 1] = KEYS[k] end
     end
     return {'LOST', text(had + nr), missing}
   end
@@ -93,7 +100,7 @@ local now = clock[1] * 1000000 + clock[2]
 
 -- A list of the arguments begins with its length, at place at. size is how many arguments an element has.
 -- Loops are written out, and lists handed on as they are: all others wait while this runs.
-local at = 19
+local at = 20
 local function list(size)
   local from = at + 1
   at = from + A[from - 1] * size

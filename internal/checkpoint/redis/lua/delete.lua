@@ -3,8 +3,11 @@
 --
 -- KEYS   as in apply.lua, all of them
 -- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 who tells of it  5 thread
+--        6 the store that is meant
 -- Returns as apply.lua does
 local call = redis.call
+local store = call('GET', KEYS[7])
+if store ~= ARGV[6] then return {'STORE', store} end
 local s = call('HGET', KEYS[1], 'n')
 s = s and cmsgpack.unpack(s) or {0, [8] = 0}
 local function text(n) return string.format('%.0f', n) end
@@ -12,18 +15,18 @@ if s[1] > 0 and ARGV[3] ~= '' and ARGV[3] == s[12] then
   return {'DONE', text(s[1]), s[8] > 0 and text(s[8]) or '', text(s[7])}
 end
 if s[1] == 0 or s[1] ~= tonumber(ARGV[1]) or (ARGV[2] ~= '' and ARGV[2] ~= s[11]) then return {'CONFLICT'} end
-local questions = call('HGETALL', KEYS[8])
+local questions = call('HGETALL', KEYS[9])
 for i = 1, #questions, 2 do
   if string.sub(questions[i], 1, 1) == 'r' then
     local created = string.match(questions[i + 1], '^%d+ %d+ (%x+) ') or ''
     local member = created .. ARGV[5] .. '\0' .. string.sub(questions[i], 2) .. '\0' .. string.format('%08x', #ARGV[5])
-    for k = 11, 13 do call('ZREM', KEYS[k], member) end
+    for k = 12, 14 do call('ZREM', KEYS[k], member) end
   end
 end
 call('ZREM', KEYS[5], s[13])
 if s[14] ~= '' then call('ZREM', KEYS[6], s[14]) end
 call('UNLINK', unpack(KEYS, 1, 4))
-call('UNLINK', unpack(KEYS, 7, 10))
+call('UNLINK', unpack(KEYS, 8, 11))
 redis.pcall('SPUBLISH', KEYS[1], ARGV[4] .. 'x0:')
 local clock = call('TIME')
 return {'OK', text(s[1] + 1), '', text(clock[1] * 1000000 + clock[2])}

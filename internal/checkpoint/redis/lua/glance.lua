@@ -1,12 +1,12 @@
 #!lua flags=no-writes
 -- Reads what it takes to go on with a thread.
 --
--- KEYS   1 head  2 values  3 order  4 log  5 progress  6 questions  7 records  8 runs
+-- KEYS   1 head  2 values  3 order  4 log  5 progress  6 questions  7 records  8 runs  9 store
 -- ARGV   1 how the newest checkpoint of the root begins in order  2 id of a request, ''
 --        3 how many questions, or records of progress, are too many
 -- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a
 --         thread; how many of the other keys there were and those that are not there, or nil; then the
---         generation; id and manifest of the newest checkpoint of the root; id, record and input of the
+--         generation, without a thread the store that the partition belongs to, nil = none, and nothing more; id and manifest of the newest checkpoint of the root; id, record and input of the
 --         newest run; fields and records of the progress after the checkpoint, or nil; fields and values of
 --         the questions, or nil; the request
 local call = redis.call
@@ -16,14 +16,17 @@ local s = h[1] and cmsgpack.unpack(h[1]) or {0, [9] = 0, [10] = 0}
 local function text(n) return string.format('%.0f', n) end
 local out = {text(clock[1] * 1000000 + clock[2]), false, false, false}
 if h[1] then out[2], out[3], out[4] = text(s[1]), s[8] > 0 and text(s[8]) or '', h[2] end
-if call('EXISTS', unpack(KEYS, 2)) ~= s[9] + s[10] then
+if call('EXISTS', unpack(KEYS, 2, 8)) ~= s[9] + s[10] then
   out[5], out[6] = text(s[9] + s[10]), {}
-  for _, key in ipairs(KEYS) do
-    if call('EXISTS', key) == 0 then table.insert(out[6], key) end
+  for k = 1, 8 do
+    if call('EXISTS', KEYS[k]) == 0 then table.insert(out[6], KEYS[k]) end
   end
+end
+if not h[1] then
+  out[5], out[6], out[7] = out[5] or false, out[6] or false, call('GET', KEYS[9])
   return out
 end
-if not h[1] then return out end
+if out[5] then return out end
 out[5], out[6] = false, false
 out[7] = s[11] .. '/' .. text(s[6])
 local id = false

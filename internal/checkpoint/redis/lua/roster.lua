@@ -2,10 +2,13 @@
 -- Says what the workers of a server take, and learns what those of the others take.
 --
 -- KEYS   1 roster      hash: server to "end what": end in microseconds, of what was said, by this server's clock
+--        2 format
 -- ARGV   1 server  2 how long it holds, in microseconds  3 what its workers take, '' = it has none
+--        4 epoch of the store that is meant: in another one nothing is said
 -- Returns 1 when that is something else than before, or 0, then per other server its name and what it said
 --
 -- What has ended is forgotten, and so is what ends too late to be true: the clock was set back since.
+if redis.call('HGET', KEYS[2], 'epoch') ~= ARGV[4] then return {0} end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local holds = tonumber(ARGV[2])

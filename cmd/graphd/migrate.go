@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func (p *program) storeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "store", Short: "Migrate and repair a store, while no server uses it", Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.storeMigrateCommand(), p.storeRepairCommand())
+	return cmd
+}
+
+func (p *program) storeMigrateCommand() *cobra.Command {
+	var store string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring a store of an earlier graphd to the format of this one",
+		Long: `Bring a store of an earlier graphd to the format of this one. Stop all servers that use the store, and make
+a backup: there is no way back. What is broken off is gone on with by calling this again. Encryption keys are
+not needed. serve --migrate does the same before it serves.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name, err := parseStore(store)
+			if err != nil {
+				return err
+			}
+			m, err := name.migrate(cmd.Context(), dry, func(m checkpoint.Migration) {
+				fmt.Fprintf(p.Err, "%d of %d threads\n", m.Done, m.Threads)
+			})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(p.Out, migrated(m, dry))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&store, "store", p.orEnv("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what there is to do")
+	return cmd
+}
+
+// migrated says in a sentence what a migration did.
+func migrated(m checkpoint.Migration, dry bool) string {
+	if m.From == m.To {
+		return "nothing to do: the store is new or has this graphd's format"
+	}
+	did := "migrated"
+	if dry {
+		did = "to migrate"
+	}
+	text := fmt.Sprintf("%s: the store from format %d to %d, with %d threads, of which %d have records to write anew",
+		did, m.From, m.To, m.Threads, m.Changed)
+	if len(m.Unreadable) > 0 {
+		text += fmt.Sprintf("\nleft as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
+	}
+	return text
+}
+
+// migrate brings the store to the present format.
+func (n storeName) migrate(
+	ctx context.Context, dry bool, tell func(checkpoint.Migration),
+) (m checkpoint.Migration, err error) {
+	switch n.kind {
+	case kindMemory:
+		return m, nil
+	case kindRedis:
+		m, err = redis.Migrate(ctx, redis.Options{URL: n.text}, dry, tell)
+		return m, refused(err)
+	}
+	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: n.path}, dry, tell)
+	if err != nil {
+		return m, notOpened(n.text, err)
+	}
+	return m, nil
+}
+
+// openStore opens the store, after it was migrated when that is wanted.
+func (o *serverOptions) openStore(
+	ctx context.Context, name storeName, log *zap.Logger, sealed seal.Options,
+) (store, error) {
+	if o.Migrate {
+		if err := name.migrateFirst(ctx, log); err != nil {
+			return nil, err
+		}
+	}
+	return name.open(ctx, log, sealed)
+}
+
+// migrateFirst brings the store to the present format before a server opens it.
+func (n storeName) migrateFirst(ctx context.Context, log *zap.Logger) error {
+	m, err := n.migrate(ctx, false, func(m checkpoint.Migration) {
+		log.Info("store is being migrated", zap.Int("done", m.Done), zap.Int("threads", m.Threads))
+	})
+	if err == nil && m.From != m.To {
+		log.Info("store was migrated", zap.Int("from", m.From), zap.Int("to", m.To), zap.Strings("unreadable", m.Unreadable))
+	}
+	return err
+}
+
+func (p *program) storeRepairCommand() *cobra.Command {
+	var store string
+	var accept bool
+	cmd := &cobra.Command{
+		Use:   "repair",
+		Short: "Say what a store on Redis has lost, and go on without it",
+		Long: `Say what a store on Redis has lost, and, with --accept-loss, make it usable again without that: parts that
+are gone with their threads begin anew. Nothing is taken away. Restoring a backup is the better way, where there is one.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name, err := parseStore(store)
+			if err != nil {
+				return err
+			}
+			if name.kind != kindRedis {
+				return cli.Usagef("--store %s is not on Redis", store).WithHint("a file that is damaged is restored from a backup")
+			}
+			loss, err := redis.Repair(cmd.Context(), redis.Options{URL: name.text}, accept)
+			if err != nil {
+				return refused(err)
+			}
+			return p.tellLoss(loss, accept)
+		},
+	}
+	cmd.Flags().StringVar(&store, "store", p.orEnv("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
+	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on without what is lost")
+	return cmd
+}
+
+// tellLoss says what is missing of a store, and what became of it.
+func (p *program) tellLoss(loss checkpoint.Loss, accepted bool) error {
+	if !loss.Agreement && len(loss.Parts) == 0 {
+		_, err := fmt.Fprintln(p.Out, "nothing is missing")
+		return err
+	}
+	var all []error
+	say := func(format string, args ...any) {
+		_, err := fmt.Fprintf(p.Out, format+"\n", args...)
+		all = append(all, err)
+	}
+	if loss.Agreement {
+		say("missing: what the whole store agrees on, and perhaps graphs; put those back with graphd graph put, serve --graphs or workers")
+	}
+	if len(loss.Parts) > 0 {
+		say("missing: %d of %d parts, with all their threads: %s", len(loss.Parts), loss.Of, strings.Join(loss.Parts, ", "))
+	}
+	if accepted {
+		say("the store can be used again, without that")
+		return errors.Join(all...)
+	}
+	return errors.Join(append(all, &cli.HintError{
+		Err: errors.New("the store can't be used"), Hint: "restore a backup, or go on without what is missing: add --accept-loss",
+	})...)
+}

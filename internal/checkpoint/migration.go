@@ -1,0 +1,18 @@
+package checkpoint
+
+// Migration is what bringing a store to another format takes, and how much of it
+// is done.
+type Migration struct {
+	From, To   int // formats; the same when there is nothing to do
+	Threads    int // of the store
+	Done       int // of them, those that are looked through
+	Changed    int // of them, those of which records were written anew
+	Unreadable []string
+}
+
+// Loss is what is missing of a store.
+type Loss struct {
+	Agreement bool     // what the whole store agrees on, and with it perhaps its graphs
+	Parts     []string // parts of it that are gone with their threads
+	Of        int      // how many parts there are
+}

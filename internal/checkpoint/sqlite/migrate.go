@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// oldestVersion is the first layout that a file can be migrated from. Nothing
+// was released that wrote an earlier one.
+const oldestVersion = 2
+
+// step brings a file from one version to the next, in a transaction of its own.
+type step func(ctx context.Context, tx *sql.Tx) error
+
+// steps are those of all versions that a file can be migrated from.
+func steps() map[int64]step {
+	return map[int64]step{2: toVersion3}
+}
+
+// toVersion3 changes no table. Records of version 3 have fields that those of
+// version 2 lack, which an earlier graphd would drop when it writes a record anew.
+func toVersion3(context.Context, *sql.Tx) error { return nil }
+
+// Migrate brings the file at opts.Path to the present version. A file that has
+// it, or that is not there yet, is left alone. All of it is one transaction: a
+// process that dies in the middle leaves the file as it was. With dry it only
+// says what there is to do. It fails with an InUseError when a server uses the
+// file.
+func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (m checkpoint.Migration, err error) {
+	path, err := filepath.Abs(opts.Path)
+	if err != nil {
+		return m, fmt.Errorf("sqlite: %w", err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return m, err
+	}
+	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
+	if err != nil {
+		return m, errors.Join(fmt.Errorf("sqlite: %w", err), lock.release())
+	}
+	db.SetMaxOpenConns(1)
+	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		m, err = upgrade(ctx, tx, path)
+		if err == nil && !dry && m.From != m.To {
+			tell(m)
+			err = tx.Commit()
+		} else {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}
+	return m, errors.Join(opening(path, err), db.Close(), lock.release())
+}
+
+// upgrade takes every step up to the present version.
+func upgrade(ctx context.Context, tx *sql.Tx, path string) (m checkpoint.Migration, err error) {
+	version, err := versionOf(ctx, tx, path)
+	if err != nil || version == 0 {
+		return m, err
+	}
+	m.From, m.To = int(version), SchemaVersion
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM threads`).Scan(&m.Threads); err != nil {
+		return m, err
+	}
+	m.Done = m.Threads
+	for ; version < SchemaVersion; version++ {
+		do := steps()[version]
+		if do == nil {
+			return m, &SchemaError{Path: path, Version: version}
+		}
+		if err := do(ctx, tx); err != nil {
+			return m, err
+		}
+	}
+	if version > SchemaVersion {
+		return m, &SchemaError{Path: path, Version: version}
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE meta SET value = ? WHERE key = 'schema_version'`, SchemaVersion)
+	return m, err
+}

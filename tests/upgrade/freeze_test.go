@@ -1,0 +1,78 @@
+//go:build freeze
+
+package upgrade_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+var (
+	program = flag.String("program", "", "graphd that writes the stores; left out: today's")
+	number  = flag.String("number", "", "what follows the kind in the name of the stores, like 3")
+	kinds   = flag.String("kinds", "redis sqlite", "which stores")
+)
+
+// TestFreeze writes a store of each kind and keeps it, see `make freeze`.
+func TestFreeze(t *testing.T) {
+	if *program == "" {
+		*program = graphd(t)
+	}
+	require.NotEmpty(t, *number, "give -number")
+	for _, more := range []string{"", "-sealed"} {
+		for _, kind := range bytes.Fields([]byte(*kinds)) {
+			name := string(kind) + "-" + *number + more
+			require.NoDirExists(t, filepath.Join(frozenStores, name), "a frozen store never changes")
+			t.Run(name, func(t *testing.T) { freeze(t, string(kind), name) })
+		}
+	}
+}
+
+func freeze(t *testing.T, kind, name string) {
+	file := filepath.Join(t.TempDir(), "graphd.db")
+	store := "sqlite:" + file
+	var r *redistest.Server
+	if kind == "redis" {
+		r = redistest.Start(t, "--appendfsync", "no")
+		store = r.URL("")
+	}
+	s := serve(t, *program, store, append(settings(name), "--graphs", "testdata/graphs", "--lease", "5s")...)
+	s.populate()
+	require.Eventually(t, func() bool {
+		list, err := s.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "queued"})
+		return err == nil && len(list.GetRuns()) == 3
+	}, patience, patience/1000)
+	read := s.account()
+	s.kill() // what a store looks like whose server died
+
+	folder := filepath.Join(frozenStores, name)
+	require.NoError(t, os.MkdirAll(folder, 0o750))
+	if kind == "redis" {
+		write(t, filepath.Join(folder, redisFile), list(t, r))
+	} else {
+		write(t, filepath.Join(folder, sqliteFile), whole(t, file))
+	}
+	text, err := json.Marshal(read)
+	require.NoError(t, err)
+	write(t, filepath.Join(folder, accountFile), text)
+}
+
+func write(t *testing.T, file string, data []byte) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	require.NoError(t, err)
+	_, err = w.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+}

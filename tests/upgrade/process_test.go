@@ -1,0 +1,157 @@
+// Package upgrade_test reads with today's graphd what earlier ones have stored.
+package upgrade_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// patience bounds what must not hang.
+const patience = 2 * time.Minute
+
+// builds is where the program under test is; TestMain makes and removes it.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "graphd-upgrade-"); err != nil {
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(builds); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// built makes today's graphd, once.
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(builds, "graphd")
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// graphd is today's program.
+func graphd(tb testing.TB) string {
+	tb.Helper()
+	path, err := built()
+	require.NoError(tb, err)
+	return path
+}
+
+// client is everything that tests call.
+type client struct {
+	graphdv1.GraphServiceClient
+	graphdv1.ThreadServiceClient
+	graphdv1.InterruptServiceClient
+	graphdv1.RegistryServiceClient
+	graphdv1.WorkerServiceClient
+}
+
+// server is a graphd of its own process.
+type server struct {
+	client
+
+	tb   testing.TB
+	cmd  *exec.Cmd
+	said *lockedBuffer
+	end  chan struct{}
+}
+
+// serve starts a program on a store and waits until it serves.
+func serve(tb testing.TB, program, store string, more ...string) *server {
+	tb.Helper()
+	address := freeAddress(tb)
+	args := append([]string{
+		"serve", "--store", store, "--listen", address, "--log-format", "json", "--checkpoints", "all",
+	}, more...)
+	s := &server{tb: tb, cmd: exec.Command(program, args...), said: &lockedBuffer{}, end: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
+	require.NoError(tb, s.cmd.Start())
+	go func() {
+		defer close(s.end)
+		_ = s.cmd.Wait()
+	}()
+	tb.Cleanup(s.kill)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = conn.Close() })
+	s.client = client{
+		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
+		graphdv1.NewInterruptServiceClient(conn), graphdv1.NewRegistryServiceClient(conn),
+		graphdv1.NewWorkerServiceClient(conn),
+	}
+	require.Eventually(tb, func() bool {
+		select {
+		case <-s.end:
+			tb.Fatalf("the server has ended:\n%s", s.said)
+		default:
+		}
+		ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+		defer cancel()
+		_, err := s.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
+		return err == nil
+	}, patience, 20*time.Millisecond)
+	return s
+}
+
+// kill ends the server the hard way.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.end
+}
+
+// command runs a program to its end and returns what it said.
+func command(tb testing.TB, program string, args ...string) (code int, said string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		require.NoError(tb, err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	defer func() { require.NoError(tb, l.Close()) }()
+	return l.Addr().String()
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,84 @@
+package upgrade_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// cashier is a worker for the graph "pay": it charges once, by a memo, asks
+// whether that was right, and writes a receipt.
+type cashier struct {
+	c       client
+	stop    context.CancelFunc
+	charges atomic.Int32
+}
+
+func (s *server) employ(tb testing.TB) *cashier {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
+	tb.Cleanup(cancel)
+	stream, err := s.Connect(ctx)
+	require.NoError(tb, err)
+	require.NoError(tb, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
+		WorkerId: "cashier", Credit: &graphdv1.Credit{TotalSlots: 4},
+		Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Nodes: []*graphdv1.ServedNode{{Graph: "pay"}}},
+	}}}))
+	first, err := stream.Recv()
+	require.NoError(tb, err)
+	require.NotNil(tb, first.GetWelcome())
+	w := &cashier{c: s.client, stop: cancel}
+	go func() {
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			if m.GetTask() != nil {
+				go w.charge(ctx, m.GetTask())
+			}
+		}
+	}()
+	return w
+}
+
+func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
+	var receipt, answer string
+	for _, e := range a.GetJournal().GetEntries() {
+		if e.GetMemo() != nil {
+			receipt = e.GetMemo().GetJson()
+		}
+		if e.GetAnswer() != nil {
+			answer = e.GetAnswer().GetValue().GetJson()
+		}
+	}
+	token := a.GetLease().GetToken()
+	if receipt == "" {
+		w.charges.Add(1)
+		amount := a.GetChannels()["amount"].GetJson()
+		memo, err := w.c.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
+			LeaseToken: token, Key: "charge", Value: text(`{"charged":` + amount + `}`),
+		})
+		if err != nil {
+			return
+		}
+		receipt = memo.GetValue().GetJson()
+	}
+	result := &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
+		Asks: []*graphdv1.Ask{{Value: text(`{"was it right":` + receipt + `}`)}},
+	}}}
+	if answer != "" {
+		result = &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
+			Update: text(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
+		}}}
+	}
+	_, _ = w.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: result})
+}
+
+func text(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}
