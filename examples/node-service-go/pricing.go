@@ -27,6 +27,7 @@ func priceList() map[string]int { return map[string]int{"lamp": 4900, "desk": 29
 func (*pricing) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
 	return &graphdv1.WorkerManifest{
 		Deployment: "pricing",
+		Features:   []string{"drift"}, // it compares what it asks with what was answered
 		Nodes: []*graphdv1.ServedNode{
 			{Graph: graphName, Node: "price"},
 			{Graph: graphName, Node: "discount"},
@@ -93,17 +94,20 @@ func discount(task *graphdv1.TaskAssignment) (*graphdv1.TaskResult, error) {
 	if total < 20000 {
 		return completed(map[string]any{"discount": 0})
 	}
-	answer := answerTo(task, "discount")
+	question := &graphdv1.Ask{
+		Key: "discount", Reason: "approval",
+		Message:        fmt.Sprintf("The order is worth %d cents. How many percent off?", total),
+		Value:          payload(fmt.Sprintf(`{"total":%d}`, total)),
+		ResponseSchema: payload(`{"type":"integer","minimum":0,"maximum":15}`),
+	}
+	answer := answerTo(task, question)
 	if answer == nil {
-		return asked(&graphdv1.Ask{
-			Key: "discount", Reason: "approval",
-			Message:        fmt.Sprintf("The order is worth %d cents. How many percent off?", total),
-			Value:          payload(fmt.Sprintf(`{"total":%d}`, total)),
-			ResponseSchema: payload(`{"type":"integer","minimum":0,"maximum":15}`),
-		}), nil
+		return asked(question), nil
 	}
-	if answer.GetValue() == nil { // dismissed, or expired
-		return completed(map[string]any{"discount": 0})
+	percent := json.RawMessage("0")
+	if answer.GetValue() != nil { // neither dismissed nor expired
+		percent = json.RawMessage(answer.GetValue().GetJson())
 	}
-	return completed(map[string]any{"discount": json.RawMessage(answer.GetValue().GetJson())})
+	result, err := completed(map[string]any{"discount": percent})
+	return using(result, question, answer), err
 }

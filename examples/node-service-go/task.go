@@ -4,17 +4,35 @@ import (
 	"encoding/json"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/seen"
 )
 
 // answerTo finds the answer to a question with a key; nil when there is none
-// yet.
-func answerTo(task *graphdv1.TaskAssignment, key string) *graphdv1.Answer {
+// yet, or when it was given to a question that showed something else: then the
+// question is asked, and graphd decides.
+func answerTo(task *graphdv1.TaskAssignment, question *graphdv1.Ask) *graphdv1.Answer {
 	for _, entry := range task.GetJournal().GetEntries() {
-		if entry.GetScope() == "" && entry.GetKey() == key && entry.GetIndex() == 0 {
+		if entry.GetScope() != "" || entry.GetKey() != question.GetKey() || entry.GetIndex() != 0 {
+			continue
+		}
+		if entry.GetAnswer().GetSeen() == digestOf(question) {
 			return entry.GetAnswer()
 		}
 	}
 	return nil
+}
+
+func digestOf(question *graphdv1.Ask) string {
+	return seen.Digest(question.GetMessage(), json.RawMessage(question.GetValue().GetJson()),
+		json.RawMessage(question.GetResponseSchema().GetJson()))
+}
+
+// using says which answer a result has used.
+func using(result *graphdv1.TaskResult, question *graphdv1.Ask, answer *graphdv1.Answer) *graphdv1.TaskResult {
+	if result != nil {
+		result.Used = append(result.Used, &graphdv1.UsedAnswer{Key: question.GetKey(), Seen: answer.GetSeen()})
+	}
+	return result
 }
 
 // tell sends an event to whoever follows the run. Such events may be dropped;

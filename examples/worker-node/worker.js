@@ -25,23 +25,55 @@ class Question {
   constructor(ask) { this.ask = ask }
 }
 
-// perform runs a node from its first line. The n-th question gets the n-th answer of the journal.
+// normal is the form of a value that digests are made of: docs/workers.md says what it is.
+function normal(value) {
+  if (Array.isArray(value)) return `[${value.map(normal).join()}]`
+  if (typeof value === 'number') return normalNumber(JSON.stringify(value))
+  if (typeof value === 'string') return quoted(value)
+  if (value === null || typeof value !== 'object') return String(value)
+  const keys = Object.keys(value).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  return `{${keys.map((key) => `${quoted(key)}:${normal(value[key])}`).join()}}`
+}
+
+// quoted escapes what JSON demands, and has no surrogate that stands alone.
+function quoted(text) {
+  const whole = text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd')
+  return JSON.stringify(whole).replace(/\\./g, (short) => ({ '\\b': '\\u0008', '\\f': '\\u000c' })[short] || short)
+}
+
+function normalNumber(text) {
+  const [, minus, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/.exec(text)
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  const exponent = Number(power) + digits.length - kept.length - fraction.length
+  return kept === '' ? '0' : minus + kept + (exponent ? `e${exponent}` : '')
+}
+
+// seen is the digest of what a question shows. An answer is for the question with the same.
+function seen(message, schema, value) {
+  return crypto.createHash('sha256').update(normal({ message, schema, value })).digest('hex')
+}
+
+// perform runs a node from its first line. The n-th question gets the n-th answer of the journal, if that is to what it asks.
 function perform(task) {
   const state = Object.fromEntries(Object.entries(task.channels).map(([key, value]) => [key, JSON.parse(value.json)]))
   const answers = task.journal ? task.journal.entries.filter((e) => e.entry === 'answer' && e.scope === '' && !e.key) : []
+  const used = []
   let asked = 0
   const ask = (message, schema) => {
     const index = asked++
-    const known = answers.find((e) => e.index === index)
+    const digest = seen(message, schema, message)
+    const known = answers.find((e) => e.index === index && e.answer.seen === digest)
+    if (known) used.push({ index, seen: digest })
     if (known && known.answer.outcome !== 'value') throw new Error(`the question was ${known.answer.outcome}`)
     if (known) return JSON.parse(known.answer.value.json)
     const response_schema = { json: JSON.stringify(schema) }
     throw new Question({ index, message, value: { json: JSON.stringify(message) }, response_schema })
   }
   try {
-    return { completed: { update: { json: JSON.stringify(nodes[task.node](state, ask)) } } }
+    return { completed: { update: { json: JSON.stringify(nodes[task.node](state, ask)) } }, used }
   } catch (thrown) {
-    if (thrown instanceof Question) return { interrupted: { asks: [thrown.ask] } }
+    if (thrown instanceof Question) return { interrupted: { asks: [thrown.ask] }, used }
     return { failed: { message: String(thrown.message), type: thrown.name } }
   }
 }
@@ -89,7 +121,9 @@ function connect(pause = 100) {
       deliver(task_id, lease.token, perform(message.task))
     }
   })
-  const manifest = { deployment: 'node', min_protocol: 1, max_protocol: 1, nodes: [{ graph: 'greet' }] }
+  const manifest = {
+    deployment: 'node', min_protocol: 1, max_protocol: 1, features: ['drift'], nodes: [{ graph: 'greet' }],
+  }
   session.write({ hello: { worker_id, manifest, held_leases: [...held.values()], credit: { total_slots: 8, revision: 1 } } })
 }
 

@@ -13,13 +13,6 @@ const (
 	DriftAccept   = "accept"
 )
 
-// Parts of a question that may differ, besides JSON pointers into its value.
-const (
-	DriftMessage = "message"
-	DriftSchema  = "schema"
-	DriftValue   = "value"
-)
-
 // MostDriftIgnore bounds how many parts of a question may differ.
 const MostDriftIgnore = 100
 
@@ -30,7 +23,7 @@ func Drifts() []string { return []string{DriftAccept, DriftAskAgain, DriftFail} 
 // if it does.
 func NotIgnorable(text string) string {
 	switch {
-	case text == DriftMessage, text == DriftSchema, text == DriftValue, payload.IsPointer(text):
+	case text == payload.PartMessage, text == payload.PartSchema, text == payload.PartValue, payload.IsPointer(text):
 		return ""
 	case len(text) > 0 && text[0] == '/':
 		return "~ stands for itself as ~0 in a JSON pointer, and / as ~1"

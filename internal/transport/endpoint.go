@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -289,8 +290,16 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 // check says what is wrong when the endpoint does not serve the task.
 func (c *endpointCall) check(ctx context.Context) (problem string, err error) {
 	d, err := c.endpoint.describe(ctx)
-	if err != nil || d.manifest == nil {
+	if err != nil {
 		return "", err
+	}
+	if worker.Binding(c.task) && !slices.Contains(d.manifest.GetFeatures(), featureDrift) {
+		c.endpoint.forget(d)
+		return fmt.Sprintf("endpoint %q does not say that it compares what it asks with what was answered (feature %q in "+
+			"Describe), so it gets no answers; bring it up to date", c.spec.Endpoint, featureDrift), nil
+	}
+	if d.manifest == nil {
+		return "", nil
 	}
 	if _, err := protocolOf(d.manifest); err != nil {
 		problem = err.Error()

@@ -3,11 +3,13 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -27,6 +29,7 @@ const (
 	maxServed = 10_000
 	maxHeld   = 100_000
 	maxAsks   = 1000
+	maxUsed   = 10_000
 	maxStack  = 16 << 10
 	maxToken  = 2 << 10
 )
@@ -40,6 +43,8 @@ func helloIn(b *border, h *graphdv1.Hello) worker.Hello {
 		Labels: b.labels("hello.labels", h.GetLabels()),
 		Held:   tokensIn(b, "hello.held_leases", h.GetHeldLeases()),
 		Credit: creditIn(b, "hello.credit", h.GetCredit()),
+
+		Compares: slices.Contains(h.GetManifest().GetFeatures(), featureDrift),
 	}
 	if n := len(h.GetManifest().GetNodes()); n > maxServed {
 		b.refuse("hello.manifest.nodes", "has %d entries; at most %d are allowed", n, maxServed)
@@ -156,6 +161,7 @@ func outcomeIn(limits payload.Limits, r *graphdv1.TaskResult) (out worker.Result
 	default:
 		b.refuse("result", "has no outcome")
 	}
+	out.Used = usedIn(b, r.GetUsed())
 	if err := b.err(); err != nil {
 		reason := runtime.FailedInvalidUpdate
 		if own, ok := errors.AsType[*runtime.Error](err); ok && own.Reason == runtime.ReasonPayloadTooLarge {
@@ -211,12 +217,50 @@ func askOfTask(b *border, at string, a *graphdv1.Ask) worker.Ask {
 		Schema: b.payload(at+".response_schema", a.GetResponseSchema()), TTL: b.positive(at+".ttl", a.GetTtl()),
 		Expiry: expiryIn(a.GetExpiryAction()), Default: b.payload(at+".default_response", a.GetDefaultResponse()),
 		Assignees: b.names(at+".assignees", a.GetAssignees()),
+		Drift:     driftIn(a.GetDrift()), DriftIgnore: partsIn(b, at+".drift_ignore", a.GetDriftIgnore()),
 	}
 	if out.Value == "" {
 		out.Value = payload.Null
 	}
 	if out.Expiry == checkpoint.ExpiryResumeDefault && out.Default == "" {
 		b.refuse(at+".default_response", "must be set: the question takes it when nobody answers in time")
+	}
+	return out
+}
+
+// partsIn checks which parts of a question may differ.
+func partsIn(b *border, at string, parts []string) []string {
+	if n := len(parts); n > graph.MostDriftIgnore {
+		b.refuse(at, "has %d entries; at most %d are allowed", n, graph.MostDriftIgnore)
+		return nil
+	}
+	for i, part := range b.names(at, parts) {
+		if problem := graph.NotIgnorable(part); problem != "" {
+			b.refuse(indexed(at, i), "%s", problem)
+		}
+	}
+	return parts
+}
+
+// usedIn converts which answers an attempt has used.
+func usedIn(b *border, list []*graphdv1.UsedAnswer) []worker.Use {
+	if n := len(list); n > maxUsed {
+		b.refuse("used", "has %d entries; at most %d are allowed", n, maxUsed)
+		return nil
+	}
+	var out []worker.Use
+	for i, u := range list {
+		at := indexed("used", i)
+		use := worker.Use{
+			Scope: b.name(at+".scope", u.GetScope()), Key: b.name(at+".key", u.GetKey()), Index: int(u.GetIndex()),
+			Seen: b.name(at+".seen", u.GetSeen()),
+		}
+		if u.GetAsked() != nil {
+			asked := askOfTask(b, at+".asked", u.GetAsked())
+			asked.Scope, asked.Key, asked.Index = use.Scope, use.Key, use.Index
+			use.Asked = &asked
+		}
+		out = append(out, use)
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -23,7 +24,7 @@ func assignmentOut(a worker.Assignment) *graphdv1.TaskAssignment {
 		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceOut(t.Namespace),
 		Step: int32(t.Step), StopStep: int32(min(t.Stop, 1<<30)),
 		Checkpoint: checkpointOut(t.Checkpoint, t.Namespace),
-		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t.Journal),
+		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t),
 		Failure: failureOut(t.Failed), Timeout: durationOut(a.Timeout), Triggers: t.Triggers,
 		Emit:        []graphdv1.Channel{graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM},
 		RandomSeed:  seed(t.ID),
@@ -89,14 +90,23 @@ func leaseOut(token string, ttl time.Duration) *graphdv1.TaskLease {
 	return &graphdv1.TaskLease{Token: []byte(token), Ttl: durationpb.New(ttl)}
 }
 
-func journalOut(j worker.Journal) *graphdv1.Journal {
+// journalOut converts what a task must see again. A conditional edge gets no
+// answers: those are for the questions of the node.
+func journalOut(t *runtime.Task) *graphdv1.Journal {
+	j := t.Journal
+	if t.Router != "" {
+		j.Answers = nil
+	}
 	if len(j.Answers)+len(j.Memos) == 0 {
 		return nil
 	}
 	out := &graphdv1.Journal{}
+	if len(j.Answers) > 0 && t.Graph.Spec != nil {
+		out.Drift, out.DriftIgnore = driftOut(checkpoint.Drift(t.Graph.Spec.Drift)), t.Graph.Spec.DriftIgnore
+	}
 	for i := range j.Answers {
 		a := &j.Answers[i]
-		answer := &graphdv1.Answer{InterruptId: a.Interrupt}
+		answer := &graphdv1.Answer{InterruptId: a.Interrupt, Seen: a.Seen}
 		switch {
 		case a.Dismissed:
 			answer.Outcome = &graphdv1.Answer_Dismissed{Dismissed: &graphdv1.Dismissal{Reason: a.Reason}}

@@ -28,7 +28,11 @@ type workerService struct {
 }
 
 // workerFeatures are the optional parts of the protocol that the server knows.
-func workerFeatures() []string { return []string{"complete", "next"} }
+func workerFeatures() []string { return []string{"complete", "next", featureDrift} }
+
+// featureDrift says that a process compares what its code asks with what was
+// answered, and that the server says what was shown.
+const featureDrift = "drift"
 
 type workerStream = interface {
 	Send(*graphdv1.ConnectResponse) error

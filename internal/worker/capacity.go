@@ -10,6 +10,9 @@ import (
 // serves reports whether the worker runs tasks of a route. A reducer belongs
 // to no node: who serves any node of the graph knows it.
 func (s *Session) serves(r route) bool {
+	if r.compares && !s.hello.Compares {
+		return false
+	}
 	return slices.ContainsFunc(s.hello.Serves, func(x Served) bool { return x.Takes(r.need()) })
 }
 

@@ -90,7 +90,7 @@ func (h *Hub) reclaim(known *heldTask, s *Session, token string, l lease) claim 
 // it, unless a worker has it that was given it later. mu is held.
 func (h *Hub) claim(j *job, s *Session, token string, l lease) claim {
 	switch {
-	case j.task.Recovered.IsZero(), j.lent:
+	case j.task.Recovered.IsZero(), j.lent, s != nil && j.route.compares && !s.hello.Compares:
 		return lost
 	case j.stage == withheld, j.stage == queued:
 		h.dequeue(j)
@@ -142,6 +142,10 @@ func (h *Hub) adopt(j *job) bool {
 	}
 	held := h.held[placeOf(j.task)]
 	if held == nil {
+		return false
+	}
+	if s := held.session; s != nil && j.route.compares && !s.hello.Compares {
+		h.giveUp(held)
 		return false
 	}
 	if held.lease.key != j.key || held.lease.attempt < uint64(max(j.task.Attempt, 0)) {

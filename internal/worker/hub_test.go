@@ -89,7 +89,7 @@ func task(id string, r *run) *runtime.Task {
 
 func hello(id string, slots int, held ...string) worker.Hello {
 	return worker.Hello{
-		Worker: id, Serves: []worker.Served{{Graph: "g"}}, Held: held, Credit: worker.Credit{Total: slots},
+		Worker: id, Serves: []worker.Served{{Graph: "g"}}, Held: held, Credit: worker.Credit{Total: slots}, Compares: true,
 	}
 }
 

@@ -19,6 +19,9 @@ type Hello struct {
 	Held   []string // leases of tasks that it still runs
 	Labels map[string]string
 	Credit Credit
+	// Compares says that it compares what its code asks with what was answered,
+	// and tells which answers it has used.
+	Compares bool
 }
 
 // Credit is how many tasks a worker takes at the same time.

@@ -201,7 +201,7 @@ func (s *server) attach(name string, nodes ...string) (leave func()) {
 }
 
 func (s *server) attachTo(name, graph string, nodes ...string) (leave func()) {
-	h := worker.Hello{Worker: name, Credit: worker.Credit{Total: 10}}
+	h := worker.Hello{Worker: name, Credit: worker.Credit{Total: 10}, Compares: true}
 	for _, n := range nodes {
 		h.Serves = append(h.Serves, worker.Served{Graph: graph, Node: n})
 	}

@@ -6,18 +6,35 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // route is what a worker must serve to run a task.
-type route struct{ graph, version, node string }
+type route struct {
+	graph, version, node string
+	compares             bool // it must compare what it asks with what was answered
+}
+
+// Binding reports whether a task has answers that must be compared with what
+// the code asks: whoever does not do that must not get them.
+func Binding(t *runtime.Task) bool {
+	spec := t.Graph.Spec
+	return len(t.Journal.Answers) > 0 && t.Router == "" && t.Reduce == nil && (spec == nil || spec.Drift != graph.DriftAccept)
+}
 
 // routeOf says who may run a task. A reducer belongs to the whole graph.
 func routeOf(t *runtime.Task) route {
-	r := route{graph: t.Graph.Name, version: t.Graph.Version}
+	r := route{graph: t.Graph.Name, version: t.Graph.Version, compares: Binding(t)}
 	if t.Node != nil {
 		r.node = t.Node.Name
 	}
+	return r
+}
+
+// anyhow is the route of tasks that need nothing compared.
+func (r route) anyhow() route {
+	r.compares = false
 	return r
 }
 
@@ -122,13 +139,17 @@ func (h *Hub) served(r route) bool {
 // whyNobody says in words of the operator why a route is not served.
 func (h *Hub) whyNobody(r route) string {
 	var versions []string
-	graph := false
+	known := false
 	for _, s := range h.sessions {
+		if r.compares && s.serves(r.anyhow()) {
+			return "no connected worker of graph " + r.graph + " compares what it asks with what was answered " +
+				"(feature \"drift\"): bring the workers up to date"
+		}
 		for _, served := range s.hello.Serves {
 			if served.Graph != r.graph {
 				continue
 			}
-			graph = true
+			known = true
 			if served.Version != "" && served.Version != r.version {
 				versions = append(versions, served.Version)
 			}
@@ -140,7 +161,7 @@ func (h *Hub) whyNobody(r route) string {
 	case len(versions) > 0:
 		return "no connected worker serves version " + r.version + " of graph " + r.graph +
 			"; those that are connected serve " + join(versions)
-	case graph:
+	case known:
 		return "no connected worker serves node " + r.node + " of graph " + r.graph
 	default:
 		return "no worker of graph " + r.graph + " is connected"

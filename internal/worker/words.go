@@ -8,6 +8,8 @@ type (
 	Result = pregel.Result
 	// Ask is one question of a task.
 	Ask = pregel.Ask
+	// Use is an answer that an attempt has used.
+	Use = pregel.Use
 	// Failure is a failed attempt.
 	Failure = pregel.Failure
 	// Journal is what a task must see again.

@@ -24,7 +24,7 @@ func TestAResultOnTheStreamIsAnsweredWithTheNextTask(t *testing.T) {
 		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 1},
 		Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("two", "a", "b"))},
 	})
-	require.Equal(t, []string{"complete", "next"}, w.welcome.GetFeatures())
+	require.Equal(t, []string{"complete", "next", "drift"}, w.welcome.GetFeatures())
 	run := s.begin("two", `{"x":0}`)
 	first := w.next()
 	answer := w.tell(first, completed(`{"x":1}`))

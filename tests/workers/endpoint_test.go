@@ -102,7 +102,9 @@ func result(r *graphdv1.TaskResult) *graphdv1.TaskUpdate {
 
 func TestANodeOnAnEndpoint(t *testing.T) {
 	s := start(t, config{})
-	n := &service{manifest: &graphdv1.WorkerManifest{Nodes: []*graphdv1.ServedNode{{Graph: "g", Node: "a"}}}}
+	n := &service{manifest: &graphdv1.WorkerManifest{
+		Features: []string{"drift"}, Nodes: []*graphdv1.ServedNode{{Graph: "g", Node: "a"}},
+	}}
 	var made atomic.Int32
 	n.execute = func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 		k := &task{TaskAssignment: a, c: s.client, asked: make(map[string]uint32)}

@@ -20,7 +20,7 @@ import (
 // hello greets as a worker that brings graph g with node a.
 func hello(id string, slots uint32) *graphdv1.Hello {
 	return &graphdv1.Hello{
-		WorkerId: id, Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("g", "a"))},
+		WorkerId: id, Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("g", "a")), Features: []string{"drift"}},
 		Credit: &graphdv1.Credit{TotalSlots: slots, Revision: 1},
 	}
 }

@@ -143,7 +143,7 @@ func TestWhatNoWorkerHasIsNotKeptBack(t *testing.T) {
 	s := start(t, recovering(store, ""))
 	graphs := specs(chain("g", "a", "b", "c"))
 	probe := s.connect(&graphdv1.Hello{
-		WorkerId: "w0", Manifest: &graphdv1.WorkerManifest{Graphs: graphs}, Credit: &graphdv1.Credit{TotalSlots: 1},
+		WorkerId: "w0", Manifest: &graphdv1.WorkerManifest{Graphs: graphs, Features: []string{"drift"}}, Credit: &graphdv1.Credit{TotalSlots: 1},
 	})
 	run := s.begin("g", `{"x":1}`)
 	a := probe.begins()

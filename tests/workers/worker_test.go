@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/seen"
 )
 
 // code is what a scripted worker does with a task.
@@ -154,7 +156,7 @@ type polite struct {
 func (s *server) work(id string, slots uint32, graphs []*graphdv1.GraphSpec, does map[string]code) *polite {
 	s.t.Helper()
 	w := s.connect(&graphdv1.Hello{
-		WorkerId: id, Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Graphs: graphs},
+		WorkerId: id, Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Graphs: graphs, Features: []string{"drift"}},
 		Credit: &graphdv1.Credit{TotalSlots: slots},
 	})
 	for _, g := range w.welcome.GetGraphs() {
@@ -232,6 +234,7 @@ type task struct {
 	asked map[string]uint32
 	calls uint32
 	emits []*graphdv1.EmitItem
+	used  []*graphdv1.UsedAnswer
 }
 
 // unwound leaves a node for its questions.
@@ -246,6 +249,7 @@ func (t *task) play(ctx context.Context, f code) (r *graphdv1.TaskResult) {
 			}
 			r = u.result
 		}
+		r.Used = t.used
 	}()
 	if f == nil {
 		return failure("Unknown", "no such node in this worker")
@@ -255,12 +259,15 @@ func (t *task) play(ctx context.Context, f code) (r *graphdv1.TaskResult) {
 
 func (t *task) get(key string) string { return t.GetChannels()[key].GetJson() }
 
-// ask returns the answer to the next question, or unwinds.
+// ask returns the answer to the next question, or unwinds. An answer to something
+// else is none.
 func (t *task) ask(question string) string {
+	shown := seen.Digest("", json.RawMessage(question), nil)
 	i := t.asked["?"]
 	t.asked["?"]++
 	for _, e := range t.GetJournal().GetEntries() {
-		if e.GetAnswer() != nil && e.GetKey() == "" && e.GetIndex() == i {
+		if e.GetAnswer() != nil && e.GetKey() == "" && e.GetIndex() == i && e.GetAnswer().GetSeen() == shown {
+			t.used = append(t.used, &graphdv1.UsedAnswer{Index: i, Seen: shown})
 			return e.GetAnswer().GetValue().GetJson()
 		}
 	}

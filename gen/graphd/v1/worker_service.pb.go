@@ -735,7 +735,7 @@ type Welcome struct {
 	Graphs []*GraphRegistration `protobuf:"bytes,10,rep,name=graphs,proto3" json:"graphs,omitempty"`
 	// Version of graphd.
 	ServerVersion string `protobuf:"bytes,11,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
-	// Optional parts the server knows: "complete", "next".
+	// Optional parts the server knows: "complete", "next", "drift".
 	Features []string `protobuf:"bytes,12,rep,name=features,proto3" json:"features,omitempty"`
 	// Those of renewed whose run is not taken up by this server yet. Go on with
 	// what was begun, and begin nothing that must not happen twice before

@@ -2,8 +2,6 @@ package pregel
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -55,10 +53,10 @@ func (a *Answer) Fits(now *Ask) bool {
 
 // Shown is what a person sees of the question, without the parts that may
 // differ, as one object.
-func (a *Ask) Shown() payload.JSON { return shown(a.Message, a.Value, a.Schema, a.DriftIgnore) }
+func (a *Ask) Shown() payload.JSON { return payload.Shown(a.Message, a.Value, a.Schema, a.DriftIgnore) }
 
 // Seen is the digest of what the question shows.
-func (a *Ask) Seen() string { return digest(a.Shown()) }
+func (a *Ask) Seen() string { return payload.Seen(a.Shown()) }
 
 // SeenOf is the digest of a stored question. Records of earlier versions have
 // none; it follows from the question.
@@ -66,31 +64,7 @@ func SeenOf(q *checkpoint.Interrupt) string {
 	if q.Seen != "" {
 		return q.Seen
 	}
-	return digest(shown(q.Message, q.Value, q.Schema, q.DriftIgnore))
-}
-
-func digest(shown payload.JSON) string {
-	sum := sha256.Sum256([]byte(payload.NormalText(shown)))
-	return hex.EncodeToString(sum[:])
-}
-
-// shown leaves out the parts that ignore names.
-func shown(message string, value, schema payload.JSON, ignore []string) payload.JSON {
-	parts := make([]payload.Field, 0, 3)
-	if !slices.Contains(ignore, graph.DriftMessage) {
-		parts = append(parts, payload.Field{Key: graph.DriftMessage, Value: payload.Quote(message)})
-	}
-	if schema != "" && !slices.Contains(ignore, graph.DriftSchema) {
-		parts = append(parts, payload.Field{Key: graph.DriftSchema, Value: schema})
-	}
-	if !slices.Contains(ignore, graph.DriftValue) {
-		value = cmp.Or(value, payload.Null)
-		for _, pointer := range ignore {
-			value = payload.Without(value, pointer)
-		}
-		parts = append(parts, payload.Field{Key: graph.DriftValue, Value: value})
-	}
-	return payload.Object(parts)
+	return payload.Seen(payload.Shown(q.Message, q.Value, q.Schema, q.DriftIgnore))
 }
 
 // mostDifferences bounds how many are named.
@@ -99,7 +73,7 @@ const mostDifferences = 10
 // Differences names what differs between a stored question and what is asked
 // now: JSON pointers into the value, or the name of a part.
 func Differences(q *checkpoint.Interrupt, now *Ask) []string {
-	before := shown(q.Message, q.Value, q.Schema, now.DriftIgnore)
+	before := payload.Shown(q.Message, q.Value, q.Schema, now.DriftIgnore)
 	found := payload.Differences(before, now.Shown(), mostDifferences)
 	for i, pointer := range found {
 		found[i] = inValue(pointer)
@@ -112,14 +86,14 @@ func Differences(q *checkpoint.Interrupt, now *Ask) []string {
 
 // inValue names a place of what is shown as drift_ignore would.
 func inValue(pointer string) string {
-	for _, part := range []string{graph.DriftMessage, graph.DriftSchema} {
+	for _, part := range []string{payload.PartMessage, payload.PartSchema} {
 		if pointer == "/"+part || len(pointer) > len(part)+1 && pointer[:len(part)+2] == "/"+part+"/" {
 			return part
 		}
 	}
-	const value = "/" + graph.DriftValue
+	const value = "/" + payload.PartValue
 	if pointer == value {
-		return graph.DriftValue
+		return payload.PartValue
 	}
 	return pointer[len(value):]
 }

@@ -22,6 +22,8 @@ class CompileOptions:
     server: str | None = None
     version: str = ""
     debug: bool = False
+    drift: str | None = None
+    drift_ignore: tuple[str, ...] = ()
 
 
 def node_names(given: All | Sequence[str] | None) -> tuple[str, ...]:

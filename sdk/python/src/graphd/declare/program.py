@@ -30,6 +30,7 @@ class Program:
         self.builder, self.version = builder, options.version
         self.interrupt_before, self.interrupt_after = options.interrupt_before, options.interrupt_after
         self.cache, self.store = options.cache, options.store
+        self.drift, self.drift_ignore = options.drift, options.drift_ignore
         self.step_timeout: float | None = None
         self._has_name = True
         self.nodes = dict(builder.nodes)

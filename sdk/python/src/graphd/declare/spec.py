@@ -44,6 +44,8 @@ def spec_of(program: Program, *, as_child: bool = False) -> pb.GraphSpec:
         interrupt_before=program.interrupt_before,
         interrupt_after=program.interrupt_after,
         step_timeout=duration(program.step_timeout),
+        drift=f"DRIFT_{program.drift.upper()}" if program.drift else None,
+        drift_ignore=program.drift_ignore,
     )
 
 

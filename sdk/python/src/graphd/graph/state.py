@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphd.compiled import CompiledStateGraph
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions, node_names
+from graphd.runtime.drift import Drift, checked
 from graphd.values.words import All, Checkpointer
 
 
@@ -35,6 +37,8 @@ class StateGraph(Builder):
         transformers: Any = None,
         server: str | None = None,
         version: str | None = None,
+        drift: Drift | None = None,
+        drift_ignore: Sequence[str] = (),
     ) -> CompiledStateGraph:
         """Checks the graph and makes it runnable.
 
@@ -43,6 +47,11 @@ class StateGraph(Builder):
         whether it holds the graph or not. GRAPHD_SERVER does the same at the
         first call, or at ``serve()``. Otherwise ``checkpointer`` decides: a saver
         of graphd names its server, and None runs without memory.
+
+        ``drift`` holds for the questions of the graph that say nothing
+        themselves: what happens when a node asks something else on its replay
+        than was answered, see interrupt. ``drift_ignore`` names parts of all its
+        questions that may differ. Graphs inside of it say their own.
 
         InvalidGraphError, a ValueError, names the first mistake.
         """
@@ -64,6 +73,8 @@ class StateGraph(Builder):
                 server=server,
                 version=version or "",
                 debug=debug,
+                drift=drift,
+                drift_ignore=checked(drift, drift_ignore),
             ),
         )
 

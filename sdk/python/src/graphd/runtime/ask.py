@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
+from graphd.runtime.drift import Drift, checked
 from graphd.runtime.effect import perform
 from graphd.runtime.replay import Answer, Question
 from graphd.runtime.task import current_scope, required_task
@@ -28,6 +29,8 @@ def interrupt(
     on_expiry: OnExpiry | None = None,
     default: Any = None,
     assignees: tuple[str, ...] = (),
+    drift: Drift | None = None,
+    drift_ignore: Sequence[str] = (),
 ) -> Any:
     """Asks a person, and returns the answer once there is one.
 
@@ -35,6 +38,14 @@ def interrupt(
     run again from its first line. Questions without a key are matched with
     their answers by their order; one with a key keeps its answer when the code
     around it changes. Everything but ``value`` is graphd's own.
+
+    An answer is for the question that was shown. When the node asks something
+    else on its replay, ``drift`` says what happens: ``"fail"``, ``"ask_again"``
+    or ``"accept"``; left out, it is what ``compile(drift=...)`` says, or else
+    ``"fail"`` for the reasons ``approval`` and ``tool_call`` and
+    ``"ask_again"`` for all others. ``drift_ignore`` names parts that may
+    differ: JSON pointers into the value, ``"message"``, ``"schema"``,
+    ``"value"``. Use memo for what may change, like prices and times.
 
     Raises InterruptDismissed or InterruptExpired when nobody will answer.
     """
@@ -47,6 +58,8 @@ def interrupt(
         "on_expiry": on_expiry,
         "default": default,
         "assignees": tuple(assignees),
+        "drift": drift,
+        "drift_ignore": checked(drift, drift_ignore),
     }
     outcome = task.replay.ask(current_scope(), key, value, options)
     if isinstance(outcome, Question):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphd.errors import NonDeterministicNode
+from graphd.runtime import drift
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Answer:
     value: Any = None
     dismissed: str | None = None
     expired: bool = False
+    seen: str = ""
+    """Digest of what was shown; empty from a server of an earlier version, which compares nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,42 @@ class Question:
     value: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def seen(self, ignore: Sequence[str]) -> str:
+        """The digest of what it shows, without the parts that may differ."""
+        parts = (*ignore, *(self.options.get("drift_ignore") or ()))
+        return drift.seen(self.value, self.options.get("message") or "", self.options.get("schema"), parts)
+
+
+@dataclass(frozen=True)
+class Used:
+    """An answer that the attempt has used, and for what."""
+
+    place: Place
+    seen: str
+    asked: Question | None
+    """Set when something else was shown, and the program accepts that."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the graph says of questions that are not what was answered."""
+
+    drift: str | None = None
+    drift_ignore: tuple[str, ...] = ()
+
 
 class Replay:
     """The journal of one attempt. Safe to use from several threads."""
 
-    def __init__(self, answers: Mapping[Place, Answer], memos: Mapping[Place, Any]) -> None:
+    def __init__(self, answers: Mapping[Place, Answer], memos: Mapping[Place, Any], rules: Rules = Rules()) -> None:
         self._lock = threading.Lock()
         self._answers, self._memos = dict(answers), dict(memos)
         self._unseen: set[Place] = {*self._answers, *self._memos}
         self._next: dict[tuple[str, str], int] = {}
         self._difference: NonDeterministicNode | None = None
+        self._rules = rules
         self.questions: list[Question] = []
+        self.used: list[Used] = []
 
     def muted(self, scope: str) -> bool:
         """The code of a scope still repeats what it did before.
@@ -76,17 +104,39 @@ class Replay:
             self._unseen = {place for place in self._unseen if not _within(place.scope, scope)}
 
     def ask(self, scope: str, key: str, value: Any, options: Mapping[str, Any]) -> Answer | Question:
-        """Returns the answer of the next question, or files the question."""
+        """Returns the answer of the next question, or files the question.
+
+        An answer to something else is no answer: the question is filed, and
+        the server decides what becomes of it.
+        """
         with self._lock:
             place = self._take(scope, key)
             if place in self._memos:
                 raise self._differs(f"memo {place}", f"question {place}")
+            question = Question(place, value, options)
             if (known := self._answers.get(place)) is not None:
                 self._unseen.discard(place)
-                return known
-            question = Question(place, value, options)
+                if self._fits(known, question):
+                    return known
             self.questions.append(question)
             return question
+
+    def file(self, value: Any) -> None:
+        """Files a question behind those that were answered; it takes no answer."""
+        with self._lock:
+            while (place := self._take("", "")) in self._answers:
+                self._unseen.discard(place)
+            self.questions.append(Question(place, value))
+
+    def _fits(self, known: Answer, question: Question) -> bool:
+        if not known.seen:
+            return True
+        seen = question.seen(self._rules.drift_ignore)
+        accepted = (question.options.get("drift") or self._rules.drift) == "accept"
+        if seen != known.seen and not accepted:
+            return False
+        self.used.append(Used(question.place, seen, None if seen == known.seen else question))
+        return True
 
     def memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:
         """Returns the place of the next use of a key, and its record if any."""
@@ -135,6 +185,8 @@ class Replay:
         for place in unused:
             for question in self.questions:
                 now = question.place
+                if now in self._answers:
+                    continue  # another question where it stood; what comes behind it is still to come
                 if now.scope == place.scope and not (now.key and place.key):
                     return self._differs(f"question {place}", f"question {now}")
         return None

@@ -29,7 +29,7 @@ from graphd.errors import (
 from graphd.names import public
 from graphd.runtime.called import CalledCommand
 from graphd.runtime.here import LocalRun
-from graphd.runtime.replay import Answer, Place, Question, Replay
+from graphd.runtime.replay import Answer, Place, Replay, Rules
 from graphd.runtime.task import CurrentTask, Host
 from graphd.values.command import Send
 from graphd.values.policy import RetryPolicy
@@ -61,16 +61,16 @@ def replay_of(journal: pb.Journal) -> Replay:
             memos[place] = codec.value_of(entry.memo)
         else:
             answers[place] = _answer(entry.answer)
-    return Replay(answers, memos)
+    return Replay(answers, memos, Rules(outcome.drift_of(journal.drift), tuple(journal.drift_ignore)))
 
 
 def _answer(answer: pb.Answer) -> Answer:
     match answer.WhichOneof("outcome"):
         case "value":
-            return Answer(codec.value_of(answer.value))
+            return Answer(codec.value_of(answer.value), seen=answer.seen)
         case "dismissed":
-            return Answer(dismissed=answer.dismissed.reason)
-    return Answer(expired=True)
+            return Answer(dismissed=answer.dismissed.reason, seen=answer.seen)
+    return Answer(expired=True, seen=answer.seen)
 
 
 def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
@@ -150,9 +150,9 @@ def run(work: Work) -> pb.TaskResult:
         result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
-        return _ended(work, lambda: work.finish(result))
+        return _told(work, _ended(work, lambda: work.finish(result)))
     except BaseException as error:  # every end of a node is a result
-        return _raised(work, error)
+        return _told(work, _raised(work, error))
 
 
 async def arun(work: Work) -> pb.TaskResult:
@@ -161,9 +161,16 @@ async def arun(work: Work) -> pb.TaskResult:
     try:
         result: Awaitable[Any] = work.action.call(*positional, **named)
         value = await result
-        return _ended(work, lambda: work.finish(value))
+        return _told(work, _ended(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
-        return _raised(work, error)
+        return _told(work, _raised(work, error))
+
+
+def _told(work: Work, result: pb.TaskResult) -> pb.TaskResult:
+    """The result, with the answers that the attempt has used."""
+    if work.task.replay.used and not result.HasField("failed"):
+        result.used.extend(outcome.used(work.task.replay.used))
+    return result
 
 
 def _ended(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResult:
@@ -219,8 +226,7 @@ def _file(work: Work, error: GraphInterrupt) -> None:
     # NodeInterrupt and the like: raised by hand, so ask on its behalf. An
     # answer it has already does not stop it, it wants to stop.
     for question in error.interrupts:
-        while not isinstance(work.task.replay.ask("", "", question.value, {}), Question):
-            pass
+        work.task.replay.file(question.value)
 
 
 def _failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:

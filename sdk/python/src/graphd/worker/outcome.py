@@ -13,7 +13,7 @@ from graphd.declare.spec import RETRY_MARK, duration
 from graphd.declare.writes import gotos, writes_of
 from graphd.errors import InvalidUpdateError, NonDeterministicNode, ParentCommand
 from graphd.runtime import said
-from graphd.runtime.replay import Question
+from graphd.runtime.replay import Question, Used
 from graphd.values.command import Command, Overwrite, Send
 from graphd.values.policy import RetryPolicy
 
@@ -22,6 +22,13 @@ _EXPIRY = {
     "fail_node": interrupt_pb2.EXPIRY_ACTION_FAIL_NODE,
     "resume_default": interrupt_pb2.EXPIRY_ACTION_RESUME_DEFAULT,
     "cancel_run": interrupt_pb2.EXPIRY_ACTION_CANCEL_RUN,
+}
+
+_DRIFT: dict[str | None, interrupt_pb2.Drift] = {
+    None: interrupt_pb2.DRIFT_UNSPECIFIED,
+    "fail": interrupt_pb2.DRIFT_FAIL,
+    "ask_again": interrupt_pb2.DRIFT_ASK_AGAIN,
+    "accept": interrupt_pb2.DRIFT_ACCEPT,
 }
 
 
@@ -109,12 +116,33 @@ def _ask(question: Question) -> pb.Ask:
         ttl=duration(options.get("ttl")),
         expiry_action=_EXPIRY[options.get("on_expiry")],
         assignees=options.get("assignees") or (),
+        drift=_DRIFT[options.get("drift")],
+        drift_ignore=options.get("drift_ignore") or (),
     )
     if options.get("schema") is not None:
         ask.response_schema.CopyFrom(codec.payload(options["schema"]))
     if options.get("on_expiry") == "resume_default":
         ask.default_response.CopyFrom(codec.payload(options.get("default")))
     return ask
+
+
+def used(answers: Iterable[Used]) -> list[pb.UsedAnswer]:
+    """The answers that an attempt has used."""
+    return [
+        pb.UsedAnswer(
+            scope=u.place.scope,
+            key=u.place.key,
+            index=u.place.index,
+            seen=u.seen,
+            asked=None if u.asked is None else _ask(u.asked),
+        )
+        for u in answers
+    ]
+
+
+def drift_of(number: int) -> str | None:
+    """The word for what a graph says of replays that ask something else."""
+    return next((word for word, known in _DRIFT.items() if known == number), None)
 
 
 def failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:

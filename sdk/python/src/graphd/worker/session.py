@@ -210,7 +210,7 @@ class Session:
             deployment="python",
             min_protocol=PROTOCOL,
             max_protocol=PROTOCOL,
-            features=["memo", "scopes", "call"],
+            features=["memo", "scopes", "call", "drift"],
             graphs=self.specs,
         )
         with self._lock:
