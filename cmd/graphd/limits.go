@@ -8,6 +8,8 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
@@ -32,6 +34,11 @@ type limitOptions struct {
 	Reflection       bool
 	MaxEndpoints     int
 	EndpointIdle     time.Duration
+	MetricNames      int
+	StepLimit        int
+	ParallelTasks    int
+	QueuedRuns       int
+	StoreTimeout     time.Duration
 }
 
 // register is the table of the limits: names, defaults and what they mean.
@@ -56,6 +63,12 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.Stall, "stall", 30*time.Second, "how long a client may leave its stream unread before it is ended with SLOW_CONSUMER")
 	f.BoolVar(&o.Reflection, "reflection", true, "tell clients like grpcurl which calls there are")
 	f.IntVar(&o.MaxEndpoints, "max-endpoints", 256, "how many connections to endpoints of nodes there may be; calls of further ones wait")
+	f.IntVar(&o.MetricNames, "metric-names", telemetry.DefaultNames,
+		"how many graphs, nodes and reasons have metrics of their own; further ones are counted as other")
+	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
+	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
+	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
+	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second, "how long a call waits for the store; then it gets STORE_UNAVAILABLE")
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
 }
 
@@ -75,6 +88,10 @@ func (o *limitOptions) check() error {
 		{"max-payload", o.MaxPayload, 1 << 30},
 		{"max-depth", o.MaxDepth, 10_000},
 		{"max-message", o.MaxMessage, 1 << 30},
+		{"metric-names", o.MetricNames, 1 << 20},
+		{"step-limit", o.StepLimit, 1 << 30},
+		{"parallel-tasks", o.ParallelTasks, 1 << 20},
+		{"queued-runs", o.QueuedRuns, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
 	} {
 		if limit.value < 1 || limit.value > limit.most {
@@ -83,7 +100,7 @@ func (o *limitOptions) check() error {
 	}
 	for flag, value := range map[string]time.Duration{
 		"heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace,
-		"unread-patience": o.UnreadPatience, "endpoint-idle": o.EndpointIdle,
+		"store-timeout": o.StoreTimeout, "unread-patience": o.UnreadPatience, "endpoint-idle": o.EndpointIdle,
 	} {
 		if value <= 0 {
 			return cli.Usagef("--%s is %s", flag, value).WithHint("want more than 0, like 30s")
@@ -108,6 +125,11 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 	return transport.EndpointOptions{
 		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints, Log: log,
 	}
+}
+
+// engine sets the limits of runs.
+func (o *limitOptions) engine(r *runtime.Options) {
+	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 
 // apply sets the limits towards clients.

@@ -15,7 +15,7 @@ import (
 func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
 		s := &server{log: zap.NewNop()}
-		require.NoError(t, s.listenWeb(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test")))
+		require.NoError(t, s.listenWeb(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
 		served := make(chan error, 1)
 		go func() { served <- s.web.Serve(s.webOn) }()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,

@@ -70,7 +70,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 	if s.store, err = o.openStore(ctx, name, log, sealed); err != nil {
 		return s, err
 	}
-	metrics := telemetry.NewMetrics(version)
+	metrics := telemetry.NewMetrics(version, o.MetricNames)
 	if err := s.wire(ctx, o, name, metrics, transport.Info{
 		Version: version, Features: features(o), Store: name.kind, Started: time.Now(),
 	}); err != nil {
@@ -167,10 +167,12 @@ func (s *server) wire(
 	if err != nil {
 		return err
 	}
-	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, runtime.Options{
+	engine := runtime.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,
 		Checkpoints: o.checkpoints(name), EventLimit: o.events(), Together: o.StepsPerCommit,
-	})
+	}
+	o.engine(&engine)
+	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, engine)
 	calls := s.log.Named("transport")
 	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {
 		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))

@@ -30,10 +30,14 @@ const (
 )
 
 // Metrics counts and times what the engine does, in a registry of its own.
-// Labels are names that a graph declares, never the id of a thread or a run.
+// Labels are names that a graph declares, never the id of a thread or a run;
+// beyond the first ones, which have a limit, they are "other".
 // It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
+	graphs   *names[string]
+	nodes    *names[[2]string] // of a graph
+	reasons  *names[string]
 
 	runsStarted *prometheus.CounterVec
 	runsActive  *prometheus.GaugeVec
@@ -47,10 +51,18 @@ type Metrics struct {
 	poisoned    prometheus.Gauge
 }
 
-// NewMetrics makes the metrics of one process. version is that of the build.
-func NewMetrics(version string) *Metrics {
+// DefaultNames is how many graphs, nodes and reasons have series of their own.
+const DefaultNames = 256
+
+// NewMetrics makes the metrics of one process. version is that of the build,
+// limit bounds the values of each label; 0 = DefaultNames.
+func NewMetrics(version string, limit int) *Metrics {
+	if limit <= 0 {
+		limit = DefaultNames
+	}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
+		graphs:   newNames[string](limit), nodes: newNames[[2]string](limit), reasons: newNames[string](limit),
 		runsStarted: counter("graphd_runs_started_total",
 			"Runs that were admitted.", "graph"),
 		runsActive: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -116,14 +128,17 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // RunStarted counts a run that was admitted.
-func (m *Metrics) RunStarted(graph string) { m.runsStarted.WithLabelValues(graph).Inc() }
+func (m *Metrics) RunStarted(graph string) {
+	m.runsStarted.WithLabelValues(label(m.graphs, graph)).Inc()
+}
 
 // RunDriven counts a run among the active ones; a resumed run is driven again.
-func (m *Metrics) RunDriven(graph string) { m.runsActive.WithLabelValues(graph).Inc() }
+func (m *Metrics) RunDriven(graph string) { m.runsActive.WithLabelValues(label(m.graphs, graph)).Inc() }
 
 // RunEnded ends what RunDriven began. state is the run's state now, which is
 // "interrupted" when it waits for a person; took is the time it was driven.
 func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
+	graph = label(m.graphs, graph)
 	m.runsActive.WithLabelValues(graph).Dec()
 	m.runSeconds.WithLabelValues(graph, state).Observe(took.Seconds())
 }
@@ -131,6 +146,10 @@ func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
 // NodeEnded times one attempt of a node; outcome is one of the Outcome
 // constants.
 func (m *Metrics) NodeEnded(graph, node, outcome string, took time.Duration) {
+	graph = label(m.graphs, graph)
+	if !m.nodes.has([2]string{graph, node}) {
+		graph, node = otherName, otherName
+	}
 	m.nodeSeconds.WithLabelValues(graph, node, outcome).Observe(took.Seconds())
 }
 
@@ -154,13 +173,13 @@ func commitResult(err error) string {
 // InterruptRaised counts a question. A question without a reason counts under
 // the reason "".
 func (m *Metrics) InterruptRaised(graph, reason string) {
-	m.raised.WithLabelValues(graph, reason).Inc()
+	m.raised.WithLabelValues(label(m.graphs, graph), label(m.reasons, reason)).Inc()
 }
 
 // InterruptResolved counts a question that was answered, dismissed, expired or
 // superseded; state is the one it went to.
 func (m *Metrics) InterruptResolved(graph, state string) {
-	m.resolved.WithLabelValues(graph, state).Inc()
+	m.resolved.WithLabelValues(label(m.graphs, graph), state).Inc()
 }
 
 // ThreadsPoisoned says how many threads are put off now because taking them up

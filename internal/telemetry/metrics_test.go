@@ -24,7 +24,7 @@ func scrape(t *testing.T, m *telemetry.Metrics) string {
 }
 
 func TestMetricsShowWhatTheEngineDid(t *testing.T) {
-	m := telemetry.NewMetrics("v1.2.3")
+	m := telemetry.NewMetrics("v1.2.3", 0)
 	m.RunStarted("refund")
 	m.RunDriven("refund")
 	m.RunDriven("refund")
@@ -65,7 +65,7 @@ func TestCommitResultFollowsTheStoresAnswer(t *testing.T) {
 		"error":       errors.New("disk full"),
 	} {
 		t.Run(result, func(t *testing.T) {
-			m := telemetry.NewMetrics("test")
+			m := telemetry.NewMetrics("test", 0)
 			m.CommitEnded(time.Millisecond, err)
 			require.Contains(t, scrape(t, m), `graphd_commit_seconds_count{result="`+result+`"} 1`)
 		})
@@ -73,16 +73,38 @@ func TestCommitResultFollowsTheStoresAnswer(t *testing.T) {
 }
 
 func TestTwoProcessesInOneTestDoNotMeet(t *testing.T) {
-	first, second := telemetry.NewMetrics("a"), telemetry.NewMetrics("b")
+	first, second := telemetry.NewMetrics("a", 0), telemetry.NewMetrics("b", 0)
 	first.RunStarted("g")
 	require.Contains(t, scrape(t, first), "graphd_runs_started_total")
 	require.NotContains(t, scrape(t, second), "graphd_runs_started_total")
 }
 
 func TestOthersRegisterBesideTheEngine(t *testing.T) {
-	m := telemetry.NewMetrics("test")
+	m := telemetry.NewMetrics("test", 0)
 	calls := prometheus.NewCounter(prometheus.CounterOpts{Name: "grpc_server_handled_total", Help: "Calls."})
 	require.NoError(t, m.Registry().Register(calls))
 	calls.Inc()
 	require.Contains(t, scrape(t, m), "grpc_server_handled_total 1")
+}
+
+// Clients choose names: however many there are, the page stays as long as it is.
+func TestNamesThatClientsChooseAreBounded(t *testing.T) {
+	m := telemetry.NewMetrics("test", 10)
+	for i := range 1000 {
+		name := fmt.Sprint("graph", i)
+		m.RunStarted(name)
+		m.RunDriven(name)
+		m.NodeEnded(name, fmt.Sprint("node", i), telemetry.OutcomeDone, time.Millisecond)
+		m.NodeEnded("graph0", fmt.Sprint("node", i), telemetry.OutcomeDone, time.Millisecond)
+		m.InterruptRaised(name, fmt.Sprint("reason", i))
+		m.InterruptResolved(name, "answered")
+		m.RunEnded(name, "failed", time.Second)
+	}
+	page := scrape(t, m)
+	require.Contains(t, page, `graphd_runs_started_total{graph="graph9"} 1`)
+	require.Contains(t, page, `graphd_runs_started_total{graph="other"} 990`)
+	require.Contains(t, page, `graphd_runs_active{graph="other"} 0`)
+	require.Contains(t, page, `graphd_node_attempt_seconds_count{graph="other",node="other",outcome="done"} 1989`)
+	require.Contains(t, page, `graphd_interrupts_raised_total{graph="other",reason="other"} 990`)
+	require.NotContains(t, page, "graph10")
 }
