@@ -11,7 +11,7 @@ import (
 )
 
 // errMove stops a run that goes on where its workers are.
-var errMove = &handOverError{"the run goes on at a server that has its workers"}
+var errMove = &handOverError{why: "the run goes on at a server that has its workers", moved: true}
 
 // errands are what a live run has under way. When nothing of it can go on here
 // and another server has workers for some of it, the run moves there.

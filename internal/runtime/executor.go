@@ -31,6 +31,9 @@ var ErrSibling = errors.New("another task of the superstep failed")
 // may keep the task: see Task.Lent.
 var ErrElsewhere = errors.New("the run goes on at another server")
 
+// ErrMoved is the cause besides when the run went to where its workers are.
+var ErrMoved = errors.New("the run has moved to its workers")
+
 // Executor runs the code of nodes. Where the code lives is its business.
 type Executor interface {
 	// Execute makes one attempt. It must return when ctx ends, for ErrSibling

@@ -14,19 +14,24 @@ import (
 
 // Why a live run is stopped from outside.
 var (
-	errLeaseLost = &handOverError{"the lease of the thread is lost"}
+	errLeaseLost = &handOverError{why: "the lease of the thread is lost"}
 	errCancelled = errors.New("the run is cancelled")
 	errTimedOut  = errors.New("the run has run out of time")
-	errDrain     = &handOverError{"the server is draining"}
+	errDrain     = &handOverError{why: "the server is draining"}
 )
 
 // handOverError is why a run ends here and goes on at another server.
-type handOverError struct{ why string }
+type handOverError struct {
+	why   string
+	moved bool
+}
 
 func (e *handOverError) Error() string { return e.why }
 
-// Is makes it ErrElsewhere.
-func (*handOverError) Is(target error) bool { return target == ErrElsewhere }
+// Is makes it ErrElsewhere, and ErrMoved if it is.
+func (e *handOverError) Is(target error) bool {
+	return target == ErrElsewhere || e.moved && target == ErrMoved
+}
 
 // session is the hold of this process on a thread while one of its runs is
 // live: the lease, the newest head, and the right to commit.

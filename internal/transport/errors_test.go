@@ -139,7 +139,7 @@ func TestTableKnowsEveryReason(t *testing.T) {
 }
 
 // samples has one error for each that a room below exports. ErrInvalid,
-// ErrRequestNotFound, ErrElsewhere and ErrSibling never leave the runtime: reaching a client,
+// ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSibling never leave the runtime: reaching a client,
 // they are a defect.
 func samples() map[string]struct {
 	err    error
@@ -175,6 +175,7 @@ func samples() map[string]struct {
 		"payload.OperandError":             {operand, "INVALID_FIELD"},
 		"payload.MessageError":             {message, "INVALID_FIELD"},
 		"runtime.ErrElsewhere":             {runtime.ErrElsewhere, "INTERNAL"},
+		"runtime.ErrMoved":                 {runtime.ErrMoved, "INTERNAL"},
 		"runtime.ErrSibling":               {runtime.ErrSibling, "INTERNAL"},
 		"runtime.Error":                    {runtime.Errorf("THREAD_BUSY", "busy"), "THREAD_BUSY"},
 	}

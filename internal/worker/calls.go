@@ -146,10 +146,24 @@ func (h *Hub) Fail(token string, r pregel.Result) {
 
 // Remember records a memo of a task; the first value stays.
 func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (payload.JSON, bool, error) {
-	j, err := h.find(ctx, token)
-	if err != nil {
-		return "", false, err
+	for {
+		j, err := h.find(ctx, token)
+		if err != nil {
+			return "", false, err
+		}
+		value, existed, err := h.rememberFor(ctx, j, m)
+		switch h.standing(j, token) {
+		case granted:
+			return value, existed, err
+		case undecided: // whether it is stored is known where the run goes on
+		case lost:
+			return "", false, leaseLost(j.task.ID)
+		}
 	}
+}
+
+// rememberFor records a memo of a task that is asked for.
+func (h *Hub) rememberFor(ctx context.Context, j *job, m checkpoint.Memo) (payload.JSON, bool, error) {
 	h.mu.Lock()
 	known, ok := j.recorded(m)
 	h.mu.Unlock()
@@ -165,13 +179,24 @@ func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (pa
 		m.Value = value
 		j.memos = append(j.memos, m)
 	}
-	switch {
-	case h.jobs[token] != j:
-		return "", false, leaseLost(j.task.ID)
-	case err != nil:
-		return "", false, err
+	return value, existed, err
+}
+
+// standing says what has become of a lease while something was done for its task.
+func (h *Hub) standing(j *job, token string) claim {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.jobs[token] == j {
+		return granted
 	}
-	return value, existed, nil
+	l, ok := h.read(token)
+	if !ok {
+		return lost
+	}
+	if held := h.held[l.place()]; held != nil && held.token == token || h.jobs[token] != nil {
+		return undecided
+	}
+	return lost
 }
 
 // recorded finds a memo that was recorded in this attempt. mu is held.
@@ -186,19 +211,24 @@ func (j *job) recorded(m checkpoint.Memo) (payload.JSON, bool) {
 
 // Call runs a graph inside a task.
 func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runtime.CallResult, error) {
-	j, err := h.find(ctx, token)
-	if err != nil {
-		return runtime.CallResult{}, err
+	for {
+		j, err := h.find(ctx, token)
+		if err != nil {
+			return runtime.CallResult{}, err
+		}
+		h.block(j, &g)
+		r, err := j.calls.call(ctx, g)
+		h.mu.Lock()
+		j.blocked--
+		h.mu.Unlock()
+		switch h.standing(j, token) {
+		case granted:
+			return r, err
+		case undecided: // the run goes on elsewhere, or here under another lease
+		case lost:
+			return runtime.CallResult{}, leaseLost(j.task.ID)
+		}
 	}
-	h.block(j, &g)
-	r, err := j.calls.call(ctx, g)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	j.blocked--
-	if h.jobs[token] != j {
-		return runtime.CallResult{}, leaseLost(j.task.ID)
-	}
-	return r, err
 }
 
 // block notes that a task waits for a graph that it calls. It takes no room

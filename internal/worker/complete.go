@@ -33,15 +33,26 @@ func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
 	if r, known := h.again(c); known {
 		return r, nil
 	}
+	for {
+		r, over, err := h.tryComplete(ctx, c)
+		if over {
+			return r, err
+		}
+	}
+}
+
+// tryComplete takes the result for the task as it is asked for now. It reports
+// false when the run has gone elsewhere meanwhile and may come back.
+func (h *Hub) tryComplete(ctx context.Context, c Completion) (r Receipt, over bool, err error) {
 	j, err := h.find(ctx, c.Token)
 	if err != nil {
 		if r, known := h.again(c); known {
-			return r, nil
+			return r, true, nil
 		}
-		return Receipt{}, err
+		return Receipt{}, true, err
 	}
 	if j.lent {
-		return Receipt{}, leaseLost(j.task.ID)
+		return Receipt{}, true, leaseLost(j.task.ID)
 	}
 	if c.Emitted > 0 && h.connected(j) {
 		j.lane.await(ctx, c.Emitted)
@@ -49,14 +60,14 @@ func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
 	s, waiting, taken := h.settle(j, c)
 	switch {
 	case taken && waiting != nil:
-		return Receipt{Next: h.following(ctx, s, waiting)}, nil
+		return Receipt{Next: h.following(ctx, s, waiting)}, true, nil
 	case taken:
-		return Receipt{}, nil
+		return Receipt{}, true, nil
 	}
 	if r, known := h.again(c); known {
-		return r, nil
+		return r, true, nil
 	}
-	return Receipt{}, leaseLost(j.task.ID)
+	return Receipt{}, h.standing(j, c.Token) == lost, leaseLost(j.task.ID)
 }
 
 // connected reports whether events of a task may still be on their way: they

@@ -167,3 +167,39 @@ func TestAWorkerKeepsItsTaskWhenTheRunComesBack(t *testing.T) {
 		}, heard)
 	})
 }
+
+// A memo, a called graph and a result that are under way when a server loses the
+// run are for the run when it comes back.
+func TestWhatIsUnderWayWhenARunIsLostGoesOnWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 5))
+		ctx, lose := context.WithCancelCause(t.Context())
+		slow := &run{store: make(chan struct{})}
+		before := execute(ctx, h, task("t1", slow))
+		a := next(t, s)
+		s.Beat(1, []string{a.Token})
+		type recorded struct {
+			value   string
+			existed bool
+			err     error
+		}
+		answer := make(chan recorded, 1)
+		go func() {
+			value, existed, err := h.Remember(t.Context(), a.Token, checkpoint.Memo{Key: "k", Value: "1"})
+			answer <- recorded{string(value), existed, err}
+		}()
+		synctest.Wait()
+		lose(runtime.ErrElsewhere)
+		<-before
+		close(slow.store)
+		synctest.Wait()
+		require.Empty(t, answer, "it waits for the run")
+		again := task("t1", &run{})
+		again.Recovered = time.Now()
+		r := execute(t.Context(), h, again)
+		require.Equal(t, recorded{"1", false, nil}, <-answer)
+		complete(t, h, a, "2")
+		require.Equal(t, done("2"), <-r)
+	})
+}

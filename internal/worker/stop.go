@@ -99,8 +99,8 @@ func (h *Hub) withdraw(j *job, cause error) {
 		return
 	}
 	s, token := j.session, j.token
-	// A task that waits for a graph which it calls begins anew where that goes.
-	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (j.blocked == 0 || h.draining)
+	// A task that waits for a graph which it calls begins anew where that moves.
+	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (j.blocked == 0 || !errors.Is(cause, runtime.ErrMoved))
 	unsent := s != nil && s.unsend(token)
 	if elsewhere && !unsent && j.stage != queued {
 		h.leaveBehind(j)

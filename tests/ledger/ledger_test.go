@@ -31,9 +31,10 @@ import (
 
 // What `make ledger` sets.
 var (
-	kills = flag.Int("kills", 4, "how often servers are killed on each store")
+	kills = flag.Int("kills", 3, "how often servers are killed on each store")
 	seed  = flag.Uint64("seed", 1, "which servers are killed, and when")
-	lease = flag.Duration("lease", 4*time.Second, "how long a task waits for its worker; servers live a little longer")
+	every = flag.Duration("every", 3*time.Second, "how long a server lives; up to half as long again")
+	lease = flag.Duration("lease", 8*time.Second, "how long a task waits for its worker, which may have little of a busy machine")
 	limit = flag.Duration("limit", 5*time.Minute, "how long all may take")
 )
 
@@ -118,7 +119,7 @@ func (w *world) employ(interpreter string, i int, at *server) {
 	w.workers = append(w.workers, launch(w.T, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "worker.py")
 		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+at.address,
-			fmt.Sprintf("LEDGER_LONGEST=%f", (*lease/8).Seconds()))
+			"LEDGER_LONGEST=0.5")
 		return cmd
 	}))
 }
@@ -157,11 +158,10 @@ func (w *world) torment() int {
 	return int(w.begun.Load())
 }
 
-// killThem kills one server after the other, each when it had the time to give
-// work to workers.
+// killThem kills one server after the other.
 func (w *world) killThem(ctx context.Context) error {
 	for w.killed < *kills {
-		if !pause(ctx, *lease*5/4+time.Duration(w.random.Int64N(int64(*lease)/2))) {
+		if !pause(ctx, *every+time.Duration(w.random.Int64N(int64(*every)/2))) {
 			return ctx.Err()
 		}
 		s := w.servers[w.random.IntN(len(w.servers))]
@@ -170,7 +170,7 @@ func (w *world) killThem(ctx context.Context) error {
 		}
 		s.kill()
 		w.killed++
-		if !pause(ctx, time.Duration(w.random.Int64N(int64(*lease)/8))) {
+		if !pause(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
 			return ctx.Err()
 		}
 		if err := s.start(); err != nil {
