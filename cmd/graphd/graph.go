@@ -15,7 +15,7 @@ import (
 
 func (p *program) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "graph", Short: "List, show, check, draw and put graphs", Args: noSuchCommand,
+		Use: "graph", Short: "List, show, check, draw, put and delete graphs", Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
@@ -37,8 +37,24 @@ func (p *program) graphCommand() *cobra.Command {
 				return p.session(func(s *cli.Session) error { return s.PutGraph(cmd.Context(), args[0]) })
 			},
 		},
-		p.graphCheckCommand(), p.graphDrawCommand(),
+		p.graphDeleteCommand(), p.graphCheckCommand(), p.graphDrawCommand(),
 	)
+	return cmd
+}
+
+func (p *program) graphDeleteCommand() *cobra.Command {
+	var version string
+	var force bool
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a graph of the server, or one version of it", Args: exactly("NAME"),
+		Long: `Delete a graph of the server, or one version of it. It is refused while threads run a version or other
+graphs contain it. With --force these threads and graphs stand still until the same version is put again.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.session(func(s *cli.Session) error { return s.DeleteGraph(cmd.Context(), args[0], version, force) })
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "delete this version only (default: all)")
+	cmd.Flags().BoolVar(&force, "force", false, "delete it even if it is used")
 	return cmd
 }
 

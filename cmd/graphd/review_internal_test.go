@@ -432,3 +432,28 @@ func TestARunThatNobodyWorksOnSaysSo(t *testing.T) {
 	r = c.call(t, "watch", "a", "--no-follow", "-o", "jsonl")
 	require.NotContains(t, r.out, "NO_WORKER_AVAILABLE", "programs get what they ask for")
 }
+
+func TestAGraphIsDeletedAndPutAgain(t *testing.T) {
+	c := serving(t, "memory")
+	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
+	r := c.call(t, "graph", "delete", "refund-review")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "GRAPH_IN_USE")
+	require.Contains(t, r.err, "a")
+	r = c.call(t, "graph", "delete", "refund-review", "--version", "none")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "GRAPH_VERSION_UNAVAILABLE")
+	r = c.call(t, "graph", "delete", "refund-review", "--force")
+	require.Equal(t, 0, r.code, r.err)
+	require.Regexp(t, `^refund-review  version \S+  deleted\n$`, r.out)
+	require.NotContains(t, c.call(t, "graph", "list").out, "refund-review")
+	r = c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "GRAPH_VERSION_UNAVAILABLE")
+	require.Contains(t, c.call(t, "inbox").out, "a", "the question stays")
+	require.Equal(t, 0, c.call(t, "graph", "put", filepath.Join(examples, "graph.yaml")).code)
+	r = c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`)
+	require.Equal(t, 0, r.code, r.err)
+	require.Equal(t, 0, c.call(t, "threads", "delete", "a").code)
+	require.Equal(t, 0, c.call(t, "graph", "delete", "refund-review").code)
+}

@@ -109,6 +109,31 @@ func (s *Session) PutGraph(ctx context.Context, path string) error {
 	return p.err
 }
 
+// DeleteGraph deletes a version of a graph, or all for an empty version.
+func (s *Session) DeleteGraph(ctx context.Context, name, version string, force bool) error {
+	if at, found := graphName(name); found != "" && version == "" {
+		name, version = at, found
+	}
+	var gone *graphdv1.DeleteGraphResponse
+	var err error
+	if version == "" {
+		gone, err = s.Registry.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: name, Force: force})
+	} else {
+		gone, err = s.Registry.DeleteGraphVersion(ctx, &graphdv1.DeleteGraphVersionRequest{Graph: name, Version: version, Force: force})
+	}
+	if err != nil {
+		return err
+	}
+	if s.Format != Text {
+		return s.message(gone)
+	}
+	p := s.page()
+	for _, v := range gone.GetVersions() {
+		p.line("%s  version %s  deleted", name, v)
+	}
+	return p.err
+}
+
 func (s *Session) putDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
 	return s.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},

@@ -16,18 +16,18 @@ type cache struct {
 
 	mu    sync.Mutex
 	left  int
-	kept  map[*version]struct{}
-	alive map[*version]weak.Pointer[graph.Graph] // dropped, and perhaps still held
+	kept  map[*entry]struct{}
+	alive map[*entry]weak.Pointer[graph.Graph] // dropped, and perhaps still held
 }
 
 func newCache(bytes int) *cache {
 	return &cache{
-		left: bytes, kept: make(map[*version]struct{}), alive: make(map[*version]weak.Pointer[graph.Graph]),
+		left: bytes, kept: make(map[*entry]struct{}), alive: make(map[*entry]weak.Pointer[graph.Graph]),
 	}
 }
 
 // get returns what is kept, or nil.
-func (c *cache) get(v *version) *graph.Graph {
+func (c *cache) get(v *entry) *graph.Graph {
 	l := v.loaded.Load()
 	if l == nil {
 		return nil
@@ -37,7 +37,7 @@ func (c *cache) get(v *version) *graph.Graph {
 }
 
 // back takes up again what was dropped and is held by a run, or returns nil.
-func (c *cache) back(v *version) *graph.Graph {
+func (c *cache) back(v *entry) *graph.Graph {
 	c.mu.Lock()
 	held, dropped := c.alive[v]
 	c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *cache) back(v *version) *graph.Graph {
 
 // put keeps a graph. The one that was used longest ago makes room. The graph at
 // hand stays even if it is larger than all the room there is.
-func (c *cache) put(v *version, g *graph.Graph, bytes int) {
+func (c *cache) put(v *entry, g *graph.Graph, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(v)
@@ -65,14 +65,14 @@ func (c *cache) put(v *version, g *graph.Graph, bytes int) {
 }
 
 // forget lets go of a version that is no more.
-func (c *cache) forget(v *version) {
+func (c *cache) forget(v *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(v)
 	delete(c.alive, v)
 }
 
-func (c *cache) drop(v *version) {
+func (c *cache) drop(v *entry) {
 	l := v.loaded.Load()
 	c.remove(v)
 	for other, held := range c.alive { // of those that runs have let go of
@@ -83,7 +83,7 @@ func (c *cache) drop(v *version) {
 	c.alive[v] = weak.Make(l.graph)
 }
 
-func (c *cache) remove(v *version) {
+func (c *cache) remove(v *entry) {
 	if _, ok := c.kept[v]; !ok {
 		return
 	}
@@ -92,8 +92,8 @@ func (c *cache) remove(v *version) {
 	delete(c.kept, v)
 }
 
-func (c *cache) oldest() *version {
-	var oldest *version
+func (c *cache) oldest() *entry {
+	var oldest *entry
 	var least int64
 	for v := range c.kept {
 		if used := v.loaded.Load().used.Load(); oldest == nil || used < least {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 )
@@ -14,7 +16,10 @@ import (
 // newest, and every *graphfile.FileError joined: a broken file keeps what it
 // was before.
 func (r *Registry) LoadDir(ctx context.Context, dir string) ([]*graph.Graph, error) {
-	files, readErr := graphfile.Load(dir)
+	files, others, readErr := graphfile.Load(dir)
+	for _, path := range others {
+		r.log.Debug("this file is not a graph: it has neither graph nor nodes at the top", zap.String("file", path))
+	}
 	env := r.env
 	env.Lookup = func(name, version string) (*graph.Graph, bool) {
 		g, err := r.Graph(name, version)

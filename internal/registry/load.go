@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -14,16 +13,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// storeTimeout bounds the reading of one graph, which many may wait for.
+// storeTimeout bounds the reading of one graph.
 const storeTimeout = 5 * time.Second
 
 // load returns the compiled form of a version. The error is a *runtime.Error.
-func (r *Registry) load(v *version) (*graph.Graph, error) {
+func (r *Registry) load(v *entry) (*graph.Graph, error) {
 	return r.loadWithin(v, nil)
 }
 
 // loadWithin is load for a graph that others contain, the innermost last.
-func (r *Registry) loadWithin(v *version, around []identity) (*graph.Graph, error) {
+func (r *Registry) loadWithin(v *entry, around []identity) (*graph.Graph, error) {
 	if g := r.cache.get(v); g != nil {
 		return g, nil
 	}
@@ -48,7 +47,7 @@ func (r *Registry) loadWithin(v *version, around []identity) (*graph.Graph, erro
 
 // make compiles a version, once for all who ask at the same time. Graphs in it
 // are loaded first: nothing is waited for while others wait for this one.
-func (r *Registry) make(v *version, around []identity) (*graph.Graph, error) {
+func (r *Registry) make(v *entry, around []identity) (*graph.Graph, error) {
 	if g := r.cache.back(v); g != nil {
 		r.cache.put(v, g, g.Footprint(len(v.source)))
 		return g, nil
@@ -80,7 +79,7 @@ type storedFile struct {
 }
 
 // read gets the source of a version and reads it.
-func (r *Registry) read(v *version) (storedFile, error) {
+func (r *Registry) read(v *entry) (storedFile, error) {
 	source, err := r.source(v)
 	if err != nil {
 		return storedFile{}, err
@@ -92,11 +91,11 @@ func (r *Registry) read(v *version) (storedFile, error) {
 	return storedFile{file, len(source)}, nil
 }
 
-func (r *Registry) source(v *version) (string, error) {
+func (r *Registry) source(v *entry) (string, error) {
 	if v.source != "" {
 		return v.source, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	ctx, cancel := r.patience()
 	defer cancel()
 	record, err := r.store.GraphRecord(ctx, v.name, v.version)
 	if errors.Is(err, checkpoint.ErrGraphNotFound) {
@@ -144,7 +143,7 @@ func (r *Registry) inside(s *graph.Spec, around []identity) (subgraphs, error) {
 
 // compileStored compiles what was checked when it was put. Schemas are checked
 // when they are used, and limits were those of then.
-func (r *Registry) compileStored(v *version, file storedFile, inside subgraphs) (*graph.Graph, error) {
+func (r *Registry) compileStored(v *entry, file storedFile, inside subgraphs) (*graph.Graph, error) {
 	env := r.env
 	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookup, nil, nil, graph.Limits{}
 	r.compiling <- struct{}{}
@@ -157,7 +156,7 @@ func (r *Registry) compileStored(v *version, file storedFile, inside subgraphs) 
 	return g, nil
 }
 
-func unusable(v *version, cause error) error {
+func unusable(v *entry, cause error) error {
 	return runtime.Errorf(runtime.ReasonGraphVersionUnavailable,
 		"graph %q version %q is stored, but does not compile in this server: %w", v.name, v.version, cause).
 		With("graph", v.name).With("version", v.version)

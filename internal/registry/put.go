@@ -65,7 +65,7 @@ func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph,
 	if err != nil {
 		return nil, err
 	}
-	v := &version{identity: identity{g.Name, g.Version}, created: present}
+	v := &entry{identity: identity{g.Name, g.Version}, created: present}
 	text := source(g)
 	if r.store == nil {
 		v.source = text
@@ -83,7 +83,7 @@ func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph,
 
 // publish makes a version visible as the newest of its name. One that has
 // become known meanwhile stays what it is.
-func (r *Registry) publish(v *version, g *graph.Graph, bytes int) (*graph.Graph, error) {
+func (r *Registry) publish(v *entry, g *graph.Graph, bytes int) (*graph.Graph, error) {
 	r.mu.Lock()
 	all := *r.shelf.Load()
 	if there := all.find(v.identity); there != nil {
@@ -99,7 +99,7 @@ func (r *Registry) publish(v *version, g *graph.Graph, bytes int) (*graph.Graph,
 }
 
 // agree returns a version that is there, if it is the same as another graph.
-func (r *Registry) agree(there *version, g *graph.Graph) (*graph.Graph, error) {
+func (r *Registry) agree(there *entry, g *graph.Graph) (*graph.Graph, error) {
 	theirs, err := r.load(there)
 	if err != nil {
 		return nil, err

@@ -64,6 +64,8 @@ type Registry struct {
 	cache    *cache
 	reads    singleflight.Group // of sources, by version
 	compiles singleflight.Group // by version
+	// patience begins the reading of one graph, for which many may wait.
+	patience func() (context.Context, context.CancelFunc)
 	// compiling bounds what is compiled at the same time.
 	compiling chan struct{}
 
@@ -85,6 +87,9 @@ func New(ctx context.Context, options Options) (*Registry, error) {
 			Graphs: cmp.Or(options.Limits.Graphs, 1000), Versions: cmp.Or(options.Limits.Versions, 10_000),
 			CacheBytes: cmp.Or(options.Limits.CacheBytes, 64<<20),
 		},
+	}
+	r.patience = func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	}
 	r.cache = newCache(r.limits.CacheBytes)
 	if r.log == nil {
@@ -155,7 +160,7 @@ func (r *Registry) ListGraphs(_ context.Context, after string, limit int) (list 
 }
 
 // described returns a graph that has its Spec, if that can be read.
-func (r *Registry) described(v *version) (*graph.Graph, int, error) {
+func (r *Registry) described(v *entry) (*graph.Graph, int, error) {
 	if l := v.loaded.Load(); l != nil {
 		return l.graph, l.bytes / 8, nil
 	}
@@ -233,8 +238,8 @@ func (r *Registry) Refresh(ctx context.Context) error {
 // what it had: threads may need it. mu is held.
 func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bool) {
 	old := *r.shelf.Load()
-	lists, newest := make(map[string][]*version), make(map[string]*version)
-	seen := make(map[*version]bool, len(records))
+	lists, newest := make(map[string][]*entry), make(map[string]*entry)
+	seen := make(map[*entry]bool, len(records))
 	for name, v := range old {
 		newest[name] = v.newest
 	}
@@ -242,7 +247,7 @@ func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bo
 		record := &records[i]
 		v := old.find(identity{record.Name, record.Version})
 		if v == nil {
-			v = &version{identity: identity{record.Name, record.Version}, created: record.Created}
+			v = &entry{identity: identity{record.Name, record.Version}, created: record.Created}
 			if n := newest[v.name]; n == nil || !n.created.After(v.created) {
 				newest[v.name] = v
 			}
@@ -265,7 +270,7 @@ func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bo
 }
 
 // arrange makes a shelf of lists. Where the newest is gone the last is.
-func arrange(lists map[string][]*version, newest map[string]*version) *shelf {
+func arrange(lists map[string][]*entry, newest map[string]*entry) *shelf {
 	next := make(shelf, len(lists))
 	for name, list := range lists {
 		v := newVersions(list)

@@ -16,14 +16,14 @@ type shelf map[string]*versions
 
 // versions are all of one graph. They are never changed, only replaced.
 type versions struct {
-	list   []*version // oldest first
-	by     map[string]*version
-	newest *version
+	list   []*entry // oldest first
+	by     map[string]*entry
+	newest *entry
 }
 
-// version is one version of a graph. What it is compiled to may be dropped and
+// entry is one version of a graph. What it is compiled to may be dropped and
 // made again.
-type version struct {
+type entry struct {
 	identity
 
 	created time.Time
@@ -33,6 +33,7 @@ type version struct {
 	loaded atomic.Pointer[loaded]  // nil = not compiled now
 	broken atomic.Pointer[failure] // nil = compiles, or was not tried
 	warned atomic.Bool
+	inside atomic.Pointer[[]identity] // graphs that it contains, nil = not known yet
 }
 
 type identity struct{ name, version string }
@@ -52,9 +53,9 @@ type failure struct {
 	shelf *shelf
 }
 
-func newVersions(list []*version) *versions {
-	v := &versions{list: list, by: make(map[string]*version, len(list))}
-	slices.SortStableFunc(v.list, func(a, b *version) int {
+func newVersions(list []*entry) *versions {
+	v := &versions{list: list, by: make(map[string]*entry, len(list))}
+	slices.SortStableFunc(v.list, func(a, b *entry) int {
 		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.version, b.version))
 	})
 	for _, one := range v.list {
@@ -75,7 +76,7 @@ func (v *versions) names() []string {
 	return out
 }
 
-func (s shelf) find(id identity) *version {
+func (s shelf) find(id identity) *entry {
 	v := s[id.name]
 	if v == nil {
 		return nil
@@ -93,9 +94,9 @@ func (s shelf) count() int {
 }
 
 // with returns a shelf that has one version more, as the newest of its name.
-func (s shelf) with(one *version) *shelf {
+func (s shelf) with(one *entry) *shelf {
 	next := maps.Clone(s)
-	var list []*version
+	var list []*entry
 	if before := s[one.name]; before != nil {
 		list = slices.Clone(before.list)
 	}
@@ -106,10 +107,10 @@ func (s shelf) with(one *version) *shelf {
 }
 
 // without returns a shelf that lacks some versions.
-func (s shelf) without(name string, gone []*version) *shelf {
+func (s shelf) without(name string, gone []*entry) *shelf {
 	next := maps.Clone(s)
 	before := s[name]
-	list := slices.DeleteFunc(slices.Clone(before.list), func(one *version) bool { return slices.Contains(gone, one) })
+	list := slices.DeleteFunc(slices.Clone(before.list), func(one *entry) bool { return slices.Contains(gone, one) })
 	if len(list) == 0 {
 		delete(next, name)
 		return &next
@@ -124,7 +125,7 @@ func (s shelf) without(name string, gone []*version) *shelf {
 }
 
 // preferring returns a shelf in which another version is the newest of its name.
-func (s shelf) preferring(one *version) *shelf {
+func (s shelf) preferring(one *entry) *shelf {
 	next := maps.Clone(s)
 	before := s[one.name]
 	next[one.name] = &versions{list: before.list, by: before.by, newest: one}

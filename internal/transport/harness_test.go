@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -354,6 +355,10 @@ func (r *registry) GetGraph(context.Context, string, string) (runtime.GraphEntry
 		return runtime.GraphEntry{}, r.err
 	}
 	return r.entries[0], nil
+}
+
+func (r *registry) DeleteGraph(_ context.Context, name, version string, force bool) ([]string, error) {
+	return []string{name, version, fmt.Sprint(force)}, r.err
 }
 
 func (r *registry) PutGraph(_ context.Context, put runtime.GraphPut) (runtime.GraphEntry, error) {

@@ -106,6 +106,9 @@ type Registry interface {
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
 	// PutGraph checks and keeps a graph. Problems come as *graph.BuildError.
 	PutGraph(ctx context.Context, put runtime.GraphPut) (runtime.GraphEntry, error)
+	// DeleteGraph removes a version of a graph, all for an empty version, and
+	// returns which.
+	DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error)
 }
 
 // Workers knows the connected workers.

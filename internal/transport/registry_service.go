@@ -116,6 +116,35 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	return graphOut(entry, true), nil
 }
 
+// DeleteGraph deletes all versions of a graph.
+func (s *registryService) DeleteGraph(
+	ctx context.Context, req *graphdv1.DeleteGraphRequest,
+) (*graphdv1.DeleteGraphResponse, error) {
+	b := s.border()
+	name := b.name("graph", req.GetGraph())
+	b.must("graph", name != "")
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	gone, err := s.graphs.DeleteGraph(ctx, name, "", req.GetForce())
+	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
+}
+
+// DeleteGraphVersion deletes a version of a graph.
+func (s *registryService) DeleteGraphVersion(
+	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
+) (*graphdv1.DeleteGraphResponse, error) {
+	b := s.border()
+	name, version := b.name("graph", req.GetGraph()), b.name("version", req.GetVersion())
+	b.must("graph", name != "")
+	b.must("version", version != "")
+	if err := b.err(); err != nil {
+		return nil, err
+	}
+	gone, err := s.graphs.DeleteGraph(ctx, name, version, req.GetForce())
+	return &graphdv1.DeleteGraphResponse{Versions: gone}, err
+}
+
 // ListWorkers lists connected workers.
 func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,

@@ -466,6 +466,171 @@ func (*PutGraphRequest_Spec) isPutGraphRequest_Definition() {}
 
 func (*PutGraphRequest_Document) isPutGraphRequest_Definition() {}
 
+// Asks to delete a graph.
+type DeleteGraphRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the graph.
+	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// Delete it even if it is used, or if that is not known.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteGraphRequest) Reset() {
+	*x = DeleteGraphRequest{}
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteGraphRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteGraphRequest) ProtoMessage() {}
+
+func (x *DeleteGraphRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteGraphRequest.ProtoReflect.Descriptor instead.
+func (*DeleteGraphRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DeleteGraphRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *DeleteGraphRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// Asks to delete a version of a graph.
+type DeleteGraphVersionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the graph.
+	Graph string `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// The version.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Delete it even if it is used, or if that is not known.
+	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteGraphVersionRequest) Reset() {
+	*x = DeleteGraphVersionRequest{}
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteGraphVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteGraphVersionRequest) ProtoMessage() {}
+
+func (x *DeleteGraphVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteGraphVersionRequest.ProtoReflect.Descriptor instead.
+func (*DeleteGraphVersionRequest) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteGraphVersionRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *DeleteGraphVersionRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *DeleteGraphVersionRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// Tells what was deleted.
+type DeleteGraphResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The versions, oldest first.
+	Versions      []string `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteGraphResponse) Reset() {
+	*x = DeleteGraphResponse{}
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteGraphResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteGraphResponse) ProtoMessage() {}
+
+func (x *DeleteGraphResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteGraphResponse.ProtoReflect.Descriptor instead.
+func (*DeleteGraphResponse) Descriptor() ([]byte, []int) {
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DeleteGraphResponse) GetVersions() []string {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
 // Asks for workers.
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -481,7 +646,7 @@ type ListWorkersRequest struct {
 
 func (x *ListWorkersRequest) Reset() {
 	*x = ListWorkersRequest{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +658,7 @@ func (x *ListWorkersRequest) String() string {
 func (*ListWorkersRequest) ProtoMessage() {}
 
 func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[6]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +671,7 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{6}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListWorkersRequest) GetGraph() string {
@@ -543,7 +708,7 @@ type ListWorkersResponse struct {
 
 func (x *ListWorkersResponse) Reset() {
 	*x = ListWorkersResponse{}
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +720,7 @@ func (x *ListWorkersResponse) String() string {
 func (*ListWorkersResponse) ProtoMessage() {}
 
 func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_graphd_v1_registry_service_proto_msgTypes[7]
+	mi := &file_graphd_v1_registry_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +733,7 @@ func (x *ListWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkersResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{7}
+	return file_graphd_v1_registry_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListWorkersResponse) GetWorkers() []*WorkerInfo {
@@ -621,7 +786,16 @@ const file_graphd_v1_registry_service_proto_rawDesc = "" +
 	"\rdocument_name\x18\x03 \x01(\tR\fdocumentName\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnlyB\f\n" +
 	"\n" +
-	"definition\"f\n" +
+	"definition\"@\n" +
+	"\x12DeleteGraphRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"a\n" +
+	"\x19DeleteGraphVersionRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"1\n" +
+	"\x13DeleteGraphResponse\x12\x1a\n" +
+	"\bversions\x18\x01 \x03(\tR\bversions\"f\n" +
 	"\x12ListWorkersRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -629,13 +803,15 @@ const file_graphd_v1_registry_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"n\n" +
 	"\x13ListWorkersResponse\x12/\n" +
 	"\aworkers\x18\x01 \x03(\v2\x15.graphd.v1.WorkerInfoR\aworkers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xe7\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x91\x04\n" +
 	"\x0fRegistryService\x12G\n" +
 	"\rGetServerInfo\x12\x1f.graphd.v1.GetServerInfoRequest\x1a\x15.graphd.v1.ServerInfo\x12I\n" +
 	"\n" +
 	"ListGraphs\x12\x1c.graphd.v1.ListGraphsRequest\x1a\x1d.graphd.v1.ListGraphsResponse\x128\n" +
 	"\bGetGraph\x12\x1a.graphd.v1.GetGraphRequest\x1a\x10.graphd.v1.Graph\x128\n" +
 	"\bPutGraph\x12\x1a.graphd.v1.PutGraphRequest\x1a\x10.graphd.v1.Graph\x12L\n" +
+	"\vDeleteGraph\x12\x1d.graphd.v1.DeleteGraphRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12Z\n" +
+	"\x12DeleteGraphVersion\x12$.graphd.v1.DeleteGraphVersionRequest\x1a\x1e.graphd.v1.DeleteGraphResponse\x12L\n" +
 	"\vListWorkers\x12\x1d.graphd.v1.ListWorkersRequest\x1a\x1e.graphd.v1.ListWorkersResponseB5Z3github.com/graphd-dev/graphd/gen/graphd/v1;graphdv1b\x06proto3"
 
 var (
@@ -650,44 +826,51 @@ func file_graphd_v1_registry_service_proto_rawDescGZIP() []byte {
 	return file_graphd_v1_registry_service_proto_rawDescData
 }
 
-var file_graphd_v1_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_graphd_v1_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_graphd_v1_registry_service_proto_goTypes = []any{
-	(*GetServerInfoRequest)(nil),  // 0: graphd.v1.GetServerInfoRequest
-	(*ServerInfo)(nil),            // 1: graphd.v1.ServerInfo
-	(*ListGraphsRequest)(nil),     // 2: graphd.v1.ListGraphsRequest
-	(*ListGraphsResponse)(nil),    // 3: graphd.v1.ListGraphsResponse
-	(*GetGraphRequest)(nil),       // 4: graphd.v1.GetGraphRequest
-	(*PutGraphRequest)(nil),       // 5: graphd.v1.PutGraphRequest
-	(*ListWorkersRequest)(nil),    // 6: graphd.v1.ListWorkersRequest
-	(*ListWorkersResponse)(nil),   // 7: graphd.v1.ListWorkersResponse
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(GraphView)(0),                // 10: graphd.v1.GraphView
-	(*Graph)(nil),                 // 11: graphd.v1.Graph
-	(*GraphSpec)(nil),             // 12: graphd.v1.GraphSpec
-	(*WorkerInfo)(nil),            // 13: graphd.v1.WorkerInfo
+	(*GetServerInfoRequest)(nil),      // 0: graphd.v1.GetServerInfoRequest
+	(*ServerInfo)(nil),                // 1: graphd.v1.ServerInfo
+	(*ListGraphsRequest)(nil),         // 2: graphd.v1.ListGraphsRequest
+	(*ListGraphsResponse)(nil),        // 3: graphd.v1.ListGraphsResponse
+	(*GetGraphRequest)(nil),           // 4: graphd.v1.GetGraphRequest
+	(*PutGraphRequest)(nil),           // 5: graphd.v1.PutGraphRequest
+	(*DeleteGraphRequest)(nil),        // 6: graphd.v1.DeleteGraphRequest
+	(*DeleteGraphVersionRequest)(nil), // 7: graphd.v1.DeleteGraphVersionRequest
+	(*DeleteGraphResponse)(nil),       // 8: graphd.v1.DeleteGraphResponse
+	(*ListWorkersRequest)(nil),        // 9: graphd.v1.ListWorkersRequest
+	(*ListWorkersResponse)(nil),       // 10: graphd.v1.ListWorkersResponse
+	(*durationpb.Duration)(nil),       // 11: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),     // 12: google.protobuf.Timestamp
+	(GraphView)(0),                    // 13: graphd.v1.GraphView
+	(*Graph)(nil),                     // 14: graphd.v1.Graph
+	(*GraphSpec)(nil),                 // 15: graphd.v1.GraphSpec
+	(*WorkerInfo)(nil),                // 16: graphd.v1.WorkerInfo
 }
 var file_graphd_v1_registry_service_proto_depIdxs = []int32{
-	8,  // 0: graphd.v1.ServerInfo.heartbeat_interval:type_name -> google.protobuf.Duration
-	8,  // 1: graphd.v1.ServerInfo.event_retention:type_name -> google.protobuf.Duration
-	9,  // 2: graphd.v1.ServerInfo.start_time:type_name -> google.protobuf.Timestamp
-	10, // 3: graphd.v1.ListGraphsRequest.view:type_name -> graphd.v1.GraphView
-	11, // 4: graphd.v1.ListGraphsResponse.graphs:type_name -> graphd.v1.Graph
-	10, // 5: graphd.v1.GetGraphRequest.view:type_name -> graphd.v1.GraphView
-	12, // 6: graphd.v1.PutGraphRequest.spec:type_name -> graphd.v1.GraphSpec
-	13, // 7: graphd.v1.ListWorkersResponse.workers:type_name -> graphd.v1.WorkerInfo
+	11, // 0: graphd.v1.ServerInfo.heartbeat_interval:type_name -> google.protobuf.Duration
+	11, // 1: graphd.v1.ServerInfo.event_retention:type_name -> google.protobuf.Duration
+	12, // 2: graphd.v1.ServerInfo.start_time:type_name -> google.protobuf.Timestamp
+	13, // 3: graphd.v1.ListGraphsRequest.view:type_name -> graphd.v1.GraphView
+	14, // 4: graphd.v1.ListGraphsResponse.graphs:type_name -> graphd.v1.Graph
+	13, // 5: graphd.v1.GetGraphRequest.view:type_name -> graphd.v1.GraphView
+	15, // 6: graphd.v1.PutGraphRequest.spec:type_name -> graphd.v1.GraphSpec
+	16, // 7: graphd.v1.ListWorkersResponse.workers:type_name -> graphd.v1.WorkerInfo
 	0,  // 8: graphd.v1.RegistryService.GetServerInfo:input_type -> graphd.v1.GetServerInfoRequest
 	2,  // 9: graphd.v1.RegistryService.ListGraphs:input_type -> graphd.v1.ListGraphsRequest
 	4,  // 10: graphd.v1.RegistryService.GetGraph:input_type -> graphd.v1.GetGraphRequest
 	5,  // 11: graphd.v1.RegistryService.PutGraph:input_type -> graphd.v1.PutGraphRequest
-	6,  // 12: graphd.v1.RegistryService.ListWorkers:input_type -> graphd.v1.ListWorkersRequest
-	1,  // 13: graphd.v1.RegistryService.GetServerInfo:output_type -> graphd.v1.ServerInfo
-	3,  // 14: graphd.v1.RegistryService.ListGraphs:output_type -> graphd.v1.ListGraphsResponse
-	11, // 15: graphd.v1.RegistryService.GetGraph:output_type -> graphd.v1.Graph
-	11, // 16: graphd.v1.RegistryService.PutGraph:output_type -> graphd.v1.Graph
-	7,  // 17: graphd.v1.RegistryService.ListWorkers:output_type -> graphd.v1.ListWorkersResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
+	6,  // 12: graphd.v1.RegistryService.DeleteGraph:input_type -> graphd.v1.DeleteGraphRequest
+	7,  // 13: graphd.v1.RegistryService.DeleteGraphVersion:input_type -> graphd.v1.DeleteGraphVersionRequest
+	9,  // 14: graphd.v1.RegistryService.ListWorkers:input_type -> graphd.v1.ListWorkersRequest
+	1,  // 15: graphd.v1.RegistryService.GetServerInfo:output_type -> graphd.v1.ServerInfo
+	3,  // 16: graphd.v1.RegistryService.ListGraphs:output_type -> graphd.v1.ListGraphsResponse
+	14, // 17: graphd.v1.RegistryService.GetGraph:output_type -> graphd.v1.Graph
+	14, // 18: graphd.v1.RegistryService.PutGraph:output_type -> graphd.v1.Graph
+	8,  // 19: graphd.v1.RegistryService.DeleteGraph:output_type -> graphd.v1.DeleteGraphResponse
+	8,  // 20: graphd.v1.RegistryService.DeleteGraphVersion:output_type -> graphd.v1.DeleteGraphResponse
+	10, // 21: graphd.v1.RegistryService.ListWorkers:output_type -> graphd.v1.ListWorkersResponse
+	15, // [15:22] is the sub-list for method output_type
+	8,  // [8:15] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
 	8,  // [8:8] is the sub-list for extension extendee
 	0,  // [0:8] is the sub-list for field type_name
@@ -710,7 +893,7 @@ func file_graphd_v1_registry_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_graphd_v1_registry_service_proto_rawDesc), len(file_graphd_v1_registry_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

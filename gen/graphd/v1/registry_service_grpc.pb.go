@@ -19,11 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	RegistryService_GetServerInfo_FullMethodName = "/graphd.v1.RegistryService/GetServerInfo"
-	RegistryService_ListGraphs_FullMethodName    = "/graphd.v1.RegistryService/ListGraphs"
-	RegistryService_GetGraph_FullMethodName      = "/graphd.v1.RegistryService/GetGraph"
-	RegistryService_PutGraph_FullMethodName      = "/graphd.v1.RegistryService/PutGraph"
-	RegistryService_ListWorkers_FullMethodName   = "/graphd.v1.RegistryService/ListWorkers"
+	RegistryService_GetServerInfo_FullMethodName      = "/graphd.v1.RegistryService/GetServerInfo"
+	RegistryService_ListGraphs_FullMethodName         = "/graphd.v1.RegistryService/ListGraphs"
+	RegistryService_GetGraph_FullMethodName           = "/graphd.v1.RegistryService/GetGraph"
+	RegistryService_PutGraph_FullMethodName           = "/graphd.v1.RegistryService/PutGraph"
+	RegistryService_DeleteGraph_FullMethodName        = "/graphd.v1.RegistryService/DeleteGraph"
+	RegistryService_DeleteGraphVersion_FullMethodName = "/graphd.v1.RegistryService/DeleteGraphVersion"
+	RegistryService_ListWorkers_FullMethodName        = "/graphd.v1.RegistryService/ListWorkers"
 )
 
 // RegistryServiceClient is the client API for RegistryService service.
@@ -43,6 +45,15 @@ type RegistryServiceClient interface {
 	// google.rpc.BadRequest violation (field is the path in the description),
 	// GRAPH_EXISTS when the version exists with other content.
 	PutGraph(ctx context.Context, in *PutGraphRequest, opts ...grpc.CallOption) (*Graph, error)
+	// Deletes all versions of a graph, as DeleteGraphVersion does.
+	// Errors: GRAPH_NOT_FOUND, GRAPH_IN_USE.
+	DeleteGraph(ctx context.Context, in *DeleteGraphRequest, opts ...grpc.CallOption) (*DeleteGraphResponse, error)
+	// Deletes a version of a graph. It is refused while threads are pinned to it
+	// or other graphs contain it, unless forced. Then these threads and graphs
+	// say GRAPH_VERSION_UNAVAILABLE, and go on when the version is put again;
+	// only what it was can be. Errors: GRAPH_NOT_FOUND,
+	// GRAPH_VERSION_UNAVAILABLE, GRAPH_IN_USE.
+	DeleteGraphVersion(ctx context.Context, in *DeleteGraphVersionRequest, opts ...grpc.CallOption) (*DeleteGraphResponse, error)
 	// Lists connected workers, by id.
 	ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error)
 }
@@ -95,6 +106,26 @@ func (c *registryServiceClient) PutGraph(ctx context.Context, in *PutGraphReques
 	return out, nil
 }
 
+func (c *registryServiceClient) DeleteGraph(ctx context.Context, in *DeleteGraphRequest, opts ...grpc.CallOption) (*DeleteGraphResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteGraphResponse)
+	err := c.cc.Invoke(ctx, RegistryService_DeleteGraph_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *registryServiceClient) DeleteGraphVersion(ctx context.Context, in *DeleteGraphVersionRequest, opts ...grpc.CallOption) (*DeleteGraphResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteGraphResponse)
+	err := c.cc.Invoke(ctx, RegistryService_DeleteGraphVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *registryServiceClient) ListWorkers(ctx context.Context, in *ListWorkersRequest, opts ...grpc.CallOption) (*ListWorkersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWorkersResponse)
@@ -122,6 +153,15 @@ type RegistryServiceServer interface {
 	// google.rpc.BadRequest violation (field is the path in the description),
 	// GRAPH_EXISTS when the version exists with other content.
 	PutGraph(context.Context, *PutGraphRequest) (*Graph, error)
+	// Deletes all versions of a graph, as DeleteGraphVersion does.
+	// Errors: GRAPH_NOT_FOUND, GRAPH_IN_USE.
+	DeleteGraph(context.Context, *DeleteGraphRequest) (*DeleteGraphResponse, error)
+	// Deletes a version of a graph. It is refused while threads are pinned to it
+	// or other graphs contain it, unless forced. Then these threads and graphs
+	// say GRAPH_VERSION_UNAVAILABLE, and go on when the version is put again;
+	// only what it was can be. Errors: GRAPH_NOT_FOUND,
+	// GRAPH_VERSION_UNAVAILABLE, GRAPH_IN_USE.
+	DeleteGraphVersion(context.Context, *DeleteGraphVersionRequest) (*DeleteGraphResponse, error)
 	// Lists connected workers, by id.
 	ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error)
 	mustEmbedUnimplementedRegistryServiceServer()
@@ -145,6 +185,12 @@ func (UnimplementedRegistryServiceServer) GetGraph(context.Context, *GetGraphReq
 }
 func (UnimplementedRegistryServiceServer) PutGraph(context.Context, *PutGraphRequest) (*Graph, error) {
 	return nil, status.Error(codes.Unimplemented, "method PutGraph not implemented")
+}
+func (UnimplementedRegistryServiceServer) DeleteGraph(context.Context, *DeleteGraphRequest) (*DeleteGraphResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteGraph not implemented")
+}
+func (UnimplementedRegistryServiceServer) DeleteGraphVersion(context.Context, *DeleteGraphVersionRequest) (*DeleteGraphResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteGraphVersion not implemented")
 }
 func (UnimplementedRegistryServiceServer) ListWorkers(context.Context, *ListWorkersRequest) (*ListWorkersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWorkers not implemented")
@@ -242,6 +288,42 @@ func _RegistryService_PutGraph_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RegistryService_DeleteGraph_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteGraphRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RegistryServiceServer).DeleteGraph(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RegistryService_DeleteGraph_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RegistryServiceServer).DeleteGraph(ctx, req.(*DeleteGraphRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RegistryService_DeleteGraphVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteGraphVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RegistryServiceServer).DeleteGraphVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RegistryService_DeleteGraphVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RegistryServiceServer).DeleteGraphVersion(ctx, req.(*DeleteGraphVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RegistryService_ListWorkers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListWorkersRequest)
 	if err := dec(in); err != nil {
@@ -282,6 +364,14 @@ var RegistryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PutGraph",
 			Handler:    _RegistryService_PutGraph_Handler,
+		},
+		{
+			MethodName: "DeleteGraph",
+			Handler:    _RegistryService_DeleteGraph_Handler,
+		},
+		{
+			MethodName: "DeleteGraphVersion",
+			Handler:    _RegistryService_DeleteGraphVersion_Handler,
 		},
 		{
 			MethodName: "ListWorkers",

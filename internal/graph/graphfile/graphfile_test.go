@@ -245,8 +245,17 @@ func TestLoad(t *testing.T) {
 	write(t, dir, "deep/graph.yaml", "graph: deep"+body)
 	write(t, dir, "deep/other.yaml", "nonsense: [")
 	write(t, dir, "json/graph.json", `{"graph": "json", "channels": ["x"], "nodes": {"a": {"graph": "one"}}, "edges": ["START -> a"]}`)
-	files, err := graphfile.Load(dir)
+	var foreign []string
+	for name, content := range map[string]string{
+		"package.json": `{"name": "worker", "scripts": {"graph": "x"}, "dependencies": {"nodes": "1"}}`, "compose.yaml": "services: {redis: {}}\n",
+		"k8s.yaml": "apiVersion: v1\nkind: Service\n---\nkind: Pod\n", "empty.yaml": "", "list.json": "[1, 2]", "half.yaml": "services: [",
+	} {
+		write(t, dir, name, content)
+		foreign = append(foreign, filepath.Join(dir, name))
+	}
+	files, others, err := graphfile.Load(dir)
 	require.NoError(t, err)
+	require.ElementsMatch(t, foreign, others)
 	graphs, err := graphfile.CompileAll(files, environment(t))
 	require.NoError(t, err)
 	var names []string
@@ -256,13 +265,21 @@ func TestLoad(t *testing.T) {
 	require.Equal(t, []string{"deep", "json", "one", "two"}, names)
 	require.Same(t, graphs[2], graphs[1].Nodes[1].Sub)
 
+	for _, content := range []string{
+		"graph: [", "nodes: {a: {expr: {}}}\n  edges: - x", `{"graph": "x",`, "{\n  \"channels\": {},\n  \"nodes\": [\n",
+	} {
+		write(t, dir, "meant.yaml", content)
+		_, _, err = graphfile.Load(dir)
+		require.ErrorContains(t, err, "meant.yaml:", content)
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "meant.yaml")))
 	write(t, dir, "broken.yaml", "graph: [")
-	files, err = graphfile.Load(dir)
+	files, _, err = graphfile.Load(dir)
 	require.Len(t, files, 4)
 	var failure *graphfile.FileError
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, filepath.Join(dir, "broken.yaml"), failure.Path)
-	_, err = graphfile.Load(filepath.Join(dir, "nowhere"))
+	_, _, err = graphfile.Load(filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = graphfile.Read(filepath.Join(dir, "nowhere.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)

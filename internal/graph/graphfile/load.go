@@ -58,6 +58,10 @@ func Read(path string) (File, error) {
 	if err != nil {
 		return File{}, &FileError{Path: path, Err: err}
 	}
+	return readText(path, data)
+}
+
+func readText(path string, data []byte) (File, error) {
 	spec, positions, err := Parse(path, data)
 	if spec == nil {
 		return File{}, &FileError{Path: path, Err: err}
@@ -67,23 +71,32 @@ func Read(path string) (File, error) {
 
 // Load reads every graph file of a folder: *.yaml, *.yml and *.json in it, and
 // graph.yaml, graph.yml and graph.json in the folders right below. It returns
-// what could be read, by path, and all *FileErrors joined.
-func Load(dir string) ([]File, error) {
+// what could be read, by path, the paths of files that are no graphs (isMeant
+// says which), and all *FileErrors joined.
+func Load(dir string) (files []File, others []string, err error) {
 	paths, err := find(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []File
 	var failures []error
 	for _, path := range paths {
-		file, err := Read(path)
+		data, err := os.ReadFile(path) //nolint:gosec // the operator names the folder
+		if err != nil {
+			failures = append(failures, &FileError{Path: path, Err: err})
+			continue
+		}
+		if !isMeant(path, data) {
+			others = append(others, path)
+			continue
+		}
+		file, err := readText(path, data)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		files = append(files, file)
 	}
-	return files, errors.Join(failures...)
+	return files, others, errors.Join(failures...)
 }
 
 func find(dir string) ([]string, error) {

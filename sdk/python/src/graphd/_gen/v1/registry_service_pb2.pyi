@@ -75,6 +75,30 @@ class PutGraphRequest(_message.Message):
     validate_only: bool
     def __init__(self, spec: _Optional[_Union[_graph_pb2.GraphSpec, _Mapping]] = ..., document: _Optional[str] = ..., document_name: _Optional[str] = ..., validate_only: bool = ...) -> None: ...
 
+class DeleteGraphRequest(_message.Message):
+    __slots__ = ("graph", "force")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    force: bool
+    def __init__(self, graph: _Optional[str] = ..., force: bool = ...) -> None: ...
+
+class DeleteGraphVersionRequest(_message.Message):
+    __slots__ = ("graph", "version", "force")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    version: str
+    force: bool
+    def __init__(self, graph: _Optional[str] = ..., version: _Optional[str] = ..., force: bool = ...) -> None: ...
+
+class DeleteGraphResponse(_message.Message):
+    __slots__ = ("versions",)
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, versions: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ListWorkersRequest(_message.Message):
     __slots__ = ("graph", "page_size", "page_token")
     GRAPH_FIELD_NUMBER: _ClassVar[int]

@@ -36,6 +36,16 @@ class RegistryServiceStub(object):
                 request_serializer=graphd_dot_v1_dot_registry__service__pb2.PutGraphRequest.SerializeToString,
                 response_deserializer=graphd_dot_v1_dot_graph__pb2.Graph.FromString,
                 )
+        self.DeleteGraph = channel.unary_unary(
+                '/graphd.v1.RegistryService/DeleteGraph',
+                request_serializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.FromString,
+                )
+        self.DeleteGraphVersion = channel.unary_unary(
+                '/graphd.v1.RegistryService/DeleteGraphVersion',
+                request_serializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphVersionRequest.SerializeToString,
+                response_deserializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.FromString,
+                )
         self.ListWorkers = channel.unary_unary(
                 '/graphd.v1.RegistryService/ListWorkers',
                 request_serializer=graphd_dot_v1_dot_registry__service__pb2.ListWorkersRequest.SerializeToString,
@@ -78,6 +88,25 @@ class RegistryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteGraph(self, request, context):
+        """Deletes all versions of a graph, as DeleteGraphVersion does.
+        Errors: GRAPH_NOT_FOUND, GRAPH_IN_USE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteGraphVersion(self, request, context):
+        """Deletes a version of a graph. It is refused while threads are pinned to it
+        or other graphs contain it, unless forced. Then these threads and graphs
+        say GRAPH_VERSION_UNAVAILABLE, and go on when the version is put again;
+        only what it was can be. Errors: GRAPH_NOT_FOUND,
+        GRAPH_VERSION_UNAVAILABLE, GRAPH_IN_USE.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListWorkers(self, request, context):
         """Lists connected workers, by id.
         """
@@ -107,6 +136,16 @@ def add_RegistryServiceServicer_to_server(servicer, server):
                     servicer.PutGraph,
                     request_deserializer=graphd_dot_v1_dot_registry__service__pb2.PutGraphRequest.FromString,
                     response_serializer=graphd_dot_v1_dot_graph__pb2.Graph.SerializeToString,
+            ),
+            'DeleteGraph': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteGraph,
+                    request_deserializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.SerializeToString,
+            ),
+            'DeleteGraphVersion': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteGraphVersion,
+                    request_deserializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphVersionRequest.FromString,
+                    response_serializer=graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.SerializeToString,
             ),
             'ListWorkers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWorkers,
@@ -189,6 +228,40 @@ class RegistryService(object):
         return grpc.experimental.unary_unary(request, target, '/graphd.v1.RegistryService/PutGraph',
             graphd_dot_v1_dot_registry__service__pb2.PutGraphRequest.SerializeToString,
             graphd_dot_v1_dot_graph__pb2.Graph.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def DeleteGraph(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.RegistryService/DeleteGraph',
+            graphd_dot_v1_dot_registry__service__pb2.DeleteGraphRequest.SerializeToString,
+            graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def DeleteGraphVersion(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/graphd.v1.RegistryService/DeleteGraphVersion',
+            graphd_dot_v1_dot_registry__service__pb2.DeleteGraphVersionRequest.SerializeToString,
+            graphd_dot_v1_dot_registry__service__pb2.DeleteGraphResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -1,0 +1,135 @@
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/registry"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// heads is a store with that many threads.
+type heads struct {
+	list  []checkpoint.Head
+	looks int
+}
+
+func (h *heads) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	h.looks++
+	list := h.list
+	for i := range list {
+		if q.Before.Thread != "" && list[i].Thread == q.Before.Thread {
+			list = list[i+1:]
+			break
+		}
+	}
+	return list[:min(len(list), q.Limit)], nil
+}
+
+func many(n int) []checkpoint.Head {
+	list := make([]checkpoint.Head, n)
+	for i := range list {
+		list[i] = checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(int64(n-i), 0), Graph: "other", Version: "v1"}
+	}
+	return list
+}
+
+func TestDelete(t *testing.T) {
+	for name, store := range map[string]checkpoint.Graphs{"stored": memory.New(memory.Options{}), "not stored": nil} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, store)
+			threads := &heads{list: many(1200)}
+			o.Threads = threads
+			r, err := registry.New(t.Context(), o)
+			require.NoError(t, err)
+			for _, v := range []string{"v1", "v2", "v3"} {
+				put(t, r, text("g", v, "1"))
+			}
+			_, err = r.DeleteGraph(t.Context(), "h", "", false)
+			refused(t, err, runtime.ReasonGraphNotFound)
+			_, err = r.DeleteGraph(t.Context(), "g", "v9", false)
+			refused(t, err, runtime.ReasonGraphVersionUnavailable)
+
+			gone, err := r.DeleteGraph(t.Context(), "g", "v3", false)
+			require.NoError(t, err)
+			require.Equal(t, []string{"v3"}, gone)
+			require.Equal(t, 3, threads.looks)
+			g, err := r.Graph("g", "")
+			require.NoError(t, err)
+			require.Equal(t, "v2", g.Version)
+
+			threads.list[700].Graph, threads.list[700].Version = "g", "v1"
+			_, err = r.DeleteGraph(t.Context(), "g", "", false)
+			require.Equal(t, map[string]string{"graph": "g", "threads": "t700"}, refused(t, err, runtime.ReasonGraphInUse).Meta)
+			_, err = r.DeleteGraph(t.Context(), "g", "v2", false)
+			require.NoError(t, err, "another version is used")
+			gone, err = r.DeleteGraph(t.Context(), "g", "", true)
+			require.NoError(t, err)
+			require.Equal(t, []string{"v1"}, gone)
+			_, err = r.Graph("g", "")
+			refused(t, err, runtime.ReasonGraphNotFound)
+			_, err = r.Graph("g", "v1")
+			refused(t, err, runtime.ReasonGraphVersionUnavailable)
+			put(t, r, text("g", "v1", "1"))
+			_, err = r.Graph("g", "v1")
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestDeleteLooksAtABoundedNumberOfThreads(t *testing.T) {
+	o := options(t, memory.New(memory.Options{}))
+	threads := &heads{list: many(30_000)}
+	o.Threads = threads
+	r, err := registry.New(t.Context(), o)
+	require.NoError(t, err)
+	put(t, r, text("g", "v1", "1"))
+	_, err = r.DeleteGraph(t.Context(), "g", "", false)
+	refused(t, err, runtime.ReasonGraphInUse)
+	require.ErrorContains(t, err, "more than the 10000")
+	require.Equal(t, 20, threads.looks)
+	_, err = r.DeleteGraph(t.Context(), "g", "", true)
+	require.NoError(t, err)
+}
+
+func TestAGraphInAnotherIsNotDeleted(t *testing.T) {
+	store := memory.New(memory.Options{})
+	one := open(t, store)
+	put(t, one, text("sub", "v1", "1"))
+	put(t, one, text("sub", "v2", "2"))
+	put(t, one, around("outer", "v1", "sub", "v1"))
+	for _, r := range []*registry.Registry{one, open(t, store)} {
+		_, err := r.DeleteGraph(t.Context(), "sub", "", false)
+		require.Equal(t, map[string]string{"graph": "sub", "graphs": "outer@v1"}, refused(t, err, runtime.ReasonGraphInUse).Meta)
+	}
+	_, err := one.DeleteGraph(t.Context(), "sub", "v2", false)
+	require.NoError(t, err)
+}
+
+// A version is what it was, or is not.
+func TestADeletedVersionComesBackAsItWas(t *testing.T) {
+	store := memory.New(memory.Options{})
+	one, two := open(t, store), open(t, store)
+	put(t, one, text("g", "v1", "1"))
+	require.NoError(t, two.Refresh(t.Context()))
+	held, err := two.Graph("g", "v1")
+	require.NoError(t, err)
+	_, err = one.DeleteGraph(t.Context(), "g", "v1", true)
+	require.NoError(t, err)
+	require.NoError(t, two.Refresh(t.Context()), "other servers notice")
+	_, err = two.Graph("g", "v1")
+	refused(t, err, runtime.ReasonGraphVersionUnavailable)
+	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2")})
+	refused(t, err, runtime.ReasonGraphExists)
+	put(t, two, text("g", "v1", "1"))
+	require.NoError(t, one.Refresh(t.Context()))
+	again, err := one.Graph("g", "v1")
+	require.NoError(t, err)
+	require.Equal(t, held.Spec, again.Spec)
+}
