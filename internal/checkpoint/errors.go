@@ -24,6 +24,9 @@ var (
 	// ErrUnavailable says that the store did not answer; whether a change was
 	// applied is unknown until it is repeated or looked up.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrOutcomeUnknown says that the answer of the store to a change was lost:
+	// it was applied, or it was not. It is a kind of ErrUnavailable.
+	ErrOutcomeUnknown = fmt.Errorf("%w: whether the change was applied is unknown", ErrUnavailable)
 	// ErrStoreReplaced says that the store is not the one that was opened: its
 	// file was removed or replaced, its server came back empty or in another
 	// format. It takes no changes until an operator acts. It is a kind of

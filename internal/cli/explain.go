@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -222,6 +223,9 @@ func hint(r *refused, unreachable bool, target string, self Self) string {
 		return fmt.Sprintf("nothing waits for an answer; %s shows where the thread stands", cmd("state", thread))
 	case "INTERRUPT_NOT_FOUND", "INTERRUPT_ALREADY_RESOLVED", "INTERRUPT_EXPIRED":
 		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
+	case "OUTCOME_UNKNOWN":
+		return "give the call an id with --request-id, and repeat it with the same one until it is answered; without one see what was done first: " +
+			cmd("state", cmp.Or(thread, "THREAD"))
 	case "THREAD_BUSY":
 		return busy(cmd("watch", thread), cmd("cancel", thread), self.Verb)
 	case "THREAD_NOT_FOUND", "RUN_NOT_FOUND":

@@ -88,7 +88,7 @@ func movesOn(end *graphdv1.EndOfStream) bool {
 // request id; no server at all is more likely a wrong address.
 func (f *follow) canGoOn(err error) bool {
 	switch Reason(err) {
-	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE":
+	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN":
 		return true
 	case "":
 		code := status.Code(err)

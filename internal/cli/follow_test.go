@@ -167,8 +167,9 @@ end of the log, cursor log:6
 // Who waits is told what for.
 func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 	for want, err := range map[string]error{
-		"the server's store does not answer (STORE_UNAVAILABLE); trying again": refuse(codes.Unavailable, "STORE_UNAVAILABLE"),
-		"the stream ended (SERVER_DRAINING); looking for the server again":     refuse(codes.Unavailable, "SERVER_DRAINING"),
+		"the server's store does not answer (STORE_UNAVAILABLE); trying again":                                   refuse(codes.Unavailable, "STORE_UNAVAILABLE"),
+		"the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id": refuse(codes.Unavailable, "OUTCOME_UNKNOWN"),
+		"the stream ended (SERVER_DRAINING); looking for the server again":                                       refuse(codes.Unavailable, "SERVER_DRAINING"),
 	} {
 		s := &stage{plays: []play{{err: err}, {events: []*graphdv1.Event{opened(), ended(stopped, 1, succeeded)}}}}
 		c, _ := session(t, s, "")

@@ -47,6 +47,8 @@ func why(err error) string {
 		return fmt.Sprintf("the connection broke (%v); looking for the server again", err)
 	case r.Reason == "STORE_UNAVAILABLE":
 		return "the server's store does not answer (STORE_UNAVAILABLE); trying again"
+	case r.Reason == "OUTCOME_UNKNOWN":
+		return "the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id"
 	case r.Reason != "":
 		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.Reason)
 	}

@@ -60,6 +60,7 @@ const (
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 
 	ReasonStoreUnavailable  = "STORE_UNAVAILABLE"
+	ReasonOutcomeUnknown    = "OUTCOME_UNKNOWN"
 	ReasonStoreReplaced     = "STORE_REPLACED"
 	ReasonStoreFull         = "STORE_FULL"
 	ReasonServerDraining    = "SERVER_DRAINING"

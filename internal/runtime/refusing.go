@@ -21,10 +21,17 @@ func StoreRefusal(err error) *Error {
 	return nil
 }
 
+// outcomeUnknown says what a client can do that was not told what became of its
+// change.
+func outcomeUnknown(err error) *Error {
+	return Errorf(ReasonOutcomeUnknown, "the store did not answer in time, and the outcome is unknown: call again with the same "+
+		"request id, which finds what was done or does it once; without a request id read the thread first").Because(err)
+}
+
 // StoreAway reports whether a refusal is about the store and not about what was
 // asked for: the same may succeed later.
 func (e *Error) StoreAway() bool {
-	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
+	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonOutcomeUnknown || e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
 }
 
 // storeAway reports whether an attempt failed because of the store, whatever

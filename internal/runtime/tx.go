@@ -237,21 +237,25 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	c := t.seal(e.op())
 	started := time.Now()
 	receipt, err := e.store.Apply(ctx, c)
-	unanswered := false
+	unanswered, unknown := false, errors.Is(err, checkpoint.ErrOutcomeUnknown)
 	for attempt := 1; errors.Is(err, checkpoint.ErrUnavailable) && more(attempt); attempt++ {
 		if pause(ctx, backoff(attempt)) != nil {
 			break
 		}
 		unanswered = true
 		receipt, err = e.store.Apply(ctx, c)
+		unknown = unknown || errors.Is(err, checkpoint.ErrOutcomeUnknown)
 	}
 	e.observer.CommitEnded(time.Since(started), err)
 	if unanswered && errors.Is(err, checkpoint.ErrConflict) {
 		// Applied before somebody else's change, or never: nobody can tell.
-		err = fmt.Errorf("%w: the change may have been made: %w", checkpoint.ErrUnavailable, errUnknown)
+		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, errUnknown)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) { // not the caller's deadline
-		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, errSilent)
+		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, errSilent)
+	}
+	if unknown && errors.Is(err, checkpoint.ErrUnavailable) && StoreRefusal(err) == nil {
+		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 	}
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		e.hub.doubt(t.Thread)
@@ -345,8 +349,10 @@ func storeError(err error) error {
 		return Errorf(ReasonCheckpointCorrupt, "a stored record of the thread can't be read").Because(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, checkpoint.ErrOutcomeUnknown):
+		return outcomeUnknown(err)
 	default:
-		return Errorf(ReasonStoreUnavailable, "the store did not answer; nothing that you were not told of can be relied on").Because(err)
+		return Errorf(ReasonStoreUnavailable, "the store does not answer: call again, a change with the same request id").Because(err)
 	}
 }
 

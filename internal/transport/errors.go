@@ -96,6 +96,7 @@ func Table() []Row {
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
+		{runtime.ReasonOutcomeUnknown, codes.Unavailable, nil},
 		{runtime.ReasonServerDraining, codes.Unavailable, nil},
 		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
 		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
@@ -131,6 +132,7 @@ func sentinels() []struct {
 		{checkpoint.ErrGraphNotFound, runtime.ReasonGraphVersionUnavailable},
 		{checkpoint.ErrConflict, runtime.ReasonCheckpointConflict},
 		{checkpoint.ErrTrimmed, runtime.ReasonCursorTrimmed},
+		{checkpoint.ErrOutcomeUnknown, runtime.ReasonOutcomeUnknown},
 		{checkpoint.ErrUnavailable, runtime.ReasonStoreUnavailable},
 		{checkpoint.ErrCorrupt, runtime.ReasonCheckpointCorrupt},
 		{context.Canceled, ReasonCancelled},

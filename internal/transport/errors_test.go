@@ -76,6 +76,7 @@ RESOURCE_EXHAUSTED TOO_MANY_GRAPHS limit max
 RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence
 RESOURCE_EXHAUSTED STORE_FULL
 UNAVAILABLE STORE_UNAVAILABLE
+UNAVAILABLE OUTCOME_UNKNOWN
 UNAVAILABLE SERVER_DRAINING
 UNAVAILABLE NO_WORKER_AVAILABLE node
 UNAVAILABLE WORKER_SILENT workerId
@@ -164,6 +165,7 @@ func samples() map[string]struct {
 		"checkpoint.ErrGraphNotFound":      {checkpoint.ErrGraphNotFound, "GRAPH_VERSION_UNAVAILABLE"},
 		"checkpoint.ErrConflict":           {checkpoint.ErrConflict, "CHECKPOINT_CONFLICT"},
 		"checkpoint.ErrTrimmed":            {checkpoint.ErrTrimmed, "CURSOR_TRIMMED"},
+		"checkpoint.ErrOutcomeUnknown":     {checkpoint.ErrOutcomeUnknown, "OUTCOME_UNKNOWN"},
 		"checkpoint.ErrUnavailable":        {checkpoint.ErrUnavailable, "STORE_UNAVAILABLE"},
 		"checkpoint.ErrStoreReplaced":      {checkpoint.ErrStoreReplaced, "STORE_REPLACED"},
 		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},

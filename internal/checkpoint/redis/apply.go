@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -59,7 +60,7 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		err = again(ctx, call)
 	}
 	if err != nil {
-		return checkpoint.Receipt{}, err
+		return checkpoint.Receipt{}, missed.outcome(ctx, err)
 	}
 	if n, ok := answer.count(4); ok {
 		s.ear.told(c.Thread, told, n)
@@ -80,7 +81,7 @@ func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Rec
 	case "OK", "DONE":
 	case "CONFLICT":
 		if missed != nil {
-			return r, missed
+			return r, fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, missed)
 		}
 		return r, checkpoint.ErrConflict
 	case "GAP":

@@ -38,7 +38,7 @@ func TestLostAnswerInCluster(t *testing.T) {
 	proxy.LoseAnswers(1)
 	_, err := s.Apply(t.Context(), c)
 	require.EqualValues(t, 2, proxy.Lost())
-	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 	require.NotErrorIs(t, err, checkpoint.ErrConflict)
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err)

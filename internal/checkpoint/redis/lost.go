@@ -2,7 +2,12 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"sync/atomic"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -23,6 +28,14 @@ func (l *lost) err() error {
 		return *p
 	}
 	return nil
+}
+
+// outcome says that it is unknown what became of a change, when that is so.
+func (l *lost) outcome(ctx context.Context, err error) error {
+	if err == nil || l.err() == nil && ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 }
 
 // watcher implements the client's hook.
@@ -58,6 +71,9 @@ func (watcher) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pro
 }
 
 func (l *lost) note(err error) {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return // nothing was sent
+	}
 	if err != nil && passing(err) {
 		l.cause.Store(&err)
 	}

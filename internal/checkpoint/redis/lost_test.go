@@ -31,7 +31,7 @@ func TestPersistentLossIsToldAndFoundLater(t *testing.T) {
 	c := superstep("t", 2, []payload.JSON{"1", "2"})
 	proxy.LoseAnswers(1000)
 	_, err := s.Apply(t.Context(), c)
-	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 	proxy.LoseAnswers(0)
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestLostAnswerIsNoConflict(t *testing.T) {
 	c.Op = ""
 	proxy.LoseAnswers(1)
 	_, err := s.Apply(t.Context(), c)
-	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 	require.NotErrorIs(t, err, checkpoint.ErrConflict)
 	_, err = s.Apply(t.Context(), c)
 	require.ErrorIs(t, err, checkpoint.ErrConflict, "asked anew, the caller knows that it is a second attempt")
@@ -81,7 +81,7 @@ func TestLostAnswerIsNoConflict(t *testing.T) {
 	close(stop)
 	<-done
 	if err != nil { // else the repetition came before the other change
-		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+		require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 		require.NotErrorIs(t, err, checkpoint.ErrConflict)
 	}
 }

@@ -85,7 +85,7 @@ func (w *writer) do(ctx context.Context, run func(w *writer) error) error {
 	case err := <-j.done:
 		return err
 	case <-ctx.Done():
-		return gaveUp(ctx)
+		return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, ctx.Err()) // it may be made still
 	}
 }
 

@@ -15,7 +15,7 @@ from graphd.transport.patience import Patience, passes
 
 _MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
 _UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
-_MAY_PASS = {"SLOW_CONSUMER", "STORE_UNAVAILABLE"}
+_MAY_PASS = {"SLOW_CONSUMER", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
 
 
 def leaves(event: event_pb2.Event) -> bool:
