@@ -126,6 +126,9 @@ func (p *page) question(q *graphdv1.Interrupt) {
 	}
 	p.line("  %s%s", p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
 	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
+	if q.GetRound() > 0 {
+		p.line("    %s  differs from what was answered: %s", p.paint(cyan, "asked again"), strings.Join(q.GetDiffers(), ", "))
+	}
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
 		if list := members(v.GetJson()); len(list) > 0 {
 			p.pairs("    ", list)
