@@ -16,6 +16,7 @@ import (
 // limitOptions bound what clients and endpoints can make a server hold. The
 // defaults fit a container with 1 GiB.
 type limitOptions struct {
+	MaxLiveRuns      int
 	MaxConnections   int
 	MaxCalls         int
 	MaxStreams       int
@@ -45,6 +46,8 @@ type limitOptions struct {
 func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
 	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
+	f.IntVar(&o.MaxLiveRuns, "max-live-runs", 10_000,
+		"how many runs a server may drive at a time; further ones get TOO_MANY_RUNS, and answers wait in the store")
 	f.IntVar(&o.MaxStreams, "max-streams", 4000,
 		"how many streams and calls that wait for a run may be open; further ones get TOO_MANY_SUBSCRIBERS")
 	f.IntVar(&o.MaxThreadStreams, "max-thread-streams", 1000, "how many of the streams may be watches of one thread")
@@ -80,6 +83,7 @@ func (o *limitOptions) check() error {
 	}{
 		{"max-connections", o.MaxConnections, 1 << 20},
 		{"max-connection-calls", o.MaxCalls, 1 << 20},
+		{"max-live-runs", o.MaxLiveRuns, 1 << 24},
 		{"max-streams", o.MaxStreams, 1 << 20},
 		{"max-thread-streams", o.MaxThreadStreams, 1 << 20},
 		{"max-inbox-streams", o.MaxInboxStreams, 1 << 20},

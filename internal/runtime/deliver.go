@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -29,6 +30,9 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 			return err
 		}
 		b.store(t)
+		if err := r.queue(ctx, t, b); err != nil {
+			return err
+		}
 		if !b.hold && t.Head.Owner == "" {
 			t.Head.Due = t.now
 		}
@@ -44,6 +48,28 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 		return Started{}, storeError(err)
 	}
 	return Started{Run: run, Head: next, After: head.LastEvent}, nil
+}
+
+// queue tells that the run has its answers and waits for a place.
+func (r *resumption) queue(ctx context.Context, t *tx, b *batch) error {
+	if !b.queued {
+		return nil
+	}
+	at := slices.IndexFunc(t.Runs, func(run checkpoint.Run) bool { return run.ID == t.Head.Run })
+	if at < 0 {
+		run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+		if err != nil {
+			return storeError(err)
+		}
+		at, t.Runs = len(t.Runs), append(t.Runs, run)
+	}
+	run := &t.Runs[at]
+	if run.State != checkpoint.RunInterrupted {
+		return nil // it is told already, or another run goes on
+	}
+	run.State, run.Updated = checkpoint.RunQueued, t.now
+	t.emit(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+	return nil
 }
 
 // amend stores an update and gotos for whoever sets the run going later.

@@ -149,7 +149,9 @@ type Engine struct {
 	sessions map[string]*session
 	drifting map[string]struct{} // threads whose lease may be ours without a session
 	drained  bool
+	live     int // sessions that have a place
 
+	inLine   waitingLine  // threads that wait for a place
 	poisoned atomic.Int64 // what the observer knows of faults
 	faults   faults       // threads that are put off because they could not be taken
 }
@@ -187,7 +189,7 @@ func (e *Engine) session(thread string) *session {
 	return e.sessions[thread]
 }
 
-// adopt registers the hold on a thread, or returns errHeld or errNoRoom.
+// adopt registers the hold on a thread, or returns errHeld or errDraining.
 func (e *Engine) adopt(s *session) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,7 +197,7 @@ func (e *Engine) adopt(s *session) error {
 	case e.sessions[s.thread] != nil:
 		return errHeld
 	case e.drained:
-		return errNoRoom
+		return errDraining
 	}
 	e.sessions[s.thread] = s
 	e.work.Add(1)
@@ -203,12 +205,20 @@ func (e *Engine) adopt(s *session) error {
 }
 
 func (e *Engine) drop(s *session) {
+	if e.unregister(s) {
+		e.nudge() // others may wait for the place
+	}
+}
+
+func (e *Engine) unregister(s *session) (wasFull bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sessions[s.thread] == s {
-		delete(e.sessions, s.thread)
-		e.work.Done()
+	if e.sessions[s.thread] != s {
+		return false
 	}
+	delete(e.sessions, s.thread)
+	e.work.Done()
+	return e.vacate(s)
 }
 
 // adrift notes a thread whose run was given up here. The lease may still be
@@ -233,13 +243,6 @@ func (e *Engine) Now() time.Time { return e.now() }
 
 // uptime is how long the engine has existed, by a clock that nobody sets.
 func (e *Engine) uptime() time.Duration { return time.Since(e.born) }
-
-// room reports whether one more run may go live here.
-func (e *Engine) room() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return !e.drained && len(e.sessions) < e.opts.MaxLive
-}
 
 // Draining is closed when the engine stops taking up work.
 func (e *Engine) Draining() <-chan struct{} { return e.draining }

@@ -56,6 +56,7 @@ const (
 
 	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
 	ReasonRateLimited        = "RATE_LIMITED"
+	ReasonTooManyRuns        = "TOO_MANY_RUNS"
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 

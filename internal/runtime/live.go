@@ -51,9 +51,8 @@ func (s *session) wasBrief(head checkpoint.Head, l *loop) {
 	s.call(l.run)
 	s.engine.observer.RunDriven(l.run.Graph)
 	s.report(l, *l.ended, s.engine.now().Sub(l.run.Updated))
-	full := !s.engine.room()
 	s.close()
-	if !head.Due.IsZero() || full {
+	if !head.Due.IsZero() {
 		s.engine.nudge()
 	}
 }
@@ -73,7 +72,7 @@ func (s *session) drive(l *loop) {
 		v = l.settle(*failed(internal()))
 	}
 	s.report(l, v, s.engine.now().Sub(began))
-	head, full := s.current(), !s.engine.room()
+	head := s.current()
 	s.close()
 	if v.settled && head.Owner == "" && head.Wish != "" {
 		s.log.Info("run left to a server with workers", zap.String("server", head.Wish))
@@ -86,7 +85,7 @@ func (s *session) drive(l *loop) {
 	} else if !v.settled {
 		s.engine.adrift(s.thread)
 	}
-	if !v.settled || !due.IsZero() || full {
+	if !v.settled || !due.IsZero() {
 		s.engine.nudge()
 	}
 }

@@ -49,6 +49,8 @@ type session struct {
 	calls context.Context //nolint:containedctx // lives as long as the session
 	cut   context.CancelFunc
 
+	placed bool // it has one of the places for live runs; guarded by Engine.mu
+
 	// told says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.
 	told bool

@@ -18,7 +18,7 @@ import (
 // Start begins a run, or queues it, or attaches to the one that the same
 // request began before. It returns when the run is durable. The errors are
 // *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
-// THREAD_QUEUE_FULL, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
+// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
 // INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
 func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
 	a := &admission{engine: e, req: req}
@@ -343,7 +343,9 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	})
 	switch {
 	case errors.Is(err, errNoRoom):
-		return a.enqueueIdle(ctx, head, g)
+		return a.withoutRoom(ctx, head, g)
+	case errors.Is(err, errDraining):
+		return Started{}, Errorf(ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, errHeld):
 		return Started{}, e.settling(ctx, head.Thread)
 	case err != nil:
@@ -353,15 +355,18 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
 }
 
-// enqueueIdle leaves the run to whoever has room.
-func (a *admission) enqueueIdle(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
-	if a.engine.isDraining() {
-		return Started{}, Errorf(ReasonServerDraining, "the server is going down; try another one")
+// withoutRoom decides about a run that would have to be driven while the server
+// drives as many as it may: it waits in the queue of its thread where the caller
+// has agreed to that, and is refused otherwise.
+func (a *admission) withoutRoom(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+	if a.req.Concurrency != Enqueue || head.State == checkpoint.ThreadInterrupted {
+		return Started{}, tooManyRuns(a.engine.opts.MaxLive)
 	}
-	if head.State == checkpoint.ThreadInterrupted {
-		return Started{}, Errorf(ReasonRateLimited, "the server is at its limit of live runs; try again")
+	st, err := a.enqueue(ctx, head, g, false)
+	if err == nil {
+		a.engine.inLine.join(head.Thread)
 	}
-	return a.enqueue(ctx, head, g, false)
+	return st, err
 }
 
 // threadInterrupted refuses a call on a thread that waits for people, and

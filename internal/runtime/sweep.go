@@ -32,16 +32,37 @@ func (e *Engine) sweep(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		look := true // in the store
 		select {
 		case <-e.draining:
 			return
 		case <-ctx.Done():
 			return
 		case <-e.wake:
+			look = !e.serveLine(ctx)
 		case <-timer.C:
+		}
+		if !look {
+			continue
 		}
 		next := e.sweepOnce(ctx)
 		timer.Reset(min(e.opts.Sweep, max(next, time.Millisecond)))
+	}
+}
+
+// serveLine takes up threads that have waited for places that are free now. It
+// reports whether none is left: what else is due is looked for when it is time.
+func (e *Engine) serveLine(ctx context.Context) (full bool) {
+	for {
+		places := e.places()
+		if places == 0 {
+			return true
+		}
+		threads := e.inLine.next(places)
+		if len(threads) == 0 {
+			return false
+		}
+		e.tendAll(ctx, threads)
 	}
 }
 
@@ -60,9 +81,18 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 	if e.tuner != nil { // others look at the same moment: they shall not all begin with the same
 		rand.Shuffle(len(threads), func(i, j int) { threads[i], threads[j] = threads[j], threads[i] })
 	}
+	e.tendAll(ctx, append(e.salvage(), threads...))
+	if next.IsZero() || !e.room() {
+		return e.opts.Sweep
+	}
+	return next.Sub(e.now())
+}
+
+// tendAll attends to threads side by side, and waits until that is done.
+func (e *Engine) tendAll(ctx context.Context, threads []string) {
 	slots := make(chan struct{}, sweepers)
 	var all sync.WaitGroup
-	for _, thread := range append(e.salvage(), threads...) {
+	for _, thread := range threads {
 		slots <- struct{}{}
 		all.Go(contain.Func(func() {
 			defer func() { <-slots }()
@@ -70,16 +100,12 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 		}, contain.Log(e.log, "the sweeper panicked")))
 	}
 	all.Wait()
-	if next.IsZero() {
-		return e.opts.Sweep
-	}
-	return next.Sub(e.now())
 }
 
-// due asks the store for what is due. Threads that are put off must not keep
-// others out of the batch, whatever the store says of them.
+// due asks the store for what is due. Threads that are put off, or wait for a
+// place, must not keep others out of the batch, whatever the store says of them.
 func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err error) {
-	limit := sweepBatch + e.waiting()
+	limit := sweepBatch + e.waiting() + e.inLine.len()
 	if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
 		return nil, time.Time{}, p
 	}
@@ -89,7 +115,7 @@ func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err
 // tend attends to one thread. When that fails for a reason that the thread
 // itself may be, it is put off.
 func (e *Engine) tend(ctx context.Context, thread string) {
-	if e.faults.waits(thread, e.uptime()) {
+	if e.faults.waits(thread, e.uptime()) || e.inLine.has(thread) {
 		return
 	}
 	var err error
@@ -112,9 +138,6 @@ func (e *Engine) tend(ctx context.Context, thread string) {
 // attend does what is due for one thread.
 func (e *Engine) attend(ctx context.Context, thread string) error {
 	here := e.session(thread) != nil
-	if !here && !e.room() {
-		return nil
-	}
 	head, err := e.store.Head(ctx, thread)
 	if err != nil {
 		if errors.Is(err, checkpoint.ErrThreadNotFound) {
@@ -133,20 +156,37 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 	case (head.State == checkpoint.ThreadBusy || awake(&head)) && e.leftTo(&head):
 		return nil
 	case head.State == checkpoint.ThreadBusy:
-		return e.takeOver(ctx, head)
+		return e.withPlace(ctx, head, e.takeOver)
 	case expired(&head):
 		return e.remove(ctx, head)
 	case awake(&head):
-		return e.takeOver(ctx, head)
+		return e.withPlace(ctx, head, e.takeOver)
 	case e.overfull(&head):
 		return e.prune(ctx, head)
 	case head.State == checkpoint.ThreadInterrupted && head.Open > 0:
 		return e.expireQuestions(ctx, head)
 	case head.State != checkpoint.ThreadInterrupted && len(head.Queue) > 0:
-		return e.dequeue(ctx, head)
+		return e.withPlace(ctx, head, e.dequeue)
 	default:
 		return e.settle(ctx, head)
 	}
+}
+
+// withPlace takes a thread where there is a place for its run; otherwise the
+// thread waits in line.
+func (e *Engine) withPlace(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
+	err := errNoRoom
+	if e.room() {
+		err = take(ctx, head)
+	}
+	switch {
+	case errors.Is(err, errNoRoom):
+		e.inLine.join(head.Thread)
+		return nil
+	case errors.Is(err, errHeld), errors.Is(err, errDraining):
+		return nil
+	}
+	return err
 }
 
 // awake reports whether a thread that waits for people has answers to go on
@@ -215,8 +255,6 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 		return l, "", nil
 	})
 	switch {
-	case errors.Is(err, errNoRoom), errors.Is(err, errHeld):
-		return nil
 	case refused != nil:
 		return e.giveUp(ctx, head, refused)
 	case errors.Is(err, errElsewhere):
@@ -290,10 +328,7 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 		to, err := e.settleOn(s, t, l)
 		return l, to, err
 	})
-	switch {
-	case errors.Is(err, errNoRoom), errors.Is(err, errHeld):
-		return nil
-	case refused != nil:
+	if refused != nil {
 		return e.dropQueued(ctx, head, run, refused)
 	}
 	return err

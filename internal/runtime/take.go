@@ -19,13 +19,15 @@ type preparation func(s *session, t *tx) (l *loop, to string, err error)
 
 // Why a thread can't be taken here.
 var (
-	errNoRoom = errors.New("the server drains, or drives as many runs as it may")
-	errHeld   = errors.New("a run of the thread is live here, or about to begin")
+	errNoRoom   = errors.New("the server drives as many runs as it may")
+	errDraining = errors.New("the server drains, and takes up nothing")
+	errHeld     = errors.New("a run of the thread is live here, or about to begin")
 )
 
 // take claims a thread with one change and drives what the change began. When
-// the preparation fails or panics the thread is free again and nothing is stored; a
-// panic becomes an *Error INTERNAL that wraps it.
+// the preparation fails or panics, or the loop needs a place and there is none, the
+// thread is free again and nothing is stored. A panic becomes an *Error INTERNAL
+// that wraps it.
 func (e *Engine) take(ctx context.Context, head checkpoint.Head, p preparation) (checkpoint.Head, error) {
 	s, err := e.hold(head.Thread)
 	if err != nil {
@@ -62,6 +64,10 @@ func (c *claim) make(ctx context.Context, head checkpoint.Head, p preparation) (
 		c.free(nil)
 		return checkpoint.Head{}, err
 	}
+	if l.ended == nil && to == "" && !s.engine.reserve(s) {
+		c.free(nil)
+		return checkpoint.Head{}, errNoRoom
+	}
 	c.sent = true
 	next, err := s.engine.applyHeld(ctx, s, t)
 	if err != nil {
@@ -85,14 +91,11 @@ func (c *claim) free(why error) {
 	c.session.release(why)
 }
 
-// hold prepares to drive a thread here. The error is errNoRoom or errHeld: this
+// hold prepares to drive a thread here. The error is errDraining or errHeld: this
 // process must leave the run to others. Until launch or release is called
 // nothing runs, and others wait who want to change the thread through the
 // session.
 func (e *Engine) hold(thread string) (*session, error) {
-	if !e.room() {
-		return nil, e.refuseHold(thread)
-	}
 	s := e.newSession(thread, e.hub.join(thread))
 	s.turn <- struct{}{}
 	if err := e.adopt(s); err != nil {
@@ -103,13 +106,6 @@ func (e *Engine) hold(thread string) (*session, error) {
 	}
 	s.topic.drive()
 	return s, nil
-}
-
-func (e *Engine) refuseHold(thread string) error {
-	if e.session(thread) != nil {
-		return errHeld
-	}
-	return errNoRoom
 }
 
 // release gives up what hold prepared. When nobody knows whether the lease was

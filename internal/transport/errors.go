@@ -90,6 +90,7 @@ func Table() []Row {
 
 		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "max"}},
 		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence"}},

@@ -1,0 +1,236 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// countingStore counts how often it is looked at.
+type countingStore struct {
+	checkpoint.Store
+
+	due, heads atomic.Int64
+}
+
+func (s *countingStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	s.due.Add(1)
+	return s.Store.Due(ctx, limit)
+}
+
+func (s *countingStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	s.heads.Add(1)
+	return s.Store.Head(ctx, thread)
+}
+
+// fullWorld is an engine all of whose places are taken by runs that wait for
+// free.
+type fullWorld struct {
+	*world
+
+	counts *countingStore
+	free   chan struct{}
+}
+
+const fullAt = 2
+
+func newFullWorld(t *testing.T, before func(*fullWorld)) *fullWorld {
+	t.Helper()
+	f := &fullWorld{counts: &countingStore{Store: memory.New(memory.Options{})}, free: make(chan struct{}, 1000)}
+	code := map[string]node{
+		"work": func(ctx context.Context, _ *call) pregel.Result {
+			select {
+			case <-f.free:
+				return wrote(`"worked"`)
+			case <-ctx.Done():
+				return fail("cut off")
+			}
+		},
+		"ask": func(_ context.Context, c *call) pregel.Result {
+			if len(c.Journal.Answers) > 0 {
+				return wrote(`"answered"`)
+			}
+			return pregel.Result{Asks: []pregel.Ask{{Value: `"?"`, TTL: time.Hour}}}
+		},
+		"quick": update(`{"log":["quick"]}`),
+	}
+	f.world = newWorldOn(t, f.counts, runtime.Options{MaxLive: fullAt}, code,
+		chain("works", channelsLog, "work"),
+		chain("asks", channelsLog, "ask", "work"),
+		computed(chain("computes", channelsLog, "quick", "join"), "quick"),
+		computed(chain("asks and computes", channelsLog, "ask", "quick"), "ask", "quick"),
+	)
+	f.nodes.code["join"] = update(`{"log":["join"]}`)
+	before(f)
+	for i := range fullAt {
+		f.start(fmt.Sprintf("full%d", i), "works")
+	}
+	synctest.Wait()
+	return f
+}
+
+func (f *fullWorld) start(thread, name string) runtime.Started {
+	f.t.Helper()
+	st, err := f.try(thread, name, runtime.Reject)
+	require.NoError(f.t, err)
+	return st
+}
+
+func (f *fullWorld) try(thread, name string, c runtime.Concurrency) (runtime.Started, error) {
+	return f.engine.Start(f.t.Context(), runtime.StartRequest{
+		Thread: thread, CreateThread: true, Graph: name, Concurrency: c, Request: input("x"),
+	})
+}
+
+func (f *fullWorld) resume(thread string) runtime.Started {
+	f.t.Helper()
+	st, err := f.engine.Resume(f.t.Context(), runtime.ResumeRequest{
+		Thread: thread, Single: &runtime.Response{Value: `"yes"`}, RequestID: "answer " + thread, Digest: "d",
+	})
+	require.NoError(f.t, err)
+	return st
+}
+
+func TestARunIsRefusedWhereNoneMayGoLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFullWorld(t, func(*fullWorld) {})
+		_, err := f.try("t", "works", runtime.Reject)
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTooManyRuns})
+		_, err = f.store.Head(t.Context(), "t")
+		require.ErrorIs(t, err, checkpoint.ErrThreadNotFound, "nothing is stored")
+
+		f.free <- struct{}{}
+		synctest.Wait()
+		st, err := f.try("t", "works", runtime.Reject)
+		require.NoError(t, err)
+		f.free <- struct{}{}
+		f.free <- struct{}{}
+		require.Equal(t, checkpoint.RunSucceeded, f.wait(st).State)
+	})
+}
+
+func TestWhatNeedsNoDriverPassesAFullServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFullWorld(t, func(f *fullWorld) {
+			require.Equal(t, checkpoint.RunInterrupted, f.run("asked", "asks and computes", `{}`).State)
+			require.Equal(t, checkpoint.RunInterrupted, f.run("given up", "asks", `{}`).State)
+			require.Equal(t, checkpoint.RunInterrupted, f.run("late", "asks", `{}`).State)
+		})
+		require.Equal(t, checkpoint.RunSucceeded, f.run("c", "computes", `{}`).State)
+		require.Equal(t, checkpoint.RunInterrupted, f.run("a", "asks and computes", `{}`).State)
+		require.Equal(t, checkpoint.RunSucceeded, f.answer("asked", `"yes"`).State)
+		r, err := f.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "given up"})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunCancelled, r.State)
+		require.Len(t, f.state("late").Interrupts, 1)
+
+		rest(2 * time.Hour)
+		late, err := f.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: "late"})
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.InterruptExpired, late[0].State, "questions expire all the same")
+	})
+}
+
+func TestAnswersToAFullServerAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFullWorld(t, func(f *fullWorld) {
+			require.Equal(t, checkpoint.RunInterrupted, f.run("t", "asks", `{}`).State)
+		})
+		st := f.resume("t")
+		require.Equal(t, checkpoint.RunQueued, st.Run.State)
+		require.Equal(t, []string{"1 resolved answered", "run queued"}, f.transcript("t")[st.After:])
+		again := f.resume("t")
+		require.True(t, again.Attached)
+		rest(time.Minute)
+		require.Equal(t, "run queued", f.transcript("t")[len(f.transcript("t"))-1], "nobody drives it yet")
+
+		f.free <- struct{}{}
+		synctest.Wait()
+		require.Contains(t, f.transcript("t")[st.After:], "run running", "at once when a place is free")
+		f.free <- struct{}{}
+		f.free <- struct{}{}
+		require.Equal(t, checkpoint.RunSucceeded, f.wait(st).State)
+	})
+}
+
+func TestAQueuedRunCanBeCancelledWhileItWaitsForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFullWorld(t, func(f *fullWorld) {
+			require.Equal(t, checkpoint.RunInterrupted, f.run("answered", "asks", `{}`).State)
+		})
+		queued, err := f.try("queued", "works", runtime.Enqueue)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunQueued, queued.Run.State)
+		for thread, st := range map[string]runtime.Started{"queued": queued, "answered": f.resume("answered")} {
+			r, err := f.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: thread, Run: st.Run.ID})
+			require.NoError(t, err)
+			require.Equal(t, checkpoint.RunCancelled, r.State)
+		}
+		rest(time.Minute)
+		f.free <- struct{}{}
+		f.free <- struct{}{}
+		rest(time.Minute)
+		f.free <- struct{}{}
+		require.Equal(t, checkpoint.RunSucceeded, f.wait(f.start("queued", "works")).State, "the places are free again")
+	})
+}
+
+// TestAFullServerDoesNotSweep has many threads due that would need a place.
+func TestAFullServerDoesNotSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 700
+		f := newFullWorld(t, func(f *fullWorld) {
+			for i := range many {
+				require.Equal(t, checkpoint.RunInterrupted, f.run(fmt.Sprintf("t%d", i), "asks", `{}`).State)
+			}
+		})
+		var started []runtime.Started
+		for i := range many {
+			started = append(started, f.resume(fmt.Sprintf("t%d", i)))
+		}
+		rest(5 * time.Second)
+		due, heads := f.counts.due.Load(), f.counts.heads.Load()
+		rest(time.Minute)
+		require.LessOrEqual(t, f.counts.due.Load()-due, int64(62), "one look a second")
+		require.LessOrEqual(t, f.counts.heads.Load()-heads, int64(10), "and none at the threads in line")
+
+		require.Equal(t, checkpoint.RunSucceeded, f.run("c", "computes", `{}`).State)
+		for range many + fullAt {
+			f.free <- struct{}{}
+		}
+		for _, st := range started {
+			require.Equal(t, checkpoint.RunSucceeded, f.wait(st).State)
+		}
+		require.LessOrEqual(t, f.counts.due.Load()-due, int64(200), "places are handed on without a look at the store")
+	})
+}
+
+// TestAFullServerTakesOverNothing restarts over more runs than have places.
+func TestAFullServerTakesOverNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFullWorld(t, func(*fullWorld) {})
+		f.engine.Close()
+		f.opts.MaxLive = 1
+		f.world.start()
+		rest(time.Minute)
+		f.free <- struct{}{}
+		rest(time.Second)
+		f.free <- struct{}{}
+		rest(time.Second)
+		for i := range fullAt {
+			head, err := f.engine.Thread(t.Context(), fmt.Sprintf("full%d", i))
+			require.NoError(t, err)
+			require.Equal(t, checkpoint.ThreadIdle, head.State)
+		}
+	})
+}
