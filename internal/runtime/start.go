@@ -18,8 +18,9 @@ import (
 // Start begins a run, or queues it, or attaches to the one that the same
 // request began before. It returns when the run is durable. The errors are
 // *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
-// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT, RUN_EXISTS, REQUEST_ID_CONFLICT,
-// INVALID_FIELD, INPUT_SCHEMA_MISMATCH and those of the store.
+// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
+// RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
+// those of the store.
 func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
 	a := &admission{engine: e, req: req}
 	if req.Thread == "" {
