@@ -72,6 +72,7 @@ func newFullWorld(t *testing.T, before func(*fullWorld)) *fullWorld {
 	)
 	f.nodes.code["join"] = update(`{"log":["join"]}`)
 	before(f)
+	synctest.Wait() // for their places
 	for i := range fullAt {
 		f.start(fmt.Sprintf("full%d", i), "works")
 	}
