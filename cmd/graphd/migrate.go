@@ -41,13 +41,15 @@ not needed. serve --migrate does the same before it serves.`,
 				return err
 			}
 			m, err := name.migrate(cmd.Context(), dry, func(m checkpoint.Migration) {
-				fmt.Fprintf(p.Err, "%d of %d threads\n", m.Done, m.Threads)
+				_ = cli.Line(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
 			})
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(p.Out, migrated(m, dry))
-			return err
+			if err := cli.Line(p.Out, "%s", migrated(m, dry)); err != nil || len(m.Unreadable) == 0 {
+				return err
+			}
+			return cli.Line(p.Out, "left as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
 		},
 	}
 	cmd.Flags().StringVar(&store, "store", p.orEnv("GRAPHD_STORE", defaultStore), "the store, as for serve (env GRAPHD_STORE)")
@@ -64,12 +66,8 @@ func migrated(m checkpoint.Migration, dry bool) string {
 	if dry {
 		did = "to migrate"
 	}
-	text := fmt.Sprintf("%s: the store from format %d to %d, with %d threads, of which %d have records to write anew",
+	return fmt.Sprintf("%s: the store from format %d to %d, with %d threads, of which %d have records to write anew",
 		did, m.From, m.To, m.Threads, m.Changed)
-	if len(m.Unreadable) > 0 {
-		text += fmt.Sprintf("\nleft as they were, since they can't be read: %s", strings.Join(m.Unreadable, ", "))
-	}
-	return text
 }
 
 // migrate brings the store to the present format.
@@ -145,13 +143,11 @@ are gone with their threads begin anew. Nothing is taken away. Restoring a backu
 // tellLoss says what is missing of a store, and what became of it.
 func (p *program) tellLoss(loss checkpoint.Loss, accepted bool) error {
 	if !loss.Agreement && len(loss.Parts) == 0 {
-		_, err := fmt.Fprintln(p.Out, "nothing is missing")
-		return err
+		return cli.Line(p.Out, "nothing is missing")
 	}
 	var all []error
 	say := func(format string, args ...any) {
-		_, err := fmt.Fprintf(p.Out, format+"\n", args...)
-		all = append(all, err)
+		all = append(all, cli.Line(p.Out, format, args...))
 	}
 	if loss.Agreement {
 		say("missing: what the whole store agrees on, and perhaps graphs; put those back with graphd graph put, serve --graphs or workers")
