@@ -170,6 +170,7 @@ func (s *server) wire(
 	engine := runtime.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,
 		Checkpoints: o.checkpoints(name), EventLimit: o.events(), Together: o.StepsPerCommit, MaxLive: o.MaxLiveRuns,
+		Limits: o.values(),
 	}
 	o.engine(&engine)
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, engine)

@@ -73,7 +73,7 @@ func taskOf(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
 	for i, f := range fields {
 		writes[i] = checkpoint.Write{Channel: f.Key, Value: f.Value}
 	}
-	s, err := pregel.New(g, "").Inject(writes)
+	s, err := pregel.New(g, "", pregel.Limits{}).Inject(writes)
 	require.NoError(tb, err)
 	return &runtime.Task{
 		Thread: "t", Run: "r", ID: "task", Graph: g, Node: n, Step: 1, Attempt: 1,

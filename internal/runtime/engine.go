@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // Graphs finds compiled graphs.
@@ -69,6 +71,9 @@ type Options struct {
 	// in another process, or no other server shares the store.
 	Workers    Workers
 	EventLimit uint64 // events kept per thread, 0 = all
+	// Limits bound values, states, and what a superstep writes: 4 MiB, 8 MiB,
+	// 8 MiB and 4096 Sends.
+	Limits pregel.Limits
 	// Checkpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
@@ -100,6 +105,10 @@ func (o Options) withDefaults() Options {
 	orInt(&o.MaxLive, 10_000)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.StoreAttempts, 3)
+	o.Limits.Value = cmp.Or(o.Limits.Value, 4<<20)
+	o.Limits.State = cmp.Or(o.Limits.State, 8<<20)
+	o.Limits.Writes = cmp.Or(o.Limits.Writes, 8<<20)
+	orInt(&o.Limits.Sends, 4096)
 	if o.Owner == "" {
 		o.Owner = uuid.NewString()[:13]
 	}

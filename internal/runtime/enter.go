@@ -93,7 +93,7 @@ func emptyInput(g *graph.Graph) *Error {
 // the tasks of the superstep, in the order in which they came.
 func (l *loop) inject(s *pregel.State) (*pregel.State, error) {
 	for _, c := range l.pending.commands {
-		next, err := s.Inject(c.Writes)
+		next, err := s.Recall(c.Writes)
 		if err != nil {
 			return nil, err
 		}

@@ -51,8 +51,21 @@ func (w *work) add(o outcome) {
 		r := o.result
 		w.command = &r
 	}
+	w.count(&o)
 	o.late = w.cut && o.finished()
 	w.fresh = append(w.fresh, o)
+}
+
+// count fails a task by which the tasks of a superstep have written too much:
+// what they write is kept until all of them have ended.
+func (w *work) count(o *outcome) {
+	w.bytes += pregel.WriteBytes(o.writes)
+	if o.failure != nil {
+		return
+	}
+	if err := w.loop.session.engine.opts.Limits.CheckWrites(w.bytes); err != nil {
+		o.fail(&pregel.Failure{Failure: *updateFailure(err), Permanent: true})
+	}
 }
 
 // executeMany runs tasks side by side. The first failure cuts the others off;

@@ -154,13 +154,13 @@ func (s *session) root(run *checkpoint.Run, state *pregel.State) *loop {
 // load reads the newest state of a thread's root graph.
 func (e *Engine) load(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
 	if head.Checkpoint == "" {
-		return pregel.New(g, ""), nil
+		return pregel.New(g, "", e.opts.Limits), nil
 	}
 	cp, err := e.store.Checkpoint(ctx, head.Thread, "", head.Checkpoint)
 	if err != nil {
 		return nil, storeError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
 	}
-	return pregel.Load(g, cp, head.Branched), nil
+	return pregel.Load(g, cp, head.Branched, e.opts.Limits), nil
 }
 
 // graphOf finds the graph that a thread is pinned to.

@@ -116,6 +116,7 @@ func (l *loop) passing(ctx context.Context, w *work, began time.Time) bool {
 		o := outcome{task: t, attempt: 1}
 		started := l.session.engine.now()
 		l.perform(ctx, &o, 1)
+		w.count(&o)
 		asks := len(o.waiting) > 0 && l.level.root && o.failure == nil && !o.aborted
 		if !asks && !o.finished() || o.result.Parent {
 			return false

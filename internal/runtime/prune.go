@@ -43,7 +43,7 @@ func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
 	if err != nil {
 		return storeError(err)
 	}
-	r.Output = pregel.Load(g, cp, false).Output()
+	r.Output = pregel.Load(g, cp, false, pregel.Limits{}).Output()
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (e *Engine) States(ctx context.Context, q HistoryQuery) ([]Snapshot, error)
 		if err != nil {
 			return nil, err
 		}
-		if out[i], err = r.past(pregel.Load(g, cp, true), results); err != nil {
+		if out[i], err = r.past(pregel.Load(g, cp, true, pregel.Limits{}), results); err != nil {
 			return nil, err
 		}
 		if !q.Values {

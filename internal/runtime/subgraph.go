@@ -48,7 +48,7 @@ func persistence(n *graph.Node) string {
 // descend finds the state in which the subgraph goes on, or a fresh one.
 func (l *loop) descend(v visit) (*loop, error) {
 	child := &loop{
-		session: l.session, run: l.run, state: pregel.New(v.graph, v.space),
+		session: l.session, run: l.run, state: pregel.New(v.graph, v.space, l.session.engine.opts.Limits),
 		level: level{
 			stored: v.mode != disabled && l.level.stored, task: v.task.ID, parents: l.here(),
 			together: l.level.together, journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
@@ -65,7 +65,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.copied = pregel.Load(v.graph, then, true).Move(v.space), true
+		child.state, child.copied = pregel.Load(v.graph, then, true, l.session.engine.opts.Limits).Move(v.space), true
 		child.level.onWay, child.level.then = true, then.Namespace
 		return child, nil
 	}
@@ -79,7 +79,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 	if err != nil {
 		return nil, storeError(err)
 	}
-	child.state = pregel.Load(v.graph, cp, l.level.journey != nil)
+	child.state = pregel.Load(v.graph, cp, l.level.journey != nil, l.session.engine.opts.Limits)
 	child.revisit = l.stoodHere(cp)
 	child.inherited = l.inherited && child.revisit
 	return child, nil
@@ -227,6 +227,9 @@ func (l *loop) subgraphError(err error) pregel.Result {
 	}
 	if _, bad := errors.AsType[*pregel.ResultError](err); bad {
 		f.Reason, f.Permanent = FailedInvalidUpdate, true
+	}
+	if limit, beyond := errors.AsType[*graph.LimitError](err); beyond {
+		f.Reason, f.Details, f.Permanent = FailedLimit, limit.Details(), true
 	}
 	return pregel.Result{Failure: f}
 }

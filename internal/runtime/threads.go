@@ -199,7 +199,7 @@ func transplant(t *tx, origin *pregel.State) error {
 		}
 	}
 	id, seq := t.number()
-	state := pregel.Load(origin.Graph(), &bare, false).Restamp(pregel.Stamp{
+	state := pregel.Load(origin.Graph(), &bare, false, pregel.Limits{}).Restamp(pregel.Stamp{
 		ID: id, Seq: seq, Time: t.now, Source: checkpoint.SourceFork, Step: bare.Step, Metadata: bare.Metadata,
 	})
 	tasks, err := state.Plan()
@@ -259,7 +259,7 @@ func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, 
 		if err != nil {
 			return nil, err
 		}
-		return pregel.New(g, ""), nil
+		return pregel.New(g, "", e.opts.Limits), nil
 	}
 	cp, err := e.find(ctx, head.Thread, namespace, id)
 	if err != nil {
@@ -269,7 +269,7 @@ func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, 
 	if err != nil {
 		return nil, err
 	}
-	return pregel.Load(g, cp, head.Branched || cp.ID != head.Checkpoint), nil
+	return pregel.Load(g, cp, head.Branched || cp.ID != head.Checkpoint, e.opts.Limits), nil
 }
 
 // graphAt is the graph of a checkpoint's namespace: what the thread's graph

@@ -34,7 +34,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	if err != nil {
 		return storeError(err)
 	}
-	l.state = pregel.Load(l.graph(), cp, true)
+	l.state = pregel.Load(l.graph(), cp, true, l.session.engine.opts.Limits)
 	l.stop = l.state.NextStep() + 1 + l.limit()
 	l.pending = progress{commands: newProgress(p).commands}
 	r := &l.run.Request

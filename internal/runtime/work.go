@@ -26,6 +26,7 @@ type work struct {
 	command  *pregel.Result      // for the enclosing graph
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
+	bytes    int64               // what the tasks that ended now have written
 	cut      bool                // a task has failed for good, or leaves the graph: the others are cut off
 	err      error               // the store failed
 }

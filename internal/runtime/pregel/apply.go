@@ -44,13 +44,33 @@ func (s *State) Apply(done []Done, stamp Stamp) (*State, error) {
 		return nil, err
 	}
 	e.sweep()
-	return e.checkpoint(stamp), nil
+	next := e.checkpoint(stamp)
+	if err := next.outgrown(s); err != nil {
+		return nil, err
+	}
+	return next, nil
 }
 
 // Inject applies writes that no task made, such as the update of a command,
 // without ending a superstep: triggers are neither consumed nor cleared.
 func (s *State) Inject(writes []checkpoint.Write) (*State, error) {
+	next, err := s.inject(writes, s.limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := next.outgrown(s); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// Recall is Inject for writes that were accepted before, whatever the limits
+// are now.
+func (s *State) Recall(writes []checkpoint.Write) (*State, error) { return s.inject(writes, Limits{}) }
+
+func (s *State) inject(writes []checkpoint.Write, limits Limits) (*State, error) {
 	e := s.edit(0)
+	e.limits = limits
 	if err := e.write([]Done{{Writes: writes}}); err != nil {
 		return nil, err
 	}
@@ -87,7 +107,7 @@ func (s *State) Partial(done []Done) (*State, error) {
 	if len(writes) == 0 {
 		return s, nil
 	}
-	return s.Inject(writes)
+	return s.Recall(writes)
 }
 
 // Restamp copies the state into a new checkpoint.
@@ -166,6 +186,8 @@ type edit struct {
 	untracked map[int]payload.JSON
 	tails     map[int][]payload.JSON // nil unless the state is only looked at ahead
 	indexes   map[int]*payload.MessageIndex
+	sizes     []int64
+	limits    Limits
 }
 
 func (s *State) edit(seq uint64) *edit {
@@ -174,7 +196,7 @@ func (s *State) edit(seq uint64) *edit {
 	return &edit{
 		from: s, seq: seq, next: s.top + 1,
 		channels: slices.Clone(s.cp.Channels), seen: s.cp.Seen,
-		updated: marks[:n:n], written: marks[n:], untracked: s.untracked, indexes: s.indexes,
+		updated: marks[:n:n], written: marks[n:], untracked: s.untracked, indexes: s.indexes, sizes: s.sizes, limits: s.limits,
 	}
 }
 
@@ -247,6 +269,9 @@ type indexed struct {
 // write groups the writes by channel, in path order, and updates each channel
 // once. Writes for channels that the graph no longer has are dropped.
 func (e *edit) write(done []Done) error {
+	if err := e.from.checkStep(done, e.limits); err != nil {
+		return err
+	}
 	var few [16]indexed // on the stack; more writes spill to the heap
 	all := few[:0]
 	if n := writes(done); n > len(few) {
@@ -288,6 +313,7 @@ func writes(done []Done) (n int) {
 
 func (e *edit) update(i int, writes []checkpoint.Write) error {
 	c := e.cell(i)
+	c.size = e.measured(i)
 	switch c.spec.Kind {
 	case graph.Messages:
 		index := e.indexes[i]
@@ -316,7 +342,7 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 	if c.spec.Kind == graph.Untracked {
 		e.track(i)
 	}
-	return nil
+	return e.resized(i, c.size)
 }
 
 // setIndex notes the index of a list of messages; nil for one that is not known
@@ -471,5 +497,12 @@ func (e *edit) state(cp *checkpoint.Checkpoint) *State {
 	if e.changed { // else a state that is loaded again would count on from less
 		top = e.next
 	}
-	return &State{graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top, indexes: e.indexes}
+	s := &State{
+		graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top, indexes: e.indexes,
+		limits: e.from.limits, sizes: e.sizes,
+	}
+	if s.limits.any() {
+		s.total = s.sum()
+	}
+	return s
 }

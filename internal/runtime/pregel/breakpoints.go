@@ -55,5 +55,8 @@ func (s *State) PassBreak() *State {
 	e.setSeen(interruptNode, versions)
 	next := *s.cp
 	next.Seen = e.seen
-	return &State{graph: s.graph, cp: &next, untracked: s.untracked, sealed: s.sealed, top: s.top}
+	return &State{
+		graph: s.graph, cp: &next, untracked: s.untracked, sealed: s.sealed, top: s.top,
+		limits: s.limits, sizes: s.sizes, total: s.total,
+	}
 }

@@ -31,6 +31,8 @@ type cell struct {
 	// index knows the ids of a list of messages; it points to nil when nobody
 	// does, and is nil for other channels.
 	index **payload.MessageIndex
+	// size is that of a list, which is kept up to date; nil where it need not be.
+	size *int64
 }
 
 // isList reports whether a channel is stored element by element.
@@ -129,6 +131,9 @@ func (c cell) restart(items []payload.JSON) {
 	if c.index != nil {
 		*c.index = nil
 	}
+	if c.size != nil {
+		*c.size = itemBytes(items)
+	}
 	c.ch.Value = ""
 	c.ch.List = &checkpoint.List{
 		Items: items, Segments: []checkpoint.Segment{{ID: c.seq, Len: len(items)}}, Fresh: len(items),
@@ -141,6 +146,9 @@ func (c cell) restart(items []payload.JSON) {
 // ahead, perhaps by several tasks at once, must not write there.
 func (c cell) grow(items []payload.JSON) {
 	old := c.ch.List
+	if c.size != nil {
+		*c.size += itemBytes(items)
+	}
 	if c.tail != nil {
 		*c.tail = append(*c.tail, items...)
 		if old == nil {

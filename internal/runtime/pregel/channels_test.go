@@ -110,7 +110,7 @@ func TestUntrackedIsNeverStored(t *testing.T) {
 	for _, c := range s.Checkpoint().Channels {
 		require.NotContains(t, string(c.Value), "secret")
 	}
-	_, ok := pregel.Load(s.Graph(), s.Checkpoint(), false).Value("x")
+	_, ok := pregel.Load(s.Graph(), s.Checkpoint(), false, pregel.Limits{}).Value("x")
 	require.False(t, ok)
 }
 
@@ -148,7 +148,7 @@ func TestLoadAfterTheGraphHasChanged(t *testing.T) {
 			Channels: []graph.ChannelSpec{{Name: "new"}, {Name: "x", Reducer: reducer}},
 			Nodes:    nodes("a"), Edges: edges(graph.Start, "a"),
 		})
-		s := pregel.Load(g, old.Checkpoint(), false)
+		s := pregel.Load(g, old.Checkpoint(), false, pregel.Limits{})
 		require.Equal(t, `{"x":`+want+`}`, string(s.Values()), reducer)
 	}
 }

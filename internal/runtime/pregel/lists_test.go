@@ -77,7 +77,7 @@ func TestForkStartsASegment(t *testing.T) {
 	m.step()
 	old := m.list()
 
-	m.s = pregel.Load(m.s.Graph(), &fork, true)
+	m.s = pregel.Load(m.s.Graph(), &fork, true, pregel.Limits{})
 	m.code["n"] = pregel.Result{Update: `{"l":["new"]}`}
 	m.step()
 	l := m.list()
@@ -96,7 +96,7 @@ func TestSegmentsAreBounded(t *testing.T) {
 	m := appender(t)
 	for range 40 {
 		cp := *m.s.Checkpoint()
-		m.s = pregel.Load(m.s.Graph(), &cp, true)
+		m.s = pregel.Load(m.s.Graph(), &cp, true, pregel.Limits{})
 		m.step()
 		l := m.list()
 		require.LessOrEqual(t, len(l.Segments), 8)

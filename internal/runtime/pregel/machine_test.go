@@ -34,7 +34,7 @@ func compile(t *testing.T, s *graph.Spec) *graph.Graph {
 
 func newMachine(t *testing.T, s *graph.Spec, code map[string]pregel.Result) *machine {
 	t.Helper()
-	return &machine{t: t, s: pregel.New(compile(t, s), ""), code: code}
+	return &machine{t: t, s: pregel.New(compile(t, s), "", pregel.Limits{}), code: code}
 }
 
 func (m *machine) stamp(source checkpoint.Source) pregel.Stamp {
@@ -98,7 +98,7 @@ func (m *machine) step() {
 // reload makes the state again from what a store would keep of it.
 func (m *machine) reload() {
 	kept := *m.s.Checkpoint()
-	m.s = pregel.Load(m.s.Graph(), &kept, false)
+	m.s = pregel.Load(m.s.Graph(), &kept, false, pregel.Limits{})
 }
 
 // versions shows the channels that have one.

@@ -25,18 +25,22 @@ type State struct {
 	// indexes know the ids of lists of messages, by channel position, so that a
 	// superstep need not read the messages that are there already.
 	indexes map[int]*payload.MessageIndex
+	limits  Limits
+	sizes   []int64 // of lists, by channel position; nil without limits
+	total   int64   // size of all state keys; 0 without limits
 }
 
 // New returns the state of a graph that has never run in this namespace.
-func New(g *graph.Graph, namespace string) *State {
-	return Load(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false)
+func New(g *graph.Graph, namespace string, limits Limits) *State {
+	return Load(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false, limits)
 }
 
 // Load binds a checkpoint to a graph. Channels that the graph does not have
 // (a key was removed) are kept behind the others and never looked at. Forked
-// says that later checkpoints than this one exist.
-func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool) *State {
-	s := &State{graph: g, cp: cp}
+// says that later checkpoints than this one exist. The limits hold for what
+// follows the state; one that is only read needs none.
+func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool, limits Limits) *State {
+	s := &State{graph: g, cp: cp, limits: limits}
 	bound := *cp
 	bound.Channels = align(g, cp.Channels)
 	for i := range bound.Channels {
@@ -53,6 +57,7 @@ func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool) *State {
 	if forked {
 		s.sealed = allSealed
 	}
+	s.measure()
 	return s
 }
 

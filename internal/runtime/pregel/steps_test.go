@@ -57,7 +57,7 @@ func TestStoredIsWhatWasWritten(t *testing.T) {
 		names = append(names, stored.Channels[i].Name)
 	}
 	require.ElementsMatch(t, []string{"__start__", "c", "branch:to:n1"}, names)
-	require.Equal(t, m.s.Checkpoint(), pregel.Load(m.s.Graph(), stored, false).Checkpoint())
+	require.Equal(t, m.s.Checkpoint(), pregel.Load(m.s.Graph(), stored, false, pregel.Limits{}).Checkpoint())
 }
 
 // Writing the same value again counts as a change.
@@ -222,7 +222,7 @@ func TestTaskIDs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first[0].ID, forked[0].ID, "a copy has ids of its own")
 
-	inside := pregel.New(m.s.Graph(), "sub:1")
+	inside := pregel.New(m.s.Graph(), "sub:1", pregel.Limits{})
 	require.True(t, inside.Fresh())
 	m.step()
 	require.NotEqual(t, first[0].ID, m.plan()[0].ID, "the next visit has another one")

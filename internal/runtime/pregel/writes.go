@@ -45,7 +45,13 @@ func (s *State) Complete(t *Task, r Result, routes map[string][]checkpoint.Send)
 		}
 	}
 	w.edges()
+	if err := s.checkTask(w.writes); err != nil { // before the edges look at it
+		return nil, err
+	}
 	if err := w.branches(own, r, routes); err != nil {
+		return nil, err
+	}
+	if err := s.checkTask(w.writes); err != nil {
 		return nil, err
 	}
 	return w.writes, nil
