@@ -153,6 +153,9 @@ func refusal(err error) *runtime.Error {
 	if build, ok := errors.AsType[*graph.BuildError](err); ok {
 		return graphRefusal(build)
 	}
+	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
+		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err).With("field", limit.Channel)
+	}
 	if e := runtime.StoreRefusal(err); e != nil {
 		return e
 	}

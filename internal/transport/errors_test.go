@@ -172,6 +172,7 @@ func samples() map[string]struct {
 		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},
 		"checkpoint.ErrCorrupt":            {checkpoint.ErrCorrupt, "CHECKPOINT_CORRUPT"},
 		"graph.BuildError":                 {&graph.BuildError{Graph: "g"}, "INVALID_GRAPH"},
+		"graph.LimitError":                 {&graph.LimitError{Limit: "max-sends", Problem: "many"}, "INVALID_FIELD"},
 		"payload.SyntaxError":              {syntax, "INVALID_PAYLOAD_JSON"},
 		"payload.LimitError":               {large, "PAYLOAD_TOO_LARGE"},
 		"payload.KindError":                {kind, "INVALID_FIELD"},
