@@ -315,7 +315,7 @@ func (c *cluster) insist(call func(ctx context.Context, e *runtime.Engine) error
 		if err == nil {
 			return
 		}
-		if r := reason(err); r != runtime.ReasonStoreUnavailable && !errors.Is(err, context.Canceled) {
+		if r := reason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
 			require.NoError(c.t, err)
 		}
 		rest(time.Second)
