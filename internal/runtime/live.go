@@ -109,12 +109,17 @@ func (s *session) report(l *loop, v verdict, took time.Duration) {
 		s.log.Warn("run given up, for the store does not answer; it will be taken up again", zap.Error(v.err), cause(v.err))
 	case v.err != nil && !errors.Is(v.err, errLeaseLost):
 		s.log.Error("run given up; it will be taken up again", zap.Error(v.err), cause(v.err))
+	case v.failure != nil && (v.state == checkpoint.RunFailed || v.state == checkpoint.RunTimedOut):
+		s.log.Warn("run failed", append(failureFields(v.failure), zap.String("state", state), zap.Duration("took", took))...)
 	case v.failure != nil:
-		s.log.Info("run stopped", zap.String("state", state), zap.String("reason", v.failure.Reason),
-			zap.String("node", v.failure.Node), zap.String("message", v.failure.Message), zap.Duration("took", took))
+		s.log.Info("run stopped", append(failureFields(v.failure), zap.String("state", state), zap.Duration("took", took))...)
 	default:
 		s.log.Debug("run stopped", zap.String("state", state), zap.Duration("took", took))
 	}
+}
+
+func failureFields(f *checkpoint.Failure) []zap.Field {
+	return []zap.Field{zap.String("reason", f.Reason), zap.String("node", f.Node), zap.String("message", f.Message)}
 }
 
 // cause is what a client is not told of an error.

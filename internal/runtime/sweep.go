@@ -291,7 +291,16 @@ func (e *Engine) giveUp(ctx context.Context, head checkpoint.Head, cause error) 
 		t.endRun(&run)
 		return nil
 	})
+	if err == nil {
+		e.logFailed(&run)
+	}
 	return err
+}
+
+// logFailed tells of a run that has failed without being driven.
+func (e *Engine) logFailed(run *checkpoint.Run) {
+	e.log.Warn("run failed", append(failureFields(run.Failure), zap.String("thread", run.Thread), zap.String("run", run.ID),
+		zap.String("graph", run.Graph), zap.String("state", string(run.State)))...)
 }
 
 // later leaves a thread whose graph is not known here alone for a while.
@@ -367,6 +376,9 @@ func (e *Engine) dropQueued(ctx context.Context, head checkpoint.Head, run check
 		t.Runs = append(t.Runs, run)
 		return nil
 	})
+	if err == nil {
+		e.logFailed(&run)
+	}
 	return err
 }
 

@@ -99,10 +99,10 @@ func callFields(ctx context.Context) []zap.Field {
 	defer c.mu.Unlock()
 	fields := []zap.Field{zap.String("request_id", c.id)}
 	if c.thread != "" {
-		fields = append(fields, zap.String("thread_id", clip(c.thread, maxID)))
+		fields = append(fields, zap.String("thread", clip(c.thread, maxID)))
 	}
 	if c.run != "" {
-		fields = append(fields, zap.String("run_id", clip(c.run, maxID)))
+		fields = append(fields, zap.String("run", clip(c.run, maxID)))
 	}
 	return fields
 }

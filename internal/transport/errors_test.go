@@ -292,7 +292,7 @@ func TestInternalErrorKeepsItsCauseToItself(t *testing.T) {
 	logged := logs.FilterField(zap.String("error_id", id)).All()
 	require.Len(t, logged, 1)
 	require.Contains(t, fmt.Sprint(logged[0].ContextMap()["error"]), "hunter2")
-	require.Equal(t, "t1", logged[0].ContextMap()["thread_id"])
+	require.Equal(t, "t1", logged[0].ContextMap()["thread"])
 }
 
 func TestPanicIsInternalAndTheServerLives(t *testing.T) {

@@ -95,6 +95,9 @@ func (d *desk) finish(ctx context.Context, n *method, name, kind string, began t
 	took, code := time.Since(began), status.Code(err)
 	n.end(code, took)
 	level := levelOf(code)
+	if level == zapcore.InfoLevel && isProbe(name) {
+		level = zapcore.DebugLevel
+	}
 	entry := d.log.Check(level, "finished call")
 	if entry == nil {
 		return
@@ -117,6 +120,10 @@ func (d *desk) finish(ctx context.Context, n *method, name, kind string, began t
 	}
 	entry.Write(fields...)
 }
+
+// isProbe reports whether a call only asks whether the server is there: one comes
+// every few seconds, and says nothing as long as it goes well.
+func isProbe(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
 // levelOf says how loud the end of a call is told of.
 func levelOf(code codes.Code) zapcore.Level {

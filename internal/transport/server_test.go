@@ -222,8 +222,8 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	finished := logs.FilterMessage("finished call").All()
 	require.Len(t, finished, 3)
 	fields := finished[0].ContextMap()
-	require.Equal(t, "t1", fields["thread_id"])
-	require.Equal(t, "run-1", fields["run_id"])
+	require.Equal(t, "t1", fields["thread"])
+	require.Equal(t, "run-1", fields["run"])
 	require.Equal(t, "StartRun", fields["grpc.method"])
 	require.Equal(t, "unary", fields["grpc.method_type"])
 	require.Equal(t, "graphd.v1.GraphService", fields["grpc.service"])
@@ -261,4 +261,30 @@ func TestOldConnectionsAreLeftInOrder(t *testing.T) {
 	require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, last.GetEnd().GetCause())
 	_, err = c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)
+}
+
+func TestProbesThatGoWellAreNotLogged(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	c := serve(t, newEngine(), func(o *transport.Options) { o.Log = zap.New(core) })
+	_, err := healthpb.NewHealthClient(c.conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	require.NoError(t, err)
+	finished := logs.FilterMessage("finished call").All()
+	require.Len(t, finished, 1)
+	require.Equal(t, "GetThread", finished[0].ContextMap()["grpc.method"])
+}
+
+func TestAnUpdateAsTheEndNeedsNoValues(t *testing.T) {
+	c := serve(t, newEngine())
+	for _, as := range []string{"__end__", "__copy__"} {
+		_, err := c.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: "t1", AsNode: as})
+		require.NoError(t, err)
+		_, err = c.BulkUpdateState(t.Context(), &graphdv1.BulkUpdateStateRequest{
+			ThreadId: "t1", Supersteps: []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{{AsNode: as}}}},
+		})
+		require.NoError(t, err)
+	}
+	_, err := c.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: "t1", AsNode: "n"})
+	require.Equal(t, "INVALID_FIELD", info(t, err).GetReason())
 }

@@ -33,7 +33,7 @@ func snapshotOut(s runtime.Snapshot) *graphdv1.StateSnapshot {
 }
 
 func updateStateIn(b *border, req *graphdv1.UpdateStateRequest) runtime.UpdateStateRequest {
-	b.must("values", req.GetValues() != nil)
+	b.must("values", req.GetValues() != nil || writesNothing(req.GetAsNode()))
 	id, namespace := checkpointIn(b, "at", req.GetAt())
 	return runtime.UpdateStateRequest{
 		Thread:     b.id("thread_id", req.GetThreadId()),
@@ -46,6 +46,9 @@ func updateStateIn(b *border, req *graphdv1.UpdateStateRequest) runtime.UpdateSt
 		RequestID:  b.optionalID("request_id", req.GetRequestId()),
 	}
 }
+
+// writesNothing reports whether an update as a node takes no values.
+func writesNothing(as string) bool { return as == runtime.AsEnd || as == runtime.AsCopy }
 
 func bulkUpdateStateIn(b *border, req *graphdv1.BulkUpdateStateRequest) runtime.BulkUpdateStateRequest {
 	id, namespace := checkpointIn(b, "at", req.GetAt())
@@ -75,7 +78,7 @@ func writesIn(b *border, field string, updates []*graphdv1.StateUpdate) []runtim
 	writes := make([]runtime.StateWrite, len(updates))
 	for i, u := range updates {
 		at := indexed(field, i)
-		b.must(at+".values", u.GetValues() != nil)
+		b.must(at+".values", u.GetValues() != nil || writesNothing(u.GetAsNode()))
 		writes[i] = runtime.StateWrite{
 			Values: b.payload(at+".values", u.GetValues()),
 			AsNode: b.name(at+".as_node", u.GetAsNode()),

@@ -696,7 +696,8 @@ type UpdateStateRequest struct {
 	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// Checkpoint to build on; unset means the newest of the root graph.
 	At *CheckpointRef `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
-	// Keys to write, combined by their reducers: a JSON object.
+	// Keys to write, combined by their reducers: a JSON object. Unset or null for
+	// "__copy__" and "__end__", which take no values.
 	Values *Payload `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
 	// Node that is taken to have written, so that its edges decide what comes
 	// next. Empty means the node that ran last; AMBIGUOUS_NODE when in doubt.
@@ -935,7 +936,7 @@ func (x *StateSuperstep) GetUpdates() []*StateUpdate {
 type StateUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Keys to write, combined by their reducers: a JSON object, or null for
-	// nothing.
+	// nothing. May be unset for "__copy__" and "__end__".
 	Values *Payload `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
 	// Node that is taken to have written, so that its edges decide what comes
 	// next. Empty means the node that ran last; AMBIGUOUS_NODE when in doubt.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import START, MessagesState, StateGraph, push_message
-from graphd.messages import AIMessage, AIMessageChunk
+from graphd.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 
 def thread(id: str) -> dict[str, Any]:
@@ -78,3 +78,20 @@ def test_pushed_messages_are_shown_at_once_and_kept(server: DevServer) -> None:
     assert [(m.id, m.content) for m in kept[1:]] == [("m0", "by the way"), ("m1", "hello")]
     with pytest.raises(RuntimeError, match="inside of a node"):
         push_message(AIMessage("x", id="x"))
+
+
+def test_messages_without_ids_are_all_shown(server: DevServer) -> None:
+    class Plain(TypedDict, total=False):
+        said: list[BaseMessage]
+
+    def talk(state: Plain) -> dict[str, Any]:
+        return {"said": [AIMessage("one"), AIMessage("two"), ToolMessage("three", tool_call_id="c1")]}
+
+    def again(state: Plain) -> dict[str, Any]:
+        return {"said": [ToolMessage("four", tool_call_id="c2"), AIMessage("four")]}
+
+    builder = StateGraph(Plain).add_sequence([("talk", talk), ("again", again)]).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="unnamed")
+    shown = [message for message, _ in compiled.stream({"said": []}, thread("unnamed-1"), stream_mode="messages")]
+    assert [m.content for m in shown] == ["one", "two", "three", "four", "four"]
+    assert len({m.id for m in shown}) == len(shown)

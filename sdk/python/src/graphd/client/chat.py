@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 from graphd import codec, messages
 from graphd._gen.v1 import event_pb2 as pb
@@ -21,8 +22,7 @@ class MessageStream:
 
     def saw(self, state: Any) -> None:
         """Messages of the state were there before; they are no news."""
-        for message in _found(state):
-            self._seen.add(message.id)
+        self._seen.update(message.id for message in _found(state) if message.id is not None)
 
     def task(self, event: pb.Event) -> None:
         """Remembers what a task was triggered by."""
@@ -35,14 +35,14 @@ class MessageStream:
         if isinstance(value, dict) and set(value) == {"message", "metadata"}:
             value, extra = value["message"], value["metadata"]
         message = messages.from_dict(value) if isinstance(value, Mapping) else value
-        if getattr(message, "id", None):
-            self._seen.add(message.id)
+        if messages.is_message(message):
+            self._seen.add(_identified(message))
         yield message, self._about(event) | extra
 
     def result(self, event: pb.Event, value: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The messages in the result of a node."""
         for message in _found(value):
-            if message.id not in self._seen:
+            if _identified(message) not in self._seen:
                 self._seen.add(message.id)
                 yield message, self._about(event)
 
@@ -55,6 +55,13 @@ class MessageStream:
             "langgraph_path": ("__pregel_pull", node),
             "langgraph_checkpoint_ns": NAMESPACE_SEPARATOR.join([*event.namespace, f"{node}:{event.task_id}"]),
         }
+
+
+def _identified(message: Any) -> str:
+    """The id of a message; one without gets one, as in LangGraph: it is no other message's repetition."""
+    if message.id is None:
+        message.id = str(uuid4())
+    return str(message.id)
 
 
 def _found(value: Any) -> Iterator[Any]:

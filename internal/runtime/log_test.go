@@ -1,0 +1,37 @@
+package runtime_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// TestAFailedRunIsLogged fails runs of a graph that only computes, which end in
+// the change that begins them, and of one that is driven.
+func TestAFailedRunIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		code := map[string]node{"quick": update(`{}`), "broken": script(&ledger{})["broken"]}
+		endless := computed(chain("endless", channelsLog, "quick"), "quick")
+		endless.Edges = append(endless.Edges[:1], edge("quick", "quick"))
+		endless.StepLimit = 3
+		w := newWorldOn(t, memory.New(memory.Options{}), runtime.Options{Logger: zap.New(core)}, code,
+			endless, chain("g", channelsLog, "broken"))
+		for thread, name := range map[string]string{"t1": "endless", "t2": "g"} {
+			run := w.run(thread, name, `{}`)
+			require.Equal(t, checkpoint.RunFailed, run.State)
+			synctest.Wait()
+			lines := logs.FilterMessage("run failed").FilterField(zap.String("thread", thread)).All()
+			require.Len(t, lines, 1, name)
+			require.Equal(t, run.ID, lines[0].ContextMap()["run"])
+			require.Equal(t, run.Failure.Reason, lines[0].ContextMap()["reason"])
+		}
+	})
+}
