@@ -34,7 +34,8 @@ func TestOperationsPageHasTheMetrics(t *testing.T) {
 func TestOperationsPageHasFlagsThatExist(t *testing.T) {
 	page := read(t, "docs", "operations.md")
 	code := read(t, "cmd", "graphd", "options.go") + read(t, "cmd", "graphd", "limits.go") +
-		read(t, "cmd", "graphd", "graph_options.go") + read(t, "cmd", "graphd", "value_options.go")
+		read(t, "cmd", "graphd", "graph_options.go") + read(t, "cmd", "graphd", "value_options.go") +
+		read(t, "cmd", "graphd", "store_options.go")
 	for _, m := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(page, -1) {
 		require.Contains(t, code, `"`+m[1]+`"`, "no such option")
 	}
@@ -43,7 +44,8 @@ func TestOperationsPageHasFlagsThatExist(t *testing.T) {
 func TestOperationsPageHasAllLimits(t *testing.T) {
 	page := read(t, "docs", "operations.md")
 	code := read(t, "cmd", "graphd", "limits.go") + read(t, "cmd", "graphd", "graph_options.go") +
-		read(t, "cmd", "graphd", "value_options.go")
+		read(t, "cmd", "graphd", "value_options.go") +
+		read(t, "cmd", "graphd", "store_options.go")
 	for _, m := range regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(code, -1) {
 		require.Contains(t, page, "`--"+m[1]+"`", "docs/operations.md lacks a limit")
 	}

@@ -47,6 +47,7 @@ type serverOptions struct {
 	limitOptions
 	graphOptions
 	valueOptions
+	storeOptions
 
 	quiet bool // calls that go well are not logged, unless at level debug
 }
@@ -83,6 +84,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
 	o.graphOptions.register(f)
 	o.valueOptions.register(f)
+	o.storeOptions.register(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
@@ -142,7 +144,7 @@ func (o *serverOptions) check() error {
 	case o.WorkerLosses <= 0:
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return errors.Join(o.limitOptions.check(), o.graphOptions.check(), o.valueOptions.check())
+	return errors.Join(o.limitOptions.check(), o.graphOptions.check(), o.valueOptions.check(), o.storeOptions.check())
 }
 
 // keepAll is the option that keeps every checkpoint.

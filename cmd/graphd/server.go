@@ -67,6 +67,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
+	name.bounds = o.storeOptions
 	if s.store, err = o.openStore(ctx, name, log, sealed); err != nil {
 		return s, err
 	}

@@ -33,6 +33,8 @@ type storeName struct {
 	text string
 	kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
+
+	bounds storeOptions // of changes, for sqlite
 }
 
 // pollOthers is how often a server looks for what other servers on the same
@@ -85,7 +87,7 @@ func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Option
 	case kindRedis:
 		return n.openRedis(ctx, log, sealed)
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: n.path, Seal: sealed})
+	s, err := sqlite.Open(ctx, n.bounds.sqlite(n.path, sealed))
 	if err != nil {
 		return nil, notOpened(n.text, err)
 	}

@@ -36,6 +36,21 @@ var (
 	// nothing was applied. Threads can still be read and deleted. It is a kind of
 	// ErrUnavailable: runs wait for space.
 	ErrStoreFull = fmt.Errorf("%w: no space left", ErrUnavailable)
+	// ErrStoreBusy says that so many changes wait that this one had no turn, and
+	// that nothing was applied. It is a kind of ErrUnavailable.
+	ErrStoreBusy = fmt.Errorf("%w: too many changes wait", ErrUnavailable)
 	// ErrCorrupt says that a stored record can't be read.
 	ErrCorrupt = errors.New("stored record is corrupt")
 )
+
+// SizeError says that a change is larger than the store takes. Nothing was
+// applied, and it never will be.
+type SizeError struct {
+	Limit     string // "bytes" or "rows"
+	Most, Got int
+}
+
+// Error names the limit.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the change has %d %s, and the store takes %d at most", e.Got, e.Limit, e.Most)
+}

@@ -247,6 +247,10 @@ type Condition interface {
 	Writable(ctx context.Context) error
 }
 
+// Paced is a store that bounds by itself how long a change waits for its turn,
+// answered with ErrStoreBusy, and how long it takes. Its callers need not.
+type Paced interface{ Paced() }
+
 // Graphs keeps graph definitions.
 type Graphs interface {
 	GraphWriter

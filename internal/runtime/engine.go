@@ -159,6 +159,7 @@ type Engine struct {
 	drifting map[string]struct{} // threads whose lease may be ours without a session
 	drained  bool
 	live     int // sessions that have a place
+	paced    bool // the store bounds how long a change takes
 
 	inLine   waitingLine  // threads that wait for a place
 	poisoned atomic.Int64 // what the observer knows of faults
@@ -182,6 +183,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
 	}
+	_, e.paced = store.(checkpoint.Paced)
 	if signals, ok := store.(checkpoint.Signals); ok {
 		e.tuner = signals.Tune(e.hear)
 	}

@@ -64,6 +64,8 @@ const (
 	ReasonOutcomeUnknown    = "OUTCOME_UNKNOWN"
 	ReasonStoreReplaced     = "STORE_REPLACED"
 	ReasonStoreFull         = "STORE_FULL"
+	ReasonStoreBusy         = "STORE_BUSY"
+	ReasonChangeTooLarge    = "CHANGE_TOO_LARGE"
 	ReasonServerDraining    = "SERVER_DRAINING"
 	ReasonNoWorkerAvailable = "NO_WORKER_AVAILABLE"
 	ReasonWorkerSilent      = "WORKER_SILENT"

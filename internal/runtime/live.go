@@ -71,6 +71,9 @@ func (s *session) drive(l *loop) {
 		s.log.Error("the store refused a change as invalid", zap.Error(v.err))
 		v = l.settle(*failed(internal()))
 	}
+	if f := tooLarge(v.err); f != nil {
+		v = l.settle(*failed(f))
+	}
 	s.report(l, v, s.engine.now().Sub(began))
 	head := s.current()
 	s.close()

@@ -2,12 +2,13 @@ package runtime
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// StoreRefusal puts into the words of a client why a store takes no changes;
-// nil when err is about something else. The cause names files and keys and is
+// StoreRefusal puts into the words of a client why a store does not take changes,
+// or not this one; nil when err is about something else. The cause names files and keys and is
 // for the operator's log.
 func StoreRefusal(err error) *Error {
 	switch {
@@ -17,6 +18,13 @@ func StoreRefusal(err error) *Error {
 	case errors.Is(err, checkpoint.ErrStoreFull):
 		return Errorf(ReasonStoreFull, "the store has no space left, and nothing was changed; "+
 			"threads can be read and deleted: call again with the same request id when there is space").Because(err)
+	case errors.Is(err, checkpoint.ErrStoreBusy):
+		return Errorf(ReasonStoreBusy, "the store has more changes to write than it can, and nothing was changed; "+
+			"call again with the same request id").Because(err)
+	}
+	if size, ok := errors.AsType[*checkpoint.SizeError](err); ok {
+		return Errorf(ReasonChangeTooLarge, "%s; nothing was changed", size).With("limit", "change_"+size.Limit).
+			With("most", strconv.Itoa(size.Most)).With("need", strconv.Itoa(size.Got)).Because(err)
 	}
 	return nil
 }
@@ -28,10 +36,27 @@ func outcomeUnknown(err error) *Error {
 		"request id, which finds what was done or does it once; without a request id read the thread first").Because(err)
 }
 
+// tooLarge is the failure of a run whose change the store will never take, nil
+// when err is about something else.
+func tooLarge(err error) *checkpoint.Failure {
+	size, ok := errors.AsType[*checkpoint.SizeError](err)
+	if !ok {
+		return nil
+	}
+	return &checkpoint.Failure{Reason: FailedLimit, Message: size.Error(), Details: map[string]string{
+		"limit": "change_" + size.Limit, "most": strconv.Itoa(size.Most), "need": strconv.Itoa(size.Got),
+	}}
+}
+
 // StoreAway reports whether a refusal is about the store and not about what was
 // asked for: the same may succeed later.
 func (e *Error) StoreAway() bool {
-	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonOutcomeUnknown || e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
+	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonOutcomeUnknown || e.RefusesAll() || e.Reason == ReasonStoreBusy
+}
+
+// RefusesAll reports whether a refusal says that the store takes no changes.
+func (e *Error) RefusesAll() bool {
+	return e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
 }
 
 // storeAway reports whether an attempt failed because of the store, whatever

@@ -181,7 +181,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 		}
 		switch {
 		case err == nil, errors.Is(err, errLeaseLost):
-		case errors.Is(err, checkpoint.ErrInvalid): // ours to answer for, not the store's
+		case errors.Is(err, checkpoint.ErrInvalid), tooLarge(err) != nil: // ours to answer for, not the store's
 			return err
 		default:
 			failed()

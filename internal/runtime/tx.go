@@ -217,8 +217,12 @@ func (e *Engine) tryChange(ctx context.Context, head checkpoint.Head, b build) (
 	return next, err
 }
 
-// patience bounds how long a client's change waits for the store.
+// patience bounds how long a client's change waits for a store that does not
+// bound it by itself.
 func (e *Engine) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.paced {
+		return ctx, func() {}
+	}
 	return context.WithTimeoutCause(ctx, e.opts.StoreTimeout, errSilent)
 }
 

@@ -42,7 +42,7 @@ func (s *Server) lookAtStore(ctx context.Context, store checkpoint.Condition) {
 	defer cancel()
 	err := store.Writable(ctx)
 	refused := runtime.StoreRefusal(err)
-	if refused == nil && err != nil {
+	if err != nil && (refused == nil || !refused.RefusesAll()) {
 		return
 	}
 	was := s.refused.Swap(refused)

@@ -78,6 +78,7 @@ func Table() []Row {
 		{runtime.ReasonProtocolMismatch, codes.FailedPrecondition, []string{"supported"}},
 		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
 		{runtime.ReasonStoreReplaced, codes.FailedPrecondition, nil},
+		{runtime.ReasonChangeTooLarge, codes.FailedPrecondition, []string{"limit", "most", "need"}},
 
 		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
 		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
@@ -98,6 +99,7 @@ func Table() []Row {
 
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
 		{runtime.ReasonOutcomeUnknown, codes.Unavailable, nil},
+		{runtime.ReasonStoreBusy, codes.Unavailable, nil},
 		{runtime.ReasonServerDraining, codes.Unavailable, nil},
 		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
 		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},

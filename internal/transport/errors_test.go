@@ -62,6 +62,7 @@ FAILED_PRECONDITION TASK_LEASE_LOST taskId
 FAILED_PRECONDITION PROTOCOL_MISMATCH supported
 FAILED_PRECONDITION NOTHING_TO_DO threadState
 FAILED_PRECONDITION STORE_REPLACED
+FAILED_PRECONDITION CHANGE_TOO_LARGE limit most need
 ABORTED THREAD_BUSY activeRunId state
 ABORTED ETAG_MISMATCH current
 ABORTED CHECKPOINT_CONFLICT current
@@ -78,6 +79,7 @@ RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence
 RESOURCE_EXHAUSTED STORE_FULL
 UNAVAILABLE STORE_UNAVAILABLE
 UNAVAILABLE OUTCOME_UNKNOWN
+UNAVAILABLE STORE_BUSY
 UNAVAILABLE SERVER_DRAINING
 UNAVAILABLE NO_WORKER_AVAILABLE node
 UNAVAILABLE WORKER_SILENT workerId
@@ -170,6 +172,8 @@ func samples() map[string]struct {
 		"checkpoint.ErrUnavailable":        {checkpoint.ErrUnavailable, "STORE_UNAVAILABLE"},
 		"checkpoint.ErrStoreReplaced":      {checkpoint.ErrStoreReplaced, "STORE_REPLACED"},
 		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},
+		"checkpoint.ErrStoreBusy":          {checkpoint.ErrStoreBusy, "STORE_BUSY"},
+		"checkpoint.SizeError":             {&checkpoint.SizeError{Limit: "rows", Most: 1, Got: 2}, "CHANGE_TOO_LARGE"},
 		"checkpoint.ErrCorrupt":            {checkpoint.ErrCorrupt, "CHECKPOINT_CORRUPT"},
 		"graph.BuildError":                 {&graph.BuildError{Graph: "g"}, "INVALID_GRAPH"},
 		"graph.LimitError":                 {&graph.LimitError{Limit: "max-sends", Problem: "many"}, "INVALID_FIELD"},

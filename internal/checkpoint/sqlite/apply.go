@@ -17,11 +17,16 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		return checkpoint.Receipt{}, err
 	}
 	d := s.encode(c)
+	if err := d.fits(s.maxBytes, s.maxRows); err != nil {
+		return checkpoint.Receipt{}, err
+	}
 	var r checkpoint.Receipt
-	err := s.write.do(ctx, func(w *writer) (err error) {
+	j := &job{thread: c.Thread, cost: d.bytes + rowCost*d.rows, frees: c.Delete || c.DropBefore > 0}
+	j.run = func(w *writer) (err error) {
 		r, err = w.apply(d)
 		return err
-	})
+	}
+	err := s.write.doJob(ctx, j)
 	if err != nil {
 		return checkpoint.Receipt{}, err // r may still be written to
 	}

@@ -15,6 +15,7 @@ import (
 type change struct {
 	checkpoint.Change // the lists that became rows are only counted
 	box               *seal.Box
+	bytes, rows       int // of its records
 
 	head        string
 	checkpoints []string
@@ -87,6 +88,17 @@ func (s *Store) encode(c *checkpoint.Change) *change {
 	buf = d.encodeRecords(buf)
 	d.encodeEvents(buf)
 	return d
+}
+
+// fits refuses a change that would keep all others waiting.
+func (d *change) fits(maxBytes, maxRows int) error {
+	switch {
+	case d.bytes > maxBytes:
+		return &checkpoint.SizeError{Limit: "bytes", Most: maxBytes, Got: d.bytes}
+	case d.rows > maxRows:
+		return &checkpoint.SizeError{Limit: "rows", Most: maxRows, Got: d.rows}
+	}
+	return nil
 }
 
 // maxTogether is how many events stand in a row at most: who reads one reads

@@ -71,7 +71,7 @@ func TestACallerThatGivesUpMayFindItsChangeApplied(t *testing.T) {
 	s := open(t, path)
 	db := outsider(t, path)
 	do(t, db, `BEGIN IMMEDIATE`)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it has begun by then
 	defer cancel()
 	c := step("t", 1)
 	_, err := s.Apply(ctx, c)
@@ -92,7 +92,7 @@ func TestCloseWaitsForWhatWasHandedIn(t *testing.T) {
 	s := open(t, path)
 	db := outsider(t, path)
 	do(t, db, `BEGIN IMMEDIATE`)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it has begun by then
 	defer cancel()
 	_, err := s.Apply(ctx, step("t", 1))
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)

@@ -36,7 +36,7 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 // DeleteGraph removes a version of a graph.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	g := checkpoint.GraphRecord{Name: name, Version: version}
-	err := s.write.do(ctx, func(w *writer) error {
+	err := s.write.doJob(ctx, &job{frees: true, run: func(w *writer) error {
 		source, err := s.source(w, &g)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 		}
 		mark := s.box.Seal(graphPlace(&g), deletedMark+checkpoint.GraphDigest(source))
 		return w.exec(w.stmt.putGraph, name, version, int64(deletedAt), mark)
-	})
+	}})
 	s.graphChanges.Add(1)
 	return err
 }

@@ -11,7 +11,9 @@ import (
 
 // tryLock takes the lock, or reports that another process holds it. The locked
 // byte lies behind the text of the file, so that others can still read the pid.
-func tryLock(f *os.File) (held bool, err error) { return lockAt(f, &windows.Overlapped{Offset: 1 << 20}) }
+func tryLock(f *os.File) (held bool, err error) {
+	return lockAt(f, &windows.Overlapped{Offset: 1 << 20})
+}
 
 // tryLockAside is tryLock for a database: at a byte that SQLite never locks.
 func tryLockAside(f *os.File) (held bool, err error) {

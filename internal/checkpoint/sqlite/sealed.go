@@ -47,7 +47,10 @@ func graphPlace(g *checkpoint.GraphRecord) seal.Place {
 
 // write makes what is written of a record of the change's thread.
 func (d *change) write(kind, name, record string) string {
-	return d.box.Seal(seal.Place{Thread: d.Thread, Kind: kind, Name: name}, record)
+	written := d.box.Seal(seal.Place{Thread: d.Thread, Kind: kind, Name: name}, record)
+	d.bytes += len(written)
+	d.rows++
+	return written
 }
 
 // decode opens a record of a thread and reads it.

@@ -8,6 +8,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,6 +38,24 @@ type Options struct {
 	Now func() time.Time
 	// Seal says whether records are compressed and encrypted.
 	Seal seal.Options
+	// Reserve is how many bytes of the disk Path-reserve holds back, so that
+	// threads can be deleted when the disk is full; default 4 MiB, negative = none.
+	Reserve int64
+	// MaxChangeBytes and MaxChangeRows bound one change; defaults 256 MiB and
+	// 1,000,000.
+	MaxChangeBytes, MaxChangeRows int
+	// Turn bounds how long a change waits for its turn, default 5 s, and End how
+	// long for its end when it has begun, default 30 s.
+	Turn, End time.Duration
+}
+
+func (o *Options) setDefaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Reserve = cmp.Or(o.Reserve, 4<<20)
+	o.MaxChangeBytes, o.MaxChangeRows = cmp.Or(o.MaxChangeBytes, 256<<20), cmp.Or(o.MaxChangeRows, 1_000_000)
+	o.Turn, o.End = cmp.Or(o.Turn, 5*time.Second), cmp.Or(o.End, 30*time.Second)
 }
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
@@ -49,6 +68,10 @@ type Store struct {
 	reads  *sql.DB
 	query  *queries
 
+	reserve           int64
+	maxBytes, maxRows int
+	limits            limits
+
 	graphChanges atomic.Uint64
 
 	closing  sync.Once
@@ -59,6 +82,7 @@ var (
 	_ checkpoint.Store     = (*Store)(nil)
 	_ checkpoint.Graphs    = (*Store)(nil)
 	_ checkpoint.Condition = (*Store)(nil)
+	_ checkpoint.Paced     = (*Store)(nil)
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
@@ -74,9 +98,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
+	opts.setDefaults()
 	box, err := seal.New(opts.Seal)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
@@ -85,7 +107,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{now: opts.Now, box: box, file: f, warned: f.wider}
+	s := &Store{
+		now: opts.Now, box: box, file: f, warned: f.wider, reserve: opts.Reserve,
+		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, limits: limits{opts.Turn, opts.End},
+	}
 	if err := s.open(ctx, f.real); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -122,21 +147,26 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if err := s.endLeases(ctx); err != nil {
 		return err
 	}
+	if err := s.write.space.reserve(); err != nil {
+		s.warned = append(s.warned, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
+			s.reserve, err))
+	}
 	return s.file.settle()
 }
 
-// Writable says whether the store takes changes; it implements
-// checkpoint.Condition.
-func (s *Store) Writable(context.Context) error { return s.file.check() }
+// Paced says that a change waits for its turn and for its end no longer than
+// the options allow; it implements checkpoint.Paced.
+func (*Store) Paced() {}
 
 // endLeases makes the threads of a dead owner due at once.
 func (s *Store) endLeases(ctx context.Context) error {
 	now := nanos(s.clock())
-	return s.write.do(ctx, func(w *writer) error {
+	// On a full disk a server starts, so that threads can be deleted.
+	return s.write.doJob(ctx, &job{frees: true, run: func(w *writer) error {
 		_, err := w.conn.ExecContext(w.life,
 			`UPDATE threads SET lease_expires = min(lease_expires, ?1), wake = min(wake, ?1) WHERE owner <> ''`, now)
 		return err
-	})
+	}})
 }
 
 // Close waits for the changes that were handed in, then lets go of the file.

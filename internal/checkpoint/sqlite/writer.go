@@ -6,20 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-const (
-	// maxBatch bounds how many changes share a transaction, so that the first
-	// one does not wait for ever on the last.
-	maxBatch = 256
-	// maxKnown bounds how many threads are remembered.
-	maxKnown = 4096
-)
+// maxKnown bounds how many threads are remembered.
+const maxKnown = 4096
 
 // writer is the only one who changes the file.
 type writer struct {
@@ -35,18 +30,16 @@ type writer struct {
 	// transaction sees it. Nobody else writes the file, so it is true.
 	known map[string]present
 
-	mu     sync.RWMutex // held for reading while a job is handed in
-	closed bool
-	jobs   chan *job
-	idle   chan struct{} // closed when the last job is done
+	queue *queue
+	limit limits
+	space space
+	full  atomic.Bool   // there was no room for a change, and there is none yet
+	idle  chan struct{} // closed when the last job is done
 }
 
-// job is one change that waits for its turn. It checks first and writes then:
-// an error of the contract means that it has written nothing.
-type job struct {
-	run  func(w *writer) error
-	done chan error
-}
+// limits bound how long a change waits for its turn, and for its end when it
+// has begun.
+type limits struct{ turn, end time.Duration }
 
 func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 	conn, err := db.Conn(life)
@@ -56,7 +49,8 @@ func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 	w := &writer{
 		life: life, db: db, conn: conn, store: s, now: s.clock,
 		known: map[string]present{},
-		jobs:  make(chan *job, maxBatch), idle: make(chan struct{}),
+		queue: newQueue(), limit: s.limits, idle: make(chan struct{}),
+		space: space{path: s.file.real + "-reserve", size: s.reserve},
 	}
 	if w.stmt, err = prepareStatements(life, conn); err != nil {
 		return nil, errors.Join(failed(err), conn.Close())
@@ -71,35 +65,45 @@ func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 	return w, nil
 }
 
-// do hands in a change and waits until it is durable or refused. When ctx ends
-// first nobody knows which.
+// do hands in a change of no thread.
 func (w *writer) do(ctx context.Context, run func(w *writer) error) error {
+	return w.doJob(ctx, &job{run: run})
+}
+
+// doJob hands in a change and waits until it is durable or refused. It answers
+// ErrStoreBusy, and nothing is done, when the change does not have its turn in
+// time. When ctx or the time ends after it has begun, nobody knows what became
+// of it.
+func (w *writer) doJob(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(ctx)
 	}
-	j := &job{run: run, done: make(chan error, 1)}
-	if err := w.hand(ctx, j); err != nil {
-		return err
-	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, ctx.Err()) // it may be made still
-	}
-}
-
-func (w *writer) hand(ctx context.Context, j *job) error {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if w.closed {
+	j.done = make(chan error, 1)
+	if !w.queue.put(j) {
 		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
 	}
-	select {
-	case w.jobs <- j:
-		return nil
-	case <-ctx.Done():
-		return gaveUp(ctx)
+	timer := time.NewTimer(w.limit.turn)
+	defer timer.Stop()
+	for late := false; ; {
+		select {
+		case err := <-j.done:
+			return err
+		case <-ctx.Done():
+			if j.leave() {
+				return gaveUp(ctx)
+			}
+			return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, ctx.Err()) // it may be made still
+		case <-timer.C:
+		}
+		if j.leave() {
+			return fmt.Errorf("%w: %d changes wait, and this one had no turn within %s",
+				checkpoint.ErrStoreBusy, w.queue.waiting(), w.limit.turn)
+		}
+		if late {
+			return fmt.Errorf("%w: sqlite: a change was not written within %s", checkpoint.ErrOutcomeUnknown, w.limit.end)
+		}
+		late = true
+		timer.Reset(w.limit.end)
 	}
 }
 
@@ -109,10 +113,7 @@ func gaveUp(ctx context.Context) error {
 
 // close waits for the jobs that were handed in.
 func (w *writer) close() error {
-	w.mu.Lock()
-	w.closed = true
-	close(w.jobs)
-	w.mu.Unlock()
+	w.queue.close()
 	<-w.idle
 	return errors.Join(w.conn.Close(), w.db.Close())
 }
@@ -120,11 +121,16 @@ func (w *writer) close() error {
 // loop commits, as one, what came in while the commit before was made.
 func (w *writer) loop() {
 	defer close(w.idle)
-	batch := make([]*job, 0, maxBatch)
-	for first := range w.jobs {
+	batch, more := make([]*job, 0, maxBatch), true
+	for more {
+		if w.queue.waiting() == 0 {
+			<-w.queue.ready
+		}
 		w.gather()
-		batch = w.waiting(append(batch[:0], first))
-		w.commit(batch)
+		if batch, more = w.queue.take(batch[:0]); len(batch) > 0 {
+			w.commit(batch)
+		}
+		clear(batch)
 	}
 }
 
@@ -149,43 +155,41 @@ func (e *brokenError) Unwrap() []error { return []error{checkpoint.ErrInvalid, e
 // gather lets those whom the last commit woke hand in what is next, for as
 // long as more comes. It never waits: a lone job costs it one turn.
 func (w *writer) gather() {
-	for seen := -1; seen < len(w.jobs); {
-		seen = len(w.jobs)
+	for seen := -1; seen < w.queue.waiting(); {
+		seen = w.queue.waiting()
 		runtime.Gosched()
 	}
-}
-
-func (w *writer) waiting(batch []*job) []*job {
-	for len(batch) < maxBatch {
-		select {
-		case j, ok := <-w.jobs:
-			if !ok {
-				return batch
-			}
-			batch = append(batch, j)
-		default:
-			return batch
-		}
-	}
-	return batch
 }
 
 // commit runs jobs in one transaction. A job that is refused has changed
 // nothing. When one breaks, the transaction is undone and each has its own.
 func (w *writer) commit(batch []*job) {
+	if batch = w.refuseWhileFull(batch); len(batch) == 0 {
+		return
+	}
 	results, err := w.transact(batch)
-	if err != nil && len(batch) > 1 && !errors.Is(err, checkpoint.ErrStoreReplaced) {
+	switch {
+	case err == nil:
+		for i, j := range batch {
+			j.done <- results[i]
+		}
+		if w.full.Load() { // these have made room
+			w.fold()
+			w.settle()
+		}
+		w.thrift(batch)
+	case errors.Is(err, checkpoint.ErrStoreReplaced):
+		for _, j := range batch {
+			j.done <- err
+		}
+	case len(batch) > 1:
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
-		return
-	}
-	for i, j := range batch {
-		if err != nil {
-			j.done <- err
-			continue
-		}
-		j.done <- results[i]
+	case w.lacksSpace(err):
+		w.outOfSpace(batch[0], err)
+	default:
+		batch[0].done <- err
 	}
 }
 

@@ -53,7 +53,7 @@ func TestWhatWaitsSharesATransaction(t *testing.T) {
 			})
 			assert.NoError(t, err)
 		})
-		for len(s.write.jobs) <= i {
+		for s.write.queue.waiting() <= i {
 			runtime.Gosched()
 		}
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+// storeOptions bound what one change may cost the others on SQLite, where one
+// writer serves all.
+type storeOptions struct {
+	MaxChangeBytes int
+	MaxChangeRows  int
+	ChangeWait     time.Duration
+	DiskReserve    int64
+}
+
+// register is the table of these limits.
+func (o *storeOptions) register(f *pflag.FlagSet) {
+	f.IntVar(&o.MaxChangeBytes, "max-change-bytes", 256<<20, "how many bytes one change of a thread may store with sqlite")
+	f.IntVar(&o.MaxChangeRows, "max-change-rows", 1_000_000, "how many records one change of a thread may store with sqlite")
+	f.DurationVar(&o.ChangeWait, "change-wait", 5*time.Second, "how long a change waits for its turn with sqlite, before it is refused")
+	f.Int64Var(&o.DiskReserve, "disk-reserve", 4<<20,
+		"how many bytes of the disk to hold back with sqlite, so that threads can be deleted when it is full")
+}
+
+// check refuses limits that leave no room to work.
+func (o *storeOptions) check() error {
+	const leastBytes, leastRows, leastReserve = 16 << 20, 10_000, 1 << 20
+	switch {
+	case o.MaxChangeBytes < leastBytes:
+		return cli.Usagef("--max-change-bytes is %d: what a run may hold must be storable", o.MaxChangeBytes).
+			WithHint("want at least %d", leastBytes)
+	case o.MaxChangeRows < leastRows:
+		return cli.Usagef("--max-change-rows is %d: what a run may hold must be storable", o.MaxChangeRows).
+			WithHint("want at least %d", leastRows)
+	case o.ChangeWait <= 0:
+		return cli.Usagef("--change-wait is %s", o.ChangeWait).WithHint("want more than 0, like 5s")
+	case o.DiskReserve < leastReserve:
+		return cli.Usagef("--disk-reserve is %d: deleting a thread needs room", o.DiskReserve).
+			WithHint("want at least %d", leastReserve)
+	}
+	return nil
+}
+
+func (o *storeOptions) sqlite(path string, sealed seal.Options) sqlite.Options {
+	return sqlite.Options{
+		Path: path, Seal: sealed, Reserve: o.DiskReserve, Turn: o.ChangeWait,
+		MaxChangeBytes: o.MaxChangeBytes, MaxChangeRows: o.MaxChangeRows,
+	}
+}

@@ -1,0 +1,16 @@
+package sqlite
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate gives a file n bytes of the disk.
+func allocate(f *os.File, n int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, 0, n)
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+		return fill(f, n)
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// names takes everything from a queue and says which jobs shared a transaction.
+func names(q *queue) (turns [][]string) {
+	q.close()
+	for {
+		batch, more := q.take(nil)
+		if !more {
+			return turns
+		}
+		var turn []string
+		for _, j := range batch {
+			turn = append(turn, fmt.Sprintf("%s/%d", j.thread, j.cost))
+		}
+		turns = append(turns, turn)
+	}
+}
+
+// Threads take turns, large changes go alone, and small ones go in between.
+func TestQueueIsFair(t *testing.T) {
+	const large = largeCost + 1
+	q := newQueue()
+	put := func(thread string, costs ...int) {
+		for _, c := range costs {
+			require.True(t, q.put(&job{thread: thread, cost: c}))
+		}
+	}
+	put("greedy", 1, 2, 3, 4)
+	put("huge", large, large+1, large+2)
+	put("a", 5)
+	put("b", 6, 7)
+	require.Equal(t, 10, q.waiting())
+	first, _ := q.take(nil)
+	require.Len(t, first, 1, "a large one does not wait behind all that is small")
+	put("c", 8)
+	second, _ := q.take(nil)
+	require.Len(t, second, 8)
+	put("d", 9)
+	require.Equal(t, [][]string{
+		{fmt.Sprint("huge/", large+1)}, {"d/9"}, {fmt.Sprint("huge/", large+2)},
+	}, names(q))
+	require.False(t, q.put(&job{}), "it is closed")
+
+	q = newQueue()
+	put("greedy", 1, 2, 3)
+	put("a", 5)
+	put("b", 6, 7)
+	require.Equal(t, [][]string{{"greedy/1", "a/5", "b/6", "greedy/2", "b/7", "greedy/3"}}, names(q))
+
+	q = newQueue()
+	for i := range 2 * maxBatch {
+		put(fmt.Sprint(i), 1)
+	}
+	gone := &job{thread: "gone", cost: 1}
+	require.True(t, q.put(gone))
+	require.True(t, gone.leave())
+	turns := names(q)
+	require.Len(t, turns, 2)
+	require.Len(t, turns[1], maxBatch, "who has left has no turn")
+
+	q = newQueue()
+	for i := range 10 {
+		put(fmt.Sprint(i), largeCost)
+	}
+	require.Len(t, names(q)[0], batchCost/largeCost)
+}
+
+// A change that has no turn in time is refused, and is not made later.
+func TestAChangeWithoutATurnIsRefused(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db"), Turn: 50 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	begun, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+			close(begun)
+			<-release
+			return nil
+		}), "its time to wait is over, but it has begun")
+	})
+	<-begun
+	for range 3 {
+		_, err = s.Apply(t.Context(), heavy("t", 10))
+		require.ErrorIs(t, err, checkpoint.ErrStoreBusy)
+		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	}
+	close(release)
+	wg.Wait()
+	_, err = s.Apply(t.Context(), heavy("u", 10))
+	require.NoError(t, err)
+	_, err = s.Head(t.Context(), "t")
+	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
+}
+
+// While one thread has its large changes written, the others go on: each waits
+// for one of them at most.
+func TestLargeChangesLetOthersThrough(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	begun, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+			close(begun)
+			<-release
+			return nil
+		}))
+	})
+	<-begun
+	var mu sync.Mutex
+	var order []string
+	hand := func(thread string, cost int) {
+		waiting := s.write.queue.waiting()
+		wg.Go(func() {
+			assert.NoError(t, s.write.doJob(t.Context(), &job{thread: thread, cost: cost, run: func(*writer) error {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, thread)
+				return nil
+			}}))
+		})
+		for s.write.queue.waiting() == waiting {
+			runtime.Gosched()
+		}
+	}
+	for range 3 {
+		hand("large", largeCost+1)
+	}
+	for i := range 5 {
+		hand(fmt.Sprint("small", i), 100)
+	}
+	close(release)
+	wg.Wait()
+	require.Equal(t, []string{"large", "small0", "small1", "small2", "small3", "small4", "large", "large"}, order)
+}
+
+// A change beyond a limit is refused before it waits, and the limit is named.
+func TestAChangeThatIsTooLargeIsRefused(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db"), MaxChangeBytes: 100_000, MaxChangeRows: 10})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	_, err = s.Apply(t.Context(), heavy("t", 100_000))
+	var size *checkpoint.SizeError
+	require.ErrorAs(t, err, &size)
+	require.Equal(t, []any{"bytes", 100_000}, []any{size.Limit, size.Most})
+	require.Greater(t, size.Got, 100_000)
+	require.NotErrorIs(t, err, checkpoint.ErrUnavailable, "it is not to be tried again")
+	many := heavy("t", 10)
+	for i := range 10 {
+		many.Memos = append(many.Memos, checkpoint.Memo{Task: "x", Checkpoint: "1", Key: fmt.Sprint(i), Value: "1"})
+	}
+	_, err = s.Apply(t.Context(), many)
+	require.ErrorAs(t, err, &size)
+	require.Equal(t, []any{"rows", 10}, []any{size.Limit, size.Most})
+	_, err = s.Head(t.Context(), "t")
+	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
+	_, err = s.Apply(t.Context(), heavy("t", 10_000))
+	require.NoError(t, err)
+}
