@@ -158,7 +158,7 @@ type Engine struct {
 	sessions map[string]*session
 	drifting map[string]struct{} // threads whose lease may be ours without a session
 	drained  bool
-	live     int // sessions that have a place
+	live     int  // sessions that have a place
 	paced    bool // the store bounds how long a change takes
 
 	inLine   waitingLine  // threads that wait for a place
