@@ -53,9 +53,13 @@ func (r *recovery) leaves() []string {
 // have been handed out before; else zero.
 func (l *loop) recovered(task string) time.Time {
 	r := &l.session.recovery
-	if !l.inherited || r.at.IsZero() ||
-		!slices.Contains(r.lent, checkpoint.AnyTask) && !slices.Contains(r.lent, task) {
+	switch {
+	case !l.inherited:
 		return time.Time{}
+	case !l.level.root: // with the task that runs the graph, those of the graph are lent
+		return r.at
+	case slices.Contains(r.lent, checkpoint.AnyTask), slices.Contains(r.lent, task):
+		return r.at
 	}
-	return r.at
+	return time.Time{}
 }

@@ -56,7 +56,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 		before: v.before, after: v.after,
 	}
 	if !child.level.stored {
-		child.inherited = l.inherited
+		child.inherited = !l.recovered(v.task.ID).IsZero()
 		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))
 		return child, nil
 	}
@@ -81,7 +81,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 	}
 	child.state = pregel.Load(v.graph, cp, l.level.journey != nil, l.session.engine.opts.Limits)
 	child.revisit = l.stoodHere(cp)
-	child.inherited = l.inherited && child.revisit
+	child.inherited = child.revisit && !l.recovered(v.task.ID).IsZero()
 	return child, nil
 }
 

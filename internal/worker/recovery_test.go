@@ -203,3 +203,53 @@ func TestWhatIsUnderWayWhenARunIsLostGoesOnWithIt(t *testing.T) {
 		require.Equal(t, done("2"), <-r)
 	})
 }
+
+// A server dies while a node of a called graph is with a worker, and the server
+// after it gives the run away before the call is repeated: the task within is kept
+// for its worker all the same.
+func TestTheTaskOfACalledGraphIsKeptWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"inner"})
+		w.graphs["sub"] = w.graphs["g"]
+		w.graphs["sub"].Name = "sub"
+		w.compile([]string{"a"})
+		sub := func(id string, held ...string) worker.Hello {
+			h := hello(id, 1, held...)
+			h.Serves[0].Graph = "sub"
+			return h
+		}
+		call := runtime.GraphCall{Graph: "sub", Input: `{"log":[]}`}
+		a, die := w.mortal("A")
+		caller, inside := open(t, a.hub, hello("w1", 1)), open(t, a.hub, sub("w2"))
+		run := a.begin("t")
+		outer := next(t, caller)
+		go func() { _, _ = a.hub.Call(t.Context(), outer.Token, call) }()
+		inner := next(t, inside)
+		die()
+
+		b := w.server("B")
+		pass(20 * time.Second)
+		require.EqualValues(t, 2, w.head("t").Fence)
+		c := w.server("C")
+		other := open(t, c.hub, sub("w3"))
+		open(t, c.hub, hello("w1", 1, outer.Token))
+		result := make(chan runtime.CallResult, 1)
+		go func() {
+			r, _ := c.hub.Call(t.Context(), outer.Token, call)
+			result <- r
+		}()
+		pass(5 * time.Second)
+		require.Greater(t, w.head("t").Fence, uint64(2), "the run is at the server with the caller")
+		open(t, c.hub, sub("w2", inner.Token))
+		_, err := c.hub.Complete(t.Context(), worker.Completion{Token: inner.Token, Result: done(`{"log":["of the holder"]}`)})
+		require.NoError(t, err)
+		require.Contains(t, string((<-result).Output), "of the holder")
+		complete(t, c.hub, outer, `{"log":["end"]}`)
+		b.ends(run, checkpoint.RunSucceeded)
+		idle, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err = other.Next(idle)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "no other worker was given the task")
+	})
+}
