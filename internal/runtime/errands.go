@@ -110,7 +110,7 @@ func (s *session) consider() {
 	}
 	if wait := x.born + calmly(int(x.moves.Load()), e.opts.Lease) - e.uptime(); wait > 0 {
 		if x.calm == nil {
-			x.calm = time.AfterFunc(wait, contain.Func(s.consider, contain.Log(s.log, "a timer panicked")))
+			x.calm = time.AfterFunc(wait, contain.Func(s.consider, contain.Log(e.log, "a timer panicked")))
 		} else {
 			x.calm.Reset(wait)
 		}

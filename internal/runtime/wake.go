@@ -56,5 +56,5 @@ func (s *session) glance() {
 		if err := s.reload(s.calls); err != nil {
 			s.log.Debug("the newest head was not read", zap.Error(err))
 		}
-	}, contain.Log(s.log, "reading the newest head panicked"))()
+	}, contain.Log(s.engine.log, "reading the newest head panicked"))()
 }
