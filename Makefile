@@ -81,6 +81,10 @@ oracle: $(VENV)/ok build ## Run SEEDS (200) random graphs on LangGraph and on gr
 	cd sdk/python && GRAPHD_BIN='$(CURDIR)/bin/graphd' PYTHONPATH=. '$(VENV)/bin/python' -W ignore -m oracle \
 		--seeds $(SEEDS) --first $(FIRST)
 
+.PHONY: hostile
+hostile: ## Give a server with 1 GiB what an attacker would give it, and judge how long a bystander waits
+	go test ./tests/hostile -run=HostileSet -count=1 -v -timeout=1h -args -long
+
 .PHONY: chaos
 chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
 	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \

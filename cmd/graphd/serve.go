@@ -76,6 +76,7 @@ func (p *program) logger(o serverOptions) (*zap.Logger, error) {
 func (p *program) serve(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
 	collectLess(p.getenv)
 	limitMemory(log)
+	go returnMemory(ctx)
 	life := context.WithoutCancel(ctx)
 	s, err := newServer(life, o, log, p.version)
 	if err != nil {

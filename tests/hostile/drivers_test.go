@@ -1,0 +1,385 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// drivers are the inputs that are calls.
+func drivers() []input {
+	return []input{
+		{"deep JSON", func(ctx context.Context, a *attack) {
+			for _, n := range []int{100, 10_000, 500_000} {
+				a.start(ctx, "", strings.Repeat("[", n)+strings.Repeat("]", n))
+				a.start(ctx, "", `{"n":`+strings.Repeat(`{"n":`, n)+"1"+strings.Repeat("}", n)+"}")
+			}
+		}},
+		{"huge number", func(ctx context.Context, a *attack) {
+			a.start(ctx, "", `{"n":1`+strings.Repeat("0", 1_000_000)+`}`)
+			a.start(ctx, "", `{"n":1e999999999}`)
+			a.start(ctx, "", `{"n":1e-999999999999999999999}`)
+		}},
+		{"many keys", func(ctx context.Context, a *attack) {
+			a.start(ctx, "", "{"+repeated(80_000, func(i int) string { return fmt.Sprintf(`"k%d":%d`, i, i) })+"}")
+			a.start(ctx, "", "{"+repeated(80_000, func(int) string { return `"n":1` })+"}")
+		}},
+		{"broken JSON", func(ctx context.Context, a *attack) {
+			for _, text := range []string{"", "{", "nul", "[1,]", `"\ud800"`, "{}{}", "\ufeff{}", "NaN", `{"n":01}`} {
+				a.start(ctx, "", text)
+			}
+		}},
+		{"large message", func(ctx context.Context, a *attack) { a.start(ctx, "", `"`+strings.Repeat("x", 32<<20)+`"`) }},
+		{"largest payloads", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 60, func(i int) { a.start(ctx, fmt.Sprint("large-", i), `{"n":1,"x":"`+strings.Repeat("x", 1000<<10)+`"}`) })
+		}},
+		{"giant names", func(ctx context.Context, a *attack) {
+			name := strings.Repeat("n", 1<<20)
+			a.start(ctx, name, "{}")
+			_, err := a.client.GetGraph(ctx, &graphdv1.GetGraphRequest{Graph: name, Version: name})
+			a.heard("GetGraph", err)
+			_, err = a.client.CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: "t\u202e\x00" + name, Thread: &graphdv1.Thread{}})
+			a.heard("CreateThread", err)
+		}},
+		{"odd ids", func(ctx context.Context, a *attack) {
+			for _, id := range []string{"../../etc/passwd", "a\nb", "{x}", "*", "\u200b", "a:b:c", strings.Repeat("🙂", 100), "'; drop table threads"} {
+				a.start(ctx, id, "{}")
+				_, err := a.client.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: id})
+				a.heard("GetThread", err)
+			}
+		}},
+		{"large metadata", func(ctx context.Context, a *attack) {
+			labels := make(map[string]string)
+			for i := range 5000 {
+				labels[fmt.Sprint("k", i)] = strings.Repeat("v", 200)
+			}
+			_, err := a.client.CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: "labels", Thread: &graphdv1.Thread{Metadata: labels}})
+			a.heard("CreateThread", err)
+		}},
+		{"headers", func(ctx context.Context, a *attack) {
+			out := metadata.AppendToOutgoingContext(ctx, "x-request-id", strings.Repeat("r", 7000), "traceparent", strings.Repeat("0", 7000))
+			_, err := a.client.GetThread(out, &graphdv1.GetThreadRequest{ThreadId: "t"})
+			a.heard("GetThread", err)
+		}},
+		{"watch flood", func(ctx context.Context, a *attack) {
+			a.start(ctx, "watched", `{"n":1}`)
+			a.flood(ctx, 10_000, func(int) { a.watch(ctx, a.client, "watched") })
+		}},
+		{"watches of nothing", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 3000, func(i int) { a.watch(ctx, a.client, fmt.Sprint("nothing-", i)) })
+		}},
+		{"inbox flood", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 2000, func(int) {
+				stream, err := a.client.WatchInterrupts(ctx, &graphdv1.WatchInterruptsRequest{})
+				if err == nil {
+					_, err = stream.Recv()
+				}
+				a.heard("WatchInterrupts", err)
+			})
+		}},
+		{"wait flood", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 8000, func(int) {
+				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "watched", Wait: durationpb.New(time.Second)})
+				a.heard("WaitRun", err)
+			})
+		}},
+		{"slow readers", slowReaders},
+		{"slow readers of one connection", func(ctx context.Context, a *attack) {
+			a.fill(ctx, "slow")
+			c, err := a.server.dial(ctx, window()...)
+			if err != nil {
+				return
+			}
+			a.flood(ctx, 1000, func(int) { a.open(ctx, c, "slow") })
+			<-ctx.Done()
+		}},
+		{"answers nobody reads", func(ctx context.Context, a *attack) {
+			a.fill(ctx, "slow")
+			c, err := a.server.dial(ctx, window()...)
+			if err != nil {
+				return
+			}
+			a.flood(ctx, 500, func(int) {
+				_, err := c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "slow", IncludeValues: true, PageSize: 500})
+				a.heard("ListCheckpoints", err)
+			})
+		}},
+		{"connections", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 1000, func(int) {
+				if c, err := a.server.dial(ctx); err == nil {
+					c.conn.Connect()
+				}
+			})
+			<-ctx.Done()
+		}},
+		{"start flood", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 2000, func(i int) { a.start(ctx, fmt.Sprint("flood-", i), `{"n":1}`) })
+		}},
+		{"queue flood", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 1000, func(int) {
+				_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+					Graph: "trivial", ThreadId: "queue", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
+					Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
+				}})
+				a.heard("StartRun", err)
+			})
+		}},
+		{"idempotency flood", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 1500, func(i int) {
+				_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: fmt.Sprint("id-", i%3), Run: &graphdv1.RunSpec{
+					Graph: "trivial", ThreadId: fmt.Sprint("same-", i%7), CreateThread: true,
+					Start: &graphdv1.RunSpec_Input{Input: value(fmt.Sprintf(`{"n":%d}`, i%5))},
+				}})
+				a.heard("StartRun", err)
+			})
+		}},
+		{"page tokens", func(ctx context.Context, a *attack) {
+			for _, token := range []string{"x", strings.Repeat("A", 100_000), "////", "\u202e", "AAAA" + strings.Repeat("=", 50)} {
+				_, err := a.client.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageToken: token})
+				a.heard("ListThreads", err)
+				_, err = a.client.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{PageToken: token})
+				a.heard("ListInterrupts", err)
+				_, err = a.client.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "watched", PageToken: token})
+				a.heard("ListCheckpoints", err)
+			}
+		}},
+		{"page sizes", func(ctx context.Context, a *attack) {
+			for _, size := range []int32{-1, 0, 1, math.MaxInt32, math.MinInt32} {
+				_, err := a.client.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: size})
+				a.heard("ListThreads", err)
+			}
+		}},
+		{"filter bombs", func(ctx context.Context, a *attack) {
+			for _, filter := range []string{
+				strings.Repeat("(", 100_000), strings.Repeat(`state = "idle" AND `, 5000) + `state = "idle"`, `metadata."` + strings.Repeat("a", 4000) + `" = "x"`,
+				`state = "` + strings.Repeat(`\\`, 2000), "NOT", "thread_id = \"\x00\"", "state = '\u202e'",
+			} {
+				_, err := a.client.ListThreads(ctx, &graphdv1.ListThreadsRequest{Filter: filter})
+				a.heard("ListThreads", err)
+				_, err = a.client.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: filter})
+				a.heard("ListInterrupts", err)
+			}
+		}},
+		{"cursors", func(ctx context.Context, a *attack) {
+			for _, cursor := range []*graphdv1.Cursor{
+				nil, {}, {LogId: "x", Sequence: math.MaxUint64}, {LogId: strings.Repeat("l", 100_000)}, {Sequence: 1, Mark: math.MaxUint32},
+			} {
+				stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{ThreadId: "watched", Start: &graphdv1.WatchRequest_After{After: cursor}})
+				if err == nil {
+					_, err = stream.Recv()
+				}
+				a.heard("Watch", err)
+			}
+		}},
+		{"odd watches", func(ctx context.Context, a *attack) {
+			for _, req := range []*graphdv1.WatchRequest{
+				{ThreadId: "watched", SnapshotFirst: true, Start: &graphdv1.WatchRequest_Now{Now: &emptypb.Empty{}}},
+				{ThreadId: "watched", Filter: &graphdv1.EventFilter{Channels: make([]graphdv1.Channel, 100_000)}},
+				{ThreadId: "watched", RunId: "none"},
+				{},
+			} {
+				stream, err := a.client.Watch(ctx, req)
+				if err == nil {
+					_, err = stream.Recv()
+				}
+				a.heard("Watch", err)
+			}
+		}},
+		{"huge batch of answers", func(ctx context.Context, a *attack) {
+			responses := make([]*graphdv1.InterruptResponse, 20_000)
+			for i := range responses {
+				responses[i] = &graphdv1.InterruptResponse{
+					InterruptId: fmt.Sprintf("%032d", i), Outcome: &graphdv1.InterruptResponse_Value{Value: value(`{"decision":"yes"}`)},
+				}
+			}
+			_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "watched", Responses: responses}})
+			a.heard("ResumeRun", err)
+		}},
+		{"empty messages", func(ctx context.Context, a *attack) {
+			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{})
+			a.heard("StartRun", err)
+			_, err = a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{})
+			a.heard("ResumeRun", err)
+			_, err = a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{})
+			a.heard("UpdateState", err)
+			_, err = a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{})
+			a.heard("PutGraph", err)
+		}},
+		{"copies of copies", func(ctx context.Context, a *attack) {
+			a.fill(ctx, "slow")
+			from := "slow"
+			for i := range 20 * a.scale {
+				to := fmt.Sprint("copy-", i)
+				_, err := a.client.CopyThread(ctx, &graphdv1.CopyThreadRequest{SourceThreadId: from, ThreadId: to})
+				a.heard("CopyThread", err)
+				if err == nil {
+					from = to
+				}
+			}
+		}},
+		{"forks", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 300, func(i int) {
+				_, err := a.client.ForkThread(ctx, &graphdv1.ForkThreadRequest{SourceThreadId: "watched", ThreadId: fmt.Sprint("fork-", i)})
+				a.heard("ForkThread", err)
+			})
+		}},
+		{"updates of state", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 100, func(int) {
+				_, err := a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{
+					ThreadId: "watched", Values: value(`{"n":1}`), AsNode: "add",
+				})
+				a.heard("UpdateState", err)
+			})
+		}},
+		{"graph of many nodes", func(ctx context.Context, a *attack) {
+			for i := range 5 * a.scale {
+				a.put(ctx, fmt.Sprint("wide-", i), "channels: { x: append }\nnodes:\n"+
+					lines(12_000, func(n int) string { return fmt.Sprintf("  n%d: { expr: { update: { x: ['%d'] } } }\n", n, n) })+
+					"edges:\n"+lines(12_000, func(n int) string { return fmt.Sprintf("  - START -> n%d\n", n) }))
+			}
+		}},
+		{"many graphs", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 1000, func(i int) {
+				a.put(ctx, fmt.Sprint("small-", i), "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
+			})
+		}},
+		{"many versions", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 500, func(i int) {
+				a.put(ctx, "versions", fmt.Sprintf("description: v%d\nchannels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n", i))
+			})
+		}},
+		{"subgraph tower", func(ctx context.Context, a *attack) {
+			a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
+			for i := range 40 {
+				a.put(ctx, fmt.Sprint("tower-", i+1), fmt.Sprintf(
+					"channels: { x: any }\nnodes: { a: { graph: tower-%d }, b: { graph: tower-%d } }\nedges: [START -> a, START -> b]\n", i, i))
+			}
+			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+				Graph: "tower-40", ThreadId: "tower", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
+			}})
+			a.heard("StartRun", err)
+		}},
+		{"worker that knows everything", func(ctx context.Context, a *attack) {
+			stream, err := a.client.Connect(ctx)
+			if err != nil {
+				return
+			}
+			nodes := make([]*graphdv1.ServedNode, 0, 50_000)
+			for i := range 50_000 {
+				nodes = append(nodes, &graphdv1.ServedNode{Graph: fmt.Sprint("g", i), Node: "n"})
+			}
+			_ = stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
+				WorkerId: "greedy", Manifest: &graphdv1.WorkerManifest{Nodes: nodes},
+			}}})
+			_, err = stream.Recv()
+			a.heard("Connect", err)
+		}},
+		{"worker that says nothing", func(ctx context.Context, a *attack) {
+			a.flood(ctx, 500, func(int) { _, _ = a.client.Connect(ctx) })
+		}},
+	}
+}
+
+// start starts a run of the trivial graph.
+func (a *attack) start(ctx context.Context, thread, input string) {
+	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(input)},
+	}})
+	a.heard("StartRun", err)
+}
+
+func (a *attack) put(ctx context.Context, name, rest string) {
+	_, err := a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{
+		DocumentName: name + ".yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: "graph: " + name + "\n" + rest},
+	})
+	a.heard("PutGraph", err)
+}
+
+// watch follows a thread until the input is over.
+func (a *attack) watch(ctx context.Context, c *client, thread string) {
+	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: thread, Follow: true})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	a.heard("Watch", err)
+}
+
+// open begins to follow a thread and reads nothing.
+func (a *attack) open(ctx context.Context, c *client, thread string) {
+	_, err := c.Watch(ctx, &graphdv1.WatchRequest{
+		ThreadId: thread, Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+	})
+	a.heard("Watch", err)
+}
+
+// flood does something n times, all at once.
+func (*attack) flood(ctx context.Context, n int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
+const swelling = `channels: { x: {}, i: { reducer: add, default: 0 } }
+nodes: { n: { expr: { update: { i: "1", x: "lists.range(20000).map(a, 'x' + string(a)).join('-')" } } } }
+edges: [START -> n]
+conditional_edges:
+  - { from: n, cases: [ { when: "state.i < 40", to: n }, { to: END } ] }
+`
+
+// fill makes a thread with a log of some megabytes.
+func (a *attack) fill(ctx context.Context, thread string) {
+	a.put(ctx, "swelling", swelling)
+	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "fill-" + thread, Run: &graphdv1.RunSpec{
+		Graph: "swelling", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
+	}})
+	a.heard("StartRun", err)
+	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Second)})
+	a.heard("WaitRun", err)
+}
+
+// slowReaders are streams with connections of their own, which read nothing.
+func slowReaders(ctx context.Context, a *attack) {
+	a.fill(ctx, "slow")
+	a.flood(ctx, 1000, func(int) {
+		if c, err := a.server.dial(ctx, window()...); err == nil {
+			a.open(ctx, c, "slow")
+		}
+	})
+	<-ctx.Done()
+}
+
+// window keeps gRPC from reading more than 64 KB ahead.
+func window() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithInitialWindowSize(64 << 10), grpc.WithInitialConnWindowSize(64 << 10)}
+}
+
+func lines(n int, line func(i int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(line(i))
+	}
+	return b.String()
+}
+
+func repeated(n int, item func(i int) string) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = item(i)
+	}
+	return strings.Join(items, ",")
+}

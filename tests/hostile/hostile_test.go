@@ -1,0 +1,185 @@
+package hostile_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+var long = flag.Bool("long", false, "play everything several times, larger, and judge how long the bystander waits")
+
+// input is one thing that an attacker gives a server.
+type input struct {
+	name string
+	play func(ctx context.Context, a *attack)
+}
+
+// attack is what the inputs share.
+type attack struct {
+	server *server
+	client *client
+	scale  int // how often or how large, 1 in the short form
+
+	mu     sync.Mutex
+	holes  []string // calls that were answered with no reason
+	counts map[codes.Code]int
+}
+
+// heard takes in the answer of a call. Any is right but those that say that
+// the server did not foresee it.
+func (a *attack) heard(what string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	code := status.Code(err)
+	a.counts[code]++
+	if code == codes.Internal || code == codes.Unknown && err != nil {
+		a.holes = append(a.holes, what+": "+err.Error())
+	}
+}
+
+// graphs are inputs kept as files: each is put and run.
+func graphs(t *testing.T) []input {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "graphs", "*.yaml"))
+	require.NoError(t, err)
+	var all []input
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(text), 900, "%s: small inputs are what nobody sees coming", file)
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		all = append(all, input{"graph " + name, func(ctx context.Context, a *attack) { a.runGraph(ctx, name, string(text)) }})
+	}
+	return all
+}
+
+// runGraph puts a graph and runs it for a while.
+func (a *attack) runGraph(ctx context.Context, name, text string) {
+	_, err := a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{
+		DocumentName: name + ".yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: text},
+	})
+	a.heard("PutGraph", err)
+	if err != nil {
+		return
+	}
+	given := "{}"
+	if _, rest, ok := strings.Cut(text, "# input: "); ok {
+		given, _, _ = strings.Cut(rest, "\n")
+	}
+	for n := range a.scale {
+		thread := name + "-" + string(rune('a'+n%26)) + strings.Repeat("x", n/26)
+		stream, err := a.client.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
+			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(given)},
+		}})
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if err.Error() != "EOF" {
+			a.heard("Stream", err)
+		}
+		_, err = a.client.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: thread})
+		a.heard("GetState", err)
+		a.remove(context.WithoutCancel(ctx), thread)
+	}
+}
+
+// remove ends what runs in a thread, so that the next input is judged by itself.
+func (a *attack) remove(ctx context.Context, thread string) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_, err := a.client.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread, Force: true})
+	a.heard("DeleteThread", err)
+}
+
+// TestHostileSet plays all inputs, some at the same time, against one server.
+// It lives, a bystander is served all the time, and memory comes back.
+func TestHostileSet(t *testing.T) {
+	s := serve(t)
+	b := newBystander(t, s)
+	c, err := s.dial(t.Context())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return b.runs() > 20 }, time.Minute, 10*time.Millisecond)
+	before := s.resident()
+
+	all := append(graphs(t), drivers()...)
+	require.GreaterOrEqual(t, len(all), 60)
+	a := &attack{server: s, client: c, scale: 1, counts: make(map[codes.Code]int)}
+	each := 400 * time.Millisecond
+	if *long {
+		a.scale, each = 3, 5*time.Second
+	}
+	began := b.runs()
+	for _, in := range all {
+		if !a.playOne(t, in, each) || b.error() != nil {
+			break
+		}
+		t.Logf("%-32s %4d MiB resident, bystander's p99 so far %v", in.name, s.resident()>>20, b.quantile(began, 0.99))
+	}
+	require.True(t, s.alive(), "the server is gone:\n%s", s.log)
+	a.rest(t, before)
+	b.end()
+	t.Logf("%d inputs; bystander: %d runs, p50 %v, p99 %v, longest %v; memory: %d MiB before, %d at most, %d after; answers: %v",
+		len(all), b.runs()-began, b.quantile(began, 0.5), b.quantile(began, 0.99), b.quantile(began, 1),
+		before>>20, s.peak.Load()>>20, s.resident()>>20, a.counts)
+	require.NoError(t, b.error())
+	require.Empty(t, a.holes)
+	require.Less(t, s.peak.Load(), memory)
+	if *long {
+		require.Less(t, b.quantile(began, 0.99), time.Second)
+	}
+}
+
+// playOne plays an input, and reports whether the server lives.
+func (a *attack) playOne(t *testing.T, in input, within time.Duration) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		in.play(ctx, a)
+	}()
+	select {
+	case <-done:
+	case <-a.server.exited:
+		t.Errorf("%s ended the server:\n%s", in.name, a.server.log)
+		return false
+	}
+	return true
+}
+
+// rest stops what still runs, and waits until memory has come back: to half
+// more than it was, or what a server with an empty store takes.
+func (a *attack) rest(t *testing.T, before int64) {
+	t.Helper()
+	for token := ""; ; {
+		page, err := a.client.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500, PageToken: token})
+		require.NoError(t, err)
+		for _, thread := range page.GetThreads() {
+			if thread.GetState() == graphdv1.ThreadState_THREAD_STATE_BUSY && !strings.HasPrefix(thread.GetThreadId(), "bystander") {
+				_, err := a.client.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: thread.GetThreadId(), Force: true})
+				a.heard("DeleteThread", err)
+			}
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	runtime.GC() // ours: what the clients held is given back to the machine
+	const least = 192 << 20
+	limit := max(before+before/2, least)
+	require.Eventually(t, func() bool { return !a.server.alive() || a.server.resident() < limit }, 3*time.Minute, 100*time.Millisecond,
+		"memory stays above %d MiB", limit>>20)
+}

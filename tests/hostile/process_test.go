@@ -1,0 +1,198 @@
+// Package hostile_test gives a real server with 1 GiB of memory what an
+// attacker would give it, while a bystander runs a trivial graph.
+package hostile_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// builds is where the server under test is; TestMain makes and removes it.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "graphd-hostile-"); err != nil {
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(builds); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// What the server has: a container of 1 GiB, of which automemlimit would give
+// Go 90 %.
+const (
+	memory   = int64(1 << 30)
+	memLimit = "GOMEMLIMIT=966367641"
+)
+
+// server is a graphd process.
+type server struct {
+	cmd     *exec.Cmd
+	address string
+	exited  chan struct{}
+	log     *tail
+	peak    atomic.Int64 // most bytes it had resident
+}
+
+// tail keeps the end of a log.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *tail) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lines = append(l.lines, line); len(l.lines) > 200 {
+		l.lines = l.lines[100:]
+	}
+}
+
+// String returns the last lines.
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+func serve(t *testing.T, flags ...string) *server {
+	t.Helper()
+	binary := filepath.Join(builds, "graphd")
+	out, err := exec.Command("go", "build", "-o", binary, "../../cmd/graphd").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	s := &server{exited: make(chan struct{}), log: &tail{}}
+	s.cmd = exec.Command(binary, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
+	}, flags...)...)
+	s.cmd.Env = append(os.Environ(), memLimit)
+	errs, err := s.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	address := make(chan string, 1)
+	go s.read(bufio.NewReader(errs), address)
+	select {
+	case s.address = <-address:
+	case <-s.exited:
+		t.Fatal(s.log)
+	}
+	go s.measure()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGKILL)
+		<-s.exited
+	})
+	return s
+}
+
+// read takes in the log until the process ends.
+func (s *server) read(from *bufio.Reader, address chan<- string) {
+	defer close(s.exited)
+	serving := regexp.MustCompile(`"serving","address":"([^"]+)"`)
+	for {
+		line, err := from.ReadString('\n')
+		if found := serving.FindStringSubmatch(line); found != nil {
+			address <- found[1]
+		}
+		if !strings.Contains(line, `"finished call"`) {
+			s.log.add(strings.TrimSpace(line))
+		}
+		if err != nil {
+			_ = s.cmd.Wait()
+			return
+		}
+	}
+}
+
+// measure watches the memory until the process ends. It is killed where its
+// container would kill it.
+func (s *server) measure() {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.exited:
+			return
+		case <-tick.C:
+		}
+		now := s.resident()
+		if now > s.peak.Load() {
+			s.peak.Store(now)
+		}
+		if now > memory {
+			s.log.add(fmt.Sprintf("killed by the test: %d MiB resident", now>>20))
+			_ = s.cmd.Process.Kill()
+			return
+		}
+	}
+}
+
+// resident is how many bytes of memory the process has, 0 when it has ended.
+func (s *server) resident() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel's
+	return pages * int64(os.Getpagesize())
+}
+
+func (s *server) alive() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// client is one connection to a server.
+type client struct {
+	graphdv1.GraphServiceClient
+	graphdv1.ThreadServiceClient
+	graphdv1.InterruptServiceClient
+	graphdv1.RegistryServiceClient
+	graphdv1.WorkerServiceClient
+
+	conn *grpc.ClientConn
+}
+
+func (s *server) dial(ctx context.Context, more ...grpc.DialOption) (*client, error) {
+	conn, err := grpc.NewClient(s.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)),
+	}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	return &client{
+		GraphServiceClient: graphdv1.NewGraphServiceClient(conn), ThreadServiceClient: graphdv1.NewThreadServiceClient(conn),
+		InterruptServiceClient: graphdv1.NewInterruptServiceClient(conn), RegistryServiceClient: graphdv1.NewRegistryServiceClient(conn),
+		WorkerServiceClient: graphdv1.NewWorkerServiceClient(conn), conn: conn,
+	}, nil
+}
