@@ -154,12 +154,21 @@ func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (pa
 		value, existed, err := h.rememberFor(ctx, j, m)
 		switch h.standing(j, token) {
 		case granted:
-			return value, existed, err
+			return value, existed, comesBack(err)
 		case undecided: // whether it is stored is known where the run goes on
 		case lost:
 			return "", false, leaseLost(j.task.ID)
 		}
 	}
+}
+
+// comesBack has the caller repeat what ended because this server is about to lose
+// the run: the lease may go on at another one.
+func comesBack(err error) error {
+	if errors.Is(err, runtime.ErrElsewhere) || errors.Is(err, context.Canceled) {
+		return runtime.Errorf(runtime.ReasonWaitTimeout, "the run goes on at another server, or here in a moment; repeat the call")
+	}
+	return err
 }
 
 // rememberFor records a memo of a task that is asked for.
@@ -223,7 +232,7 @@ func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runt
 		h.mu.Unlock()
 		switch h.standing(j, token) {
 		case granted:
-			return r, err
+			return r, comesBack(err)
 		case undecided: // the run goes on elsewhere, or here under another lease
 		case lost:
 			return runtime.CallResult{}, leaseLost(j.task.ID)

@@ -30,6 +30,7 @@ type run struct {
 	block    chan struct{} // holds Emit up, when set
 	store    chan struct{} // holds Remember up, when set
 	stored   map[string]payload.JSON
+	refuse   error // of Remember, when set
 }
 
 func (r *run) Emit(e runtime.Emission) {
@@ -51,6 +52,9 @@ func (r *run) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.refuse != nil {
+		return "", false, r.refuse
+	}
 	if first, known := r.stored[m.Key]; known {
 		return first, true, nil
 	}

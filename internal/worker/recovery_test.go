@@ -253,3 +253,18 @@ func TestTheTaskOfACalledGraphIsKeptWithItsCaller(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, "no other worker was given the task")
 	})
 }
+
+// The store refuses a memo because the server has lost the run, which the hub has
+// not heard yet: the worker is to repeat the call, the node has not failed.
+func TestAMemoOfARunThatIsBeingLostIsToBeRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		r := execute(t.Context(), h, task("t1", &run{refuse: runtime.ErrElsewhere}))
+		a := next(t, s)
+		_, _, err := h.Remember(t.Context(), a.Token, checkpoint.Memo{Key: "k", Value: "1"})
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWaitTimeout})
+		complete(t, h, a, "2")
+		require.Equal(t, done("2"), <-r)
+	})
+}
