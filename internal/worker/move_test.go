@@ -490,7 +490,7 @@ func moveUnder(t *testing.T, plan faulty.Plan) bool {
 			Thread: "t", CreateThread: true, Graph: "g", RequestID: "r", Digest: "r", Request: checkpoint.RunRequest{Input: `{"log":[]}`},
 		})
 		if err != nil {
-			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
+			require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 			pass(time.Second)
 		}
 		run = s.Run
