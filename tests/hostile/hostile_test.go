@@ -177,7 +177,7 @@ func (a *attack) rest(t *testing.T, before int64) {
 			break
 		}
 	}
-	runtime.GC() // ours: what the clients held is given back to the machine
+	runtime.GC()            // ours: what the clients held is given back to the machine
 	const least = 192 << 20 // with compiled graphs and the caches of the store
 	limit := max(before+before/2, least)
 	require.Eventually(t, func() bool { return !a.server.alive() || a.server.resident() < limit }, 3*time.Minute, 100*time.Millisecond,
