@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	refundreview "github.com/graphd-dev/graphd/examples/refund-review"
+	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
 )
 
@@ -152,11 +153,5 @@ func removeStore(name string) error {
 	if !ok {
 		return nil
 	}
-	var all []error
-	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
-		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
-			all = append(all, err)
-		}
-	}
-	return errors.Join(all...)
+	return sqlite.Remove(path)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,12 +27,15 @@ func (s *server) employ(tb testing.TB) *cashier {
 	require.NoError(tb, err)
 	require.NoError(tb, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
 		WorkerId: "cashier", Credit: &graphdv1.Credit{TotalSlots: 4},
-		Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Nodes: []*graphdv1.ServedNode{{Graph: "pay"}}},
+		Manifest: &graphdv1.WorkerManifest{
+			BuildId: "b1", Nodes: []*graphdv1.ServedNode{{Graph: "pay"}}, Features: []string{"drift"},
+		},
 	}}}))
 	first, err := stream.Recv()
 	require.NoError(tb, err)
 	require.NotNil(tb, first.GetWelcome())
 	w := &cashier{c: s.client, stop: cancel}
+	go beat(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -46,14 +50,33 @@ func (s *server) employ(tb testing.TB) *cashier {
 	return w
 }
 
+// beat keeps the connection. A task ends well before its lease, so no beat names
+// one.
+func beat(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for n := uint64(1); ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n}}}) != nil {
+			return
+		}
+	}
+}
+
 func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
 	var receipt, answer string
+	var used []*graphdv1.UsedAnswer
 	for _, e := range a.GetJournal().GetEntries() {
 		if e.GetMemo() != nil {
 			receipt = e.GetMemo().GetJson()
 		}
 		if e.GetAnswer() != nil {
 			answer = e.GetAnswer().GetValue().GetJson()
+			used = append(used, &graphdv1.UsedAnswer{Seen: e.GetAnswer().GetSeen()})
 		}
 	}
 	token := a.GetLease().GetToken()
@@ -76,6 +99,7 @@ func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
 			Update: text(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
 		}}}
 	}
+	result.Used = used
 	_, _ = w.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: result})
 }
 

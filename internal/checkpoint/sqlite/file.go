@@ -143,3 +143,15 @@ func (f *file) release() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Remove removes the database at a path that no process has open, and all files
+// that a store keeps beside it.
+func Remove(path string) error {
+	var all []error
+	for _, suffix := range []string{"", "-wal", "-shm", "-reserve", ".lock"} {
+		if err := os.Remove(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}

@@ -135,3 +135,15 @@ func TestFilesArePrivate(t *testing.T) {
 	require.Len(t, s.Warnings(), 2)
 	require.Contains(t, s.Warnings()[0], "a.db could be read by others (0644); it is 0600 now")
 }
+
+func TestRemoveLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "a.db"), Reserve: 4 << 10})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, sqlite.Remove(filepath.Join(dir, "a.db")))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoError(t, sqlite.Remove(filepath.Join(dir, "a.db")), "what is gone is removed")
+}
