@@ -90,12 +90,14 @@ func TestHostileGraphsFailWithTheLimit(t *testing.T) {
 		"an edge sends very often":   {sends(`lists.range(21).map(i, send("n", i))`), map[string]node{"n": update(`{}`)}, pregel.LimitSends, "n"},
 		"sends grow with each round": {sends(`[1, 2, 3].map(i, send("n", i))`), map[string]node{"n": update(`{}`)}, pregel.LimitSends, "any"},
 		"tasks write a lot together": {
-			wide, map[string]node{"n0": returns("x", 900), "n1": returns("y", 900), "n2": returns("z", 900)},
+			wide,
+			map[string]node{"n0": returns("x", 900), "n1": returns("y", 900), "n2": returns("z", 900)},
 			pregel.LimitWrites, "any",
 		},
 		"nodes fill the state": {
 			chain("g", channelsXYZ, "a", "b", "c"),
-			map[string]node{"a": returns("x", 900), "b": returns("y", 900), "c": returns("z", 900)}, pregel.LimitState, "c",
+			map[string]node{"a": returns("x", 900), "b": returns("y", 900), "c": returns("z", 900)},
+			pregel.LimitState, "c",
 		},
 	}
 	for name, test := range tests {

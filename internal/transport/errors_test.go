@@ -143,8 +143,8 @@ func TestTableKnowsEveryReason(t *testing.T) {
 }
 
 // samples has one error for each that a room below exports. ErrInvalid,
-// ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSibling never leave the runtime: reaching a client,
-// they are a defect.
+// ErrRequestNotFound, ErrElsewhere, ErrMoved and ErrSibling never leave the
+// runtime: reaching a client, they are a defect.
 func samples() map[string]struct {
 	err    error
 	reason string

@@ -7,9 +7,9 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
-
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
 // lost remembers that an attempt of a call may have been carried out although
