@@ -105,12 +105,7 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 // showOpen sends the questions that wait for an answer. Changes made meanwhile
 // are not missed: following begins where the changes ended before.
 func (w *inboxWatch) showOpen(ctx context.Context) error {
-	begun, err := w.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer begun()
-	start, err := latestChange(ctx, w.engine)
+	start, err := w.newest(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +115,7 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 	}
 	q.Limit = maxPage
 	for {
-		open, err := w.engine.Interrupts(ctx, q)
+		open, err := w.page(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -139,6 +134,26 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 	}
 	w.after = start
 	return w.bookmark(ctx)
+}
+
+// newest is latestChange, read in turn.
+func (w *inboxWatch) newest(ctx context.Context) (uint64, error) {
+	begun, err := w.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer begun()
+	return latestChange(ctx, w.engine)
+}
+
+// page is one page of questions, read in turn.
+func (w *inboxWatch) page(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	begun, err := w.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer begun()
+	return w.engine.Interrupts(ctx, q)
 }
 
 // latestChange finds the number of the newest change by asking, for a growing

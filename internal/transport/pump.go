@@ -132,26 +132,23 @@ func (w *watching) send(ctx context.Context, e *graphdv1.Event) error {
 
 // relay opens the stream and passes events on until there is a reason to end.
 func (w *watching) relay(ctx, life context.Context) error {
-	if err := w.open(ctx); err != nil {
-		return err
+	given := w.follower != nil // and closed by the caller
+	first, err := w.beginning(ctx)
+	if w.begun != nil {
+		w.begun() // before sending: the client may not read
 	}
-	if w.snapshot {
-		if err := w.sendSnapshot(ctx); err != nil {
+	if w.follower != nil && !given {
+		defer w.follower.Close()
+	}
+	for _, e := range first {
+		if err := w.send(ctx, e); err != nil {
 			return err
 		}
 	}
+	if err != nil {
+		return err
+	}
 	f := w.follower
-	if f == nil {
-		f = w.listen(w.head.Thread, w.after, w.mark, &w.selection)
-		w.follower = f
-		defer f.Close()
-	}
-	if err := f.Check(ctx); err != nil {
-		return w.broken(err)
-	}
-	if w.begun != nil {
-		w.begun()
-	}
 	turns := w.turns(life)
 	defer turns.close()
 	for {
@@ -179,6 +176,30 @@ func (w *watching) relay(ctx, life context.Context) error {
 			}
 		}
 	}
+}
+
+// beginning reads what the stream begins with, and begins to follow. Of an error
+// the client learns after what was read before it.
+func (w *watching) beginning(ctx context.Context) (first []*graphdv1.Event, err error) {
+	opened, err := w.openedEvent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first = append(first, opened)
+	if w.snapshot {
+		shown, err := w.snapshotEvent(ctx)
+		if err != nil {
+			return first, err
+		}
+		first = append(first, shown)
+	}
+	if w.follower == nil {
+		w.follower = w.listen(w.head.Thread, w.after, w.mark, &w.selection)
+	}
+	if err := w.follower.Check(ctx); err != nil {
+		return first, w.broken(err)
+	}
+	return first, nil
 }
 
 // listen begins to follow a thread.
@@ -217,28 +238,28 @@ func (w *watching) broken(err error) error {
 	return err
 }
 
-func (w *watching) open(ctx context.Context) error {
+func (w *watching) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
 	opened := &graphdv1.StreamOpened{Head: cursorOut(w.head.LogID, w.head.LastEvent), Attached: w.attached}
 	runID := ""
 	if w.opened != nil {
 		run, err := w.describe(ctx, *w.opened, w.head.LogID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		opened.Run, runID = run, w.opened.ID
 	}
-	return w.send(ctx, &graphdv1.Event{
+	return &graphdv1.Event{
 		Cursor: w.cursor(), Time: timeOut(w.now()),
 		ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
-	})
+	}, nil
 }
 
-// sendSnapshot shows the present state; what follows begins after it.
-func (w *watching) sendSnapshot(ctx context.Context) error {
+// snapshotEvent shows the present state; what follows begins after it.
+func (w *watching) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
 	s, err := w.engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.after, w.mark = s.LastEvent, 0
 	values := &graphdv1.StateValues{
@@ -252,7 +273,7 @@ func (w *watching) sendSnapshot(ctx context.Context) error {
 		values.Checkpoint = checkpointOut(c.ID, c.Namespace)
 		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeOut(c.Time)
 	}
-	return w.send(ctx, w.fit(e, len(s.Values)))
+	return w.fit(e, len(s.Values)), nil
 }
 
 // passAll is pass for a client that may not read. A stream that has to wait for

@@ -97,21 +97,36 @@ func (s *streams) leaveThread(thread string) {
 	}
 }
 
+// openingWait is how long a watch waits for its turn to read what it begins with.
+const openingWait = 10 * time.Second
+
 // begin waits for its turn to read what a watch begins with, so that a crowd
-// that comes at once leaves the store to others as well.
+// that comes at once leaves the store to others as well. A caller that holds the
+// turn must not send: its client may not read.
 func (s *streams) begin(ctx context.Context) (begun func(), err error) {
 	if s.opening == nil {
 		return func() {}, nil
 	}
 	select {
 	case s.opening <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.opening }), nil
+		return s.turnOver(), nil
+	default:
+	}
+	timer := time.NewTimer(openingWait)
+	defer timer.Stop()
+	select {
+	case s.opening <- struct{}{}:
+		return s.turnOver(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.draining:
 		return nil, draining()
+	case <-timer.C:
+		return nil, tooMany("the server opens %d streams already, its limit, and none of them was done in time", int64(cap(s.opening)))
 	}
 }
+
+func (s *streams) turnOver() func() { return sync.OnceFunc(func() { <-s.opening }) }
 
 func (s *streams) isDraining() bool {
 	select {
