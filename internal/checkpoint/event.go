@@ -65,4 +65,5 @@ const (
 	PhaseInterrupted Phase = "interrupted"
 	PhaseCancelled   Phase = "cancelled"
 	PhaseUnassigned  Phase = "unassigned" // no worker can take it now
+	PhaseRestarted   Phase = "restarted"  // what it has reported before is void
 )

@@ -170,12 +170,22 @@ func (p *events) task(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	}
 }
 
-// delays reports whether a task is held up: nobody works on it for now.
+// delays reports whether a task is held up or set back: its worker is missing,
+// or it begins anew.
 func delays(t *graphdv1.TaskChange) bool {
-	return t.GetPhase() == graphdv1.TaskChange_PHASE_UNASSIGNED || t.GetPhase() == graphdv1.TaskChange_PHASE_RETRYING
+	switch t.GetPhase() {
+	case graphdv1.TaskChange_PHASE_UNASSIGNED, graphdv1.TaskChange_PHASE_RETRYING, graphdv1.TaskChange_PHASE_RESTARTED:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *events) delay(e *graphdv1.Event, t *graphdv1.TaskChange) {
+	if t.GetPhase() == graphdv1.TaskChange_PHASE_RESTARTED {
+		p.line("%s%s", p.node(e), p.paint(yellow, " begins anew; what it has shown since its last answer or memo comes again"))
+		return
+	}
 	text := ": "
 	if t.GetPhase() == graphdv1.TaskChange_PHASE_RETRYING {
 		text = " failed, again in " + t.GetRetryDelay().AsDuration().Round(time.Millisecond).String() + ": "

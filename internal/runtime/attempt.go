@@ -116,6 +116,7 @@ func (l *loop) call(ctx context.Context, t *pregel.Task, n int) pregel.Result {
 // conditional edges, under the node's timeouts.
 func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Branch, state *pregel.State) pregel.Result {
 	fx := &effects{loop: l, task: t, attempt: n}
+	fx.anew.due.Store(l.mayRepeat(t.ID, n))
 	defer fx.end()
 	ctx, cancel := fx.limit(ctx, t.Node)
 	defer cancel()

@@ -33,6 +33,7 @@ type effects struct {
 	over    atomic.Bool
 	lent    atomic.Bool  // a worker may still run the task
 	calls   atomic.Int32 // graphs that it waits for
+	anew    anew
 
 	mu   sync.Mutex
 	idle *time.Timer
@@ -106,6 +107,9 @@ func (fx *effects) Emit(em Emission) {
 		return
 	}
 	fx.alive()
+	if !fx.restart(em.Kind) {
+		return
+	}
 	l := fx.loop
 	e := checkpoint.Event{
 		Kind: em.Kind, Namespace: l.state.Namespace(), Step: l.state.NextStep(),

@@ -38,7 +38,7 @@ func (s *stage) events(a args, _ []string) error {
 		switch {
 		case e.Kind == checkpoint.EventUpdate, e.Kind == checkpoint.EventInterrupt, e.Phase == checkpoint.PhaseFailed:
 			group = append(group, e)
-		case e.Kind != checkpoint.EventTask && e.Kind != checkpoint.EventCheckpoint:
+		case e.Phase == checkpoint.PhaseRestarted, e.Kind != checkpoint.EventTask && e.Kind != checkpoint.EventCheckpoint:
 			flush()
 			s.line("%s", s.event(thread, e))
 		}
@@ -76,6 +76,9 @@ func (s *stage) event(thread string, e checkpoint.Event) string {
 	case checkpoint.EventValues:
 		return fmt.Sprintf("%s= %s", where, s.valuesOf(thread, e))
 	case checkpoint.EventTask:
+		if e.Phase == checkpoint.PhaseRestarted {
+			return fmt.Sprintf("%s%s begins anew, attempt %d", where, e.Node, e.Attempt)
+		}
 		return fmt.Sprintf("%s%s failed %s", where, e.Node, failure(e.Failure))
 	case checkpoint.EventInterrupt:
 		return where + s.questions(e.Interrupts)

@@ -84,13 +84,20 @@ func (s *selection) wants(e *checkpoint.Event) bool {
 	case checkpoint.EventUpdate, checkpoint.EventValues, checkpoint.EventTask, checkpoint.EventCheckpoint,
 		checkpoint.EventCustom, checkpoint.EventMessage:
 	}
-	if !s.kinds[e.Kind] {
+	if !s.kinds[e.Kind] && !s.voids(e) {
 		return false
 	}
 	if e.Kind == checkpoint.EventCustom && len(s.customs) > 0 && !slices.Contains(s.customs, e.Name) {
 		return false
 	}
 	return s.inside(e.Namespace)
+}
+
+// voids reports whether an event says that messages or custom events which the
+// client has seen count no more.
+func (s *selection) voids(e *checkpoint.Event) bool {
+	return e.Phase == checkpoint.PhaseRestarted &&
+		(s.kinds[checkpoint.EventMessage] || s.kinds[checkpoint.EventCustom])
 }
 
 func (s *selection) inside(namespace string) bool {

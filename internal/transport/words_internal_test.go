@@ -61,7 +61,7 @@ func TestWordsAndNumbersMatch(t *testing.T) {
 	n = nil
 	for _, p := range []checkpoint.Phase{
 		checkpoint.PhaseScheduled, checkpoint.PhaseStarted, checkpoint.PhaseRetrying, checkpoint.PhaseSucceeded,
-		checkpoint.PhaseFailed, checkpoint.PhaseInterrupted, checkpoint.PhaseCancelled, checkpoint.PhaseUnassigned,
+		checkpoint.PhaseFailed, checkpoint.PhaseInterrupted, checkpoint.PhaseCancelled, checkpoint.PhaseUnassigned, checkpoint.PhaseRestarted,
 	} {
 		n = append(n, int32(phaseOut(p)))
 	}
@@ -122,27 +122,31 @@ func TestSelection(t *testing.T) {
 		event  *checkpoint.Event
 		want   bool
 	}{
-		"default update":        {nil, in("a:1|b:2"), true},
-		"default message":       {nil, &checkpoint.Event{Kind: checkpoint.EventMessage}, true},
-		"default custom":        {nil, &checkpoint.Event{Kind: checkpoint.EventCustom}, true},
-		"default no values":     {nil, &checkpoint.Event{Kind: checkpoint.EventValues}, false},
-		"default no tasks":      {nil, &checkpoint.Event{Kind: checkpoint.EventTask}, false},
-		"root only":             {&graphdv1.EventFilter{Depth: depth(0)}, in("a:1"), false},
-		"root":                  {&graphdv1.EventFilter{Depth: depth(0)}, in(""), true},
-		"depth":                 {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1"), true},
-		"too deep":              {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1|b:2"), false},
-		"by node":               {within1("a"), in("a:1|b:2"), true},
-		"by task":               {within1("a:1"), in("a:1"), true},
-		"other task":            {within1("a:2"), in("a:1"), false},
-		"other node":            {within1("b"), in("a:1"), false},
-		"node name as prefix":   {within1("a"), in("ab:1"), false},
-		"above":                 {within1("a", "b"), in("a:1"), false},
-		"root is not below":     {within1("a"), in(""), false},
-		"custom name":           {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "x"}, true},
-		"other custom name":     {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "y"}, false},
-		"debug shows tasks":     {only(graphdv1.Channel_CHANNEL_DEBUG), &checkpoint.Event{Kind: checkpoint.EventTask}, true},
-		"debug hides updates":   {only(graphdv1.Channel_CHANNEL_DEBUG), in(""), false},
-		"states are not hidden": {within1("x"), &checkpoint.Event{Kind: checkpoint.EventRunState}, true},
+		"default update":         {nil, in("a:1|b:2"), true},
+		"default message":        {nil, &checkpoint.Event{Kind: checkpoint.EventMessage}, true},
+		"default custom":         {nil, &checkpoint.Event{Kind: checkpoint.EventCustom}, true},
+		"default no values":      {nil, &checkpoint.Event{Kind: checkpoint.EventValues}, false},
+		"default no tasks":       {nil, &checkpoint.Event{Kind: checkpoint.EventTask}, false},
+		"default restart":        {nil, &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, true},
+		"custom restart":         {only(graphdv1.Channel_CHANNEL_CUSTOM), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, true},
+		"restart elsewhere":      {within1("x"), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted, Namespace: "a:1"}, false},
+		"restart of no interest": {only(graphdv1.Channel_CHANNEL_VALUES), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, false},
+		"root only":              {&graphdv1.EventFilter{Depth: depth(0)}, in("a:1"), false},
+		"root":                   {&graphdv1.EventFilter{Depth: depth(0)}, in(""), true},
+		"depth":                  {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1"), true},
+		"too deep":               {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1|b:2"), false},
+		"by node":                {within1("a"), in("a:1|b:2"), true},
+		"by task":                {within1("a:1"), in("a:1"), true},
+		"other task":             {within1("a:2"), in("a:1"), false},
+		"other node":             {within1("b"), in("a:1"), false},
+		"node name as prefix":    {within1("a"), in("ab:1"), false},
+		"above":                  {within1("a", "b"), in("a:1"), false},
+		"root is not below":      {within1("a"), in(""), false},
+		"custom name":            {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "x"}, true},
+		"other custom name":      {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "y"}, false},
+		"debug shows tasks":      {only(graphdv1.Channel_CHANNEL_DEBUG), &checkpoint.Event{Kind: checkpoint.EventTask}, true},
+		"debug hides updates":    {only(graphdv1.Channel_CHANNEL_DEBUG), in(""), false},
+		"states are not hidden":  {within1("x"), &checkpoint.Event{Kind: checkpoint.EventRunState}, true},
 		"questions are not hidden": {
 			&graphdv1.EventFilter{
 				Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}, Depth: depth(0),

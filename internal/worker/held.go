@@ -167,6 +167,7 @@ func (h *Hub) adopt(j *job) bool {
 // take makes an old lease the one of a task. mu is held.
 func (h *Hub) take(j *job, s *Session, token string) {
 	j.deliveries++
+	j.lane.mark(runtime.EventContinued)
 	h.lend(j, s, token)
 	j.stage = started
 }

@@ -25,6 +25,7 @@ type run struct {
 	mu       sync.Mutex
 	emitted  []string
 	gaps     int
+	marks    []checkpoint.EventKind
 	stranded int
 	told     []string
 	block    chan struct{} // holds Emit up, when set
@@ -41,6 +42,10 @@ func (r *run) Emit(e runtime.Emission) {
 	defer r.mu.Unlock()
 	if e.Kind == runtime.EventGap {
 		r.gaps++
+		return
+	}
+	if e.Kind == runtime.EventAnew || e.Kind == runtime.EventContinued {
+		r.marks = append(r.marks, e.Kind)
 		return
 	}
 	r.emitted = append(r.emitted, string(e.Value))
@@ -139,7 +144,8 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
 		s := open(t, h, hello("w1", 1))
-		r := execute(t.Context(), h, task("t1", &run{}))
+		heard := &run{}
+		r := execute(t.Context(), h, task("t1", heard))
 		next(t, s)
 		began := time.Now()
 		var err error
@@ -151,6 +157,31 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 		s.Close()
 		complete(t, h, next(t, open(t, h, hello("w2", 1))), "2")
 		require.Equal(t, done("2"), <-r)
+		require.Contains(t, heard.marks, runtime.EventAnew)
+	})
+}
+
+// The worker that comes back with its task goes on with what it has said.
+func TestAWorkerThatComesBackContinuesItsEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("k")
+		first := worker.New(worker.Options{Key: key})
+		ctx, cancel := context.WithCancel(t.Context())
+		r := execute(ctx, first, task("t1", &run{}))
+		a := next(t, open(t, first, hello("w1", 1)))
+
+		second := worker.New(worker.Options{Key: key})
+		s := open(t, second, hello("w1", 1, a.Token))
+		heard := &run{}
+		again := execute(t.Context(), second, task("t1", heard))
+		synctest.Wait()
+		s.Emit(a.Token, []runtime.Emission{{Kind: checkpoint.EventMessage, Value: "1"}}, 0)
+		complete(t, second, a, "2")
+		require.Equal(t, done("2"), <-again)
+		require.Equal(t, []checkpoint.EventKind{runtime.EventContinued}, heard.marks)
+		require.Equal(t, []string{"1"}, heard.emitted)
+		cancel()
+		<-r
 	})
 }
 

@@ -121,7 +121,9 @@ func (j *job) assignment(ttl time.Duration) Assignment {
 
 // offer leases a task to a worker. mu is held.
 func (h *Hub) offer(j *job, s *Session) {
-	j.deliveries++
+	if j.deliveries++; j.deliveries > 1 {
+		j.lane.mark(runtime.EventAnew)
+	}
 	h.lend(j, s, h.sign(j))
 	j.stage = offered
 	s.give(j, j.assignment(h.opts.LeaseTTL))

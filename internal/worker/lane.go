@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -71,6 +72,11 @@ func (l *lane) put(events []runtime.Emission, dropped uint64) (lost uint64, floo
 		go contain.Func(func() { l.run(idle) }, contain.Log(l.log, "a lane of events panicked"))()
 	}
 	return lost, false
+}
+
+// mark puts what the hub says of the events that follow into their order.
+func (l *lane) mark(kind checkpoint.EventKind) {
+	l.put([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
 }
 
 // trim drops the oldest events that may be dropped.

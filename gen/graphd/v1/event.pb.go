@@ -123,6 +123,12 @@ const (
 	// No connected worker can take it; it waits for one. Told once, failure
 	// has the reason NO_WORKER_AVAILABLE.
 	TaskChange_PHASE_UNASSIGNED TaskChange_Phase = 8
+	// It begins anew: after a failure, the loss of its worker or the restart of
+	// a server. What its message and custom events have shown since its last
+	// answer or memo is void: it comes again. Stored, delivered with MESSAGES
+	// and CUSTOM as well, and told before the first of these events of the new
+	// attempt; an attempt that emits none is not told of.
+	TaskChange_PHASE_RESTARTED TaskChange_Phase = 9
 )
 
 // Enum value maps for TaskChange_Phase.
@@ -137,6 +143,7 @@ var (
 		6: "PHASE_INTERRUPTED",
 		7: "PHASE_CANCELLED",
 		8: "PHASE_UNASSIGNED",
+		9: "PHASE_RESTARTED",
 	}
 	TaskChange_Phase_value = map[string]int32{
 		"PHASE_UNSPECIFIED": 0,
@@ -148,6 +155,7 @@ var (
 		"PHASE_INTERRUPTED": 6,
 		"PHASE_CANCELLED":   7,
 		"PHASE_UNASSIGNED":  8,
+		"PHASE_RESTARTED":   9,
 	}
 )
 
@@ -1664,7 +1672,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\x11InterruptResolved\x124\n" +
 	"\n" +
 	"interrupts\x18\x01 \x03(\v2\x14.graphd.v1.InterruptR\n" +
-	"interrupts\"\xb5\x03\n" +
+	"interrupts\"\xca\x03\n" +
 	"\n" +
 	"TaskChange\x121\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x1b.graphd.v1.TaskChange.PhaseR\x05phase\x12,\n" +
@@ -1672,7 +1680,7 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\vretry_delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryDelay\x12(\n" +
 	"\x05value\x18\x04 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x1a\n" +
-	"\btriggers\x18\x05 \x03(\tR\btriggers\"\xc3\x01\n" +
+	"\btriggers\x18\x05 \x03(\tR\btriggers\"\xd8\x01\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPHASE_SCHEDULED\x10\x01\x12\x11\n" +
@@ -1682,7 +1690,8 @@ const file_graphd_v1_event_proto_rawDesc = "" +
 	"\fPHASE_FAILED\x10\x05\x12\x15\n" +
 	"\x11PHASE_INTERRUPTED\x10\x06\x12\x13\n" +
 	"\x0fPHASE_CANCELLED\x10\a\x12\x14\n" +
-	"\x10PHASE_UNASSIGNED\x10\b\"L\n" +
+	"\x10PHASE_UNASSIGNED\x10\b\x12\x13\n" +
+	"\x0fPHASE_RESTARTED\x10\t\"L\n" +
 	"\fMessageDelta\x12(\n" +
 	"\x05value\x18\x01 \x01(\v2\x12.graphd.v1.PayloadR\x05value\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"K\n" +

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 import pytest
-
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import START, MessagesState, StateGraph, push_message
 from graphd.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from graphd.types import RetryPolicy
 
 
 def thread(id: str) -> dict[str, Any]:
@@ -95,3 +95,27 @@ def test_messages_without_ids_are_all_shown(server: DevServer) -> None:
     shown = [message for message, _ in compiled.stream({"said": []}, thread("unnamed-1"), stream_mode="messages")]
     assert [m.content for m in shown] == ["one", "two", "three", "four", "four"]
     assert len({m.id for m in shown}) == len(shown)
+
+
+def test_tokens_that_come_again_say_so(server: DevServer) -> None:
+    tries: list[int] = []
+
+    def talk(state: MessagesState) -> dict[str, Any]:
+        tries.append(1)
+        push_message(AIMessageChunk(content=f"try {len(tries)}", id=str(len(tries))), state_key=None)
+        if len(tries) < 3:
+            raise ValueError("not yet")
+        return {"messages": [AIMessage(content="done", id="done")]}
+
+    policy = RetryPolicy(initial_interval=0.001, jitter=False, retry_on=ValueError)
+    builder = StateGraph(MessagesState).add_node("talk", talk, retry_policy=policy).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="restarted")
+    seen = list(compiled.stream({"messages": ["hi"]}, thread("restarted-1"), stream_mode=["messages", "debug"]))
+    shown = [(m.content, about.get("graphd_restarts")) for mode, (m, about) in _of(seen, "messages")]
+    assert shown == [("try 1", None), ("try 2", 1), ("try 3", 2), ("done", 2)]
+    marks = [item["payload"] for _, item in _of(seen, "debug") if item["type"] == "task_restart"]
+    assert [(mark["name"], mark["attempt"]) for mark in marks] == [("talk", 2), ("talk", 3)]
+
+
+def _of(seen: list[Any], mode: str) -> list[Any]:
+    return [item for item in seen if item[0] == mode]

@@ -19,6 +19,7 @@ class MessageStream:
         self._metadata = dict(config.get("metadata") or {})
         self._seen: set[str] = set()
         self._triggers: dict[str, tuple[str, ...]] = {}
+        self._restarts: dict[str, int] = {}
 
     def saw(self, state: Any) -> None:
         """Messages of the state were there before; they are no news."""
@@ -27,6 +28,10 @@ class MessageStream:
     def task(self, event: pb.Event) -> None:
         """Remembers what a task was triggered by."""
         self._triggers[event.task_id] = tuple(event.task.triggers)
+
+    def restarted(self, event: pb.Event) -> None:
+        """Remembers that a task begins anew: its pieces come again, and say so."""
+        self._restarts[event.task_id] = self._restarts.get(event.task_id, 0) + 1
 
     def piece(self, event: pb.Event) -> Iterator[tuple[Any, dict[str, Any]]]:
         """A token or message that a node emits on the way."""
@@ -48,13 +53,16 @@ class MessageStream:
 
     def _about(self, event: pb.Event) -> dict[str, Any]:
         node = public(event.node)
-        return self._metadata | {
+        about = {
             "langgraph_step": event.step,
             "langgraph_node": node,
             "langgraph_triggers": self._triggers.get(event.task_id, ()),
             "langgraph_path": ("__pregel_pull", node),
             "langgraph_checkpoint_ns": NAMESPACE_SEPARATOR.join([*event.namespace, f"{node}:{event.task_id}"]),
         }
+        if restarts := self._restarts.get(event.task_id):
+            about["graphd_restarts"] = restarts
+        return self._metadata | about
 
 
 def _identified(message: Any) -> str:

@@ -56,6 +56,10 @@ class Trace:
                 data = base | {"error": error, "result": {}, "interrupts": []}
                 yield from self._task_item(levels, event, "task_result", data)
 
+            case pb.TaskChange.PHASE_RESTARTED if "debug" in self._modes:
+                data = base | {"attempt": event.attempt}
+                yield Item("debug", levels, self._wrapped(event, event.step, "task_restart", data))
+
     def _input(self, levels: tuple[str, ...], event: pb.Event) -> Any:
         program = self._program(levels)
         if not event.task.HasField("value"):

@@ -57,6 +57,8 @@ class Translator:
             case "task":
                 if event.task.phase == pb.TaskChange.PHASE_SCHEDULED:
                     self._messages.task(event)
+                elif event.task.phase == pb.TaskChange.PHASE_RESTARTED:
+                    self._messages.restarted(event)
                 yield from self._trace.task(levels, event)
             case "checkpoint":
                 yield from self._trace.checkpoint(levels, event)

@@ -166,6 +166,7 @@ class TaskChange(_message.Message):
         PHASE_INTERRUPTED: _ClassVar[TaskChange.Phase]
         PHASE_CANCELLED: _ClassVar[TaskChange.Phase]
         PHASE_UNASSIGNED: _ClassVar[TaskChange.Phase]
+        PHASE_RESTARTED: _ClassVar[TaskChange.Phase]
     PHASE_UNSPECIFIED: TaskChange.Phase
     PHASE_SCHEDULED: TaskChange.Phase
     PHASE_STARTED: TaskChange.Phase
@@ -175,6 +176,7 @@ class TaskChange(_message.Message):
     PHASE_INTERRUPTED: TaskChange.Phase
     PHASE_CANCELLED: TaskChange.Phase
     PHASE_UNASSIGNED: TaskChange.Phase
+    PHASE_RESTARTED: TaskChange.Phase
     PHASE_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     RETRY_DELAY_FIELD_NUMBER: _ClassVar[int]
