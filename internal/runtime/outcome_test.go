@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -16,6 +17,7 @@ type mute struct {
 	checkpoint.Store
 
 	how  error
+	then error // what it answers later, when that is something else
 	made bool
 }
 
@@ -28,7 +30,11 @@ func (m *mute) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rece
 			return checkpoint.Receipt{}, err
 		}
 	}
-	return checkpoint.Receipt{}, m.how
+	how := m.how
+	if m.then != nil {
+		m.how = m.then
+	}
+	return checkpoint.Receipt{}, how
 }
 
 // A client whose change had no answer is told that the outcome is unknown, and
@@ -42,6 +48,9 @@ func TestOutcomeThatIsUnknown(t *testing.T) {
 		"made":     {checkpoint.ErrOutcomeUnknown, true, runtime.ReasonOutcomeUnknown},
 		"not made": {checkpoint.ErrOutcomeUnknown, false, runtime.ReasonOutcomeUnknown},
 		"refused":  {checkpoint.ErrUnavailable, false, runtime.ReasonStoreUnavailable},
+		"replaced meanwhile": {
+			fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, checkpoint.ErrStoreReplaced), true, runtime.ReasonOutcomeUnknown,
+		},
 		"replaced": {checkpoint.ErrStoreReplaced, false, runtime.ReasonStoreReplaced},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +70,23 @@ func TestOutcomeThatIsUnknown(t *testing.T) {
 				head, err := e.CreateThread(t.Context(), create)
 				require.NoError(t, err)
 				require.Equal(t, "t", head.Thread)
+			})
+		})
+	}
+}
+
+// A change that may have been made is not one that was refused, whatever the
+// store answers when it is repeated.
+func TestAnOutcomeStaysUnknown(t *testing.T) {
+	for _, then := range []error{checkpoint.ErrStoreReplaced, checkpoint.ErrStoreFull, checkpoint.ErrStoreBusy, checkpoint.ErrUnavailable} {
+		t.Run(then.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
+				c.nodes.code = script(c.nodes.ledger)
+				c.compile(chain("g", channelsLog, "quick"))
+				e := c.boot(&mute{Store: c.store, how: checkpoint.ErrOutcomeUnknown, then: then, made: true})
+				_, err := e.CreateThread(t.Context(), runtime.NewThread{Thread: "t", Graph: "g", RequestID: "once"})
+				require.Equal(t, runtime.ReasonOutcomeUnknown, reason(err), err)
 			})
 		})
 	}

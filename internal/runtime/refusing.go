@@ -8,10 +8,12 @@ import (
 )
 
 // StoreRefusal puts into the words of a client why a store does not take changes,
-// or not this one; nil when err is about something else. The cause names files and keys and is
-// for the operator's log.
+// or not this one; nil when err is about something else, or a change may have been made for all
+// that. The cause names files and keys and is for the operator's log.
 func StoreRefusal(err error) *Error {
 	switch {
+	case errors.Is(err, checkpoint.ErrOutcomeUnknown):
+		return nil
 	case errors.Is(err, checkpoint.ErrStoreReplaced):
 		return Errorf(ReasonStoreReplaced, "the store is no longer the one that this server opened; "+
 			"it takes no changes until an operator acts: the server's log says how").Because(err)

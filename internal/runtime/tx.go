@@ -258,7 +258,7 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) { // not the caller's deadline
 		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, errSilent)
 	}
-	if unknown && errors.Is(err, checkpoint.ErrUnavailable) && StoreRefusal(err) == nil {
+	if unknown && errors.Is(err, checkpoint.ErrUnavailable) { // a later refusal says nothing of the first attempt
 		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 	}
 	if errors.Is(err, checkpoint.ErrUnavailable) {

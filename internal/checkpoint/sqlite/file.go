@@ -21,7 +21,8 @@ type file struct {
 	held  *os.File // open, and locked: another name of the file finds the lock
 	db    fs.FileInfo
 	wal   fs.FileInfo // the write-ahead log; nil before there is one
-	wider []string    // files whose rights were narrowed
+	stat  func(name string) (fs.FileInfo, error)
+	wider []string // files whose rights were narrowed
 }
 
 // private is who may use the files: the account that graphd runs as.
@@ -30,7 +31,7 @@ const private fs.FileMode = 0o600
 // own makes the file when it is missing, and takes it for this process alone,
 // by whatever name it is opened.
 func own(path string) (*file, error) {
-	f := &file{path: path}
+	f := &file{path: path, stat: os.Stat}
 	var err error
 	if f.real, err = filepath.EvalSymlinks(path); err == nil {
 		// The lock first: to open and close a file lets go of the locks that this process has on it.
@@ -109,17 +110,17 @@ func (f *file) settle() (err error) {
 // check refuses to go on when what is found by the names is not what is open:
 // changes would be written to where nothing finds them.
 func (f *file) check() error {
-	if err := same(f.path, f.db); err != nil {
+	if err := f.same(f.path, f.db); err != nil {
 		return err
 	}
 	if f.wal == nil {
 		return nil
 	}
-	return same(f.real+"-wal", f.wal)
+	return f.same(f.real+"-wal", f.wal)
 }
 
-func same(name string, opened fs.FileInfo) error {
-	now, err := os.Stat(name)
+func (f *file) same(name string, opened fs.FileInfo) error {
+	now, err := f.stat(name)
 	happened := "replaced"
 	switch {
 	case err == nil && os.SameFile(now, opened):

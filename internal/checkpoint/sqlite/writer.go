@@ -193,6 +193,8 @@ func (w *writer) commit(batch []*job) {
 	}
 }
 
+// transact runs jobs in one transaction. An error means that there was none;
+// once it is committed, only the results tell.
 func (w *writer) transact(batch []*job) (results []error, err error) {
 	if err := w.store.file.check(); err != nil {
 		return nil, err
@@ -214,7 +216,21 @@ func (w *writer) transact(batch []*job) (results []error, err error) {
 	if _, err := w.stmt.commit.ExecContext(w.life); err != nil {
 		return nil, w.undo(failed(err))
 	}
-	return results, w.store.file.check() // before anything is acknowledged
+	if err := w.store.file.check(); err != nil { // before anything is acknowledged
+		doubt(results, err)
+	}
+	return results, nil
+}
+
+// doubt says of what was committed that the outcome is unknown: the changes are
+// in the file that is open, which may not be the one that is found later.
+// Refusals have changed nothing either way.
+func doubt(results []error, cause error) {
+	for i := range results {
+		if results[i] == nil {
+			results[i] = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, cause)
+		}
+	}
 }
 
 // start begins a transaction; one that could not be ended before is ended now.

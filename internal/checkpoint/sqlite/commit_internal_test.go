@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Whatever the look at the file's name says after a commit, what was committed
+// is not run again, and its callers are not told that it was not made.
+func TestWhatWasCommittedIsNeitherRepeatedNorDenied(t *testing.T) {
+	for _, cause := range []error{syscall.EIO, syscall.ESTALE, syscall.EACCES, fs.ErrNotExist} {
+		for _, jobs := range []int{1, 5} {
+			t.Run(fmt.Sprint(cause, "/", jobs), func(t *testing.T) {
+				s := openAt(t, t.TempDir())
+				release := hold(t, s)
+				runs, errs := make([]int, jobs), make([]error, jobs)
+				var conflict error
+				var wg sync.WaitGroup
+				for i := range jobs {
+					d := s.encode(heavy(fmt.Sprint("t", i), 10))
+					handIn(s, &wg, &job{run: func(w *writer) error {
+						runs[i]++
+						w.store.file.stat = failsOnce(w.store.file, cause)
+						_, err := w.apply(d)
+						return err
+					}}, &errs[i])
+				}
+				if jobs > 1 {
+					handIn(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
+				}
+				release()
+				wg.Wait()
+				for i := range jobs {
+					require.Equal(t, 1, runs[i], "runs of t%d", i)
+					require.ErrorIs(t, errs[i], checkpoint.ErrOutcomeUnknown)
+					require.ErrorIs(t, errs[i], checkpoint.ErrUnavailable)
+					_, err := s.Head(t.Context(), fmt.Sprint("t", i))
+					require.NoError(t, err)
+					_, err = s.Apply(t.Context(), heavy(fmt.Sprint("t", i), 10))
+					require.NoError(t, err, "repeating it tells")
+				}
+				if jobs > 1 {
+					require.Equal(t, checkpoint.ErrConflict, conflict, "a refusal is definite")
+				}
+			})
+		}
+	}
+}
+
+// failsOnce makes the next look at a file fail.
+func failsOnce(f *file, cause error) func(string) (fs.FileInfo, error) {
+	return func(string) (fs.FileInfo, error) {
+		f.stat = os.Stat
+		return nil, cause
+	}
+}
+
+// A store that can't look at its file before it begins has changed nothing.
+func TestAFileThatCannotBeLookedAtTakesNoChanges(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	s.file.stat = func(string) (fs.FileInfo, error) { return nil, syscall.EIO }
+	_, err := s.Apply(t.Context(), heavy("t", 10))
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
+	s.file.stat = os.Stat
+	_, err = s.Head(t.Context(), "t")
+	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
+}
+
+// hold keeps the writer busy until the function it returns is called.
+func hold(t *testing.T, s *Store) (release func()) {
+	t.Helper()
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+			close(begun)
+			<-end
+			return nil
+		}))
+	}()
+	<-begun
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// handIn returns when the job waits; its error is there when wg is done.
+func handIn(s *Store, wg *sync.WaitGroup, j *job, err *error) {
+	before := s.write.queue.waiting()
+	wg.Go(func() { *err = s.write.doJob(s.write.life, j) })
+	for s.write.queue.waiting() == before {
+		runtime.Gosched()
+	}
+}
