@@ -131,14 +131,16 @@ func (c *call) settle(r pregel.Result) pregel.Result {
 }
 
 // Ask returns the recorded answer of a question, or raises it.
-func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
+func (c *call) Ask(ctx context.Context, q api.Question) (json.RawMessage, error) {
 	ask := pregel.Ask{
 		Scope: c.scope(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
 		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
 		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
 		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore,
 	}
-	if err := c.askable(&ask); err != nil {
+	if err := c.askable(ctx, &ask); err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	} else if err != nil {
 		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
 	}
 	answer, err := c.past.ask(ask)
@@ -146,7 +148,7 @@ func (c *call) Ask(_ context.Context, q api.Question) (json.RawMessage, error) {
 }
 
 // askable refuses a question that nobody could answer.
-func (c *call) askable(a *pregel.Ask) error {
+func (c *call) askable(ctx context.Context, a *pregel.Ask) error {
 	if err := payload.Validate(string(a.Value), c.mux.options.Limits); err != nil {
 		return fmt.Errorf("the payload of the question: %w", err)
 	}
@@ -160,7 +162,7 @@ func (c *call) askable(a *pregel.Ask) error {
 	if sample == "" {
 		sample = payload.Null
 	}
-	wrong, err := c.mux.options.Schemas.Check(a.Schema, sample)
+	wrong, err := c.mux.options.Schemas.Check(ctx, a.Schema, sample)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the schema of the question: %w", err)

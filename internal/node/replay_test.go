@@ -94,7 +94,7 @@ func TestQuestionOptions(t *testing.T) {
 
 type schemas struct{}
 
-func (schemas) Check(schema, value payload.JSON) ([]runtime.Violation, error) {
+func (schemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
 	if schema == `"broken"` {
 		return nil, errors.New("no schema")
 	}

@@ -140,7 +140,7 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 			InField(field, "must not answer a breakpoint")
 	}
 	if !resp.Dismissed {
-		if err := r.engine.fits(q.Schema, resp.Value, ReasonResponseSchemaMismatch, field+".value"); err != nil {
+		if err := r.engine.fits(ctx, q.Schema, resp.Value, ReasonResponseSchemaMismatch, field+".value"); err != nil {
 			if bad, ok := errors.AsType[*Error](err); ok {
 				return bad.With("interruptId", q.ID)
 			}

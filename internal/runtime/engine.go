@@ -31,8 +31,8 @@ type Graphs interface {
 type Schemas interface {
 	// Check returns what is wrong with a value, place by place; nil when it
 	// fits. The error says that the schema itself is broken or, an *Error, why
-	// the check is refused.
-	Check(schema, value payload.JSON) ([]Violation, error)
+	// the check is refused. A check may have to wait until ctx ends.
+	Check(ctx context.Context, schema, value payload.JSON) ([]Violation, error)
 }
 
 // Observer is told what happened, for metrics. It must not block. A name is a

@@ -28,7 +28,7 @@ func (l *loop) interpret(ctx context.Context, o *outcome) {
 		return
 	}
 	if len(o.result.Asks) > 0 {
-		l.questions(o)
+		l.questions(ctx, o)
 		if o.failure == nil {
 			o.waiting = append(o.waiting, o.result.Waiting...)
 		}
@@ -116,11 +116,11 @@ func (o *outcome) fail(f *pregel.Failure) {
 }
 
 // questions turns what a task asks into stored questions.
-func (l *loop) questions(o *outcome) {
+func (l *loop) questions(ctx context.Context, o *outcome) {
 	for _, a := range o.result.Asks {
 		a.Settle(l.graph().Spec)
-		if f := l.pose(o, &a); f != nil {
-			o.fail(f)
+		if f := l.pose(ctx, o, &a); f != nil {
+			l.fail(ctx, o, f)
 			return
 		}
 	}
@@ -129,11 +129,11 @@ func (l *loop) questions(o *outcome) {
 // pose adds one question to an outcome. One that is open already stays as it
 // is, one that was withdrawn unanswered is opened anew, and one that was
 // answered is replaced if it is another question now.
-func (l *loop) pose(o *outcome, a *pregel.Ask) *pregel.Failure {
+func (l *loop) pose(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
 	before := l.pending.standing(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before)
 	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
-	if problem := l.unaskable(a, slices.Contains(o.waiting, id)); problem != "" {
+	if problem := l.unaskable(ctx, a, slices.Contains(o.waiting, id)); problem != "" {
 		return permanent(FailedInvalidUpdate, problem)
 	}
 	o.waiting = append(o.waiting, id)
@@ -154,7 +154,7 @@ func (l *loop) pose(o *outcome, a *pregel.Ask) *pregel.Failure {
 }
 
 // unaskable says why nobody could answer what a task asks, "" if somebody can.
-func (l *loop) unaskable(a *pregel.Ask, twice bool) string {
+func (l *loop) unaskable(ctx context.Context, a *pregel.Ask, twice bool) string {
 	place := fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope)
 	schemas := l.session.engine.schemas
 	switch {
@@ -163,7 +163,7 @@ func (l *loop) unaskable(a *pregel.Ask, twice bool) string {
 	case a.Schema == "" || schemas == nil:
 		return ""
 	}
-	wrong, err := schemas.Check(a.Schema, cmp.Or(a.Default, payload.Null))
+	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
 	switch {
 	case err != nil:
 		return "the response schema of " + place + " can't be used: " + err.Error()

@@ -108,7 +108,7 @@ func (g trappedGraphs) Graph(name, version string) (*graph.Graph, error) {
 
 type trappedSchemas struct{ trap *trap }
 
-func (s trappedSchemas) Check(schema, _ payload.JSON) ([]runtime.Violation, error) {
+func (s trappedSchemas) Check(_ context.Context, schema, _ payload.JSON) ([]runtime.Violation, error) {
 	s.trap.spring("Check", string(schema))
 	return nil, nil
 }

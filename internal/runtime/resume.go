@@ -70,7 +70,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 	e := r.engine
 	var run checkpoint.Run
 	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
-		l, err := e.pickUp(ctx, s, t, func(l *loop) error { return r.answers(t, l, b) })
+		l, err := e.pickUp(ctx, s, t, func(l *loop) error { return r.answers(ctx, t, l, b) })
 		if err != nil {
 			return nil, "", err
 		}
@@ -99,11 +99,11 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 
 // answers puts what the request brings into the change that goes on with the
 // thread.
-func (r *resumption) answers(t *tx, l *loop, b *batch) error {
+func (r *resumption) answers(ctx context.Context, t *tx, l *loop, b *batch) error {
 	b.store(t)
 	l.pending.patch(b.answered)
 	t.remember(r.req.RequestID, r.req.Digest, l.run.ID)
-	if err := r.settings(l); err != nil {
+	if err := r.settings(ctx, l); err != nil {
 		return err
 	}
 	return command(t, l, r.req.Update, r.req.Goto)

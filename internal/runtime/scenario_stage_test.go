@@ -60,7 +60,7 @@ func (s *stage) start() {
 // schemas knows one word of JSON Schema: a value must be of the type.
 type schemas struct{}
 
-func (schemas) Check(schema, value payload.JSON) ([]runtime.Violation, error) {
+func (schemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
 	want, _ := payload.Lookup(schema, "type")
 	if got := payload.KindOf(value).String(); string(want) != strconv.Quote(got) {
 		return []runtime.Violation{{Description: "must be " + string(want) + ", not " + got}}, nil

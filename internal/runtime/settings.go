@@ -24,7 +24,7 @@ func (s *RunSettings) take(r *checkpoint.RunRequest) {
 }
 
 // checkSettings refuses settings that the graph of a run knows nothing of.
-func (e *Engine) checkSettings(g *graph.Graph, s *RunSettings) error {
+func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *RunSettings) error {
 	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
 		for _, n := range list {
 			if _, ok := g.Node(n); !ok && n != graph.Every {
@@ -32,7 +32,7 @@ func (e *Engine) checkSettings(g *graph.Graph, s *RunSettings) error {
 			}
 		}
 	}
-	return e.fits(g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
+	return e.fits(ctx, g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
 }
 
 // label adds the labels of a resume to the run.
@@ -47,12 +47,12 @@ func (r *resumption) label(run *checkpoint.Run) {
 }
 
 // settings changes what the rest of the run that a resume sets going goes by.
-func (r *resumption) settings(l *loop) error {
+func (r *resumption) settings(ctx context.Context, l *loop) error {
 	r.label(l.run)
 	if r.req.Settings == nil {
 		return nil
 	}
-	if err := r.engine.checkSettings(l.graph(), r.req.Settings); err != nil {
+	if err := r.engine.checkSettings(ctx, l.graph(), r.req.Settings); err != nil {
 		return err
 	}
 	r.req.Settings.take(&l.run.Request)
@@ -81,7 +81,7 @@ func (r *resumption) leave(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	if err := r.engine.checkSettings(g, r.req.Settings); err != nil {
+	if err := r.engine.checkSettings(ctx, g, r.req.Settings); err != nil {
 		return err
 	}
 	r.req.Settings.take(&run.Request)

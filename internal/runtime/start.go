@@ -67,7 +67,7 @@ func (a *admission) try(ctx context.Context, seen *checkpoint.Head) (Started, er
 	if err != nil {
 		return Started{}, err
 	}
-	if err := a.check(g); err != nil {
+	if err := a.check(ctx, g); err != nil {
 		return Started{}, err
 	}
 	if err := a.expected(&head); err != nil {
@@ -207,7 +207,7 @@ func (a *admission) graph(head *checkpoint.Head) (*graph.Graph, error) {
 }
 
 // check refuses a request that can't be carried out, before anything is begun.
-func (a *admission) check(g *graph.Graph) error {
+func (a *admission) check(ctx context.Context, g *graph.Graph) error {
 	r := &a.req.Request
 	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
 		for _, n := range list {
@@ -225,14 +225,14 @@ func (a *admission) check(g *graph.Graph) error {
 		return Errorf(ReasonInvalidField, "the step limit must be positive").InField("run.step_limit", "must be at least 1")
 	}
 	if r.Input != "" {
-		if err := a.engine.fits(g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
+		if err := a.engine.fits(ctx, g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
 			return err
 		}
 	}
 	if r.Context == "" && r.Input == "" {
 		return nil // going on: the context of the run before was checked
 	}
-	return a.engine.fits(g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
+	return a.engine.fits(ctx, g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
 }
 
 func nodeNotFound(g *graph.Graph, name string) *Error {
@@ -240,16 +240,19 @@ func nodeNotFound(g *graph.Graph, name string) *Error {
 }
 
 // fits checks a value against a JSON Schema; "" fits everything.
-func (e *Engine) fits(schema, value payload.JSON, reason, field string) error {
+func (e *Engine) fits(ctx context.Context, schema, value payload.JSON, reason, field string) error {
 	if schema == "" || e.schemas == nil {
 		return nil
 	}
 	if value == "" {
 		value = payload.Null
 	}
-	wrong, err := e.schemas.Check(schema, value)
+	wrong, err := e.schemas.Check(ctx, schema, value)
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.With("field", field)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		return Errorf(ReasonInternal, "a schema of the graph is broken").Because(err)

@@ -31,9 +31,10 @@ func (p *plan) weigh(at int, known []uint64) uint64 {
 }
 
 // cost is the most steps that a check can take. It does not look at the value
-// when its size in bytes alone says that it is within the limit.
+// when its size in bytes alone says that the check is cheap: that bound is often
+// a thousand times what the check takes.
 func (p *plan) cost(value any, size, limit int) int {
-	if p.worst <= uint64(limit/(size+1)) {
+	if p.worst <= uint64(min(limit, dearSteps)/(size+1)) {
 		return int(p.worst) * (size + 1)
 	}
 	return p.steps(value, limit)

@@ -22,7 +22,7 @@ func TestHostileSchemas(t *testing.T) {
 			c := schema.New(schema.Limits{})
 			before := allocated()
 			compileErr := c.Compile(payload.JSON(h.Schema))
-			found, err := c.Check(payload.JSON(h.Schema), payload.JSON(h.Value))
+			found, err := c.Check(t.Context(), payload.JSON(h.Schema), payload.JSON(h.Value))
 			require.Less(t, allocated()-before, uint64(300<<20), "bytes")
 			if h.Says == "" {
 				require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestLargeHonestSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checker := schema.New(schema.Limits{})
 			require.NoError(t, checker.Compile(c.schema))
-			found, err := checker.Check(c.schema, c.value)
+			found, err := checker.Check(t.Context(), c.schema, c.value)
 			require.NoError(t, err)
 			require.Empty(t, found)
 		})

@@ -2,6 +2,7 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,8 +40,24 @@ const (
 
 // Check returns what is wrong with a value, each with the JSON pointer of its
 // place, "" being the whole; nil when it fits. The error says that the schema
-// is broken or, a *runtime.Error, that the check is beyond a limit.
-func (c *Checker) Check(schema, value payload.JSON) ([]runtime.Violation, error) {
+// is broken or, a *runtime.Error, that the check is beyond a limit, or why ctx
+// ended while a dear check waited for others.
+func (c *Checker) Check(ctx context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
+	return c.check(schema, value, func() (func(), error) { return c.enter(ctx) })
+}
+
+// enter waits until a dear check may begin, and returns what ends it.
+func (c *Checker) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case c.dear <- struct{}{}:
+		return func() { <-c.dear }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// check is Check; enter is called before a dear check.
+func (c *Checker) check(schema, value payload.JSON, enter func() (leave func(), err error)) ([]runtime.Violation, error) {
 	s, err := c.compiled(schema)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		return nil, limit.refusal()
@@ -61,8 +78,11 @@ func (c *Checker) Check(schema, value payload.JSON) ([]runtime.Violation, error)
 		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, What: "checking the value could take more steps than are allowed"}
 		return nil, limit.refusal()
 	case steps > dearSteps:
-		c.dear <- struct{}{}
-		defer func() { <-c.dear }()
+		leave, err := enter()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 	}
 	return validate(s.schema, decoded)
 }
@@ -85,9 +105,10 @@ func (c *Checker) Compile(schema payload.JSON) error {
 	return err
 }
 
-// Fit reports in one error all that is wrong with a value.
+// Fit reports in one error all that is wrong with a value. It never waits: its
+// callers compile graphs, and bound how many they compile at the same time.
 func (c *Checker) Fit(schema, value payload.JSON) error {
-	found, err := c.Check(schema, value)
+	found, err := c.check(schema, value, func() (func(), error) { return func() {}, nil })
 	if err != nil || len(found) == 0 {
 		return err
 	}

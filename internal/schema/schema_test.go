@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := schema.New(schema.Limits{}).Check(c.schema, c.value)
+			got, err := schema.New(schema.Limits{}).Check(t.Context(), c.schema, c.value)
 			require.NoError(t, err)
 			require.ElementsMatch(t, c.want, got)
 		})
@@ -113,7 +113,7 @@ func TestBrokenSchemas(t *testing.T) {
 		err := c.Compile(broken)
 		require.ErrorContains(t, err, says, "%s", broken)
 		require.NotContains(t, err.Error(), "graphd:schema")
-		_, err = c.Check(broken, "1")
+		_, err = c.Check(t.Context(), broken, "1")
 		require.Error(t, err)
 	}
 	require.NoError(t, schema.New(schema.Limits{}).Compile(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`))
@@ -127,7 +127,7 @@ func TestFewSchemasAreKept(t *testing.T) {
 		group.Go(func() {
 			for i := range 50 {
 				s := payload.JSON(fmt.Sprintf(`{"const":%d}`, i%5))
-				got, err := c.Check(s, payload.JSON(fmt.Sprint(i%5)))
+				got, err := c.Check(t.Context(), s, payload.JSON(fmt.Sprint(i%5)))
 				if err != nil || got != nil {
 					t.Errorf("worker %d: %v %v", worker, got, err)
 				}
@@ -141,7 +141,7 @@ func BenchmarkCheck(b *testing.B) {
 	c := schema.New(schema.Limits{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if got, err := c.Check(decision, `{"decision":"approved","by":"a@b.c"}`); err != nil || got != nil {
+		if got, err := c.Check(b.Context(), decision, `{"decision":"approved","by":"a@b.c"}`); err != nil || got != nil {
 			b.Fatal(got, err)
 		}
 	}
