@@ -117,7 +117,7 @@ func (w *world) employ(interpreter string, i int, at *server) {
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
 	w.workers = append(w.workers, launch(w.T, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
-		cmd := exec.Command(interpreter, "worker.py")
+		cmd := exec.Command(interpreter, "charging_worker.py")
 		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+at.address,
 			"LEDGER_LONGEST=0.5")
 		return cmd
