@@ -42,6 +42,9 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 	if err != nil {
 		return Started{}, err
 	}
+	if b.queued { // before the thread can be taken up, so that it is not in line when it runs
+		r.engine.awaitPlace(head.Thread)
+	}
 	r.engine.nudge()
 	run, err := r.engine.store.Run(ctx, head.Thread, head.Run)
 	if err != nil {

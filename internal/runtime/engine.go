@@ -229,6 +229,9 @@ func (e *Engine) unregister(s *session) (wasFull bool) {
 	}
 	delete(e.sessions, s.thread)
 	e.work.Done()
+	if s.placed { // it waits for none, even if it was put in line late
+		e.inLine.leave(s.thread)
+	}
 	return e.vacate(s)
 }
 

@@ -44,6 +44,15 @@ func (e *Engine) places() int {
 	return max(0, e.opts.MaxLive-e.live)
 }
 
+// awaitPlace puts a thread in line. A place that was given back just before has
+// found the line without the thread, so the sweeper looks again.
+func (e *Engine) awaitPlace(thread string) {
+	e.inLine.join(thread)
+	if e.room() {
+		e.nudge()
+	}
+}
+
 func tooManyRuns(limit int) *Error {
 	return Errorf(ReasonTooManyRuns, "the server drives %d runs, as many as it may; nothing was stored: try again, or another server", limit).
 		With("limit", itoa(limit))
@@ -53,8 +62,8 @@ func tooManyRuns(limit int) *Error {
 // sweeper from looking at each of them again and again.
 type waitingLine struct {
 	mu     sync.Mutex
-	first  []string
-	within map[string]struct{}
+	first  []string            // some may have left
+	within map[string]struct{} // those that have not
 }
 
 // maxLine bounds how many threads a process keeps in line. The store knows them
@@ -83,19 +92,30 @@ func (l *waitingLine) has(thread string) bool {
 	return in
 }
 
+// leave takes a thread out.
+func (l *waitingLine) leave(thread string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.within, thread)
+	if len(l.within) == 0 {
+		l.first = nil
+	}
+}
+
 // next takes the first n threads out.
 func (l *waitingLine) next(n int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n = min(n, len(l.first))
-	if n == 0 {
-		return nil
+	var out []string
+	for len(out) < n && len(l.within) > 0 {
+		thread := l.first[0]
+		l.first = l.first[1:]
+		if _, in := l.within[thread]; in {
+			delete(l.within, thread)
+			out = append(out, thread)
+		}
 	}
-	out := l.first[:n:n]
-	for _, thread := range out {
-		delete(l.within, thread)
-	}
-	if l.first = l.first[n:]; len(l.first) == 0 {
+	if len(l.within) == 0 {
 		l.first = nil
 	}
 	return out
@@ -104,5 +124,5 @@ func (l *waitingLine) next(n int) []string {
 func (l *waitingLine) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.first)
+	return len(l.within)
 }

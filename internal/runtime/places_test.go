@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -234,4 +235,130 @@ func TestAFullServerTakesOverNothing(t *testing.T) {
 			require.Equal(t, checkpoint.ThreadIdle, head.State)
 		}
 	})
+}
+
+// turnStore calls a function before a change of one thread, and answers
+// slowly when a run is read, as a store behind a network may.
+type turnStore struct {
+	checkpoint.Store
+
+	thread string
+	before atomic.Pointer[func() error] // the next change
+}
+
+func (s *turnStore) beforeNext(call func() error) { s.before.Store(&call) }
+
+func (s *turnStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if c.Thread != s.thread {
+		return s.Store.Apply(ctx, c)
+	}
+	if before := s.before.Swap(nil); before != nil {
+		if err := (*before)(); err != nil {
+			return checkpoint.Receipt{}, err
+		}
+	}
+	return s.Store.Apply(ctx, c)
+}
+
+func (s *turnStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	rest(2 * time.Millisecond)
+	return s.Store.Due(ctx, limit)
+}
+
+func (s *turnStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	rest(time.Millisecond)
+	return s.Store.Run(ctx, thread, run)
+}
+
+// newTurnWorld is a full world over a turnStore with one place, which a run of
+// the thread "full" has, and a thread "asked" that waits for an answer.
+func newTurnWorld(t *testing.T, code map[string]node, asks ...string) (*fullWorld, *turnStore) {
+	t.Helper()
+	st := &turnStore{Store: memory.New(memory.Options{}), thread: "asked"}
+	f := &fullWorld{free: make(chan struct{}, 10)}
+	code["work"] = func(ctx context.Context, _ *call) pregel.Result {
+		select {
+		case <-f.free:
+			return wrote(`"worked"`)
+		case <-ctx.Done():
+			return fail("cut off")
+		}
+	}
+	f.world = newWorldOn(t, st, runtime.Options{MaxLive: 1}, code,
+		chain("works", channelsLog, "work"), chain("asks", channelsLog, asks...))
+	require.Equal(t, checkpoint.RunInterrupted, f.run("asked", "asks", `{}`).State)
+	rest(time.Second)
+	f.start("full", "works")
+	rest(time.Second)
+	return f, st
+}
+
+func askOnce(_ context.Context, c *call) pregel.Result {
+	if len(c.Journal.Answers) > 0 {
+		return wrote(`"answered"`)
+	}
+	return pregel.Result{Asks: []pregel.Ask{{Value: payload.JSON(fmt.Sprintf("%q", c.Node.Name)), TTL: time.Hour}}}
+}
+
+// TestAPlaceThatIsFreeAtOnceIsTaken frees the only place while an answer is
+// stored that was refused it: nothing else wakes the sweeper.
+func TestAPlaceThatIsFreeAtOnceIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, st := newTurnWorld(t, map[string]node{"ask": askOnce}, "ask", "work")
+		st.beforeNext(func() error {
+			f.free <- struct{}{}
+			rest(100 * time.Millisecond)
+			return nil
+		})
+		f.resume("asked")
+		f.free <- struct{}{}
+		rest(time.Minute)
+		head, err := f.engine.Thread(t.Context(), "asked")
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.ThreadIdle, head.State, "the thread waits for a place that is free")
+	})
+}
+
+// TestAThreadThatHadItsPlaceIsNotInLine has the sweeper take a thread up before
+// the call that waits for a place has returned.
+func TestAThreadThatHadItsPlaceIsNotInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, st := newTurnWorld(t, map[string]node{"ask": askOnce, "ask again": askOnce}, "ask", "ask again")
+		st.beforeNext(func() error {
+			f.free <- struct{}{}
+			rest(100 * time.Millisecond)
+			return nil
+		})
+		f.resume("asked")
+		rest(time.Second)
+		if _, err := f.try("full too", "works", runtime.Reject); err != nil {
+			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTooManyRuns})
+		}
+		requireExpired(t, f, 2)
+	})
+}
+
+// TestARefusedAnswerDoesNotWaitForAPlace has the store refuse an answer to a full
+// server.
+func TestARefusedAnswerDoesNotWaitForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, st := newTurnWorld(t, map[string]node{"ask": askOnce}, "ask", "work")
+		st.beforeNext(func() error { return checkpoint.ErrInvalid })
+		_, err := f.engine.Resume(t.Context(), runtime.ResumeRequest{
+			Thread: "asked", Single: &runtime.Response{Value: `"yes"`}, RequestID: "r", Digest: "d",
+		})
+		require.Error(t, err)
+		requireExpired(t, f, 1)
+	})
+}
+
+// requireExpired waits until a question of the thread "asked" must have expired
+// on a full server.
+func requireExpired(t *testing.T, f *fullWorld, questions int) {
+	t.Helper()
+	rest(2 * time.Hour)
+	got, err := f.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: "asked"})
+	require.NoError(t, err)
+	require.Len(t, got, questions)
+	require.Equal(t, checkpoint.InterruptExpired, got[questions-1].State)
 }

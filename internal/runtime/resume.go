@@ -84,9 +84,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 	switch {
 	case errors.Is(err, errNoRoom):
 		b.queued = true
-		st, err := r.deliver(ctx, head, b)
-		e.inLine.join(head.Thread)
-		return st, err
+		return r.deliver(ctx, head, b)
 	case errors.Is(err, errDraining):
 		return r.deliver(ctx, head, b)
 	case errors.Is(err, errHeld):

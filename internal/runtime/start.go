@@ -368,7 +368,7 @@ func (a *admission) withoutRoom(ctx context.Context, head checkpoint.Head, g *gr
 	}
 	st, err := a.enqueue(ctx, head, g, false)
 	if err == nil {
-		a.engine.inLine.join(head.Thread)
+		a.engine.awaitPlace(head.Thread)
 	}
 	return st, err
 }

@@ -41,6 +41,7 @@ func (e *Engine) sweep(ctx context.Context) {
 		case <-e.wake:
 			look = !e.serveLine(ctx)
 		case <-timer.C:
+			e.serveLine(ctx)
 		}
 		if !look {
 			continue
@@ -115,7 +116,7 @@ func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err
 // tend attends to one thread. When that fails for a reason that the thread
 // itself may be, it is put off.
 func (e *Engine) tend(ctx context.Context, thread string) {
-	if e.faults.waits(thread, e.uptime()) || e.inLine.has(thread) {
+	if e.isWaiting(thread) {
 		return
 	}
 	var err error
@@ -133,6 +134,12 @@ func (e *Engine) tend(ctx context.Context, thread string) {
 	case ctx.Err() == nil:
 		e.putOff(ctx, thread, err)
 	}
+}
+
+// isWaiting reports whether a thread is put off, or waits for a place. What runs
+// here is attended to even while it is still in line.
+func (e *Engine) isWaiting(thread string) bool {
+	return e.faults.waits(thread, e.uptime()) || e.inLine.has(thread) && e.session(thread) == nil
 }
 
 // attend does what is due for one thread.
@@ -181,7 +188,7 @@ func (e *Engine) withPlace(ctx context.Context, head checkpoint.Head, take func(
 	}
 	switch {
 	case errors.Is(err, errNoRoom):
-		e.inLine.join(head.Thread)
+		e.awaitPlace(head.Thread)
 		return nil
 	case errors.Is(err, errHeld), errors.Is(err, errDraining):
 		return nil
