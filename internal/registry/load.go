@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -102,6 +104,9 @@ func (r *Registry) source(v *entry) (string, error) {
 		return "", runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q version %q was deleted", v.name, v.version).
 			With("graph", v.name).With("version", v.version)
 	}
+	if err != nil && ctx.Err() != nil { // no caller's deadline
+		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
+	}
 	if err != nil {
 		return "", storeError(err)
 	}
@@ -131,7 +136,7 @@ func (r *Registry) inside(s *graph.Spec, around []identity) (subgraphs, error) {
 			continue
 		}
 		g, err := r.loadWithin(v, around)
-		if errors.Is(err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable}) {
+		if isUnread(err) {
 			return nil, err
 		}
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	goruntime "runtime"
 	"slices"
@@ -100,6 +101,9 @@ func New(ctx context.Context, options Options) (*Registry, error) {
 	}
 	r.shelf.Store(&shelf{})
 	if err := r.Refresh(ctx); err != nil {
+		if cause := errors.Unwrap(err); cause != nil { // who starts a server may read it
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 		return nil, err
 	}
 	return r, nil
@@ -165,7 +169,7 @@ func (r *Registry) described(v *entry) (*graph.Graph, int, error) {
 		return l.graph, l.bytes / 8, nil
 	}
 	file, err := r.read(v)
-	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable}) {
+	if isUnread(err) {
 		return nil, 0, err
 	}
 	return &graph.Graph{Name: v.name, Version: v.version, Spec: file.Spec}, file.bytes, nil
@@ -300,6 +304,18 @@ func compileFile(file graphfile.File, env graph.Env) (*graph.Graph, error) {
 	return g, err
 }
 
+// storeError puts what a store answered into the words of a client. The cause
+// names files and keys and is for the operator.
 func storeError(err error) error {
-	return runtime.Errorf(runtime.ReasonStoreUnavailable, "the graphs could not be read or stored: %w", err)
+	if errors.Is(err, checkpoint.ErrCorrupt) {
+		return runtime.Errorf(runtime.ReasonCheckpointCorrupt, "a stored graph can't be read").Because(err)
+	}
+	return runtime.TranslateStoreError(err)
+}
+
+// isUnread reports whether an error leaves open what is stored, as the store
+// could not be read.
+func isUnread(err error) bool {
+	refused, ok := errors.AsType[*runtime.Error](err)
+	return ok && (refused.StoreAway() || refused.Reason == runtime.ReasonCheckpointCorrupt)
 }

@@ -335,6 +335,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// TranslateStoreError is storeError for other packages that use a store.
+func TranslateStoreError(err error) error { return storeError(err) }
+
 // storeError puts what a store answered into the words of a client.
 func storeError(err error) error {
 	if refused := StoreRefusal(err); refused != nil {
