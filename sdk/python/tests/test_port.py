@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from graphd.dev import DevServer
 
 PROGRAM = Path(__file__).with_name("port_program.py").read_text()

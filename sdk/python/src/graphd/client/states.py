@@ -174,10 +174,16 @@ def _as_update_error(error: GraphdError) -> GraphdError:
 
 
 def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str]) -> Any:
-    """The values of a namespace of a thread as it is now."""
+    """The values of a namespace of a thread as it is now; None for a graph without checkpoints."""
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)
-    return values_of(program, unary(home.server.stubs.threads.GetState, request).values)
+    try:
+        state = unary(home.server.stubs.threads.GetState, request)
+    except GraphdError as error:
+        if reason_of(error) != "CHECKPOINT_NOT_FOUND":
+            raise
+        return None
+    return values_of(program, state.values)
 
 
 def ensure_thread(home: Home, program: Program, thread: str) -> None:

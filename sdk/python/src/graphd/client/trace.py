@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from graphd._gen.v1 import event_pb2 as pb
+from graphd._gen.v1 import interrupt_pb2
 from graphd.client import snapshots
 from graphd.client.failures import stored_error
 from graphd.client.items import Item
+from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.names import public
 
@@ -28,6 +30,8 @@ class Trace:
         self._stored = stored  # a run without a thread has no checkpoints to show
         self._results: dict[str, Any] = {}
         self._cached: set[str] = set()
+        self._questions: dict[str, interrupt_pb2.Interrupt] = {}
+        self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
 
     def wrote(self, event: pb.Event, value: Any) -> None:
         """Remembers what a task has written, to show it when the task has ended."""
@@ -56,9 +60,34 @@ class Trace:
                 data = base | {"error": error, "result": {}, "interrupts": []}
                 yield from self._task_item(levels, event, "task_result", data)
 
+            case pb.TaskChange.PHASE_INTERRUPTED:
+                self._interrupted.append((levels, event))
+                yield from self._waiting()
             case pb.TaskChange.PHASE_RESTARTED if "debug" in self._modes:
                 data = base | {"attempt": event.attempt}
                 yield Item("debug", levels, self._wrapped(event, event.step, "task_restart", data))
+
+    def asked(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
+        """Shows the tasks that wait for these questions, if that is not done."""
+        self._questions |= {one.interrupt_id: one for one in interrupts if snapshots.is_question(one)}
+        yield from self._waiting()
+
+    def resolved(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> None:
+        """Forgets questions that are not open any more."""
+        for one in interrupts:
+            self._questions.pop(one.interrupt_id, None)
+
+    def _waiting(self) -> Iterator[Item]:
+        # The server tells of the task before its questions, and of a subgraph's node after them.
+        for levels, event in [*self._interrupted]:
+            asked = [snapshots.question(one) for one in self._questions.values() if _asks(event, one)]
+            if not asked:
+                continue
+            self._interrupted.remove((levels, event))
+            shown = [{"value": one.value, "id": one.id} for one in asked]
+            data: dict[str, Any] = {"error": None, "result": {}, "interrupts": shown}
+            data = {"id": event.task_id, "name": public(event.node)} | data
+            yield from self._task_item(levels, event, "task_result", data)
 
     def _input(self, levels: tuple[str, ...], event: pb.Event) -> Any:
         program = self._program(levels)
@@ -93,3 +122,11 @@ class Trace:
             yield Item("checkpoints", levels, data)
         if "debug" in self._modes:
             yield Item("debug", levels, self._wrapped(event, event.step, "checkpoint", data))
+
+
+def _asks(event: pb.Event, question: interrupt_pb2.Interrupt) -> bool:
+    """The question is one of the event's task, or of a graph that runs in it."""
+    around = [level.partition(TASK_SEPARATOR) for level in question.checkpoint.namespace]
+    return question.task_id == event.task_id or any(
+        task == event.task_id if task else node == event.node for node, _, task in around
+    )

@@ -37,6 +37,7 @@ class Translator:
         self._trace = Trace(modes, config, self._program, stored=stored)
         self._keys = output_keys
         self._read_state = read_state
+        self._stored: set[tuple[str, ...]] = set()  # graphs whose states are in checkpoints
         self._values: dict[tuple[str, ...], Any] = {}
         self._messages = MessageStream(config)
         self._raised: set[str] = set()
@@ -53,7 +54,10 @@ class Translator:
             case "update":
                 yield from self._update(levels, event)
             case "interrupt":
+                yield from self._trace.asked(event.interrupt.interrupts)
                 yield from self._interrupt(levels, event)
+            case "interrupt_resolved":
+                self._trace.resolved(event.interrupt_resolved.interrupts)
             case "task":
                 if event.task.phase == pb.TaskChange.PHASE_SCHEDULED:
                     self._messages.task(event)
@@ -77,7 +81,9 @@ class Translator:
         return program
 
     def _state(self, levels: tuple[str, ...], event: pb.StateValues) -> Iterator[Item]:
-        if levels and not event.HasField("checkpoint"):
+        if event.HasField("checkpoint"):
+            self._stored.add(levels)
+        elif levels and levels in self._stored:
             return  # the progress of a subgraph that waits; LangGraph shows it for the root alone
         state = snapshots.values_of(self._program(levels), event.values)
         self._values[levels] = state
@@ -168,7 +174,9 @@ class Translator:
 
     def still_open(self, interrupts: Iterable[Any]) -> Iterator[Item]:
         """Shows the questions that wait since an earlier call, if they do."""
-        for one in interrupts:
+        waiting = list(interrupts)
+        yield from self._trace.asked(waiting)
+        for one in waiting:
             if one.interrupt_id not in self._raised and snapshots.is_question(one):
                 yield from self._asked(public_levels(one.checkpoint.namespace), (snapshots.question(one),))
 
