@@ -24,7 +24,7 @@ func (h *Hub) unlockAndTell() {
 	h.mu.Unlock()
 	for _, l := range alone {
 		if l.why != "" {
-			h.log.Info("no worker can take a task", append(l.job.about(), zap.String("why", l.why))...)
+			h.log.Info("no worker can take a task", append(l.job.about(), zap.String("reason", l.why))...)
 		}
 		go contain.Func(func() {
 			defer l.job.telling.Done()
