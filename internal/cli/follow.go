@@ -84,18 +84,29 @@ func movesOn(end *graphdv1.EndOfStream) bool {
 }
 
 // canGoOn reports whether trying again is safe and may help. Before anything
-// was heard only a server that is going down is tried again, by the same
-// request id; no server at all is more likely a wrong address.
+// was heard only a server that answers is tried again, by the same request id;
+// no server at all is more likely a wrong address.
 func (f *follow) canGoOn(err error) bool {
-	switch Reason(err) {
-	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN":
-		return true
-	case "":
-		code := status.Code(err)
-		broken := code == codes.Unavailable || errors.Is(err, io.ErrUnexpectedEOF)
-		return f.opened && broken
+	if reason := Reason(err); reason != "" {
+		again, _ := MayPass(reason)
+		return again
 	}
-	return false
+	broken := status.Code(err) == codes.Unavailable || errors.Is(err, io.ErrUnexpectedEOF)
+	return f.opened && broken
+}
+
+// MayPass reports whether a call that was refused for a reason is made again,
+// with the same request id, and whether the reason is known to pass at all. What
+// needs an operator, or a decision of the caller, is told at once.
+func MayPass(reason string) (again, known bool) {
+	switch reason {
+	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "STORE_BUSY", "OUTCOME_UNKNOWN",
+		"TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS":
+		return true, true
+	case "STORE_FULL", "THREAD_QUEUE_FULL", "RATE_LIMITED", "TOO_MANY_GRAPHS", "NO_WORKER_AVAILABLE", "WORKER_SILENT":
+		return false, true
+	}
+	return false, false
 }
 
 // again opens the stream that continues the one that broke.

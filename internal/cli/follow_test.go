@@ -57,6 +57,7 @@ func TestWhatWillNotGetBetterIsNotTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{
 		"nobody there": status.Error(codes.Unavailable, "connection refused"),
 		"refused":      refuse(codes.Aborted, "THREAD_BUSY"),
+		"full store":   refuse(codes.ResourceExhausted, "STORE_FULL"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &stage{plays: []play{{err: err}}}
@@ -172,6 +173,9 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 	for want, err := range map[string]error{
 		"the server's store does not answer (STORE_UNAVAILABLE); trying again":                                   refuse(codes.Unavailable, "STORE_UNAVAILABLE"),
 		"the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id": refuse(codes.Unavailable, "OUTCOME_UNKNOWN"),
+		"the server's store has more changes to write than it can (STORE_BUSY); trying again":                    refuse(codes.Unavailable, "STORE_BUSY"),
+		"the server is full (TOO_MANY_RUNS); trying again":                                                       refuse(codes.ResourceExhausted, "TOO_MANY_RUNS"),
+		"the server is full (TOO_MANY_SUBSCRIBERS); trying again":                                                refuse(codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS"),
 		"the stream ended (SERVER_DRAINING); looking for the server again":                                       refuse(codes.Unavailable, "SERVER_DRAINING"),
 	} {
 		s := &stage{plays: []play{{err: err}, {events: []*graphdv1.Event{opened(), ended(stopped, 1, succeeded)}}}}
@@ -180,5 +184,7 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 		c.Err = &notes
 		require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g", Input: "{}"}))
 		require.Contains(t, notes.String(), want)
+		require.Len(t, s.streams, 2)
+		require.Equal(t, s.streams[0].GetRequestId(), s.streams[1].GetRequestId())
 	}
 }

@@ -82,10 +82,11 @@ func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
 	heard, lost := false, false
 	for {
 		err := s.readInbox(ctx, req, func() { heard, lost = true, false; r.progress() })
+		again, _ := MayPass(Reason(err))
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case (!heard || !unreachable(err)) && Reason(err) != "SERVER_DRAINING":
+		case (!heard || !unreachable(err)) && !again:
 			return err
 		}
 		if s.Format == Text && !lost {

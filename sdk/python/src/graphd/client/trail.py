@@ -15,7 +15,6 @@ from graphd.transport.patience import Patience, passes
 
 _MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
 _UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
-_MAY_PASS = {"SLOW_CONSUMER", "STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
 
 
 def leaves(event: event_pb2.Event) -> bool:
@@ -71,6 +70,6 @@ class Trail:
         if self._watch is None and passes(problem) and not problem.reason:
             # The server was there when the graph was compiled. The call may be repeated: it has a request id.
             return self._patience.pause(problem, _UNOPENED)
-        if passes(problem) or (self._watch is not None and problem.reason in _MAY_PASS):
+        if passes(problem):
             return self._patience.pause(problem)
         raise problem

@@ -9,6 +9,26 @@ from graphd.errors import GraphdError
 _LIMIT = 30.0  # seconds
 _FIRST, _LONGEST = 0.05, 2.0
 
+# What passes by itself: the call is made again, with the same request id.
+_AGAIN = {
+    "SERVER_DRAINING",
+    "SLOW_CONSUMER",
+    "STORE_UNAVAILABLE",
+    "STORE_BUSY",
+    "OUTCOME_UNKNOWN",
+    "TOO_MANY_RUNS",
+    "TOO_MANY_SUBSCRIBERS",
+}
+# What needs an operator or a decision of the caller, who is told at once.
+_TOLD = {
+    "STORE_FULL",
+    "THREAD_QUEUE_FULL",
+    "RATE_LIMITED",
+    "TOO_MANY_GRAPHS",
+    "NO_WORKER_AVAILABLE",
+    "WORKER_SILENT",
+}
+
 
 class Patience:
     """Spaces attempts, and ends them when none has helped for a while."""
@@ -32,6 +52,5 @@ class Patience:
 
 
 def passes(problem: GraphdError) -> bool:
-    """Whether the server has left or can't be reached, and another one, or the
-    same one later, may answer."""
-    return problem.reason == "SERVER_DRAINING" or (problem.code == "UNAVAILABLE" and not problem.reason)
+    """Whether another server, or the same one later, may answer what can be repeated."""
+    return problem.reason in _AGAIN or (problem.code == "UNAVAILABLE" and not problem.reason)
