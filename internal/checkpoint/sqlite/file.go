@@ -28,9 +28,23 @@ type file struct {
 // private is who may use the files: the account that graphd runs as.
 const private fs.FileMode = 0o600
 
-// own makes the file when it is missing, and takes it for this process alone,
-// by whatever name it is opened.
+// own takes the file for this process alone, and for its account alone.
 func own(path string) (*file, error) {
+	f, err := take(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{f.real, f.real + "-wal", f.real + "-shm", f.real + ".lock"} {
+		if err := f.narrow(name); err != nil {
+			return nil, errors.Join(err, f.release())
+		}
+	}
+	return f, nil
+}
+
+// take makes the file when it is missing, and locks it for this process alone,
+// by whatever name it is opened.
+func take(path string) (*file, error) {
 	f := &file{path: path, stat: os.Stat}
 	var err error
 	if f.real, err = filepath.EvalSymlinks(path); err == nil {
@@ -67,11 +81,6 @@ func (f *file) hold() (err error) {
 	}
 	if f.db, err = f.held.Stat(); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
-	}
-	for _, name := range []string{f.real, f.real + "-wal", f.real + "-shm", f.real + ".lock"} {
-		if err := f.narrow(name); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -41,13 +41,13 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
-	lock, err := lockFile(path + ".lock")
+	f, err := take(path)
 	if err != nil {
 		return m, err
 	}
-	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
+	db, err := sql.Open("sqlite", dsn(f.real, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
 	if err != nil {
-		return m, errors.Join(fmt.Errorf("sqlite: %w", err), lock.release())
+		return m, errors.Join(fmt.Errorf("sqlite: %w", err), f.release())
 	}
 	db.SetMaxOpenConns(1)
 	tx, err := db.BeginTx(ctx, nil)
@@ -60,7 +60,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 			err = errors.Join(err, tx.Rollback())
 		}
 	}
-	return m, errors.Join(opening(path, err), db.Close(), lock.release())
+	return m, errors.Join(opening(path, err), db.Close(), f.release())
 }
 
 // upgrade takes every step up to the present version.
