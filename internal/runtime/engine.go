@@ -164,6 +164,7 @@ type Engine struct {
 	inLine   waitingLine  // threads that wait for a place
 	poisoned atomic.Int64 // what the observer knows of faults
 	faults   faults       // threads that are put off because they could not be taken
+	refusals refusals     // of the store to the sweeper
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -243,13 +244,18 @@ func (e *Engine) adrift(thread string) {
 	e.drifting[thread] = struct{}{}
 }
 
-// salvage returns the threads that were given up since the last call.
+// salvage returns the threads that were given up and not attended to since.
 func (e *Engine) salvage() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	threads := slices.Collect(maps.Keys(e.drifting))
-	clear(e.drifting)
-	return threads
+	return slices.Collect(maps.Keys(e.drifting))
+}
+
+// attended notes that a thread that was given up is looked at now.
+func (e *Engine) attended(thread string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.drifting, thread)
 }
 
 // Now is the store's time, as far as it was heard of.

@@ -265,7 +265,7 @@ func (e *Engine) beckoned(thread string) {
 		select {
 		case e.peers.arrivals <- struct{}{}:
 			defer func() { <-e.peers.arrivals }()
-			e.tend(e.base, thread)
+			e.tend(e.base, thread, &round{engine: e})
 		case <-e.draining:
 		}
 	}, contain.Log(e.log, "taking a thread panicked")))

@@ -62,9 +62,9 @@ func (e *Error) RefusesAll() bool {
 }
 
 // storeAway reports whether an attempt failed because of the store, whatever
-// thread it was about.
+// thread it was about. A change that is too large is about its thread.
 func storeAway(err error) bool {
-	if errors.Is(err, checkpoint.ErrUnavailable) || StoreRefusal(err) != nil {
+	if errors.Is(err, checkpoint.ErrUnavailable) {
 		return true
 	}
 	refused, ok := errors.AsType[*Error](err)

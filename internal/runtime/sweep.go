@@ -32,23 +32,35 @@ func (e *Engine) sweep(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		look := true // in the store
+		woken := false
 		select {
 		case <-e.draining:
 			return
 		case <-ctx.Done():
 			return
 		case <-e.wake:
-			look = !e.serveLine(ctx)
+			woken = true
 		case <-timer.C:
-			e.serveLine(ctx)
 		}
-		if !look {
+		if e.pauses(timer) {
+			continue
+		}
+		if full := e.serveLine(ctx); full && woken || e.pauses(timer) {
 			continue
 		}
 		next := e.sweepOnce(ctx)
-		timer.Reset(min(e.opts.Sweep, max(next, time.Millisecond)))
+		timer.Reset(max(min(e.opts.Sweep, max(next, time.Millisecond)), e.refusals.wait(e.uptime())))
 	}
+}
+
+// pauses reports whether the store refuses changes, and wakes the sweeper when it
+// is time to try again.
+func (e *Engine) pauses(timer *time.Timer) bool {
+	wait := e.refusals.wait(e.uptime())
+	if wait > 0 {
+		timer.Reset(wait)
+	}
+	return wait > 0
 }
 
 // serveLine takes up threads that have waited for places that are free now. It
@@ -63,7 +75,13 @@ func (e *Engine) serveLine(ctx context.Context) (full bool) {
 		if len(threads) == 0 {
 			return false
 		}
-		e.tendAll(ctx, threads)
+		r := round{engine: e}
+		for _, thread := range e.tendAll(ctx, threads, &r) {
+			e.adrift(thread)
+		}
+		if r.close(); r.refused.Load() > 0 {
+			return false
+		}
 	}
 }
 
@@ -79,28 +97,54 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 		}
 		return e.opts.Sweep
 	}
-	if e.tuner != nil { // others look at the same moment: they shall not all begin with the same
-		rand.Shuffle(len(threads), func(i, j int) { threads[i], threads[j] = threads[j], threads[i] })
-	}
-	e.tendAll(ctx, append(e.salvage(), threads...))
+	e.attendTo(ctx, threads)
 	if next.IsZero() || !e.room() {
 		return e.opts.Sweep
 	}
 	return next.Sub(e.now())
 }
 
-// tendAll attends to threads side by side, and waits until that is done.
-func (e *Engine) tendAll(ctx context.Context, threads []string) {
+// attendTo attends to threads that are due, and to those that were given up.
+func (e *Engine) attendTo(ctx context.Context, due []string) {
+	r := round{engine: e}
+	threads := append(e.salvage(), due...)
+	switch {
+	case r.alone(): // the first one shall not always be the same
+		shuffle(threads)
+	case e.tuner != nil: // others look at the same moment: they shall not all begin with the same
+		shuffle(threads[len(threads)-len(due):])
+	}
+	e.tendAll(ctx, threads, &r)
+	if r.full.Load() {
+		e.freeRoom(ctx, due)
+	}
+	r.close()
+}
+
+func shuffle(threads []string) {
+	rand.Shuffle(len(threads), func(i, j int) { threads[i], threads[j] = threads[j], threads[i] })
+}
+
+// tendAll attends to threads side by side, and waits until that is done. It
+// returns those that are left because the store takes no changes.
+func (e *Engine) tendAll(ctx context.Context, threads []string, r *round) (left []string) {
 	slots := make(chan struct{}, sweepers)
 	var all sync.WaitGroup
-	for _, thread := range threads {
+	defer all.Wait()
+	for i, thread := range threads {
+		if r.over() {
+			return threads[i:]
+		}
 		slots <- struct{}{}
 		all.Go(contain.Func(func() {
 			defer func() { <-slots }()
-			e.tend(ctx, thread)
+			e.tend(ctx, thread, r)
 		}, contain.Log(e.log, "the sweeper panicked")))
+		if r.alone() {
+			all.Wait()
+		}
 	}
-	all.Wait()
+	return nil
 }
 
 // due asks the store for what is due. Threads that are put off, or wait for a
@@ -115,7 +159,8 @@ func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err
 
 // tend attends to one thread. When that fails for a reason that the thread
 // itself may be, it is put off.
-func (e *Engine) tend(ctx context.Context, thread string) {
+func (e *Engine) tend(ctx context.Context, thread string, r *round) {
+	e.attended(thread)
 	if e.isWaiting(thread) {
 		return
 	}
@@ -128,6 +173,7 @@ func (e *Engine) tend(ctx context.Context, thread string) {
 	case err == nil, errors.Is(err, checkpoint.ErrConflict):
 	case storeAway(err):
 		e.adrift(thread)
+		r.refuse(err)
 		if ctx.Err() == nil {
 			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
 		}

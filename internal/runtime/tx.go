@@ -268,6 +268,7 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	if err != nil {
 		return checkpoint.Head{}, storeError(err)
 	}
+	e.accepted()
 	e.count(t)
 	if t.Head.Faults == 0 && e.poisoned.Load() > 0 {
 		e.faults.forget(t.Thread)
