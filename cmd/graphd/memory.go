@@ -23,11 +23,16 @@ func limitMemory(log *zap.Logger) {
 	}
 }
 
-// What a server may hold back for later, and how often that is looked at.
+// What a server may hold back besides what it uses up between two looks, and
+// how often that is looked at.
 const (
-	spareMemory = 64 << 20
-	lookAtSpare = 5 * time.Second
+	spareMemory = 16 << 20
+	lookAtSpare = 2 * time.Second
 )
+
+// longUncollected is after how many looks without a collection one is made, if
+// there is something to collect: what is known of the heap is as old as that.
+const longUncollected = 10
 
 // returnMemory gives memory that a peak has left behind back to the machine
 // until ctx ends. Go keeps it in proportion to what is in use, and with
@@ -36,8 +41,13 @@ func returnMemory(ctx context.Context) {
 	tick := time.NewTicker(lookAtSpare)
 	defer tick.Stop()
 	sample := []metrics.Sample{
-		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
 	}
+	var known spare
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,9 +55,38 @@ func returnMemory(ctx context.Context) {
 		case <-tick.C:
 		}
 		metrics.Read(sample)
-		live, held := sample[0].Value.Uint64(), sample[1].Value.Uint64()+sample[2].Value.Uint64()
-		if held > 3*live+spareMemory {
+		at := func(i int) uint64 { return sample[i].Value.Uint64() }
+		if known.look(heap{live: at(0), held: at(1) + at(2), allocated: at(3), collections: at(4)}) {
 			debug.FreeOSMemory()
 		}
 	}
+}
+
+// heap is what Go says of its memory.
+type heap struct {
+	live        uint64 // bytes in use at the last collection
+	held        uint64 // bytes taken from the machine
+	allocated   uint64 // bytes since the start
+	collections uint64 // since the start
+}
+
+// spare is what the looks at the heap have shown.
+type spare struct {
+	last      heap
+	collected heap // as it was when the last collection was first seen
+	looks     int  // since then
+}
+
+// look reports whether memory is to be given back: more of it is spare than was
+// used up since the last look, so that a busy server keeps what it will use next.
+func (s *spare) look(now heap) bool {
+	used := now.allocated - s.last.allocated
+	if s.looks++; now.collections != s.last.collections {
+		s.looks, s.collected = 0, now
+	}
+	s.last = now
+	if now.held > now.live+used+spareMemory {
+		return true
+	}
+	return s.looks >= longUncollected && now.allocated-s.collected.allocated > spareMemory
 }

@@ -22,3 +22,24 @@ func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
 	require.NoError(t, serve.Process.Signal(os.Interrupt))
 	require.NoError(t, serve.Wait())
 }
+
+// A busy server keeps what it will use next; one at rest gives back what a peak
+// has left, also when nothing has been collected since.
+func TestSpareMemoryIsGivenBackAtRest(t *testing.T) {
+	const mib = 1 << 20
+	var s spare
+	require.False(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1000 * mib, collections: 1}), "what is held was just used")
+	require.False(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1500 * mib, collections: 2}), "and again")
+	require.True(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1501 * mib, collections: 2}), "hardly anything is used now")
+	require.False(t, s.look(heap{live: 100 * mib, held: 110 * mib, allocated: 1502 * mib, collections: 3}), "nothing is spare")
+
+	allocated := uint64(1502 * mib)
+	for range longUncollected - 1 {
+		allocated += 2 * mib
+		require.False(t, s.look(heap{live: 100 * mib, held: 116 * mib, allocated: allocated, collections: 3}))
+	}
+	require.True(t, s.look(heap{live: 100 * mib, held: 116 * mib, allocated: allocated, collections: 3}), "what is live is known from long ago")
+	for range 2 * longUncollected {
+		require.False(t, s.look(heap{live: 20 * mib, held: 25 * mib, allocated: allocated, collections: 4}), "nothing happens")
+	}
+}

@@ -239,6 +239,7 @@ func (s *Server) register(o Options) {
 			streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now, frames: newFrames(),
 		},
 		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
+		reading: make(chan struct{}, maxReading),
 	}
 	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})
 	graphdv1.RegisterThreadServiceServer(s.grpc, &threadService{service: common})

@@ -15,6 +15,23 @@ type service struct {
 	tokens tokens
 	limits payload.Limits
 	caller func(ctx context.Context) string
+	// reading has room for the calls that read states at the same time.
+	reading chan struct{}
+}
+
+// maxReading is how many calls read states at the same time: what they read is
+// held until it is encoded, and then counts as unread.
+const maxReading = 4
+
+// enterReading waits for the turn of a call that reads states. The caller calls
+// leave when the answer is put together.
+func (s *service) enterReading(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.reading <- struct{}{}:
+		return func() { <-s.reading }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (s *service) border() *border { return &border{limits: s.limits} }

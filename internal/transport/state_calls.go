@@ -23,6 +23,11 @@ func (s *threadService) GetState(
 	if err := b.err(); err != nil {
 		return nil, err
 	}
+	leave, err := s.enterReading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	state, err := s.engine.State(ctx, q)
 	if err != nil {
 		return nil, err
@@ -104,6 +109,11 @@ func (s *threadService) ListCheckpoints(
 	if err := s.tokens.read(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
+	leave, err := s.enterReading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	states, err := s.engine.States(ctx, q)
 	if err != nil {
 		return nil, err

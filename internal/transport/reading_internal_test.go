@@ -1,0 +1,69 @@
+package transport
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// largeStates is an engine whose states take long to read.
+type largeStates struct {
+	Engine
+
+	reading, most atomic.Int64
+	entered       chan struct{}
+	finish        chan struct{}
+}
+
+func (e *largeStates) read() {
+	now := e.reading.Add(1)
+	for most := e.most.Load(); now > most && !e.most.CompareAndSwap(most, now); {
+		most = e.most.Load()
+	}
+	e.entered <- struct{}{}
+	<-e.finish
+	e.reading.Add(-1)
+}
+
+func (e *largeStates) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
+	e.read()
+	return runtime.Snapshot{}, nil
+}
+
+func (e *largeStates) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, error) {
+	e.read()
+	return nil, nil
+}
+
+// However many calls ask for states, few of these are in memory at a time; the
+// others have their turn, or leave.
+func TestFewCallsReadStatesAtATime(t *testing.T) {
+	const calls = 40
+	e := &largeStates{entered: make(chan struct{}, 2*calls), finish: make(chan struct{})}
+	s := &threadService{service: &service{
+		pump:    &pump{streams: &streams{maxBytes: 1 << 20}, engine: e},
+		reading: make(chan struct{}, maxReading),
+	}}
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() { _, _ = s.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: "t"}) })
+		all.Go(func() { _, _ = s.ListCheckpoints(t.Context(), &graphdv1.ListCheckpointsRequest{ThreadId: "t"}) })
+	}
+	for range maxReading {
+		<-e.entered
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: "t"})
+	require.ErrorIs(t, err, context.Canceled)
+	close(e.finish)
+	all.Wait()
+	require.Len(t, e.entered, 2*calls-maxReading, "every call had its turn")
+	require.EqualValues(t, maxReading, e.most.Load())
+}
