@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+
 from graphd.channels import EphemeralValue, Topic
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.declare.options import CompileOptions

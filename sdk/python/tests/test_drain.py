@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import END, START, InMemorySaver, StateGraph, interrupt
 from graphd.dev import DevServer, dev
 from graphd.types import Command

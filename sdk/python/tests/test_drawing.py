@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from graphd import graph, types
 
 from .drawn import State, drawings, step

@@ -8,6 +8,7 @@ import pathlib
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import START, InMemorySaver, StateGraph, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import NodeInterrupt, NonDeterministicNode

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import START, InMemorySaver, StateGraph
 from graphd.dev import DevServer
 from graphd.errors import RemoteNodeError

@@ -10,6 +10,7 @@ import time
 from typing import Annotated, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import END, START, StateGraph

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import END, START, InMemorySaver, StateGraph, amemo, get_stream_writer, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, InterruptDismissed, NonDeterministicNode

@@ -6,6 +6,7 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import START, InMemorySaver, StateGraph, interrupt
 from graphd.dev import DevServer
 from graphd.types import Command

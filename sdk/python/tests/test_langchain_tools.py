@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 import pytest
+
 from graphd import Command, interrupt
 from graphd.dev import DevServer
 from graphd.messages import ToolMessage
 from graphd.prebuilt import InjectedState
-
 from tests.test_tools import graph, run
 
 lc = pytest.importorskip("langchain_core.tools")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import START, StateGraph

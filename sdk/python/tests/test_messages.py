@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
+
 from graphd.graph import add_messages
 from graphd.messages import AIMessage, HumanMessage, to_dict
 

@@ -7,6 +7,7 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.config import get_stream_writer
 from graphd.dev import DevServer

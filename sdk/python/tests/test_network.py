@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from graphd import START, StateGraph, get_stream_writer, memo
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import registry_service_pb2 as rs
@@ -20,7 +21,6 @@ from graphd.errors import GraphdError
 from graphd.transport.server import server_at, unary
 from graphd.types import Command
 from graphd.worker.session import Session
-
 from tests.relay import Relay
 from tests.test_worker import State, wait_until
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from oracle.graphs import random_case
 from oracle.record import Recorder

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from graphd.dev import DevServer
 
 PROGRAM = Path(__file__).with_name("port_program.py").read_text()

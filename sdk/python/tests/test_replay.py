@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import START, InMemorySaver, StateGraph, amemo, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, NonDeterministicNode, ParentCommand

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.worker.attempt import Attempt

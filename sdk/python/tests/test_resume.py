@@ -6,6 +6,7 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.errors import AmbiguousResumeError, GraphdError, GraphRecursionError, NothingToResumeError

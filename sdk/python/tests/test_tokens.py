@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import START, MessagesState, StateGraph, push_message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
+
 from graphd import START, Command, InMemorySaver, MessagesState, StateGraph
 from graphd.dev import DevServer
 from graphd.errors import GraphdError

@@ -7,6 +7,7 @@ import warnings
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.errors import DroppedQuestions, InvalidUpdateError, NothingToResumeError

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+
 from graphd import START, InMemorySaver, StateGraph, get_config, get_stream_writer, interrupt
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.dev import DevServer, dev

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 
