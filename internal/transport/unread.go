@@ -19,7 +19,9 @@ import (
 // unread counts the bytes that this server holds because clients have not read
 // them: what gRPC was given and has not written, also of calls that are over.
 // When there are too many, streams wait and leave what follows in the log, and
-// the connections that read nothing for the longest time are closed.
+// the connections that read nothing for the longest time are closed. The last
+// quarter is for connections that hold little, so that they are served while
+// others fill the rest.
 type unread struct {
 	most     int64 // of all calls together, 0 = any number
 	each     int64 // of one call, 0 = any number
@@ -34,8 +36,11 @@ type unread struct {
 	relief  *time.Timer              // looks for connections to close; nil = nobody waits
 }
 
-// share is what a call may hold however much the others do.
+// share is what a connection may hold of the last quarter.
 const share = 64 << 10
+
+// common is what all connections may hold, however much each does.
+func (u *unread) common() int64 { return u.most - u.most/4 }
 
 func newUnread(most, each int64, patience time.Duration, log *zap.Logger) *unread {
 	return &unread{most: most, each: each, patience: patience, log: log, conns: make(map[*connection]struct{})}
@@ -70,10 +75,14 @@ func (o *outlet) hold(f *frame) {
 		u.conns[o.conn] = struct{}{}
 	}
 	o.held += n
+	o.conn.held += n
 	if f.holders++; f.holders == 1 {
 		u.held += n
 	}
 	o.conn.frames[f]++
+	if u.most > 0 && u.held > u.most {
+		u.arm()
+	}
 }
 
 // release counts bytes that were written, or that nobody waits for any more.
@@ -88,6 +97,7 @@ func (o *outlet) release(f *frame) {
 		return
 	}
 	o.held -= int64(len(f.bytes))
+	o.conn.held -= int64(len(f.bytes))
 	o.since = time.Now()
 	o.conn.drop(f)
 	if o.held == 0 {
@@ -152,10 +162,16 @@ func (u *unread) watch() <-chan struct{} {
 	if u.freed == nil {
 		u.freed = make(chan struct{})
 	}
+	u.arm()
+	return u.freed
+}
+
+// arm has connections closed after a while, if there is need then. The caller
+// holds mu.
+func (u *unread) arm() {
 	if u.relief == nil {
 		u.relief = time.AfterFunc(u.patience, u.contained(u.relieve))
 	}
-	return u.freed
 }
 
 // contained is f for a timer: a panic ends f alone.
@@ -163,15 +179,21 @@ func (u *unread) contained(f func()) func() {
 	return contain.Func(f, contain.Log(u.log, "closing connections that do not read panicked"))
 }
 
+// fits reports whether a call may hold n more bytes. A message of any size goes
+// while there is room at all. The caller holds mu.
 func (o *outlet) fits(n int64) bool {
 	u := o.of
 	switch {
-	case o.conn.closed, o.held+n <= share:
+	case o.conn.closed:
 		return true
-	case u.each > 0 && o.held >= u.each:
+	case u.most > 0 && u.held >= u.most:
+		return false
+	case o.conn.held+n <= share:
+		return true
+	case u.each > 0 && o.held >= u.each && o.held+n > share:
 		return false
 	}
-	return u.most == 0 || u.held < u.most
+	return u.most == 0 || u.held < u.common()
 }
 
 // relieve closes connections that have read nothing for too long, the worst
@@ -190,10 +212,10 @@ func (u *unread) stalled() []*connection {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.relief = nil
-	if u.freed != nil {
-		u.relief = time.AfterFunc(u.patience, u.contained(u.relieve))
+	if u.freed != nil || u.most > 0 && u.held > u.most {
+		u.arm()
 	}
-	if u.most == 0 || u.held < u.most {
+	if u.most == 0 || u.held < u.common() {
 		return nil
 	}
 	limit := time.Now().Add(-u.patience)
@@ -320,6 +342,7 @@ type connection struct {
 	of      *unread
 	addr    *remoteAddr
 	outlets map[*outlet]struct{} // those that hold something; guarded by unread.mu, as is what follows
+	held    int64                // bytes of all of them
 	frames  map[*frame]int       // how often each is held
 	closed  bool
 }

@@ -55,11 +55,16 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 	first.hold(large)
 	require.False(t, hasRoom(first, 1), "the call has its part")
 	require.True(t, hasRoom(second, 300<<10))
-	rest := sized(724 << 10)
+	rest := sized(500 << 10)
 	second.hold(rest)
 	third, _ := u.call(t)
 	require.False(t, hasRoom(third, share+1), "all calls together have what there is")
-	require.True(t, hasRoom(third, share), "a small message always goes")
+	require.True(t, hasRoom(third, share), "there is room for what is small")
+	last := sized(300 << 10)
+	third.hold(last)
+	fourth, _ := u.call(t)
+	require.False(t, hasRoom(fourth, 1), "there is no room at all")
+	third.release(last)
 	_, freed := third.room(share + 1)
 	second.release(rest)
 	<-freed
@@ -67,6 +72,76 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 	first.release(large)
 	require.Zero(t, u.bytes())
 	require.Empty(t, u.conns)
+}
+
+// However many calls there are, small answers are held up to the limit only, and
+// a connection that holds nothing is served meanwhile.
+func TestSmallAnswersOfManyCallsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, answer = 64 << 20, 60 << 10
+		u := newUnread(most, 256<<10, 2*time.Second, zap.NewNop())
+		shared := make([]byte, answer)
+		call := func(c *connection) bool {
+			o := &outlet{of: u, conn: c}
+			if !hasRoom(o, answer) {
+				return false
+			}
+			o.hold(&frame{bytes: shared})
+			return true
+		}
+		var flooded []*connection
+		refused := 0
+		for range 4 {
+			_, c := u.call(t)
+			flooded = append(flooded, c)
+			for range 5000 {
+				if !call(c) {
+					refused++
+				}
+			}
+		}
+		t.Logf("%d MiB held, %d answers wait", u.bytes()>>20, refused)
+		require.LessOrEqual(t, u.bytes(), int64(most))
+		require.Positive(t, refused)
+		_, idle := u.call(t)
+		require.True(t, call(idle), "a connection that holds nothing is served")
+
+		for range 1000 {
+			_, c := u.call(t)
+			call(c)
+		}
+		require.Less(t, u.bytes(), int64(most+answer), "connections with little are many, too")
+		later(3 * time.Second)
+		synctest.Wait()
+		require.True(t, flooded[0].closed)
+		require.LessOrEqual(t, u.bytes(), int64(most/2))
+		u.quiet()
+	})
+}
+
+// What comes above the limit, since calls look for room at the same time, is
+// relieved though no call waits.
+func TestRelievedWithoutACallThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnread(1<<20, 0, 2*time.Second, zap.NewNop())
+		for range 2 {
+			o, _ := u.call(t)
+			o.hold(sized(600 << 10))
+		}
+		later(5 * time.Second)
+		synctest.Wait()
+		require.LessOrEqual(t, u.bytes(), int64(1<<20))
+		u.quiet()
+	})
+}
+
+// quiet ends the timer of a test.
+func (u *unread) quiet() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.relief != nil {
+		u.relief.Stop()
+	}
 }
 
 func TestBytesThatManyHoldCountOnce(t *testing.T) {
@@ -95,7 +170,7 @@ func TestWhoReadsNothingIsClosedWhenOthersWait(t *testing.T) {
 		var stalled []*connection
 		for range 4 {
 			o, c := u.call(t)
-			o.hold(sized(200 << 10))
+			o.hold(sized(170 << 10))
 			stalled = append(stalled, c)
 			later(time.Millisecond)
 		}
