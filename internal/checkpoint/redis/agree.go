@@ -58,19 +58,25 @@ func (s *Store) agree(ctx context.Context, w *location) error {
 	if n == 0 {
 		n = defaultPartitions
 	}
-	if known, err = s.settle3(ctx, keys, identity{Format, n, draw()}); err != nil {
+	if known, err = s.writeAgreement(ctx, keys, identity{Format, n, draw()}, false); err != nil {
 		return err
 	}
 	return s.join(ctx, w, known)
 }
 
-// settle3 writes what the store agrees on, as far as nobody else has, and
-// returns what it is.
-func (s *Store) settle3(ctx context.Context, keys layout, i identity) (map[string]string, error) {
+// writeAgreement writes what the store agrees on, as far as no other server has,
+// and returns what it is. A store of a format without marks has no epoch. whole
+// says that every partition had its mark.
+func (s *Store) writeAgreement(ctx context.Context, keys layout, i identity, whole bool) (map[string]string, error) {
 	pipe := s.client.TxPipeline()
 	pipe.HSetNX(ctx, keys.meta(), fieldFormat, i.format)
 	pipe.HSetNX(ctx, keys.meta(), fieldPartitions, i.partitions)
-	pipe.HSetNX(ctx, keys.meta(), fieldEpoch, i.epoch)
+	if i.epoch != "" {
+		pipe.HSetNX(ctx, keys.meta(), fieldEpoch, i.epoch)
+	}
+	if whole {
+		pipe.HSetNX(ctx, keys.meta(), fieldWhole, "yes")
+	}
 	all := pipe.HGetAll(ctx, keys.meta())
 	_, err := pipe.Exec(ctx)
 	return all.Val(), err
@@ -258,10 +264,8 @@ func (s *Store) putBack(ctx context.Context, w *location, i *identity) error {
 		return w.newer(i.format)
 	}
 	keys := newLayout(w.prefix, i.partitions)
-	if _, err := s.settle3(ctx, keys, *i); err != nil {
-		return err
-	}
-	if err := s.client.HSetNX(ctx, keys.meta(), fieldWhole, "yes").Err(); err != nil {
+	known, err := s.writeAgreement(ctx, keys, *i, true)
+	if err != nil {
 		return err
 	}
 	graphs, err := s.client.HLen(ctx, keys.graphs()).Result()
@@ -271,10 +275,6 @@ func (s *Store) putBack(ctx context.Context, w *location, i *identity) error {
 	s.warned = append(s.warned, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
 		"Those that are not, give anew, with --graphs, graphd graph put or by their workers: threads of a graph wait for it; "+
 		"and give the same encryption keys as before, which can't be checked", keys.meta(), graphs))
-	known, err := s.client.HGetAll(ctx, keys.meta()).Result()
-	if err != nil {
-		return err
-	}
 	return s.join(ctx, w, known)
 }
 

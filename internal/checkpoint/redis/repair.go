@@ -37,7 +37,7 @@ func (s *Store) repair(ctx context.Context, w *location, accept bool) (loss chec
 	loss.Agreement = len(known) == 0
 	s.keys, s.epoch, s.mark = newLayout(w.prefix, i.partitions), i.epoch, i.mark()
 	if loss.Agreement && accept {
-		if err := s.agreeAgain(ctx, i); err != nil {
+		if _, err := s.writeAgreement(ctx, s.keys, *i, i.epoch != ""); err != nil {
 			return loss, err
 		}
 	}
@@ -63,18 +63,6 @@ func (s *Store) whatIsLeft(ctx context.Context, w *location, known map[string]st
 		return s.guess(ctx, w)
 	}
 	return i, err
-}
-
-func (s *Store) agreeAgain(ctx context.Context, i *identity) error {
-	pipe := s.client.TxPipeline()
-	pipe.HSetNX(ctx, s.keys.meta(), fieldFormat, i.format)
-	pipe.HSetNX(ctx, s.keys.meta(), fieldPartitions, i.partitions)
-	if i.epoch != "" {
-		pipe.HSetNX(ctx, s.keys.meta(), fieldEpoch, i.epoch)
-		pipe.HSetNX(ctx, s.keys.meta(), fieldWhole, "yes")
-	}
-	_, err := pipe.Exec(ctx)
-	return err
 }
 
 // guess finds out how a store of a format without marks was divided: all its keys
