@@ -17,12 +17,18 @@ type cache struct {
 	mu    sync.Mutex
 	left  int
 	kept  map[*entry]struct{}
-	alive map[*entry]weak.Pointer[graph.Graph] // dropped, and perhaps still held
+	alive map[*entry]dropped // perhaps still held
+}
+
+// dropped is a graph that the cache has let go of.
+type dropped struct {
+	graph weak.Pointer[graph.Graph]
+	bytes int
 }
 
 func newCache(bytes int) *cache {
 	return &cache{
-		left: bytes, kept: make(map[*entry]struct{}), alive: make(map[*entry]weak.Pointer[graph.Graph]),
+		left: bytes, kept: make(map[*entry]struct{}), alive: make(map[*entry]dropped),
 	}
 }
 
@@ -36,15 +42,20 @@ func (c *cache) get(v *entry) *graph.Graph {
 	return l.graph
 }
 
-// back takes up again what was dropped and is held by a run, or returns nil.
-func (c *cache) back(v *entry) *graph.Graph {
+// restore keeps again what was dropped and is held by a run, and returns it; nil
+// = there is no such graph.
+func (c *cache) restore(v *entry) *graph.Graph {
 	c.mu.Lock()
-	held, dropped := c.alive[v]
+	held, ok := c.alive[v]
 	c.mu.Unlock()
-	if !dropped {
+	if !ok {
 		return nil
 	}
-	return held.Value()
+	g := held.graph.Value()
+	if g != nil {
+		c.put(v, g, held.bytes)
+	}
+	return g
 }
 
 // put keeps a graph. The one that was used longest ago makes room. The graph at
@@ -76,11 +87,11 @@ func (c *cache) drop(v *entry) {
 	l := v.loaded.Load()
 	c.remove(v)
 	for other, held := range c.alive { // of those that runs have let go of
-		if held.Value() == nil {
+		if held.graph.Value() == nil {
 			delete(c.alive, other)
 		}
 	}
-	c.alive[v] = weak.Make(l.graph)
+	c.alive[v] = dropped{weak.Make(l.graph), l.bytes}
 }
 
 func (c *cache) remove(v *entry) {

@@ -94,7 +94,7 @@ func (r *Registry) hide(name string, gone []*entry) {
 
 // unused refuses versions that something uses, or may use.
 func (r *Registry) unused(ctx context.Context, name string, doomed []*entry) error {
-	graphs, err := r.users(name, doomed)
+	graphs, err := r.users(ctx, name, doomed)
 	if err != nil {
 		return err
 	}
@@ -124,14 +124,17 @@ func inUse(name string, doomed []*entry, why string) *runtime.Error {
 }
 
 // users names other graphs that contain one of the versions.
-func (r *Registry) users(name string, doomed []*entry) ([]string, error) {
+func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]string, error) {
 	var found []string
 	for _, versions := range *r.shelf.Load() {
 		for _, v := range versions.list {
 			if slices.Contains(doomed, v) {
 				continue
 			}
-			inside, err := r.contents(v)
+			inside, err := r.contents(ctx, v)
+			if ctx.Err() != nil { // the caller does not wait for the others
+				return nil, context.Cause(ctx)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -153,11 +156,11 @@ func isAmong(list []*entry, version string) bool {
 
 // contents lists the graphs that a version contains. As versions never change
 // it is read at most once.
-func (r *Registry) contents(v *entry) ([]identity, error) {
+func (r *Registry) contents(ctx context.Context, v *entry) ([]identity, error) {
 	if known := v.inside.Load(); known != nil {
 		return *known, nil
 	}
-	g, _, err := r.described(v)
+	g, _, err := r.described(ctx, v)
 	if err != nil {
 		return nil, err
 	}

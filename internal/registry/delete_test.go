@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,9 +128,47 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable})
 	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
+	require.ErrorContains(t, err, "was deleted", "no list shows it")
 	put(t, two, text("g", "v1", "1"))
 	require.NoError(t, one.Refresh(t.Context()))
 	again, err := one.Graph("g", "v1")
 	require.NoError(t, err)
 	require.Equal(t, held.Spec, again.Spec)
+}
+
+// silent is a store that answers no read of a graph before its caller leaves.
+type silent struct {
+	checkpoint.Graphs
+
+	reads atomic.Int32
+	asked chan struct{}
+}
+
+func (s *silent) GraphRecord(ctx context.Context, _, _ string) (checkpoint.GraphRecord, error) {
+	if s.reads.Add(1) == 1 {
+		close(s.asked)
+	}
+	<-ctx.Done()
+	return checkpoint.GraphRecord{}, ctx.Err()
+}
+
+func TestDeleteEndsWithItsCaller(t *testing.T) {
+	kept := memory.New(memory.Options{})
+	first := open(t, kept)
+	for i := range 40 {
+		put(t, first, text("g", fmt.Sprint("v", i), "1"))
+	}
+	store := &silent{Graphs: kept, asked: make(chan struct{})}
+	r := open(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.DeleteGraph(ctx, "g", "v0", false)
+		ended <- err
+	}()
+	<-store.asked
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Less(t, store.reads.Load(), int32(20), "of 40 versions")
 }

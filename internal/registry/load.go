@@ -50,11 +50,14 @@ func (r *Registry) loadWithin(v *entry, around []identity) (*graph.Graph, error)
 // make compiles a version, once for all who ask at the same time. Graphs in it
 // are loaded first: nothing is waited for while others wait for this one.
 func (r *Registry) make(v *entry, around []identity) (*graph.Graph, error) {
-	if g := r.cache.back(v); g != nil {
-		r.cache.put(v, g, g.Footprint(len(v.source)))
+	if g := r.cache.restore(v); g != nil {
 		return g, nil
 	}
-	made, err, _ := r.reads.Do(v.String(), func() (any, error) { return r.read(v) })
+	made, err, _ := r.reads.Do(v.String(), func() (any, error) {
+		ctx, cancel := r.patience()
+		defer cancel()
+		return r.read(ctx, v)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +84,8 @@ type storedFile struct {
 }
 
 // read gets the source of a version and reads it.
-func (r *Registry) read(v *entry) (storedFile, error) {
-	source, err := r.source(v)
+func (r *Registry) read(ctx context.Context, v *entry) (storedFile, error) {
+	source, err := r.source(ctx, v)
 	if err != nil {
 		return storedFile{}, err
 	}
@@ -90,21 +93,21 @@ func (r *Registry) read(v *entry) (storedFile, error) {
 	if err != nil {
 		return storedFile{}, unusable(v, err)
 	}
+	inside := insideOf(file.Spec)
+	v.inside.Store(&inside)
 	return storedFile{file, len(source)}, nil
 }
 
-func (r *Registry) source(v *entry) (string, error) {
+func (r *Registry) source(ctx context.Context, v *entry) (string, error) {
 	if v.source != "" {
 		return v.source, nil
 	}
-	ctx, cancel := r.patience()
-	defer cancel()
 	record, err := r.store.GraphRecord(ctx, v.name, v.version)
 	if errors.Is(err, checkpoint.ErrGraphNotFound) {
 		return "", runtime.Errorf(runtime.ReasonGraphVersionUnavailable, "graph %q version %q was deleted", v.name, v.version).
 			With("graph", v.name).With("version", v.version)
 	}
-	if err != nil && ctx.Err() != nil { // no caller's deadline
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
 	}
 	if err != nil {

@@ -66,6 +66,8 @@ func (r *Registry) keep(ctx context.Context, file graphfile.File) (*graph.Graph,
 		return nil, err
 	}
 	v := &entry{identity: identity{g.Name, g.Version}, created: present}
+	inside := insideOf(g.Spec)
+	v.inside.Store(&inside)
 	text := source(g)
 	if r.store == nil {
 		v.source = text
@@ -151,6 +153,9 @@ func (r *Registry) keepTheirs(ctx context.Context, file graphfile.File, g *graph
 	theirs, known, err := r.prepare(ctx, file)
 	if err != nil {
 		return nil, err
+	}
+	if r.shelf.Load().find(identity{g.Name, g.Version}) == nil {
+		return nil, deleted(g)
 	}
 	if !known {
 		return nil, exists(g)
@@ -269,6 +274,12 @@ func source(g *graph.Graph) string {
 	named := *g.Spec
 	named.Version = g.Version
 	return graph.EncodeSpec(&named)
+}
+
+func deleted(g *graph.Graph) error {
+	return runtime.Errorf(runtime.ReasonGraphExists,
+		"graph %q version %q was deleted and had other content, which threads may still wait for; give this one a new version",
+		g.Name, g.Version).With("graph", g.Name).With("version", g.Version)
 }
 
 func exists(g *graph.Graph) error {

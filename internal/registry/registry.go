@@ -141,7 +141,7 @@ const maxListed = 4 << 20
 
 // ListGraphs returns the newest versions of graphs by name, those after a name,
 // and whether there are more. They are not compiled.
-func (r *Registry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
+func (r *Registry) ListGraphs(ctx context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
 	all := *r.shelf.Load()
 	bytes := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -154,7 +154,7 @@ func (r *Registry) ListGraphs(_ context.Context, after string, limit int) (list 
 		v := all[name].newest
 		e := runtime.GraphEntry{Versions: all[name].names(), Created: v.created}
 		var size int
-		if e.Graph, size, err = r.described(v); err != nil {
+		if e.Graph, size, err = r.described(ctx, v); err != nil {
 			return nil, false, err
 		}
 		bytes += size
@@ -164,11 +164,13 @@ func (r *Registry) ListGraphs(_ context.Context, after string, limit int) (list 
 }
 
 // described returns a graph that has its Spec, if that can be read.
-func (r *Registry) described(v *entry) (*graph.Graph, int, error) {
+func (r *Registry) described(ctx context.Context, v *entry) (*graph.Graph, int, error) {
 	if l := v.loaded.Load(); l != nil {
 		return l.graph, l.bytes / 8, nil
 	}
-	file, err := r.read(v)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	file, err := r.read(ctx, v)
 	if isUnread(err) {
 		return nil, 0, err
 	}
