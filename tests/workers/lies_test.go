@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // Results that can't be used are taken, and fail the task with the reason.
@@ -152,7 +153,7 @@ func TestAHundredMegabytes(t *testing.T) {
 }
 
 func TestAStateThatFitsNoMessageFailsTheTask(t *testing.T) {
-	s := start(t, config{})
+	s := start(t, config{limits: pregel.Limits{Value: 16 << 20, State: 16 << 20}})
 	h := hello("w1", 1)
 	h.Manifest.Graphs = specs(chain("g", "a", "b", "c", "d"))
 	for _, n := range h.Manifest.Graphs[0].Nodes[:3] {

@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/node"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -62,6 +63,7 @@ type config struct {
 	hub    worker.Options
 	remote transport.EndpointOptions
 	lease  time.Duration
+	limits pregel.Limits
 }
 
 // start runs a server until the test ends or it is killed.
@@ -92,7 +94,7 @@ func start(tb testing.TB, c config) *server {
 	require.NoError(tb, err)
 	s.reach = &reach{Store: c.store}
 	s.engine = runtime.New(tb.Context(), s.reach, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
-		Lease: c.lease, Sweep: 50 * time.Millisecond,
+		Lease: c.lease, Sweep: 50 * time.Millisecond, Limits: c.limits,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
