@@ -24,6 +24,7 @@ type limitOptions struct {
 	MaxInboxStreams  int
 	MaxUnread        int
 	MaxStreamUnread  int
+	MaxRecentEvents  int
 	UnreadPatience   time.Duration
 	MaxPayload       int
 	MaxDepth         int
@@ -54,6 +55,8 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxInboxStreams, "max-inbox-streams", 256, "how many of the streams may follow the questions of all threads")
 	f.IntVar(&o.MaxUnread, "max-unread", 64<<20, "how many bytes may wait for all clients to read them; streams go on from the log later")
 	f.IntVar(&o.MaxStreamUnread, "max-stream-unread", 256<<10, "how many bytes may wait for the client of one stream")
+	f.IntVar(&o.MaxRecentEvents, "max-recent-events", 64<<20,
+		"how many bytes of new events are kept for those who follow threads; who is further behind reads the store")
 	f.DurationVar(&o.UnreadPatience, "unread-patience", 2*time.Second,
 		"how long a client may read nothing while others wait because of --max-unread, before it is disconnected")
 	f.IntVar(&o.MaxPayload, "max-payload", 1<<20, "how many bytes a value that is sent may have, and one that is shown in an event")
@@ -89,6 +92,7 @@ func (o *limitOptions) check() error {
 		{"max-inbox-streams", o.MaxInboxStreams, 1 << 20},
 		{"max-unread", o.MaxUnread, 1 << 40},
 		{"max-stream-unread", o.MaxStreamUnread, 1 << 30},
+		{"max-recent-events", o.MaxRecentEvents, 1 << 40},
 		{"max-payload", o.MaxPayload, 1 << 30},
 		{"max-depth", o.MaxDepth, 10_000},
 		{"max-message", o.MaxMessage, 1 << 30},
@@ -133,6 +137,7 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 
 // engine sets the limits of runs.
 func (o *limitOptions) engine(r *runtime.Options) {
+	r.RecentEvents = o.MaxRecentEvents
 	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

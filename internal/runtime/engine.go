@@ -61,6 +61,7 @@ type Options struct {
 	Together      int           // supersteps without effects that share a commit, 1 = none; 64
 	MaxLive       int           // live runs in this process; 10 000
 	QueueLimit    int           // runs waiting behind one another; 64
+	RecentEvents  int           // bytes of events kept for followers that have not read them; 64 MiB
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
 	StoreAttempts int           // tries of a client's call that is not answered; 3
 	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
@@ -104,6 +105,7 @@ func (o Options) withDefaults() Options {
 	orInt(&o.Together, 64)
 	orInt(&o.MaxLive, 10_000)
 	orInt(&o.QueueLimit, 64)
+	orInt(&o.RecentEvents, 64<<20)
 	orInt(&o.StoreAttempts, 3)
 	o.Limits.Value = cmp.Or(o.Limits.Value, 4<<20)
 	o.Limits.State = cmp.Or(o.Limits.State, 8<<20)
@@ -179,7 +181,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: line, line: line, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
-		now: clock.now, born: time.Now(), hub: newHub(), base: base, cancel: cancel, commits: commits, cut: cut,
+		now: clock.now, born: time.Now(), hub: newHub(opts.RecentEvents), base: base, cancel: cancel, commits: commits, cut: cut,
 		reads:    make(chan struct{}, maxReads),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}),

@@ -34,7 +34,8 @@ type Follower struct {
 	look   bool   // read the store, whatever the ring says
 	ended  bool   // the thread is gone
 	gapped bool   // the newest ephemeral event told of a gap
-	from   uint64 // pos before the ring was looked into last
+	from   uint64 // pos before the ring was looked into last; guarded by the topic's mu
+	atEnd  bool   // it has passed the whole ring; guarded by the topic's mu
 	stored bool   // the newest events came from the store
 	batch  int    // how many events the next read of the store asks for
 	wake   chan struct{}
@@ -137,7 +138,8 @@ func (f *Follower) Check(ctx context.Context) error {
 // handed out again, unless it was ephemeral and is gone by then.
 func (f *Follower) Unread(after uint64, mark uint32) {
 	f.after, f.mark = after, mark
-	f.pos, f.joined = f.from, false
+	f.topic.goBack(f)
+	f.joined = false
 	f.look = f.stored
 	f.ended, f.gapped = false, false
 }
@@ -210,6 +212,7 @@ func (f *Follower) fromRing() (events []checkpoint.Event, behind bool) {
 			return batch, false
 		}
 	}
+	t.passed(f)
 	return nil, false
 }
 

@@ -14,10 +14,14 @@ import (
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
+	limit  int64        // of bytes
 	bytes  atomic.Int64 // that the rings of all topics hold
+	large  largeTopics
 }
 
-func newHub() *hub { return &hub{topics: make(map[string]*topic)} }
+func newHub(limit int) *hub {
+	return &hub{topics: make(map[string]*topic), limit: int64(limit), large: largeTopics{least: limit >> 14}}
+}
 
 // topic is a thread that somebody here drives or follows.
 type topic struct {
@@ -32,6 +36,8 @@ type topic struct {
 	first     uint64               // position of ring[0]
 	floor     uint64               // durable events up to this number are not in the ring
 	last      uint64               // newest durable event that was published
+	mark      uint32               // of that event
+	caughtUp  int                  // followers that have passed the whole ring
 	followers map[*Follower]struct{}
 	values    int    // followers that want values events filled in
 	inputs    int    // followers that want scheduled tasks filled in
@@ -43,12 +49,11 @@ type topic struct {
 	stopped   *Stop  // the last run that stopped here; nil = none that is known
 }
 
-// What a topic keeps, and all of them; a follower that is further behind reads
-// the store.
+// What a topic keeps for followers that have not passed it; a follower that is
+// further behind reads the store.
 const (
 	ringSize  = 512
 	ringBytes = 1 << 20
-	hubBytes  = 64 << 20
 )
 
 // join returns the topic of a thread and holds on to it until leave.
@@ -89,6 +94,7 @@ func (h *hub) end(thread string, now time.Time) {
 	if t == nil {
 		return
 	}
+	defer h.relieve()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
@@ -125,6 +131,7 @@ func (t *topic) publish(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
+	defer t.hub.relieve()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -136,9 +143,10 @@ func (t *topic) publish(events []checkpoint.Event) {
 		}
 		t.reset()
 	}
+	newest := &events[len(events)-1]
 	if len(t.followers) == 0 { // whoever comes later reads the store
 		t.drop(len(t.ring))
-		t.last = events[len(events)-1].Seq
+		t.last, t.mark = newest.Seq, Mark(newest)
 		t.floor = t.last
 		return
 	}
@@ -146,7 +154,7 @@ func (t *topic) publish(events []checkpoint.Event) {
 		t.drop(len(t.ring))
 		t.floor = events[0].Seq - 1
 	}
-	t.last = events[len(events)-1].Seq
+	t.last, t.mark = newest.Seq, Mark(newest)
 	t.push(events)
 }
 
@@ -161,20 +169,66 @@ func (t *topic) push(batch []checkpoint.Event) {
 		bytes -= sizeOf(t.ring[n])
 		n++
 	}
-	if t.hub.bytes.Load() > hubBytes && sizeOf(batch) > 0 {
-		n = len(t.ring)
+	passed := t.first + uint64(len(t.ring)) - 1
+	for f := range t.followers {
+		passed = min(passed, f.from)
+		f.atEnd = false
+		f.signal()
+	}
+	t.caughtUp = 0
+	if passed > t.first {
+		n = max(n, int(passed-t.first))
 	}
 	if n > 0 {
 		t.drop(n)
 	}
-	for f := range t.followers {
-		f.signal()
+}
+
+// passed notes that a follower has looked for more and found nothing. What all
+// have passed is let go of. The caller holds mu.
+func (t *topic) passed(f *Follower) {
+	if !f.atEnd {
+		f.atEnd = true
+		t.caughtUp++
+	}
+	t.letGo()
+}
+
+// letGo empties the ring when all followers have passed it. The caller holds mu.
+func (t *topic) letGo() {
+	if t.caughtUp == len(t.followers) && len(t.ring) > 0 {
+		t.drop(len(t.ring))
+	}
+}
+
+// goBack notes that a follower has given back what it was handed.
+func (t *topic) goBack(f *Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.pos = f.from
+	if f.atEnd {
+		f.atEnd = false
+		t.caughtUp--
 	}
 }
 
 func (t *topic) count(bytes int) {
+	before := t.bytes
 	t.bytes += bytes
 	t.hub.bytes.Add(int64(bytes))
+	t.hub.large.move(t, before, t.bytes)
+}
+
+// shed drops the oldest half of the ring.
+func (t *topic) shed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, left := 0, t.bytes
+	for n < len(t.ring) && left > t.bytes/2 {
+		left -= sizeOf(t.ring[n])
+		n++
+	}
+	t.drop(n)
 }
 
 // drop forgets the oldest n batches.
@@ -238,6 +292,10 @@ func (t *topic) unsubscribe(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.followers, f)
+	if f.atEnd {
+		t.caughtUp--
+	}
+	t.letGo()
 	if f.values {
 		t.values--
 	}
@@ -263,6 +321,7 @@ func (t *topic) wantsInputs() bool {
 // whisper hands on one ephemeral event, if anybody listens, here or, by the
 // tuner, elsewhere.
 func (t *topic) whisper(e checkpoint.Event, tuner checkpoint.Tuner) {
+	defer t.hub.relieve()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {

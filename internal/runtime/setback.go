@@ -84,6 +84,9 @@ func (t *topic) reset() {
 // is what was published. It is assumed of what the ring no longer has: whoever
 // is told of later events will see. The caller holds mu.
 func (t *topic) known(events []checkpoint.Event) bool {
+	if newest := &events[len(events)-1]; newest.Seq == t.last {
+		return Mark(newest) == t.mark
+	}
 	if len(t.ring) > 0 && events[0].Seq <= t.floor {
 		return true
 	}
