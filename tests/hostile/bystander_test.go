@@ -118,6 +118,19 @@ func (b *bystander) quantile(since int, part float64) time.Duration {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
+// more waits until n further runs have ended.
+func (b *bystander) more(ctx context.Context, n int) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for until := b.runs() + n; b.runs() < until && b.error() == nil; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 func (b *bystander) runs() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -73,22 +73,19 @@ func drivers() []input {
 		}},
 		{"watch flood", func(ctx context.Context, a *attack) {
 			a.start(ctx, "watched", `{"n":1}`)
-			a.flood(ctx, 10_000, func(int) { a.watch(ctx, a.client, "watched") })
+			a.hold(ctx, 10_000, a.watch("watched"))
 		}},
 		{"watches of nothing", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 3000, func(i int) { a.watch(ctx, a.client, fmt.Sprint("nothing-", i)) })
+			a.hold(ctx, 3000, a.watch("nothing"))
 		}},
 		{"inbox flood", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 2000, func(int) {
+			a.hold(ctx, 2000, func(ctx context.Context) (string, receiver, error) {
 				stream, err := a.client.WatchInterrupts(ctx, &graphdv1.WatchInterruptsRequest{})
-				if err == nil {
-					_, err = stream.Recv()
-				}
-				a.heard("WatchInterrupts", err)
+				return "WatchInterrupts", func() error { _, err := stream.Recv(); return err }, err
 			})
 		}},
 		{"wait flood", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 8000, func(int) {
+			a.flood(ctx, 3000*a.scale, func(int) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "watched", Wait: durationpb.New(time.Second)})
 				a.heard("WaitRun", err)
 			})
@@ -101,7 +98,7 @@ func drivers() []input {
 				return
 			}
 			a.flood(ctx, 1000, func(int) { a.open(ctx, c, "slow") })
-			<-ctx.Done()
+			a.bystander.more(ctx, 25*a.scale)
 		}},
 		{"answers nobody reads", func(ctx context.Context, a *attack) {
 			a.fill(ctx, "slow")
@@ -109,7 +106,7 @@ func drivers() []input {
 			if err != nil {
 				return
 			}
-			a.flood(ctx, 500, func(int) {
+			a.flood(ctx, 150*a.scale, func(int) {
 				_, err := c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "slow", IncludeValues: true, PageSize: 500})
 				a.heard("ListCheckpoints", err)
 			})
@@ -117,10 +114,11 @@ func drivers() []input {
 		{"connections", func(ctx context.Context, a *attack) {
 			a.flood(ctx, 1000, func(int) {
 				if c, err := a.server.dial(ctx); err == nil {
-					c.conn.Connect()
+					_, err = c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: "watched"})
+					a.heard("GetThread", err)
 				}
 			})
-			<-ctx.Done()
+			a.bystander.more(ctx, 25*a.scale)
 		}},
 		{"start flood", func(ctx context.Context, a *attack) {
 			a.flood(ctx, 2000, func(i int) { a.start(ctx, fmt.Sprint("flood-", i), `{"n":1}`) })
@@ -286,6 +284,7 @@ func drivers() []input {
 		}},
 		{"worker that says nothing", func(ctx context.Context, a *attack) {
 			a.flood(ctx, 500, func(int) { _, _ = a.client.Connect(ctx) })
+			a.bystander.more(ctx, 25*a.scale)
 		}},
 	}
 }
@@ -305,20 +304,40 @@ func (a *attack) put(ctx context.Context, name, rest string) {
 	a.heard("PutGraph", err)
 }
 
-// watch follows a thread until the input is over.
-func (a *attack) watch(ctx context.Context, c *client, thread string) {
-	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: thread, Follow: true})
-	if err == nil {
-		_, err = stream.Recv()
+// receiver waits for the next message of a stream.
+type receiver func() error
+
+// watch follows a thread.
+func (a *attack) watch(thread string) func(ctx context.Context) (string, receiver, error) {
+	return func(ctx context.Context) (string, receiver, error) {
+		stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{ThreadId: thread, Follow: true})
+		return "Watch", func() error { _, err := stream.Recv(); return err }, err
 	}
-	a.heard("Watch", err)
 }
 
-// open begins to follow a thread and reads nothing.
+// hold opens n streams at once, and closes them when each has been answered, if
+// only by a sign of life.
+func (a *attack) hold(ctx context.Context, n int, open func(ctx context.Context) (string, receiver, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.flood(ctx, n, func(int) {
+		what, receive, err := open(ctx)
+		if err == nil {
+			err = receive()
+		}
+		a.heard(what, err)
+	})
+}
+
+// open begins to follow a thread, and reads nothing once the server has begun to
+// send.
 func (a *attack) open(ctx context.Context, c *client, thread string) {
-	_, err := c.Watch(ctx, &graphdv1.WatchRequest{
+	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: thread, Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 	})
+	if err == nil {
+		_, err = stream.Header()
+	}
 	a.heard("Watch", err)
 }
 
@@ -348,7 +367,7 @@ func (a *attack) fill(ctx context.Context, thread string) {
 		Graph: "swelling", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
 	}})
 	a.heard("StartRun", err)
-	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Second)})
+	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(30 * time.Second)})
 	a.heard("WaitRun", err)
 }
 
@@ -360,7 +379,7 @@ func slowReaders(ctx context.Context, a *attack) {
 			a.open(ctx, c, "slow")
 		}
 	})
-	<-ctx.Done()
+	a.bystander.more(ctx, 25*a.scale)
 }
 
 // window keeps gRPC from reading more than 64 KB ahead.

@@ -53,7 +53,7 @@ type server struct {
 	address string
 	exited  chan struct{}
 	log     *tail
-	peak    atomic.Int64 // most bytes it had resident
+	peak    atomic.Int64 // most bytes of its own that it had
 }
 
 // tail keeps the end of a log.
@@ -85,6 +85,7 @@ func serve(t *testing.T, flags ...string) *server {
 	s := &server{exited: make(chan struct{}), log: &tail{}}
 	s.cmd = exec.Command(binary, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
+		"--heartbeat", "1s", // so that each stream that is taken in says something
 	}, flags...)...)
 	s.cmd.Env = append(os.Environ(), memLimit)
 	errs, err := s.cmd.StderrPipe()
@@ -135,12 +136,12 @@ func (s *server) measure() {
 			return
 		case <-tick.C:
 		}
-		now := s.resident()
+		now := s.own()
 		if now > s.peak.Load() {
 			s.peak.Store(now)
 		}
 		if now > memory {
-			s.log.add(fmt.Sprintf("killed by the test: %d MiB resident", now>>20))
+			s.log.add(fmt.Sprintf("killed by the test: %d MiB of its own", now>>20))
 			_ = s.cmd.Process.Kill()
 			return
 		}
@@ -159,6 +160,19 @@ func (s *server) resident() int64 {
 	}
 	pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel's
 	return pages * int64(os.Getpagesize())
+}
+
+// own is how many bytes of that are the process's own: the rest are pages of its
+// program, which the kernel drops when it needs the memory.
+func (s *server) own() int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	var kib int64
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kib, _ = strconv.ParseInt(strings.Fields(rest)[0], 10, 64) // the kernel's
+		}
+	}
+	return kib << 10
 }
 
 func (s *server) alive() bool {
