@@ -102,7 +102,9 @@ func TestFootprint(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, r.Output, again.Output)
 	early, late := sent[110]-sent[10], sent[490]-sent[390]
-	require.InEpsilon(t, early, late, 0.2, "what 100 steps send to the server")
+	// Sweeps are counted too, and there are more of them on a slow machine. A step
+	// that sent its state again would send a hundred times as much.
+	require.Less(t, late, 2*early, "what 100 steps send to the server")
 	t.Logf("%d bytes stored; a step sends %d bytes, 380 steps later %d", stored(t, server), early/100, late/100)
 }
 
