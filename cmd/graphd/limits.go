@@ -74,7 +74,8 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
 	f.IntVar(&o.QueuedRuns, "queued-runs", 64, "how many runs may wait behind one another in a thread; further ones get THREAD_QUEUE_FULL")
-	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second, "how long a call waits for the store; then it gets STORE_UNAVAILABLE")
+	f.DurationVar(&o.StoreTimeout, "store-timeout", 5*time.Second,
+		"how long a call waits for the store; then it gets STORE_UNAVAILABLE; with sqlite changes go by --change-wait, plus 30 s")
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
 }
 
