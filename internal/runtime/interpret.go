@@ -93,8 +93,11 @@ func permanent(reason, message string) *pregel.Failure {
 // fail settles a failed attempt.
 func (l *loop) fail(ctx context.Context, o *outcome, f *pregel.Failure) {
 	o.fail(f)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		l.cutOff(ctx, o)
+	case o.task.Node.Kind == graph.KindGraph && f.Reason == FailedCancelledByClient:
+		o.aborted, o.stopped = true, true
 	}
 }
 

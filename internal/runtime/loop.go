@@ -53,6 +53,10 @@ type level struct {
 	// because it begins anew wherever it goes.
 	together []checkpoint.Served
 	alive    func() // puts off the idle timeout of the parent's task; nil at the root
+	// stops says that a cancelled run may stop between two supersteps of this
+	// subgraph: it is kept, and so are the graphs around it, up to the root. What
+	// code has called goes on until it can answer the code.
+	stops bool
 }
 
 // verdict is why a loop has ended.
@@ -87,10 +91,10 @@ func (l *loop) drive(ctx context.Context) verdict {
 // bidden says how the run ends when it was asked to stop between supersteps.
 func (l *loop) bidden() *verdict {
 	switch {
+	case l.session.stopping.Load() && (l.level.root || l.level.stops):
+		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
 	case !l.level.root:
 		return nil
-	case l.session.stopping.Load():
-		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
 	case l.session.engine.isDraining():
 		return &verdict{state: checkpoint.RunRunning}
 	}
@@ -156,6 +160,10 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 	}
 	if v := l.interrupted(ctx, w); v != nil {
 		return v
+	}
+	if w.stoppedBelow() {
+		v := l.settleWith(w, verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")})
+		return &v
 	}
 	if w.command != nil && !l.level.root {
 		return &verdict{state: checkpoint.RunSucceeded, command: w.command}

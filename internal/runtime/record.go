@@ -112,7 +112,7 @@ func (l *loop) giveUp(t *tx, w *work, v verdict) {
 	for _, list := range [][]outcome{w.stored, w.fresh} {
 		for i := range list {
 			o := &list[i]
-			if !o.aborted || o.task.Node.Kind == graph.KindStart {
+			if !o.aborted || o.stopped || o.task.Node.Kind == graph.KindStart {
 				continue
 			}
 			t.Tasks = append(t.Tasks, checkpoint.Task{

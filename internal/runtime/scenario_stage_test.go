@@ -369,7 +369,7 @@ func (s *stage) wait(a args, _ []string) error {
 
 func (s *stage) cancel(a args, _ []string) error {
 	run, err := s.engine.Cancel(s.t.Context(), runtime.CancelRequest{
-		Thread: a.list[0], Run: a.keys["run"], Rollback: a.has("rollback"),
+		Thread: a.list[0], Run: a.keys["run"], Rollback: a.has("rollback"), Grace: time.Duration(a.number("grace")) * time.Second,
 	})
 	if err != nil {
 		return err

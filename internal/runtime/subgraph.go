@@ -23,6 +23,7 @@ func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive 
 	if err != nil {
 		return l.subgraphError(err)
 	}
+	child.level.stops = child.level.stored && (l.level.root || l.level.stops)
 	if err := child.begin(ctx, l.childInput(t)); err != nil {
 		return l.subgraphError(err)
 	}

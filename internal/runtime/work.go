@@ -45,6 +45,7 @@ type outcome struct {
 	accepted   []accepted
 	handled    bool // its error handler takes over
 	aborted    bool // cut off; as if it had never begun
+	stopped    bool // besides: its subgraph has stopped where it goes on
 	cached     bool
 	late       bool // ended after the others were cut off: told when the graph goes on
 	attempt    int
@@ -128,6 +129,13 @@ func (w *work) done() []pregel.Done {
 		}
 	}
 	return done
+}
+
+// stoppedBelow reports whether a subgraph has stopped between two of its
+// supersteps, because the run is cancelled.
+func (w *work) stoppedBelow() bool {
+	stopped := func(o outcome) bool { return o.stopped }
+	return slices.ContainsFunc(w.fresh, stopped) || slices.ContainsFunc(w.stored, stopped)
 }
 
 // failure is what makes the superstep fail: of several the first in the order

@@ -14,6 +14,8 @@ import pytest
 
 from graphd import END, START, InMemorySaver, StateGraph, interrupt
 from graphd.dev import DevServer, dev
+from graphd.errors import GraphDrained
+from graphd.runtime.info import RunControl, Runtime
 from graphd.types import Command
 
 
@@ -95,3 +97,33 @@ async def test_an_async_call_goes_on_when_its_server_is_restarted(
         assert [i.value for i in result["__interrupt__"]] == ["go on?"]
         assert ran == ["slow", "after"]
         graph.detach()
+
+
+@pytest.mark.parametrize("persistence", [None, True])
+def test_a_drain_stops_between_the_supersteps_of_a_subgraph(server: DevServer, persistence: bool | None) -> None:
+    ran: list[str] = []
+
+    def first(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        ran.append("first")
+        if runtime.control is not None:
+            runtime.control.request_drain("enough")
+        return {"log": ["first"]}
+
+    def second(state: State) -> dict[str, Any]:
+        ran.append("second")
+        return {"log": ["second"]}
+
+    name = f"drained-inside-{persistence}"
+    child = StateGraph(State).add_node("first", first).add_node("second", second).add_edge(START, "first")
+    inner = child.add_edge("first", "second").compile(checkpointer=persistence, name=f"{name}-inner")
+    outer = StateGraph(State).add_node("sub", inner).add_edge(START, "sub")
+    graph = outer.compile(InMemorySaver(server=server.address), name=name)
+    config = {"configurable": {"thread_id": name}}
+    with pytest.raises(GraphDrained, match="enough"):
+        graph.invoke({"log": ["in"]}, config, control=RunControl())
+    assert ran == ["first"]
+    state = graph.get_state(config)
+    assert (state.values, state.next) == ({"log": ["in"]}, ("sub",))
+    assert [task.error for task in state.tasks] == [None]
+    assert graph.invoke(None, config) == {"log": ["in", "in", "first", "second"]}
+    assert ran == ["first", "second"]
