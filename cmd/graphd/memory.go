@@ -11,10 +11,15 @@ import (
 	"go.uber.org/zap"
 )
 
+// heapShare is the part of the container's memory that Go may use. The rest is
+// for what Go does not count, SQLite's pages and the kernel's socket buffers,
+// and for what comes in during a collection.
+const heapShare = 0.8
+
 // limitMemory has Go collect garbage before the container's limit is reached:
-// at 90 % of it, or where GOMEMLIMIT says.
+// at heapShare of it, or where GOMEMLIMIT says.
 func limitMemory(log *zap.Logger) {
-	limit, err := memlimit.Set()
+	limit, err := memlimit.Set(memlimit.WithRatio(heapShare))
 	switch {
 	case err != nil:
 		log.Debug("the memory limit of the container is not known; GOMEMLIMIT sets one", zap.Error(err))

@@ -41,10 +41,10 @@ func TestMain(m *testing.M) {
 }
 
 // What the server has: a container of 1 GiB, of which automemlimit would give
-// Go 90 %.
+// Go 80 %.
 const (
 	memory   = int64(1 << 30)
-	memLimit = "GOMEMLIMIT=966367641"
+	memLimit = "GOMEMLIMIT=858993459"
 )
 
 // server is a graphd process.
