@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"fmt"
 	"sync"
-	"sync/atomic"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
 const (
@@ -14,11 +16,15 @@ const (
 	batchCost, largeCost = 4 << 20, 1 << 20
 	// rowCost is what a row costs beside its bytes.
 	rowCost = 256
+	// maxJobs and maxCost bound what waits, so that a disk that stalls does not
+	// fill the memory with changes. A job that left counts among maxJobs until its
+	// turn would have been.
+	maxJobs, maxCost = 1 << 16, 128 << 20
 )
 
 // States of a job.
 const (
-	jobWaits int32 = iota
+	jobWaits = iota
 	jobBegun
 	jobGone // its caller does not wait any more, and nothing was done
 )
@@ -30,14 +36,10 @@ type job struct {
 	thread string // "" = of none
 	cost   int
 	frees  bool // it needs room only to make more of it
-	state  atomic.Int32
+	state  int  // guarded by queue.mu
 	next   *job // of the thread
 	done   chan error
 }
-
-// leave says that the caller waits no more. It reports false when the change
-// has begun.
-func (j *job) leave() bool { return j.state.CompareAndSwap(jobWaits, jobGone) }
 
 // queue is the jobs that wait. Threads take turns, whatever one of them hands
 // in. Large jobs go alone, and what is small goes between two of them: it never
@@ -46,6 +48,8 @@ type queue struct {
 	mu     sync.Mutex
 	small  line
 	large  line
+	live   int // jobs whose callers wait
+	cost   int // of those
 	closed bool
 	turn   bool          // of a large one
 	ready  chan struct{} // something waits, or the queue is closed
@@ -53,19 +57,39 @@ type queue struct {
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
 
-// put hands a job in. It reports false when the queue is closed.
-func (q *queue) put(j *job) bool {
+// put hands a job in. It answers ErrStoreBusy when too much waits already; a
+// job that is alone may cost more.
+func (q *queue) put(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return false
+	switch n := q.small.n + q.large.n; {
+	case q.closed:
+		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
+	case n >= maxJobs, q.live > 0 && q.cost+j.cost > maxCost:
+		return fmt.Errorf("%w: %d changes wait that cost %d bytes", checkpoint.ErrStoreBusy, q.live, q.cost)
 	}
+	q.live++
+	q.cost += j.cost
 	if j.cost > largeCost {
 		q.large.push(j)
 	} else {
 		q.small.push(j)
 	}
 	q.signal()
+	return nil
+}
+
+// leave says that the caller of a job waits no more: what the job holds is let
+// go. It reports false when the change has begun.
+func (q *queue) leave(j *job) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if j.state != jobWaits {
+		return false
+	}
+	j.state, j.run = jobGone, nil
+	q.live--
+	q.cost -= j.cost
 	return true
 }
 
@@ -84,11 +108,22 @@ func (q *queue) close() {
 	q.signal()
 }
 
-// waiting is how many jobs wait.
+// waiting is how many jobs are in line, those that left included.
 func (q *queue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.small.n + q.large.n
+}
+
+// begin takes the next job of a line, nil when none waits.
+func (q *queue) begin(l *line) *job {
+	j := l.pop()
+	if j != nil {
+		j.state = jobBegun
+		q.live--
+		q.cost -= j.cost
+	}
+	return j
 }
 
 // take appends to batch what has its turn now. It reports false when the queue
@@ -97,12 +132,12 @@ func (q *queue) take(batch []*job) ([]*job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.turn = !q.turn && q.large.n > 0 || q.small.n == 0; q.turn {
-		if j := q.large.pop(); j != nil {
+		if j := q.begin(&q.large); j != nil {
 			return append(batch, j), true
 		}
 	}
 	for cost := 0; len(batch) < maxBatch && cost < batchCost; {
-		j := q.small.pop()
+		j := q.begin(&q.small)
 		if j == nil {
 			break
 		}
@@ -133,7 +168,8 @@ func (l *line) push(j *job) {
 	l.last[j.thread] = j
 }
 
-// pop takes the job whose turn it is, nil when none waits.
+// pop takes the job whose turn it is and whose caller waits, nil when there is
+// none.
 func (l *line) pop() *job {
 	for len(l.firsts) > 0 {
 		j := l.firsts[0]
@@ -146,7 +182,7 @@ func (l *line) pop() *job {
 		} else {
 			delete(l.last, j.thread)
 		}
-		if j.state.CompareAndSwap(jobWaits, jobBegun) {
+		if j.state == jobWaits {
 			return j
 		}
 	}

@@ -36,7 +36,7 @@ func TestQueueIsFair(t *testing.T) {
 	q := newQueue()
 	put := func(thread string, costs ...int) {
 		for _, c := range costs {
-			require.True(t, q.put(&job{thread: thread, cost: c}))
+			require.NoError(t, q.put(&job{thread: thread, cost: c}))
 		}
 	}
 	put("greedy", 1, 2, 3, 4)
@@ -53,7 +53,7 @@ func TestQueueIsFair(t *testing.T) {
 	require.Equal(t, [][]string{
 		{fmt.Sprint("huge/", large+1)}, {"d/9"}, {fmt.Sprint("huge/", large+2)},
 	}, names(q))
-	require.False(t, q.put(&job{}), "it is closed")
+	require.ErrorIs(t, q.put(&job{}), checkpoint.ErrUnavailable, "it is closed")
 
 	q = newQueue()
 	put("greedy", 1, 2, 3)
@@ -66,8 +66,8 @@ func TestQueueIsFair(t *testing.T) {
 		put(fmt.Sprint(i), 1)
 	}
 	gone := &job{thread: "gone", cost: 1}
-	require.True(t, q.put(gone))
-	require.True(t, gone.leave())
+	require.NoError(t, q.put(gone))
+	require.True(t, q.leave(gone))
 	turns := names(q)
 	require.Len(t, turns, 2)
 	require.Len(t, turns[1], maxBatch, "who has left has no turn")
@@ -77,6 +77,33 @@ func TestQueueIsFair(t *testing.T) {
 		put(fmt.Sprint(i), largeCost)
 	}
 	require.Len(t, names(q)[0], batchCost/largeCost)
+}
+
+// What a disk that stalls leaves waiting is bounded, and what callers who left
+// had handed in is let go.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	q := newQueue()
+	huge := &job{run: func(*writer) error { return nil }, thread: "huge", cost: 2 * maxCost}
+	require.NoError(t, q.put(huge), "alone it may be that large")
+	require.ErrorIs(t, q.put(&job{cost: 1}), checkpoint.ErrStoreBusy)
+	require.True(t, q.leave(huge))
+	require.Nil(t, huge.run)
+	require.False(t, q.leave(huge), "it has left")
+	require.NoError(t, q.put(&job{cost: maxCost}))
+	require.ErrorIs(t, q.put(&job{cost: 1}), checkpoint.ErrStoreBusy)
+	begun, _ := q.take(nil)
+	require.Len(t, begun, 1)
+	require.False(t, q.leave(begun[0]))
+
+	for range maxJobs {
+		j := &job{}
+		require.NoError(t, q.put(j))
+		require.True(t, q.leave(j))
+	}
+	require.ErrorIs(t, q.put(&job{}), checkpoint.ErrStoreBusy)
+	begun, _ = q.take(nil)
+	require.Empty(t, begun)
+	require.NoError(t, q.put(&job{}))
 }
 
 // A change that has no turn in time is refused, and is not made later.

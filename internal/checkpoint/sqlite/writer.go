@@ -79,8 +79,8 @@ func (w *writer) doJob(ctx context.Context, j *job) error {
 		return gaveUp(ctx)
 	}
 	j.done = make(chan error, 1)
-	if !w.queue.put(j) {
-		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
+	if err := w.queue.put(j); err != nil {
+		return err
 	}
 	timer := time.NewTimer(w.limit.turn)
 	defer timer.Stop()
@@ -89,13 +89,13 @@ func (w *writer) doJob(ctx context.Context, j *job) error {
 		case err := <-j.done:
 			return err
 		case <-ctx.Done():
-			if j.leave() {
+			if w.queue.leave(j) {
 				return gaveUp(ctx)
 			}
 			return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, ctx.Err()) // it may be made still
 		case <-timer.C:
 		}
-		if j.leave() {
+		if w.queue.leave(j) {
 			return fmt.Errorf("%w: %d changes wait, and this one had no turn within %s",
 				checkpoint.ErrStoreBusy, w.queue.waiting(), w.limit.turn)
 		}
