@@ -64,8 +64,8 @@ build: ## Build bin/graphd
 test: go-test python-test examples bench-smoke ## Run all tests: go-test, python-test, examples, bench-smoke
 
 .PHONY: go-test
-go-test: $(VENV)/ok ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
-	GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(PKG)
+go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
+	GRAPHD_BIN='$(CURDIR)/bin/graphd' GRAPHD_VERSION='$(VERSION)' GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(PKG)
 
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)

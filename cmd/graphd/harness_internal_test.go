@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 const examples = "../../examples/refund-review"
@@ -87,35 +86,6 @@ func serving(t *testing.T, store string) caller {
 	return caller{server: s.address()}
 }
 
-// builds is where the binary under test is; TestMain makes and removes it.
-var builds string
-
-// binary builds graphd once.
-var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3", "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", &buildError{string(out)}
-	}
-	return path, nil
-})
-
-type buildError struct{ output string }
-
-func (e *buildError) Error() string { return e.output }
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-test-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
 // process is a server of its own, which can be killed.
 type process struct {
 	cmd     *exec.Cmd
@@ -127,8 +97,7 @@ type process struct {
 // listen means any port.
 func serveProcess(t *testing.T, listen, store string) *process {
 	t.Helper()
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}

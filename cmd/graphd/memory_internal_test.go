@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // An operator who says how much memory there is has the last word.
 func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	log := newLockedBuffer()
 	serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json")
 	serve.Env = append(os.Environ(), "GOMEMLIMIT=345MiB")

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/cli"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // options reads what a server is told in the three ways there are.
@@ -104,8 +105,7 @@ func TestSecretsAreMasked(t *testing.T) {
 }
 
 func TestDevTakesUpChangedFiles(t *testing.T) {
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "counting.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("graph: broken\nnodes: {}\n"), 0o600))
@@ -125,8 +125,7 @@ func TestDevTakesUpChangedFiles(t *testing.T) {
 }
 
 func TestServeUntilInputEnds(t *testing.T) {
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	log := newLockedBuffer()
 	serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--until-input-ends")
 	serve.Stderr = log

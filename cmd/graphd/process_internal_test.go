@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // counting takes one superstep per number, so that a server can be ended in
@@ -56,8 +58,7 @@ func TestAStreamOutlivesItsServers(t *testing.T) {
 	address := server.address
 	require.Equal(t, 0, caller{server: address}.call(t, "graph", "put", file).code)
 
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	out, complaints := newLockedBuffer(), newLockedBuffer()
 	run := exec.Command(path, "run", "counting", "-t", "c1", "-i", `{"n": 0}`, "-e", "updates", "-o", "jsonl",
 		"--step-limit", "2000", "--server", address)
@@ -104,8 +105,7 @@ func TestTwoServersDoNotShareAPortOrAStore(t *testing.T) {
 
 // The command that a waiting demo prints is pasted into a shell.
 func TestTheDemoNamesACommandThatResumes(t *testing.T) {
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	dir := t.TempDir()
 	demo := exec.Command(path, "demo")
 	demo.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(dir, "it's here"))
@@ -130,9 +130,8 @@ func TestTheDemoNamesACommandThatResumes(t *testing.T) {
 }
 
 func TestTheVersionIsThatOfTheBuild(t *testing.T) {
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	out, err := exec.Command(path, "version").Output()
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(out), "graphd v1.2.3 "), string(out))
+	require.True(t, strings.HasPrefix(string(out), "graphd "+built.Version()+" "), string(out))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 func TestServersShareOneRedis(t *testing.T) {
@@ -64,8 +65,7 @@ func TestAnotherServerTakesOver(t *testing.T) {
 	require.Equal(t, 0, caller{server: first.address}.call(t, "graph", "put", file).code)
 	second := serveProcess(t, "", store)
 
-	path, err := binary()
-	require.NoError(t, err)
+	path := built.Graphd(t)
 	run := exec.Command(path, "run", "counting", "-t", "c1", "-i", `{"n": 0}`, "--step-limit", "2000",
 		"--server", first.address)
 	begun := newLockedBuffer()

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // world is a graphd and a node service, each a process of its own.
@@ -21,14 +23,12 @@ type world struct {
 func start(t *testing.T) world {
 	t.Helper()
 	dir := t.TempDir()
-	build := func(name, pkg string) string {
-		path := filepath.Join(dir, name)
-		out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput()
-		require.NoError(t, err, string(out))
-		return path
-	}
-	w := world{graphd: build("graphd", "../../cmd/graphd")}
-	service := build("node-service", ".")
+	w := world{graphd: built.Graphd(t)}
+	service := filepath.Join(dir, "node-service")
+	build := exec.Command("go", "build", "-trimpath", "-o", service, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as graphd was built, with which it shares packages
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
 
 	endpoint := serving(t, exec.Command(service, "-listen", "127.0.0.1:0"), `serving address=(\S+)`)
 	text, err := os.ReadFile("quote.yaml")

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // What `make chaos` sets. A seed decides which faults each worker gets and how
@@ -107,7 +108,7 @@ func newWorld(t *testing.T) *world {
 	if *store == "sqlite" {
 		at = "sqlite:" + filepath.Join(w.dir, "graphd.db")
 	}
-	binary := graphd(t)
+	binary := built.Graphd(t)
 	interpreter, pace := python(t)
 	w.pace = pace
 	w.server = newProcess(t, filepath.Join(w.dir, "server.log"), func() *exec.Cmd {

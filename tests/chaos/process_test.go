@@ -38,30 +38,6 @@ func paceOf(took time.Duration) pace {
 // stretch is a duration of a quiet machine on this one.
 func (p pace) stretch(d time.Duration) time.Duration { return time.Duration(p.slower * float64(d)) }
 
-// builds is where the server under test is; TestMain makes and removes it.
-var builds string
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-chaos-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// graphd builds the server.
-func graphd(tb testing.TB) string {
-	tb.Helper()
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	require.NoError(tb, err, string(out))
-	return path
-}
-
 // python is an interpreter with the SDK, and the pace of the machine. A machine
 // without one can't show that workers survive, so that is a failure.
 func python(tb testing.TB) (string, pace) {

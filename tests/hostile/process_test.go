@@ -23,22 +23,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
-
-// builds is where the server under test is; TestMain makes and removes it.
-var builds string
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-hostile-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
 
 // What the server has: a container of 1 GiB, of which automemlimit would give
 // Go 80 %.
@@ -79,11 +65,8 @@ func (l *tail) String() string {
 
 func serve(t *testing.T, flags ...string) *server {
 	t.Helper()
-	binary := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", binary, "../../cmd/graphd").CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	s := &server{exited: make(chan struct{}), log: &tail{}}
-	s.cmd = exec.Command(binary, append([]string{
+	s.cmd = exec.Command(built.Graphd(t), append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
 		"--heartbeat", "1s", // so that each stream that is taken in says something
 	}, flags...)...)

@@ -27,6 +27,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // What `make ledger` sets.
@@ -86,8 +87,7 @@ type server struct {
 
 func newWorld(t *testing.T, store string, servers int) *world {
 	t.Helper()
-	binary, err := build()
-	require.NoError(t, err)
+	binary := built.Graphd(t)
 	w := &world{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
 	for i := range servers {
 		address := freeAddress(t)

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,31 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// builds is where the server under test is; TestMain makes and removes it.
-var builds string
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-ledger-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// build makes the server, once for all tests.
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
 
 // python is an interpreter with the SDK.
 func python(t *testing.T) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 const (
@@ -149,7 +150,7 @@ func TestRestlessWorkers(t *testing.T) {
 	for i := range runs {
 		if i == threads/2 {
 			mu.Lock()
-			alive[0] = s.serve(graphd(t), s.store)
+			alive[0] = s.serve(built.Graphd(t), s.store)
 			mu.Unlock()
 			s.a.stop(syscall.SIGKILL)
 			s.a = alive[0]

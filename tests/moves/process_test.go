@@ -6,13 +6,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,40 +24,8 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
-
-// builds is where the server under test is; TestMain makes and removes it.
-var builds string
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-moves-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// build makes the server, once for all tests.
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-// graphd is the server.
-func graphd(t *testing.T) string {
-	t.Helper()
-	path, err := build()
-	require.NoError(t, err)
-	return path
-}
 
 // python is an interpreter with the SDK.
 func python(t *testing.T) string {
@@ -166,7 +132,7 @@ func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
 	redis := redistest.Start(t, "--appendfsync", "no")
 	s := &scene{T: t, store: redis.URL(""), ledger: filepath.Join(t.TempDir(), "ledger"), flags: flags}
-	binary := graphd(t)
+	binary := built.Graphd(t)
 	s.a, s.b = s.serve(binary, s.store), s.serve(binary, s.store)
 	return s
 }

@@ -52,7 +52,7 @@ func wrongClock(t *testing.T) string {
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	require.NoError(t, err)
-	path, binary := filepath.Join(dir, "overlay.json"), filepath.Join(builds, "graphd-wrong-clock")
+	path, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "graphd")
 	require.NoError(t, os.WriteFile(path, overlay, 0o600))
 	out, err = exec.Command("go", "build", "-overlay", path, "-o", binary, "../../cmd/graphd").CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,32 +22,13 @@ var summary struct {
 	lines []string
 }
 
-// builds is where the server under test is; TestMain makes and removes it.
-var builds string
-
 func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-replicas-"); err != nil {
-		os.Exit(1)
-	}
 	code := m.Run()
 	if testing.Verbose() {
 		slices.Sort(summary.lines)
 		fmt.Fprintln(os.Stdout, "summary:\n  "+strings.Join(summary.lines, "\n  "))
 	}
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
 	os.Exit(code)
-}
-
-// graphd builds the server.
-func graphd(tb testing.TB) string {
-	tb.Helper()
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	require.NoError(tb, err, string(out))
-	return path
 }
 
 // replica is a server that is started again whenever it has ended, as an

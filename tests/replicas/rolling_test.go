@@ -25,6 +25,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // ticket is a graph whose nodes take time and are counted by whoever runs them.
@@ -117,7 +118,7 @@ type fleet struct {
 func newFleet(t *testing.T, redis *redistest.Server, n int, graph string, flags ...string) *fleet {
 	t.Helper()
 	f := &fleet{T: t, redis: redis}
-	binary, dir, graphs := graphd(t), t.TempDir(), t.TempDir()
+	binary, dir, graphs := built.Graphd(t), t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(graphs, "graph.yaml"), []byte(graph), 0o600))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	running, failed := errgroup.WithContext(ctx)

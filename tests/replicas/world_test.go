@@ -22,6 +22,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // progress counts threads.
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, how setup) *world {
 		w.redis = redistest.Start(t)
 	}
 	if w.binary == "" {
-		w.binary = graphd(t)
+		w.binary = built.Graphd(t)
 	}
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))

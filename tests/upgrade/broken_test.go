@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // TestMigrationsThatAreBrokenOff ends a migration after each of the things that it
@@ -172,23 +173,23 @@ func TestServersKeepAMigrationOut(t *testing.T) {
 	at := thaw(t, "redis-2")
 	_, err := redis.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignore)
 	require.NoError(t, err)
-	s := serve(t, graphd(t), at.store)
+	s := serve(t, built.Graphd(t), at.store)
 	require.NoError(t, at.redis.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2).Err()) // as if it were an earlier one
-	code, said := command(t, graphd(t), "store", "migrate", "--store", at.store)
+	code, said := command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 	require.Equal(t, 1, code)
 	require.Contains(t, said, "servers use the store")
 	require.Contains(t, said, "stop all of them")
 	s.kill()
 	require.Eventually(t, func() bool {
-		code, said = command(t, graphd(t), "store", "migrate", "--store", at.store)
+		code, said = command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 		return code == 0
 	}, patience, patience/100, said)
 
 	file := thaw(t, "sqlite-2")
-	code, said = command(t, graphd(t), "store", "migrate", "--store", file.store)
+	code, said = command(t, built.Graphd(t), "store", "migrate", "--store", file.store)
 	require.Zero(t, code, said)
-	s = serve(t, graphd(t), file.store)
-	code, said = command(t, graphd(t), "store", "migrate", "--store", file.store)
+	s = serve(t, built.Graphd(t), file.store)
+	code, said = command(t, built.Graphd(t), "store", "migrate", "--store", file.store)
 	require.Equal(t, 1, code)
 	require.Contains(t, said, "is in use by")
 	s.kill()
@@ -198,7 +199,7 @@ func TestServersKeepAMigrationOut(t *testing.T) {
 // format.
 func TestServeMigrates(t *testing.T) {
 	for _, name := range []string{"redis-2", "sqlite-2"} {
-		s := serve(t, graphd(t), thaw(t, name).store, "--migrate")
+		s := serve(t, built.Graphd(t), thaw(t, name).store, "--migrate")
 		require.Contains(t, s.said.String(), "store was migrated")
 		run := s.answer("waiting", `{"ok":true}`, true)
 		require.Contains(t, run.GetOutput().GetJson(), "closed")

@@ -15,6 +15,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 var (
@@ -26,7 +27,7 @@ var (
 // TestFreeze writes a store of each kind and keeps it, see `make freeze`.
 func TestFreeze(t *testing.T) {
 	if *program == "" {
-		*program = graphd(t)
+		*program = built.Graphd(t)
 	}
 	require.NotEmpty(t, *number, "give -number")
 	for _, more := range []string{"", "-sealed"} {

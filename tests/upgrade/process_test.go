@@ -4,11 +4,8 @@ package upgrade_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -22,39 +19,6 @@ import (
 
 // patience bounds what must not hang.
 const patience = 2 * time.Minute
-
-// builds is where the program under test is; TestMain makes and removes it.
-var builds string
-
-func TestMain(m *testing.M) {
-	var err error
-	if builds, err = os.MkdirTemp("", "graphd-upgrade-"); err != nil {
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(builds); err != nil {
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// built makes today's graphd, once.
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(builds, "graphd")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/graphd").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// graphd is today's program.
-func graphd(tb testing.TB) string {
-	tb.Helper()
-	path, err := built()
-	require.NoError(tb, err)
-	return path
-}
 
 // client is everything that tests call.
 type client struct {

@@ -11,6 +11,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
 // frozen lists the stores that are kept.
@@ -36,7 +37,7 @@ func TestStoresOfEarlierFormats(t *testing.T) {
 			if isOlder(t, at, name) {
 				migrate(t, at)
 			}
-			s := serve(t, graphd(t), at.store, settings(name)...)
+			s := serve(t, built.Graphd(t), at.store, settings(name)...)
 			was := before(t, name)
 			atRest := func(thread string) bool { return thread != "queued" }
 			problems := was.of(atRest).missing(s.account().of(atRest))
@@ -55,12 +56,12 @@ func TestTodaysStores(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, graphd(t), store, "--graphs", "testdata/graphs", "--lease", "5s")
+			s := serve(t, built.Graphd(t), store, "--graphs", "testdata/graphs", "--lease", "5s")
 			s.populate()
 			atRest := func(thread string) bool { return thread != "queued" }
 			was := s.account().of(atRest)
 			s.kill()
-			s = serve(t, graphd(t), store)
+			s = serve(t, built.Graphd(t), store)
 			problems := was.missing(s.account().of(atRest))
 			require.Empty(t, strings.Join(problems[:min(3, len(problems))], "\n"))
 			s.goesOn()
@@ -72,12 +73,12 @@ func TestTodaysStores(t *testing.T) {
 // to do.
 func isOlder(t *testing.T, at place, name string) bool {
 	t.Helper()
-	code, said := command(t, graphd(t), "store", "migrate", "--dry-run", "--store", at.store)
+	code, said := command(t, built.Graphd(t), "store", "migrate", "--dry-run", "--store", at.store)
 	require.Zero(t, code, said)
 	if strings.Contains(said, "nothing to do") {
 		return false
 	}
-	code, said = command(t, graphd(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--store", at.store}, settings(name)...)...)
+	code, said = command(t, built.Graphd(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--store", at.store}, settings(name)...)...)
 	require.Equal(t, 1, code, said)
 	require.Contains(t, said, "graphd store migrate --store "+at.store)
 	require.Contains(t, said, "--migrate")
@@ -86,10 +87,10 @@ func isOlder(t *testing.T, at place, name string) bool {
 
 func migrate(t *testing.T, at place) {
 	t.Helper()
-	code, said := command(t, graphd(t), "store", "migrate", "--store", at.store)
+	code, said := command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 	require.Zero(t, code, said)
 	require.Contains(t, said, "migrated: the store from format ")
-	code, said = command(t, graphd(t), "store", "migrate", "--store", at.store)
+	code, said = command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 	require.Zero(t, code, said)
 	require.Contains(t, said, "nothing to do")
 }

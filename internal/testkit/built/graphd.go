@@ -1,0 +1,73 @@
+// Package built gives tests the program graphd, which is linked once for all
+// packages.
+package built
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// unreleased is the version of a graphd that tests build.
+const unreleased = "v0.0.0-test"
+
+// Graphd returns the path of graphd as this checkout has it: $GRAPHD_BIN, which
+// make has just built, or a program below bin/ that is built now.
+func Graphd(tb testing.TB) string {
+	tb.Helper()
+	path, err := graphd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// What go test opens it takes for an input: a cached result ends with it.
+	if _, err := os.Stat(path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Version is what graphd must say that it is.
+func Version() string {
+	if os.Getenv("GRAPHD_BIN") == "" { //nolint:forbidigo // make says what it has built
+		return unreleased
+	}
+	return os.Getenv("GRAPHD_VERSION") //nolint:forbidigo // make says what it has built
+}
+
+var graphd = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("GRAPHD_BIN"); path != "" { //nolint:forbidigo // make says what it has built
+		return path, nil
+	}
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the checkout: %w", err)
+	}
+	root := filepath.Dir(strings.TrimSpace(string(out)))
+	folder := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	// Packages are tested at the same time, and go build may write to the file
+	// while another one starts it.
+	lock, err := os.Create(filepath.Join(folder, "graphd.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
+	path := filepath.Join(folder, "graphd")
+	// The flags are those of `make build`, for then Go compiles each package once.
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-X main.version="+unreleased, "-o", path, "./cmd/graphd")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building graphd: %w\n%s", err, out)
+	}
+	return path, nil
+})
