@@ -136,6 +136,44 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	require.Equal(t, held.Spec, again.Spec)
 }
 
+// A server that was away while a version was deleted and its tombstone was
+// forgotten takes up what came under its name since. Its own graph, which it has
+// compiled, is not what the store has.
+func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
+	store := memory.New(memory.Options{Tombstones: 1})
+	one, away := open(t, store), open(t, store)
+	put(t, one, text("g", "v1", "1"))
+	put(t, one, text("g", "v2", "1"))
+	put(t, one, around("outer", "v1", "g", "v1"))
+	require.NoError(t, away.Refresh(t.Context()))
+	held, err := away.Graph("g", "v1")
+	require.NoError(t, err)
+	_, err = away.Graph("outer", "v1")
+	require.NoError(t, err)
+	for _, v := range []string{"v1", "v2"} {
+		_, err = one.DeleteGraph(t.Context(), "g", v, true)
+		require.NoError(t, err)
+	}
+	put(t, one, text("g", "v1", "2"))
+	want, err := one.Graph("g", "v1")
+	require.NoError(t, err)
+
+	require.NoError(t, away.Refresh(t.Context()))
+	got, err := away.Graph("g", "v1")
+	require.NoError(t, err)
+	require.NotEqual(t, held.Spec, got.Spec)
+	require.Equal(t, want.Spec, got.Spec)
+	newest, err := away.Graph("g", "")
+	require.NoError(t, err)
+	require.Equal(t, want.Spec, newest.Spec)
+	e, err := away.GetGraph(t.Context(), "g", "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"v1"}, e.Versions)
+	outer, err := away.Graph("outer", "v1")
+	require.NoError(t, err)
+	require.Equal(t, want.Spec, outer.Nodes[1].Sub.Spec)
+}
+
 // silent is a store that answers no read of a graph before its caller leaves.
 type silent struct {
 	checkpoint.Graphs

@@ -241,30 +241,37 @@ func (r *Registry) Refresh(ctx context.Context) error {
 
 // takeUp makes a shelf of what the store lists. What this process has put since
 // the list was asked for stays, and so does everything when the store has lost
-// what it had: threads may need it. mu is held.
+// what it had: threads may need it. A version that was made at another time than
+// the known one came after that was deleted, and is read anew. mu is held.
 func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bool) {
 	old := *r.shelf.Load()
 	lists, newest := make(map[string][]*entry), make(map[string]*entry)
-	seen := make(map[*entry]bool, len(records))
+	listed, replaced := make(map[identity]bool, len(records)), false
 	for name, v := range old {
 		newest[name] = v.newest
 	}
 	for i := range records {
 		record := &records[i]
-		v := old.find(identity{record.Name, record.Version})
-		if v == nil {
-			v = &entry{identity: identity{record.Name, record.Version}, created: record.Created}
-			if n := newest[v.name]; n == nil || !n.created.After(v.created) {
+		id := identity{record.Name, record.Version}
+		known, n := old.find(id), newest[id.name]
+		v := known
+		if known == nil || known.order <= puts && !known.created.Equal(record.Created) {
+			v = &entry{identity: id, created: record.Created}
+			replaced = replaced || known != nil
+			if n == nil || n == known || !n.created.After(v.created) {
 				newest[v.name] = v
 			}
 		}
-		seen[v] = true
+		listed[id] = true
 		lists[v.name] = append(lists[v.name], v)
+	}
+	if replaced { // compiled graphs may contain what it was
+		r.forgetCompiled(old)
 	}
 	for name, versions := range old {
 		for _, v := range versions.list {
 			switch {
-			case seen[v]:
+			case listed[v.identity]:
 			case lost || v.order > puts:
 				lists[name] = append(lists[name], v)
 			default:
@@ -273,6 +280,14 @@ func (r *Registry) takeUp(records []checkpoint.GraphRecord, puts uint64, lost bo
 		}
 	}
 	r.shelf.Store(arrange(lists, newest))
+}
+
+func (r *Registry) forgetCompiled(all shelf) {
+	for _, versions := range all {
+		for _, v := range versions.list {
+			r.cache.forget(v)
+		}
+	}
 }
 
 // arrange makes a shelf of lists. Where the newest is gone the last is.
