@@ -34,7 +34,7 @@ type storeName struct {
 	kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 
-	bounds storeOptions // of changes, for sqlite
+	bounds storeOptions // of changes, and of what is remembered
 }
 
 // pollOthers is how often a server looks for what other servers on the same
@@ -83,7 +83,7 @@ func parseStore(text string) (storeName, error) {
 func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	switch n.kind {
 	case kindMemory:
-		return memory.New(memory.Options{}), nil
+		return memory.New(memory.Options{Tombstones: n.bounds.GraphTombstones}), nil
 	case kindRedis:
 		return n.openRedis(ctx, log, sealed)
 	}
@@ -97,7 +97,9 @@ func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Option
 
 func (n storeName) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	logging.Disable() // what the client would print comes back as errors
-	s, err := redis.Open(ctx, redis.Options{URL: n.text, Seal: sealed, Logger: log.Named("redis")})
+	s, err := redis.Open(ctx, redis.Options{
+		URL: n.text, Seal: sealed, Tombstones: n.bounds.GraphTombstones, Logger: log.Named("redis"),
+	})
 	if err != nil {
 		return nil, refused(err)
 	}

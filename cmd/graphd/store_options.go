@@ -5,14 +5,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
 )
 
-// storeOptions bound what one change may cost the others on SQLite, where one
-// writer serves all.
+// storeOptions bound what is remembered of deleted graphs, and what one change
+// may cost the others on SQLite, where one writer serves all.
 type storeOptions struct {
+	GraphTombstones int
+
 	MaxChangeBytes int
 	MaxChangeRows  int
 	ChangeWait     time.Duration
@@ -21,6 +24,8 @@ type storeOptions struct {
 
 // register is the table of these limits.
 func (o *storeOptions) register(f *pflag.FlagSet) {
+	f.IntVar(&o.GraphTombstones, "graph-tombstones", checkpoint.DefaultTombstones,
+		"how many deleted versions of graphs are remembered, so that nothing else comes under their names")
 	f.IntVar(&o.MaxChangeBytes, "max-change-bytes", 256<<20, "how many bytes one change of a thread may store with sqlite")
 	f.IntVar(&o.MaxChangeRows, "max-change-rows", 1_000_000, "how many records one change of a thread may store with sqlite")
 	f.DurationVar(&o.ChangeWait, "change-wait", 5*time.Second, "how long a change waits for its turn with sqlite, before it is refused")
@@ -30,8 +35,10 @@ func (o *storeOptions) register(f *pflag.FlagSet) {
 
 // check refuses limits that leave no room to work.
 func (o *storeOptions) check() error {
-	const leastBytes, leastRows, leastReserve = 16 << 20, 10_000, 1 << 20
+	const leastBytes, leastRows, leastReserve, mostTombstones = 16 << 20, 10_000, 1 << 20, 1 << 20
 	switch {
+	case o.GraphTombstones < 1 || o.GraphTombstones > mostTombstones:
+		return cli.Usagef("--graph-tombstones is %d", o.GraphTombstones).WithHint("want a number from 1 to %d", mostTombstones)
 	case o.MaxChangeBytes < leastBytes:
 		return cli.Usagef("--max-change-bytes is %d: what a run may hold must be storable", o.MaxChangeBytes).
 			WithHint("want at least %d", leastBytes)
@@ -50,6 +57,6 @@ func (o *storeOptions) check() error {
 func (o *storeOptions) sqlite(path string, sealed seal.Options) sqlite.Options {
 	return sqlite.Options{
 		Path: path, Seal: sealed, Reserve: o.DiskReserve, Turn: o.ChangeWait,
-		MaxChangeBytes: o.MaxChangeBytes, MaxChangeRows: o.MaxChangeRows,
+		Tombstones: o.GraphTombstones, MaxChangeBytes: o.MaxChangeBytes, MaxChangeRows: o.MaxChangeRows,
 	}
 }

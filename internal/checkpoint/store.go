@@ -260,12 +260,14 @@ type Graphs interface {
 // GraphWriter changes which graphs there are.
 type GraphWriter interface {
 	// PutGraph must return ErrGraphExists when the version exists with
-	// another Source, or was deleted and had another Source; and nil when it
-	// exists with the same one.
+	// another Source, or has a tombstone of another Source; and nil when it
+	// exists with the same one. A version that comes back has no tombstone.
 	PutGraph(ctx context.Context, g GraphRecord) error
-	// DeleteGraph removes a version. What stays must be a digest, so that only
-	// the same Source can come back: threads may still wait for it. It must
-	// return ErrGraphNotFound when there is no such version.
+	// DeleteGraph removes a version. What stays must be a tombstone with a
+	// digest, so that only the same Source can come back: threads may still wait
+	// for it. A store keeps the tombstones of the versions that were deleted last,
+	// up to a number, and must forget the oldest beyond it. It must return
+	// ErrGraphNotFound when there is no such version.
 	DeleteGraph(ctx context.Context, name, version string) error
 }
 
@@ -283,6 +285,10 @@ type GraphReader interface {
 	// is for tools: what it returns may be large.
 	GraphRecords(ctx context.Context) ([]GraphRecord, error)
 }
+
+// DefaultTombstones is how many deleted versions of graphs a store remembers when
+// nobody says.
+const DefaultTombstones = 10_000
 
 // GraphDigest is what a store keeps of the Source of a deleted version.
 func GraphDigest(source string) string {

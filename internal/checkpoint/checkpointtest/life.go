@@ -2,6 +2,7 @@ package checkpointtest
 
 import (
 	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/stretchr/testify/require"
@@ -109,6 +110,38 @@ func graphCases() []testCase {
 			require.Len(e, list, 1)
 			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", "1"))
 			require.ErrorIs(e, e.store.PutGraph(e.ctx, other), checkpoint.ErrGraphExists)
+		}},
+		{"the versions that were deleted last are remembered", func(e *env) {
+			const churn = 4 * Tombstones
+			version := func(n int, source string) checkpoint.GraphRecord {
+				return checkpoint.GraphRecord{Name: "g", Version: strconv.Itoa(n), Source: source, Created: day(n)}
+			}
+			for n := range churn {
+				require.NoError(e, e.store.PutGraph(e.ctx, version(n, "was")))
+				require.NoError(e, e.store.DeleteGraph(e.ctx, "g", strconv.Itoa(n)))
+			}
+			for n := range Tombstones {
+				require.ErrorIs(e, e.store.PutGraph(e.ctx, version(churn-1-n, "other")), checkpoint.ErrGraphExists)
+			}
+			// A version that comes back leaves its place to those that are deleted later.
+			require.NoError(e, e.store.PutGraph(e.ctx, version(churn-2, "was")))
+			require.NoError(e, e.store.PutGraph(e.ctx, version(churn, "was")))
+			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", strconv.Itoa(churn)))
+			require.NoError(e, e.store.DeleteGraph(e.ctx, "g", strconv.Itoa(churn-2)))
+			for _, n := range []int{churn, churn - 1, churn - 2} {
+				require.ErrorIs(e, e.store.PutGraph(e.ctx, version(n, "other")), checkpoint.ErrGraphExists)
+			}
+			// Nothing is left of the others: what comes under their names is new, with a time of its own.
+			for _, n := range []int{0, churn - 4, churn - 3} {
+				other := version(n, "other")
+				other.Created = day(100 + n)
+				require.NoError(e, e.store.PutGraph(e.ctx, other))
+				got, err := e.store.GraphRecord(e.ctx, "g", other.Version)
+				require.NoError(e, err)
+				require.Equal(e, other, got)
+			}
+			list, _ := e.graphs(0)
+			require.Len(e, list, 3)
 		}},
 		{"many at once put and delete a version", func(e *env) {
 			var group sync.WaitGroup

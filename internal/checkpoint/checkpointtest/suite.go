@@ -14,6 +14,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
+// Tombstones is how many deleted versions of graphs the stores of the suite
+// remember.
+const Tombstones = 3
+
 // Store is what a backend must offer.
 type Store interface {
 	checkpoint.Store
@@ -21,7 +25,8 @@ type Store interface {
 	checkpoint.Secrets
 }
 
-// Open makes an empty store for one case. The store should take its present
+// Open makes an empty store for one case. It remembers Tombstones deleted
+// versions of graphs. The store should take its present
 // from now; one that has a clock of its own says so by OwnClock.
 type Open func(t *testing.T, now func() time.Time) Store
 

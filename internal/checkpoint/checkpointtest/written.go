@@ -22,6 +22,9 @@ func WriteAll(ctx context.Context, tb testing.TB, s Store) {
 	f := &filler{tb}
 	g := filled[checkpoint.GraphRecord](f, "graph")
 	require.NoError(tb, s.PutGraph(ctx, g))
+	gone := filled[checkpoint.GraphRecord](f, "deleted graph")
+	require.NoError(tb, s.PutGraph(ctx, gone))
+	require.NoError(tb, s.DeleteGraph(ctx, gone.Name, gone.Version))
 	for _, c := range f.changes() {
 		_, err := s.Apply(ctx, c)
 		require.NoError(tb, err)

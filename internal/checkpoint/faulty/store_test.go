@@ -33,7 +33,7 @@ type whole struct {
 
 func TestWithoutPlanItIsTheStore(t *testing.T) {
 	checkpointtest.Run(t, func(_ *testing.T, now func() time.Time) checkpointtest.Store {
-		m := memory.New(memory.Options{Now: now})
+		m := memory.New(memory.Options{Now: now, Tombstones: checkpointtest.Tombstones})
 		return whole{faulty.New(m, faulty.Plan{}), m, m}
 	})
 }

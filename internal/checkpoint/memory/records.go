@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -128,105 +127,4 @@ func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Requ
 		}
 	}
 	return checkpoint.Request{}, checkpoint.ErrRequestNotFound
-}
-
-// graphs holds the graph definitions.
-type graphs struct {
-	mu       sync.Mutex
-	list     []checkpoint.GraphRecord
-	deleted  map[[2]string]string // digests, by name and version
-	revision uint64
-}
-
-// find returns the position of a version, -1 = none. mu is held.
-func (g *graphs) find(name, version string) int {
-	return slices.IndexFunc(g.list, func(r checkpoint.GraphRecord) bool { return r.Name == name && r.Version == version })
-}
-
-// PutGraph keeps a version of a graph.
-func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	if i := s.graphs.find(g.Name, g.Version); i >= 0 {
-		if s.graphs.list[i].Source != g.Source {
-			return checkpoint.ErrGraphExists
-		}
-		return nil
-	}
-	id := [2]string{g.Name, g.Version}
-	if digest, deleted := s.graphs.deleted[id]; deleted && digest != checkpoint.GraphDigest(g.Source) {
-		return checkpoint.ErrGraphExists
-	}
-	delete(s.graphs.deleted, id)
-	at, _ := slices.BinarySearchFunc(s.graphs.list, g, func(a, b checkpoint.GraphRecord) int {
-		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
-	})
-	s.graphs.list = slices.Insert(s.graphs.list, at, g)
-	s.graphs.revision++
-	return nil
-}
-
-// DeleteGraph removes a version of a graph.
-func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	i := s.graphs.find(name, version)
-	if i < 0 {
-		return checkpoint.ErrGraphNotFound
-	}
-	if s.graphs.deleted == nil {
-		s.graphs.deleted = make(map[[2]string]string)
-	}
-	s.graphs.deleted[[2]string{name, version}] = checkpoint.GraphDigest(s.graphs.list[i].Source)
-	s.graphs.list = slices.Delete(s.graphs.list, i, i+1)
-	s.graphs.revision++
-	return nil
-}
-
-// GraphRecord returns a version of a graph.
-func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
-	if err := s.ready(ctx); err != nil {
-		return checkpoint.GraphRecord{}, err
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	i := s.graphs.find(name, version)
-	if i < 0 {
-		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
-	}
-	return s.graphs.list[i], nil
-}
-
-// GraphVersions lists every version of every graph without its source.
-func (s *Store) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.GraphRecord, uint64, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, 0, err
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	revision := s.graphs.revision + 1
-	if known == revision {
-		return nil, revision, nil
-	}
-	list := slices.Clone(s.graphs.list)
-	for i := range list {
-		list[i].Source = ""
-	}
-	return list, revision, nil
-}
-
-// GraphRecords lists every version of every graph, oldest first.
-func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
-	s.graphs.mu.Lock()
-	defer s.graphs.mu.Unlock()
-	return slices.Clone(s.graphs.list), nil
 }

@@ -7,6 +7,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -23,6 +24,9 @@ const shards = 64
 type Options struct {
 	// Now is the clock that leases are compared with; nil = time.Now.
 	Now func() time.Time
+	// Tombstones is how many deleted versions of graphs are remembered; default
+	// checkpoint.DefaultTombstones.
+	Tombstones int
 }
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
@@ -55,6 +59,7 @@ func New(opts Options) *Store {
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.graphs.tombstones.most = cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)
 	for i := range s.shards {
 		s.shards[i].threads = map[string]*thread{}
 	}

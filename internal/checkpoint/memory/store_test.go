@@ -15,7 +15,7 @@ import (
 
 func TestContract(t *testing.T) {
 	checkpointtest.Run(t, func(_ *testing.T, now func() time.Time) checkpointtest.Store {
-		return memory.New(memory.Options{Now: now})
+		return memory.New(memory.Options{Now: now, Tombstones: checkpointtest.Tombstones})
 	})
 }
 

@@ -165,7 +165,7 @@ func (s *Store) empty(ctx context.Context, w *location) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	own, err := s.client.Exists(ctx, keys.roster(), keys.graphs(), keys.graphIndex()).Result()
+	own, err := s.client.Exists(ctx, keys.roster(), keys.graphs(), keys.graphIndex(), keys.tombstones(), keys.tombstoneOrder()).Result()
 	if err == nil && n > own {
 		return &SetupError{
 			w.server, ProblemForeign,

@@ -95,11 +95,13 @@ var (
 	epoch        = regexp.MustCompile(`[0-9a-f]{32}`)
 )
 
-// timeless leaves out of a value the numbers of changes, which follow the clock,
-// and the name of the store.
+// timeless leaves out of a value times and the numbers of changes, which follow
+// the clock, and the name of the store.
 func timeless(key, field, text string) string {
 	switch {
 	case strings.HasSuffix(key, "}:count"), strings.Contains(key, "}:q:") && strings.HasPrefix(field, "r"):
+		return changeNumber.ReplaceAllString(text, "time")
+	case strings.HasSuffix(key, "}:graphs:deleted"):
 		return changeNumber.ReplaceAllString(text, "time")
 	case strings.HasSuffix(key, "}:store"), strings.HasSuffix(key, "{meta}:format"):
 		return epoch.ReplaceAllString(text, "epoch")

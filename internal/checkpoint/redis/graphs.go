@@ -24,8 +24,6 @@ type graph struct {
 	Version string `json:"version"`
 	Created int64  `json:"created"` // nanoseconds since 1970
 	Source  string `json:"source"`
-	// Deleted is the digest of the source of a version that was deleted.
-	Deleted string `json:"deleted,omitempty"`
 }
 
 func encodeGraph(g *graph) string {
@@ -56,9 +54,7 @@ func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecor
 		if err != nil {
 			return nil, of(err, "key %s, field %q", s.keys.graphs(), field)
 		}
-		if g.Deleted == "" {
-			out = append(out, g.record())
-		}
+		out = append(out, g.record())
 	}
 	sortGraphs(out)
 	return out, nil
@@ -73,13 +69,21 @@ func sortGraphs(list []checkpoint.GraphRecord) {
 // errGraphChanged says that another server was quicker.
 var errGraphChanged = errors.New("the record has changed")
 
+// standing is what stands for a version of a graph: a record, a tombstone, or
+// nothing.
+type standing struct {
+	record, tombstone string // as they are stored, "" = none
+	graph             graph
+	digest            string // of the source of a deleted version
+}
+
 // PutGraph keeps a version of a graph.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	return s.changeGraph(ctx, g.Name, g.Version, func(old *graph) (*graph, error) {
+	return s.changeGraph(ctx, g.Name, g.Version, func(old standing) (*graph, error) {
 		switch {
-		case old != nil && old.Deleted == "" && old.Source == g.Source:
-			return nil, nil
-		case old != nil && old.Deleted != checkpoint.GraphDigest(g.Source):
+		case old.record != "" && old.graph.Source == g.Source:
+			return nil, errSettled
+		case old.record != "", old.tombstone != "" && old.digest != checkpoint.GraphDigest(g.Source):
 			return nil, checkpoint.ErrGraphExists
 		}
 		return &graph{Format: Format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source}, nil
@@ -89,23 +93,24 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 // DeleteGraph removes a version of a graph.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	tried := false // the answer to a first try may have been lost
-	return s.changeGraph(ctx, name, version, func(old *graph) (*graph, error) {
+	return s.changeGraph(ctx, name, version, func(old standing) (*graph, error) {
 		switch {
-		case tried && old != nil && old.Deleted != "":
-			return nil, nil
-		case old == nil || old.Deleted != "":
+		case tried && old.tombstone != "":
+			return nil, errSettled
+		case old.record == "":
 			return nil, checkpoint.ErrGraphNotFound
 		}
 		tried = true
-		return &graph{
-			Format: Format, Name: name, Version: version, Created: old.Created, Deleted: checkpoint.GraphDigest(old.Source),
-		}, nil
+		return nil, nil
 	})
 }
 
-// changeGraph replaces what stands for a version, nil = nothing, by what
-// decide makes of it; nil leaves it.
-func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(*graph) (*graph, error)) error {
+// errSettled says that there is nothing to do.
+var errSettled = errors.New("nothing is to be changed")
+
+// changeGraph replaces what stands for a version by the graph that decide
+// returns, nil = by a tombstone.
+func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(standing) (*graph, error)) error {
 	done, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -116,44 +121,66 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 		return failed(ctx, err)
 	}
 	for {
-		err := failed(ctx, again(ctx, func() error { return s.replaceGraph(ctx, field, decide) }))
-		if !errors.Is(err, errGraphChanged) {
+		err := again(ctx, func() error { return s.replaceGraph(ctx, field, decide) })
+		if errors.Is(err, errSettled) {
+			return nil
+		}
+		if err = failed(ctx, err); !errors.Is(err, errGraphChanged) {
 			return err
 		}
 	}
 }
 
-func (s *Store) replaceGraph(ctx context.Context, field string, decide func(*graph) (*graph, error)) error {
-	record, err := s.client.HGet(ctx, s.keys.graphs(), field).Result()
-	if err != nil && !errors.Is(err, goredis.Nil) {
+func (s *Store) replaceGraph(ctx context.Context, field string, decide func(standing) (*graph, error)) error {
+	old, err := s.standing(ctx, field)
+	if err != nil {
 		return err
-	}
-	var old *graph
-	if record != "" {
-		g, err := s.decodeGraph(field, record)
-		if err != nil {
-			return of(err, "key %s, field %q", s.keys.graphs(), field)
-		}
-		old = &g
 	}
 	next, err := decide(old)
-	if next == nil || err != nil {
+	if err != nil {
 		return err
 	}
-	index := strconv.FormatInt(next.Created, 10)
-	if next.Deleted != "" {
-		index = indexDeleted
+	var record, with string
+	if next != nil {
+		record = s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(next))
+		with = strconv.FormatInt(next.Created, 10)
+	} else {
+		with = s.box.Seal(seal.Place{Kind: kindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
-	sealed := s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(next))
-	made, err := s.scripts.graph.Run(ctx, s.client, []string{s.keys.graphs(), s.keys.graphIndex()}, field, record, sealed, index).Int()
+	keys := []string{s.keys.graphs(), s.keys.graphIndex(), s.keys.tombstones(), s.keys.tombstoneOrder()}
+	made, err := s.scripts.graph.Run(ctx, s.client, keys, field, old.record, old.tombstone, record, with, s.mostTombstones).Int()
 	if err == nil && made == 0 {
 		return errGraphChanged
 	}
 	return err
 }
 
-// indexDeleted stands in the index for a version that was deleted.
-const indexDeleted = "-"
+// standing reads what stands for a version. What other servers change between
+// the two looks, the script notices.
+func (s *Store) standing(ctx context.Context, field string) (old standing, err error) {
+	pipe := s.client.Pipeline()
+	record, tombstone := pipe.HGet(ctx, s.keys.graphs(), field), pipe.HGet(ctx, s.keys.tombstones(), field)
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return old, err
+	}
+	if err := record.Err(); err != nil && !errors.Is(err, goredis.Nil) {
+		return old, err
+	}
+	if err := tombstone.Err(); err != nil && !errors.Is(err, goredis.Nil) {
+		return old, err
+	}
+	old.record, old.tombstone = record.Val(), tombstone.Val()
+	if old.record != "" {
+		if old.graph, err = s.decodeGraph(field, old.record); err != nil {
+			return old, of(err, "key %s, field %q", s.keys.graphs(), field)
+		}
+	}
+	if old.tombstone != "" {
+		_, text := dated(old.tombstone)
+		old.digest, err = s.box.Open(seal.Place{Kind: kindTombstone, Name: field}, text)
+	}
+	return old, of(err, "key %s, field %q", s.keys.tombstones(), field)
+}
 
 // GraphRecord returns a version of a graph.
 func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
@@ -177,9 +204,6 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 	g, err := s.decodeGraph(field, record)
 	if err != nil {
 		return checkpoint.GraphRecord{}, of(err, "key %s, field %q", s.keys.graphs(), field)
-	}
-	if g.Deleted != "" {
-		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
 	}
 	return g.record(), nil
 }
@@ -224,14 +248,13 @@ func (s *Store) graphVersions(ctx context.Context) ([]checkpoint.GraphRecord, er
 	list := make([]checkpoint.GraphRecord, 0, len(fields))
 	var missing []string
 	for _, field := range fields {
-		switch created, err := strconv.ParseInt(index[field], 10, 64); {
-		case index[field] == indexDeleted:
-		case err != nil:
+		created, err := strconv.ParseInt(index[field], 10, 64)
+		if err != nil {
 			missing = append(missing, field)
-		default:
-			name, version := unsized(field)
-			list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: instant(created)})
+			continue
 		}
+		name, version := unsized(field)
+		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: instant(created)})
 	}
 	old, err := s.graphsWithoutIndex(ctx, missing)
 	list = append(list, old...)
@@ -255,11 +278,9 @@ func (s *Store) graphsWithoutIndex(ctx context.Context, fields []string) (list [
 			if err != nil {
 				return nil, of(err, "key %s, field %q", s.keys.graphs(), chunk[i])
 			}
-			if g.Deleted == "" {
-				r := g.record()
-				r.Source = ""
-				list = append(list, r)
-			}
+			r := g.record()
+			r.Source = ""
+			list = append(list, r)
 		}
 	}
 	return list, nil

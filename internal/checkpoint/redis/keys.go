@@ -65,9 +65,16 @@ func (l *layout) meta() string { return l.prefix + "{meta}:format" }
 // graphs holds the graph definitions.
 func (l *layout) graphs() string { return l.prefix + "{meta}:graphs" }
 
-// graphIndex holds when each version of a graph was made, "-" for deleted ones,
-// and under "" how often any of it has changed.
+// graphIndex holds when each version of a graph was made, and under "" how often
+// any of it has changed.
 func (l *layout) graphIndex() string { return l.prefix + "{meta}:graphs:index" }
+
+// tombstones holds what is remembered of deleted versions of graphs: when that
+// was in microseconds, a space and the digest of the source.
+func (l *layout) tombstones() string { return l.prefix + "{meta}:graphs:deleted" }
+
+// tombstoneOrder holds the fields of tombstones in the order of deletion.
+func (l *layout) tombstoneOrder() string { return l.prefix + "{meta}:graphs:deleted:order" }
 
 // roster holds what the workers of each server take.
 func (l *layout) roster() string { return l.prefix + "{meta}:roster" }

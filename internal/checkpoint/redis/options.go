@@ -31,6 +31,9 @@ type Options struct {
 	// Beat is how often a server says what its workers take; 3 s. One that has
 	// been silent three times is taken to have none.
 	Beat time.Duration
+	// Tombstones is how many deleted versions of graphs are remembered; default
+	// checkpoint.DefaultTombstones. Servers on one store should say the same.
+	Tombstones int
 	// Logger is told of panics; silent when nil.
 	Logger *zap.Logger
 }

@@ -12,14 +12,15 @@ import (
 // Kinds of records, as seal.Place has them. They are part of what is stored and
 // must never change.
 const (
-	kindHead     = "head"
-	kindValues   = "values" // manifests too; the name is the field
-	kindProgress = "progress"
-	kindQuestion = "question"
-	kindRun      = "run"
-	kindRequest  = "request"
-	kindEvent    = "event" // without a name: the record has its number
-	kindGraph    = "graph"
+	kindHead      = "head"
+	kindValues    = "values" // manifests too; the name is the field
+	kindProgress  = "progress"
+	kindQuestion  = "question"
+	kindRun       = "run"
+	kindRequest   = "request"
+	kindEvent     = "event" // without a name: the record has its number
+	kindGraph     = "graph"
+	kindTombstone = "tombstone" // of a graph
 )
 
 // writer makes what is written of the records of a thread.
@@ -93,23 +94,42 @@ func (s *Store) unlock(ctx context.Context, w *location) error {
 	return s.resealGraphs(ctx)
 }
 
-// resealGraphs seals all graphs with the present key: no server starts without
-// its graphs, so they must not be what an old key is kept for.
+// resealGraphs seals all graphs, and the tombstones of deleted ones, with the
+// present key: no server starts without its graphs, so they must not be what an
+// old key is kept for.
 func (s *Store) resealGraphs(ctx context.Context) error {
-	all, err := s.client.HGetAll(ctx, s.keys.graphs()).Result()
+	if err := s.reseal(ctx, s.keys.graphs(), kindGraph, whole); err != nil {
+		return err
+	}
+	return s.reseal(ctx, s.keys.tombstones(), kindTombstone, dated)
+}
+
+// whole says that a value is a record and nothing else.
+func whole(value string) (before, record string) { return "", value }
+
+// dated parts the time of a tombstone, and the space behind it, from its record.
+func dated(value string) (before, record string) {
+	end := strings.IndexByte(value, ' ') + 1
+	return value[:end], value[end:]
+}
+
+// reseal seals the records in a hash with the present key.
+func (s *Store) reseal(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
+	all, err := s.client.HGetAll(ctx, key).Result()
 	if err != nil {
 		return err
 	}
-	for field, text := range all {
+	for field, value := range all {
+		before, text := part(value)
 		if id, _ := seal.Sealed(text); id == s.box.Active() {
 			continue
 		}
-		at := seal.Place{Kind: kindGraph, Name: field}
+		at := seal.Place{Kind: kind, Name: field}
 		record, err := s.box.Open(at, text)
 		if err != nil {
 			continue // whoever reads it is told
 		}
-		if err := s.client.HSet(ctx, s.keys.graphs(), field, s.box.Seal(at, record)).Err(); err != nil {
+		if err := s.client.HSet(ctx, key, field, before+s.box.Seal(at, record)).Err(); err != nil {
 			return err
 		}
 	}

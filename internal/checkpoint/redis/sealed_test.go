@@ -32,7 +32,7 @@ func sealedBy(keys ...seal.Key) seal.Options { return seal.Options{Keys: keys, C
 
 func openSealed(t *testing.T, url string, opts seal.Options) *redis.Store {
 	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Options{URL: url, Seal: opts})
+	s, err := redis.Open(t.Context(), redis.Options{URL: url, Seal: opts, Tombstones: checkpointtest.Tombstones})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -166,7 +166,18 @@ func TestKeysAreRotated(t *testing.T) {
 		require.NoError(t, err)
 	}
 	write("bad", k1)
+	first := openSealed(t, server.URL(""), sealedBy(k1))
+	g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: told}
+	require.NoError(t, first.PutGraph(t.Context(), g))
+	require.NoError(t, first.DeleteGraph(t.Context(), "g", "1"))
 	write("good", k2, k1)
+	second, err := openWith(k2)
+	require.NoError(t, err)
+	other := g
+	other.Source = "other"
+	require.ErrorIs(t, second.PutGraph(t.Context(), other), checkpoint.ErrGraphExists)
+	require.NoError(t, second.PutGraph(t.Context(), g), "what is remembered of it is sealed anew")
+	require.NoError(t, second.Close())
 	both := openSealed(t, server.URL(""), sealedBy(k1, k2))
 	require.NoError(t, checkpointtest.ReadAll(t, both, "bad"))
 	require.NoError(t, checkpointtest.ReadAll(t, both, "good"))

@@ -41,7 +41,9 @@ type Store struct {
 	convoys []*convoy // one, or one per partition
 	log     *zap.Logger
 	epoch   string // says which store it is
-	mark    string // what each partition says of that, see mark.go
+	// mostTombstones is how many deleted versions of graphs are remembered.
+	mostTombstones int
+	mark           string // what each partition says of that, see mark.go
 
 	watch sync.Mutex       // over what Writable remembers
 	wrong map[int]struct{} // partitions that are of another store
@@ -75,6 +77,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{
 		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
 		origin: draw()[:originLen], wrong: map[int]struct{}{},
+		mostTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
 	}
 	s.ear = newEar(ctx, s)
 	s.posts.beat = cmp.Or(opts.Beat, 3*time.Second)

@@ -15,7 +15,7 @@ import (
 
 func open(tb testing.TB, url string) *redis.Store {
 	tb.Helper()
-	s, err := redis.Open(tb.Context(), redis.Options{URL: url})
+	s, err := redis.Open(tb.Context(), redis.Options{URL: url, Tombstones: checkpointtest.Tombstones})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
 	return s

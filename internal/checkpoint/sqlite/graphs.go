@@ -4,17 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-)
-
-// A deleted version leaves a row with the digest of its source, under a time
-// at which none is made.
-const (
-	deletedAt   = math.MaxInt64
-	deletedMark = "deleted:"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // PutGraph keeps a version of a graph.
@@ -22,15 +14,32 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	err := s.write.do(ctx, func(w *writer) error {
 		source, err := s.source(w, &g)
 		switch {
-		case errors.Is(err, checkpoint.ErrGraphNotFound), source == deletedMark+checkpoint.GraphDigest(g.Source):
-			return w.exec(w.stmt.putGraph, g.Name, g.Version, min(nanos(g.Created), deletedAt-1), s.box.Seal(graphPlace(&g), g.Source))
 		case err == nil && source != g.Source:
 			return checkpoint.ErrGraphExists
+		case !errors.Is(err, checkpoint.ErrGraphNotFound):
+			return err
 		}
-		return err
+		if err := s.revive(w, &g); err != nil {
+			return err
+		}
+		return w.exec(w.stmt.putGraph, g.Name, g.Version, nanos(g.Created), s.box.Seal(graphPlace(&g), g.Source))
 	})
 	s.graphChanges.Add(1)
 	return err
+}
+
+// revive removes the tombstone of a version that comes back as it was.
+func (s *Store) revive(w *writer, g *checkpoint.GraphRecord) error {
+	digest, err := s.readSealed(w, w.stmt.tombstone, g, tombstonePlace(g))
+	switch {
+	case errors.Is(err, checkpoint.ErrGraphNotFound):
+		return nil
+	case err == nil && digest != checkpoint.GraphDigest(g.Source):
+		return checkpoint.ErrGraphExists
+	case err != nil:
+		return err
+	}
+	return w.exec(w.stmt.removeTombstone, g.Name, g.Version)
 }
 
 // DeleteGraph removes a version of a graph.
@@ -41,27 +50,35 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(source, deletedMark) {
-			return checkpoint.ErrGraphNotFound
+		if err := w.exec(w.stmt.removeGraph, name, version); err != nil {
+			return err
 		}
-		mark := s.box.Seal(graphPlace(&g), deletedMark+checkpoint.GraphDigest(source))
-		return w.exec(w.stmt.putGraph, name, version, int64(deletedAt), mark)
+		digest := s.box.Seal(tombstonePlace(&g), checkpoint.GraphDigest(source))
+		if err := w.exec(w.stmt.putTombstone, name, version, nanos(s.clock()), digest); err != nil {
+			return err
+		}
+		return w.exec(w.stmt.trimTombstones, s.tombstones)
 	}})
 	s.graphChanges.Add(1)
 	return err
 }
 
-// source reads what stands for a version.
+// source reads the source of a version.
 func (s *Store) source(w *writer, g *checkpoint.GraphRecord) (string, error) {
-	var source string
-	err := w.stmt.graph.QueryRowContext(w.life, g.Name, g.Version).Scan(&source)
+	return s.readSealed(w, w.stmt.graph, g, graphPlace(g))
+}
+
+// readSealed reads what a statement finds of a version.
+func (s *Store) readSealed(w *writer, stmt *sql.Stmt, g *checkpoint.GraphRecord, at seal.Place) (string, error) {
+	var text string
+	err := stmt.QueryRowContext(w.life, g.Name, g.Version).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", checkpoint.ErrGraphNotFound
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.box.Open(graphPlace(g), source)
+	return s.box.Open(at, text)
 }
 
 // GraphRecord returns a version of a graph.

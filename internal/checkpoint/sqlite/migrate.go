@@ -24,9 +24,20 @@ func steps() map[int64]step {
 	return map[int64]step{2: toVersion3}
 }
 
-// toVersion3 changes no table. Records of version 3 have fields that those of
-// version 2 lack, which an earlier graphd would drop when it writes a record anew.
-func toVersion3(context.Context, *sql.Tx) error { return nil }
+// toVersion3 adds what version 2 has not. Records of version 3 have fields that
+// those of version 2 lack, which an earlier graphd would drop when it writes a
+// record anew; no record is changed.
+func toVersion3(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS graph_tombstones (
+		number  INTEGER PRIMARY KEY,
+		name    TEXT    NOT NULL,
+		version TEXT    NOT NULL,
+		deleted INTEGER NOT NULL,
+		digest  TEXT    NOT NULL,
+		UNIQUE (name, version)
+	) STRICT`)
+	return err
+}
 
 // Migrate brings the file at opts.Path to the present version. A file that has
 // it, or that is not there yet, is left alone. All of it is one transaction: a

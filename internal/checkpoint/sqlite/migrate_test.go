@@ -41,12 +41,16 @@ func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 	for _, name := range []string{path, symbolic, filepath.Join(folder, "a.db")} {
 		db := outsider(t, path)
 		do(t, db, `UPDATE meta SET value = 2 WHERE key = 'schema_version'`)
+		do(t, db, `DROP TABLE graph_tombstones`)
 		require.NoError(t, db.Close())
 		m, err := migrate(name, false)
 		require.NoError(t, err, name)
 		require.Equal(t, []int{2, sqlite.SchemaVersion}, []int{m.From, m.To}, name)
 	}
-	requireSteps(t, open(t, path), "t", 1)
+	s = open(t, path)
+	requireSteps(t, s, "t", 1)
+	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
+	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
 }
 
 // A migration that only says what there is to do leaves the file as it is, and

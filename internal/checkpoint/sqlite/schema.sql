@@ -139,3 +139,14 @@ CREATE TABLE graphs (
   source  TEXT    NOT NULL,
   PRIMARY KEY (name, version)
 ) STRICT, WITHOUT ROWID;
+
+-- What stays of a deleted version, so that nothing else comes under its name:
+-- of those that were deleted last.
+CREATE TABLE graph_tombstones (
+  number  INTEGER PRIMARY KEY, -- in the order in which they were deleted
+  name    TEXT    NOT NULL,
+  version TEXT    NOT NULL,
+  deleted INTEGER NOT NULL,
+  digest  TEXT    NOT NULL, -- of the source
+  UNIQUE (name, version)
+) STRICT;

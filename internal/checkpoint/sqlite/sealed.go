@@ -26,6 +26,7 @@ const (
 	kindRequest    = "request" // of which the digest alone is sealed
 	kindEvents     = "events"
 	kindGraph      = "graph"
+	kindTombstone  = "tombstone" // of a graph
 )
 
 func unum(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -41,8 +42,12 @@ func memoName(m *checkpoint.Memo) string {
 	return m.Task + "/" + m.Scope + "/" + m.Key + "/" + strconv.Itoa(m.Index)
 }
 
-func graphPlace(g *checkpoint.GraphRecord) seal.Place {
-	return seal.Place{Kind: kindGraph, Name: strconv.Itoa(len(g.Name)) + ":" + g.Name + g.Version}
+func graphPlace(g *checkpoint.GraphRecord) seal.Place { return placeOf(kindGraph, g) }
+
+func tombstonePlace(g *checkpoint.GraphRecord) seal.Place { return placeOf(kindTombstone, g) }
+
+func placeOf(kind string, g *checkpoint.GraphRecord) seal.Place {
+	return seal.Place{Kind: kind, Name: strconv.Itoa(len(g.Name)) + ":" + g.Name + g.Version}
 }
 
 // write makes what is written of a record of the change's thread.
@@ -108,10 +113,24 @@ func (s *Store) unlock(ctx context.Context, db *sql.DB) error {
 	return s.resealGraphs(ctx, db)
 }
 
-// resealGraphs seals all graphs with the present key: no server starts without
-// its graphs, so they must not be what an old key is kept for.
+// resealGraphs seals all graphs, and the tombstones of deleted ones, with the
+// present key: no server starts without its graphs, so they must not be what an
+// old key is kept for.
 func (s *Store) resealGraphs(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT name, version, source FROM graphs`)
+	err := s.reseal(ctx, db, graphPlace,
+		`SELECT name, version, source FROM graphs`, `UPDATE graphs SET source = ? WHERE name = ? AND version = ?`)
+	if err != nil {
+		return err
+	}
+	return s.reseal(ctx, db, tombstonePlace,
+		`SELECT name, version, digest FROM graph_tombstones`, `UPDATE graph_tombstones SET digest = ? WHERE name = ? AND version = ?`)
+}
+
+// reseal seals what a query finds with the present key, and writes it back.
+func (s *Store) reseal(
+	ctx context.Context, db *sql.DB, place func(*checkpoint.GraphRecord) seal.Place, query, update string,
+) error {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return failed(err)
 	}
@@ -127,12 +146,11 @@ func (s *Store) resealGraphs(ctx context.Context, db *sql.DB) error {
 		if id, _ := seal.Sealed(g.Source); id == s.box.Active() {
 			continue
 		}
-		source, err := s.box.Open(graphPlace(g), g.Source)
+		text, err := s.box.Open(place(g), g.Source)
 		if err != nil {
 			continue // whoever reads it is told
 		}
-		if _, err := db.ExecContext(ctx, `UPDATE graphs SET source = ? WHERE name = ? AND version = ?`,
-			s.box.Seal(graphPlace(g), source), g.Name, g.Version); err != nil {
+		if _, err := db.ExecContext(ctx, update, s.box.Seal(place(g), text), g.Name, g.Version); err != nil {
 			return failed(err)
 		}
 	}

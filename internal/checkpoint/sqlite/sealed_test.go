@@ -31,7 +31,9 @@ func TestContractSealed(t *testing.T) {
 	opts := seal.Options{Keys: []seal.Key{key("k1", 1)}, Compress: true}
 	checkpointtest.Run(t, func(t *testing.T, now func() time.Time) checkpointtest.Store {
 		t.Helper()
-		s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "a.db"), Now: now, Seal: opts})
+		s, err := sqlite.Open(t.Context(), sqlite.Options{
+			Path: filepath.Join(t.TempDir(), "a.db"), Now: now, Seal: opts, Tombstones: checkpointtest.Tombstones,
+		})
 		require.NoError(t, err)
 		return s
 	})
@@ -123,6 +125,10 @@ func TestKeysOfAFile(t *testing.T) {
 		_, err = s.Apply(t.Context(), checkpointtest.Everywhere(thread, told))
 		require.NoError(t, err)
 		require.Empty(t, s.Warnings())
+		if thread == "first" {
+			require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: told}))
+			require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
+		}
 		require.NoError(t, s.Close())
 	}
 	write("plain", seal.Options{})
@@ -142,7 +148,11 @@ func TestKeysOfAFile(t *testing.T) {
 	for _, thread := range []string{"plain", "packed", "second"} {
 		require.NoError(t, checkpointtest.ReadAll(t, s, thread))
 	}
-	err := checkpointtest.ReadAll(t, s, "first")
+	err := s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "other"})
+	require.ErrorIs(t, err, checkpoint.ErrGraphExists)
+	err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: told})
+	require.NoError(t, err, "what is remembered of it is sealed anew")
+	err = checkpointtest.ReadAll(t, s, "first")
 	require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 	require.ErrorContains(t, err, `thread "first"`)
 }

@@ -23,7 +23,10 @@ type statements struct {
 	valuePlaces, forgetValue       *sql.Stmt
 	lists, forgetItems             *sql.Stmt
 	drop, remove                   []*sql.Stmt
-	graph, putGraph                *sql.Stmt
+	graph, putGraph, removeGraph   *sql.Stmt
+	tombstone, putTombstone        *sql.Stmt
+	removeTombstone                *sql.Stmt
+	trimTombstones                 *sql.Stmt
 }
 
 func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error) {
@@ -56,19 +59,25 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 			ON CONFLICT (thread, id) DO UPDATE SET change = excluded.change, revision = revision + 1,
 			created = excluded.created, checkpoint = excluded.checkpoint, run = excluded.run, graph = excluded.graph,
 			node = excluded.node, reason = excluded.reason, state = excluded.state, record = excluded.record`),
-		lastChange:  p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
-		request:     p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
-		clearTasks:  p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
-		clearMemos:  p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
-		trim:        p.stmt(`DELETE FROM events WHERE thread = ? AND last < ?`),
-		manifests:   p.stmt(`SELECT id, manifest FROM checkpoints WHERE thread = ? ORDER BY seq`),
-		forget:      p.stmt(`DELETE FROM checkpoints WHERE thread = ? AND id = ?`),
-		valuePlaces: p.stmt(`SELECT seq, channel FROM channel_values WHERE thread = ?`),
-		forgetValue: p.stmt(`DELETE FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
-		lists:       p.stmt(`SELECT DISTINCT segment, channel FROM list_items WHERE thread = ?`),
-		forgetItems: p.stmt(`DELETE FROM list_items WHERE thread = ? AND channel = ? AND segment = ? AND idx >= ?`),
-		graph:       p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
-		putGraph:    p.stmt(`INSERT OR REPLACE INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+		lastChange:      p.stmt(`UPDATE meta SET value = ? WHERE key = 'last_change'`),
+		request:         p.stmt(`INSERT OR REPLACE INTO requests (thread, id, digest, run, event, created) VALUES (?, ?, ?, ?, ?, ?)`),
+		clearTasks:      p.stmt(`DELETE FROM tasks WHERE thread = ? AND checkpoint = ?`),
+		clearMemos:      p.stmt(`DELETE FROM memos WHERE thread = ? AND checkpoint = ?`),
+		trim:            p.stmt(`DELETE FROM events WHERE thread = ? AND last < ?`),
+		manifests:       p.stmt(`SELECT id, manifest FROM checkpoints WHERE thread = ? ORDER BY seq`),
+		forget:          p.stmt(`DELETE FROM checkpoints WHERE thread = ? AND id = ?`),
+		valuePlaces:     p.stmt(`SELECT seq, channel FROM channel_values WHERE thread = ?`),
+		forgetValue:     p.stmt(`DELETE FROM channel_values WHERE thread = ? AND seq = ? AND channel = ?`),
+		lists:           p.stmt(`SELECT DISTINCT segment, channel FROM list_items WHERE thread = ?`),
+		forgetItems:     p.stmt(`DELETE FROM list_items WHERE thread = ? AND channel = ? AND segment = ? AND idx >= ?`),
+		graph:           p.stmt(`SELECT source FROM graphs WHERE name = ? AND version = ?`),
+		putGraph:        p.stmt(`INSERT INTO graphs (name, version, created, source) VALUES (?, ?, ?, ?)`),
+		removeGraph:     p.stmt(`DELETE FROM graphs WHERE name = ? AND version = ?`),
+		tombstone:       p.stmt(`SELECT digest FROM graph_tombstones WHERE name = ? AND version = ?`),
+		putTombstone:    p.stmt(`INSERT INTO graph_tombstones (name, version, deleted, digest) VALUES (?, ?, ?, ?)`),
+		removeTombstone: p.stmt(`DELETE FROM graph_tombstones WHERE name = ? AND version = ?`),
+		trimTombstones: p.stmt(`DELETE FROM graph_tombstones WHERE number IN
+			(SELECT number FROM graph_tombstones ORDER BY number DESC LIMIT -1 OFFSET ?)`),
 	}
 	for n := range maxRows {
 		s.checkpoints = append(s.checkpoints, p.stmt(
@@ -147,12 +156,9 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 		interrupt: p.stmt(`SELECT thread, id, change, revision, record FROM interrupts WHERE thread = ? AND id = ?`),
 		request:   p.stmt(`SELECT id, digest, run, event, created FROM requests WHERE thread = ? AND id = ?`),
 		due:       p.stmt(`SELECT thread, wake FROM threads WHERE wake IS NOT NULL ORDER BY wake, thread`),
-		graphs: p.stmt(`SELECT name, version, created, source FROM graphs
-			WHERE created < 0x7fffffffffffffff ORDER BY created, name, version`),
-		graph: p.stmt(`SELECT name, version, created, source FROM graphs
-			WHERE name = ? AND version = ? AND created < 0x7fffffffffffffff`),
-		versions: p.stmt(`SELECT name, version, created FROM graphs
-			WHERE created < 0x7fffffffffffffff ORDER BY created, name, version`),
+		graphs:    p.stmt(`SELECT name, version, created, source FROM graphs ORDER BY created, name, version`),
+		graph:     p.stmt(`SELECT name, version, created, source FROM graphs WHERE name = ? AND version = ?`),
+		versions:  p.stmt(`SELECT name, version, created FROM graphs ORDER BY created, name, version`),
 	}
 	return q, p.err
 }

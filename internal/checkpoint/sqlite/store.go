@@ -44,6 +44,9 @@ type Options struct {
 	// MaxChangeBytes and MaxChangeRows bound one change; defaults 256 MiB and
 	// 1,000,000.
 	MaxChangeBytes, MaxChangeRows int
+	// Tombstones is how many deleted versions of graphs are remembered; default
+	// checkpoint.DefaultTombstones.
+	Tombstones int
 	// Turn bounds how long a change waits for its turn, default 5 s, and End how
 	// long for its end when it has begun, default 30 s.
 	Turn, End time.Duration
@@ -55,6 +58,7 @@ func (o *Options) setDefaults() {
 	}
 	o.Reserve = cmp.Or(o.Reserve, 4<<20)
 	o.MaxChangeBytes, o.MaxChangeRows = cmp.Or(o.MaxChangeBytes, 256<<20), cmp.Or(o.MaxChangeRows, 1_000_000)
+	o.Tombstones = cmp.Or(o.Tombstones, checkpoint.DefaultTombstones)
 	o.Turn, o.End = cmp.Or(o.Turn, 5*time.Second), cmp.Or(o.End, 30*time.Second)
 }
 
@@ -70,6 +74,7 @@ type Store struct {
 
 	reserve           int64
 	maxBytes, maxRows int
+	tombstones        int
 	limits            limits
 
 	graphChanges atomic.Uint64
@@ -109,7 +114,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		now: opts.Now, box: box, file: f, warned: f.wider, reserve: opts.Reserve,
-		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, limits: limits{opts.Turn, opts.End},
+		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, tombstones: opts.Tombstones, limits: limits{opts.Turn, opts.End},
 	}
 	if err := s.open(ctx, f.real); err != nil {
 		return nil, errors.Join(err, s.Close())

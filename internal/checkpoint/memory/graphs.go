@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// graphs holds the graph definitions.
+type graphs struct {
+	mu         sync.Mutex
+	list       []checkpoint.GraphRecord
+	tombstones tombstones
+	revision   uint64
+}
+
+// find returns the position of a version, -1 = none. mu is held.
+func (g *graphs) find(name, version string) int {
+	return slices.IndexFunc(g.list, func(r checkpoint.GraphRecord) bool { return r.Name == name && r.Version == version })
+}
+
+// tombstones are the digests of deleted versions, those that were deleted first
+// first.
+type tombstones struct {
+	most int
+	list []tombstone
+}
+
+type tombstone struct{ name, version, digest string }
+
+// find returns the position of a version, -1 = none.
+func (t *tombstones) find(name, version string) int {
+	return slices.IndexFunc(t.list, func(one tombstone) bool { return one.name == name && one.version == version })
+}
+
+// add remembers a version, and forgets the one that was deleted first when
+// there are too many.
+func (t *tombstones) add(g *checkpoint.GraphRecord) {
+	t.list = append(t.list, tombstone{g.Name, g.Version, checkpoint.GraphDigest(g.Source)})
+	if more := len(t.list) - t.most; more > 0 {
+		t.list = slices.Delete(t.list, 0, more)
+	}
+}
+
+// PutGraph keeps a version of a graph.
+func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	if i := s.graphs.find(g.Name, g.Version); i >= 0 {
+		if s.graphs.list[i].Source != g.Source {
+			return checkpoint.ErrGraphExists
+		}
+		return nil
+	}
+	dead := &s.graphs.tombstones
+	if i := dead.find(g.Name, g.Version); i >= 0 {
+		if dead.list[i].digest != checkpoint.GraphDigest(g.Source) {
+			return checkpoint.ErrGraphExists
+		}
+		dead.list = slices.Delete(dead.list, i, i+1)
+	}
+	at, _ := slices.BinarySearchFunc(s.graphs.list, g, func(a, b checkpoint.GraphRecord) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name), strings.Compare(a.Version, b.Version))
+	})
+	s.graphs.list = slices.Insert(s.graphs.list, at, g)
+	s.graphs.revision++
+	return nil
+}
+
+// DeleteGraph removes a version of a graph.
+func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	i := s.graphs.find(name, version)
+	if i < 0 {
+		return checkpoint.ErrGraphNotFound
+	}
+	s.graphs.tombstones.add(&s.graphs.list[i])
+	s.graphs.list = slices.Delete(s.graphs.list, i, i+1)
+	s.graphs.revision++
+	return nil
+}
+
+// GraphRecord returns a version of a graph.
+func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
+	if err := s.ready(ctx); err != nil {
+		return checkpoint.GraphRecord{}, err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	i := s.graphs.find(name, version)
+	if i < 0 {
+		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
+	}
+	return s.graphs.list[i], nil
+}
+
+// GraphVersions lists every version of every graph without its source.
+func (s *Store) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.GraphRecord, uint64, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, 0, err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	revision := s.graphs.revision + 1
+	if known == revision {
+		return nil, revision, nil
+	}
+	list := slices.Clone(s.graphs.list)
+	for i := range list {
+		list[i].Source = ""
+	}
+	return list, revision, nil
+}
+
+// GraphRecords lists every version of every graph, oldest first.
+func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	s.graphs.mu.Lock()
+	defer s.graphs.mu.Unlock()
+	return slices.Clone(s.graphs.list), nil
+}
