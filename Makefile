@@ -91,8 +91,9 @@ chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; S
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
 
 .PHONY: crash
-crash: ## Let every store call of every drama fail in every way, in memory and on SQLite (make test tries some of them)
+crash: ## Let every store call of every drama fail in every way, in memory and on SQLite, and break a migration off everywhere (make test tries some of them)
 	go test ./internal/runtime -run='^TestCrash' -count=1 -timeout=2h -args -crash-every=1
+	go test ./tests/upgrade -run=BrokenOff -count=1 -args -every=1
 
 .PHONY: ledger
 ledger: $(VENV)/ok ## Kill servers KILLS (300) times on each store while workers have effects, and count the effects; SEED=number draws the same kills again

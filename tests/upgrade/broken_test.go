@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"flag"
 	"io"
 	"net"
 	"os"
@@ -17,10 +18,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// TestMigrationsThatAreBrokenOff ends a migration after each of the things that it
-// sends, as kill -9 would, and sees the next one end it: the store is then the
-// same as after one that was left alone.
+var every = flag.Int("every", 5, "after each how many things that a migration sends it is broken off")
+
+// TestMigrationsThatAreBrokenOff ends a migration after things that it sends, as
+// kill -9 would, and sees the next one end it: the store is then the same as after
+// one that was left alone.
 func TestMigrationsThatAreBrokenOff(t *testing.T) {
+	t.Parallel()
 	const name = "redis-2-d90251d"
 	data, err := os.ReadFile(filepath.Join(frozenStores, name, redisFile))
 	require.NoError(t, err)
@@ -34,7 +38,7 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 	want := anonymous(list(t, server))
 	require.NotContains(t, want, "migration", "the lock is let go of")
 
-	for sent := 1; ; sent++ {
+	for sent := 1; ; sent += *every {
 		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
 		restore(t, server, listing)
 		dying := startRelay(t, server.Addr(), sent)
@@ -170,6 +174,7 @@ func (r *relay) close() bool {
 
 // TestServersKeepAMigrationOut sees that nothing is migrated under a server.
 func TestServersKeepAMigrationOut(t *testing.T) {
+	t.Parallel()
 	at := thaw(t, "redis-2")
 	_, err := redis.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignore)
 	require.NoError(t, err)
@@ -198,6 +203,7 @@ func TestServersKeepAMigrationOut(t *testing.T) {
 // TestServeMigrates starts a server with --migrate on a store of an earlier
 // format.
 func TestServeMigrates(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"redis-2", "sqlite-2"} {
 		s := serve(t, built.Graphd(t), thaw(t, name).store, "--migrate")
 		require.Contains(t, s.said.String(), "store was migrated")

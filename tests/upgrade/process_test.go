@@ -4,7 +4,9 @@ package upgrade_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"net"
+	"os"
 	"os/exec"
 	"sync"
 	"testing"
@@ -19,6 +21,16 @@ import (
 
 // patience bounds what must not hang.
 const patience = 2 * time.Minute
+
+// TestMain lets all tests run at the same time: each mostly waits for the leases
+// of those who have left its store behind.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // client is everything that tests call.
 type client struct {
@@ -45,6 +57,7 @@ func serve(tb testing.TB, program, store string, more ...string) *server {
 	address := freeAddress(tb)
 	args := append([]string{
 		"serve", "--store", store, "--listen", address, "--log-format", "json", "--checkpoints", "all",
+		"--worker-beat", "500ms", "--worker-lease", "5s", // for so long the tasks of gone workers wait
 	}, more...)
 	s := &server{tb: tb, cmd: exec.Command(program, args...), said: &lockedBuffer{}, end: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said

@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ type cashier struct {
 	c       client
 	stop    context.CancelFunc
 	charges atomic.Int32
+
+	mu   sync.Mutex
+	held map[string]bool // tokens of leases
 }
 
 func (s *server) employ(tb testing.TB) *cashier {
@@ -34,8 +38,8 @@ func (s *server) employ(tb testing.TB) *cashier {
 	first, err := stream.Recv()
 	require.NoError(tb, err)
 	require.NotNil(tb, first.GetWelcome())
-	w := &cashier{c: s.client, stop: cancel}
-	go beat(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
+	w := &cashier{c: s.client, stop: cancel, held: make(map[string]bool)}
+	go w.beat(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -43,16 +47,29 @@ func (s *server) employ(tb testing.TB) *cashier {
 				return
 			}
 			if m.GetTask() != nil {
-				go w.charge(ctx, m.GetTask())
+				token := m.GetTask().GetLease().GetToken()
+				w.hold(token, true)
+				go func() {
+					defer w.hold(token, false)
+					w.charge(ctx, m.GetTask())
+				}()
 			}
 		}
 	}()
 	return w
 }
 
-// beat keeps the connection. A task ends well before its lease, so no beat names
-// one.
-func beat(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, every time.Duration) {
+// hold notes that a task runs, or that it does not any more.
+func (w *cashier) hold(token []byte, runs bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(w.held, string(token)); runs {
+		w.held[string(token)] = true
+	}
+}
+
+// beat keeps the connection and the leases.
+func (w *cashier) beat(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
@@ -61,7 +78,13 @@ func beat(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, ever
 			return
 		case <-tick.C:
 		}
-		if stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n}}}) != nil {
+		b := &graphdv1.Beat{Number: n}
+		w.mu.Lock()
+		for token := range w.held {
+			b.Running = append(b.Running, []byte(token))
+		}
+		w.mu.Unlock()
+		if stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: b}}) != nil {
 			return
 		}
 	}
