@@ -46,11 +46,12 @@ var (
 // SizeError says that a change is larger than the store takes. Nothing was
 // applied, and it never will be.
 type SizeError struct {
-	Limit     string // "bytes" or "rows"
+	Limit     string // the option that sets it, like max-change-bytes
+	Unit      string // "bytes" or "rows"
 	Most, Got int
 }
 
 // Error names the limit.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the change has %d %s, and the store takes %d at most", e.Got, e.Limit, e.Most)
+	return fmt.Sprintf("the change has %d %s, and the store takes %d at most (%s)", e.Got, e.Unit, e.Most, e.Limit)
 }

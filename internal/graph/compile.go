@@ -105,7 +105,7 @@ func (b *builder) schema(path string, schema payload.JSON) bool {
 		return true
 	}
 	if err := b.env.CheckSchema(schema); err != nil {
-		b.add(path, ReasonInvalidSchema, "not a valid JSON Schema: %v", err)
+		b.addError(path, ReasonInvalidSchema, "not a valid JSON Schema: %v", err)
 		return false
 	}
 	return true
@@ -130,7 +130,7 @@ func (b *builder) program(path, source string) Program {
 	}
 	p, err := b.env.Expressions.Compile(source)
 	if err != nil {
-		b.add(path, ReasonInvalidExpression, "%v", err)
+		b.addError(path, ReasonInvalidExpression, "%v", err)
 		return nil
 	}
 	b.checkKeys(path, p)

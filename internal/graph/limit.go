@@ -5,7 +5,7 @@ import "strconv"
 // LimitError says that an expression or a value went beyond a limit of the
 // server.
 type LimitError struct {
-	Limit   string // the option that sets it, like max-value-bytes
+	Limit   string // the option that sets it, like max-value-bytes; "" = none does
 	Most    int64
 	Need    int64  // what there was, or a lower bound; 0 = not known
 	Channel string // where; "" = not about a channel
@@ -17,7 +17,10 @@ func (e *LimitError) Error() string { return e.Problem }
 
 // Details are the parameters of a failure of this kind.
 func (e *LimitError) Details() map[string]string {
-	details := map[string]string{"limit": e.Limit, "most": strconv.FormatInt(e.Most, 10)}
+	details := map[string]string{"most": strconv.FormatInt(e.Most, 10)}
+	if e.Limit != "" {
+		details["limit"] = e.Limit
+	}
 	if e.Need > 0 {
 		details["need"] = strconv.FormatInt(e.Need, 10)
 	}
@@ -25,4 +28,14 @@ func (e *LimitError) Details() map[string]string {
 		details["channel"] = e.Channel
 	}
 	return details
+}
+
+// Bound returns the limit, for what is made of the error.
+func (e *LimitError) Bound() (option string, most, need int64) { return e.Limit, e.Most, e.Need }
+
+// LimitOf is the LimitError of a failure that has its details.
+func LimitOf(problem string, details map[string]string) *LimitError {
+	most, _ := strconv.ParseInt(details["most"], 10, 64)
+	need, _ := strconv.ParseInt(details["need"], 10, 64) // 0 when it is not known
+	return &LimitError{Limit: details["limit"], Most: most, Need: need, Channel: details["channel"], Problem: problem}
 }

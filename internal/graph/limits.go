@@ -1,5 +1,7 @@
 package graph
 
+import "fmt"
+
 // Limits bound what a Spec may ask of the compiler and of what keeps and runs
 // the result. A zero field is no limit.
 type Limits struct {
@@ -30,7 +32,10 @@ func (b *builder) oversized() bool {
 
 func (b *builder) within(path, what, limit string, got, most int) {
 	if most > 0 && got > most {
-		b.add(path, ReasonLimitExceeded, "the graph has %d %s; the limit is %d (%s)", got, what, most, limit)
+		b.addError(path, ReasonLimitExceeded, "%v", &LimitError{
+			Limit: limit, Most: int64(most), Need: int64(got),
+			Problem: fmt.Sprintf("the graph has %d %s; the limit is %d (%s)", got, what, most, limit),
+		})
 	}
 }
 

@@ -163,7 +163,7 @@ func (b *builder) expiry(path string, s *AskSpec, checkable bool) {
 	case s.Default == "" || !b.json(path+".default", s.Default):
 	case checkable && b.env.CheckValue != nil:
 		if err := b.env.CheckValue(s.Schema, s.Default); err != nil {
-			b.add(path+".default", ReasonInvalidDefault, "the default answer misses the schema: %v", err)
+			b.addError(path+".default", ReasonInvalidDefault, "the default answer misses the schema: %v", err)
 		}
 	}
 }

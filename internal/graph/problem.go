@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ type Problem struct {
 	Reason  Reason
 	Message string // what is wrong and what would be right
 	Line    int    // of the file, from 1; 0 = unknown
+	// Limit is what the Spec is beyond, nil when the problem is another one.
+	Limit *LimitError
 }
 
 // String shows the problem on one line.
@@ -94,6 +97,24 @@ func (p *problems) add(path string, reason Reason, format string, args ...any) {
 		problem.Line = p.line(path)
 	}
 	p.found = append(p.found, problem)
+}
+
+// bounded is an error that a limit is the cause of.
+type bounded interface {
+	error
+	Bound() (option string, most, need int64)
+}
+
+// addError adds a problem and, when a limit is its cause, which one.
+func (p *problems) addError(path string, reason Reason, format string, err error) {
+	before := len(p.found)
+	p.add(path, reason, format, err)
+	var limit bounded
+	if before == len(p.found) || !errors.As(err, &limit) {
+		return
+	}
+	option, most, need := limit.Bound()
+	p.found[before].Limit = &LimitError{Limit: option, Most: most, Need: need}
 }
 
 // What is told of a graph in which very much is wrong.

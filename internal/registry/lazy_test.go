@@ -236,11 +236,11 @@ func TestGraphsAndVersionsAreCounted(t *testing.T) {
 	put(t, r, text("a", "v1", "1"))
 	put(t, r, text("b", "v1", "1"))
 	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("c", "v1", "1")})
-	require.Equal(t, map[string]string{"limit": "max-graphs", "max": "2"}, refused(t, err, runtime.ReasonTooManyGraphs).Meta)
+	require.Equal(t, map[string]string{"limit": "max-graphs", "most": "2"}, refused(t, err, runtime.ReasonTooManyGraphs).Meta)
 	put(t, r, text("b", "v2", "2"))
 	put(t, r, text("b", "v2", "2"))
 	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("b", "v3", "3")})
-	require.Equal(t, map[string]string{"limit": "max-graph-versions", "max": "3"}, refused(t, err, runtime.ReasonTooManyGraphs).Meta)
+	require.Equal(t, map[string]string{"limit": "max-graph-versions", "most": "3"}, refused(t, err, runtime.ReasonTooManyGraphs).Meta)
 }
 
 func TestHostileGraphsAreRefused(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -128,7 +127,7 @@ func (r *Registry) room(name string) error {
 func tooMany(what, limit string, most int) error {
 	return runtime.Errorf(runtime.ReasonTooManyGraphs,
 		"there are %d %s, which is the limit (%s); delete what is not used any more", most, what, limit).
-		With("limit", limit).With("max", strconv.Itoa(most))
+		Beyond(limit, int64(most), 0)
 }
 
 // present is the time by the clock of whoever shares the store.

@@ -165,7 +165,7 @@ func refusal(field string, err error) error {
 	var limit *graph.LimitError
 	switch {
 	case errors.As(err, &limit):
-		return tooMuch(field, limit.Problem, limit.Details())
+		return LimitRefusal(field, limit)
 	case errors.As(err, &target):
 		return Errorf(ReasonNodeNotFound, "%v", err).With("node", target.Target)
 	case errors.As(err, &result), errors.As(err, &update):
@@ -173,16 +173,6 @@ func refusal(field string, err error) error {
 	default:
 		return err
 	}
-}
-
-// tooMuch refuses a call whose values go beyond a limit; details are those of
-// the limit.
-func tooMuch(field, problem string, details map[string]string) *Error {
-	if details["limit"] != pregel.LimitValue && details["limit"] != pregel.LimitState && details["limit"] != pregel.LimitWrites {
-		return Errorf(ReasonInvalidField, "%s", problem).InField(field, "%s", problem)
-	}
-	return Errorf(ReasonPayloadTooLarge, "%s", problem).
-		With("field", field).With("sizeBytes", details["need"]).With("limitBytes", details["most"])
 }
 
 // supersede closes the open questions for a run that takes their place.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/graphd-dev/graphd/internal/graph"
 )
 
 // Reasons of refused calls, in the words clients branch on. Transport maps
@@ -95,7 +97,7 @@ const (
 	FailedCancelledByClient = "CANCELLED_BY_CLIENT"
 	FailedUnknownTarget     = "UNKNOWN_TARGET_NODE"
 	FailedOutputTooLarge    = "OUTPUT_TOO_LARGE"
-	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need
+	FailedLimit             = "LIMIT_EXCEEDED" // details: limit, most, need; see Error.Beyond
 	FailedSibling           = "SIBLING_FAILED"
 )
 
@@ -151,6 +153,25 @@ func (e *Error) With(key, value string) *Error {
 	maps.Copy(c.Meta, e.Meta)
 	c.Meta[key] = value
 	return &c
+}
+
+// Beyond returns a copy of the error that says which limit refuses: the option of
+// the server that sets it, "" = none does; its value; and what was asked for, 0 =
+// not known.
+func (e *Error) Beyond(option string, most, need int64) *Error {
+	c := *e
+	c.Meta = limitDetails(option, most, need)
+	for key, value := range e.Meta {
+		if _, ours := c.Meta[key]; !ours {
+			c.Meta[key] = value
+		}
+	}
+	return &c
+}
+
+// limitDetails are the parameters that tell of a limit, in errors and failures.
+func limitDetails(option string, most, need int64) map[string]string {
+	return (&graph.LimitError{Limit: option, Most: most, Need: need}).Details()
 }
 
 // Because returns a copy of the error that wraps cause.

@@ -194,6 +194,9 @@ func TestCallsBeyondLimitsAreRefused(t *testing.T) {
 			require.NotEmpty(t, refused.Meta["sizeBytes"])
 			require.NotEmpty(t, refused.Meta["limitBytes"])
 			require.NotEmpty(t, refused.Meta["field"])
+			require.Contains(t, []string{pregel.LimitValue, pregel.LimitWrites}, refused.Meta["limit"])
+			require.Equal(t, refused.Meta["limitBytes"], refused.Meta["most"])
+			require.Equal(t, refused.Meta["sizeBytes"], refused.Meta["need"])
 			require.Equal(t, before.Checkpoint, w.state("t").Checkpoint, "nothing is half applied")
 		})
 	}

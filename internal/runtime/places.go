@@ -55,7 +55,7 @@ func (e *Engine) awaitPlace(thread string) {
 
 func tooManyRuns(limit int) *Error {
 	return Errorf(ReasonTooManyRuns, "the server drives %d runs, as many as it may; nothing was stored: try again, or another server", limit).
-		With("limit", itoa(limit))
+		Beyond("max-live-runs", int64(limit), 0)
 }
 
 // waitingLine is the order in which threads that need a place get one. It saves the

@@ -45,7 +45,7 @@ func newRefusing(t *testing.T, code map[string]node, specs ...*graph.Spec) (*wor
 // TestWhatAStoreRefuses has a store that takes no changes for a while, which costs
 // no run, and one that will never take a change, whose run fails and says why.
 func TestWhatAStoreRefuses(t *testing.T) {
-	size := &checkpoint.SizeError{Limit: "bytes", Most: 10, Got: 11}
+	size := &checkpoint.SizeError{Limit: "max-change-bytes", Unit: "bytes", Most: 10, Got: 11}
 	for name, c := range map[string]struct {
 		err    error
 		passes bool
@@ -91,7 +91,7 @@ func TestWhatAStoreRefuses(t *testing.T) {
 				} else {
 					require.Equal(t, checkpoint.RunFailed, r.State)
 					require.Equal(t, runtime.FailedLimit, r.Failure.Reason)
-					require.Equal(t, map[string]string{"limit": "change_bytes", "most": "10", "need": "11"}, r.Failure.Details)
+					require.Equal(t, map[string]string{"limit": "max-change-bytes", "most": "10", "need": "11"}, r.Failure.Details)
 				}
 			})
 		})

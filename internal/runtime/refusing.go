@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // StoreRefusal puts into the words of a client why a store does not take changes,
@@ -25,8 +27,8 @@ func StoreRefusal(err error) *Error {
 			"call again with the same request id").Because(err)
 	}
 	if size, ok := errors.AsType[*checkpoint.SizeError](err); ok {
-		return Errorf(ReasonChangeTooLarge, "%s; nothing was changed", size).With("limit", "change_"+size.Limit).
-			With("most", strconv.Itoa(size.Most)).With("need", strconv.Itoa(size.Got)).Because(err)
+		return Errorf(ReasonChangeTooLarge, "%s; nothing was changed", size).
+			Beyond(size.Limit, int64(size.Most), int64(size.Got)).Because(err)
 	}
 	return nil
 }
@@ -45,9 +47,23 @@ func tooLarge(err error) *checkpoint.Failure {
 	if !ok {
 		return nil
 	}
-	return &checkpoint.Failure{Reason: FailedLimit, Message: size.Error(), Details: map[string]string{
-		"limit": "change_" + size.Limit, "most": strconv.Itoa(size.Most), "need": strconv.Itoa(size.Got),
-	}}
+	return &checkpoint.Failure{
+		Reason: FailedLimit, Message: size.Error(), Details: limitDetails(size.Limit, int64(size.Most), int64(size.Got)),
+	}
+}
+
+// LimitRefusal refuses a call that brings more than a limit allows; field is the
+// part of the call that is to blame.
+func LimitRefusal(field string, limit *graph.LimitError) *Error {
+	e := Errorf(ReasonInvalidField, "%s", limit.Problem)
+	switch limit.Limit {
+	case pregel.LimitValue, pregel.LimitState, pregel.LimitWrites:
+		e = Errorf(ReasonPayloadTooLarge, "%s", limit.Problem).
+			With("field", field).With("sizeBytes", strconv.FormatInt(limit.Need, 10)).With("limitBytes", strconv.FormatInt(limit.Most, 10))
+	default:
+		e = e.With("field", field).InField(field, "%s", limit.Problem)
+	}
+	return e.Beyond(limit.Bound())
 }
 
 // StoreAway reports whether a refusal is about the store and not about what was

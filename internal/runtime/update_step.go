@@ -103,10 +103,10 @@ func (s *stateStep) write(ctx context.Context, t *tx) (*pregel.State, error) {
 		}
 		o := outcome{task: task, result: pregel.Result{Update: w.Values, Goto: w.Goto}, attempt: 1}
 		s.l.interpret(ctx, &o)
-		if o.failure != nil && o.failure.Reason == FailedLimit {
-			return nil, tooMuch(s.field(i, "values"), o.failure.Message, o.failure.Details)
-		}
 		if o.failure != nil {
+			if o.failure.Reason == FailedLimit {
+				return nil, LimitRefusal(s.field(i, "values"), graph.LimitOf(o.failure.Message, o.failure.Details))
+			}
 			return nil, Errorf(ReasonInvalidField, "%s", o.failure.Message).InField(s.field(i, "values"), "%s", o.failure.Message)
 		}
 		s.done = append(s.done, pregel.Done{Task: task, Writes: o.writes})

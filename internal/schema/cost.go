@@ -6,7 +6,12 @@ import (
 	"slices"
 )
 
-const limitSteps = "max-schema-steps"
+// The limits, as the options of the server that set them.
+const (
+	limitBytes   = "max-schema-bytes"
+	limitObjects = "max-schema-objects"
+	limitSteps   = "max-schema-steps"
+)
 
 // weigh is the most steps that each byte of a value can cost from a node on.
 // known keeps what was weighed; 1 marks what is being weighed.

@@ -44,18 +44,27 @@ const (
 
 // LimitError says which limit a schema, or a value with its schema, is beyond.
 type LimitError struct {
-	Limit string // what is limited, like "steps"
+	Limit string // the option that sets it, like max-schema-steps; "" = none does
 	Max   int
+	Got   int    // 0 = not known
 	What  string // what is beyond it, and what would be right
 }
 
 // Error tells what is wrong and names the limit.
 func (e *LimitError) Error() string {
+	if e.Limit == "" {
+		return fmt.Sprintf("%s; the limit is %d", e.What, e.Max)
+	}
 	return fmt.Sprintf("%s; the limit is %d (%s)", e.What, e.Max, e.Limit)
+}
+
+// Bound returns the limit, for what is made of the error.
+func (e *LimitError) Bound() (option string, most, need int64) {
+	return e.Limit, int64(e.Max), int64(e.Got)
 }
 
 // refusal is the error of a check that a limit has ended.
 func (e *LimitError) refusal() error {
 	return runtime.Errorf(runtime.ReasonSchemaLimitExceeded, "the check against the JSON Schema is refused: %w", e).
-		With("limit", e.Limit).With("max", fmt.Sprint(e.Max))
+		Beyond(e.Bound())
 }

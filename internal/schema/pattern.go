@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -32,7 +33,10 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	}
 	if err == nil {
 		if p.size += re.size; p.size > maxPatternsSize {
-			err = &LimitError{Limit: "patterns-size", Max: maxPatternsSize, What: "the regular expressions of the schema are too many or too large"}
+			err = &LimitError{
+				Max: maxPatternsSize, Got: p.size,
+				What: "the regular expressions of the schema are too many or too large: " + strconv.Itoa(p.size) + " instructions",
+			}
 		}
 	}
 	if limit, ok := errors.AsType[*LimitError](err); ok && p.refused == nil {
@@ -45,7 +49,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 // few characters with counts in them could otherwise take megabytes.
 func compilePattern(text string) (*pattern, error) {
 	if len(text) > maxPattern {
-		return nil, &LimitError{Limit: "pattern-bytes", Max: maxPattern, What: fmt.Sprintf("a regular expression has %d bytes", len(text))}
+		return nil, &LimitError{Max: maxPattern, Got: len(text), What: fmt.Sprintf("a regular expression has %d bytes", len(text))}
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -53,7 +57,7 @@ func compilePattern(text string) (*pattern, error) {
 	}
 	n := instructions(tree)
 	if n > maxPatternSize {
-		return nil, &LimitError{Limit: "pattern-size", Max: maxPatternSize, What: "a regular expression repeats too much"}
+		return nil, &LimitError{Max: maxPatternSize, Got: n, What: "a regular expression repeats too much: " + strconv.Itoa(n) + " instructions"}
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {

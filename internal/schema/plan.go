@@ -227,7 +227,7 @@ func (p *planner) order() ([]int, error) {
 			deepest = max(deepest, depth[next])
 		}
 		if depth[i] = deepest + 1; depth[i] > maxInPlace {
-			return &LimitError{Limit: "in-place", Max: maxInPlace, What: "too many subschemas in a row look at the same value"}
+			return &LimitError{Max: maxInPlace, Got: depth[i], What: "too many subschemas in a row look at the same value"}
 		}
 		order = append(order, i)
 		return nil

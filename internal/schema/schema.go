@@ -75,7 +75,7 @@ func (c *Checker) check(schema, value payload.JSON, enter func() (leave func(), 
 	steps := s.plan.cost(decoded, len(value), c.limits.Steps)
 	switch {
 	case steps > c.limits.Steps:
-		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, What: "checking the value could take more steps than are allowed"}
+		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, Got: steps, What: "checking the value could take more steps than are allowed"}
 		return nil, limit.refusal()
 	case steps > dearSteps:
 		leave, err := enter()
@@ -138,7 +138,7 @@ const root = "graphd://"
 
 func compile(schema payload.JSON, limits Limits) (*compiled, error) {
 	if len(schema) > limits.Bytes {
-		return nil, &LimitError{Limit: "max-schema-bytes", Max: limits.Bytes, What: fmt.Sprintf("the schema has %d bytes", len(schema))}
+		return nil, &LimitError{Limit: limitBytes, Max: limits.Bytes, Got: len(schema), What: fmt.Sprintf("the schema has %d bytes", len(schema))}
 	}
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {

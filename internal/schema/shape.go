@@ -21,15 +21,15 @@ func checkShape(document any, limits Limits) error {
 		return err
 	}
 	if s.objects*len(s.references) > maxReferences {
-		return &LimitError{Limit: "references × objects", Max: maxReferences, What: fmt.Sprintf(
-			"the schema refers to %d places and has %d objects", len(s.references), s.objects)}
+		return &LimitError{Max: maxReferences, Got: s.objects * len(s.references), What: fmt.Sprintf(
+			"the schema refers to %d places and has %d objects, and both multiply", len(s.references), s.objects)}
 	}
 	return nil
 }
 
 func (s *shape) walk(value any, depth int) error {
 	if depth > maxDepth {
-		return &LimitError{Limit: "depth", Max: maxDepth, What: "the schema is nested too deeply"}
+		return &LimitError{Max: maxDepth, Got: depth, What: "the schema is nested too deeply"}
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -42,7 +42,7 @@ func (s *shape) walk(value any, depth int) error {
 
 func (s *shape) object(v map[string]any, depth int) error {
 	if s.objects++; s.objects > s.limits.Objects {
-		return &LimitError{Limit: "max-schema-objects", Max: s.limits.Objects, What: "the schema has too many subschemas"}
+		return &LimitError{Limit: limitObjects, Max: s.limits.Objects, Got: s.objects, What: "the schema has too many subschemas"}
 	}
 	for key, item := range v {
 		if text, ok := item.(string); ok && strings.HasSuffix(key, "ef") && strings.HasPrefix(key, "$") {
@@ -66,7 +66,7 @@ func (s *shape) list(v []any, depth int) error {
 		}
 	}
 	if nested > maxList {
-		return &LimitError{Limit: "list", Max: maxList, What: "a list in the schema holds " + strconv.Itoa(nested) + " objects or lists"}
+		return &LimitError{Max: maxList, Got: nested, What: "a list in the schema holds " + strconv.Itoa(nested) + " objects or lists"}
 	}
 	return nil
 }

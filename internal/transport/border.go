@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -31,6 +32,7 @@ const (
 type border struct {
 	limits payload.Limits
 	bad    []runtime.Violation
+	over   *graph.LimitError // the first limit among them, nil = none
 	fault  *runtime.Error
 }
 
@@ -46,7 +48,21 @@ func (b *border) err() error {
 	e := runtime.Errorf(runtime.ReasonInvalidField, "%s: %s", first.Field, first.Description).
 		With("field", first.Field)
 	e.Violations = b.bad
+	if b.over != nil {
+		e = e.Beyond(b.over.Bound())
+	}
 	return e
+}
+
+// within refuses a text that is longer than an option allows.
+func (b *border) within(field, option string, size, most int) {
+	if most <= 0 || size <= most {
+		return
+	}
+	b.refuse(field, "has %d bytes; at most %d are allowed (%s)", size, most, option)
+	if b.over == nil {
+		b.over = &graph.LimitError{Limit: option, Most: int64(most), Need: int64(size)}
+	}
 }
 
 func (b *border) refuse(field, format string, args ...any) {

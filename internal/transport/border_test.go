@@ -93,6 +93,7 @@ func TestPayloadErrorsTellTheirFigures(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"field": "run.input", "sizeBytes": "12", "limitBytes": "10", "violations": "1",
+		"limit": "max-payload", "most": "10", "need": "12",
 	}, start(`"1234567890"`))
 	require.Equal(t, "2", start(`[1x]`)["offset"])
 	require.Equal(t, "2", start(`[[[]]]`)["offset"])

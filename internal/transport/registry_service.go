@@ -100,9 +100,7 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	case *graphdv1.PutGraphRequest_Document:
 		put.Document = definition.Document
 		b.must("document", strings.TrimSpace(definition.Document) != "")
-		if size := len(definition.Document); s.limits.MaxBytes > 0 && size > s.limits.MaxBytes {
-			b.refuse("document", "has %d bytes; at most %d are allowed", size, s.limits.MaxBytes)
-		}
+		b.within("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
 	default:
 		b.refuse("definition", "must be a spec or a document")
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
@@ -138,7 +139,9 @@ func (s *threadService) ListCheckpoints(
 func (s *streams) fits(m proto.Message, instead string) error {
 	if size := proto.Size(m); size > s.maxBytes {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
-			"the answer has %d bytes and the limit is %d; %s", size, s.maxBytes, instead)
+			"the answer has %d bytes and the limit is %d; %s", size, s.maxBytes, instead).
+			With("sizeBytes", strconv.Itoa(size)).With("limitBytes", strconv.Itoa(s.maxBytes)).
+			Beyond("max-message", int64(s.maxBytes), int64(size))
 	}
 	return nil
 }

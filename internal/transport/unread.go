@@ -274,7 +274,8 @@ func (o *outlet) pack(ctx context.Context, answer any) (any, error) {
 			return &parcel{frame: f, outlet: o}, nil
 		}
 		if !o.of.queue(len(f.bytes)) {
-			return nil, runtime.Errorf(ReasonSlowConsumer, "the server holds too many answers that clients have not read")
+			return nil, runtime.Errorf(ReasonSlowConsumer, "the server holds too many answers that clients have not read").
+				Beyond("max-unread", o.of.most, 0)
 		}
 		select {
 		case <-freed:

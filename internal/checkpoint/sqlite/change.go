@@ -90,13 +90,19 @@ func (s *Store) encode(c *checkpoint.Change) *change {
 	return d
 }
 
+// The limits, as the options of the server that set them.
+const (
+	limitBytes = "max-change-bytes"
+	limitRows  = "max-change-rows"
+)
+
 // fits refuses a change that would keep all others waiting.
 func (d *change) fits(maxBytes, maxRows int) error {
 	switch {
 	case d.bytes > maxBytes:
-		return &checkpoint.SizeError{Limit: "bytes", Most: maxBytes, Got: d.bytes}
+		return &checkpoint.SizeError{Limit: limitBytes, Unit: "bytes", Most: maxBytes, Got: d.bytes}
 	case d.rows > maxRows:
-		return &checkpoint.SizeError{Limit: "rows", Most: maxRows, Got: d.rows}
+		return &checkpoint.SizeError{Limit: limitRows, Unit: "rows", Most: maxRows, Got: d.rows}
 	}
 	return nil
 }

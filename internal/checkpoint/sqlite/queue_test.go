@@ -183,7 +183,7 @@ func TestAChangeThatIsTooLargeIsRefused(t *testing.T) {
 	_, err = s.Apply(t.Context(), heavy("t", 100_000))
 	var size *checkpoint.SizeError
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, []any{"bytes", 100_000}, []any{size.Limit, size.Most})
+	require.Equal(t, []any{"max-change-bytes", 100_000}, []any{size.Limit, size.Most})
 	require.Greater(t, size.Got, 100_000)
 	require.NotErrorIs(t, err, checkpoint.ErrUnavailable, "it is not to be tried again")
 	many := heavy("t", 10)
@@ -192,7 +192,7 @@ func TestAChangeThatIsTooLargeIsRefused(t *testing.T) {
 	}
 	_, err = s.Apply(t.Context(), many)
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, []any{"rows", 10}, []any{size.Limit, size.Most})
+	require.Equal(t, []any{"max-change-rows", 10}, []any{size.Limit, size.Most})
 	_, err = s.Head(t.Context(), "t")
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 	_, err = s.Apply(t.Context(), heavy("t", 10_000))

@@ -15,7 +15,7 @@ const (
 	LimitBytes  = "max-expression-bytes"
 	LimitResult = "max-value-bytes"
 	LimitDepth  = "max-depth"
-	LimitRegex  = "regular expressions" // always MaxRegex
+	limitRegex  = "regular expressions" // always MaxRegex
 )
 
 // MaxRegex is the size of all constant regular expressions of one expression,
@@ -26,6 +26,9 @@ const MaxRegex = 2_000
 // before it does the work or allocates the bytes, so need is a lower bound.
 func beyond(limit string, most, need int64) *graph.LimitError {
 	e := &graph.LimitError{Limit: limit, Most: most, Need: need}
+	if limit == limitRegex {
+		e.Limit = "" // no option sets it
+	}
 	switch limit {
 	case LimitSteps:
 		e.Problem = fmt.Sprintf("the expression does too much work: more than %d steps (--%s); "+
@@ -38,7 +41,7 @@ func beyond(limit string, most, need int64) *graph.LimitError {
 			"keep large values elsewhere and references to them in the state", need, most, limit)
 	case LimitDepth:
 		e.Problem = fmt.Sprintf("the result of the expression is nested more than %d levels deep (--%s)", most, limit)
-	case LimitRegex:
+	case limitRegex:
 		e.Problem = fmt.Sprintf("the regular expressions are too large: %d instructions, the most is %d; "+
 			"use smaller counts in braces", need, most)
 	}

@@ -261,7 +261,7 @@ type opaque struct{ interpreter.InterpretableV2 }
 func (p *programPlan) match(step interpreter.InterpretableCall, pattern string) (interpreter.InterpretableV2, error) {
 	size := regexSize(pattern)
 	if p.regex += size; p.regex > MaxRegex {
-		return nil, beyond(LimitRegex, MaxRegex, p.regex)
+		return nil, beyond(limitRegex, MaxRegex, p.regex)
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {

@@ -41,7 +41,7 @@ func addUp(x, y int64) int64 { return min(x+y, math.MaxInt32) }
 
 func (m *meter) checkRegex(size int64) {
 	if m != nil && size > MaxRegex {
-		m.exceed(LimitRegex, MaxRegex, size)
+		m.exceed(limitRegex, MaxRegex, size)
 	}
 }
 

@@ -54,9 +54,9 @@ func Schemas() []Schema {
 		{Name: "$recursiveRef", Schema: `{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,` +
 			`"items":{"$recursiveRef":"#"}}`, Value: Nested(60, `[%s]`, `1`), Says: "use $ref"},
 		{Name: "counts in a regular expression", Schema: `{"pattern":"((a{30}){30}){1000}"}`, Value: `"a"`, Says: "regex"},
-		{Name: "counts in many regular expressions", Schema: `{"allOf":[` + list(30, func(int) string { return `{"pattern":"(((a|b)(c|d)){30}){30}"}` }) + `]}`, Value: `"a"`, Says: "patterns-size"},
-		{Name: "a regular expression of classes", Schema: `{"pattern":"` + strings.Repeat(`\\pL`, 1000) + `"}`, Value: `"a"`, Says: "pattern-size"},
-		{Name: "a long regular expression", Schema: `{"pattern":"` + strings.Repeat(`(x+x+)+`, 1000) + `"}`, Value: `"a"`, Says: "pattern-bytes"},
+		{Name: "counts in many regular expressions", Schema: `{"allOf":[` + list(30, func(int) string { return `{"pattern":"(((a|b)(c|d)){30}){30}"}` }) + `]}`, Value: `"a"`, Says: "too many or too large"},
+		{Name: "a regular expression of classes", Schema: `{"pattern":"` + strings.Repeat(`\\pL`, 1000) + `"}`, Value: `"a"`, Says: "repeats too much"},
+		{Name: "a long regular expression", Schema: `{"pattern":"` + strings.Repeat(`(x+x+)+`, 1000) + `"}`, Value: `"a"`, Says: "a regular expression has"},
 		{
 			Name: "a slow regular expression", Schema: `{"pattern":"^((x{1,10}){1,40}y|(x|xx){1,200}z)$"}`,
 			Value: `"` + strings.Repeat("x", 500_000) + `"`, Says: steps, Late: true,
@@ -70,7 +70,7 @@ func Schemas() []Schema {
 		},
 		{Name: "uniqueItems of lists that hash alike", Schema: `{"uniqueItems":true}`, Value: alike(12_000), Says: steps, Late: true},
 		{
-			Name: "lists that hash alike in an enum of draft 4", Says: "list", Value: `1`,
+			Name: "lists that hash alike in an enum of draft 4", Says: "a list in the schema", Value: `1`,
 			Schema: `{"$schema":"http://json-schema.org/draft-04/schema#","enum":` + alike(2500) + `}`,
 		},
 		{
@@ -84,8 +84,8 @@ func Schemas() []Schema {
 		{Name: "a reference to the network", Schema: `{"$ref":"http://169.254.169.254/latest"}`, Value: `1`, Says: "not allowed"},
 		{Name: "a reference to a file", Schema: `{"$ref":"file:///etc/passwd"}`, Value: `1`, Says: "not allowed"},
 		{Name: "a dialect from the network", Schema: `{"$schema":"http://example.com/d"}`, Value: `1`, Says: "not allowed"},
-		{Name: "a deep schema", Schema: Nested(2000, `{"not":%s}`, `{}`), Value: `1`, Says: "depth"},
-		{Name: "a chain of references", Schema: doubling(500, `{"allOf":[NEXT]}`), Value: `1`, Says: "in-place"},
+		{Name: "a deep schema", Schema: Nested(2000, `{"not":%s}`, `{}`), Value: `1`, Says: "nested too deeply"},
+		{Name: "a chain of references", Schema: doubling(500, `{"allOf":[NEXT]}`), Value: `1`, Says: "in a row look at the same value"},
 		{
 			Name: "very many subschemas", Value: `{}`, Says: "schema-objects",
 			Schema: `{"properties":{` + list(9000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `}}`,
