@@ -89,7 +89,7 @@ var rooms = []room{
 	{
 		path: "internal/runtime", contained: true, never: inner,
 		may: []string{
-			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

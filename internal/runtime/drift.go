@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/visible"
 )
 
 // An answer is for the question that was shown. When a task that is run again
@@ -83,8 +82,8 @@ func (o *outcome) supersede(t *tx) {
 
 // driftFailure says that a task asks something else than was answered.
 func driftFailure(q *checkpoint.Interrupt, a *pregel.Ask, differs []string, more string) *pregel.Failure {
-	before, now := legibleQuestion(q.Message, q.Value), legibleQuestion(a.Message, a.Value)
-	names := legible(strings.Join(differs, ", "), mostNames)
+	before, now := questionText(q.Message, q.Value), questionText(a.Message, a.Value)
+	names := visible.Brief(strings.Join(differs, ", "), mostNames)
 	f := permanent(FailedNonDeterministic, fmt.Sprintf(
 		"%s is not the one that was answered; what differs: %s%s. It was %s, now it is %s. Put what changes behind memo, "+
 			"name what may differ in drift_ignore, or choose another drift",
@@ -98,10 +97,10 @@ func driftFailure(q *checkpoint.Interrupt, a *pregel.Ask, differs []string, more
 func placeText(scope, key string, index int) string {
 	text := "question number " + strconv.Itoa(index+1)
 	if key != "" {
-		text += " of key " + legible(strconv.Quote(key), mostNames)
+		text += " of key " + visible.Brief(strconv.Quote(key), mostNames)
 	}
 	if scope != "" {
-		text += " in scope " + legible(strconv.Quote(scope), mostNames)
+		text += " in scope " + visible.Brief(strconv.Quote(scope), mostNames)
 	}
 	return text
 }
@@ -112,35 +111,13 @@ const (
 	mostNames = 500
 )
 
-// legibleQuestion shows the parts of a question that people read.
-func legibleQuestion(message string, value payload.JSON) string {
-	text := legible(string(payload.NormalText(value)), mostShown)
+// questionText shows the parts of a question that people read.
+func questionText(message string, value payload.JSON) string {
+	text := visible.BriefJSON(string(payload.NormalText(value)), mostShown)
 	if message == "" {
 		return text
 	}
-	return legible(string(payload.Quote(message)), mostShown) + " " + text
-}
-
-// legible shows text without what could change how it looks: control
-// characters, marks of direction, and what has no width. It is cut when it is
-// too long.
-func legible(text string, most int) string {
-	var b strings.Builder
-	for _, r := range text {
-		if b.Len() >= most {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case unicode.IsPrint(r) && r != utf8.RuneError:
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, "\\U%08x", r)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
+	return visible.BriefJSON(string(payload.Quote(message)), mostShown) + " " + text
 }
 
 // checkUses looks at what an attempt says of the answers that it has used: an

@@ -32,8 +32,8 @@ func TestDriftFailureIsLegible(t *testing.T) {
 		require.Less(t, len(text), 4096)
 		require.False(t, strings.ContainsAny(text, "\x1b\r\n\u202e\u200b\u2066\U000E0041"), "%q", text)
 	}
-	require.Contains(t, f.Message, `message, /\u001b\u202e, /pay`)
-	require.Contains(t, f.Message, `"Pay 1?\u001b[2J\r\u202e?001 yaP\u200b\U000e0041" {"pay":1}`)
+	require.Contains(t, f.Message, `message, /\u{1b}\u{202e}, /pay`)
+	require.Contains(t, f.Message, `"Pay 1?\u001b[2J\r\u202e?001 yaP\u200b\udb40\udc41" {"pay":1}`)
 	require.Contains(t, f.Message, "memo")
 	require.Contains(t, f.Message, "drift_ignore")
 	require.Equal(t, "q", f.Details["interruptId"])

@@ -11,59 +11,83 @@ package visible
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Line shows a text on one line: breaks of lines and tabs are marks too.
-func Line(text string) string { return marked(text, "") }
+func Line(text string) string { return show(text, "", unbounded, markText) }
 
 // Lines is Line for a text that may have several lines.
-func Lines(text string) string { return marked(text, "\n") }
+func Lines(text string) string { return show(text, "\n", unbounded, markText) }
 
 // Output is Lines for what is printed as a whole, with tabs between columns.
-func Output(text string) string { return marked(text, "\n\t") }
+func Output(text string) string { return show(text, "\n\t", unbounded, markText) }
 
 // JSON escapes the same characters in JSON text, which stays the same value.
 // Breaks of lines and tabs between values stay.
-func JSON(text string) string {
-	if clean(text, "\r\n\t") {
+func JSON(text string) string { return show(text, jsonSpace, unbounded, markJSON) }
+
+// Brief is Line of the first most bytes, give or take a mark; … says that there is more.
+func Brief(text string, most int) string { return show(text, "", most, markText) }
+
+// BriefJSON is Brief for JSON text on one line, with the marks of JSON.
+func BriefJSON(text string, most int) string { return show(text, "", most, markJSON) }
+
+const (
+	jsonSpace = "\r\n\t"
+	unbounded = math.MaxInt
+)
+
+// show makes marks of what is not shown; most is a bound of what it returns.
+func show(text, allowed string, most int, mark func(b *strings.Builder, r rune, part string)) string {
+	cut := len(text) > most
+	if !cut && clean(text, allowed) {
 		return text
 	}
-	var b strings.Builder
-	each(text, "\r\n\t", func(r rune, part string, shown bool) {
-		switch {
-		case shown:
-			b.WriteString(part)
-		case r == utf8.RuneError:
-			b.WriteString(`\ufffd`)
-		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+	if cut { // nothing becomes shorter by marks
+		for most > 0 && !utf8.RuneStart(text[most]) {
+			most--
 		}
-	})
-	return b.String()
-}
-
-func marked(text, allowed string) string {
-	if clean(text, allowed) {
-		return text
+		text = text[:most]
 	}
 	var b strings.Builder
 	each(text, allowed, func(r rune, part string, shown bool) {
 		switch {
+		case b.Len() >= most:
+			cut = true
 		case shown:
 			b.WriteString(part)
-		case r == utf8.RuneError:
-			fmt.Fprintf(&b, `\x{%x}`, part)
 		default:
-			fmt.Fprintf(&b, `\u{%x}`, r)
+			mark(&b, r, part)
 		}
 	})
+	if cut {
+		b.WriteString("…")
+	}
 	return b.String()
+}
+
+func markText(b *strings.Builder, r rune, part string) {
+	if r == utf8.RuneError {
+		fmt.Fprintf(b, `\x{%x}`, part)
+		return
+	}
+	fmt.Fprintf(b, `\u{%x}`, r)
+}
+
+func markJSON(b *strings.Builder, r rune, _ string) {
+	switch {
+	case r == utf8.RuneError:
+		b.WriteString(`\ufffd`)
+	case r > 0xffff:
+		r -= 0x10000
+		fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+	default:
+		fmt.Fprintf(b, `\u%04x`, r)
+	}
 }
 
 func clean(text, allowed string) bool {

@@ -64,3 +64,16 @@ func FuzzNoForbiddenCharacterComesOut(f *testing.F) {
 		require.JSONEq(t, string(encoded), shown)
 	})
 }
+
+func TestBriefTextIsCut(t *testing.T) {
+	require.Equal(t, "abc", visible.Brief("abc", 3))
+	require.Equal(t, "ab…", visible.Brief("abc", 2))
+	require.Equal(t, "a…", visible.Brief("aé", 2), "not inside of a character")
+	require.Equal(t, `\u{1b}\u{202e}…`, visible.Brief("\x1b\u202e\x1b", 8), "a mark is whole")
+	require.Equal(t, "…", visible.Brief("abc", 0))
+	require.Equal(t, `"\u202e…`, visible.BriefJSON("\"\u202e"+strings.Repeat("x", 1<<20), 7))
+	require.Equal(t, `{"a":1}`, visible.BriefJSON(`{"a":1}`, 7))
+	require.Equal(t, `a\u000ab`, visible.BriefJSON("a\nb", 9))
+	long := visible.Brief(strings.Repeat("\u202e", 1<<20), 300)
+	require.Less(t, len(long), 320)
+}
