@@ -22,10 +22,12 @@ type countingStore struct {
 	checkpoint.Store
 
 	due, heads atomic.Int64
+	asked      atomic.Int64 // threads that were asked for
 }
 
 func (s *countingStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	s.due.Add(1)
+	s.asked.Add(int64(limit))
 	return s.Store.Due(ctx, limit)
 }
 
@@ -79,6 +81,14 @@ func newFullWorld(t *testing.T, before func(*fullWorld)) *fullWorld {
 	}
 	synctest.Wait()
 	return f
+}
+
+// run runs a run to its stop, and waits until its place is free.
+func (f *fullWorld) run(thread, name, input string) checkpoint.Run {
+	f.t.Helper()
+	r := f.world.run(thread, name, input)
+	synctest.Wait()
+	return r
 }
 
 func (f *fullWorld) start(thread, name string) runtime.Started {
@@ -203,7 +213,7 @@ func TestAFullServerDoesNotSweep(t *testing.T) {
 		rest(5 * time.Second)
 		due, heads := f.counts.due.Load(), f.counts.heads.Load()
 		rest(time.Minute)
-		require.LessOrEqual(t, f.counts.due.Load()-due, int64(62), "one look a second")
+		require.LessOrEqual(t, f.counts.due.Load()-due, int64(3*62), "one look a second, at twice as much until it is beyond the line")
 		require.LessOrEqual(t, f.counts.heads.Load()-heads, int64(10), "and none at the threads in line")
 
 		require.Equal(t, checkpoint.RunSucceeded, f.run("c", "computes", `{}`).State)
@@ -214,6 +224,58 @@ func TestAFullServerDoesNotSweep(t *testing.T) {
 			require.Equal(t, checkpoint.RunSucceeded, f.wait(st).State)
 		}
 		require.LessOrEqual(t, f.counts.due.Load()-due, int64(200), "places are handed on without a look at the store")
+	})
+}
+
+// TestAFullServerAsksForLittle has threads in line that do not fill a look at
+// the store.
+func TestAFullServerAsksForLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const some = 100
+		f := newFullWorld(t, func(f *fullWorld) {
+			for i := range some {
+				require.Equal(t, checkpoint.RunInterrupted, f.run(fmt.Sprintf("t%d", i), "asks", `{}`).State)
+			}
+		})
+		for i := range some {
+			f.resume(fmt.Sprintf("t%d", i))
+		}
+		rest(5 * time.Second)
+		due, asked := f.counts.due.Load(), f.counts.asked.Load()
+		rest(time.Minute)
+		due, asked = f.counts.due.Load()-due, f.counts.asked.Load()-asked
+		require.NotZero(t, due)
+		require.LessOrEqual(t, asked, 256*due, "as if nobody were in line")
+	})
+}
+
+// TestALongLineHidesNobody has so many threads in line that they fill the first
+// looks at the store.
+func TestALongLineHidesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 700
+		f := newFullWorld(t, func(f *fullWorld) {
+			for i := range many {
+				require.Equal(t, checkpoint.RunInterrupted, f.run(fmt.Sprintf("t%d", i), "asks", `{}`).State)
+			}
+			for i := range 3 {
+				require.Equal(t, checkpoint.RunInterrupted, f.run(fmt.Sprintf("late%d", i), "asks", `{}`).State)
+			}
+		})
+		for i := range many {
+			f.resume(fmt.Sprintf("t%d", i))
+		}
+		rest(time.Hour + 2*time.Second)
+		for i := range 3 {
+			late, err := f.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: fmt.Sprintf("late%d", i)})
+			require.NoError(t, err)
+			require.Equal(t, checkpoint.InterruptExpired, late[0].State)
+		}
+		due, asked := f.counts.due.Load(), f.counts.asked.Load()
+		rest(time.Minute)
+		due, asked = f.counts.due.Load()-due, f.counts.asked.Load()-asked
+		require.LessOrEqual(t, due, int64(3*62), "looks that grow until they reach beyond the line")
+		require.LessOrEqual(t, asked, int64(62*(256+512+1024)))
 	})
 }
 

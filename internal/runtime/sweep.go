@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -147,14 +148,27 @@ func (e *Engine) tendAll(ctx context.Context, threads []string, r *round) (left 
 	return nil
 }
 
-// due asks the store for what is due. Threads that are put off, or wait for a
-// place, must not keep others out of the batch, whatever the store says of them.
+// enough is how many threads make a look at the store worth while.
+const enough = sweepBatch / 4
+
+// due asks the store for what is due, without the threads that are put off or
+// wait for a place. They must not keep others out of the batch, whatever the store
+// says of them: where they leave next to nothing of it, twice as much is asked for.
 func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err error) {
-	limit := sweepBatch + e.waiting() + e.inLine.len()
-	if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
-		return nil, time.Time{}, p
+	most := sweepBatch + e.waiting() + e.inLine.len()
+	for limit := sweepBatch; ; limit = min(2*limit, most) {
+		if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
+			return nil, time.Time{}, p
+		}
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		all := len(threads)
+		threads = slices.DeleteFunc(threads, e.isWaiting)
+		if all < limit || limit == most || len(threads) >= enough {
+			return threads, next, nil
+		}
 	}
-	return threads, next, err
 }
 
 // tend attends to one thread. When that fails for a reason that the thread
