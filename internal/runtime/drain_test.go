@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -49,6 +50,76 @@ func TestDrainFinishesTheSuperstepAndHandsOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
 		require.Equal(t, []string{"run running", "run queued", "run succeeded", "run running", "run succeeded"}, c.story("t").States)
+	})
+}
+
+// TestDrainStopsBetweenSuperstepsOfSubgraphs drains while a graph in a graph has
+// two supersteps ahead of it. One that is kept goes on elsewhere where it stopped;
+// one that is not runs to its end.
+func TestDrainStopsBetweenSuperstepsOfSubgraphs(t *testing.T) {
+	for persistence, took := range map[string]time.Duration{"inherit": 9 * time.Second, "persist": 9 * time.Second, "disabled": 19 * time.Second} {
+		t.Run(persistence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := alone(t)
+				var first, second, last timeline
+				c.nodes.code = map[string]node{
+					"work": first.node(10 * time.Second), "slow": second.node(10 * time.Second), "last": last.node(time.Second),
+				}
+				outer := chain("g", channelsLog, "last")
+				outer.Nodes = append(outer.Nodes, graph.NodeSpec{Name: "sub", Graph: &graph.SubgraphSpec{Name: "middle"}})
+				outer.Edges = []graph.EdgeSpec{edge(graph.Start, "sub"), edge("sub", "last"), edge("last", graph.End)}
+				middle := chain("middle", channelsLog)
+				middle.Nodes = []graph.NodeSpec{{Name: "deep", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: persistence}}}
+				middle.Edges = []graph.EdgeSpec{edge(graph.Start, "deep"), edge("deep", graph.End)}
+				c.compile(chain("inner", channelsLog, "work", "slow"), middle, outer)
+				old := c.boot(c.store)
+				run := c.begin("r")
+				rest(time.Second)
+				began := time.Now()
+				old.Drain(deadline(t, time.Minute))
+				require.Equal(t, took, time.Since(began))
+
+				next := c.boot(c.store)
+				r, err := next.WaitRun(t.Context(), "t", run.ID)
+				require.NoError(t, err)
+				require.Equal(t, checkpoint.RunSucceeded, r.State)
+				for _, ran := range []*timeline{&first, &second, &last} {
+					require.Len(t, ran.spans, 1, "what was finished is not run again")
+				}
+				require.JSONEq(t, `{"log":["r","r","r","work","slow","last"],"n":3}`, string(r.Output))
+			})
+		})
+	}
+}
+
+// TestDrainWaitsForTheSiblingsOfASubgraph has a node run on beside a graph that
+// stops.
+func TestDrainWaitsForTheSiblingsOfASubgraph(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := alone(t)
+		var first, second, beside timeline
+		c.nodes.code = map[string]node{
+			"work": first.node(5 * time.Second), "slow": second.node(5 * time.Second), "quick": beside.node(8 * time.Second), "join": beside.node(0),
+		}
+		outer := side("g", "quick")
+		outer.Nodes = append(outer.Nodes, graph.NodeSpec{Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner"}})
+		outer.Edges = []graph.EdgeSpec{
+			edge(graph.Start, "sub"), edge(graph.Start, "quick"), {From: []string{"sub", "quick"}, To: "join"}, edge("join", graph.End),
+		}
+		c.compile(chain("inner", channelsLog, "work", "slow"), outer)
+		old := c.boot(c.store)
+		run := c.begin("r")
+		rest(time.Second)
+		began := time.Now()
+		old.Drain(deadline(t, time.Minute))
+		require.Equal(t, 7*time.Second, time.Since(began))
+		next := c.boot(c.store)
+		r, err := next.WaitRun(t.Context(), "t", run.ID)
+		require.NoError(t, err)
+		require.Equal(t, checkpoint.RunSucceeded, r.State)
+		require.Len(t, first.spans, 1)
+		require.Len(t, second.spans, 1)
+		require.Len(t, beside.spans, 2, "the sibling runs once, the join once")
 	})
 }
 

@@ -96,7 +96,7 @@ func (l *loop) fail(ctx context.Context, o *outcome, f *pregel.Failure) {
 	switch {
 	case ctx.Err() != nil:
 		l.cutOff(ctx, o)
-	case o.task.Node.Kind == graph.KindGraph && f.Reason == FailedCancelledByClient:
+	case o.task.Node.Kind == graph.KindGraph && (f.Reason == FailedCancelledByClient || f.Reason == stoppedHere):
 		o.aborted, o.stopped = true, true
 	}
 }

@@ -53,9 +53,10 @@ type level struct {
 	// because it begins anew wherever it goes.
 	together []checkpoint.Served
 	alive    func() // puts off the idle timeout of the parent's task; nil at the root
-	// stops says that a cancelled run may stop between two supersteps of this
-	// subgraph: it is kept, and so are the graphs around it, up to the root. What
-	// code has called goes on until it can answer the code.
+	// stops says that the run may stop between two supersteps of this subgraph,
+	// when it is cancelled or goes on elsewhere: the subgraph is kept, and so are
+	// the graphs around it, up to the root. What code has called goes on until it
+	// can answer the code.
 	stops bool
 }
 
@@ -90,12 +91,13 @@ func (l *loop) drive(ctx context.Context) verdict {
 
 // bidden says how the run ends when it was asked to stop between supersteps.
 func (l *loop) bidden() *verdict {
-	switch {
-	case l.session.stopping.Load() && (l.level.root || l.level.stops):
-		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
-	case !l.level.root:
+	if !l.level.root && !l.level.stops {
 		return nil
-	case l.session.engine.isDraining():
+	}
+	if l.session.stopping.Load() {
+		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+	}
+	if l.session.engine.isDraining() && (l.level.root || l.level.journey == nil) { // a journey does not outlive the server
 		return &verdict{state: checkpoint.RunRunning}
 	}
 	return nil
@@ -162,7 +164,11 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 		return v
 	}
 	if w.stoppedBelow() {
-		v := l.settleWith(w, verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")})
+		v := verdict{state: checkpoint.RunRunning}
+		if l.session.stopping.Load() {
+			v = verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
+		}
+		v = l.settleWith(w, v)
 		return &v
 	}
 	if w.command != nil && !l.level.root {

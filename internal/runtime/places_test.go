@@ -262,10 +262,11 @@ func TestALongLineHidesNobody(t *testing.T) {
 				require.Equal(t, checkpoint.RunInterrupted, f.run(fmt.Sprintf("late%d", i), "asks", `{}`).State)
 			}
 		})
+		rest(time.Hour - 10*time.Second)
 		for i := range many {
 			f.resume(fmt.Sprintf("t%d", i))
 		}
-		rest(time.Hour + 2*time.Second)
+		rest(12 * time.Second)
 		for i := range 3 {
 			late, err := f.store.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: fmt.Sprintf("late%d", i)})
 			require.NoError(t, err)

@@ -197,6 +197,8 @@ func (l *loop) ascend(child *loop, v verdict) pregel.Result {
 		return pregel.Result{Waiting: v.waiting}
 	case v.state == checkpoint.RunSucceeded:
 		return pregel.Result{Update: l.known(child.state)}
+	case v.state == checkpoint.RunRunning:
+		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: stoppedHere}}}
 	default:
 		f := v.failure
 		if f == nil {
@@ -205,6 +207,10 @@ func (l *loop) ascend(child *loop, v verdict) pregel.Result {
 		return pregel.Result{Failure: &pregel.Failure{Failure: *f}}
 	}
 }
+
+// stoppedHere is why the node of a subgraph has not ended that goes on elsewhere.
+// It is neither stored nor shown.
+const stoppedHere = "STOPPED_HERE"
 
 // known is the output of a subgraph without the keys its parent does not have.
 func (l *loop) known(child *pregel.State) payload.JSON {

@@ -132,7 +132,7 @@ func (w *work) done() []pregel.Done {
 }
 
 // stoppedBelow reports whether a subgraph has stopped between two of its
-// supersteps, because the run is cancelled.
+// supersteps, because the run is cancelled or goes on elsewhere.
 func (w *work) stoppedBelow() bool {
 	stopped := func(o outcome) bool { return o.stopped }
 	return slices.ContainsFunc(w.fresh, stopped) || slices.ContainsFunc(w.stored, stopped)
