@@ -22,6 +22,9 @@ type limitOptions struct {
 	MaxStreams       int
 	MaxThreadStreams int
 	MaxInboxStreams  int
+	MaxOpenCalls     int
+	MaxIncoming      int
+	RequestPatience  time.Duration
 	MaxUnread        int
 	MaxStreamUnread  int
 	MaxRecentEvents  int
@@ -47,6 +50,11 @@ type limitOptions struct {
 func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
 	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
+	f.IntVar(&o.MaxOpenCalls, "max-open-calls", 10_000,
+		"how many calls all connections may have at a time; further ones get TOO_MANY_REQUESTS")
+	f.IntVar(&o.MaxIncoming, "max-incoming", 64<<20,
+		"how many bytes of requests may arrive or be served at a time; slow ones are cancelled, large ones get TOO_MANY_REQUESTS")
+	f.DurationVar(&o.RequestPatience, "request-patience", 30*time.Second, "how long a request may take to arrive, before its call is cancelled")
 	f.IntVar(&o.MaxLiveRuns, "max-live-runs", 10_000,
 		"how many runs a server may drive at a time; further ones get TOO_MANY_RUNS, and answers wait in the store")
 	f.IntVar(&o.MaxStreams, "max-streams", 4000,
@@ -87,6 +95,8 @@ func (o *limitOptions) check() error {
 	}{
 		{"max-connections", o.MaxConnections, 1 << 20},
 		{"max-connection-calls", o.MaxCalls, 1 << 20},
+		{"max-open-calls", o.MaxOpenCalls, 1 << 24},
+		{"max-incoming", o.MaxIncoming, 1 << 40},
 		{"max-live-runs", o.MaxLiveRuns, 1 << 24},
 		{"max-streams", o.MaxStreams, 1 << 20},
 		{"max-thread-streams", o.MaxThreadStreams, 1 << 20},
@@ -108,7 +118,7 @@ func (o *limitOptions) check() error {
 		}
 	}
 	for flag, value := range map[string]time.Duration{
-		"heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace,
+		"request-patience": o.RequestPatience, "heartbeat": o.Heartbeat, "stall": o.Stall, "connection-grace": o.ConnectionGrace,
 		"store-timeout": o.StoreTimeout, "unread-patience": o.UnreadPatience, "endpoint-idle": o.EndpointIdle,
 	} {
 		if value <= 0 {
@@ -121,6 +131,9 @@ func (o *limitOptions) check() error {
 	case o.MaxMessage < o.MaxPayload:
 		return cli.Usagef("--max-message is %d: a message must have room for a value of --max-payload", o.MaxMessage).
 			WithHint("want at least %d", o.MaxPayload)
+	case o.MaxIncoming < 4*o.MaxMessage:
+		return cli.Usagef("--max-incoming is %d: there must be room for several messages of --max-message", o.MaxIncoming).
+			WithHint("want at least %d", 4*o.MaxMessage)
 	}
 	return nil
 }
@@ -146,6 +159,7 @@ func (o *limitOptions) engine(r *runtime.Options) {
 func (o *limitOptions) apply(t *transport.Options) {
 	t.Limits, t.MaxMessageBytes = o.payload(), o.MaxMessage
 	t.MaxConnections, t.MaxCalls, t.MaxStreams = o.MaxConnections, o.MaxCalls, o.MaxStreams
+	t.MaxOpenCalls, t.MaxIncoming, t.RequestPatience = o.MaxOpenCalls, o.MaxIncoming, o.RequestPatience
 	t.MaxThreadStreams, t.MaxInboxStreams = o.MaxThreadStreams, o.MaxInboxStreams
 	t.MaxConnectionAge, t.ConnectionGrace = o.ConnectionAge, o.ConnectionGrace
 	t.MaxUnread, t.MaxStreamUnread, t.UnreadPatience = o.MaxUnread, o.MaxStreamUnread, o.UnreadPatience

@@ -49,7 +49,7 @@ func why(err error) string {
 		return "the server's store does not answer (STORE_UNAVAILABLE); trying again"
 	case r.Reason == "STORE_BUSY":
 		return "the server's store has more changes to write than it can (STORE_BUSY); trying again"
-	case r.Reason == "TOO_MANY_RUNS", r.Reason == "TOO_MANY_SUBSCRIBERS":
+	case r.Reason == "TOO_MANY_RUNS", r.Reason == "TOO_MANY_SUBSCRIBERS", r.Reason == "TOO_MANY_REQUESTS":
 		return fmt.Sprintf("the server is full (%s); trying again", r.Reason)
 	case r.Reason == "OUTCOME_UNKNOWN":
 		return "the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id"

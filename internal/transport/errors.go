@@ -22,6 +22,8 @@ const (
 	// ReasonSlowConsumer ends a stream whose client does not even read the
 	// message that says so.
 	ReasonSlowConsumer = "SLOW_CONSUMER"
+	// ReasonTooManyRequests refuses a call that the server has no room for.
+	ReasonTooManyRequests = "TOO_MANY_REQUESTS"
 	// ReasonCancelled answers a caller that has gone away.
 	ReasonCancelled = "CANCELLED"
 	// ReasonDeadline answers a call whose deadline has passed.
@@ -98,6 +100,7 @@ func Table() []Row {
 		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
+		{ReasonTooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
 		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 

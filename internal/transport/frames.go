@@ -53,6 +53,14 @@ func (c framing) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
+// Unmarshal decodes a message, or leaves one alone that is too large.
+func (c framing) Unmarshal(data mem.BufferSlice, v any) error {
+	if m, ok := v.(*incoming); ok {
+		return m.decode(data)
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
 // frames keeps the newest events that several streams show in their encoded
 // form: what one of them has encoded the others send as it is.
 type frames struct {

@@ -38,6 +38,9 @@ type desk struct {
 	counts *counts // nil = nobody counts
 	unread *unread
 	log    *zap.Logger
+
+	maxMessage int // bytes
+	shapes     shapes
 }
 
 func (d *desk) unary(
@@ -73,7 +76,7 @@ func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.id)) != nil {
 		err = gone(ctx)
 	} else {
-		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet})
+		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet, desk: d, request: requestOf(ctx)})
 	}
 	err = d.mapper.status(ctx, err, subject(ctx))
 	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err)
@@ -174,9 +177,12 @@ func splitMethod(name string) (service, call string) {
 type attended struct {
 	grpc.ServerStream
 
-	ctx    context.Context
-	count  *method
-	outlet *outlet
+	ctx     context.Context
+	count   *method
+	outlet  *outlet
+	desk    *desk
+	request *request // what the client has sent, nil = nobody counts
+	sent    bool
 }
 
 // Context returns the context with the call's record.
@@ -184,6 +190,10 @@ func (s *attended) Context() context.Context { return s.ctx }
 
 // SendMsg sends a message.
 func (s *attended) SendMsg(m any) error {
+	if !s.sent { // the request has been looked at
+		s.sent = true
+		s.request.answered()
+	}
 	m, err := s.outlet.carry(m)
 	if err != nil {
 		return err
@@ -196,7 +206,8 @@ func (s *attended) SendMsg(m any) error {
 
 // RecvMsg receives and checks a message.
 func (s *attended) RecvMsg(m any) error {
-	if err := s.ServerStream.RecvMsg(m); err != nil {
+	s.request.done()
+	if err := s.desk.receive(s.ctx, m, s.ServerStream.RecvMsg); err != nil {
 		return err
 	}
 	s.count.receive()

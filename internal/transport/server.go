@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/encoding/gzip" // lets clients choose gzip
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -64,8 +64,14 @@ type Options struct {
 	MaxConnections   int // open at the same time, 0 = any number
 	// MaxCalls bounds the calls of one connection; a client that makes more waits.
 	// 0 = any number.
-	MaxCalls  int
-	Heartbeat time.Duration // of a quiet stream; default 15 s
+	MaxCalls int
+	// MaxOpenCalls bounds the calls of all connections, MaxIncoming the bytes of
+	// requests that arrive or are served; 0 = any number, and 64 MiB. A request has
+	// to arrive within RequestPatience; default 30 s.
+	MaxOpenCalls    int
+	MaxIncoming     int
+	RequestPatience time.Duration
+	Heartbeat       time.Duration // of a quiet stream; default 15 s
 	// Stall is how long a client may leave a message unread before its stream
 	// is ended; default 30 s.
 	Stall time.Duration
@@ -98,6 +104,8 @@ const (
 	defaultGrace    = 30 * time.Second
 	defaultUnread   = 64 << 20
 	defaultPatience = 2 * time.Second
+	defaultIncoming = 64 << 20
+	defaultArrival  = 30 * time.Second
 	defaultTokenKey = "graphd.v1 page tokens" //nolint:gosec // no secret, see Options.TokenKey
 
 	defaultStreamUnread = 256 << 10
@@ -111,6 +119,13 @@ const (
 	// readBuffer is what a connection that says nothing costs; larger reads go
 	// past it.
 	readBuffer = 8 << 10
+	// What gRPC takes of a client before anybody reads: of a call, of a connection
+	// on its way, and of the headers of a call.
+	callWindow       = 64 << 10
+	connectionWindow = 1 << 20
+	maxHeaders       = 16 << 10
+	// handshake is how long a connection may take to begin.
+	handshake = 20 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -125,6 +140,8 @@ func (o Options) withDefaults() Options {
 	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
 	o.MaxUnread = max(orDefault(o.MaxUnread, defaultUnread), 0)
 	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultStreamUnread), 0)
+	o.MaxIncoming = max(orDefault(o.MaxIncoming, defaultIncoming), 0)
+	o.RequestPatience = orDefault(o.RequestPatience, defaultArrival)
 	o.UnreadPatience = orDefault(o.UnreadPatience, defaultPatience)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
@@ -169,8 +186,10 @@ func NewServer(o Options) (*Server, error) {
 	}
 	d := &desk{
 		mapper: newMapper(o.Log), log: o.Log,
-		unread: newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
+		unread:     newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
+		maxMessage: o.MaxMessageBytes,
 	}
+	incoming := newRequests(o)
 	if o.Metrics != nil {
 		d.counts = newCounts()
 		if err := o.Metrics.Register(d.counts); err != nil {
@@ -178,7 +197,7 @@ func NewServer(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		grpc:   grpc.NewServer(append(settings(o), chain(d)...)...),
+		grpc:   grpc.NewServer(append(settings(o, incoming), chain(d)...)...),
 		health: health.NewServer(),
 		log:    o.Log,
 		streams: &streams{
@@ -189,7 +208,8 @@ func NewServer(o Options) (*Server, error) {
 		maxConnections: o.MaxConnections, unread: d.unread,
 	}
 	s.hub = o.Hub
-	s.register(o)
+	s.register(o, reception{s.grpc, d})
+	incoming.know(s.grpc.GetServiceInfo())
 	if d.counts != nil {
 		d.counts.know(s.grpc.GetServiceInfo())
 	}
@@ -206,7 +226,7 @@ func streamLife(o Options) time.Duration {
 	return o.MaxConnectionAge + o.MaxConnectionAge/10 + o.ConnectionGrace/2
 }
 
-func settings(o Options) []grpc.ServerOption {
+func settings(o Options, incoming *requests) []grpc.ServerOption {
 	alive := keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}
 	if o.MaxConnectionAge > 0 {
 		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = o.MaxConnectionAge, o.ConnectionGrace
@@ -219,21 +239,28 @@ func settings(o Options) []grpc.ServerOption {
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
 		grpc.ForceServerCodecV2(newFraming()),
-		grpc.ReadBufferSize(readBuffer),
+		grpc.ReadBufferSize(0), // inbound has one
+		grpc.InTapHandle(incoming.begin),
+		grpc.StaticStreamWindowSize(callWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.ConnectionTimeout(handshake),
 	}
+	plain := o.Credentials
+	if plain == nil {
+		plain = insecure.NewCredentials()
+	}
+	list = append(list, grpc.Creds(watched{plain, incoming}))
 	if o.MaxCalls > 0 {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}
 	if o.MaxConnectionAge > 0 { // it is told of each message as well
 		list = append(list, grpc.StatsHandler(births{}))
 	}
-	if o.Credentials != nil {
-		list = append(list, grpc.Creds(o.Credentials))
-	}
 	return list
 }
 
-func (s *Server) register(o Options) {
+func (s *Server) register(o Options, at grpc.ServiceRegistrar) {
 	common := &service{
 		pump: &pump{
 			streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now, frames: newFrames(),
@@ -241,16 +268,16 @@ func (s *Server) register(o Options) {
 		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
 		reading: make(chan struct{}, maxReading),
 	}
-	graphdv1.RegisterGraphServiceServer(s.grpc, &graphService{service: common})
-	graphdv1.RegisterThreadServiceServer(s.grpc, &threadService{service: common})
-	graphdv1.RegisterInterruptServiceServer(s.grpc, &interruptService{
+	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
+	graphdv1.RegisterThreadServiceServer(at, &threadService{service: common})
+	graphdv1.RegisterInterruptServiceServer(at, &interruptService{
 		service: common, followAll: o.FollowInterrupts,
 	})
-	graphdv1.RegisterRegistryServiceServer(s.grpc, &registryService{
+	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, workers: o.Workers, info: o.Info,
 	})
 	if o.Hub != nil {
-		graphdv1.RegisterWorkerServiceServer(s.grpc, &workerService{
+		graphdv1.RegisterWorkerServiceServer(at, &workerService{
 			service: common, hub: o.Hub, graphs: o.Registry, version: o.Info.Version,
 		})
 	}
@@ -258,7 +285,7 @@ func (s *Server) register(o Options) {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
 	s.health.SetServingStatus(healthReads, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(s.grpc, healthService{Server: s.health, streams: s.streams})
+	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}

@@ -342,6 +342,7 @@ type connection struct {
 
 	of      *unread
 	addr    *remoteAddr
+	inbound *inbound             // what its client sends; nil = nobody looks
 	outlets map[*outlet]struct{} // those that hold something; guarded by unread.mu, as is what follows
 	held    int64                // bytes of all of them
 	frames  map[*frame]int       // how often each is held

@@ -100,6 +100,11 @@ func drivers() []input {
 			a.flood(ctx, 1000, func(int) { a.open(ctx, c, "slow") })
 			a.bystander.more(ctx, 25*a.scale)
 		}},
+		{"half-sent requests", halfSent},
+		{"half-open calls", halfOpenCalls},
+		{"idle connections", idleConnections},
+		{"gzip bombs", gzipBombs},
+		{"messages of empty parts", emptyParts},
 		{"answers nobody reads", func(ctx context.Context, a *attack) {
 			a.fill(ctx, "slow")
 			c, err := a.server.dial(ctx, window()...)

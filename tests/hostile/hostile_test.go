@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +21,10 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-var long = flag.Bool("long", false, "play everything several times, larger, and judge how long the bystander waits")
+var (
+	long = flag.Bool("long", false, "play everything several times, larger, and judge how long the bystander waits")
+	only = flag.String("only", "", "play only inputs whose names match this regular expression")
+)
 
 // input is one thing that an attacker gives a server.
 type input struct {
@@ -127,6 +132,8 @@ func TestHostileSet(t *testing.T) {
 
 	all := append(graphs(t), drivers()...)
 	require.GreaterOrEqual(t, len(all), 60)
+	chosen := regexp.MustCompile(*only)
+	all = slices.DeleteFunc(all, func(in input) bool { return !chosen.MatchString(in.name) })
 	began, start := b.runs(), time.Now()
 	for _, in := range all {
 		if !a.playOne(t, in) || b.error() != nil {

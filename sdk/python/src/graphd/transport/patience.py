@@ -18,6 +18,7 @@ _AGAIN = {
     "OUTCOME_UNKNOWN",
     "TOO_MANY_RUNS",
     "TOO_MANY_SUBSCRIBERS",
+    "TOO_MANY_REQUESTS",
 }
 # What needs an operator or a decision of the caller, who is told at once.
 _TOLD = {

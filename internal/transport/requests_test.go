@@ -1,0 +1,174 @@
+package transport_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport"
+)
+
+// halfSent makes a call and sends all of its request but the end.
+func halfSent(t *testing.T, c client, method string, request proto.Message) grpc.ClientStream {
+	t.Helper()
+	stream, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method)
+	require.NoError(t, err)
+	require.NoError(t, stream.SendMsg(request))
+	return stream
+}
+
+func requireReason(t *testing.T, err error, code codes.Code, reason string) {
+	t.Helper()
+	require.Equal(t, code, status.Code(err), "%v", err)
+	require.Equal(t, reason, info(t, err).GetReason())
+}
+
+func putOf(bytes int) *graphdv1.PutGraphRequest {
+	return &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: strings.Repeat("#", bytes)}}
+}
+
+// Of requests that do not end so much is held as may be; who comes then is
+// served.
+func TestHalfSentRequestsAreBounded(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.RequestPatience = 8<<20, time.Hour })
+	var open []grpc.ClientStream
+	for range 20 {
+		open = append(open, halfSent(t, c, graphdv1.RegistryService_PutGraph_FullMethodName, putOf(1<<20)))
+	}
+	_, err := c.PutGraph(t.Context(), &graphdv1.PutGraphRequest{
+		ValidateOnly: true, Definition: &graphdv1.PutGraphRequest_Document{Document: strings.Repeat("#", 1<<20)},
+	})
+	require.NotEqual(t, codes.Canceled, status.Code(err), "%v", err)
+	for _, stream := range open[:12] { // the older ones
+		require.Equal(t, codes.Canceled, status.Code(stream.RecvMsg(&graphdv1.Graph{})))
+	}
+}
+
+// A request, or a message of a stream, has a time in which it arrives.
+func TestRequestsArriveInTime(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.RequestPatience = 50 * time.Millisecond })
+	for method, request := range map[string]proto.Message{
+		graphdv1.ThreadService_GetThread_FullMethodName: &graphdv1.GetThreadRequest{ThreadId: "t1"},
+		graphdv1.GraphService_Watch_FullMethodName:      &graphdv1.WatchRequest{ThreadId: "t1"},
+	} {
+		stream := halfSent(t, c, method, request)
+		require.Equal(t, codes.Canceled, status.Code(stream.RecvMsg(&graphdv1.Thread{})), method)
+	}
+	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	require.NoError(t, err)
+}
+
+func TestOpenCallsAreBounded(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxOpenCalls = 4 })
+	var open []grpc.ClientStream
+	for range 4 {
+		open = append(open, halfSent(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"}))
+	}
+	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	for _, stream := range open {
+		require.NoError(t, stream.CloseSend())
+		require.NoError(t, stream.RecvMsg(&graphdv1.Thread{}))
+	}
+	require.Eventually(t, func() bool {
+		_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+		return err == nil
+	}, time.Minute, time.Millisecond)
+}
+
+// slowRegistry answers when it is told to.
+type slowRegistry struct {
+	registry
+
+	begun chan struct{}
+	let   chan struct{}
+}
+
+func (r *slowRegistry) PutGraph(context.Context, runtime.GraphPut) (runtime.GraphEntry, error) {
+	r.begun <- struct{}{}
+	<-r.let
+	return runtime.GraphEntry{}, runtime.Errorf(runtime.ReasonGraphExists, "there is one")
+}
+
+// Requests that wait to be served are held as well: further large ones are
+// refused, small ones are not.
+func TestServedRequestsAreBounded(t *testing.T) {
+	slow := &slowRegistry{begun: make(chan struct{}), let: make(chan struct{})}
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	var served sync.WaitGroup
+	for range 3 {
+		served.Go(func() { _, _ = c.PutGraph(t.Context(), putOf(1_000_000)) })
+		<-slow.begun
+	}
+	_, err := c.PutGraph(t.Context(), putOf(1_000_000))
+	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	require.NoError(t, err)
+	close(slow.let)
+	served.Wait()
+	served.Go(func() { <-slow.begun })
+	require.Eventually(t, func() bool {
+		_, err = c.PutGraph(t.Context(), putOf(1_000_000))
+		return status.Code(err) == codes.AlreadyExists
+	}, time.Minute, time.Millisecond, "the room is not given back")
+	served.Wait()
+}
+
+// A message of two-byte parts would take a hundred times its size.
+func TestMessagesOfEmptyPartsAreRefused(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxMessageBytes = 1 << 20 })
+	responses := make([]*graphdv1.InterruptResponse, 400_000)
+	for i := range responses {
+		responses[i] = &graphdv1.InterruptResponse{}
+	}
+	_, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "t1", Responses: responses}})
+	requireReason(t, err, codes.InvalidArgument, runtime.ReasonPayloadTooLarge)
+	stream, err := c.Resume(t.Context(), &graphdv1.ResumeRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "t1", Responses: responses}})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	requireReason(t, err, codes.InvalidArgument, runtime.ReasonPayloadTooLarge)
+}
+
+// A message that was compressed counts as what it becomes.
+func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
+	slow := &slowRegistry{begun: make(chan struct{}), let: make(chan struct{})}
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	var served sync.WaitGroup
+	for range 3 {
+		served.Go(func() { _, _ = c.PutGraph(t.Context(), putOf(1_000_000), grpc.UseCompressor(gzip.Name)) })
+		<-slow.begun
+	}
+	_, err := c.PutGraph(t.Context(), putOf(1_000_000), grpc.UseCompressor(gzip.Name))
+	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	close(slow.let)
+	served.Wait()
+}
+
+// Streams of any length are counted message by message.
+func TestMessagesOfAStreamAreGivenBack(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming = 4 << 20 })
+	stream, err := reflectionv1.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	for range 8 {
+		require.NoError(t, stream.Send(&reflectionv1.ServerReflectionRequest{
+			Host: strings.Repeat("x", 1_000_000), MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{},
+		}))
+		answer, err := stream.Recv()
+		require.NoError(t, err)
+		require.NotEmpty(t, answer.GetListServicesResponse().GetService())
+	}
+	_, err = c.PutGraph(t.Context(), putOf(1_000_000))
+	require.NotEqual(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+}

@@ -1,0 +1,24 @@
+package hostile_test
+
+import (
+	"context"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// emptyParts are messages of nothing but empty parts: two bytes each on the
+// wire, and a hundred in memory.
+func emptyParts(ctx context.Context, a *attack) {
+	responses := make([]*graphdv1.InterruptResponse, 4_000_000)
+	for i := range responses {
+		responses[i] = &graphdv1.InterruptResponse{}
+	}
+	_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "watched", Responses: responses}})
+	a.heard("ResumeRun", err)
+	nodes := make([]*graphdv1.NodeSpec, 4_000_000)
+	for i := range nodes {
+		nodes[i] = &graphdv1.NodeSpec{}
+	}
+	_, err = a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Spec{Spec: &graphdv1.GraphSpec{Nodes: nodes}}})
+	a.heard("PutGraph", err)
+}
