@@ -143,6 +143,9 @@ func notOpened(name string, err error) error {
 		hint = "one process owns a file: stop the other one, choose another file with --store sqlite:PATH, " +
 			"or let servers share a store with --store redis://HOST:PORT/DB"
 	}
+	if _, stray := errors.AsType[*sqlite.StrayLogError](err); stray {
+		hint = "a file and its log belong together: name the file as it was named before, or move both"
+	}
 	if wrong, misfit := errors.AsType[*seal.KeyError](err); misfit {
 		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.What()), Hint: wrong.Want}
 	}

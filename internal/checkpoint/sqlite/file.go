@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,8 +30,8 @@ type file struct {
 const private fs.FileMode = 0o600
 
 // own takes the file for this process alone, and for its account alone.
-func own(path string) (*file, error) {
-	f, err := take(path)
+func own(ctx context.Context, path string) (*file, error) {
+	f, err := take(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func own(path string) (*file, error) {
 
 // take makes the file when it is missing, and locks it for this process alone,
 // by whatever name it is opened.
-func take(path string) (*file, error) {
+func take(ctx context.Context, path string) (*file, error) {
 	f := &file{path: path, stat: os.Stat}
 	var err error
 	if f.real, err = filepath.EvalSymlinks(path); err == nil {
@@ -53,7 +54,13 @@ func take(path string) (*file, error) {
 			return nil, err
 		}
 	}
-	if err := f.hold(); err != nil {
+	if err = f.hold(); err == nil {
+		err = f.findLog(ctx)
+	}
+	if err == nil {
+		err = f.lockAside() // where the lock is the process's, looking for the log has ended it
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.release())
 	}
 	return f, nil
@@ -72,15 +79,23 @@ func (f *file) hold() (err error) {
 			return err
 		}
 	}
+	if err := f.lockAside(); err != nil {
+		return err
+	}
+	if f.db, err = f.held.Stat(); err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	return nil
+}
+
+// lockAside locks the file that is open, by whatever name others know it.
+func (f *file) lockAside() error {
 	taken, err := tryLockAside(f.held)
 	if err != nil {
 		return fmt.Errorf("sqlite: lock %s: %w", f.real, err)
 	}
 	if taken {
 		return &InUseError{Path: f.real}
-	}
-	if f.db, err = f.held.Stat(); err != nil {
-		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
 }

@@ -81,14 +81,7 @@ func TestALinkThatLeadsElsewhere(t *testing.T) {
 func TestOneOwnerUnderAllNames(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.db")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "own", path)
-	_, err := cmd.StdinPipe() // open for as long as the test waits
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	_, err = bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
+	cmd := startOwner(t, path)
 
 	sub := filepath.Join(dir, "sub")
 	require.NoError(t, os.Mkdir(sub, 0o700))
@@ -104,9 +97,32 @@ func TestOneOwnerUnderAllNames(t *testing.T) {
 			require.Equal(t, cmd.Process.Pid, busy.PID, name)
 		}
 	}
+	_, err := sqlite.Migrate(t.Context(), sqlite.Options{Path: hard}, true, nil)
+	var busy *sqlite.InUseError
+	require.ErrorAs(t, err, &busy)
+	kill(t, cmd)
+	requireSteps(t, open(t, symbolic), "t", 1)
+}
+
+// startOwner has another process own a file, with a change in it.
+func startOwner(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "own", path)
+	_, err := cmd.StdinPipe() // open for as long as the test waits
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	requireSteps(t, open(t, symbolic), "t", 1)
 }
 
 // Only the account that graphd runs as may read what it keeps, whatever the

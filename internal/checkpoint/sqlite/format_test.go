@@ -51,8 +51,8 @@ func listing(t *testing.T, path string) []byte {
 		}
 		var lines []string
 		for _, row := range rows(t, db, `SELECT * FROM "`+o[0]+`"`) {
-			if o[0] == "meta" && row[0] == "epoch" {
-				row[1] = "?" // says which store it is
+			if o[0] == "meta" && row[0] == "path" {
+				row[1] = "?"
 			}
 			lines = append(lines, fmt.Sprintf("%s %+q", o[0], row))
 		}

@@ -52,7 +52,7 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
-	f, err := take(path)
+	f, err := take(ctx, path)
 	if err != nil {
 		return m, err
 	}

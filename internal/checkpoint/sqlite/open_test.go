@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -261,23 +259,14 @@ func own(path string) int {
 
 func TestAKilledOwnerLetsGo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "own", path)
-	_, err := cmd.StdinPipe() // open for as long as the test waits
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "ready", strings.TrimSpace(line))
+	cmd := startOwner(t, path)
 
-	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	var busy *sqlite.InUseError
 	require.ErrorAs(t, err, &busy)
 	require.Equal(t, cmd.Process.Pid, busy.PID)
 
-	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait())
+	kill(t, cmd)
 	s := open(t, path)
 	requireSteps(t, s, "t", 1)
 }

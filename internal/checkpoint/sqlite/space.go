@@ -174,6 +174,9 @@ const (
 	// database yet.
 	scarce    = 64 << 20
 	foldEvery = 256 << 10
+	// scarceToOpen is how little room on the disk may be too little for the files
+	// that SQLite makes when it opens a database.
+	scarceToOpen = 256 << 10
 )
 
 // thrift keeps the log short when the disk is nearly full.

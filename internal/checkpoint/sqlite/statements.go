@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 )
 
@@ -11,6 +12,8 @@ const maxRows = 8
 
 // statements are what the writer runs, prepared once.
 type statements struct {
+	all []*sql.Stmt
+
 	begin, commit, rollback *sql.Stmt
 
 	head, putHead                  *sql.Stmt
@@ -110,6 +113,7 @@ func prepareStatements(ctx context.Context, conn *sql.Conn) (*statements, error)
 	} {
 		s.remove = append(s.remove, p.stmt(q))
 	}
+	s.all = p.all
 	return s, p.err
 }
 
@@ -163,8 +167,18 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	return q, p.err
 }
 
+// close ends all statements: SQLite does not end a connection that has one.
+func (s *statements) close() error {
+	var errs []error
+	for _, one := range s.all {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // preparer keeps the first error, so that a list of statements reads as one.
 type preparer struct {
+	all     []*sql.Stmt
 	prepare func(query string) (*sql.Stmt, error)
 	err     error
 }
@@ -176,6 +190,8 @@ func (p *preparer) stmt(query string) *sql.Stmt {
 	s, err := p.prepare(query)
 	if err != nil {
 		p.err = failed(err)
+		return nil
 	}
+	p.all = append(p.all, s)
 	return s
 }

@@ -91,8 +91,9 @@ var (
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
-// process has it open and with a SchemaError when a newer graphd wrote it,
-// and with a seal.KeyError when its records don't open with the keys given.
+// process has it open, with a SchemaError when a newer graphd wrote it, with a
+// StrayLogError when its log belongs to another name of it, and with a
+// seal.KeyError when its records don't open with the keys given.
 // Leases that were held when the file was last used end now: whoever held
 // them is gone.
 func Open(ctx context.Context, opts Options) (*Store, error) {
@@ -108,7 +109,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	f, err := own(path)
+	f, err := own(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +126,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 func (s *Store) open(ctx context.Context, path string) error {
 	// The connections outlive the call that opened them.
 	life := context.WithoutCancel(ctx)
+	reserve := space{path: path + "-reserve", size: s.reserve}
+	nearlyFull := diskFree(path) < scarceToOpen
+	if nearlyFull { // the log is made anew, on what was held back
+		reserve.release()
+	}
 	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
@@ -136,7 +142,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if err := s.unlock(ctx, db); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(life, db, s); err != nil {
+	if s.write, err = newWriter(life, db, s, reserve); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.reads, err = sql.Open("sqlite", dsn(path, "query_only(1)", "busy_timeout(5000)"))
@@ -152,7 +158,11 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if err := s.endLeases(ctx); err != nil {
 		return err
 	}
+	if err := s.notePath(ctx); err != nil {
+		return err
+	}
 	if err := s.write.space.reserve(); err != nil {
+		s.write.full.Store(nearlyFull) // what is left is for deleting
 		s.warned = append(s.warned, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
 			s.reserve, err))
 	}
@@ -174,7 +184,8 @@ func (s *Store) endLeases(ctx context.Context) error {
 	}})
 }
 
-// Close waits for the changes that were handed in, then lets go of the file.
+// Close waits for the changes that were handed in, then lets go of the file. All
+// is in the database then, and no log is left.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
@@ -191,12 +202,13 @@ func (s *Store) Close() error {
 
 func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
 
-func dsn(path string, pragmas ...string) string {
+func dsn(path string, pragmas ...string) string { return uri(path, url.Values{"_pragma": pragmas}) }
+
+func uri(path string, q url.Values) string {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed // C:/… on Windows
 	}
-	q := url.Values{"_pragma": pragmas}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: q.Encode()}).String()
 }
 

@@ -41,7 +41,7 @@ type writer struct {
 // has begun.
 type limits struct{ turn, end time.Duration }
 
-func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
+func newWriter(life context.Context, db *sql.DB, s *Store, room space) (*writer, error) {
 	conn, err := db.Conn(life)
 	if err != nil {
 		return nil, failed(err)
@@ -50,7 +50,7 @@ func newWriter(life context.Context, db *sql.DB, s *Store) (*writer, error) {
 		life: life, db: db, conn: conn, store: s, now: s.clock,
 		known: map[string]present{},
 		queue: newQueue(), limit: s.limits, idle: make(chan struct{}),
-		space: space{path: s.file.real + "-reserve", size: s.reserve},
+		space: room,
 	}
 	if w.stmt, err = prepareStatements(life, conn); err != nil {
 		return nil, errors.Join(failed(err), conn.Close())
@@ -115,7 +115,7 @@ func gaveUp(ctx context.Context) error {
 func (w *writer) close() error {
 	w.queue.close()
 	<-w.idle
-	return errors.Join(w.conn.Close(), w.db.Close())
+	return errors.Join(w.stmt.close(), w.conn.Close(), w.db.Close())
 }
 
 // loop commits, as one, what came in while the commit before was made.
