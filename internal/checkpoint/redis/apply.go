@@ -69,19 +69,19 @@ func (s *Store) apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 		s.ear.ask()
 	}
 	if answer.text(0) == "STORE" {
-		return checkpoint.Receipt{}, s.otherStore(s.keys.partition(c.Thread), answer.text(1))
+		return checkpoint.Receipt{}, missed.earlier(s.otherStore(s.keys.partition(c.Thread), answer.text(1)))
 	}
-	return receipt(c, answer, missed.err())
+	return receipt(c, answer, missed)
 }
 
-// receipt reads the answer of apply.lua or delete.lua. missed is why an earlier
-// attempt had no answer.
-func receipt(c *checkpoint.Change, answer reply, missed error) (r checkpoint.Receipt, err error) {
+// receipt reads the answer of apply.lua or delete.lua. missed knows whether an
+// earlier attempt had no answer.
+func receipt(c *checkpoint.Change, answer reply, missed *lost) (r checkpoint.Receipt, err error) {
 	switch verdict := answer.text(0); verdict {
 	case "OK", "DONE":
 	case "CONFLICT":
-		if missed != nil {
-			return r, fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, missed)
+		if cause := missed.err(); cause != nil {
+			return r, fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, cause)
 		}
 		return r, checkpoint.ErrConflict
 	case "GAP":

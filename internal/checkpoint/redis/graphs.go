@@ -120,18 +120,21 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 	if err := s.agreed(ctx); err != nil { // nothing is put into another store
 		return failed(ctx, err)
 	}
+	missed := &lost{}
 	for {
-		err := again(ctx, func() error { return s.replaceGraph(ctx, field, decide) })
-		if errors.Is(err, errSettled) {
+		err := again(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
+		switch {
+		case errors.Is(err, errSettled):
 			return nil
-		}
-		if err = failed(ctx, err); !errors.Is(err, errGraphChanged) {
+		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound):
 			return err
+		case !errors.Is(err, errGraphChanged):
+			return failed(ctx, missed.earlier(err))
 		}
 	}
 }
 
-func (s *Store) replaceGraph(ctx context.Context, field string, decide func(standing) (*graph, error)) error {
+func (s *Store) replaceGraph(ctx context.Context, field string, decide func(standing) (*graph, error), missed *lost) error {
 	old, err := s.standing(ctx, field)
 	if err != nil {
 		return err
@@ -148,9 +151,13 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(stan
 		with = s.box.Seal(seal.Place{Kind: kindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
 	keys := []string{s.keys.graphs(), s.keys.graphIndex(), s.keys.tombstones(), s.keys.tombstoneOrder()}
-	made, err := s.scripts.graph.Run(ctx, s.client, keys, field, old.record, old.tombstone, record, with, s.mostTombstones).Int()
-	if err == nil && made == 0 {
+	sent := context.WithValue(ctx, lostKey{}, missed)
+	made, err := s.scripts.graph.Run(sent, s.client, keys, field, old.record, old.tombstone, record, with, s.mostTombstones).Int()
+	switch {
+	case err == nil && made == 0:
 		return errGraphChanged
+	case err != nil && ctx.Err() != nil:
+		missed.cause.Store(&err) // nobody waited for the answer
 	}
 	return err
 }

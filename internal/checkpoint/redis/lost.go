@@ -38,6 +38,15 @@ func (l *lost) outcome(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 }
 
+// earlier says of a refusal that an earlier attempt of the change may have been
+// carried out, when its answer was lost.
+func (l *lost) earlier(refusal error) error {
+	if refusal == nil || l.err() == nil {
+		return refusal
+	}
+	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, refusal)
+}
+
 // watcher implements the client's hook.
 type watcher struct{}
 

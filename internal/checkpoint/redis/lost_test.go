@@ -1,8 +1,12 @@
 package redis_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -84,4 +88,63 @@ func TestLostAnswerIsNoConflict(t *testing.T) {
 		require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 		require.NotErrorIs(t, err, checkpoint.ErrConflict)
 	}
+}
+
+// A store that was replaced after the answer to a change was lost refuses the
+// repetition. The change may be in the one before.
+func TestARefusalAfterALostAnswerIsNotTheOutcome(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	s := open(t, proxy.URL())
+	grow(t, s, "t", 1, 1)
+	head := keyOf(t, server, "h", "t")
+	mark := server.Client.Keys(t.Context(), "graphd{*}:store").Val()
+	before := server.Client.HGet(t.Context(), head, "n").Val()
+	var once sync.Once
+	proxy.LoseWhen(func() (lose bool) {
+		if server.Client.HGet(t.Context(), head, "n").Val() != before {
+			once.Do(func() {
+				lose = true
+				for _, key := range mark {
+					assert.NoError(t, server.Client.Set(t.Context(), key, "3 16 "+strings.Repeat("0", 32), 0).Err())
+				}
+			})
+		}
+		return lose
+	})
+	c := superstep("t", 2, []payload.JSON{"1", "2"})
+	_, err := s.Apply(t.Context(), c)
+	require.EqualValues(t, 1, proxy.Lost())
+	require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
+	_, err = s.Apply(t.Context(), superstep("t", 3, []payload.JSON{"1", "2", "3"}))
+	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
+	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown, "this one was not made")
+}
+
+// Of a change of graphs whose answer is lost nobody knows whether it was made.
+func TestLostAnswerOfAGraph(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	s := open(t, proxy.URL())
+	g := checkpoint.GraphRecord{Name: "g", Version: "1", Source: "1", Created: time.Unix(1, 0)}
+	loseFrom := func(graphs int64) {
+		proxy.LoseWhen(func() bool { return server.Client.HLen(t.Context(), "graphd{meta}:graphs").Val() == graphs })
+	}
+	for _, change := range []struct {
+		do     func() error
+		graphs int64
+		again  error
+	}{
+		{func() error { return s.PutGraph(t.Context(), g) }, 1, nil},
+		{func() error { return s.DeleteGraph(t.Context(), "g", "1") }, 0, checkpoint.ErrGraphNotFound},
+	} {
+		loseFrom(change.graphs)
+		require.ErrorIs(t, change.do(), checkpoint.ErrOutcomeUnknown)
+		proxy.LoseWhen(nil)
+		require.ErrorIs(t, change.do(), change.again)
+	}
+	proxy.LoseWhen(func() bool { return true })
+	err := s.PutGraph(t.Context(), g)
+	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
+	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown, "nothing was sent that changes something")
 }

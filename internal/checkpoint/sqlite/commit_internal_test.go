@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -54,6 +55,57 @@ func TestWhatWasCommittedIsNeitherRepeatedNorDenied(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A commit that fails may have been made: nobody can tell before the change is
+// repeated. Nothing is run again, and no caller is told that it was not made.
+func TestACommitThatFailsLeavesTheOutcomeOpen(t *testing.T) {
+	for _, made := range []bool{false, true} {
+		for _, jobs := range []int{1, 5} {
+			t.Run(fmt.Sprint("made ", made, "/", jobs), func(t *testing.T) {
+				s := openAt(t, t.TempDir())
+				release := hold(t, s)
+				runs, errs := make([]int, jobs), make([]error, jobs)
+				var conflict error
+				var wg sync.WaitGroup
+				for i := range jobs {
+					d := s.encode(heavy(fmt.Sprint("t", i), 10))
+					handIn(s, &wg, &job{run: func(w *writer) error {
+						runs[i]++
+						w.end = failsToCommit(w, made)
+						_, err := w.apply(d)
+						return err
+					}}, &errs[i])
+				}
+				handIn(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
+				release()
+				wg.Wait()
+				for i := range jobs {
+					require.Equal(t, 1, runs[i], "runs of t%d", i)
+					require.ErrorIs(t, errs[i], checkpoint.ErrOutcomeUnknown)
+					_, err := s.Head(t.Context(), fmt.Sprint("t", i))
+					require.Equal(t, made, err == nil, err)
+					r, err := s.Apply(t.Context(), heavy(fmt.Sprint("t", i), 10))
+					require.NoError(t, err, "repeating it tells")
+					require.EqualValues(t, 1, r.Revision)
+				}
+				require.Equal(t, checkpoint.ErrConflict, conflict, "a refusal is definite")
+			})
+		}
+	}
+}
+
+// failsToCommit makes the next commit fail, before or after it is made.
+func failsToCommit(w *writer, made bool) func() error {
+	return func() error {
+		w.end = w.commitAll
+		if made {
+			if err := w.commitAll(); err != nil {
+				return err
+			}
+		}
+		return errors.New("disk I/O error")
 	}
 }
 

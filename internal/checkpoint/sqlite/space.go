@@ -66,13 +66,14 @@ func (w *writer) lacksSpace(err error) bool {
 	if !errors.As(err, &se) {
 		return false
 	}
-	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_FULL:
-		return true
-	case sqlite3.SQLITE_IOERR:
-		return diskFree(w.store.file.real) < 64<<10
-	}
-	return false
+	return lacksPages(err) || se.Code()&0xff == sqlite3.SQLITE_IOERR && diskFree(w.store.file.real) < 64<<10
+}
+
+// lacksPages reports whether SQLite had no room for what it wanted to write: then
+// it has not committed.
+func lacksPages(err error) bool {
+	var se *sqlite.Error
+	return errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
 }
 
 // noSpace is what a change is refused with while there is no room.

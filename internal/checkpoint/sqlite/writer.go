@@ -33,6 +33,7 @@ type writer struct {
 	queue *queue
 	limit limits
 	space space
+	end   func() error  // commitAll, unless a test says otherwise
 	full  atomic.Bool   // there was no room for a change, and there is none yet
 	idle  chan struct{} // closed when the last job is done
 }
@@ -55,6 +56,7 @@ func newWriter(life context.Context, db *sql.DB, s *Store, room space) (*writer,
 	if w.stmt, err = prepareStatements(life, conn); err != nil {
 		return nil, errors.Join(failed(err), conn.Close())
 	}
+	w.end = w.commitAll
 	var change int64
 	err = conn.QueryRowContext(life, `SELECT value FROM meta WHERE key = 'last_change'`).Scan(&change)
 	if err != nil {
@@ -213,8 +215,16 @@ func (w *writer) transact(batch []*job) (results []error, err error) {
 		}
 		results[i] = err
 	}
-	if _, err := w.stmt.commit.ExecContext(w.life); err != nil {
-		return nil, w.undo(failed(err))
+	if err := w.end(); err != nil {
+		err = w.undo(failed(err))
+		if lacksPages(err) {
+			return nil, err
+		}
+		if w.lacksSpace(err) {
+			w.full.Store(true)
+		}
+		doubt(results, err) // what was written of it may be found by who opens the file next
+		return results, nil
 	}
 	if err := w.store.file.check(); err != nil { // before anything is acknowledged
 		doubt(results, err)
@@ -222,9 +232,12 @@ func (w *writer) transact(batch []*job) (results []error, err error) {
 	return results, nil
 }
 
-// doubt says of what was committed that the outcome is unknown: the changes are
-// in the file that is open, which may not be the one that is found later.
-// Refusals have changed nothing either way.
+// commitAll ends the transaction.
+func (w *writer) commitAll() error { return w.exec(w.stmt.commit) }
+
+// doubt says of what may have been committed that the outcome is unknown: the
+// changes are in the file that is open, which may not be the one that is found
+// later, or the commit failed half-way. Refusals have changed nothing either way.
 func doubt(results []error, cause error) {
 	for i := range results {
 		if results[i] == nil {

@@ -16,6 +16,7 @@ type Proxy struct {
 	to     string
 	listen net.Listener
 	mute   atomic.Int32
+	when   atomic.Pointer[func() bool]
 	slow   atomic.Pointer[span]
 	lost   atomic.Int32
 	wg     sync.WaitGroup
@@ -65,6 +66,10 @@ func (p *Proxy) Port() string {
 // LoseAnswers lets the next n answers of the server be lost together with
 // their connections: what was asked for has been done.
 func (p *Proxy) LoseAnswers(n int32) { p.mute.Store(n) }
+
+// LoseWhen lets an answer be lost when the function says so, which is asked of
+// each before it passes; nil = none.
+func (p *Proxy) LoseWhen(when func() bool) { p.when.Store(&when) }
 
 // Lost counts the answers that were lost.
 func (p *Proxy) Lost() int32 { return p.lost.Load() }
@@ -151,7 +156,8 @@ func (p *Proxy) serve(client net.Conn) {
 
 // answer reports whether an answer may pass, or is to be lost.
 func (p *Proxy) answer() bool {
-	if p.mute.Load() > 0 && p.mute.Add(-1) >= 0 {
+	when := p.when.Load()
+	if p.mute.Load() > 0 && p.mute.Add(-1) >= 0 || when != nil && *when != nil && (*when)() {
 		p.lost.Add(1)
 		return false
 	}
