@@ -31,7 +31,7 @@ def restarted(tmp_path: Path, begun: threading.Event, go_on: threading.Event) ->
     first = dev(store=store)
 
     def orchestrate() -> None:
-        assert begun.wait(20)
+        assert begun.wait(60)
         first.process.send_signal(signal.SIGTERM)
         threading.Timer(0.2, go_on.set).start()
         first.process.wait()
@@ -53,7 +53,7 @@ def build(server: DevServer, begun: threading.Event, go_on: threading.Event, ran
     def slow(state: State) -> dict[str, Any]:
         ran.append("slow")
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return {"log": ["slow"]}
 
     def after(state: State) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def test_who_stops_waiting_stops_the_coroutine_of_the_node(server: DevServer) ->
         async def node(state: State) -> dict[str, Any]:
             begun.set()
             try:
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
             except asyncio.CancelledError:
                 log.append("cancelled")
                 raise
@@ -185,11 +185,11 @@ def test_who_stops_waiting_stops_the_coroutine_of_the_node(server: DevServer) ->
         graph = compiled(node, server, "stopped")
         try:
             call = asyncio.ensure_future(graph.ainvoke({"log": []}, config("stopped-1")))
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), 60)
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-            await asyncio.wait_for(ended.wait(), 10)
+            await asyncio.wait_for(ended.wait(), 60)
         finally:
             graph.detach()
         return log

@@ -64,7 +64,7 @@ def test_a_worker_told_to_end_finishes_what_runs(server: DevServer, tmp_path: Pa
         go_on.touch()
         run = unary(graphs.WaitRun, gs.WaitRunRequest(thread_id="serve-1"))
         assert run.output.json == f'{{"by":{worker.pid}}}'
-        waiting.join(20)
+        waiting.join(60)
         assert ended == [0]
         assert worker.stdout.read() == "left\n"
     finally:

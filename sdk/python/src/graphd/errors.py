@@ -158,7 +158,10 @@ class RemoteNodeError(Exception):
 
 
 class GraphdError(RuntimeError):
-    """graphd refused a call. ``reason`` is stable, the message is for people."""
+    """graphd refused a call. ``reason`` is stable, the message is for people.
+
+    ``retry_delay`` is how many seconds the server asks to wait, None when it says nothing.
+    """
 
     def __init__(
         self,
@@ -168,8 +171,9 @@ class GraphdError(RuntimeError):
         code: str = "",
         metadata: Mapping[str, str] | None = None,
         violations: Mapping[str, str] | None = None,
+        retry_delay: float | None = None,
     ) -> None:
-        self.reason, self.code = reason, code
+        self.reason, self.code, self.retry_delay = reason, code, retry_delay
         self.metadata = dict(metadata or {})
         self.violations = dict(violations or {})
         super().__init__(message)
@@ -191,5 +195,44 @@ class AmbiguousResumeError(GraphdError):
     """One answer was given, but several questions wait; answer by id."""
 
 
+class LimitExceededError(GraphdError):
+    """What was asked for, or what a node made, is beyond a limit of the server."""
+
+    @property
+    def limit(self) -> str:
+        """The option of the server that sets the limit; "" when none does."""
+        return self.metadata.get("limit", "")
+
+    @property
+    def most(self) -> int | None:
+        """Its value."""
+        return _number(self.metadata.get("most"))
+
+    @property
+    def need(self) -> int | None:
+        """What was asked for, or at least so much; None when it is not known."""
+        return _number(self.metadata.get("need"))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+class ServerBusyError(GraphdError):
+    """The server has as much to do as it may; try again after ``retry_delay`` seconds."""
+
+
+class StoreFullError(GraphdError):
+    """The store has no space left. Nothing was changed; threads can be read and deleted."""
+
+
+class StoreReplacedError(GraphdError):
+    """The store is not the one that the server opened; an operator has to act."""
+
+
 class ServerUnavailableError(GraphdError, ConnectionError):
-    """The server can't be reached, or has no worker for the node."""
+    """The server or its store can't be reached, or there is no worker for the node."""
+
+
+class OutcomeUnknownError(ServerUnavailableError):
+    """A change was made, or it was not. The same call with the same request id finds out."""

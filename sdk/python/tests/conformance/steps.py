@@ -298,8 +298,8 @@ class Player:
         begun = [moment for moment, _ in self.world.ran]
         pauses = [after - before for before, after in itertools.pairwise(begun)]
         wanted = expect["pauses"]
-        # A busy machine may pause longer, but not twice as long: that would be the next step.
-        if len(pauses) != len(wanted) or any(not w <= p < 2 * w for p, w in zip(pauses, wanted, strict=True)):
+        # A busy machine may pause for longer; how long at most is for internal/runtime to test.
+        if len(pauses) != len(wanted) or any(p < w for p, w in zip(pauses, wanted, strict=True)):
             raise Mismatch(f"the pauses were {pauses} and not {wanted}")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
-from graphd.transport.server import server_at, unary
+from graphd.transport.server import server_at, unary, write
 
 
 class InMemorySaver:
@@ -46,7 +46,7 @@ class InMemorySaver:
             thread_id=wire_thread(self.prefix, target_thread_id),
             request_id=uuid.uuid4().hex,
         )
-        unary(server_at(self.address).stubs.threads.CopyThread, request)
+        write(server_at(self.address).stubs.threads.CopyThread, request)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Like copy_thread."""

@@ -13,6 +13,7 @@ from graphd.errors import (
     GraphDrained,
     GraphRecursionError,
     InvalidUpdateError,
+    LimitExceededError,
     NodeTimeoutError,
     NonDeterministicNode,
     RemoteNodeError,
@@ -31,6 +32,21 @@ class RefusedUpdateError(InvalidUpdateError, ValueError):
 
 class RunFailed(GraphdError):
     """The run failed for a reason that has no exception of its own."""
+
+
+class RunBeyondLimit(RunFailed, LimitExceededError):
+    """The run failed because a limit was exceeded."""
+
+
+GENERIC = (
+    "CANCELLED_BY_CLIENT",
+    "SIBLING_FAILED",
+    "INTERRUPT_EXPIRED",
+    "GRAPH_VERSION_UNAVAILABLE",
+    "CHECKPOINT_CONFLICT",
+    "INTERNAL",
+)
+"""The reasons of failed runs without an exception of their own."""
 
 
 def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
@@ -69,6 +85,8 @@ def node_error(failure: payload_pb2.Failure) -> BaseException:
             return NonDeterministicNode(failure.message)
         case "NODE_FAILED":
             return _node_error(failure)
+        case "LIMIT_EXCEEDED" | "OUTPUT_TOO_LARGE":
+            return RunBeyondLimit(failure.message, reason=failure.reason, metadata=dict(failure.details))
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,7 @@ from graphd.declare.program import Program
 from graphd.errors import GraphdError, GraphDrained, NothingToResumeError
 from graphd.runtime.here import LocalRun, calling
 from graphd.transport.errors import EmptyInput, describe
-from graphd.transport.server import aunary, read, unary
+from graphd.transport.server import aunary, read, unary, write
 
 Request = Any  # gs.StreamRequest | gs.ResumeRequest
 
@@ -66,10 +67,14 @@ class Running:
         # the input that it is, so that a run without input goes on with it.
         ensure_thread(self.home, self.program, self.thread)
         update = ts.UpdateStateRequest(
-            thread_id=self.thread, values=spec.input, as_node=AS_INPUT, supersede_interrupts=True
+            thread_id=self.thread,
+            values=spec.input,
+            as_node=AS_INPUT,
+            supersede_interrupts=True,
+            request_id=uuid.uuid4().hex,
         )
         update.at.checkpoint_id = spec.expected_checkpoint_id
-        unary(self.home.server.stubs.threads.UpdateState, update)
+        write(self.home.server.stubs.threads.UpdateState, update)
         spec.ClearField("input")
         spec.ClearField("expected_checkpoint_id")
 

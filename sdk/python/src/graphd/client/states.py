@@ -18,7 +18,7 @@ from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
 from graphd.names import checkpoint_ref, levels, public
 from graphd.transport.errors import InvalidUpdate, reason_of
-from graphd.transport.server import unary
+from graphd.transport.server import unary, write
 from graphd.values.state import StateSnapshot, StateUpdate
 
 _PAGE = 100
@@ -132,7 +132,7 @@ class States:
 
     def _update(self, request: ts.BulkUpdateStateRequest) -> thread_pb2.StateSnapshot:
         try:
-            written: thread_pb2.StateSnapshot = unary(self._stubs.BulkUpdateState, request)
+            written: thread_pb2.StateSnapshot = write(self._stubs.BulkUpdateState, request)
         except GraphdError as error:
             match reason_of(error):
                 case "THREAD_NOT_FOUND":
@@ -144,7 +144,7 @@ class States:
                     request.supersede_interrupts = True
                 case _:
                     raise
-            written = unary(self._stubs.BulkUpdateState, request)
+            written = write(self._stubs.BulkUpdateState, request)
         return written
 
     def _subject(self) -> Program:
@@ -188,11 +188,11 @@ def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str
 
 def ensure_thread(home: Home, program: Program, thread: str) -> None:
     """Makes a thread for a graph unless there is one."""
-    request = ts.CreateThreadRequest(thread_id=thread)
+    request = ts.CreateThreadRequest(thread_id=thread, request_id=uuid.uuid4().hex)
     request.thread.graph = program.name
     request.thread.graph_version = home.version(program.name)
     try:
-        unary(home.server.stubs.threads.CreateThread, request)
+        write(home.server.stubs.threads.CreateThread, request)
     except GraphdError as error:
         if reason_of(error) != "THREAD_EXISTS":
             raise

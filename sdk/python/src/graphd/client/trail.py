@@ -11,10 +11,9 @@ from typing import Any
 from graphd._gen.v1 import event_pb2, payload_pb2
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.errors import GraphdError, ServerUnavailableError
-from graphd.transport.patience import Patience, passes
+from graphd.transport.patience import UNOPENED, Patience, passes
 
 _MOVES_ON = (event_pb2.EndOfStream.CAUSE_DRAINING, event_pb2.EndOfStream.CAUSE_SLOW_CONSUMER)
-_UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
 
 
 def leaves(event: event_pb2.Event) -> bool:
@@ -69,7 +68,7 @@ class Trail:
             return self._patience.pause(ServerUnavailableError(text, reason="SERVER_DRAINING", code="UNAVAILABLE"))
         if self._watch is None and passes(problem) and not problem.reason:
             # The server was there when the graph was compiled. The call may be repeated: it has a request id.
-            return self._patience.pause(problem, _UNOPENED)
+            return self._patience.pause(problem, UNOPENED)
         if passes(problem):
             return self._patience.pause(problem)
         raise problem

@@ -13,20 +13,15 @@ from graphd.errors import (
     GraphdError,
     InvalidGraphError,
     InvalidUpdateError,
+    LimitExceededError,
     NothingToResumeError,
+    OutcomeUnknownError,
+    ServerBusyError,
     ServerUnavailableError,
+    StoreFullError,
+    StoreReplacedError,
     ThreadBusyError,
 )
-
-_CLASSES: dict[str, type[GraphdError]] = {
-    "INVALID_GRAPH": InvalidGraphError,
-    "THREAD_BUSY": ThreadBusyError,
-    "THREAD_NOT_INTERRUPTED": NothingToResumeError,
-    "INTERRUPT_ALREADY_RESOLVED": NothingToResumeError,
-    "RESPONSE_AMBIGUOUS": AmbiguousResumeError,
-    "NO_WORKER_AVAILABLE": ServerUnavailableError,
-    "SERVER_DRAINING": ServerUnavailableError,
-}
 
 
 class EmptyInput(GraphdError, EmptyInputError):
@@ -37,11 +32,69 @@ class InvalidUpdate(GraphdError, InvalidUpdateError):
     """An update the server refused, as the exception LangGraph programs expect."""
 
 
-_CLASSES |= {
-    "NOTHING_TO_DO": EmptyInput,
-    "AMBIGUOUS_NODE": InvalidUpdate,
-    "NODE_NOT_FOUND": InvalidUpdate,
+_BY_CLASS: dict[type[GraphdError], tuple[str, ...]] = {
+    InvalidGraphError: ("INVALID_GRAPH",),
+    ThreadBusyError: ("THREAD_BUSY",),
+    NothingToResumeError: ("THREAD_NOT_INTERRUPTED", "INTERRUPT_ALREADY_RESOLVED"),
+    AmbiguousResumeError: ("RESPONSE_AMBIGUOUS",),
+    EmptyInput: ("NOTHING_TO_DO",),
+    InvalidUpdate: ("AMBIGUOUS_NODE", "NODE_NOT_FOUND"),
+    LimitExceededError: ("PAYLOAD_TOO_LARGE", "SCHEMA_LIMIT_EXCEEDED", "CHANGE_TOO_LARGE", "TOO_MANY_GRAPHS"),
+    ServerBusyError: ("TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS", "THREAD_QUEUE_FULL", "RATE_LIMITED", "SLOW_CONSUMER"),
+    StoreFullError: ("STORE_FULL",),
+    StoreReplacedError: ("STORE_REPLACED",),
+    OutcomeUnknownError: ("OUTCOME_UNKNOWN",),
+    ServerUnavailableError: (
+        "STORE_UNAVAILABLE",
+        "STORE_BUSY",
+        "SERVER_DRAINING",
+        "NO_WORKER_AVAILABLE",
+        "WORKER_SILENT",
+    ),
+    # A caller who wants to tell these apart branches on the reason.
+    GraphdError: (
+        "INVALID_FIELD",
+        "INVALID_PAYLOAD_JSON",
+        "INPUT_SCHEMA_MISMATCH",
+        "RESPONSE_SCHEMA_MISMATCH",
+        "INVALID_PAGE_TOKEN",
+        "INVALID_CURSOR",
+        "THREAD_NOT_FOUND",
+        "RUN_NOT_FOUND",
+        "GRAPH_NOT_FOUND",
+        "CHECKPOINT_NOT_FOUND",
+        "INTERRUPT_NOT_FOUND",
+        "THREAD_EXISTS",
+        "RUN_EXISTS",
+        "GRAPH_EXISTS",
+        "REQUEST_ID_CONFLICT",
+        "THREAD_INTERRUPTED",
+        "INTERRUPT_EXPIRED",
+        "RESPONSES_INCOMPLETE",
+        "RUN_NOT_CANCELLABLE",
+        "GRAPH_VERSION_UNAVAILABLE",
+        "GRAPH_IN_USE",
+        "TASK_LEASE_LOST",
+        "PROTOCOL_MISMATCH",
+        "ETAG_MISMATCH",
+        "CHECKPOINT_CONFLICT",
+        "WORKER_REPLACED",
+        "CURSOR_TRIMMED",
+        "CURSOR_AHEAD",
+        "CURSOR_LOST",
+        "ACCESS_DENIED",
+        "TOKEN_INVALID",
+        "TOKEN_EXPIRED",
+        "FEATURE_DISABLED",
+        "WAIT_TIMEOUT",
+        "DEADLINE_EXCEEDED",
+        "CANCELLED",
+        "CHECKPOINT_CORRUPT",
+        "INTERNAL",
+    ),
 }
+CLASSES = {reason: kind for kind, reasons in _BY_CLASS.items() for reason in reasons}
+"""The exception of every reason of the server's table."""
 
 
 def describe(error: grpc.RpcError) -> GraphdError:
@@ -51,6 +104,7 @@ def describe(error: grpc.RpcError) -> GraphdError:
     reason = ""
     metadata: dict[str, str] = {}
     violations: dict[str, str] = {}
+    delay: float | None = None
     trailer: Any = error.trailing_metadata() or ()
     for key, value in trailer:
         if key != "grpc-status-details-bin":
@@ -63,12 +117,14 @@ def describe(error: grpc.RpcError) -> GraphdError:
             elif name == "google.rpc.BadRequest":
                 request = pb.BadRequest.FromString(detail.value)
                 violations = {v.field: v.description for v in request.field_violations}
+            elif name == "google.rpc.RetryInfo":
+                delay = pb.RetryInfo.FromString(detail.value).retry_delay.ToTimedelta().total_seconds()
     if violations and not any(v in text for v in violations.values()):
         text += ": " + "; ".join(f"{field}: {said}" for field, said in violations.items())
     if (open_ids := metadata.get("openInterruptIds")) and open_ids not in text:
         text += f" (open: {', '.join(open_ids.split(','))})"
-    kind = _CLASSES.get(reason, ServerUnavailableError if code == "UNAVAILABLE" else GraphdError)
-    return kind(text, reason=reason, code=code, metadata=metadata, violations=violations)
+    kind = CLASSES.get(reason, ServerUnavailableError if code == "UNAVAILABLE" else GraphdError)
+    return kind(text, reason=reason, code=code, metadata=metadata, violations=violations, retry_delay=delay)
 
 
 def reason_of(error: BaseException | None) -> str:

@@ -7,6 +7,7 @@ import time
 from graphd.errors import GraphdError
 
 _LIMIT = 30.0  # seconds
+UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
 _FIRST, _LONGEST = 0.05, 2.0
 
 # What passes by itself: the call is made again, with the same request id.
@@ -47,6 +48,8 @@ class Patience:
         now = time.monotonic()
         self._since = self._since or now
         pause, self._pause = self._pause, min(2 * self._pause, _LONGEST)
+        if problem.code == "RESOURCE_EXHAUSTED":  # this server is busy; of others one may answer at once
+            pause = min(max(pause, problem.retry_delay or 0.0), _LONGEST)
         if now + pause > self._since + limit:
             raise problem
         return pause

@@ -17,7 +17,7 @@ from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
 from graphd.errors import GraphdError
 from graphd.transport.errors import describe
-from graphd.transport.patience import Patience, passes
+from graphd.transport.patience import UNOPENED, Patience, passes
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -90,6 +90,22 @@ def read(method: Callable[..., Any], request: Any) -> Any:
             if not passes(problem):
                 raise
             time.sleep(patience.pause(problem))
+
+
+def write(method: Callable[..., Any], request: Any) -> Any:
+    """Like unary, for calls with a request id: they are repeated with the same
+    one, which does them once, while the server or its store is away, and when
+    the outcome is unknown."""
+    assert request.request_id, "a call without a request id can't be repeated"
+    patience = Patience()
+    while True:
+        try:
+            return unary(method, request)
+        except GraphdError as problem:
+            if not passes(problem):
+                raise
+            # Without a reason no server has answered: it may not be there at all.
+            time.sleep(patience.pause(problem) if problem.reason else patience.pause(problem, UNOPENED))
 
 
 async def aunary(method: Callable[..., Any], request: Any) -> Any:

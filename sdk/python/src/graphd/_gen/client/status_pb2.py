@@ -13,9 +13,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agraphd/client/status.proto\x12\rgraphd.client\x1a\x19google/protobuf/any.proto\"N\n\x06Status\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x96\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x38\n\x08metadata\x18\x03 \x03(\x0b\x32&.graphd.client.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x86\x01\n\nBadRequest\x12\x42\n\x10\x66ield_violations\x18\x01 \x03(\x0b\x32(.graphd.client.BadRequest.FieldViolation\x1a\x34\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agraphd/client/status.proto\x12\rgraphd.client\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"N\n\x06Status\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x96\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x38\n\x08metadata\x18\x03 \x03(\x0b\x32&.graphd.client.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\";\n\tRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x86\x01\n\nBadRequest\x12\x42\n\x10\x66ield_violations\x18\x01 \x03(\x0b\x32(.graphd.client.BadRequest.FieldViolation\x1a\x34\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -24,14 +25,16 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   _globals['_ERRORINFO_METADATAENTRY']._options = None
   _globals['_ERRORINFO_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_STATUS']._serialized_start=72
-  _globals['_STATUS']._serialized_end=150
-  _globals['_ERRORINFO']._serialized_start=153
-  _globals['_ERRORINFO']._serialized_end=303
-  _globals['_ERRORINFO_METADATAENTRY']._serialized_start=256
-  _globals['_ERRORINFO_METADATAENTRY']._serialized_end=303
-  _globals['_BADREQUEST']._serialized_start=306
-  _globals['_BADREQUEST']._serialized_end=440
-  _globals['_BADREQUEST_FIELDVIOLATION']._serialized_start=388
-  _globals['_BADREQUEST_FIELDVIOLATION']._serialized_end=440
+  _globals['_STATUS']._serialized_start=104
+  _globals['_STATUS']._serialized_end=182
+  _globals['_ERRORINFO']._serialized_start=185
+  _globals['_ERRORINFO']._serialized_end=335
+  _globals['_ERRORINFO_METADATAENTRY']._serialized_start=288
+  _globals['_ERRORINFO_METADATAENTRY']._serialized_end=335
+  _globals['_RETRYINFO']._serialized_start=337
+  _globals['_RETRYINFO']._serialized_end=396
+  _globals['_BADREQUEST']._serialized_start=399
+  _globals['_BADREQUEST']._serialized_end=533
+  _globals['_BADREQUEST_FIELDVIOLATION']._serialized_start=481
+  _globals['_BADREQUEST_FIELDVIOLATION']._serialized_end=533
 # @@protoc_insertion_point(module_scope)
