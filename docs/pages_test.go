@@ -117,6 +117,79 @@ func TestLinksOfThePagesLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A promise is worth the test that forces it: each row of the tables of promises
+// names tests that exist.
+func TestPromisesNameTheirTests(t *testing.T) {
+	page := read(t, "docs", "concepts.md")
+	_, section, ok := strings.Cut(page, "\n## What is promised about answers and effects\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := testNames(t)
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rows, tables := 0, 0
+	forced := false // the table at hand says what forces its promises
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 {
+			forced = false
+			continue
+		}
+		if strings.TrimSpace(cells[2]) == "forced by" {
+			forced = true
+			tables++
+			continue
+		}
+		if !forced || strings.HasPrefix(cells[1], "---") {
+			continue
+		}
+		rows++
+		named := quoted.FindAllStringSubmatch(cells[2], -1)
+		require.NotEmpty(t, named, "a promise without a test: %s", cells[1])
+		for _, m := range named {
+			require.True(t, known(m[1]), "concepts.md names %s, which is no test", m[1])
+		}
+	}
+	require.Equal(t, 2, tables, "one of answers, one of effects")
+	require.Greater(t, rows, 15)
+}
+
+// testNames reports whether there is a test of a name: TestX of Go, also with the
+// file of a scenario behind it, test_x of Python, a file or a folder of tests.
+func testNames(t *testing.T) func(name string) bool {
+	t.Helper()
+	functions := map[string]bool{}
+	files := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^(?:func (Test\w+)\(|(?:async )?def (test_\w+)\()`)
+	for _, dir := range []string{"cmd", "internal", "tests", "seen", "graph", "sdk/python/tests"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			base := filepath.Base(path)
+			isTest := strings.HasSuffix(base, "_test.go") || strings.HasPrefix(base, "test_") && filepath.Ext(base) == ".py"
+			if err != nil || !isTest {
+				return err
+			}
+			files[base] = true
+			text, err := os.ReadFile(path)
+			for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+				functions[m[1]+m[2]] = true
+			}
+			return err
+		}))
+	}
+	return func(name string) bool {
+		if functions[name] || files[name] {
+			return true
+		}
+		if scenario, ok := strings.CutPrefix(name, "TestScenarios/"); ok && functions["TestScenarios"] {
+			name = "internal/runtime/testdata/" + scenario + ".txt"
+		}
+		if !strings.Contains(name, "/") {
+			return false
+		}
+		_, err := os.Stat(filepath.Join(root, name))
+		return err == nil
+	}
+}
+
 func TestREADMEStaysShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
