@@ -28,6 +28,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
 
 // What `make ledger` sets.
@@ -70,7 +71,7 @@ type world struct {
 
 	dir     string
 	servers []*server
-	workers []*process
+	workers []*process.Process
 	ledgers []string
 	random  *rand.Rand
 	begun   atomic.Int64 // runs
@@ -81,7 +82,7 @@ type server struct {
 	graphdv1.GraphServiceClient
 	graphdv1.RegistryServiceClient
 
-	*process
+	*process.Process
 	address string
 }
 
@@ -90,8 +91,8 @@ func newWorld(t *testing.T, store string, servers int) *world {
 	binary := built.Graphd(t)
 	w := &world{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
 	for i := range servers {
-		address := freeAddress(t)
-		p := launch(t, filepath.Join(w.dir, fmt.Sprintf("server%d.log", i)), func() *exec.Cmd {
+		address := process.FreeAddress(t)
+		p := process.Launch(t, fmt.Sprint("server", i), func() *exec.Cmd {
 			return exec.Command(binary, "serve", "--listen", address, "--store", store, "--log-format", "json", "--log-level", "warn",
 				"--lease", "1s", "--worker-beat", (*lease / 8).String(), "--worker-lease", lease.String())
 		})
@@ -103,7 +104,7 @@ func newWorld(t *testing.T, store string, servers int) *world {
 		})
 	}
 	for i := range 4 {
-		w.employ(python(t), i, w.servers[i%servers])
+		w.employ(process.Python(t), i, w.servers[i%servers])
 	}
 	for _, s := range w.servers {
 		w.connected(s, 4/servers)
@@ -116,7 +117,7 @@ func (w *world) employ(interpreter string, i int, at *server) {
 	w.Helper()
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
-	w.workers = append(w.workers, launch(w.T, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
+	w.workers = append(w.workers, process.Launch(w.T, fmt.Sprint("worker", i), func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "charging_worker.py")
 		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+at.address,
 			"LEDGER_LONGEST=0.5")
@@ -165,15 +166,15 @@ func (w *world) killThem(ctx context.Context) error {
 			return ctx.Err()
 		}
 		s := w.servers[w.random.IntN(len(w.servers))]
-		if s.ended() {
-			return fmt.Errorf("the server at %s has ended by itself: %s", s.address, tail(s.log, 20))
+		if s.Ended() {
+			return fmt.Errorf("the server at %s has ended by itself: %s", s.address, s.Tail(20))
 		}
-		s.kill()
+		s.Kill()
 		w.killed++
 		if !pause(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
 			return ctx.Err()
 		}
-		if err := s.start(); err != nil {
+		if err := s.Start(); err != nil {
 			return err
 		}
 		if w.killed%20 == 0 {
@@ -259,7 +260,7 @@ func (w *world) verify(runs int) {
 	w.Helper()
 	begun, byKey, ended := make(map[[3]string][]string), make(map[string][3]string), 0
 	for i, ledger := range w.ledgers {
-		require.False(w, w.workers[i].ended(), "a worker has left: %s", tail(w.workers[i].log, 20))
+		require.False(w, w.workers[i].Ended(), "a worker has left: %s", w.workers[i].Tail(20))
 		for _, e := range w.read(ledger) {
 			at := [3]string{e.Thread, e.Task, e.What}
 			if e.Event == "end" {

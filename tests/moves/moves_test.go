@@ -67,7 +67,7 @@ func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
 	run := s.begin(s.a, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
 	here, there := s.follow(s.a, run), s.follow(s.b, run)
 	require.Eventually(t, func() bool { return len(s.walked()) > 3 }, time.Minute, time.Millisecond)
-	first.stop(syscall.SIGTERM)
+	first.Stop(syscall.SIGTERM)
 	run = s.stops(s.a, run, interrupted)
 	s.answer(s.a, run, `"no"`)
 	log := logOf(t, s.stops(s.a, run, succeeded))
@@ -90,7 +90,7 @@ func TestARunLeavesADeadWorker(t *testing.T) {
 	over := s.follow(s.a, run)
 	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, time.Minute, time.Millisecond)
 	s.worker("w2", s.b)
-	first.stop(syscall.SIGKILL)
+	first.Stop(syscall.SIGKILL)
 	require.Eventually(t, func() bool { return slices.Equal(s.walked(), []string{"w1", "w2"}) }, time.Minute, 10*time.Millisecond,
 		"the second worker was not asked: %v", s.walked())
 	_, err := s.b.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
@@ -152,7 +152,7 @@ func TestRestlessWorkers(t *testing.T) {
 			mu.Lock()
 			alive[0] = s.serve(built.Graphd(t), s.store)
 			mu.Unlock()
-			s.a.stop(syscall.SIGKILL)
+			s.a.Stop(syscall.SIGKILL)
 			s.a = alive[0]
 		}
 		runs[i] = s.begin(pick(), "compass", `{"log":[]}`)

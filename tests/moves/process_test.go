@@ -3,15 +3,12 @@
 package moves_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,87 +22,8 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
-
-// python is an interpreter with the SDK.
-func python(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
-	if path == "" {
-		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
-	}
-	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
-	if err != nil {
-		require.FailNow(t, "no Python with the SDK",
-			"%s: %v %s\nrun `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
-	}
-	path, err = filepath.Abs(path)
-	require.NoError(t, err)
-	return path
-}
-
-// process is a program that runs until the test ends or it is stopped.
-type process struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	log  string
-	exit chan struct{}
-}
-
-func launch(t *testing.T, name string, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{t: t, cmd: cmd, log: filepath.Join(t.TempDir(), name+".log"), exit: make(chan struct{})}
-	file, err := os.Create(p.log)
-	require.NoError(t, err)
-	cmd.Stdout, cmd.Stderr = file, file
-	require.NoError(t, cmd.Start())
-	go func() {
-		defer close(p.exit)
-		_ = cmd.Wait()
-		_ = file.Close()
-	}()
-	t.Cleanup(func() {
-		p.stop(syscall.SIGKILL)
-		if text, err := os.ReadFile(p.log); err == nil && t.Failed() {
-			lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(l string) bool {
-				return strings.Contains(l, "finished call")
-			})
-			t.Logf("%s:\n%s", name, strings.Join(lines, "\n"))
-		}
-	})
-	return p
-}
-
-// stop sends a signal and waits for the end.
-func (p *process) stop(s syscall.Signal) {
-	_ = p.cmd.Process.Signal(s)
-	<-p.exit
-}
-
-// says waits until a line of the log has all the words.
-func (p *process) says(words ...string) string {
-	p.t.Helper()
-	found := ""
-	require.Eventually(p.t, func() bool {
-		file, err := os.Open(p.log)
-		if err != nil {
-			return false
-		}
-		defer func() { _ = file.Close() }()
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			all := true
-			for _, w := range words {
-				all = all && strings.Contains(lines.Text(), w)
-			}
-			if all {
-				found = lines.Text()
-				return true
-			}
-		}
-		return false
-	}, time.Minute, 5*time.Millisecond, "%v in %s", words, p.log)
-	return found
-}
 
 // server is a server as a caller sees it.
 type server struct {
@@ -114,7 +32,7 @@ type server struct {
 	graphdv1.RegistryServiceClient
 	graphdv1.WorkerServiceClient
 
-	*process
+	*process.Process
 	address string
 }
 
@@ -140,13 +58,13 @@ func newScene(t *testing.T, flags ...string) *scene {
 func (s *scene) serve(binary, store string) *server {
 	s.Helper()
 	// A worker that lives is silent for three seconds on no machine; one that is killed is missed soon.
-	p := launch(s.T, "server", exec.Command(binary, append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata", "--lease", "5s", "--worker-beat", "1s",
-		"--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json",
-	}, s.flags...)...))
-	line := p.says(`"msg":"serving"`)
-	_, rest, _ := strings.Cut(line, `"address":"`)
-	address, _, _ := strings.Cut(rest, `"`)
+	p := process.Launch(s.T, "server", func() *exec.Cmd {
+		return exec.Command(binary, append([]string{
+			"serve", "--listen", "127.0.0.1:0", "--store", store, "--graphs", "testdata", "--lease", "5s", "--worker-beat", "1s",
+			"--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json",
+		}, s.flags...)...)
+	})
+	address := p.Serving()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(s, err)
 	s.Cleanup(func() { _ = conn.Close() })
@@ -157,11 +75,14 @@ func (s *scene) serve(binary, store string) *server {
 }
 
 // worker starts a worker that is attached to a server, and waits for it.
-func (s *scene) worker(name string, at *server) *process {
+func (s *scene) worker(name string, at *server) *process.Process {
 	s.Helper()
-	cmd := exec.Command(python(s.T), "nomad.py")
-	cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledger, "MOVES_SERVER="+at.address)
-	p := launch(s.T, name, cmd)
+	python := process.Python(s.T)
+	p := process.Launch(s.T, name, func() *exec.Cmd {
+		cmd := exec.Command(python, "nomad.py")
+		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledger, "MOVES_SERVER="+at.address)
+		return cmd
+	})
 	require.Eventually(s, func() bool {
 		list, err := at.ListWorkers(s.Context(), &graphdv1.ListWorkersRequest{Graph: "walk"})
 		return err == nil && len(list.GetWorkers()) > 0

@@ -1,0 +1,180 @@
+// Package process runs programs for tests that break them: servers and workers
+// of their own processes, whose logs a failed test shows.
+package process
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a program that runs until the test ends, and can be started anew.
+type Process struct {
+	tb   testing.TB
+	log  string
+	make func() *exec.Cmd
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	exit chan struct{}
+}
+
+// Launch starts a program, whose output goes to a file of that name in a folder
+// of the test. What made returns is started once, and again by each Start.
+func Launch(tb testing.TB, name string, made func() *exec.Cmd) *Process {
+	tb.Helper()
+	p := &Process{tb: tb, log: filepath.Join(tb.TempDir(), name+".log"), make: made}
+	if err := p.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		p.Kill()
+		if tb.Failed() {
+			tb.Logf("%s:\n%s", name, p.Tail(100))
+		}
+	})
+	return p
+}
+
+// Start starts the program when it has ended.
+func (p *Process) Start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	file, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd, exit := p.make(), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = file, file
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	go func() {
+		defer close(exit)
+		_ = cmd.Wait()
+		_ = file.Close()
+	}()
+	p.cmd, p.exit = cmd, exit
+	return nil
+}
+
+// Kill ends the program without a word, and waits for its end.
+func (p *Process) Kill() { p.Stop(syscall.SIGKILL) }
+
+// Stop sends a signal, and waits for the end.
+func (p *Process) Stop(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Signal(s)
+	<-p.exit
+}
+
+// Ended reports whether the program has left by itself.
+func (p *Process) Ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.exit:
+		return true
+	default:
+		return false
+	}
+}
+
+// Says waits until a line of the log has all the words, and returns it.
+func (p *Process) Says(words ...string) string {
+	p.tb.Helper()
+	limit, look := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
+	defer look.Stop()
+	for {
+		over := p.Ended() // first: what it says last counts
+		if line := p.line(words); line != "" {
+			return line
+		}
+		if over {
+			p.tb.Fatalf("%s has ended and never said %q", p.log, words)
+		}
+		select {
+		case <-look.C:
+		case <-limit:
+			p.tb.Fatalf("%s has not said %q", p.log, words)
+		}
+	}
+}
+
+// line finds the first line with all the words, "" = there is none.
+func (p *Process) line(words []string) string {
+	file, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(lines.Text(), w) }) {
+			return lines.Text()
+		}
+	}
+	return ""
+}
+
+// Serving waits until a server of graphd that logs JSON serves, and returns its
+// address.
+func (p *Process) Serving() string {
+	p.tb.Helper()
+	_, rest, _ := strings.Cut(p.Says(`"msg":"serving"`), `"address":"`)
+	address, _, _ := strings.Cut(rest, `"`)
+	return address
+}
+
+// Tail is the end of the log, without what is told of each call.
+func (p *Process) Tail(lines int) string {
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	all := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool {
+		return strings.Contains(line, "finished call")
+	})
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// FreeAddress is one that nobody listens on.
+func FreeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// Python is an interpreter with the SDK: $GRAPHD_PYTHON, or the one of this
+// checkout, seen from a package in tests.
+func Python(tb testing.TB) string {
+	tb.Helper()
+	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
+	if path == "" {
+		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	}
+	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
+	if err != nil {
+		tb.Fatalf("no Python with the SDK: %s: %v %s\nrun `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed",
+			path, err, out)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}

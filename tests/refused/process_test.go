@@ -1,0 +1,150 @@
+// Package refused_test has real servers whose store takes no changes: it is full, or
+// it is not there any more. Clients and health checks are told so, and what to do,
+// and all goes on when that is done.
+package refused_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
+	"github.com/graphd-dev/graphd/internal/testkit/process"
+)
+
+// patience bounds what must come about some time.
+const patience = 2 * time.Minute
+
+// server is a server as its clients see it.
+type server struct {
+	*testing.T
+	graphdv1.GraphServiceClient
+	graphdv1.ThreadServiceClient
+
+	*process.Process
+	health healthpb.HealthClient
+}
+
+// serve starts a server on a store; around wraps its command.
+func serve(t *testing.T, store string, around []string, flags ...string) *server {
+	t.Helper()
+	command := append(append([]string{}, around...), built.Graphd(t), "serve", "--listen", "127.0.0.1:0", "--store", store,
+		"--graphs", "testdata", "--log-format", "json")
+	p := process.Launch(t, "server", func() *exec.Cmd {
+		return exec.Command(command[0], append(command[1:], flags...)...)
+	})
+	conn, err := grpc.NewClient(p.Serving(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &server{
+		t, graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), p, healthpb.NewHealthClient(conn),
+	}
+}
+
+// start begins a run of a thread, with so many bytes to keep. The request id makes
+// it the same one when it is called again.
+func (s *server) start(thread string, bytes int) (*graphdv1.Run, error) {
+	return s.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
+		ThreadId: thread, CreateThread: true, Graph: "keep",
+		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{
+			Json: fmt.Sprintf(`{"note": %q}`, strings.Repeat("x", bytes)),
+		}}},
+	}, RequestId: "of-" + thread})
+}
+
+// run has a run of a thread that must begin and end.
+func (s *server) run(thread string, bytes int) {
+	s.Helper()
+	run, err := s.start(thread, bytes)
+	require.NoError(s, err)
+	s.done(run)
+}
+
+// done waits for the end of a run.
+func (s *server) done(run *graphdv1.Run) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	run, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.NoError(s, err)
+	require.Equal(s, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState(), run.GetFailure())
+}
+
+// goesOn starts a run as soon as the store takes changes again.
+func (s *server) goesOn(thread string) {
+	s.Helper()
+	var run *graphdv1.Run
+	require.Eventually(s, func() (ok bool) {
+		var err error
+		run, err = s.start(thread, 10)
+		return err == nil
+	}, patience, 50*time.Millisecond)
+	s.done(run)
+	s.says(healthpb.HealthCheckResponse_SERVING, "")
+	s.Says("the store takes changes again")
+}
+
+// there reads a thread.
+func (s *server) there(thread string) {
+	s.Helper()
+	got, err := s.GetThread(s.Context(), &graphdv1.GetThreadRequest{ThreadId: thread})
+	require.NoError(s, err)
+	require.Equal(s, thread, got.GetThreadId())
+}
+
+// says waits until the health service says something of a service.
+func (s *server) says(want healthpb.HealthCheckResponse_ServingStatus, service string) {
+	s.Helper()
+	require.Eventually(s, func() bool {
+		got, err := s.health.Check(s.Context(), &healthpb.HealthCheckRequest{Service: service})
+		return err == nil && got.GetStatus() == want
+	}, patience, 20*time.Millisecond, "%q is not %s", service, want)
+}
+
+// refuses is what is seen of a store that takes no changes: by health checks at
+// once, whatever clients do, and in the log with what has to be done.
+func (s *server) refuses(reason string, log ...string) {
+	s.Helper()
+	s.says(healthpb.HealthCheckResponse_NOT_SERVING, "")
+	s.says(healthpb.HealthCheckResponse_NOT_SERVING, "graphd.v1.GraphService")
+	s.says(healthpb.HealthCheckResponse_SERVING, "reads")
+	s.Says(append([]string{"the store takes no changes", reason}, log...)...)
+}
+
+// requireRefusal checks what a client is told.
+func requireRefusal(t *testing.T, err error, code codes.Code, reason string, words ...string) {
+	t.Helper()
+	require.Error(t, err)
+	got := status.Convert(err)
+	require.Equal(t, code, got.Code(), got.Message())
+	for _, d := range got.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			require.Equal(t, reason, info.GetReason())
+		}
+	}
+	for _, w := range words {
+		require.Contains(t, got.Message(), w)
+	}
+}
+
+// reasonOf is the reason in an error, "" = none.
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}

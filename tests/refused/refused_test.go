@@ -1,0 +1,151 @@
+package refused_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+const (
+	full     = "STORE_FULL"
+	replaced = "STORE_REPLACED"
+)
+
+// smallDisk is a folder on a disk of 24 MiB, as far as the command around a
+// program sees it.
+func smallDisk(t *testing.T) (dir string, around []string) {
+	t.Helper()
+	dir = t.TempDir()
+	const options = "size=24m"
+	if exec.Command("mount", "-t", "tmpfs", "-o", options, "graphd-test", dir).Run() == nil {
+		t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
+		return dir, nil
+	}
+	return dir, []string{
+		"unshare", "--map-root-user", "--mount", "sh", "-c",
+		`mount -t tmpfs -o ` + options + ` graphd-test "$0" && exec "$@"`, dir,
+	}
+}
+
+// A disk that is full: what was stored can be read, deleting threads makes room,
+// and then the calls that were refused succeed.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir, around := smallDisk(t)
+	s := serve(t, "sqlite:"+filepath.Join(dir, "graphd.db"), around, "--disk-reserve", "2097152")
+	s.run("first", 10)
+	thread := func(i int) string { return fmt.Sprint("t", i) }
+	stored := 0
+	var err error
+	for ; err == nil && stored < 500; stored++ {
+		_, err = s.start(thread(stored), 200_000)
+	}
+	stored--
+	requireRefusal(t, err, codes.ResourceExhausted, full, "no space left", "nothing was changed", "read and deleted", "same request id")
+	s.refuses(full, "is full: make room on it, or delete threads")
+
+	// Runs that had begun wait, and so do calls that are made again.
+	_, err = s.start(thread(stored), 200_000)
+	require.Equal(t, full, reasonOf(err), err)
+	s.there("first")
+	list, err := s.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500})
+	require.NoError(t, err)
+	require.Len(t, list.GetThreads(), stored+1)
+
+	for i := range stored / 2 {
+		_, err := s.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: thread(i), Force: true})
+		require.NoError(t, err, "deleting makes room")
+	}
+	s.goesOn(thread(stored))
+	for i := stored / 2; i < stored; i++ {
+		s.run(thread(i), 200_000) // the same run: its request id is known
+	}
+	s.there("first")
+	s.Stop(syscall.SIGTERM)
+}
+
+// A file that is removed or replaced while it is served: nothing is acknowledged that
+// nobody would find, and the file put back is the way out, or a restart.
+func TestAFileThatIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string][]byte{"removed": nil, "replaced": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "graphd.db")
+			s := serve(t, "sqlite:"+file, nil)
+			s.run("before", 10)
+			require.NoError(t, os.Rename(file, file+".away"))
+			if other != nil {
+				require.NoError(t, os.WriteFile(file, other, 0o600))
+			}
+			_, err := s.start("lost", 10)
+			requireRefusal(t, err, codes.FailedPrecondition, replaced, "no longer the one that this server opened", "the server's log says how")
+			s.refuses(replaced, "graphd.db was "+name, "put the file back under its name")
+			_, err = s.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: "before"})
+			require.Equal(t, replaced, reasonOf(err), err)
+			s.there("before")
+
+			require.NoError(t, os.Rename(file+".away", file))
+			s.goesOn("after")
+			s.Stop(syscall.SIGTERM)
+
+			again := serve(t, "sqlite:"+file, nil)
+			again.there("before")
+			again.there("after")
+			_, err = again.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "lost"})
+			require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err), "what was refused was not made")
+		})
+	}
+}
+
+// A server whose file was replaced begins with what is there when it is started
+// again; the file that was moved away keeps what it has.
+func TestAServerThatIsRestartedTakesTheFileThatIsThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, away := filepath.Join(dir, "graphd.db"), filepath.Join(dir, "away.db")
+	s := serve(t, "sqlite:"+file, nil)
+	s.run("mine", 10)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		require.NoError(t, os.Rename(file+suffix, away+suffix))
+	}
+	s.refuses(replaced, "was removed")
+	s.Stop(syscall.SIGTERM)
+
+	fresh := serve(t, "sqlite:"+file, nil)
+	_, err := fresh.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "mine"})
+	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
+	fresh.run("new", 10)
+	serve(t, "sqlite:"+away, nil).there("mine")
+}
+
+// Redis that comes back empty: an idle server notices, and no client is told that
+// its threads never were. The next start makes a new store.
+func TestRedisThatIsEmptied(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, "--appendfsync", "no")
+	s := serve(t, redis.URL(""), nil)
+	s.run("before", 10)
+	require.NoError(t, redis.Client.FlushAll(t.Context()).Err())
+	s.refuses(replaced, "Redis came back empty", "Restore a backup", "restart the servers")
+	_, err := s.start("lost", 10)
+	requireRefusal(t, err, codes.FailedPrecondition, replaced, "no longer the one that this server opened", "the server's log says how")
+	_, err = s.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "before"})
+	require.Equal(t, replaced, reasonOf(err), "what was lost is not what never was")
+	s.Stop(syscall.SIGTERM)
+
+	fresh := serve(t, redis.URL(""), nil)
+	fresh.run("new", 10)
+	_, err = fresh.GetThread(context.WithoutCancel(t.Context()), &graphdv1.GetThreadRequest{ThreadId: "before"})
+	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
+}
