@@ -43,6 +43,7 @@ func (c caller) call(t *testing.T, args ...string) result {
 	defer cancel()
 	var out, complaints bytes.Buffer
 	code := c.execute(ctx, &out, &complaints, args)
+	require.NotContains(t, out.String()+complaints.String(), "%!", "a verb does not fit its argument")
 	return result{code: code, out: out.String(), err: complaints.String()}
 }
 

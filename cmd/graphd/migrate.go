@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,12 +38,13 @@ not needed. serve --migrate does the same before it serves.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := parseStore(store)
+			if err == nil {
+				err = name.isThere()
+			}
 			if err != nil {
 				return err
 			}
-			m, err := name.migrate(cmd.Context(), dry, func(m checkpoint.Migration) {
-				_ = cli.Line(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
-			})
+			m, err := name.migrate(cmd.Context(), dry, p.tellMigration)
 			if err != nil {
 				return err
 			}
@@ -57,10 +59,17 @@ not needed. serve --migrate does the same before it serves.`,
 	return cmd
 }
 
+func (p *program) tellMigration(m checkpoint.Migration) {
+	_ = cli.Line(p.Err, "%d of %d threads", m.Done, m.Threads) // the migration goes on unseen
+}
+
 // migrated says in a sentence what a migration did.
 func migrated(m checkpoint.Migration, dry bool) string {
-	if m.From == m.To {
-		return "nothing to do: the store is new or has this graphd's format"
+	switch m.From {
+	case 0:
+		return "nothing to do: nothing is stored there yet"
+	case m.To:
+		return fmt.Sprintf("nothing to do: the store has format %d, which this graphd writes", m.To)
 	}
 	did := "migrated"
 	if dry {
@@ -68,6 +77,25 @@ func migrated(m checkpoint.Migration, dry bool) string {
 	}
 	return fmt.Sprintf("%s: the store from format %d to %d, with %d threads, of which %d have records to write anew",
 		did, m.From, m.To, m.Threads, m.Changed)
+}
+
+// isThere refuses a store that can't be there to be migrated: whoever names one
+// has named another than was meant.
+func (n storeName) isThere() error {
+	switch n.kind {
+	case kindMemory:
+		return cli.Usagef("--store memory ends with its server; there is nothing to migrate").
+			WithHint("name the store of the server: --store sqlite:PATH or redis://HOST:PORT/DB")
+	case kindRedis:
+		return nil // an empty one answers
+	}
+	if _, err := os.Stat(n.path); err != nil {
+		return &cli.HintError{
+			Err:  fmt.Errorf("the store %s can't be opened: %w", n.text, err),
+			Hint: "name the file that the server uses: --store sqlite:PATH",
+		}
+	}
+	return nil
 }
 
 // migrate brings the store to the present format.

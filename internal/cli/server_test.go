@@ -90,6 +90,7 @@ func session(t *testing.T, s *stage, in string) (*cli.Session, *bytes.Buffer) {
 		require.NoError(t, <-served)
 	})
 	out := &bytes.Buffer{}
+	t.Cleanup(func() { require.NotContains(t, out.String(), "%!", "a verb does not fit its argument") })
 	return &cli.Session{
 		Client: client, Format: cli.Text, Self: cli.Self{Program: []string{"graphd"}},
 		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
@@ -83,5 +84,8 @@ func list[T proto.Message](s *Session, whole proto.Message, elements []T) error 
 
 // note tells a person something that is not the result.
 func (s *Session) note(format string, args ...any) {
+	if isPrintf {
+		_ = fmt.Sprintf(format, args...)
+	}
 	_ = Line(s.Err, format, args...) // there is no other place to say so
 }

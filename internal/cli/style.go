@@ -47,27 +47,54 @@ func (p *page) paintText(code string, t text) text {
 	return "\x1b[" + text(code) + "m" + t + "\x1b[0m"
 }
 
-// line writes a line. Whatever is no text yet is made one.
-func (p *page) line(format string, args ...any) { p.print(format+"\n", args...) }
+// line writes a line. Text that is not made visible yet is.
+func (p *page) line(format string, args ...any) {
+	if isPrintf {
+		_ = fmt.Sprintf(format, args...)
+	}
+	p.print(format+"\n", args...)
+}
 
 func (p *page) print(format string, args ...any) {
+	if isPrintf {
+		_ = fmt.Sprintf(format, args...)
+	}
 	if p.err != nil {
 		return
 	}
+	_, p.err = fmt.Fprintf(p.w, format, shownArgs(args)...)
+}
+
+// isPrintf guards calls that are never made: by them go vet knows a function
+// that wraps fmt.Printf, and checks formats and arguments of its callers.
+const isPrintf = false
+
+// shownArgs makes what came from elsewhere visible, however a verb formats it.
+func shownArgs(args []any) []any {
+	shown := make([]any, len(args))
 	for i, arg := range args {
-		switch a := arg.(type) {
-		case text:
-		case string:
-			args[i] = plain(a)
-		default:
-			args[i] = plain(fmt.Sprint(a))
+		if _, done := arg.(text); done {
+			shown[i] = arg
+		} else {
+			shown[i] = foreign{arg}
 		}
 	}
-	_, p.err = fmt.Fprintf(p.w, format, args...)
+	return shown
+}
+
+// foreign is an argument that is formatted first and then made visible.
+type foreign struct{ value any }
+
+// Format implements fmt.Formatter.
+func (a foreign) Format(b fmt.State, verb rune) {
+	_, _ = io.WriteString(b, visible.Line(fmt.Sprintf(fmt.FormatString(b, verb), a.value))) // into a buffer of fmt
 }
 
 // Line writes a line for people; what its arguments hold is made visible.
 func Line(w io.Writer, format string, args ...any) error {
+	if isPrintf {
+		_ = fmt.Sprintf(format, args...)
+	}
 	p := &page{w: w}
 	p.line(format, args...)
 	return p.err

@@ -105,6 +105,7 @@ func command(tb testing.TB, program string, args ...string) (code int, said stri
 	if cmd.ProcessState == nil {
 		require.NoError(tb, err)
 	}
+	require.NotContains(tb, string(out), "%!", "a verb does not fit its argument")
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
