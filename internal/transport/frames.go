@@ -18,8 +18,28 @@ type frame struct {
 	holders int // sendings that are not written yet; guarded by unread.mu
 }
 
+// small reports whether gRPC does not say when it is done with a frame.
+func (f *frame) small() bool { return mem.IsBelowBufferPoolingThreshold(cap(f.bytes)) }
+
+// weight is what counts of a frame. A small one is mostly what gRPC puts around
+// it, for each sending anew.
+func (f *frame) weight() int64 {
+	if f.small() {
+		return int64(len(f.bytes)) + queued
+	}
+	return int64(len(f.bytes))
+}
+
+// queued is about how many bytes of memory gRPC needs for a message that waits to
+// be written.
+const queued = 384
+
 // framing is the codec of protobuf, which also takes frames.
-type framing struct{ encoding.CodecV2 }
+type framing struct {
+	encoding.CodecV2
+
+	nothing []byte // without bytes, but with a capacity that gRPC takes for a pool's
+}
 
 // encode makes a frame of a message.
 func encode(m protobuf.Message) (*frame, error) {
@@ -36,7 +56,7 @@ func (f *frame) size() int { return len(f.bytes) + around }
 // around is more than gRPC puts around a message.
 const around = 64
 
-func newFraming() framing { return framing{encoding.GetCodecV2(proto.Name)} }
+func newFraming() framing { return framing{encoding.GetCodecV2(proto.Name), make([]byte, 0, 64<<10)} }
 
 // Marshal takes a frame as it is.
 func (c framing) Marshal(v any) (mem.BufferSlice, error) {
@@ -44,10 +64,10 @@ func (c framing) Marshal(v any) (mem.BufferSlice, error) {
 	case *frame:
 		return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
 	case *parcel:
-		if mem.IsBelowBufferPoolingThreshold(cap(m.bytes)) { // gRPC does not say when it is done with those
-			return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
-		}
 		m.outlet.hold(m.frame)
+		if m.small() { // gRPC does not say when it is done with those, but lets go of what is behind as well
+			return mem.BufferSlice{mem.SliceBuffer(m.bytes), mem.NewBuffer(&c.nothing, m)}, nil
+		}
 		return mem.BufferSlice{mem.NewBuffer(&m.bytes, m)}, nil
 	}
 	return c.CodecV2.Marshal(v)

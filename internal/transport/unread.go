@@ -68,7 +68,7 @@ func (o *outlet) hold(f *frame) {
 	if o.conn.closed {
 		return
 	}
-	n := int64(len(f.bytes))
+	n := f.weight()
 	if o.held == 0 {
 		o.since = time.Now()
 		o.conn.outlets[o] = struct{}{}
@@ -76,10 +76,7 @@ func (o *outlet) hold(f *frame) {
 	}
 	o.held += n
 	o.conn.held += n
-	if f.holders++; f.holders == 1 {
-		u.held += n
-	}
-	o.conn.frames[f]++
+	o.conn.take(f, n)
 	if u.most > 0 && u.held > u.most {
 		u.arm()
 	}
@@ -96,10 +93,11 @@ func (o *outlet) release(f *frame) {
 	if o.conn.closed {
 		return
 	}
-	o.held -= int64(len(f.bytes))
-	o.conn.held -= int64(len(f.bytes))
+	n := f.weight()
+	o.held -= n
+	o.conn.held -= n
 	o.since = time.Now()
-	o.conn.drop(f)
+	o.conn.drop(f, n)
 	if o.held == 0 {
 		delete(o.conn.outlets, o)
 		if len(o.conn.outlets) == 0 {
@@ -109,13 +107,31 @@ func (o *outlet) release(f *frame) {
 	u.wake()
 }
 
+// take notes that the connection holds a frame. The caller holds mu.
+func (c *connection) take(f *frame, n int64) {
+	if f.small() { // it counts each time
+		c.small += n
+		c.of.held += n
+		return
+	}
+	if f.holders++; f.holders == 1 {
+		c.of.held += n
+	}
+	c.frames[f]++
+}
+
 // drop forgets that the connection holds a frame once. The caller holds mu.
-func (c *connection) drop(f *frame) {
+func (c *connection) drop(f *frame, n int64) {
+	if f.small() {
+		c.small -= n
+		c.of.held -= n
+		return
+	}
 	if c.frames[f]--; c.frames[f] == 0 {
 		delete(c.frames, f)
 	}
 	if f.holders--; f.holders == 0 {
-		c.of.held -= int64(len(f.bytes))
+		c.of.held -= n
 	}
 }
 
@@ -250,7 +266,7 @@ func (c *connection) oldest() time.Time {
 // holds is how many bytes go when the connection is closed: of what others
 // hold too, its part.
 func (c *connection) holds() int64 {
-	var n int64
+	n := c.small
 	for f, times := range c.frames {
 		n += int64(len(f.bytes)) * int64(times) / int64(f.holders)
 	}
@@ -345,7 +361,8 @@ type connection struct {
 	inbound *inbound             // what its client sends; nil = nobody looks
 	outlets map[*outlet]struct{} // those that hold something; guarded by unread.mu, as is what follows
 	held    int64                // bytes of all of them
-	frames  map[*frame]int       // how often each is held
+	frames  map[*frame]int       // how often each is held, small ones left out
+	small   int64                // bytes of those
 	closed  bool
 }
 
@@ -364,6 +381,7 @@ func (c *connection) Close() error {
 	u.mu.Lock()
 	if !c.closed {
 		c.closed = true
+		u.held -= c.small
 		for f, times := range c.frames {
 			if f.holders -= times; f.holders == 0 {
 				u.held -= int64(len(f.bytes))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -142,6 +143,52 @@ func (u *unread) quiet() {
 	if u.relief != nil {
 		u.relief.Stop()
 	}
+}
+
+// Of small messages gRPC keeps more around them than in them: each counts, until
+// it is written or its connection is closed.
+func TestSmallMessagesCount(t *testing.T) {
+	u := newUnread(1<<20, 0, time.Second, zap.NewNop())
+	codec := newFraming()
+	o, conn := u.call(t)
+	f := sized(10)
+	var sent []mem.BufferSlice
+	for range 100 {
+		data, err := codec.Marshal(&parcel{frame: f, outlet: o})
+		require.NoError(t, err)
+		require.Equal(t, 10, data.Len())
+		sent = append(sent, data)
+	}
+	require.EqualValues(t, 100*(10+queued), u.bytes())
+	for _, data := range sent[:60] {
+		reader := data.Reader()
+		data.Free()
+		_, err := reader.Discard(10)
+		require.NoError(t, err)
+		require.NoError(t, reader.Close())
+	}
+	require.EqualValues(t, 40*(10+queued), u.bytes())
+	require.Equal(t, u.bytes(), conn.holds())
+	require.NoError(t, conn.Close())
+	require.Zero(t, u.bytes())
+	for _, data := range sent[60:] {
+		data.Free()
+	}
+	require.Zero(t, u.bytes())
+}
+
+// A client that reads no small event has them counted.
+func TestSmallEventsThatNobodyReadsCount(t *testing.T) {
+	u := newUnread(1<<20, 0, time.Second, zap.NewNop())
+	o, _ := u.call(t)
+	for range 3000 {
+		message, err := o.carry(&graphdv1.Run{RunId: "r"})
+		require.NoError(t, err)
+		_, err = newFraming().Marshal(message)
+		require.NoError(t, err)
+	}
+	require.False(t, hasRoom(o, 1))
+	u.quiet()
 }
 
 func TestBytesThatManyHoldCountOnce(t *testing.T) {

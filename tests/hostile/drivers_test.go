@@ -100,6 +100,7 @@ func drivers() []input {
 			a.flood(ctx, 1000, func(int) { a.open(ctx, c, "slow") })
 			a.bystander.more(ctx, 25*a.scale)
 		}},
+		{"slow readers of little", slowReadersOfLittle},
 		{"half-sent requests", halfSent},
 		{"half-open calls", halfOpenCalls},
 		{"idle connections", idleConnections},

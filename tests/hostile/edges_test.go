@@ -3,10 +3,14 @@ package hostile_test
 import (
 	"context"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
 // gzipBombs are messages of some kilobytes that become megabytes, many at once.
@@ -52,5 +56,27 @@ func idleConnections(ctx context.Context, a *attack) {
 			}
 		}
 	})
+	a.bystander.more(ctx, 25*a.scale)
+}
+
+// slowReadersOfLittle are streams of small events that nobody reads.
+func slowReadersOfLittle(ctx context.Context, a *attack) {
+	a.put(ctx, "chatty", `channels: { i: { reducer: add, default: 0 } }
+nodes: { n: { expr: { update: { i: "1" } } } }
+edges: [START -> n]
+conditional_edges:
+  - { from: n, cases: [ { when: "state.i < 1500", to: n }, { to: END } ] }
+`)
+	start := startOf("chatty", value("{}"))
+	start.Run.Graph = "chatty"
+	_, err := a.client.StartRun(ctx, start)
+	a.heard("StartRun", err)
+	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "chatty", Wait: durationpb.New(time.Minute)})
+	a.heard("WaitRun", err)
+	c, err := a.server.dial(ctx, window()...)
+	if err != nil {
+		return
+	}
+	a.flood(ctx, 1000, func(int) { a.open(ctx, c, "chatty") })
 	a.bystander.more(ctx, 25*a.scale)
 }
