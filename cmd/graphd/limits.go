@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,6 +19,7 @@ import (
 // defaults fit a container with 1 GiB.
 type limitOptions struct {
 	MaxLiveRuns      int
+	MaxLiveBytes     int64
 	MaxConnections   int
 	MaxCalls         int
 	MaxStreams       int
@@ -57,6 +60,9 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.RequestPatience, "request-patience", 30*time.Second, "how long a request may take to arrive, before its call is cancelled")
 	f.IntVar(&o.MaxLiveRuns, "max-live-runs", 10_000,
 		"how many runs a server may drive at a time; further ones get TOO_MANY_RUNS, and answers wait in the store")
+	f.Int64Var(&o.MaxLiveBytes, "max-live-bytes", 0,
+		"how many bytes the runs that a server drives may hold together; further ones wait between two supersteps "+
+			"(default: a quarter of the memory that Go may use)")
 	f.IntVar(&o.MaxStreams, "max-streams", 4000,
 		"how many streams and calls that wait for a run may be open; further ones get TOO_MANY_SUBSCRIBERS")
 	f.IntVar(&o.MaxThreadStreams, "max-thread-streams", 1000, "how many of the streams may be watches of one thread")
@@ -126,6 +132,8 @@ func (o *limitOptions) check() error {
 		}
 	}
 	switch {
+	case o.MaxLiveBytes < 0:
+		return cli.Usagef("--max-live-bytes is %d", o.MaxLiveBytes).WithHint("want 0 (a quarter of the memory that Go may use) or more")
 	case o.ConnectionAge < 0:
 		return cli.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
 	case o.MaxMessage < o.MaxPayload:
@@ -151,8 +159,27 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 
 // engine sets the limits of runs.
 func (o *limitOptions) engine(r *runtime.Options) {
+	r.MaxLiveBytes = o.liveBytes(debug.SetMemoryLimit(-1))
 	r.RecentEvents = o.MaxRecentEvents
 	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
+}
+
+// What live runs may hold: a part of the memory that Go may use, or that of a
+// container with 1 GiB where nobody has said how much that is.
+const (
+	liveShare    = 4
+	usualLiveMax = 256 << 20
+)
+
+// liveBytes is what live runs may hold where Go may use so much memory.
+func (o *limitOptions) liveBytes(memory int64) int64 {
+	switch {
+	case o.MaxLiveBytes > 0:
+		return o.MaxLiveBytes
+	case memory == math.MaxInt64:
+		return usualLiveMax
+	}
+	return max(memory/liveShare, 1)
 }
 
 // apply sets the limits towards clients.

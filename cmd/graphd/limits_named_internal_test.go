@@ -120,6 +120,11 @@ func beyond() map[string]excess {
 			require.NoError(s.t, s.start("a", "r", `{"x":1}`))
 			return s.reason(s.start("b", "r", `{"x":1}`))
 		}},
+		"max-live-bytes": {value: "10000", call: func(s *limited) (string, map[string]string) {
+			s.needPut(remote)
+			require.NoError(s.t, s.start("a", "r", `{"x":"`+long+`"}`))
+			return s.reason(s.start("b", "r", `{"x":"`+long+`"}`))
+		}},
 		"queued-runs": {value: "1", number: true, call: func(s *limited) (string, map[string]string) {
 			s.needPut(remote)
 			require.NoError(s.t, s.start("a", "r", `{"x":1}`))

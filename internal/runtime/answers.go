@@ -26,7 +26,7 @@ type batch struct {
 	passed   []checkpoint.Interrupt // breakpoints that are left behind
 	single   []Response
 	hold     bool
-	queued   bool // the run waits for a place, and the log says so
+	lacks    error // why the run waits for a place or for room, and the log says so
 }
 
 func (b *batch) nothingNew() bool { return len(b.answered) == 0 && len(b.passed) == 0 }

@@ -96,6 +96,7 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	if c.Input == "" && !child.state.Fresh() {
 		child.revisit = true
 	}
+	defer child.hold(0)
 	if err := child.begin(ctx, c.Input); err != nil {
 		return fx.refused(err)
 	}

@@ -302,7 +302,7 @@ func (c *cluster) boot(s checkpoint.Store) *runtime.Engine {
 
 func (c *cluster) close() {
 	for _, e := range c.all {
-		e.Close()
+		closeEngine(c.t, e)
 	}
 }
 

@@ -42,8 +42,8 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 	if err != nil {
 		return Started{}, err
 	}
-	if b.queued { // before the thread can be taken up, so that it is not in line when it runs
-		r.engine.awaitPlace(head.Thread)
+	if b.lacks != nil { // before the thread can be taken up, so that it is not in line when it runs
+		r.engine.awaitRoom(head.Thread, b.lacks)
 	}
 	r.engine.nudge()
 	run, err := r.engine.store.Run(ctx, head.Thread, head.Run)
@@ -55,7 +55,7 @@ func (r *resumption) deliver(ctx context.Context, head checkpoint.Head, b *batch
 
 // queue tells that the run has its answers and waits for a place.
 func (r *resumption) queue(ctx context.Context, t *tx, b *batch) error {
-	if !b.queued {
+	if b.lacks == nil {
 		return nil
 	}
 	at := slices.IndexFunc(t.Runs, func(run checkpoint.Run) bool { return run.ID == t.Head.Run })

@@ -50,6 +50,11 @@ type Observer interface {
 	// ThreadsPoisoned tells how many threads are put off now because the engine
 	// fails whenever it takes them.
 	ThreadsPoisoned(n int)
+	// LiveBytes tells how many bytes the live runs of this process hold.
+	LiveBytes(n int64)
+	// RunPutOff tells that a run has ended here because live runs hold too much,
+	// and waits for room; RunEnded follows.
+	RunPutOff(name string)
 }
 
 // Options tune an engine. Zero fields mean the defaults that are named.
@@ -60,6 +65,7 @@ type Options struct {
 	Parallel      int           // tasks of one superstep at the same time; 64
 	Together      int           // supersteps without effects that share a commit, 1 = none; 64
 	MaxLive       int           // live runs in this process; 10 000
+	MaxLiveBytes  int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit    int           // runs waiting behind one another; 64
 	RecentEvents  int           // bytes of events kept for followers that have not read them; 64 MiB
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
@@ -104,6 +110,7 @@ func (o Options) withDefaults() Options {
 	orInt(&o.Parallel, 64)
 	orInt(&o.Together, 64)
 	orInt(&o.MaxLive, 10_000)
+	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.RecentEvents, 64<<20)
 	orInt(&o.StoreAttempts, 3)
@@ -156,17 +163,21 @@ type Engine struct {
 	wake     chan struct{} // the sweeper has something to do
 	work     sync.WaitGroup
 
-	mu       sync.Mutex
-	sessions map[string]*session
-	drifting map[string]struct{} // threads whose lease may be ours without a session
-	drained  bool
-	live     int  // sessions that have a place
-	paced    bool // the store bounds how long a change takes
+	mu        sync.Mutex
+	sessions  map[string]*session
+	drifting  map[string]struct{} // threads whose lease may be ours without a session
+	drained   bool
+	live      int                    // sessions that have a place
+	dismissed int64                  // of them, those that end here so that others have room
+	called    map[string]heavyThread // threads that come from the heavy line, and have not begun
+	paced     bool                   // the store bounds how long a change takes
 
-	inLine   waitingLine  // threads that wait for a place
-	poisoned atomic.Int64 // what the observer knows of faults
-	faults   faults       // threads that are put off because they could not be taken
-	refusals refusals     // of the store to the sweeper
+	bytes     liveBytes
+	inLine    waitingLine  // threads that wait for a place
+	heavyLine heavyLine    // threads that wait for room
+	poisoned  atomic.Int64 // what the observer knows of faults
+	faults    faults       // threads that are put off because they could not be taken
+	refusals  refusals     // of the store to the sweeper
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -184,7 +195,8 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		now: clock.now, born: time.Now(), hub: newHub(opts.RecentEvents), base: base, cancel: cancel, commits: commits, cut: cut,
 		reads:    make(chan struct{}, maxReads),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
-		sessions: make(map[string]*session), drifting: make(map[string]struct{}),
+		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),
+		bytes: newLiveBytes(opts.MaxLiveBytes, opts.MaxLive),
 	}
 	_, e.paced = store.(checkpoint.Paced)
 	if signals, ok := store.(checkpoint.Signals); ok {
@@ -224,7 +236,7 @@ func (e *Engine) drop(s *session) {
 	}
 }
 
-func (e *Engine) unregister(s *session) (wasFull bool) {
+func (e *Engine) unregister(s *session) (awaited bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[s.thread] != s {
@@ -234,8 +246,11 @@ func (e *Engine) unregister(s *session) (wasFull bool) {
 	e.work.Done()
 	if s.placed { // it waits for none, even if it was put in line late
 		e.inLine.leave(s.thread)
+		e.heavyLine.leave(s.thread)
 	}
-	return e.vacate(s)
+	s.unload()
+	e.farewell(s)
+	return e.vacate(s) || e.heavyLine.len() > 0
 }
 
 // adrift notes a thread whose run was given up here. The lease may still be

@@ -54,6 +54,7 @@ func (w *work) add(o outcome) {
 	w.count(&o)
 	o.late = w.cut && o.finished()
 	w.fresh = append(w.fresh, o)
+	w.gather()
 }
 
 // count fails a task by which the tasks of a superstep have written too much:

@@ -1,5 +1,7 @@
 package runtime
 
+import "fmt"
+
 // Held counts what an engine holds for threads in memory.
 func Held(e *Engine) (sessions, topics, drifting int) {
 	e.mu.Lock()
@@ -42,3 +44,20 @@ func Told(e *Engine, thread string) uint64 {
 	defer t.mu.Unlock()
 	return t.last
 }
+
+// LiveBytes is what the live runs of an engine hold, and how many wait for room.
+func LiveBytes(e *Engine) (held int64, waiting int) { return e.bytes.held.Load(), e.heavyLine.len() }
+
+// Leaked says what an engine without sessions still counts as held, "" = nothing.
+func Leaked(e *Engine) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := &e.bytes
+	if len(e.sessions) > 0 || b.held.Load() == 0 && b.heavy.Load() == 0 && b.leaving.Load() == 0 && e.dismissed == 0 && len(e.called) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("held %d, heavy %d, leaving %d, dismissed %d, called %v", b.held.Load(), b.heavy.Load(), b.leaving.Load(), e.dismissed, e.called)
+}
+
+// Nobody observes nothing.
+var Nobody Observer = nobody{}

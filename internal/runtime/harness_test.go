@@ -163,7 +163,15 @@ func (w *world) compile(s *graph.Spec) {
 
 func (w *world) start() {
 	w.engine = runtime.New(context.Background(), w.store, w.graphs, w.nodes, nil, w.opts)
-	w.t.Cleanup(w.engine.Close)
+	e := w.engine
+	w.t.Cleanup(func() { closeEngine(w.t, e) })
+}
+
+// closeEngine closes an engine, which counts nothing as held then.
+func closeEngine(tb testing.TB, e *runtime.Engine) {
+	tb.Helper()
+	e.Close()
+	require.Empty(tb, runtime.Leaked(e))
 }
 
 // chain is a spec of nodes in a line, all functions, over the given channels.

@@ -74,8 +74,9 @@ func (s *session) drive(l *loop) {
 	if f := tooLarge(v.err); f != nil {
 		v = l.settle(*failed(f))
 	}
-	s.report(l, v, s.engine.now().Sub(began))
 	head := s.current()
+	s.comeBack(l, &v, &head)
+	s.report(l, v, s.engine.now().Sub(began))
 	s.close()
 	if v.settled && head.Owner == "" && head.Wish != "" {
 		s.log.Info("run left to a server with workers", zap.String("server", head.Wish))
@@ -91,6 +92,15 @@ func (s *session) drive(l *loop) {
 	if !v.settled || !due.IsZero() {
 		s.engine.nudge()
 	}
+}
+
+// comeBack puts a run that was given up for want of room in line when it is let go of.
+func (s *session) comeBack(l *loop, v *verdict, head *checkpoint.Head) {
+	if !v.settled || v.state != checkpoint.RunRunning || head.Cancel != nil || head.Wish != "" || !s.engine.isDismissed(s) {
+		return
+	}
+	s.past, s.returns = l.past, true
+	s.engine.observer.RunPutOff(l.run.Graph)
 }
 
 // current returns the newest head that is known.

@@ -33,6 +33,7 @@ type loop struct {
 	after     []string
 	notes     notes // memos recorded in this superstep
 	past      tidied
+	holds     int64 // bytes that are counted of it
 	// ended is how the run ends in the change that begins it or takes it up, nil
 	// when it goes on.
 	ended *verdict
@@ -58,6 +59,7 @@ type level struct {
 	// the graphs around it, up to the root. What code has called goes on until it
 	// can answer the code.
 	stops bool
+	lone  bool // its task is the only one of the superstep, as those around it
 }
 
 // verdict is why a loop has ended.
@@ -78,19 +80,20 @@ func (l *loop) drive(ctx context.Context) verdict {
 	if v := l.judge(l.state, l.tasks, nil, &l.pending); v != nil {
 		return l.settle(*v)
 	}
-	for {
-		if v := l.bidden(); v != nil {
+	for steps := 0; ; steps++ {
+		if v := l.bidden(steps); v != nil {
 			return l.settle(*v)
 		}
-		if v := l.superstep(ctx); v != nil {
+		if v := l.superstep(ctx, steps); v != nil {
 			return *v
 		}
 		l.tidy()
 	}
 }
 
-// bidden says how the run ends when it was asked to stop between supersteps.
-func (l *loop) bidden() *verdict {
+// bidden says how the run ends when it was asked to stop between supersteps, or
+// others need the room.
+func (l *loop) bidden(steps int) *verdict {
 	if !l.level.root && !l.level.stops {
 		return nil
 	}
@@ -98,6 +101,9 @@ func (l *loop) bidden() *verdict {
 		return &verdict{state: checkpoint.RunCancelled, failure: cancelFailure("")}
 	}
 	if l.session.engine.isDraining() && (l.level.root || l.level.journey == nil) { // a journey does not outlive the server
+		return &verdict{state: checkpoint.RunRunning}
+	}
+	if l.yields(steps) {
 		return &verdict{state: checkpoint.RunRunning}
 	}
 	return nil
@@ -152,7 +158,7 @@ func broken(err error) *verdict { return &verdict{state: checkpoint.RunFailed, e
 
 // superstep runs the tasks that are due and commits what they did. It returns
 // nil when the graph goes on.
-func (l *loop) superstep(ctx context.Context) *verdict {
+func (l *loop) superstep(ctx context.Context, steps int) *verdict {
 	w := l.arrange()
 	if len(w.run) > 0 {
 		l.execute(ctx, w)
@@ -181,6 +187,10 @@ func (l *loop) superstep(ctx context.Context) *verdict {
 	}
 	if len(w.allWaiting()) > 0 {
 		return l.park(ctx, w)
+	}
+	if l.foregoes(w, steps) {
+		v := l.settle(verdict{state: checkpoint.RunRunning})
+		return &v
 	}
 	if v := l.combine(ctx, w); v != nil {
 		return v
@@ -233,6 +243,9 @@ func (l *loop) advance(ctx context.Context, w *work) *verdict {
 		if known, err = l.recall(state); err != nil {
 			return err
 		}
+		if next != nil { // an earlier attempt
+			next.hold(0)
+		}
 		next = l.ahead(state, tasks)
 		if v = l.judge(state, tasks, w.planned(), &known); v == nil {
 			v = next.pass(ctx, t)
@@ -254,10 +267,11 @@ func (l *loop) advance(ctx context.Context, w *work) *verdict {
 		r := l.settleWith(w, *failed(w.unfit))
 		return &r
 	}
-	l.state, l.tasks = next.state, next.tasks
+	l.succeed(next)
 	l.inherited = l.inherited && !l.level.stored
 	l.remember(known)
 	l.notes.clear()
+	l.hold(l.weigh())
 	if v != nil && !v.settled {
 		s := l.settle(*v)
 		return &s

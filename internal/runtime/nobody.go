@@ -28,3 +28,9 @@ func (nobody) InterruptResolved(string, string) {}
 
 // ThreadsPoisoned does nothing.
 func (nobody) ThreadsPoisoned(int) {}
+
+// LiveBytes does nothing.
+func (nobody) LiveBytes(int64) {}
+
+// RunPutOff does nothing.
+func (nobody) RunPutOff(string) {}

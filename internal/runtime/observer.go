@@ -78,3 +78,15 @@ func (c *contained) ThreadsPoisoned(n int) {
 	defer c.caught()
 	c.to.ThreadsPoisoned(n)
 }
+
+// LiveBytes passes on how much live runs hold.
+func (c *contained) LiveBytes(n int64) {
+	defer c.caught()
+	c.to.LiveBytes(n)
+}
+
+// RunPutOff passes on that a run waits for room.
+func (c *contained) RunPutOff(name string) {
+	defer c.caught()
+	c.to.RunPutOff(name)
+}

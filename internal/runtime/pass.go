@@ -67,7 +67,13 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 			*t = before
 			return nil
 		}
-		gathered += weight(state.Checkpoint())
+		grown := weight(state.Checkpoint())
+		if l.hold(l.holds + int64(grown)); grown >= muchWritten && e.bytes.exceeded() {
+			l.hold(l.holds - int64(grown)) // the loop finds out whether it may go on
+			*t = before
+			return nil
+		}
+		gathered += grown
 		l.state, l.tasks = state, tasks
 		if v := l.judge(state, tasks, ran, &progress{}); v != nil {
 			return v
@@ -93,7 +99,7 @@ func (l *loop) passOn(ctx context.Context, t *tx) {
 	}
 	next := l.ahead(l.state, l.tasks)
 	l.ended = next.pass(ctx, t)
-	l.state, l.tasks = next.state, next.tasks
+	l.succeed(next)
 }
 
 // passing runs the tasks of a superstep, one after the other. It returns false

@@ -1,23 +1,74 @@
 package runtime
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // A live run takes one of the places of the process, Options.MaxLive of them.
 // What needs no driver passes without one. When all are taken, a run that would
 // need one is refused before anything is stored; what is stored already, an
 // answer or a run that was queued, waits in line.
 
-// reserve takes a place for the run that a session is about to drive. It
-// reports false when there is none.
-func (e *Engine) reserve(s *session) bool {
+// reserve takes a place for the run that a session is about to drive with a loop.
+// The error is errNoRoom, and says how much the run would hold where that is why.
+func (e *Engine) reserve(s *session, l *loop) error {
+	l.hold(0)
+	need := l.weigh()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.drained || e.live >= e.opts.MaxLive {
-		return false
+	called, was := e.called[s.thread]
+	e.uncall(s.thread)
+	switch {
+	case e.drained || e.live >= e.opts.MaxLive:
+		return errNoRoom
+	case need < e.bytes.share, was && need <= called.need:
+	case !was && e.heavyLine.len() > 0, !e.bytes.fits(need): // others came first, or there is no room
+		return &noRoomError{need: max(need, called.need)}
 	}
 	e.live++
-	s.placed = true
-	return true
+	s.placed, s.since, s.promised = true, e.uptime(), was
+	l.past = called.past
+	l.hold(max(need, called.need))
+	return nil
+}
+
+// call takes threads out of the lines: heavy ones for which there is room, which
+// is kept for them until they begin, and others as long as there are places.
+func (e *Engine) call() (threads []string, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	places := e.opts.MaxLive - e.live
+	if e.drained || places <= 0 {
+		return nil, true
+	}
+	for len(threads) < min(places, sweepers) {
+		x, ok := e.heavyLine.next(e.uptime(), e.bytes.fits)
+		if !ok {
+			break
+		}
+		e.called[x.thread] = x
+		e.bytes.shift(0, x.need)
+		threads = append(threads, x.thread)
+	}
+	return append(threads, e.inLine.next(places-len(threads))...), false
+}
+
+// uncall ends what call began for a thread. The caller holds mu.
+func (e *Engine) uncall(thread string) {
+	if x, ok := e.called[thread]; ok {
+		delete(e.called, thread)
+		e.bytes.shift(x.need, 0)
+	}
+}
+
+// uncallAll does so for threads that have been attended to.
+func (e *Engine) uncallAll(threads []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, thread := range threads {
+		e.uncall(thread)
+	}
 }
 
 // vacate gives the place of a session back. The caller holds mu. It reports
@@ -31,7 +82,7 @@ func (e *Engine) vacate(s *session) (wasFull bool) {
 	return e.live+1 >= e.opts.MaxLive
 }
 
-// room reports whether one more run may go live here.
+// room reports whether one more run may go live here, if it holds little.
 func (e *Engine) room() bool { return e.places() > 0 }
 
 // places is how many more runs may go live here.
@@ -44,13 +95,26 @@ func (e *Engine) places() int {
 	return max(0, e.opts.MaxLive-e.live)
 }
 
-// awaitPlace puts a thread in line. A place that was given back just before has
-// found the line without the thread, so the sweeper looks again.
-func (e *Engine) awaitPlace(thread string) {
-	e.inLine.join(thread)
+// awaitRoom puts a thread in line that can't be taken because of err. What was
+// given back just before has found the line without the thread, so the sweeper looks again.
+func (e *Engine) awaitRoom(thread string, err error) {
+	if lack, ok := errors.AsType[*noRoomError](err); ok && lack.need > 0 {
+		e.heavyLine.join(heavyThread{thread: thread, need: lack.need, since: e.uptime()})
+	} else {
+		e.inLine.join(thread)
+	}
 	if e.room() {
 		e.nudge()
 	}
+}
+
+// noRoom is what a caller is told whose run can't begin because of err.
+func (e *Engine) noRoom(err error) *Error {
+	if lack, ok := errors.AsType[*noRoomError](err); ok && lack.need > 0 {
+		return Errorf(ReasonTooManyRuns, "the live runs of the server hold as much as they may, and this one would hold %d bytes; "+
+			"nothing was stored: try again, or another server", lack.need).Beyond("max-live-bytes", e.bytes.limit, 0)
+	}
+	return tooManyRuns(e.opts.MaxLive)
 }
 
 func tooManyRuns(limit int) *Error {

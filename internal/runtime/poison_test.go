@@ -129,8 +129,12 @@ func (o *trappedObserver) CommitEnded(time.Duration, error) { o.trap.spring("obs
 
 func (o *trappedObserver) InterruptRaised(string, string) { o.trap.spring("observer", "") }
 
-func (o *trappedObserver) InterruptResolved(string, string)          { o.trap.spring("observer", "") }
-func (o *trappedObserver) ThreadsPoisoned(n int)                     { o.poisoned.Store(int64(n)) }
+func (o *trappedObserver) InterruptResolved(string, string) { o.trap.spring("observer", "") }
+func (o *trappedObserver) ThreadsPoisoned(n int)            { o.poisoned.Store(int64(n)) }
+func (o *trappedObserver) LiveBytes(int64)                  { o.trap.spring("observer", "") }
+
+func (o *trappedObserver) RunPutOff(string) { o.trap.spring("observer", "") }
+
 func (o *trappedObserver) NodeEnded(_, _, _ string, _ time.Duration) { o.trap.spring("observer", "") }
 
 // poisonedWorld is an engine whose surroundings can be made to panic.

@@ -83,7 +83,7 @@ func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (
 	})
 	switch {
 	case errors.Is(err, errNoRoom):
-		b.queued = true
+		b.lacks = err
 		return r.deliver(ctx, head, b)
 	case errors.Is(err, errDraining):
 		return r.deliver(ctx, head, b)

@@ -32,7 +32,8 @@ func (l *loop) rush(ctx context.Context, t *tx) {
 	if v == nil {
 		v = next.pass(ctx, t)
 	}
-	l.state, l.tasks, l.pending, l.revisit, l.ended = next.state, next.tasks, progress{}, false, v
+	l.succeed(next)
+	l.pending, l.revisit, l.ended = progress{}, false, v
 }
 
 // used marks the answers that a change brings and its own tasks have used.

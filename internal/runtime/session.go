@@ -51,6 +51,13 @@ type session struct {
 
 	placed bool // it has one of the places for live runs; guarded by Engine.mu
 
+	carried  atomic.Int64  // bytes; see liveBytes
+	since    time.Duration // Engine.uptime when it was let in
+	promised bool          // it was let in for what its superstep will write
+	leaves   int64         // what it holds, when it ends here so that others have room; guarded by Engine.mu
+	returns  bool          // it waits in line then
+	past     tidied        // what its loop knows of the past
+
 	// told says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.
 	told bool
@@ -173,6 +180,7 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 			s.lost = head.Owner != s.engine.id // given back by the change itself
 			s.topic.stop(t)
 			s.topic.publish(t.live)
+			*t = tx{} // a run that waits for its nodes keeps nothing of it
 			s.obey()
 			return nil
 		}

@@ -347,7 +347,7 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 	})
 	switch {
 	case errors.Is(err, errNoRoom):
-		return a.withoutRoom(ctx, head, g)
+		return a.withoutRoom(ctx, head, g, err)
 	case errors.Is(err, errDraining):
 		return Started{}, Errorf(ReasonServerDraining, "the server is going down; try another one")
 	case errors.Is(err, errHeld):
@@ -362,13 +362,13 @@ func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Gr
 // withoutRoom decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *admission) withoutRoom(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+func (a *admission) withoutRoom(ctx context.Context, head checkpoint.Head, g *graph.Graph, lack error) (Started, error) {
 	if a.req.Concurrency != Enqueue || head.State == checkpoint.ThreadInterrupted {
-		return Started{}, tooManyRuns(a.engine.opts.MaxLive)
+		return Started{}, a.engine.noRoom(lack)
 	}
 	st, err := a.enqueue(ctx, head, g, false)
 	if err == nil {
-		a.engine.awaitPlace(head.Thread)
+		a.engine.awaitRoom(head.Thread, lack)
 	}
 	return st, err
 }

@@ -23,7 +23,9 @@ func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive 
 	if err != nil {
 		return l.subgraphError(err)
 	}
+	defer child.hold(0)
 	child.level.stops = child.level.stored && (l.level.root || l.level.stops)
+	child.level.lone = (l.level.root || l.level.lone) && len(l.tasks) == 1 && !l.graph().HasUntracked()
 	if err := child.begin(ctx, l.childInput(t)); err != nil {
 		return l.subgraphError(err)
 	}
@@ -123,6 +125,7 @@ func (l *loop) begin(ctx context.Context, input payload.JSON) error {
 	first := l.state
 	err := l.commit(func(t *tx) error {
 		l.state = first // the change may have to be made again
+		l.hold(0)
 		if l.copied {
 			return l.branch(t)
 		}
@@ -140,6 +143,7 @@ func (l *loop) begin(ctx context.Context, input payload.JSON) error {
 	}
 	p, err := l.recall(l.state)
 	l.remember(p)
+	l.hold(l.weigh())
 	return err
 }
 
@@ -177,6 +181,7 @@ func (l *loop) goOn() error {
 	if l.stop == 0 {
 		l.stop = l.state.NextStep() + 1 + l.limit()
 	}
+	l.hold(l.weigh())
 	return nil
 }
 

@@ -43,6 +43,7 @@ func (e *Engine) sweep(ctx context.Context) {
 			woken = true
 		case <-timer.C:
 		}
+		e.tellBytes()
 		if e.pauses(timer) {
 			continue
 		}
@@ -68,18 +69,15 @@ func (e *Engine) pauses(timer *time.Timer) bool {
 // reports whether none is left: what else is due is looked for when it is time.
 func (e *Engine) serveLine(ctx context.Context) (full bool) {
 	for {
-		places := e.places()
-		if places == 0 {
-			return true
-		}
-		threads := e.inLine.next(places)
+		threads, full := e.call()
 		if len(threads) == 0 {
-			return false
+			return full
 		}
 		r := round{engine: e}
 		for _, thread := range e.tendAll(ctx, threads, &r) {
 			e.adrift(thread)
 		}
+		e.uncallAll(threads)
 		if r.close(); r.refused.Load() > 0 {
 			return false
 		}
@@ -155,7 +153,7 @@ const enough = sweepBatch / 4
 // wait for a place. They must not keep others out of the batch, whatever the store
 // says of them: where they leave next to nothing of it, twice as much is asked for.
 func (e *Engine) due(ctx context.Context) (threads []string, next time.Time, err error) {
-	most := sweepBatch + e.waiting() + e.inLine.len()
+	most := sweepBatch + e.waiting() + e.inLine.len() + e.heavyLine.len()
 	for limit := sweepBatch; ; limit = min(2*limit, most) {
 		if p := contain.Call(func() { threads, next, err = e.store.Due(ctx, limit) }); p != nil {
 			return nil, time.Time{}, p
@@ -199,7 +197,7 @@ func (e *Engine) tend(ctx context.Context, thread string, r *round) {
 // isWaiting reports whether a thread is put off, or waits for a place. What runs
 // here is attended to even while it is still in line.
 func (e *Engine) isWaiting(thread string) bool {
-	return e.faults.waits(thread, e.uptime()) || e.inLine.has(thread) && e.session(thread) == nil
+	return e.faults.waits(thread, e.uptime()) || (e.inLine.has(thread) || e.heavyLine.has(thread)) && e.session(thread) == nil
 }
 
 // attend does what is due for one thread.
@@ -242,13 +240,13 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 // withPlace takes a thread where there is a place for its run; otherwise the
 // thread waits in line.
 func (e *Engine) withPlace(ctx context.Context, head checkpoint.Head, take func(context.Context, checkpoint.Head) error) error {
-	err := errNoRoom
+	var err error = errNoRoom
 	if e.room() {
 		err = take(ctx, head)
 	}
 	switch {
 	case errors.Is(err, errNoRoom):
-		e.awaitPlace(head.Thread)
+		e.awaitRoom(head.Thread, err)
 		return nil
 	case errors.Is(err, errHeld), errors.Is(err, errDraining):
 		return nil

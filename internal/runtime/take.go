@@ -19,10 +19,26 @@ type preparation func(s *session, t *tx) (l *loop, to string, err error)
 
 // Why a thread can't be taken here.
 var (
-	errNoRoom   = errors.New("the server drives as many runs as it may")
+	errNoRoom   = &noRoomError{}
 	errDraining = errors.New("the server drains, and takes up nothing")
 	errHeld     = errors.New("a run of the thread is live here, or about to begin")
 )
+
+// noRoomError says that the server drives as many runs as it may, or that live
+// runs hold as much as they may.
+type noRoomError struct {
+	need int64 // bytes that the run would hold; 0 = there is no place
+}
+
+func (e *noRoomError) Error() string {
+	if e.need > 0 {
+		return "the live runs of the server hold as much as they may"
+	}
+	return "the server drives as many runs as it may"
+}
+
+// Is makes both of them errNoRoom.
+func (*noRoomError) Is(target error) bool { return target == errNoRoom }
 
 // take claims a thread with one change and drives what the change began. When
 // the preparation fails or panics, or the loop needs a place and there is none, the
@@ -64,9 +80,11 @@ func (c *claim) make(ctx context.Context, head checkpoint.Head, p preparation) (
 		c.free(nil)
 		return checkpoint.Head{}, err
 	}
-	if l.ended == nil && to == "" && !s.engine.reserve(s) {
-		c.free(nil)
-		return checkpoint.Head{}, errNoRoom
+	if l.ended == nil && to == "" {
+		if err := s.engine.reserve(s, l); err != nil {
+			c.free(nil)
+			return checkpoint.Head{}, err
+		}
 	}
 	c.sent = true
 	next, err := s.engine.applyHeld(ctx, s, t)

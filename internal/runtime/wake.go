@@ -21,7 +21,7 @@ func (e *Engine) rouse(h *checkpoint.Head) {
 	case h.Owner == e.id:
 	case h.Owner != "":
 		e.tuner.Wake(h.Owner, h.Thread)
-	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(drift)) && !e.room(): // by our clock it is due
+	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(drift)) && (!e.room() || e.bytes.exceeded()): // by our clock it is due
 		e.tuner.Wake("", h.Thread)
 	}
 }

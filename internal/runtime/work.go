@@ -27,6 +27,7 @@ type work struct {
 	unfit    *checkpoint.Failure // why the results could not be put together
 	channel  string              // where; "" = not known
 	bytes    int64               // what the tasks that ended now have written
+	counted  int64               // part of it that is counted as held
 	cut      bool                // a task has failed for good, or leaves the graph: the others are cut off
 	err      error               // the store failed
 }

@@ -49,6 +49,8 @@ type Metrics struct {
 	followers   prometheus.Gauge
 	slow        prometheus.Counter
 	poisoned    prometheus.Gauge
+	liveBytes   prometheus.Gauge
+	putOff      *prometheus.CounterVec
 }
 
 // DefaultNames is how many graphs, nodes and reasons have series of their own.
@@ -95,6 +97,12 @@ func NewMetrics(version string, limit int) *Metrics {
 		Name: "graphd_threads_poisoned",
 		Help: "Threads this server has put off because it fails whenever it takes them up.",
 	})
+	m.liveBytes = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "graphd_live_bytes",
+		Help: "Bytes that the runs this process drives hold in their states, and in what their tasks have written.",
+	})
+	m.putOff = counter("graphd_runs_put_off_total",
+		"Runs that were put off between two supersteps, because those that this process drives held too much.", "graph")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
@@ -102,7 +110,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
-		m.raised, m.resolved, m.followers, m.slow, m.poisoned, build,
+		m.raised, m.resolved, m.followers, m.slow, m.poisoned, m.liveBytes, m.putOff, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -185,6 +193,12 @@ func (m *Metrics) InterruptResolved(graph, state string) {
 // ThreadsPoisoned says how many threads are put off now because taking them up
 // fails.
 func (m *Metrics) ThreadsPoisoned(n int) { m.poisoned.Set(float64(n)) }
+
+// LiveBytes says how much the live runs hold.
+func (m *Metrics) LiveBytes(n int64) { m.liveBytes.Set(float64(n)) }
+
+// RunPutOff counts a run that waits for room.
+func (m *Metrics) RunPutOff(graph string) { m.putOff.WithLabelValues(label(m.graphs, graph)).Inc() }
 
 // FollowerOpened counts an event stream that opened.
 func (m *Metrics) FollowerOpened() { m.followers.Inc() }

@@ -37,6 +37,8 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 	m.FollowerClosed(true)
 	m.FollowerClosed(false)
 	m.ThreadsPoisoned(2)
+	m.LiveBytes(1024)
+	m.RunPutOff("refund")
 
 	page := scrape(t, m)
 	for _, line := range []string{
@@ -51,6 +53,8 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 		"graphd_followers 0",
 		"graphd_followers_slow_total 1",
 		"graphd_threads_poisoned 2",
+		"graphd_live_bytes 1024",
+		`graphd_runs_put_off_total{graph="refund"} 1`,
 		"go_goroutines ",
 	} {
 		require.Contains(t, page, line)

@@ -262,6 +262,21 @@ func drivers() []input {
 				a.put(ctx, "versions", fmt.Sprintf("description: v%d\nchannels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n", i))
 			})
 		}},
+		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
+			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 20"))
+			a.hoard(ctx, "hoard-round", func(thread string) {
+				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
+				a.heard("WaitRun", err)
+			})
+		}},
+		{"runs that hold much and wait", func(ctx context.Context, a *attack) {
+			a.put(ctx, "hoard-wait", hoard("{ remote: {} }", "false"))
+			a.hoard(ctx, "hoard-wait", func(thread string) {
+				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(5 * time.Second)})
+				a.heard("WaitRun", err)
+			})
+			a.bystander.more(ctx, 25*a.scale)
+		}},
 		{"subgraph tower", func(ctx context.Context, a *attack) {
 			a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
 			for i := range 40 {
@@ -357,6 +372,44 @@ func (*attack) flood(ctx context.Context, n int, do func(i int)) {
 		all.Go(func() { do(i) })
 	}
 	all.Wait()
+}
+
+// hoard is a graph whose runs come to hold 7 MB, and then go on with a node for
+// as long as a condition says.
+func hoard(node, again string) string {
+	return `channels: { x: {}, y: {}, i: { reducer: add, default: 0 } }
+nodes:
+  grow: { expr: { update: { x: "cel.bind(a, state.x + state.x, cel.bind(b, a + a, cel.bind(c, b + b, cel.bind(d, c + c, d + d))))" } } }
+  copy: { expr: { update: { y: "state.x" } } }
+  last: ` + node + `
+edges: [START -> grow -> copy -> last]
+conditional_edges:
+  - { from: last, cases: [ { when: "` + again + `", to: last }, { to: END } ] }
+`
+}
+
+// hoard runs such a graph many times, all at once, and deletes the threads when
+// each of them was looked after.
+func (a *attack) hoard(ctx context.Context, name string, after func(thread string)) {
+	seed := strings.Repeat("x", 115_000)
+	a.flood(ctx, 120*a.scale, func(i int) {
+		thread := fmt.Sprint(name, "-", i)
+		for ctx.Err() == nil {
+			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: thread, Run: &graphdv1.RunSpec{
+				Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(`{"x":"` + seed + `"}`)},
+				Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
+			}})
+			a.heard("StartRun", err)
+			if err == nil {
+				after(thread)
+				return
+			}
+			a.bystander.more(ctx, 5) // the store is busy, or there is no room
+		}
+	})
+	for i := range 120 * a.scale {
+		a.remove(context.WithoutCancel(ctx), fmt.Sprint(name, "-", i))
+	}
 }
 
 const swelling = `channels: { x: {}, i: { reducer: add, default: 0 } }

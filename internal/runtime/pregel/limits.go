@@ -128,6 +128,12 @@ func (s *State) sum() (n int64) {
 	return n
 }
 
+// Bytes is what the state holds in memory: its keys, and what waits for the next
+// superstep.
+func (s *State) Bytes() int64 {
+	return s.total + sizeOf(&s.cp.Channels[s.graph.Sends]) + sizeOf(&s.cp.Channels[s.graph.StartChannel])
+}
+
 // size is the size of a channel: of a long list it is known and not counted.
 func (s *State) size(i int) int64 {
 	c := &s.cp.Channels[i]
