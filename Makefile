@@ -40,6 +40,7 @@ RUNS        ?= 1000
 KILLS       ?= 300
 BUSY        ?= 8
 BUSY_RUNS   ?= 5
+RESUME      ?=
 MOVES       ?= 30
 FAILOVERS   ?= 3
 THREADS     ?= 1000
@@ -119,9 +120,9 @@ test-servers: $(VENV)/ok build ## Test on Valkey, and see an old Redis refused (
 	tools/test-servers '$(VENV)/bin'
 
 .PHONY: flake
-flake: $(VENV)/ok ## Run the tests RUNS (10) times quiet and BUSY_RUNS (5) times beside BUSY (8) busy processes, and count failures (PKG= narrows)
+flake: $(VENV)/ok ## Run the tests RUNS (10) times quiet and BUSY_RUNS (5) times beside BUSY (8) busy processes, and count failures (PKG= narrows, RESUME=yes goes on)
 	GRAPHD_PYTHON='$(VENV)/bin/python' tools/flake --runs '$(if $(filter file,$(origin RUNS)),10,$(RUNS))' \
-		--busy-runs '$(BUSY_RUNS)' --busy '$(BUSY)' --timeout '$(GOTIMEOUT)' $(PKG)
+		--busy-runs '$(BUSY_RUNS)' --busy '$(BUSY)' --timeout '$(GOTIMEOUT)' $(if $(RESUME),--resume) $(PKG)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME (10s)
