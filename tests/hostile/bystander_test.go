@@ -71,7 +71,7 @@ func (b *bystander) goOn(ctx context.Context) {
 
 // run has as long as a patient client would wait; how long it takes is reported.
 func (b *bystander) run(ctx context.Context, thread string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	stream, err := b.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
 		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(`{"n":1}`)},

@@ -73,10 +73,10 @@ func drivers() []input {
 		}},
 		{"watch flood", func(ctx context.Context, a *attack) {
 			a.start(ctx, "watched", `{"n":1}`)
-			a.hold(ctx, 10_000, a.watch("watched"))
+			a.hold(ctx, a.many(4000, 10_000), a.watch("watched"))
 		}},
 		{"watches of nothing", func(ctx context.Context, a *attack) {
-			a.hold(ctx, 3000, a.watch("nothing"))
+			a.hold(ctx, a.many(1500, 3000), a.watch("nothing"))
 		}},
 		{"inbox flood", func(ctx context.Context, a *attack) {
 			a.hold(ctx, 2000, func(ctx context.Context) (string, receiver, error) {
@@ -85,7 +85,7 @@ func drivers() []input {
 			})
 		}},
 		{"wait flood", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 3000*a.scale, func(int) {
+			a.flood(ctx, a.many(1000, 9000), func(int) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "watched", Wait: durationpb.New(time.Second)})
 				a.heard("WaitRun", err)
 			})
@@ -97,7 +97,7 @@ func drivers() []input {
 			if err != nil {
 				return
 			}
-			a.flood(ctx, 1000, func(int) { a.open(ctx, c, "slow") })
+			a.flood(ctx, a.many(400, 1000), func(int) { a.open(ctx, c, "slow") })
 			a.bystander.more(ctx, 25*a.scale)
 		}},
 		{"slow readers of little", slowReadersOfLittle},
@@ -118,7 +118,7 @@ func drivers() []input {
 			})
 		}},
 		{"connections", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 1000, func(int) {
+			a.flood(ctx, a.many(400, 1000), func(int) {
 				if c, err := a.server.dial(ctx); err == nil {
 					_, err = c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: "watched"})
 					a.heard("GetThread", err)
@@ -130,7 +130,7 @@ func drivers() []input {
 			a.flood(ctx, 2000, func(i int) { a.start(ctx, fmt.Sprint("flood-", i), `{"n":1}`) })
 		}},
 		{"queue flood", func(ctx context.Context, a *attack) {
-			a.flood(ctx, 1000, func(int) {
+			a.flood(ctx, a.many(200, 1000), func(int) {
 				_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 					Graph: "trivial", ThreadId: "queue", CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
 					Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
@@ -362,6 +362,15 @@ func (a *attack) open(ctx context.Context, c *client, thread string) {
 	a.heard("Watch", err)
 }
 
+// many is how often something is done: in the short form not much oftener than
+// it takes to reach the limit of the server, which is what counts.
+func (a *attack) many(short, long int) int {
+	if a.scale == 1 {
+		return short
+	}
+	return long
+}
+
 // flood does something n times, all at once.
 func (*attack) flood(ctx context.Context, n int, do func(i int)) {
 	var all sync.WaitGroup
@@ -433,7 +442,7 @@ func (a *attack) fill(ctx context.Context, thread string) {
 // slowReaders are streams with connections of their own, which read nothing.
 func slowReaders(ctx context.Context, a *attack) {
 	a.fill(ctx, "slow")
-	a.flood(ctx, 1000, func(int) {
+	a.flood(ctx, a.many(400, 1000), func(int) {
 		if c, err := a.server.dial(ctx, window()...); err == nil {
 			a.open(ctx, c, "slow")
 		}

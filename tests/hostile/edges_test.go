@@ -1,13 +1,16 @@
 package hostile_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"io"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -15,18 +18,52 @@ import (
 
 // gzipBombs are messages of some kilobytes that become megabytes, many at once.
 func gzipBombs(ctx context.Context, a *attack) {
-	zeros := value(`"` + strings.Repeat("0", 7<<20) + `"`)
+	bomb := startOf("bombed", value(`"`+strings.Repeat("0", 7<<20)+`"`))
+	packed, err := pack(bomb)
+	if err != nil {
+		a.heard("pack", err)
+		return
+	}
 	a.flood(ctx, 10, func(int) {
-		c, err := a.server.dial(ctx, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
+		c, err := a.server.dial(ctx, grpc.WithCompressor(packed)) //nolint:staticcheck // the others don't know the message
 		if err != nil {
 			return
 		}
-		a.flood(ctx, 30*a.scale, func(int) {
-			_, err := c.StartRun(ctx, startOf("bombed", zeros))
+		a.flood(ctx, a.many(10, 90), func(int) {
+			_, err := c.StartRun(ctx, bomb)
 			a.heard("StartRun", err)
 		})
 	})
 }
+
+// packed is the compressed form of the only message of a connection. It is made
+// once: the attacker is not to be busier than the server.
+type packed []byte
+
+func pack(m proto.Message) (packed, error) {
+	text, err := proto.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Do writes the message.
+func (p packed) Do(w io.Writer, _ []byte) error {
+	_, err := w.Write(p)
+	return err
+}
+
+// Type is how it is compressed.
+func (packed) Type() string { return "gzip" }
 
 // halfOpenCalls are calls of which only the headers come.
 func halfOpenCalls(ctx context.Context, a *attack) {
@@ -37,7 +74,7 @@ func halfOpenCalls(ctx context.Context, a *attack) {
 		if err != nil {
 			return
 		}
-		for range 1000 * a.scale {
+		for range a.many(600, 3000) {
 			_, _ = c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
 		}
 	})
@@ -48,7 +85,7 @@ func halfOpenCalls(ctx context.Context, a *attack) {
 func idleConnections(ctx context.Context, a *attack) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a.flood(ctx, 3000, func(int) {
+	a.flood(ctx, a.many(1000, 3000), func(int) {
 		if c, err := a.server.dial(ctx); err == nil {
 			c.conn.Connect()
 			for state := c.conn.GetState(); state != connectivity.Ready && c.conn.WaitForStateChange(ctx, state); {

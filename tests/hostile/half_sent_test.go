@@ -30,7 +30,7 @@ func halfSent(ctx context.Context, a *attack) {
 		if err != nil {
 			return
 		}
-		for range 20 * a.scale {
+		for range a.many(5, 60) {
 			stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
 			if err != nil {
 				continue
