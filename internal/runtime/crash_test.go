@@ -266,7 +266,7 @@ func (d *drama) perform(t *testing.T, store checkpoint.Store, at int64, m mode) 
 }
 
 // crashEvery says at which store calls faults are tried; `make crash` tries all.
-var crashEvery = flag.Int64("crash-every", 5, "let each n-th store call of each drama fail, 1 = all")
+var crashEvery = flag.Int64("crash-every", 11, "let each n-th store call of each drama fail, 1 = all")
 
 // TestCrash lets store calls of every drama fail in every way, and expects the
 // same story as without a fault.
@@ -284,7 +284,7 @@ func TestCrashOnDisk(t *testing.T) {
 	for i, d := range dramas() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			crashEverywhere(t, &d, i, 9**crashEvery, func(t *testing.T) checkpoint.Store {
+			crashEverywhere(t, &d, i, 5**crashEvery, func(t *testing.T) checkpoint.Store {
 				t.Helper()
 				s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 				require.NoError(t, err)
