@@ -74,7 +74,9 @@ func TestFailoverToALateReplica(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s.Master.Kill()
+		if err := s.Lose(ctx); err != nil {
+			return err
+		}
 		return w.count(ctx, "by a failover to a replica that was a second late", before, s.Replica.Client)
 	})
 }

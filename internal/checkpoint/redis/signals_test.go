@@ -58,7 +58,7 @@ func TestSignalsOnSentinel(t *testing.T) {
 		p := newPair(t, url("shared=true&prefix=failover"))
 		p.comesBack(func() {
 			replicated(t, group.Master.Client)
-			group.Master.Kill()
+			require.NoError(t, group.Lose(t.Context()))
 		})
 	})
 }

@@ -20,7 +20,8 @@ type Sentinel struct {
 }
 
 // StartSentinel starts a master, a replica of it, and a Sentinel that makes the
-// replica the master half a second after the master was lost.
+// replica the master when Lose kills the master. Until then it is patient: a
+// master on a busy machine may be silent for seconds, and is not lost.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{Master: Start(tb), Replica: Start(tb)}
@@ -30,7 +31,7 @@ func StartSentinel(tb testing.TB) *Sentinel {
 		tb.Fatal(err)
 	}
 	config := filepath.Join(tb.TempDir(), "sentinel.conf")
-	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\nsentinel down-after-milliseconds main 500\n"+
+	text := fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 1\nsentinel down-after-milliseconds main 600000\n"+
 		"sentinel failover-timeout main 5000\n", s.Master.port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
@@ -51,6 +52,15 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	until(ctx, tb, s.watch.Client, "SENTINEL MASTER main", "num-slaves 1")
 	until(ctx, tb, s.Replica.Client, "INFO replication", "master_link_status:up")
 	return s
+}
+
+// Lose kills the master, which Sentinel finds out half a second later.
+func (s *Sentinel) Lose(ctx context.Context) error {
+	s.Master.Kill()
+	if err := s.watch.Client.Do(ctx, "SENTINEL", "SET", "main", "down-after-milliseconds", 500).Err(); err != nil {
+		return fmt.Errorf("patience of the sentinel: %w", err)
+	}
+	return nil
 }
 
 // URL is what graphd is given.
