@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
@@ -125,6 +127,9 @@ func inUse(name string, doomed []*entry, why string) *runtime.Error {
 
 // users names other graphs that contain one of the versions.
 func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]string, error) {
+	if err := r.learn(ctx, doomed); err != nil {
+		return nil, err
+	}
 	var found []string
 	for _, versions := range *r.shelf.Load() {
 		for _, v := range versions.list {
@@ -132,9 +137,6 @@ func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]s
 				continue
 			}
 			inside, err := r.contents(ctx, v)
-			if ctx.Err() != nil { // the caller does not wait for the others
-				return nil, context.Cause(ctx)
-			}
 			if err != nil {
 				return nil, err
 			}
@@ -148,6 +150,44 @@ func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]s
 	}
 	slices.Sort(found)
 	return found, nil
+}
+
+// readAhead is how many sources are read at the same time.
+const readAhead = 16
+
+// learn reads what is not known yet of what graphs contain, those left out
+// which are to go. A server does so once.
+func (r *Registry) learn(ctx context.Context, without []*entry) error {
+	each, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	unknown := make(chan *entry)
+	var readers sync.WaitGroup
+	for range readAhead {
+		readers.Go(contain.Func(func() {
+			for v := range unknown {
+				if _, err := r.contents(each, v); err != nil {
+					stop(err)
+				}
+			}
+		}, func(p *contain.PanicError) { stop(p) }))
+	}
+	for _, versions := range *r.shelf.Load() {
+		for _, v := range versions.list {
+			if v.inside.Load() != nil || slices.Contains(without, v) {
+				continue
+			}
+			select {
+			case unknown <- v:
+			case <-each.Done():
+			}
+		}
+	}
+	close(unknown)
+	readers.Wait()
+	if each.Err() != nil {
+		return context.Cause(each)
+	}
+	return nil
 }
 
 func isAmong(list []*entry, version string) bool {

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -209,4 +210,48 @@ func TestDeleteEndsWithItsCaller(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Less(t, store.reads.Load(), int32(20), "of 40 versions")
+}
+
+// together is a store whose reads wait until several are under way.
+type together struct {
+	checkpoint.Graphs
+
+	mu   sync.Mutex
+	here int
+	all  chan struct{} // closed when there are enough
+}
+
+const enoughReads = 8
+
+func (s *together) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
+	s.mu.Lock()
+	if s.here++; s.here == enoughReads {
+		close(s.all)
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.all:
+	case <-ctx.Done():
+		return checkpoint.GraphRecord{}, context.Cause(ctx)
+	}
+	return s.Graphs.GraphRecord(ctx, name, version)
+}
+
+// What a server does not know yet of the graphs of others it reads several at a
+// time, and once.
+func TestDeleteReadsSeveralSourcesAtATime(t *testing.T) {
+	store := &together{Graphs: memory.New(memory.Options{}), all: make(chan struct{})}
+	first := open(t, store.Graphs)
+	for i := range 40 {
+		put(t, first, text("g", fmt.Sprint("v", i), "1"))
+	}
+	put(t, first, around("outer", "v1", "g", "v3"))
+	second := open(t, store)
+	_, err := second.DeleteGraph(t.Context(), "g", "v3", false)
+	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
+	read := store.here
+	_, err = second.DeleteGraph(t.Context(), "g", "v4", false)
+	require.NoError(t, err)
+	require.Equal(t, 40, read)
+	require.Equal(t, read+1, store.here, "v3 may contain v4")
 }
