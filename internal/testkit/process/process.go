@@ -93,7 +93,8 @@ func (p *Process) Ended() bool {
 // Says waits until a line of the log has all the words, and returns it.
 func (p *Process) Says(words ...string) string {
 	p.tb.Helper()
-	limit, look := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
+	limit, look := time.NewTimer(time.Minute), time.NewTicker(5*time.Millisecond)
+	defer limit.Stop()
 	defer look.Stop()
 	for {
 		over := p.Ended() // first: what it says last counts
@@ -105,7 +106,7 @@ func (p *Process) Says(words ...string) string {
 		}
 		select {
 		case <-look.C:
-		case <-limit:
+		case <-limit.C:
 			p.tb.Fatalf("%s has not said %q", p.log, words)
 		}
 	}
