@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"runtime"
 	"sync"
 	"syscall"
@@ -110,21 +109,21 @@ func failsToCommit(w *writer, made bool) func() error {
 }
 
 // failsOnce makes the next look at a file fail.
-func failsOnce(f *file, cause error) func(string) (fs.FileInfo, error) {
-	return func(string) (fs.FileInfo, error) {
-		f.stat = os.Stat
-		return nil, cause
+func failsOnce(f *file, cause error) func(string) (identity, error) {
+	return func(string) (identity, error) {
+		f.stat = identify
+		return identity{}, cause
 	}
 }
 
 // A store that can't look at its file before it begins has changed nothing.
 func TestAFileThatCannotBeLookedAtTakesNoChanges(t *testing.T) {
 	s := openAt(t, t.TempDir())
-	s.file.stat = func(string) (fs.FileInfo, error) { return nil, syscall.EIO }
+	s.file.stat = func(string) (identity, error) { return identity{}, syscall.EIO }
 	_, err := s.Apply(t.Context(), heavy("t", 10))
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
-	s.file.stat = os.Stat
+	s.file.stat = identify
 	_, err = s.Head(t.Context(), "t")
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 }

@@ -20,9 +20,10 @@ type file struct {
 	real  string // without symbolic links: what lies beside it is named after this
 	lock  *fileLock
 	held  *os.File // open, and locked: another name of the file finds the lock
-	db    fs.FileInfo
-	wal   fs.FileInfo // the write-ahead log; nil before there is one
-	stat  func(name string) (fs.FileInfo, error)
+	db    identity
+	log   string    // the write-ahead log
+	wal   *identity // of the log; nil before there is one
+	stat  func(name string) (identity, error)
 	wider []string // files whose rights were narrowed
 }
 
@@ -46,7 +47,7 @@ func own(ctx context.Context, path string) (*file, error) {
 // take makes the file when it is missing, and locks it for this process alone,
 // by whatever name it is opened.
 func take(ctx context.Context, path string) (*file, error) {
-	f := &file{path: path, stat: os.Stat}
+	f := &file{path: path, stat: identify}
 	var err error
 	if f.real, err = filepath.EvalSymlinks(path); err == nil {
 		// The lock first: to open and close a file lets go of the locks that this process has on it.
@@ -82,7 +83,7 @@ func (f *file) hold() (err error) {
 	if err := f.lockAside(); err != nil {
 		return err
 	}
-	if f.db, err = f.held.Stat(); err != nil {
+	if f.db, err = identifyOpen(f.held); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
@@ -124,10 +125,13 @@ func (f *file) narrow(name string) error {
 
 // settle notes which log belongs to the database. It is there when something
 // was written.
-func (f *file) settle() (err error) {
-	if f.wal, err = os.Stat(f.real + "-wal"); err != nil {
+func (f *file) settle() error {
+	f.log = f.real + "-wal"
+	wal, err := identify(f.log)
+	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
+	f.wal = &wal
 	return f.check()
 }
 
@@ -140,14 +144,14 @@ func (f *file) check() error {
 	if f.wal == nil {
 		return nil
 	}
-	return f.same(f.real+"-wal", f.wal)
+	return f.same(f.log, *f.wal)
 }
 
-func (f *file) same(name string, opened fs.FileInfo) error {
+func (f *file) same(name string, opened identity) error {
 	now, err := f.stat(name)
 	happened := "replaced"
 	switch {
-	case err == nil && os.SameFile(now, opened):
+	case err == nil && now.same(opened):
 		return nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		happened = "removed"

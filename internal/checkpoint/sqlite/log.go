@@ -39,7 +39,7 @@ func (f *file) findLog(ctx context.Context) error {
 	if log, err := os.Stat(last + "-wal"); err != nil || log.Size() == 0 {
 		return nil //nolint:nilerr // there is none that could be seen
 	}
-	if other, err := os.Stat(last); err == nil && !os.SameFile(other, f.db) {
+	if other, err := identify(last); err == nil && !other.same(f.db) {
 		return nil // it is the log of that file, and this one is a copy
 	}
 	return &StrayLogError{Path: f.real, Last: last}

@@ -38,6 +38,7 @@ type job struct {
 	frees  bool // it needs room only to make more of it
 	state  int  // guarded by queue.mu
 	next   *job // of the thread
+	turn   *job // whose turn comes after that of this one
 	done   chan error
 }
 
@@ -150,9 +151,9 @@ func (q *queue) take(batch []*job) ([]*job, bool) {
 // line is jobs of several threads. It has the first one of each thread, in the
 // order of their turn; the others hang behind it.
 type line struct {
-	firsts []*job
-	last   map[string]*job // by thread
-	n      int
+	first, end *job
+	last       map[string]*job // by thread
+	n          int
 }
 
 func (l *line) push(j *job) {
@@ -163,21 +164,33 @@ func (l *line) push(j *job) {
 	if last := l.last[j.thread]; last != nil {
 		last.next = j
 	} else {
-		l.firsts = append(l.firsts, j)
+		l.append(j)
 	}
 	l.last[j.thread] = j
+}
+
+// append gives a thread its turn after those of all others.
+func (l *line) append(j *job) {
+	if l.end == nil {
+		l.first = j
+	} else {
+		l.end.turn = j
+	}
+	l.end = j
 }
 
 // pop takes the job whose turn it is and whose caller waits, nil when there is
 // none.
 func (l *line) pop() *job {
-	for len(l.firsts) > 0 {
-		j := l.firsts[0]
-		l.firsts[0] = nil
-		l.firsts = l.firsts[1:]
+	for l.first != nil {
+		j := l.first
+		if l.first = j.turn; l.first == nil {
+			l.end = nil
+		}
+		j.turn = nil
 		l.n--
 		if j.next != nil {
-			l.firsts = append(l.firsts, j.next)
+			l.append(j.next)
 			j.next = nil
 		} else {
 			delete(l.last, j.thread)

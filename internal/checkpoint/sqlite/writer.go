@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +31,13 @@ type writer struct {
 	// transaction sees it. Nobody else writes the file, so it is true.
 	known map[string]present
 
-	queue *queue
-	limit limits
-	space space
-	end   func() error  // commitAll, unless a test says otherwise
-	full  atomic.Bool   // there was no room for a change, and there is none yet
-	idle  chan struct{} // closed when the last job is done
+	queue  *queue
+	limit  limits
+	timers sync.Pool // of callers that wait
+	space  space
+	end    func() error  // commitAll, unless a test says otherwise
+	full   atomic.Bool   // there was no room for a change, and there is none yet
+	idle   chan struct{} // closed when the last job is done
 }
 
 // limits bound how long a change waits for its turn, and for its end when it
@@ -84,8 +86,16 @@ func (w *writer) doJob(ctx context.Context, j *job) error {
 	if err := w.queue.put(j); err != nil {
 		return err
 	}
-	timer := time.NewTimer(w.limit.turn)
-	defer timer.Stop()
+	timer, used := w.timers.Get().(*time.Timer)
+	if !used {
+		timer = time.NewTimer(w.limit.turn)
+	} else {
+		timer.Reset(w.limit.turn)
+	}
+	defer func() {
+		timer.Stop()
+		w.timers.Put(timer)
+	}()
 	for late := false; ; {
 		select {
 		case err := <-j.done:
