@@ -43,7 +43,8 @@ type excess struct {
 var waits = []string{
 	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
 	"connection-age", "connection-grace", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
-	"parallel-tasks", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait", "disk-reserve",
+	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",
+	"disk-reserve", "graph-tombstones",
 }
 
 const (
@@ -146,6 +147,21 @@ func beyond() map[string]excess {
 			}
 			require.NoError(s.t, follow())
 			return s.reason(follow())
+		}},
+		"max-open-calls": {value: "1", call: func(s *limited) (string, map[string]string) {
+			stream, err := s.client.WatchInterrupts(s.t.Context(), &graphdv1.WatchInterruptsRequest{})
+			require.NoError(s.t, err)
+			_, err = stream.Recv()
+			require.NoError(s.t, err)
+			return s.reason(s.put(plain("g", doubling)))
+		}},
+		"max-incoming": {value: "50000", call: func(s *limited) (string, map[string]string) {
+			responses := make([]*graphdv1.InterruptResponse, 1000) // little on the wire, much in memory
+			for i := range responses {
+				responses[i] = &graphdv1.InterruptResponse{}
+			}
+			_, err := s.client.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "t", Responses: responses}})
+			return s.reason(err)
 		}},
 		"max-change-bytes": {value: "600", call: start(`{"x":"` + long + `"}`)},
 		"max-change-rows":  {value: "1", call: start(`{"x":1}`)},
