@@ -118,7 +118,8 @@ type History interface {
 	// newest. It must return ErrCheckpointNotFound when there is none, also
 	// when there is no such thread.
 	Checkpoint(ctx context.Context, thread, namespace, id string) (*Checkpoint, error)
-	// Checkpoints lists a namespace, newest first; none for an unknown thread.
+	// Checkpoints lists a namespace, newest first; none for an unknown thread. A
+	// list with a limit must end early, see ReadBytes.
 	Checkpoints(ctx context.Context, q CheckpointQuery) ([]*Checkpoint, error)
 	// Pending returns the progress after a checkpoint, empty when there is none.
 	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
@@ -139,8 +140,8 @@ type CheckpointQuery struct {
 
 // Log reads the event log of a thread.
 type Log interface {
-	// Events returns at most limit events with Seq > after, oldest first; a
-	// limit of 0 means all. It must return ErrTrimmed when events after that
+	// Events returns at most limit events with Seq > after, oldest first, and
+	// fewer when they are large, see ReadBytes; a limit of 0 means all. It must return ErrTrimmed when events after that
 	// number are gone, and ErrThreadNotFound when there is no such thread.
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]Event, error)
 }
@@ -149,8 +150,9 @@ type Log interface {
 type Records interface {
 	// Run must return ErrRunNotFound when the thread has no such run.
 	Run(ctx context.Context, thread, run string) (Run, error)
-	// Runs lists a thread's runs, newest first, of Order smaller than before;
-	// a before or limit of 0 means all.
+	// Runs lists a thread's runs, newest first, of Order smaller than before; a
+	// before or limit of 0 means all. A list with a limit must end early, see
+	// ReadBytes.
 	Runs(ctx context.Context, thread string, before uint64, limit int) ([]Run, error)
 	// Interrupt must return ErrInterruptNotFound when there is no such question.
 	Interrupt(ctx context.Context, thread, id string) (Interrupt, error)
@@ -158,7 +160,8 @@ type Records interface {
 	Request(ctx context.Context, thread, id string) (Request, error)
 }
 
-// Index searches over all threads.
+// Index searches over all threads. Lists with a limit must end early, see
+// ReadBytes.
 type Index interface {
 	// Threads lists heads by update time, newest first, then by Thread. A
 	// record that can't be read is left out; reading it by name tells why.

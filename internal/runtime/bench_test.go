@@ -116,3 +116,36 @@ func BenchmarkManyThreads(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRead reads the newest state of a thread, an older one, and a page of
+// its history.
+func BenchmarkRead(b *testing.B) {
+	w := chainWorld(b)
+	for range 20 {
+		benchRun(b, w, "read")
+	}
+	history, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
+	require.NoError(b, err)
+	older := history[10].Checkpoint.ID
+	b.Run("newest", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := w.engine.State(b.Context(), runtime.StateRequest{Thread: "read"})
+			require.NoError(b, err)
+		}
+	})
+	b.Run("older", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := w.engine.State(b.Context(), runtime.StateRequest{Thread: "read", Checkpoint: older})
+			require.NoError(b, err)
+		}
+	})
+	b.Run("page", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
+			require.NoError(b, err)
+		}
+	})
+}

@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"Glance", glanceCases()},
 		{"Index", indexCases()},
 		{"Values", valueCases()},
+		{"Bounds", boundCases()},
 		{"Concurrency", concurrencyCases()},
 		{"Graphs", graphCases()},
 		{"Life", lifeCases()},

@@ -134,12 +134,20 @@ func (s *Store) Checkpoints(
 	if q.Before > 0 {
 		end = position(list, q.Before-1)
 	}
-	start := 0
-	if q.Limit > 0 {
-		start = max(0, end-q.Limit)
+	if q.Limit <= 0 {
+		out := slices.Clone(list[:end])
+		slices.Reverse(out)
+		return out, nil
 	}
-	out := slices.Clone(list[start:end])
-	slices.Reverse(out)
+	out := make([]*checkpoint.Checkpoint, 0, min(q.Limit, end))
+	portion := checkpoint.Portion{Limit: q.Limit}
+	for _, cp := range slices.Backward(list[:end]) {
+		if portion.Full() {
+			break
+		}
+		portion.Take(cp.Size())
+		out = append(out, cp)
+	}
 	return out, nil
 }
 

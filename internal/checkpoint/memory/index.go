@@ -110,10 +110,7 @@ func (s *Store) Interrupts(
 			return comparePositions(where(&a), where(&b))
 		})
 	}
-	if q.Limit > 0 && len(out) > q.Limit {
-		out = out[:q.Limit:q.Limit]
-	}
-	return out, nil
+	return cut(out, q.Limit, (*checkpoint.Interrupt).Size), nil
 }
 
 // findIn returns what matches of one thread, by change.
@@ -208,10 +205,19 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	slices.SortFunc(out, func(a, b checkpoint.Head) int {
 		return compareThreads(&a, b.Updated, b.Thread)
 	})
-	if q.Limit > 0 && len(out) > q.Limit {
-		out = slices.Clone(out[:q.Limit])
+	return slices.Clone(cut(out, q.Limit, (*checkpoint.Head).Size)), nil
+}
+
+// cut ends a list where a limit does.
+func cut[T any](list []T, limit int, size func(*T) int) []T {
+	portion := checkpoint.Portion{Limit: limit}
+	for i := range list {
+		if portion.Full() {
+			return list[:i:i]
+		}
+		portion.Take(size(&list[i]))
 	}
-	return out, nil
+	return list
 }
 
 func (sh *shard) all() []*thread {

@@ -89,8 +89,15 @@ func collect(chunks [][]checkpoint.Event, after uint64, limit int) []checkpoint.
 		return nil
 	}
 	out := make([]checkpoint.Event, 0, total)
+	portion := checkpoint.Portion{Limit: limit}
 	for _, c := range chunks {
-		out = append(out, c[:min(len(c), total-len(out))]...)
+		for i := range c {
+			if portion.Full() {
+				return out
+			}
+			portion.Take(c[i].Size())
+			out = append(out, c[i])
+		}
 	}
 	return out
 }

@@ -89,13 +89,15 @@ func (s *Store) Runs(
 	}
 	defer t.mu.Unlock()
 	var out []checkpoint.Run
+	portion := checkpoint.Portion{Limit: limit}
 	for _, r := range slices.Backward(t.runs.inOrder) {
 		if before > 0 && r.Order >= before {
 			continue
 		}
-		if limit > 0 && len(out) == limit {
+		if portion.Full() {
 			break
 		}
+		portion.Take(r.Size())
 		out = append(out, *r)
 	}
 	return out, nil

@@ -57,7 +57,7 @@ func (s *Store) glanceAt(ctx context.Context, thread string, r reply, g *checkpo
 	id := r.text(7)
 	if id != "" && id == g.Head.Checkpoint && r.has(8) {
 		l := loader{store: s, thread: thread, generation: r.text(6)}
-		list, err := l.load(ctx, r[7:9])
+		list, err := l.load(ctx, r[7:9], 0)
 		if err == nil && !l.moved && len(list) == 1 && list[0].Namespace == "" {
 			g.Checkpoint = list[0]
 		}

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -16,15 +15,15 @@ func (s *Store) Checkpoint(
 	ctx context.Context, thread, namespace, id string,
 ) (cp *checkpoint.Checkpoint, err error) {
 	err = s.look(ctx, thread, func() error {
-		list, err := s.load(ctx, thread, func() (reply, error) {
+		list, err := s.load(ctx, thread, 0, func() (reply, error) {
 			if id == "" {
 				return s.find(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
-			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues, keyRecords), "c"+id)
-			if err != nil || !r.has(1) {
+			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues, keyRecords), 0, "c"+id)
+			if err != nil || !r.has(2) {
 				return nil, err
 			}
-			return reply{r[0], id, r[1]}, nil
+			return reply{r[0], id, r[2]}, nil
 		})
 		if err != nil {
 			return err
@@ -43,10 +42,38 @@ func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
 	err = s.look(ctx, q.Thread, func() error {
-		out, err = s.load(ctx, q.Thread, func() (reply, error) { return s.find(ctx, &q) })
+		out, err = s.list(ctx, q)
 		return err
 	})
 	return out, err
+}
+
+// list reads checkpoints until there are enough. One exchange finds all of
+// them, unless their manifests are large.
+func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*checkpoint.Checkpoint, err error) {
+	portion := checkpoint.Portion{Limit: q.Limit}
+	for {
+		cut := false
+		next, err := s.load(ctx, q.Thread, q.Limit, func() (reply, error) {
+			r, err := s.find(ctx, &q)
+			cut = wasCut(r, q.Limit)
+			return r, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, cp := range next {
+			if portion.Full() {
+				break
+			}
+			portion.Take(cp.Size())
+			out = append(out, cp)
+		}
+		if portion.Full() || len(next) == 0 || !cut {
+			return out, nil
+		}
+		q.Before, q.Limit = next[len(next)-1].Seq, q.Limit-len(next)
+	}
 }
 
 // find returns the generation, then id and manifest of each.
@@ -59,15 +86,27 @@ func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply,
 		prefix, open = prefix+sized(q.Namespace), "0"
 	}
 	return s.read(ctx, s.scripts.history, s.keys.thread(q.Thread, keyHead, keyValues, keyOrder),
-		prefix, open, smaller(q.Before), max(0, q.Limit))
+		prefix, open, smaller(q.Before), max(0, q.Limit), bound(q.Limit))
 }
+
+// bound is how many bytes a script that is given a limit returns before it
+// leaves the rest for another exchange, 0 = all.
+func bound(limit int) int {
+	if limit <= 0 {
+		return 0
+	}
+	return checkpoint.ReadBytes
+}
+
+// wasCut reports whether a script has left something for another exchange.
+func wasCut(r reply, limit int) bool { return limit > 0 && r.bytes() >= checkpoint.ReadBytes }
 
 // load reads manifests and the values beside them. A rollback in between may
 // take values away or put others in their place; then it begins again. So may
 // a Redis that lost its newest changes, which nobody can see: what does not fit
 // together is read once more before it is called damaged.
 func (s *Store) load(
-	ctx context.Context, thread string, manifests func() (reply, error),
+	ctx context.Context, thread string, limit int, manifests func() (reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
 		r, err := manifests()
@@ -75,7 +114,7 @@ func (s *Store) load(
 			return nil, err
 		}
 		l := loader{store: s, thread: thread, generation: r.text(0)}
-		out, err := l.load(ctx, r[1:])
+		out, err := l.load(ctx, r[1:], limit)
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
 			doubted = true
@@ -96,7 +135,8 @@ type loader struct {
 	generation string
 	moved      bool // the thread has another generation by now
 
-	wanted []string // fields, each once
+	wanted []string // fields, each once, in the order in which they are needed
+	read   int      // how many of them were read
 	values map[string]payload.JSON
 	lists  map[place][]payload.JSON
 }
@@ -110,44 +150,58 @@ type place struct {
 type manifest struct {
 	*checkpoint.Checkpoint
 	beside []codec.Beside
+	needs  int // how many of the wanted fields must have been read
 }
 
-func (l *loader) load(ctx context.Context, r reply) ([]*checkpoint.Checkpoint, error) {
+// load reads the values of some manifests, and ends early where a limit does.
+func (l *loader) load(ctx context.Context, r reply, limit int) ([]*checkpoint.Checkpoint, error) {
 	l.values, l.lists = map[string]payload.JSON{}, map[place][]payload.JSON{}
-	var list []manifest
+	list := make([]manifest, 0, len(r)/2)
 	lengths := map[place]int{}
-	for i := 0; i+1 < len(r); i += 2 {
+	known := checkpoint.Portion{Limit: limit}
+	for i := 0; i+1 < len(r) && !known.Full(); i += 2 {
 		m, err := l.store.decodeCheckpoint(l.thread, r.text(i), r.text(i+1))
 		if err != nil {
 			return nil, of(err, "key %s, checkpoint %q", l.key(), r.text(i))
 		}
+		l.want(&m, lengths)
+		known.Take(m.least())
 		list = append(list, m)
-		l.want(m.Checkpoint, m.beside, lengths)
-	}
-	for at, n := range lengths {
-		for i := range n {
-			l.wanted = append(l.wanted, itemField(at.segment, i, at.channel))
-		}
-	}
-	if err := l.fetch(ctx); err != nil || l.moved {
-		return nil, err
 	}
 	out := make([]*checkpoint.Checkpoint, 0, len(list))
+	portion := checkpoint.Portion{Limit: limit}
 	for _, m := range list {
+		if portion.Full() {
+			break
+		}
+		if err := l.fetch(ctx, m.needs, bound(limit)); err != nil || l.moved {
+			return nil, err
+		}
 		if err := l.fill(m); err != nil {
 			return nil, of(err, "key %s, checkpoint %q", l.key(), m.ID)
 		}
+		portion.Take(m.Size())
 		out = append(out, m.Checkpoint)
 	}
 	return out, nil
 }
 
+// least is the size that a checkpoint will have at least.
+func (m *manifest) least() int {
+	n := m.Size()
+	for _, b := range m.beside {
+		n += b.Bytes
+	}
+	return n
+}
+
 func (l *loader) key() string { return l.store.keys.thread(l.thread, keyValues)[0] }
 
-// want notes what a manifest refers to.
-func (l *loader) want(cp *checkpoint.Checkpoint, beside []codec.Beside, lengths map[place]int) {
-	for _, b := range beside {
-		ch := &cp.Channels[b.Channel]
+// want notes what a manifest refers to. lengths is how much of each segment is
+// wanted so far.
+func (l *loader) want(m *manifest, lengths map[place]int) {
+	for _, b := range m.beside {
+		ch := &m.Channels[b.Channel]
 		if ch.List == nil {
 			field := valueField(ch.Stored, ch.Name)
 			if _, ok := l.values[field]; !ok {
@@ -158,20 +212,28 @@ func (l *loader) want(cp *checkpoint.Checkpoint, beside []codec.Beside, lengths 
 		}
 		for _, seg := range ch.List.Segments {
 			at := place{ch.Name, seg.ID}
+			for i := lengths[at]; i < seg.Len; i++ {
+				l.wanted = append(l.wanted, itemField(seg.ID, i, ch.Name))
+			}
 			lengths[at] = max(lengths[at], seg.Len)
 		}
 	}
+	m.needs = len(l.wanted)
 }
 
 // atOnce is how many fields one script reads: others wait meanwhile.
 const atOnce = 1000
 
-func (l *loader) fetch(ctx context.Context) error {
+// fetch reads wanted fields until at least n of them were read: as many in one
+// exchange as a script reads, and at most about so many bytes, 0 = any number.
+func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 	keys := l.store.keys.thread(l.thread, keyHead, keyValues, keyRecords)
-	for fields := range slices.Chunk(l.wanted, atOnce) {
-		args := make([]any, len(fields))
-		for i, f := range fields {
-			args[i] = f
+	for l.read < n {
+		fields := l.wanted[l.read:min(len(l.wanted), l.read+atOnce)]
+		args := make([]any, 1, 1+len(fields))
+		args[0] = bytes
+		for _, f := range fields {
+			args = append(args, f)
 		}
 		r, err := l.store.read(ctx, l.store.scripts.values, keys, args...)
 		if err != nil {
@@ -181,15 +243,22 @@ func (l *loader) fetch(ctx context.Context) error {
 			l.moved = true
 			return nil
 		}
+		count, err := r.unum(1)
+		if err != nil || count == 0 || count > uint64(len(fields)) {
+			return corrupt("key %s: %q of %d fields were read", l.key(), r.text(1), len(fields))
+		}
+		fields = fields[:count]
+		quoted := r[min(len(r), 2+len(fields)):]
 		for i, f := range fields {
-			if !r.has(i + 1) {
+			if !r.has(i + 2) {
 				delete(l.values, f)
 				continue
 			}
-			if l.values[f], err = l.value(f, r.text(i+1), r[min(len(r), 1+len(fields)):]); err != nil {
+			if l.values[f], err = l.value(f, r.text(i+2), quoted); err != nil {
 				return of(err, "key %s, field %q", l.key(), f)
 			}
 		}
+		l.read += len(fields)
 	}
 	return nil
 }

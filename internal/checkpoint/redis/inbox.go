@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,21 +40,29 @@ func (s *Store) Interrupts(
 // questionsOf lists the questions of one thread. Where they lie in the order
 // of changes is settled: only numbers of other threads may still be smaller.
 func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	var all map[string]string
-	err := again(ctx, func() (err error) {
-		all, err = s.client.HGetAll(ctx, s.keys.thread(q.Thread, keyQuestions)[0]).Result()
-		return err
-	})
-	if err = failed(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+	key := s.keys.thread(q.Thread, keyQuestions)[0]
+	large := math.MaxInt64
+	if q.Limit > 0 {
+		large = checkpoint.ReadBytes
+	}
+	r, err := s.read(ctx, s.scripts.questions, []string{key}, large)
+	if err = failed(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
+		return nil, nil // reading one by name tells what is wrong
+	}
+	switch {
+	case err != nil:
 		return nil, err
+	case !r.has(0):
+		return s.largeQuestionsOf(ctx, q, r.list(1))
 	}
 	var out []checkpoint.Interrupt
-	for field, record := range all {
-		id, ok := strings.CutPrefix(field, "r")
+	all := r.list(0)
+	for i := 0; i+1 < len(all); i += 2 {
+		id, ok := strings.CutPrefix(all.text(i), "r")
 		if !ok {
 			continue
 		}
-		in, err := s.decodeQuestion(q.Thread, id, record)
+		in, err := s.decodeQuestion(q.Thread, id, all.text(i+1))
 		if err == nil && matches(q, &in) && follows(q, &in) {
 			out = append(out, in)
 		}
@@ -64,10 +73,48 @@ func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) (
 		}
 		return strings.Compare(questionMember(&a), questionMember(&b))
 	})
-	if q.Limit > 0 && len(out) > q.Limit {
-		out = out[:q.Limit:q.Limit]
+	portion := checkpoint.Portion{Limit: q.Limit}
+	for i := range out {
+		if portion.Full() {
+			return out[:i:i], nil
+		}
+		portion.Take(out[i].Size())
 	}
 	return out, nil
+}
+
+// largeQuestionsOf lists the questions of one thread that are too large to be
+// read all at once. standing is where each stands.
+func (s *Store) largeQuestionsOf(
+	ctx context.Context, q *checkpoint.InterruptQuery, standing reply,
+) (out []checkpoint.Interrupt, err error) {
+	var list []entry
+	after := ""
+	if q.After != (checkpoint.InterruptPosition{}) {
+		after = questionPlace(q.After.Created, q.After.Thread, q.After.ID)
+	}
+	for i := 0; i+3 < len(standing); i += 4 {
+		n, err := standing.unum(i + 1)
+		if err != nil {
+			continue
+		}
+		id := standing.text(i)
+		e := entry{thread: q.Thread, id: id, change: s.change(n, s.keys.partition(q.Thread))}
+		e.at = standing.text(i+2) + q.Thread + "\x00" + id
+		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.at > after {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		if q.ByChange {
+			return cmp.Compare(a.change, b.change)
+		}
+		return strings.Compare(a.at, b.at)
+	})
+	return walk(q.Limit, "", func(string) (page, error) { return page{entries: list}, nil },
+		func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+			return s.questions(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+		})
 }
 
 // follows reports whether a question comes after the cursor.
@@ -96,7 +143,9 @@ func (s *Store) questionsByAge(ctx context.Context, q *checkpoint.InterruptQuery
 			thread, id, ok := parseMember(member)
 			return entry{thread: thread, id: id}, ok
 		})
-	}, func(list []entry) ([]checkpoint.Interrupt, error) { return s.questions(ctx, q, list) })
+	}, func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+		return s.questions(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+	})
 }
 
 func isOpen(st checkpoint.InterruptState) bool { return st == checkpoint.InterruptOpen }
@@ -115,15 +164,14 @@ func (s *Store) questionsByChange(ctx context.Context, q *checkpoint.InterruptQu
 	}
 	return walk(q.Limit, from, func(from string) (page, error) {
 		return s.changes(ctx, from, end)
-	}, func(list []entry) ([]checkpoint.Interrupt, error) {
-		found, err := s.questions(ctx, q, list)
-		// One that was changed meanwhile comes at its new place.
-		return slices.DeleteFunc(found, func(in checkpoint.Interrupt) bool {
+	}, func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+		return s.questions(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
+			// One that was changed meanwhile comes at its new place.
 			_, listed := slices.BinarySearchFunc(list, in.Change, func(e entry, change uint64) int {
 				return cmp.Compare(e.change, change)
 			})
-			return !listed
-		}), err
+			return listed
+		})
 	})
 }
 
@@ -195,38 +243,43 @@ func (s *Store) changes(ctx context.Context, from string, end uint64) (page, err
 	return pg, nil
 }
 
-// questions reads questions and leaves out what is gone, corrupt or not asked
-// for.
+// largeQuestion is from how many bytes on a question is read alone.
+const largeQuestion = 32 << 10
+
+// questions reads questions until there are enough, and leaves out what is gone,
+// corrupt or not asked for. Those that are large are read one by one.
 func (s *Store) questions(
-	ctx context.Context, q *checkpoint.InterruptQuery, list []entry,
+	ctx context.Context, q *checkpoint.InterruptQuery, list []entry, portion *checkpoint.Portion,
+	listed func(*checkpoint.Interrupt) bool,
 ) ([]checkpoint.Interrupt, error) {
-	cmds := make([]*goredis.StringCmd, len(list))
-	err := again(ctx, func() error {
-		pipe := s.client.Pipeline()
-		for i, e := range list {
-			cmds[i] = pipe.HGet(ctx, s.keys.thread(e.thread, keyQuestions)[0], "r"+e.id)
-		}
-		_, _ = pipe.Exec(ctx) // each command says what became of it
-		for _, cmd := range cmds {
-			if errors.Is(cmd.Err(), goredis.Nil) {
-				continue // it is gone
-			}
-			if err := failed(ctx, cmd.Err()); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
-				return cmd.Err()
-			}
-		}
-		return nil
+	keys := func(e entry) []string { return s.keys.thread(e.thread, keyQuestions) }
+	replies, err := s.each(ctx, list, func(pipe goredis.Pipeliner, e entry) *goredis.Cmd {
+		return s.scripts.question.EvalSha(ctx, pipe, keys(e), "r"+e.id, largeQuestion)
+	}, func(e entry) *goredis.Cmd {
+		return s.scripts.question.Run(ctx, s.client, keys(e), "r"+e.id, largeQuestion)
 	})
 	if err != nil {
 		return nil, err
 	}
 	var out []checkpoint.Interrupt
-	for i, cmd := range cmds {
-		if cmd.Err() != nil {
-			continue
+	for i, r := range replies {
+		if portion.Full() {
+			break
 		}
-		in, err := s.decodeQuestion(list[i].thread, list[i].id, cmd.Val())
-		if err == nil && matches(q, &in) {
+		record := r.text(1)
+		if n, _ := r.count(0); n >= largeQuestion {
+			large, err := s.fields(ctx, keys(list[i])[0], "r"+list[i].id)
+			if err = failed(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+				return nil, err
+			}
+			record = large.text(0)
+		}
+		if record == "" {
+			continue // it is gone
+		}
+		in, err := s.decodeQuestion(list[i].thread, list[i].id, record)
+		if err == nil && matches(q, &in) && listed(&in) {
+			portion.Take(in.Size())
 			out = append(out, in)
 		}
 	}

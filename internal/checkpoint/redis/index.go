@@ -49,23 +49,29 @@ func gather(parts [][]entry, size int) page {
 // pageSize is how many members are asked of a partition at once.
 const pageSize = 256
 
-// walk reads an index from a place on until enough was found.
+// walk reads an index from a place on until enough was found. read counts what
+// it finds, and ends where the portion does.
 func walk[T any](
-	limit int, from string, next func(from string) (page, error), read func([]entry) ([]T, error),
+	limit int, from string, next func(from string) (page, error), read func([]entry, *checkpoint.Portion) ([]T, error),
 ) (out []T, err error) {
+	portion := &checkpoint.Portion{Limit: limit}
+	size := pageSize
+	if limit > 0 {
+		size = min(size, max(limit, 16))
+	}
 	for {
 		p, err := next(from)
 		if err != nil {
 			return nil, err
 		}
-		for chunk := range slices.Chunk(p.entries, pageSize) {
-			found, err := read(chunk)
+		for chunk := range slices.Chunk(p.entries, size) {
+			found, err := read(chunk, portion)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, found...)
-			if limit > 0 && len(out) >= limit {
-				return out[:limit:limit], nil
+			if portion.Full() {
+				return out, nil
 			}
 		}
 		if p.until == "" {
@@ -132,7 +138,9 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
 			return entry{thread: thread}, ok
 		})
-	}, func(list []entry) ([]checkpoint.Head, error) { return s.heads(ctx, &q, list) })
+	}, func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
+		return s.heads(ctx, &q, list, portion)
+	})
 	if err != nil {
 		return nil, failed(ctx, err)
 	}
@@ -176,7 +184,9 @@ func (s *Store) members(
 }
 
 // heads reads the heads of threads and leaves out what is gone or corrupt.
-func (s *Store) heads(ctx context.Context, q *checkpoint.ThreadQuery, list []entry) ([]checkpoint.Head, error) {
+func (s *Store) heads(
+	ctx context.Context, q *checkpoint.ThreadQuery, list []entry, portion *checkpoint.Portion,
+) ([]checkpoint.Head, error) {
 	replies, err := s.each(ctx, list, func(pipe goredis.Pipeliner, e entry) *goredis.Cmd {
 		return s.scripts.head.EvalSha(ctx, pipe, s.keys.thread(e.thread, keyHead))
 	}, func(e entry) *goredis.Cmd { return s.scripts.head.Run(ctx, s.client, s.keys.thread(e.thread, keyHead)) })
@@ -185,11 +195,15 @@ func (s *Store) heads(ctx context.Context, q *checkpoint.ThreadQuery, list []ent
 	}
 	var out []checkpoint.Head
 	for i, r := range replies {
+		if portion.Full() {
+			break
+		}
 		if !r.has(1) {
 			continue
 		}
 		h, err := s.decodeHead(list[i].thread, r)
 		if err == nil && selects(q, &h) {
+			portion.Take(h.Size())
 			out = append(out, h)
 		}
 	}

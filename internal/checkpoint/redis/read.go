@@ -78,38 +78,74 @@ func (s *Store) Events(
 	return out, err
 }
 
+// events reads events until there are enough. One exchange has all of them,
+// unless they are large.
 func (s *Store) events(
 	ctx context.Context, thread string, after uint64, limit int,
-) ([]checkpoint.Event, error) {
+) (out []checkpoint.Event, err error) {
+	portion := checkpoint.Portion{Limit: limit}
+	for {
+		next, cut, err := s.someEvents(ctx, thread, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		for i := range next {
+			if portion.Take(next[i].Size()); portion.Full() {
+				next = next[:i+1]
+				break
+			}
+		}
+		if out == nil {
+			out = next
+		} else {
+			out = append(out, next...)
+		}
+		if !cut || portion.Full() || len(next) == 0 {
+			return out, nil
+		}
+		after, limit = next[len(next)-1].Seq, limit-len(next)
+	}
+}
+
+// someEvents reads what one exchange has of some events; cut says that it may
+// have left out some because of their bytes.
+func (s *Store) someEvents(
+	ctx context.Context, thread string, after uint64, limit int,
+) (list []checkpoint.Event, cut bool, err error) {
 	keys := s.keys.thread(thread, keyHead, keyLog)
-	r, err := s.read(ctx, s.scripts.events, keys, unum(after), limit)
+	r, err := s.read(ctx, s.scripts.events, keys, unum(after), limit, bound(limit))
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case !r.has(0):
-		return nil, checkpoint.ErrThreadNotFound
+		return nil, false, checkpoint.ErrThreadNotFound
 	case r.text(0) == "LOST":
-		return nil, corrupt("key %s has %s elements, and not as many as its thread says", keys[1], r.text(1))
+		return nil, false, corrupt("key %s has %s elements, and not as many as its thread says", keys[1], r.text(1))
 	case !r.has(1):
-		return nil, checkpoint.ErrTrimmed
+		return nil, false, checkpoint.ErrTrimmed
 	}
 	seq, err := r.unum(1)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	last, err := r.unum(2)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if limit > 0 {
 		last = min(last, seq+uint64(limit)-1)
 	}
-	out, err := s.between(thread, r.list(3), seq, last)
-	return out, of(err, "key %s", keys[1])
+	cut = wasCut(r.list(3), limit)
+	list, err = s.between(thread, r.list(3), seq, last, limit, cut)
+	return list, cut, of(err, "key %s", keys[1])
 }
 
-// between reads the events from a number to another out of elements of the log.
-func (s *Store) between(thread string, elements reply, seq, last uint64) (out []checkpoint.Event, err error) {
+// between reads the events from a number to another out of elements of the log,
+// until there are enough. cut says that the elements need not reach to the last.
+func (s *Store) between(
+	thread string, elements reply, seq, last uint64, limit int, cut bool,
+) (out []checkpoint.Event, err error) {
+	portion := checkpoint.Portion{Limit: limit}
 	for i := range elements {
 		list, first, err := s.decodeEvents(thread, elements.text(i))
 		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
@@ -120,12 +156,15 @@ func (s *Store) between(thread string, elements reply, seq, last uint64) (out []
 		}
 		for i := range list {
 			if e := &list[i]; e.Seq >= seq && e.Seq <= last {
-				out = append(out, *e)
+				portion.Take(e.Size())
+				if out = append(out, *e); portion.Full() {
+					return out, nil
+				}
 			}
 		}
 		seq = first + uint64(len(list))
 	}
-	if seq <= last {
+	if seq <= last && !cut {
 		return nil, corrupt("event %d is missing", seq)
 	}
 	return out, nil
@@ -207,21 +246,29 @@ func (s *Store) Runs(
 	return out, err
 }
 
-func (s *Store) runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+func (s *Store) runs(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
 	keys := s.keys.thread(thread, keyRecords, keyRuns)
-	r, err := s.read(ctx, s.scripts.runs, keys, smaller(before), all(limit))
-	if err != nil {
-		return nil, err
-	}
-	var out []checkpoint.Run
-	for i := 0; i+2 < len(r); i += 3 {
-		run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
+	portion := checkpoint.Portion{Limit: limit}
+	for {
+		r, err := s.read(ctx, s.scripts.runs, keys, smaller(before), all(limit), bound(limit))
 		if err != nil {
-			return nil, of(err, "key %s, run %q", keys[0], r.text(i))
+			return nil, err
 		}
-		out = append(out, run)
+		for i := 0; i+2 < len(r); i += 3 {
+			run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
+			if err != nil {
+				return nil, of(err, "key %s, run %q", keys[0], r.text(i))
+			}
+			portion.Take(run.Size())
+			if out = append(out, run); portion.Full() {
+				return out, nil
+			}
+			before = run.Order
+		}
+		if len(r) == 0 || !wasCut(r, limit) {
+			return out, nil
+		}
 	}
-	return out, nil
 }
 
 // smaller is an end of a range of numbers below n, where 0 means no end.

@@ -21,6 +21,7 @@ type scripts struct {
 	head, history, values, pending, events *goredis.Script
 	runs, members, changes, roster, names  *goredis.Script
 	glance, graph, servers, migrate2       *goredis.Script
+	question, questions                    *goredis.Script
 }
 
 // script is one that changes something.
@@ -39,7 +40,7 @@ func loadScripts() (*scripts, error) {
 		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
 		"roster": &s.roster, "names": &s.names, "glance": &s.glance, "graph": &s.graph,
-		"servers": &s.servers, "migrate2": &s.migrate2,
+		"servers": &s.servers, "migrate2": &s.migrate2, "question": &s.question, "questions": &s.questions,
 	} {
 		source, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
@@ -71,6 +72,15 @@ func (r reply) list(i int) reply {
 	}
 	l, _ := r[i].([]any)
 	return l
+}
+
+// bytes is how many bytes the texts have.
+func (r reply) bytes() int {
+	n := 0
+	for i := range r {
+		n += len(r.text(i))
+	}
+	return n
 }
 
 func (r reply) unum(i int) (uint64, error) {

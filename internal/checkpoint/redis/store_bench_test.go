@@ -76,3 +76,48 @@ func park(b *testing.B, s *redis.Store, n int) {
 		require.NoError(b, err)
 	}
 }
+
+// BenchmarkRead reads what a caller usually asks for: a page of a history, its
+// newest events, and the questions of a thread.
+func BenchmarkRead(b *testing.B) {
+	server := redistest.Start(b, "--appendonly", "no")
+	s := open(b, server.URL(""))
+	for n := uint64(1); n <= 100; n++ {
+		change := superstep("t", n, []payload.JSON{"1"})
+		change.Checkpoints[0].Channels[1].List.Segments[0] = checkpoint.Segment{ID: n, Len: 1}
+		_, err := s.Apply(b.Context(), change)
+		require.NoError(b, err)
+	}
+	park(b, s, 100)
+	b.Run("checkpoints", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list, err := s.Checkpoints(b.Context(), checkpoint.CheckpointQuery{Thread: "t", Limit: 21})
+			require.NoError(b, err)
+			require.Len(b, list, 21)
+		}
+	})
+	b.Run("events", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := s.Events(b.Context(), "t", 50, 32)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("questions", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list, err := s.Interrupts(b.Context(), checkpoint.InterruptQuery{Limit: 51})
+			require.NoError(b, err)
+			require.Len(b, list, 51)
+		}
+	})
+	b.Run("questions of a thread", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list, err := s.Interrupts(b.Context(), checkpoint.InterruptQuery{Thread: "parked-1", Limit: 51})
+			require.NoError(b, err)
+			require.Len(b, list, 1)
+		}
+	})
+}

@@ -40,19 +40,12 @@ func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
 	err = s.snapshot(ctx, func(tx *sql.Tx) error {
-		manifests, err := s.manifests(ctx, tx, &q)
+		rows, err := s.manifests(ctx, tx, &q)
 		if err != nil {
 			return err
 		}
-		l := s.loader(ctx, tx, q.Thread)
-		for _, m := range manifests {
-			cp, err := l.load(m.text, m.id)
-			if err != nil {
-				return err
-			}
-			out = append(out, cp)
-		}
-		return nil
+		out, err = s.loader(ctx, tx, q.Thread).loadAll(rows, q.Limit)
+		return errors.Join(err, rows.Close())
 	})
 	if err != nil {
 		return nil, err
@@ -60,11 +53,8 @@ func (s *Store) Checkpoints(
 	return out, nil
 }
 
-type manifest struct {
-	id, text string
-}
-
-func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) ([]manifest, error) {
+// manifests finds checkpoints, as id and manifest of each.
+func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) (*sql.Rows, error) {
 	before := signed(q.Before)
 	if q.Before == 0 {
 		before = math.MaxInt64
@@ -77,14 +67,7 @@ func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.Checkpo
 	case q.AnyTask:
 		stmt, args = s.query.checkpointsPath, []any{q.Thread, path, before, all(q.Limit)}
 	}
-	rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows, func() (m manifest, err error) {
-		err = rows.Scan(&m.id, &m.text)
-		return m, err
-	})
+	return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 }
 
 // loader fills in the values that are kept beside manifests. Checkpoints that
@@ -111,6 +94,24 @@ func (s *Store) loader(ctx context.Context, tx *sql.Tx, thread string) *loader {
 		value: tx.StmtContext(ctx, s.query.value), items: tx.StmtContext(ctx, s.query.items),
 		values: map[place]payload.JSON{}, lists: map[place][]payload.JSON{},
 	}
+}
+
+// loadAll loads one checkpoint after the other until there are enough.
+func (l *loader) loadAll(rows *sql.Rows, limit int) (out []*checkpoint.Checkpoint, err error) {
+	portion := checkpoint.Portion{Limit: limit}
+	for !portion.Full() && rows.Next() {
+		var id, manifest string
+		if err := rows.Scan(&id, &manifest); err != nil {
+			return nil, err
+		}
+		cp, err := l.load(manifest, id)
+		if err != nil {
+			return nil, err
+		}
+		portion.Take(cp.Size())
+		out = append(out, cp)
+	}
+	return out, rows.Err()
 }
 
 func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {

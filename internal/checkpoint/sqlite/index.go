@@ -75,7 +75,7 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 			}
 		}
 		return true
-	})
+	}, (*checkpoint.Head).Size)
 }
 
 // Interrupts lists questions over all threads.
@@ -91,7 +91,7 @@ func (s *Store) Interrupts(
 		return s.scanInterrupt(rows)
 	}, func(in *checkpoint.Interrupt) bool {
 		return q.Assignee == "" || slices.Contains(in.Assignees, q.Assignee)
-	})
+	}, (*checkpoint.Interrupt).Size)
 }
 
 // questions is the statement that answers a query.
@@ -129,9 +129,10 @@ func questions(q *checkpoint.InterruptQuery) (statement string, args []any) {
 // readable reads up to limit records that fit and leaves out those that are
 // corrupt: one bad record must not hide everybody's.
 func readable[T any](
-	rows *sql.Rows, limit int, scan func() (T, error), fits func(*T) bool,
+	rows *sql.Rows, limit int, scan func() (T, error), fits func(*T) bool, size func(*T) int,
 ) (out []T, err error) {
-	for (limit <= 0 || len(out) < limit) && rows.Next() {
+	portion := checkpoint.Portion{Limit: limit}
+	for !portion.Full() && rows.Next() {
 		v, err := scan()
 		if errors.Is(err, checkpoint.ErrCorrupt) {
 			continue
@@ -140,6 +141,7 @@ func readable[T any](
 			return nil, failed(errors.Join(err, rows.Close()))
 		}
 		if fits(&v) {
+			portion.Take(size(&v))
 			out = append(out, v)
 		}
 	}

@@ -66,18 +66,21 @@ func (s *Store) events(
 		return nil, err
 	}
 	var out []checkpoint.Event
-	for rows.Next() && (limit <= 0 || len(out) < limit) {
+	portion := checkpoint.Portion{Limit: limit}
+	for !portion.Full() && rows.Next() {
 		list, err := s.eventsOf(thread, rows)
 		if err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
-		for len(list) > 0 && list[0].Seq <= after {
-			list = list[1:]
+		for i := range list {
+			if list[i].Seq <= after {
+				continue
+			}
+			portion.Take(list[i].Size())
+			if out = append(out, list[i]); portion.Full() {
+				break
+			}
 		}
-		out = append(out, list...)
-	}
-	if limit > 0 && len(out) > limit {
-		out = out[:limit]
 	}
 	return out, errors.Join(rows.Err(), rows.Close())
 }
@@ -115,8 +118,17 @@ func (s *Store) Runs(
 	if err != nil {
 		return nil, failed(err)
 	}
-	out, err := collect(rows, func() (checkpoint.Run, error) { return s.scanRun(rows, thread) })
-	return out, failed(err)
+	var out []checkpoint.Run
+	portion := checkpoint.Portion{Limit: limit}
+	for !portion.Full() && rows.Next() {
+		r, err := s.scanRun(rows, thread)
+		if err != nil {
+			return nil, failed(errors.Join(err, rows.Close()))
+		}
+		portion.Take(r.Size())
+		out = append(out, r)
+	}
+	return out, failed(errors.Join(rows.Err(), rows.Close()))
 }
 
 func (s *Store) scanRun(rows *sql.Rows, thread string) (checkpoint.Run, error) {

@@ -80,3 +80,31 @@ func (w *superstep) commit(b *testing.B, s *sqlite.Store) {
 	}
 	w.rev = r.Revision
 }
+
+// BenchmarkRead reads what a caller usually asks for: a page of a history, and
+// its newest events.
+func BenchmarkRead(b *testing.B) {
+	s, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "bench.db")})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, s.Close()) })
+	w := superstep{id: "read"}
+	for range 100 {
+		w.commit(b, s)
+	}
+	b.Run("checkpoints", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list, err := s.Checkpoints(b.Context(), checkpoint.CheckpointQuery{Thread: "read", Limit: 21})
+			require.NoError(b, err)
+			require.Len(b, list, 21)
+		}
+	})
+	b.Run("events", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			list, err := s.Events(b.Context(), "read", 450, 32)
+			require.NoError(b, err)
+			require.Len(b, list, 32)
+		}
+	})
+}

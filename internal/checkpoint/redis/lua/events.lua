@@ -2,7 +2,7 @@
 -- Reads events of a thread.
 --
 -- KEYS   1 head  2 log
--- ARGV   1 number after which to read  2 limit, 0 = all
+-- ARGV   1 number after which to read  2 limit, 0 = all  3 bytes of elements after which there are enough, 0 = never
 -- Returns number of the first event that is kept, nil without a thread; then number of the first event
 --         that follows, of the last one there is, and the elements of the log with those that were asked for,
 --         and with some before and behind them; or LOST and how many elements there are, which is not how
@@ -32,4 +32,18 @@ end
 local from = find(start, 0)
 local to = elements - 1
 if limit > 0 and start + limit <= le then to = find(start + limit - 1, from) end
-return {text(fe), text(start), text(le), call('LRANGE', KEYS[2], from, to)}
+local most = tonumber(ARGV[3])
+if most == 0 then return {text(fe), text(start), text(le), call('LRANGE', KEYS[2], from, to)} end
+
+-- Some elements at a time: as many as will have the bytes that are left, if they
+-- are like those before.
+local found, bytes, step = {}, 0, 4
+while from <= to and bytes < most do
+  for _, element in ipairs(call('LRANGE', KEYS[2], from, math.min(to, from + step - 1))) do
+    found[#found + 1] = element
+    bytes = bytes + #element
+  end
+  from = from + step
+  step = math.max(1, math.floor((most - bytes) * #found / math.max(bytes, 1)))
+end
+return {text(fe), text(start), text(le), found}

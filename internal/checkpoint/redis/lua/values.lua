@@ -2,26 +2,34 @@
 -- Reads fields of a thread's values.
 --
 -- KEYS   1 head  2 values  3 records
--- ARGV   the fields
--- Returns the generation, then the value of each field or nil, then run and input of what they quote. What is written under one generation never
---         changes, so reads of the same generation belong together.
+-- ARGV   1 bytes after which the rest is left for later, 0 = never  then the fields
+-- Returns the generation, how many fields were read, the value of each or nil, then run and input of what they quote. What is written under one
+--         generation never changes, so reads of the same generation belong together.
 local s = redis.call('HGET', KEYS[1], 'n')
 s = s and cmsgpack.unpack(s)
-local found = {s and s[11] .. '/' .. string.format('%.0f', s[6]) or '/'}
-local quoted = {}
-for i, field in ipairs(ARGV) do
+local found = {s and s[11] .. '/' .. string.format('%.0f', s[6]) or '/', '0'}
+local left = tonumber(ARGV[1])
+if left == 0 then left = math.huge end
+local quoted, count = {}, 0
+for i = 2, #ARGV do
+  local field = ARGV[i]
   local value = redis.call('HGET', KEYS[2], field)
   if value and string.byte(value) == 6 then
     local rest = redis.call('HGET', KEYS[2], 'j' .. field)
     value = rest and string.sub(value, 2) .. rest
   end
-  found[i + 1] = value
+  count = i - 1
+  found[count + 2] = value
   local run = value and string.match(value, '^\5%d+:%d+:(.*)$')
   if run and not quoted[run] then
     quoted[run] = true
     quoted[#quoted + 1] = run
+    left = left - redis.call('HSTRLEN', KEYS[3], 'i' .. run)
   end
+  left = left - (value and #value or 0)
+  if left <= 0 then break end
 end
+found[2] = tostring(count)
 for _, run in ipairs(quoted) do
   found[#found + 1] = run
   found[#found + 1] = redis.call('HGET', KEYS[3], 'i' .. run)

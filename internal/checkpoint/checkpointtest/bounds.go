@@ -1,0 +1,225 @@
+package checkpointtest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+func boundCases() []testCase {
+	return []testCase{
+		{"large checkpoints end a page early", boundCheckpoints},
+		{"large lists end a page early", boundLists},
+		{"checkpoints with much beside their values end a page early", boundManifests},
+		{"large events end a page early", boundEvents},
+		{"large runs end a page early", boundRuns},
+		{"large questions end a page early", boundQuestions},
+		{"threads with much metadata end a page early", boundThreads},
+	}
+}
+
+// large is a value of some bytes that does not compress to a few: a store must
+// count what is held, not what is written.
+func large(n int) payload.JSON {
+	return payload.JSON(`"` + strings.Repeat("0123456789abcdef", n/16) + `"`)
+}
+
+// pages reads a list page by page and requires that each ends where it must: at
+// the limit, or at the record with which there are ReadBytes. It returns how
+// many records the pages had.
+func pages[T any](e *env, all []T, limit int, size func(*T) int, read func(done int) []T) (counts []int) {
+	e.Helper()
+	for done := 0; ; {
+		end, portion := done, checkpoint.Portion{Limit: limit}
+		for end < len(all) && !portion.Full() {
+			portion.Take(size(&all[end]))
+			end++
+		}
+		page := read(done)
+		require.Len(e, page, end-done, "from record %d on, with a limit of %d", done, limit)
+		require.Equal(e, all[done:end], append([]T{}, page...))
+		require.Equal(e, portion.Full(), checkpoint.IsPart(page, limit, size))
+		if !portion.Full() {
+			return counts
+		}
+		counts = append(counts, len(page))
+		done = end
+	}
+}
+
+func boundCheckpoints(e *env) {
+	th := e.thread("t")
+	for n := range 9 {
+		seq := th.head.Seq + 1
+		th.apply(point("",
+			checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n * 256 << 10)},
+			checkpoint.Channel{Name: "b", Version: seq, Stored: seq, Value: large(1 << 20)},
+			checkpoint.Channel{Name: "small", Version: seq, Stored: seq, Value: "1"},
+		))
+	}
+	th.requirePages(1, 2, 3, 100)
+}
+
+// requirePages reads the history of the root in pages of some limits.
+func (th *thread) requirePages(limits ...int) {
+	th.Helper()
+	all, err := th.store.Checkpoints(th.ctx, checkpoint.CheckpointQuery{Thread: th.id})
+	require.NoError(th, err)
+	require.Len(th, all, int(th.head.Seq))
+	for _, limit := range limits {
+		for _, q := range []checkpoint.CheckpointQuery{{}, {Everywhere: true}, {AnyTask: true}} {
+			q.Thread, q.Limit = th.id, limit
+			pages(th.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
+				q.Before = 0
+				if done > 0 {
+					q.Before = all[done-1].Seq
+				}
+				page, err := th.store.Checkpoints(th.ctx, q)
+				require.NoError(th, err)
+				return page
+			})
+		}
+	}
+}
+
+func boundLists(e *env) {
+	l := e.list()
+	items := make([]payload.JSON, 3000)
+	for i := range items {
+		items[i] = payload.JSON(fmt.Sprintf(`"%d%s"`, i, strings.Repeat("x", 700)))
+	}
+	l.apply(point("", checkpoint.Channel{Name: "items", Version: 1, Stored: 1, List: &checkpoint.List{
+		Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}, Fresh: len(items),
+	}}))
+	at := uint64(1)
+	l.states[1] = checkpoint.Channel{Name: "items", List: &checkpoint.List{Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}}}
+	for range 5 {
+		at = l.next(at, 1, false)
+	}
+	fork := l.next(1, 2, true)
+	l.next(fork, 1, false)
+	l.requirePages(3, 100)
+}
+
+func boundManifests(e *env) {
+	th := e.thread("t")
+	next := make([]checkpoint.NextTask, 4096)
+	for i := range next {
+		next[i] = checkpoint.NextTask{ID: fmt.Sprintf("%0200d", i), Node: strings.Repeat("n", 100)}
+	}
+	for range 11 {
+		th.apply(point(""), func(c *checkpoint.Change) { c.Checkpoints[0].Next = next })
+	}
+	th.requirePages(2, 100)
+}
+
+func boundEvents(e *env) {
+	th := e.thread("t")
+	for n := range 8 {
+		th.apply(events(1), func(c *checkpoint.Change) { c.Events[0].Value = large(n * 300 << 10) })
+		th.apply(events(3), func(c *checkpoint.Change) { c.Events[1].Value = large(500 << 10) })
+		th.apply(events(40))
+	}
+	all, err := e.store.Events(e.ctx, "t", 0, 0)
+	require.NoError(e, err)
+	require.Len(e, all, int(th.head.LastEvent))
+	for _, limit := range []int{1, 7, 1000} {
+		pages(e, all, limit, (*checkpoint.Event).Size, func(done int) []checkpoint.Event {
+			page, err := e.store.Events(e.ctx, "t", uint64(done), limit)
+			require.NoError(e, err)
+			return page
+		})
+	}
+}
+
+func boundRuns(e *env) {
+	th := e.thread("t")
+	for n := range 9 {
+		th.apply(func(c *checkpoint.Change) {
+			c.Runs = []checkpoint.Run{{
+				ID: fmt.Sprint("r", n), Thread: "t", State: checkpoint.RunSucceeded, Order: uint64(n + 1),
+				Created: day(n), Updated: day(n), Request: checkpoint.RunRequest{Input: large(n * 300 << 10)},
+			}}
+		})
+	}
+	all, err := e.store.Runs(e.ctx, "t", 0, 0)
+	require.NoError(e, err)
+	require.Len(e, all, 9)
+	for _, limit := range []int{1, 4, 100} {
+		pages(e, all, limit, (*checkpoint.Run).Size, func(done int) []checkpoint.Run {
+			before := uint64(0)
+			if done > 0 {
+				before = all[done-1].Order
+			}
+			page, err := e.store.Runs(e.ctx, "t", before, limit)
+			require.NoError(e, err)
+			return page
+		})
+	}
+}
+
+func boundQuestions(e *env) {
+	for _, id := range []string{"t", "u"} {
+		th := e.thread(id)
+		for n := range 7 {
+			th.apply(func(c *checkpoint.Change) {
+				for k := range 3 {
+					c.Interrupts = append(c.Interrupts, checkpoint.Interrupt{
+						ID: fmt.Sprintf("q%d-%d", n, k), Thread: id, State: checkpoint.InterruptOpen,
+						Created: day(10 - n), Updated: day(n), Value: large(k * n * 100 << 10),
+					})
+				}
+			})
+		}
+	}
+	for _, q := range []checkpoint.InterruptQuery{
+		{}, {Thread: "t"}, {ByChange: true}, {Thread: "u", ByChange: true}, {States: []checkpoint.InterruptState{checkpoint.InterruptOpen}},
+	} {
+		all, err := e.store.Interrupts(e.ctx, q)
+		require.NoError(e, err)
+		for _, limit := range []int{1, 5, 100} {
+			page := q
+			page.Limit = limit
+			pages(e, all, limit, (*checkpoint.Interrupt).Size, func(done int) []checkpoint.Interrupt {
+				if done > 0 {
+					last := &all[done-1]
+					page.After = checkpoint.InterruptPosition{
+						Created: last.Created, Thread: last.Thread, ID: last.ID, Change: last.Change,
+					}
+				}
+				list, err := e.store.Interrupts(e.ctx, page)
+				require.NoError(e, err)
+				return list
+			})
+		}
+	}
+}
+
+func boundThreads(e *env) {
+	for n := range 70 {
+		e.thread(fmt.Sprintf("t%02d", n)).apply(func(c *checkpoint.Change) {
+			c.Head.Metadata = map[string]string{"k": strings.Repeat("v", 100<<10)}
+		})
+	}
+	all, err := e.store.Threads(e.ctx, checkpoint.ThreadQuery{})
+	require.NoError(e, err)
+	require.Len(e, all, 70)
+	got := 0
+	var q checkpoint.ThreadQuery
+	for q.Limit = 100; ; {
+		page, err := e.store.Threads(e.ctx, q)
+		require.NoError(e, err)
+		got += len(page)
+		if !checkpoint.IsPart(page, q.Limit, (*checkpoint.Head).Size) {
+			break
+		}
+		require.Less(e, len(page), 70)
+		last := &page[len(page)-1]
+		q.Before = checkpoint.ThreadPosition{Updated: last.Updated, Thread: last.Thread}
+	}
+	require.Equal(e, 70, got)
+}
