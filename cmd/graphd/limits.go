@@ -31,6 +31,7 @@ type limitOptions struct {
 	MaxUnread        int
 	MaxStreamUnread  int
 	MaxRecentEvents  int
+	MaxCopyBytes     int
 	UnreadPatience   time.Duration
 	MaxPayload       int
 	MaxDepth         int
@@ -71,6 +72,7 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxStreamUnread, "max-stream-unread", 256<<10, "how many bytes may wait for the client of one stream")
 	f.IntVar(&o.MaxRecentEvents, "max-recent-events", 64<<20,
 		"how many bytes of new events are kept for those who follow threads; who is further behind reads the store")
+	f.IntVar(&o.MaxCopyBytes, "max-copy-bytes", 64<<20, "how many bytes of a thread a copy may have, all of which are held until it is stored")
 	f.DurationVar(&o.UnreadPatience, "unread-patience", 2*time.Second,
 		"how long a client may read nothing while others wait because of --max-unread, before it is disconnected")
 	f.IntVar(&o.MaxPayload, "max-payload", 1<<20, "how many bytes a value that is sent may have, and one that is shown in an event")
@@ -110,6 +112,7 @@ func (o *limitOptions) check() error {
 		{"max-unread", o.MaxUnread, 1 << 40},
 		{"max-stream-unread", o.MaxStreamUnread, 1 << 30},
 		{"max-recent-events", o.MaxRecentEvents, 1 << 40},
+		{"max-copy-bytes", o.MaxCopyBytes, 1 << 40},
 		{"max-payload", o.MaxPayload, 1 << 30},
 		{"max-depth", o.MaxDepth, 10_000},
 		{"max-message", o.MaxMessage, 1 << 30},
@@ -160,7 +163,7 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 // engine sets the limits of runs.
 func (o *limitOptions) engine(r *runtime.Options) {
 	r.MaxLiveBytes = o.liveBytes(debug.SetMemoryLimit(-1))
-	r.RecentEvents = o.MaxRecentEvents
+	r.RecentEvents, r.CopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
 	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 

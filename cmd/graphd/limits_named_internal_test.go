@@ -163,6 +163,12 @@ func beyond() map[string]excess {
 			_, err := s.client.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "t", Responses: responses}})
 			return s.reason(err)
 		}},
+		"max-copy-bytes": {value: "1000", call: func(s *limited) (string, map[string]string) {
+			s.needPut(plain("g", `{"x":"state.x"}`))
+			s.run("t", `{"x":1}`)
+			_, err := s.client.CopyThread(s.t.Context(), &graphdv1.CopyThreadRequest{SourceThreadId: "t", ThreadId: "u"})
+			return s.reason(err)
+		}},
 		"max-change-bytes": {value: "600", call: start(`{"x":"` + long + `"}`)},
 		"max-change-rows":  {value: "1", call: start(`{"x":1}`)},
 	}

@@ -242,7 +242,7 @@ func (r *Registry) pinned(ctx context.Context, name string, doomed []*entry) (th
 				return threads, true, nil
 			}
 		}
-		if len(heads) < threadsPerPage {
+		if !checkpoint.IsPart(heads, threadsPerPage, (*checkpoint.Head).Size) {
 			return threads, true, nil
 		}
 		last := &heads[len(heads)-1]

@@ -230,15 +230,20 @@ func (b *batch) store(t *tx) {
 
 // openInterrupts lists the questions of a thread that are open.
 func (e *Engine) openInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
-	open, err := e.store.Interrupts(ctx, checkpoint.InterruptQuery{
-		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: maxOpen,
-	})
-	return open, storeError(err)
+	var open []checkpoint.Interrupt
+	err := e.eachOpen(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
+	return open, err
 }
 
-func (e *Engine) openIDs(ctx context.Context, thread string) ([]string, error) {
-	open, err := e.openInterrupts(ctx, thread)
-	return idsOf(open), err
+func (e *Engine) eachOpen(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
+	return e.eachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}, visit)
+}
+
+func (e *Engine) openIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = e.eachOpen(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+	return ids, err
 }
 
 func idsOf(interrupts []checkpoint.Interrupt) []string {

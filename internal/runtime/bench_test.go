@@ -124,7 +124,7 @@ func BenchmarkRead(b *testing.B) {
 	for range 20 {
 		benchRun(b, w, "read")
 	}
-	history, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
+	history, _, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
 	require.NoError(b, err)
 	older := history[10].Checkpoint.ID
 	b.Run("newest", func(b *testing.B) {
@@ -144,7 +144,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("page", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
+			_, _, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
 			require.NoError(b, err)
 		}
 	})

@@ -40,7 +40,7 @@ func TestBranchesDoNotShareTheEndOfAList(t *testing.T) {
 		require.Equal(t, checkpoint.RunSucceeded, w.answer("t", other).State)
 		require.JSONEq(t, `{"a":["in","before",`+other+`,"after"]}`, w.values("t"))
 	}
-	history, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t", Values: true})
+	history, _, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t", Values: true})
 	require.NoError(t, err)
 	var ends []string
 	for _, s := range history {

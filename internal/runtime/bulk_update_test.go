@@ -40,7 +40,7 @@ func TestBulkUpdateMakesACheckpointPerSuperstep(t *testing.T) {
 	require.Contains(t, string(s.Values), "9007199254740993")
 	require.Equal(t, []string{"n2"}, s.Next)
 
-	history, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t", Values: true, Limit: 10})
+	history, _, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t", Values: true, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, history, 3)
 	require.Equal(t, []int{1, 0, -1}, []int{history[0].Checkpoint.Step, history[1].Checkpoint.Step, history[2].Checkpoint.Step})

@@ -18,7 +18,10 @@ const copiedCheckpoints = 1000
 // its runs, and its questions, which are answered apart from the other's. Ids
 // within the thread stay the same. What waits in the queue is not copied, nor
 // are request ids. The errors are *Error: THREAD_NOT_FOUND, THREAD_BUSY,
-// THREAD_EXISTS, REQUEST_ID_CONFLICT, and those of the store.
+// THREAD_EXISTS, REQUEST_ID_CONFLICT, CHANGE_TOO_LARGE, and those of the store.
+//
+// A copy is one change, which is held as a whole: its size is bounded, and others
+// wait until it is made.
 func (e *Engine) CopyThread(ctx context.Context, req CopyRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
 		req.Thread = newThreadID(req.RequestID)
@@ -29,6 +32,12 @@ func (e *Engine) CopyThread(ctx context.Context, req CopyRequest) (checkpoint.He
 		return e.existing(ctx, same)
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
 		return checkpoint.Head{}, storeError(err)
+	}
+	select {
+	case e.copying <- struct{}{}:
+		defer func() { <-e.copying }()
+	case <-ctx.Done():
+		return checkpoint.Head{}, context.Cause(ctx)
 	}
 	for {
 		source, err := e.Thread(ctx, req.Source)
@@ -90,35 +99,68 @@ type copier struct {
 	source checkpoint.Head
 	t      *tx
 	shift  uint64 // what is taken off the numbers of events
+	bytes  int    // that were read
 }
 
 func (c *copier) read() error {
-	for _, part := range []func() error{c.records, c.checkpoints, c.progress, c.events} {
-		if err := part(); err != nil {
+	for _, part := range []func() error{c.runs, c.questions, c.checkpoints, c.progress, c.events} {
+		err := part()
+		if own, ok := errors.AsType[*Error](err); ok {
+			return own
+		}
+		if err != nil {
 			return storeError(err)
 		}
 	}
 	return nil
 }
 
-// records reads runs and questions.
-func (c *copier) records() error {
-	runs, err := c.engine.store.Runs(c.ctx, c.source.Thread, 0, 0)
-	if err != nil {
-		return err
+// hold counts what is part of the copy, and refuses what is too much.
+func (c *copier) hold(bytes int) error {
+	c.bytes += bytes
+	if most := c.engine.opts.CopyBytes; c.bytes > most {
+		return Errorf(ReasonChangeTooLarge,
+			"what there is to copy has more than %d bytes; prune the thread, or fork it at a checkpoint", most).
+			Beyond("max-copy-bytes", int64(most), int64(c.bytes))
 	}
-	for i := range runs {
-		if r := runs[i]; r.State != checkpoint.RunQueued {
+	return nil
+}
+
+// runs reads the runs, all but those that wait in the queue.
+func (c *copier) runs() error {
+	for before := uint64(0); ; {
+		runs, err := c.engine.store.Runs(c.ctx, c.source.Thread, before, copiedCheckpoints)
+		if err != nil {
+			return err
+		}
+		for i := range runs {
+			r := runs[i]
+			before = r.Order
+			if r.State == checkpoint.RunQueued {
+				continue
+			}
+			if err := c.hold(r.Size()); err != nil {
+				return err
+			}
 			r.Thread, r.Revision = c.t.Thread, 0
 			c.t.Runs = append(c.t.Runs, r)
 		}
+		if !checkpoint.IsPart(runs, copiedCheckpoints, (*checkpoint.Run).Size) {
+			return nil
+		}
 	}
-	asked, err := c.engine.store.Interrupts(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread})
-	if err != nil {
-		return err
-	}
-	c.t.Interrupts = c.own(asked)
-	return nil
+}
+
+func (c *copier) questions() error {
+	var full error
+	err := c.engine.eachInterrupt(c.ctx, checkpoint.InterruptQuery{Thread: c.source.Thread}, func(q *checkpoint.Interrupt) {
+		if full == nil {
+			full = c.hold(q.Size())
+			c.t.Interrupts = append(c.t.Interrupts, *q)
+		}
+	})
+	c.t.Interrupts = c.own(c.t.Interrupts)
+	return cmp.Or(err, full)
 }
 
 // own makes questions those of the copy.
@@ -147,27 +189,32 @@ func (c *copier) checkpoints() error {
 	for i := range c.t.Interrupts {
 		needed[c.t.Interrupts[i].Checkpoint] = true
 	}
-	newest := map[string]bool{}
-	var list []*checkpoint.Checkpoint
-	for before := uint64(0); ; before = list[len(list)-1].Seq {
-		var err error
-		list, err = c.engine.store.Checkpoints(c.ctx, checkpoint.CheckpointQuery{
+	newest, pool := map[string]bool{}, newCopyPool()
+	for before := uint64(0); ; {
+		list, err := c.engine.store.Checkpoints(c.ctx, checkpoint.CheckpointQuery{
 			Thread: c.source.Thread, Everywhere: true, Before: before, Limit: copiedCheckpoints,
 		})
 		if err != nil {
 			return err
 		}
+		portion := checkpoint.Portion{Limit: copiedCheckpoints}
 		for _, cp := range list {
+			portion.Take(cp.Size())
+			before = cp.Seq
 			lasts := !strings.Contains(cp.Namespace, ":") && !newest[cp.Namespace]
 			newest[cp.Namespace] = true
 			if within := len(c.t.Checkpoints) < limit; within || lasts || needed[cp.ID] {
+				cp, bytes := pool.share(cp)
+				if err := c.hold(bytes); err != nil {
+					return err
+				}
 				c.t.Checkpoints = append(c.t.Checkpoints, cp)
 				if within {
 					c.t.Head.FirstSeq = max(c.source.FirstSeq, cp.Seq)
 				}
 			}
 		}
-		if len(list) < copiedCheckpoints {
+		if !portion.Full() {
 			break
 		}
 	}
@@ -187,6 +234,9 @@ func (c *copier) progress() error {
 		if err != nil {
 			return err
 		}
+		if err := c.hold(sizeOfProgress(&p)); err != nil {
+			return err
+		}
 		c.t.Tasks = append(c.t.Tasks, p.Tasks...)
 		c.t.Memos = append(c.t.Memos, p.Memos...)
 		asked = append(asked, p.Interrupts...)
@@ -200,6 +250,20 @@ func (c *copier) progress() error {
 		return cmp.Compare(place[a.ID], place[b.ID])
 	})
 	return nil
+}
+
+// sizeOfProgress is about how many bytes tasks and memos hold.
+func sizeOfProgress(p *checkpoint.Pending) (n int) {
+	for i := range p.Tasks {
+		n += len(p.Tasks[i].Update)
+		for _, w := range p.Tasks[i].Writes {
+			n += len(w.Value)
+		}
+	}
+	for i := range p.Memos {
+		n += len(p.Memos[i].Value)
+	}
+	return n
 }
 
 // events reads the log since the oldest checkpoint, and numbers it anew.
@@ -223,6 +287,9 @@ func (c *copier) events() error {
 			break
 		}
 		after = list[len(list)-1].Seq
+		if err := c.hold(sizeOf(list)); err != nil {
+			return err
+		}
 		for _, ev := range list {
 			ev.Seq = c.renumbered(ev.Seq)
 			ev.Interrupts = c.own(ev.Interrupts)

@@ -60,7 +60,7 @@ func (w *world) copy(source, thread string) checkpoint.Head {
 // past lists what a thread's history shows, without what is the thread's own.
 func (w *world) past(thread string) []runtime.Snapshot {
 	w.t.Helper()
-	list, err := w.engine.States(w.t.Context(), runtime.HistoryQuery{Thread: thread, Values: true})
+	list, _, err := w.engine.States(w.t.Context(), runtime.HistoryQuery{Thread: thread, Values: true})
 	require.NoError(w.t, err)
 	for i := range list {
 		cp := *list[i].Checkpoint

@@ -68,6 +68,7 @@ type Options struct {
 	MaxLiveBytes  int64         // bytes that they hold in states and writes; 256 MiB
 	QueueLimit    int           // runs waiting behind one another; 64
 	RecentEvents  int           // bytes of events kept for followers that have not read them; 64 MiB
+	CopyBytes     int           // bytes of a thread that is copied; 64 MiB
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
 	StoreAttempts int           // tries of a client's call that is not answered; 3
 	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
@@ -113,6 +114,7 @@ func (o Options) withDefaults() Options {
 	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.RecentEvents, 64<<20)
+	orInt(&o.CopyBytes, 64<<20)
 	orInt(&o.StoreAttempts, 3)
 	o.Limits.Value = cmp.Or(o.Limits.Value, 4<<20)
 	o.Limits.State = cmp.Or(o.Limits.State, 8<<20)
@@ -150,6 +152,7 @@ type Engine struct {
 	hub      *hub
 	inbox    inbox
 	reads    chan struct{}    // holds one value for each follower that reads the store
+	copying  chan struct{}    // holds a value while a thread is copied
 	tuner    checkpoint.Tuner // nil when nobody else writes to the store
 	peers    *peers           // nil when it does not matter where workers are
 	ops      atomic.Uint64
@@ -194,6 +197,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(opts.RecentEvents), base: base, cancel: cancel, commits: commits, cut: cut,
 		reads:    make(chan struct{}, maxReads),
+		copying:  make(chan struct{}, 1),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),
 		bytes: newLiveBytes(opts.MaxLiveBytes, opts.MaxLive),

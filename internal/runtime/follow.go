@@ -325,13 +325,19 @@ func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
 		return nil, storeError(err)
 	}
 	f.adjust(events)
-	f.look = len(events) == asked // there may be more than anybody published
+	// There may be more than anybody published.
+	f.look = checkpoint.IsPart(events, asked, (*checkpoint.Event).Size)
 	if overlap {
 		if len(events) == 0 || f.mark != 0 && Mark(&events[0]) != f.mark {
 			return nil, f.setBack(ctx)
 		}
 		f.seen(events[:1])
 		events = events[1:]
+		if len(events) == 0 && f.look { // the one that is known was all that one read holds
+			if events, err = f.read(ctx, f.after); err != nil {
+				return nil, threadError(f.thread, err)
+			}
+		}
 	}
 	f.seen(events)
 	return events, nil

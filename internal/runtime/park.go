@@ -192,20 +192,18 @@ func (e *Engine) withdraw(ctx context.Context, t *tx, run string, to checkpoint.
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}
-	open, err := e.store.Interrupts(ctx, checkpoint.InterruptQuery{
-		Thread: t.Thread, Limit: maxOpen,
-		States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
+	var closed []checkpoint.Interrupt
+	err := e.eachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
+	}, func(q *checkpoint.Interrupt) {
+		if t.changed(q.ID) {
+			return
+		}
+		closed = append(closed, *q)
+		closed[len(closed)-1].State, closed[len(closed)-1].Updated = to, t.now
 	})
 	if err != nil {
-		return storeError(err)
-	}
-	var closed []checkpoint.Interrupt
-	for _, q := range open {
-		if t.changed(q.ID) {
-			continue
-		}
-		q.State, q.Updated = to, t.now
-		closed = append(closed, q)
+		return err
 	}
 	stored := len(closed)
 	for i := range t.Interrupts {
@@ -222,5 +220,5 @@ func (e *Engine) withdraw(ctx context.Context, t *tx, run string, to checkpoint.
 	return nil
 }
 
-// maxOpen bounds how many questions one thread can have open.
+// maxOpen is how many questions of a thread one read asks for.
 const maxOpen = 10_000

@@ -2,9 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -15,7 +12,7 @@ import (
 // past is the snapshot of an older state with what calls have updated on it.
 // What its tasks did later is told by the event log, as far as it reaches. It
 // lists every question that was asked, also those that have been answered.
-func (r *reader) past(s *pregel.State, done deeds) (Snapshot, error) {
+func (r *reader) past(s *pregel.State, done deeds, values bool) (Snapshot, error) {
 	cp := s.Checkpoint()
 	snap := Snapshot{Checkpoint: cp}
 	p, err := r.pending(s)
@@ -24,7 +21,9 @@ func (r *reader) past(s *pregel.State, done deeds) (Snapshot, error) {
 	}
 	l := &loop{state: s, pending: newProgress(p)}
 	due := l.due(cp.Next)
-	snap.Values = l.state.Values()
+	if values {
+		snap.Values = l.state.Values()
+	}
 	for _, next := range due {
 		t := SnapshotTask{ID: next.ID, Node: next.Node}
 		if next.Node == graph.Start && cp.ID != r.head.Checkpoint { // tells nobody of its result
@@ -38,37 +37,14 @@ func (r *reader) past(s *pregel.State, done deeds) (Snapshot, error) {
 				return snap, err
 			}
 		}
+		if err := r.hold(sizeOfTask(&t)); err != nil {
+			return snap, err
+		}
 		snap.Interrupts = append(snap.Interrupts, t.Interrupts...)
 		snap.Next = append(snap.Next, next.Node)
 		snap.Tasks = append(snap.Tasks, t)
 	}
 	return snap, nil
-}
-
-// below lists what the subgraph of a task asked last, and the subgraphs in it.
-func (r *reader) below(space string) ([]checkpoint.Interrupt, error) {
-	if r.asked == nil {
-		all, err := r.engine.store.Interrupts(r.ctx, checkpoint.InterruptQuery{Thread: r.head.Thread})
-		if err != nil {
-			return nil, storeError(err)
-		}
-		r.asked = make(map[string][]checkpoint.Interrupt)
-		for _, q := range all {
-			if q.Namespace != "" && q.Task != "" {
-				r.asked[q.Namespace] = append(r.asked[q.Namespace], q)
-			}
-		}
-	}
-	var out []checkpoint.Interrupt
-	for _, ns := range slices.Sorted(maps.Keys(r.asked)) {
-		if ns != space && !strings.HasPrefix(ns, space+"|") {
-			continue
-		}
-		list := r.asked[ns]
-		newest := list[len(list)-1].Checkpoint
-		out = append(out, slices.DeleteFunc(slices.Clone(list), func(q checkpoint.Interrupt) bool { return q.Checkpoint != newest })...)
-	}
-	return out, nil
 }
 
 // due lists the tasks of a superstep: as they were planned, and what calls have
@@ -93,6 +69,7 @@ func (l *loop) due(planned []checkpoint.NextTask) []checkpoint.NextTask {
 type deed struct {
 	ended   bool
 	result  payload.JSON
+	run     string
 	failure *checkpoint.Failure // of its last attempt that failed
 }
 
@@ -116,19 +93,25 @@ func (d deeds) of(s *pregel.State, t *SnapshotTask) {
 	}
 }
 
-// resultScan bounds how much of the log is searched for results of old tasks.
-const resultScan = 8192
+// resultScan bounds how much of the log is searched for results of old tasks, and
+// scanBytes what its events may have.
+const (
+	resultScan = 8192
+	scanBytes  = resultScan / readBatch * checkpoint.ReadBytes
+)
 
 // results finds in the event log what tasks did since the oldest of some
-// checkpoints.
+// checkpoints. The error is errManyResults when they are too much for one answer.
 func (r *reader) results(list []*checkpoint.Checkpoint) (deeds, error) {
-	from, due := ^uint64(0), 0
+	from, due := ^uint64(0), make(map[string]bool)
 	for _, cp := range list {
 		from = min(from, cp.Event)
-		due += len(cp.Next)
+		for _, next := range cp.Next {
+			due[next.ID] = true
+		}
 	}
-	found := make(deeds, due)
-	for read := 0; due > 0 && read < resultScan; {
+	found := make(deeds, len(due))
+	for read, bytes := 0, 0; len(due) > 0 && read < resultScan && bytes < scanBytes; {
 		events, err := r.engine.store.Events(r.ctx, r.head.Thread, from, readBatch)
 		if errors.Is(err, checkpoint.ErrTrimmed) {
 			from = r.head.FirstEvent
@@ -141,28 +124,81 @@ func (r *reader) results(list []*checkpoint.Checkpoint) (deeds, error) {
 		if err != nil {
 			return nil, storeError(err)
 		}
-		if len(events) == 0 {
-			return found, nil
-		}
 		for i := range events {
-			found.note(&events[i])
+			bytes += events[i].Size()
+			found.note(&events[i], due)
+		}
+		if r.room > 0 && found.bytes() > r.room {
+			return nil, errManyResults
+		}
+		if len(events) == 0 || !checkpoint.IsPart(events, readBatch, (*checkpoint.Event).Size) {
+			return found, nil
 		}
 		from = events[len(events)-1].Seq
 		read += len(events)
+		if all, err := r.settled(list, found); err != nil || all {
+			return found, err
+		}
 	}
 	return found, nil
 }
 
-// note takes in one event.
-func (d deeds) note(e *checkpoint.Event) {
+// errManyResults says that tasks have returned more than one answer takes.
+var errManyResults = errors.New("results are too large for one answer")
+
+// bytes is about how many bytes the results have.
+func (d deeds) bytes() (n int) {
+	for _, did := range d {
+		n += len(did.result)
+	}
+	return n
+}
+
+// settled reports whether nothing that comes later in the log can change what
+// the tasks did. It can where a superstep is run again in place: after a copy or
+// an update of a state, and when the run was rolled back.
+func (r *reader) settled(list []*checkpoint.Checkpoint, found deeds) (bool, error) {
+	runs := make(map[string]bool)
+	for _, cp := range list {
+		if len(cp.Next) > 0 && cp.Source != checkpoint.SourceLoop && cp.Source != checkpoint.SourceInput {
+			return false, nil
+		}
+		for _, next := range cp.Next {
+			did := found[next.ID]
+			if !did.ended {
+				return false, nil
+			}
+			runs[did.run] = true
+		}
+	}
+	for id := range runs {
+		run, err := r.engine.store.Run(r.ctx, r.head.Thread, id)
+		switch {
+		case errors.Is(err, checkpoint.ErrRunNotFound):
+			return false, nil
+		case err != nil:
+			return false, storeError(err)
+		case run.State == checkpoint.RunCancelled, run.State == checkpoint.RunCancelling, run.State == checkpoint.RunSuperseded:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// note takes in one event. Of tasks that are not due it is known only that they
+// have ended: they may be error handlers.
+func (d deeds) note(e *checkpoint.Event, due map[string]bool) {
 	if e.Task == "" {
 		return
 	}
 	did := d[e.Task]
 	switch {
 	case e.Kind == checkpoint.EventUpdate:
-		did.ended, did.result = true, e.Value
-	case e.Kind == checkpoint.EventTask && e.Failure != nil && e.Phase != checkpoint.PhaseRetrying:
+		did.ended = true
+		if due[e.Task] {
+			did.result, did.run = e.Value, e.Run
+		}
+	case e.Kind == checkpoint.EventTask && e.Failure != nil && e.Phase != checkpoint.PhaseRetrying && due[e.Task]:
 		did.failure = e.Failure
 	default:
 		return

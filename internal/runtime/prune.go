@@ -183,15 +183,9 @@ func (e *Engine) leaveWhole(ctx context.Context, head checkpoint.Head, from uint
 
 // spared lists checkpoints that are needed whatever their age.
 func (e *Engine) spared(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
-	open, err := e.openInterrupts(ctx, head.Thread)
-	if err != nil {
-		return nil, err
-	}
 	spare := []string{head.Checkpoint, run.Base, run.Result}
-	for i := range open {
-		spare = append(spare, open[i].Checkpoint)
-	}
-	return spare, nil
+	err := e.eachOpen(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
+	return spare, err
 }
 
 // firstEvent finds the event that told of a checkpoint, or of the next one that

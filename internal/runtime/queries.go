@@ -76,6 +76,9 @@ type HistoryQuery struct {
 	Before    uint64 // only checkpoints of smaller Seq, 0 = all
 	Limit     int
 	Values    bool // fill Snapshot.Values
+	// Bytes is how many bytes of snapshots a caller takes at once, 0 = any
+	// number. The first one is shown if it alone has no more.
+	Bytes int
 }
 
 // InterruptChange changes what a caller may change of an open question.

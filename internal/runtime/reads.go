@@ -32,22 +32,31 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	return r, err
 }
 
-// Runs lists a thread's runs, newest first, of Order smaller than before; 0
-// means all.
-func (e *Engine) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+// Runs lists a thread's runs, newest first, of Order smaller than before (0 =
+// all): at most limit, and fewer when with their outputs they hold more than some
+// bytes, 0 = any number, but at least one. more says that others follow.
+func (e *Engine) Runs(
+	ctx context.Context, thread string, before uint64, limit, bytes int,
+) (runs []checkpoint.Run, more bool, err error) {
 	if _, err := e.Thread(ctx, thread); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	runs, err := e.store.Runs(ctx, thread, before, limit)
+	runs, err = e.store.Runs(ctx, thread, before, limit+1)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, false, storeError(err)
 	}
+	more = checkpoint.IsPart(runs, limit+1, (*checkpoint.Run).Size)
+	runs = runs[:min(limit, len(runs))]
+	held := 0
 	for i := range runs {
 		if err := e.showOutput(ctx, &runs[i]); err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
+			return runs[:i:i], true, nil
 		}
 	}
-	return runs, nil
+	return runs, more, nil
 }
 
 // WaitRun returns the run, the newest for an empty id, when it has stopped: it
@@ -131,6 +140,28 @@ func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]check
 func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	list, err := e.store.Interrupts(ctx, q)
 	return list, storeError(err)
+}
+
+// eachInterrupt shows all questions that a query finds, one part of them after
+// the other. What is not kept is not held.
+func (e *Engine) eachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
+	if q.Limit == 0 {
+		q.Limit = maxOpen
+	}
+	for {
+		list, err := e.store.Interrupts(ctx, q)
+		if err != nil {
+			return storeError(err)
+		}
+		for i := range list {
+			visit(&list[i])
+		}
+		if len(list) == 0 || !checkpoint.IsPart(list, q.Limit, (*checkpoint.Interrupt).Size) {
+			return nil
+		}
+		last := &list[len(list)-1]
+		q.After = checkpoint.InterruptPosition{Created: last.Created, Thread: last.Thread, ID: last.ID}
+	}
 }
 
 // Interrupt returns one question. The errors are *Error: THREAD_NOT_FOUND,

@@ -119,6 +119,9 @@ type StateRequest struct {
 	Checkpoint string // "" = newest, with the progress of its superstep
 	Keys       []string
 	Subgraphs  bool
+	// Bytes is how many bytes of results, questions and states of subgraphs a
+	// caller takes, 0 = any number.
+	Bytes int
 }
 
 // Snapshot is a state as people read it.

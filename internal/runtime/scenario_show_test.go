@@ -203,7 +203,7 @@ func (s *stage) task(t runtime.SnapshotTask, margin string) {
 }
 
 func (s *stage) history(a args, _ []string) error {
-	list, err := s.engine.States(s.t.Context(), runtime.HistoryQuery{
+	list, _, err := s.engine.States(s.t.Context(), runtime.HistoryQuery{
 		Thread: a.list[0], Namespace: a.keys["in"], Values: true, Limit: a.number("limit"),
 		Before: uint64(number(strings.TrimPrefix(a.keys["before"], "c"))),
 	})

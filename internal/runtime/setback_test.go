@@ -195,7 +195,7 @@ func TestRunGoesOnFromWhatTheStoreKept(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunSucceeded, r.State, "%+v", r.Failure)
 			require.JSONEq(t, `{"log":["a","b","c","d","e"]}`, w.values("t"))
-			history, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t"})
+			history, _, err := w.engine.States(t.Context(), runtime.HistoryQuery{Thread: "t"})
 			require.NoError(t, err)
 			for i := range history[:len(history)-1] {
 				require.Equal(t, history[i].Checkpoint.Parent, history[i+1].Checkpoint.ID)

@@ -28,8 +28,11 @@ func (e *Engine) tryState(ctx context.Context, req StateRequest, seen *checkpoin
 	if head.Graph == "" {
 		return Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
 	}
-	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs}
+	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs, room: req.Bytes}
 	snap, err := r.read(req.Namespace, req.Checkpoint)
+	if errors.Is(err, errManyResults) {
+		return snap, tooMuch(snap.Checkpoint, r.room)
+	}
 	if err != nil {
 		return snap, err
 	}
@@ -81,47 +84,39 @@ func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string
 	return s.View(n).Object(), nil
 }
 
-// States lists older states of a namespace, newest first.
-func (e *Engine) States(ctx context.Context, q HistoryQuery) ([]Snapshot, error) {
-	head, err := e.Thread(ctx, q.Thread)
-	if err != nil {
-		return nil, err
-	}
-	list, err := e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{
-		Thread: q.Thread, Namespace: q.Namespace, Before: q.Before, Limit: q.Limit, AnyTask: q.Namespace != "",
-	})
-	if err != nil {
-		return nil, storeError(err)
-	}
-	r := &reader{engine: e, ctx: ctx, head: &head}
-	results, err := r.results(list)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Snapshot, len(list))
-	for i, cp := range list {
-		g, err := e.graphAt(&head, cp)
-		if err != nil {
-			return nil, err
-		}
-		if out[i], err = r.past(pregel.Load(g, cp, true, pregel.Limits{}), results); err != nil {
-			return nil, err
-		}
-		if !q.Values {
-			out[i].Values = ""
-		}
-		out[i].LastEvent, out[i].LogID = head.LastEvent, head.LogID
-	}
-	return out, nil
-}
-
 // reader puts snapshots of one thread together.
 type reader struct {
 	engine    *Engine
 	ctx       context.Context //nolint:containedctx // lives as long as one call
 	head      *checkpoint.Head
 	subgraphs bool
-	asked     map[string][]checkpoint.Interrupt // in subgraphs, by namespace; nil = not read yet
+	room      int // bytes that what is shown beside the values may hold, 0 = any number
+	held      int // of these
+	questions
+}
+
+// hold counts what is shown. The error is errManyResults when it is too much for
+// one answer.
+func (r *reader) hold(bytes int) error {
+	if r.held += bytes; r.room > 0 && r.held > r.room {
+		return errManyResults
+	}
+	return nil
+}
+
+// sizeOfTask is about how many bytes a task adds to an answer.
+func sizeOfTask(t *SnapshotTask) int {
+	n := len(t.Result) + len(t.Namespace)
+	if t.Failure != nil {
+		n += len(t.Failure.Message) + len(t.Failure.Stack)
+	}
+	for i := range t.Interrupts {
+		n += t.Interrupts[i].Size()
+	}
+	if t.State != nil {
+		n += len(t.State.Values)
+	}
+	return n
 }
 
 func (r *reader) read(namespace, id string) (Snapshot, error) {
@@ -132,11 +127,13 @@ func (r *reader) read(namespace, id string) (Snapshot, error) {
 	if id == "" {
 		return r.present(s)
 	}
-	results, err := r.results([]*checkpoint.Checkpoint{s.Checkpoint()})
+	one := []*checkpoint.Checkpoint{s.Checkpoint()}
+	results, err := r.results(one)
 	if err != nil {
-		return Snapshot{}, err
+		return Snapshot{Checkpoint: one[0]}, err
 	}
-	return r.past(s, results)
+	r.show(one, nil)
+	return r.past(s, results, true)
 }
 
 // present is the snapshot of the newest state, with the progress of the
@@ -160,6 +157,9 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partial().Values()}
 	for _, t := range l.withHandlers() {
 		one, open, err := r.task(l, t)
+		if err == nil {
+			err = r.hold(sizeOfTask(&one))
+		}
 		if err != nil {
 			return snap, err
 		}
@@ -235,7 +235,11 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 	if !known && !r.subgraphs {
 		return out, nil, nil
 	}
+	held := r.held
 	child, err := r.read(out.Namespace, "")
+	if !r.subgraphs { // of the state only the questions are shown
+		r.held = held
+	}
 	if err != nil {
 		var missing *Error
 		if errors.As(err, &missing) && missing.Reason == ReasonCheckpointNotFound {
@@ -248,6 +252,9 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 		out.State = &child
 	}
 	if record.State == checkpoint.TaskDone && persistence(t.Node) != persist {
+		if r.of != l {
+			r.show([]*checkpoint.Checkpoint{{Namespace: l.state.Namespace(), Next: pregel.Next(l.tasks)}}, l)
+		}
 		out.Interrupts, err = r.below(out.Namespace)
 		return out, nil, err
 	}

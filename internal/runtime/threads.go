@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -285,17 +286,7 @@ func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*gra
 func (e *Engine) find(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	cp, err := e.store.Checkpoint(ctx, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
-		var list []*checkpoint.Checkpoint
-		list, err = e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true})
-		if err != nil {
-			return nil, storeError(err)
-		}
-		for _, c := range list {
-			if id == "" || c.ID == id {
-				return c, nil
-			}
-		}
-		err = checkpoint.ErrCheckpointNotFound
+		cp, err = e.findAnyTask(ctx, thread, namespace, id)
 	}
 	switch {
 	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
@@ -305,4 +296,29 @@ func (e *Engine) find(ctx context.Context, thread, namespace, id string) (*check
 		return nil, storeError(err)
 	}
 	return cp, nil
+}
+
+// seqOf is the number in the id of a checkpoint.
+func seqOf(id string) (seq uint64, ok bool) {
+	digits, _, ok := strings.Cut(id, "-")
+	seq, err := strconv.ParseUint(digits, 16, 64)
+	return seq, ok && err == nil && len(digits) == 12
+}
+
+// findAnyTask looks for a checkpoint in all namespaces with the same node names.
+func (e *Engine) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
+	if seq, ok := seqOf(id); ok {
+		q.Before = seq + 1
+	} else if id != "" {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	list, err := e.store.Checkpoints(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || id != "" && list[0].ID != id {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return list[0], nil
 }

@@ -169,12 +169,12 @@ func TestListRunsPagesAndFilters(t *testing.T) {
 	page, err := c.ListRuns(t.Context(), req)
 	require.NoError(t, err)
 	require.Len(t, page.GetRuns(), 2)
-	require.Equal(t, runsQuery{"t1", 0, 5}, e.last(t))
+	require.Equal(t, runsQuery{"t1", 0, 4}, e.last(t))
 
 	req.PageToken = page.GetNextPageToken()
 	_, err = c.ListRuns(t.Context(), req)
 	require.NoError(t, err)
-	require.Equal(t, runsQuery{"t1", 6, 5}, e.last(t))
+	require.Equal(t, runsQuery{"t1", 6, 4}, e.last(t))
 
 	for _, change := range []func(*graphdv1.ListRunsRequest){
 		func(r *graphdv1.ListRunsRequest) { r.Filter = "" },
@@ -193,7 +193,7 @@ func TestListRunsPagesAndFilters(t *testing.T) {
 func TestPageSizes(t *testing.T) {
 	e := newEngine()
 	c := serve(t, e)
-	for asked, limit := range map[int32]int{0: 51, 1: 2, 500: 501, 501: 501, 1 << 30: 501} {
+	for asked, limit := range map[int32]int{0: 50, 1: 1, 500: 500, 501: 500, 1 << 30: 500} {
 		_, err := c.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "t1", PageSize: asked})
 		require.NoError(t, err)
 		require.Equal(t, runsQuery{"t1", 0, limit}, e.last(t))
@@ -386,7 +386,7 @@ func TestStateCalls(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.StateRequest{
-		Thread: "t1", Namespace: "sub", Checkpoint: "c2", Keys: []string{"a"}, Subgraphs: true,
+		Thread: "t1", Namespace: "sub", Checkpoint: "c2", Keys: []string{"a"}, Subgraphs: true, Bytes: 8 << 20,
 	}, e.last(t))
 	require.Equal(t, big, state.GetValues().GetJson())
 	require.Equal(t, int32(-1), state.GetStep())
@@ -431,12 +431,12 @@ func TestStateCalls(t *testing.T) {
 	}
 	page, err := c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "t1", PageSize: 2, IncludeValues: true})
 	require.NoError(t, err)
-	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 3, Values: true}, e.last(t))
+	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, Values: true, Bytes: 8 << 20}, e.last(t))
 	_, err = c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
 		ThreadId: "t1", PageSize: 2, PageToken: page.GetNextPageToken(),
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 3, Before: 8}, e.last(t))
+	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, Before: 8, Bytes: 8 << 20}, e.last(t))
 }
 
 func TestStateBeyondTheLimitSaysWhatToDo(t *testing.T) {

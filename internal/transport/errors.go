@@ -46,7 +46,7 @@ func Table() []Row {
 		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset", "limit", "most"}},
 		{
 			runtime.ReasonPayloadTooLarge, codes.InvalidArgument,
-			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need"},
+			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need", "checkpointId"},
 		},
 		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "most", "need"}},
 		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},

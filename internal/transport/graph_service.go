@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -163,19 +164,25 @@ func (s *graphService) ListRuns(
 	if err != nil {
 		return nil, err
 	}
-	runs, err := s.engine.Runs(ctx, thread, before, size+1)
+	runs, more, err := s.engine.Runs(ctx, thread, before, size, s.maxBytes)
 	if err != nil {
 		return nil, err
 	}
-	runs, next, err := page(s.tokens, list, runs, size, func(r checkpoint.Run) any { return r.Order })
-	if err != nil {
-		return nil, err
-	}
-	resp := &graphdv1.ListRunsResponse{NextPageToken: next}
-	for _, r := range runs {
-		if wanted(r) {
-			resp.Runs = append(resp.Runs, runOut(r, head.LogID, nil))
+	resp := &graphdv1.ListRunsResponse{}
+	cut := newCut(s.maxBytes)
+	for i := range runs {
+		out := runOut(runs[i], head.LogID, nil)
+		if wanted(runs[i]) {
+			if !cut.fits(out) {
+				more = true
+				break
+			}
+			resp.Runs = append(resp.Runs, out)
 		}
+		before = runs[i].Order
 	}
-	return resp, nil
+	if more {
+		resp.NextPageToken, err = s.tokens.make(list, before)
+	}
+	return resp, cmp.Or(err, s.fits(resp, "read the run's state with GetState and some keys"))
 }

@@ -122,9 +122,9 @@ type runsQuery struct {
 	Limit  int
 }
 
-func (e *engine) Runs(_ context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+func (e *engine) Runs(_ context.Context, thread string, before uint64, limit, _ int) ([]checkpoint.Run, bool, error) {
 	err := e.ask(runsQuery{thread, before, limit})
-	return e.runs[:min(limit, len(e.runs))], err
+	return e.runs[:min(limit, len(e.runs))], len(e.runs) > limit, err
 }
 
 func (e *engine) WaitRun(ctx context.Context, _, _ string) (checkpoint.Run, error) {
@@ -188,9 +188,9 @@ func (e *engine) State(_ context.Context, req runtime.StateRequest) (runtime.Sna
 	return e.state, e.ask(req)
 }
 
-func (e *engine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, error) {
+func (e *engine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
 	err := e.ask(q)
-	return e.states[:min(q.Limit, len(e.states))], err
+	return e.states[:min(q.Limit, len(e.states))], len(e.states) > q.Limit, err
 }
 
 func (e *engine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {

@@ -128,7 +128,7 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 				Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
 			}
 		}
-		if len(open) < q.Limit {
+		if !checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size) {
 			break
 		}
 	}

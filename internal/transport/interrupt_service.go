@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -37,14 +38,24 @@ func (s *interruptService) ListInterrupts(
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := page(s.tokens, list, found, size, func(i checkpoint.Interrupt) any {
+	at := func(i checkpoint.Interrupt) any {
 		return checkpoint.InterruptPosition{Created: i.Created, Thread: i.Thread, ID: i.ID}
-	})
+	}
+	resp := &graphdv1.ListInterruptsResponse{}
+	found, resp.NextPageToken, err = page(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	resp := &graphdv1.ListInterruptsResponse{Interrupts: interruptsOut(found), NextPageToken: next}
-	return resp, s.fits(resp, "ask for a smaller page_size")
+	cut := newCut(s.maxBytes)
+	for i := range found {
+		out := interruptOut(found[i])
+		if !cut.fits(out) {
+			resp.NextPageToken, err = s.tokens.make(list, at(found[i-1]))
+			break
+		}
+		resp.Interrupts = append(resp.Interrupts, out)
+	}
+	return resp, cmp.Or(err, s.fits(resp, "read the question with GetInterrupt"))
 }
 
 // GetInterrupt returns a question.

@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -95,12 +98,32 @@ func (t tokens) read(text, list string, at any) error {
 }
 
 // page cuts a list that was read with one entry too many, and makes the token
-// of the next page from the last entry that stays.
-func page[T any](t tokens, list string, items []T, size int, at func(T) any) ([]T, string, error) {
-	if len(items) <= size {
+// of the next page from the last entry that stays. A list of large entries may
+// have ended early.
+func page[T any](
+	t tokens, list string, items []T, size int, bytes func(*T) int, at func(T) any,
+) ([]T, string, error) {
+	if len(items) == 0 || !checkpoint.IsPart(items, size+1, bytes) {
 		return items, "", nil
 	}
-	items = items[:size]
-	next, err := t.make(list, at(items[size-1]))
+	items = items[:min(size, len(items))]
+	next, err := t.make(list, at(items[len(items)-1]))
 	return items, next, err
+}
+
+// cut ends a page before the entry with which it would be too large for a
+// message. One entry is always in it.
+type cut struct {
+	left  int
+	begun bool
+}
+
+// newCut leaves room for a token and for what is around the entries.
+func newCut(maxBytes int) *cut { return &cut{left: maxBytes - 4<<10} }
+
+func (c *cut) fits(entry proto.Message) bool {
+	c.left -= proto.Size(entry) + 8
+	first := !c.begun
+	c.begun = true
+	return first || c.left >= 0
 }

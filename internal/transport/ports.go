@@ -19,9 +19,10 @@ type Starter interface {
 type Runs interface {
 	// Run returns a run; with an empty id the thread's newest.
 	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
-	// Runs lists a thread's runs, newest first, of Order smaller than before;
-	// 0 means all.
-	Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error)
+	// Runs lists a thread's runs, newest first, of Order smaller than before (0
+	// means all), and fewer than limit when they have more than some bytes. more
+	// says that others follow.
+	Runs(ctx context.Context, thread string, before uint64, limit, bytes int) (runs []checkpoint.Run, more bool, err error)
 	// WaitRun returns the run when it has stopped: it is final or waits for
 	// people. It returns ctx's error when ctx ends first.
 	WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error)
@@ -48,7 +49,8 @@ type ThreadWriter interface {
 // States reads and writes the state of threads.
 type States interface {
 	State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error)
-	States(ctx context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, error)
+	// States lists older states; more says that there may be others.
+	States(ctx context.Context, q runtime.HistoryQuery) (states []runtime.Snapshot, more bool, err error)
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error)
 	// StateAt returns the output keys at a checkpoint.

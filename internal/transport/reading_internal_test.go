@@ -36,9 +36,9 @@ func (e *largeStates) State(context.Context, runtime.StateRequest) (runtime.Snap
 	return runtime.Snapshot{}, nil
 }
 
-func (e *largeStates) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, error) {
+func (e *largeStates) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
 	e.read()
-	return nil, nil
+	return nil, false, nil
 }
 
 // However many calls ask for states, few of these are in memory at a time; the

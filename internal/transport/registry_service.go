@@ -170,7 +170,7 @@ func (s *registryService) ListWorkers(
 			return strings.HasPrefix(n, name+"/")
 		})
 	})
-	workers, next, err := page(s.tokens, list, workers, size, func(w runtime.Worker) any { return w.ID })
+	workers, next, err := page(s.tokens, list, workers, size, func(*runtime.Worker) int { return 0 }, func(w runtime.Worker) any { return w.ID })
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -19,7 +20,7 @@ func (s *threadService) GetState(
 	id, namespace := checkpointIn(b, "at", req.GetAt())
 	q := runtime.StateRequest{
 		Thread: b.id("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
-		Keys: b.names("keys", req.GetKeys()), Subgraphs: req.GetSubgraphs(),
+		Keys: b.names("keys", req.GetKeys()), Subgraphs: req.GetSubgraphs(), Bytes: s.maxBytes,
 	}
 	if err := b.err(); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (s *threadService) ListCheckpoints(
 	q := runtime.HistoryQuery{
 		Thread:    b.id("thread_id", req.GetThreadId()),
 		Namespace: namespaceIn(b, "namespace", req.GetNamespace()),
-		Limit:     size + 1, Values: req.GetIncludeValues(),
+		Limit:     size, Values: req.GetIncludeValues(), Bytes: s.maxBytes,
 	}
 	if err := b.err(); err != nil {
 		return nil, err
@@ -115,24 +116,25 @@ func (s *threadService) ListCheckpoints(
 		return nil, err
 	}
 	defer leave()
-	states, err := s.engine.States(ctx, q)
+	states, more, err := s.engine.States(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	states, next, err := page(s.tokens, list, states, size, func(st runtime.Snapshot) any {
-		if st.Checkpoint == nil {
-			return uint64(0)
+	resp := &graphdv1.ListCheckpointsResponse{}
+	cut := newCut(s.maxBytes)
+	for i := range states {
+		out := snapshotOut(states[i])
+		if !cut.fits(out) {
+			more = true
+			break
 		}
-		return st.Checkpoint.Seq
-	})
-	if err != nil {
-		return nil, err
+		resp.Checkpoints = append(resp.Checkpoints, out)
+		q.Before = states[i].Checkpoint.Seq
 	}
-	resp := &graphdv1.ListCheckpointsResponse{NextPageToken: next}
-	for _, st := range states {
-		resp.Checkpoints = append(resp.Checkpoints, snapshotOut(st))
+	if more {
+		resp.NextPageToken, err = s.tokens.make(list, q.Before)
 	}
-	return resp, s.fits(resp, "ask for a smaller page_size, or without include_values")
+	return resp, cmp.Or(err, s.fits(resp, "ask without include_values, or for this state with GetState and some keys"))
 }
 
 // fits refuses an answer that is larger than any client accepts.

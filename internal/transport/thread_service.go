@@ -61,7 +61,7 @@ func (s *threadService) view(
 	if view != graphdv1.ThreadView_THREAD_VIEW_FULL {
 		return out, nil
 	}
-	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread})
+	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread, Bytes: s.maxBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +93,16 @@ func (s *threadService) ListThreads(
 	if err != nil {
 		return nil, err
 	}
-	heads, next, err := page(s.tokens, list, heads, size, func(h checkpoint.Head) any {
+	at := func(h checkpoint.Head) any {
 		return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
-	})
+	}
+	resp := &graphdv1.ListThreadsResponse{}
+	heads, resp.NextPageToken, err = page(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	resp := &graphdv1.ListThreadsResponse{NextPageToken: next}
-	for _, h := range heads {
+	cut := newCut(s.maxBytes)
+	for i, h := range heads {
 		t, err := s.view(ctx, h, req.GetView())
 		if deleted(err) {
 			continue // since it was listed
@@ -108,9 +110,15 @@ func (s *threadService) ListThreads(
 		if err != nil {
 			return nil, err
 		}
+		if !cut.fits(t) {
+			if resp.NextPageToken, err = s.tokens.make(list, at(heads[i-1])); err != nil {
+				return nil, err
+			}
+			break
+		}
 		resp.Threads = append(resp.Threads, t)
 	}
-	return resp, s.fits(resp, "ask for a smaller page_size, or for THREAD_VIEW_BASIC")
+	return resp, s.fits(resp, "ask for THREAD_VIEW_BASIC")
 }
 
 // UpdateThread changes labels and expiration.

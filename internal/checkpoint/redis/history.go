@@ -227,8 +227,8 @@ const atOnce = 1000
 // fetch reads wanted fields until at least n of them were read: as many in one
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
 func (l *loader) fetch(ctx context.Context, n, bytes int) error {
-	keys := l.store.keys.thread(l.thread, keyHead, keyValues, keyRecords)
 	for l.read < n {
+		keys := l.store.keys.thread(l.thread, keyHead, keyValues, keyRecords)
 		fields := l.wanted[l.read:min(len(l.wanted), l.read+atOnce)]
 		args := make([]any, 1, 1+len(fields))
 		args[0] = bytes
