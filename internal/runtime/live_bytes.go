@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -145,7 +146,8 @@ func (l *loop) foregoes(w *work, steps int) bool {
 		return false
 	}
 	for i := range w.fresh {
-		if !l.effectless(w.fresh[i].task.Node) || !w.fresh[i].finished() {
+		n := w.fresh[i].task.Node
+		if n.Kind != graph.KindExpr || len(pregel.Routers(n)) > 0 || !w.fresh[i].finished() {
 			return false
 		}
 	}

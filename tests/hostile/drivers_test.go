@@ -384,11 +384,12 @@ func (*attack) flood(ctx context.Context, n int, do func(i int)) {
 }
 
 // hoard is a graph whose runs come to hold 7 MB, and then go on with a node for
-// as long as a condition says.
+// as long as a condition says. They begin to grow when they have been admitted: a node with a
+// timeout is not run by the call that starts the run.
 func hoard(node, again string) string {
 	return `channels: { x: {}, y: {}, i: { reducer: add, default: 0 } }
 nodes:
-  grow: { expr: { update: { x: "cel.bind(a, state.x + state.x, cel.bind(b, a + a, cel.bind(c, b + b, cel.bind(d, c + c, d + d))))" } } }
+  grow: { timeout: 1h, expr: { update: { x: "cel.bind(a, state.x + state.x, cel.bind(b, a + a, cel.bind(c, b + b, cel.bind(d, c + c, d + d))))" } } }
   copy: { expr: { update: { y: "state.x" } } }
   last: ` + node + `
 edges: [START -> grow -> copy -> last]
@@ -397,11 +398,14 @@ conditional_edges:
 `
 }
 
+// hoarders hold more together than a server has.
+const hoarders = 100
+
 // hoard runs such a graph many times, all at once, and deletes the threads when
 // each of them was looked after.
 func (a *attack) hoard(ctx context.Context, name string, after func(thread string)) {
 	seed := strings.Repeat("x", 115_000)
-	a.flood(ctx, 120*a.scale, func(i int) {
+	a.flood(ctx, hoarders*a.scale, func(i int) {
 		thread := fmt.Sprint(name, "-", i)
 		for ctx.Err() == nil {
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: thread, Run: &graphdv1.RunSpec{
@@ -416,7 +420,7 @@ func (a *attack) hoard(ctx context.Context, name string, after func(thread strin
 			a.bystander.more(ctx, 5) // the store is busy, or there is no room
 		}
 	})
-	for i := range 120 * a.scale {
+	for i := range hoarders * a.scale {
 		a.remove(context.WithoutCancel(ctx), fmt.Sprint(name, "-", i))
 	}
 }
