@@ -76,6 +76,26 @@ func script(l *ledger) map[string]node {
 			answer := c.ask(amount)
 			return wrote(amount + "," + answer)
 		},
+		"restates": func(ctx context.Context, c *call) pregel.Result {
+			called, err := c.Host.Call(ctx, runtime.GraphCall{Graph: "called", Input: "{}"})
+			for err != nil { // the store is away, and the caller calls again
+				if doing(ctx, time.Second) != nil {
+					return fail("cut off")
+				}
+				called, err = c.Host.Call(ctx, runtime.GraphCall{Graph: "called", Input: "{}"})
+			}
+			q := pregel.Ask{Value: `{"pay":100}`}
+			if called.Waiting == nil {
+				q.Value = `{"pay":99999}`
+			}
+			q.Settle(c.Graph.Spec)
+			for i := range c.Journal.Answers {
+				if a := &c.Journal.Answers[i]; a.Fits(&q) && called.Waiting == nil {
+					return wrote(string(q.Value) + "," + string(a.Value))
+				}
+			}
+			return pregel.Result{Asks: []pregel.Ask{q}, Waiting: called.Waiting}
+		},
 		"fan": func(context.Context, *call) pregel.Result {
 			r := wrote(`"fan"`)
 			for i := range 3 {
@@ -176,6 +196,9 @@ func dramas() []drama {
 		{"another question side by side", one(side("g", "slow", "drifts", "ask")), toTheEnd(9), false},
 		{"another question in a subgraph", nestedAround("inherit", "drifts"), toTheEnd(9), false},
 		{"another question in a subgraph that is not kept", nestedAround("disabled", "drifts"), toTheEnd(9), false},
+		{"another question than is open", func() []*graph.Spec {
+			return []*graph.Spec{chain("called", channelsLog, "inner"), chain("g", channelsLog, "quick", "restates", "last")}
+		}, toTheEnd(1), false},
 		{"a line", one(chain("g", channelsLog, "quick", "fast", "last")), toTheEnd(9), false},
 		{"expressions that ask", one(computed(chain("g", channelsLog, "quick", "ask", "fast", "twice", "last"), "ask", "twice")), toTheEnd(9), false},
 		{"expressions that ask side by side", one(computed(side("g", "ask", "fast", "ask2"), "ask", "ask2")), toTheEnd(9), false},

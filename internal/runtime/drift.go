@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -46,8 +48,8 @@ func nextRound(before *checkpoint.Interrupt) int {
 }
 
 // replace puts a question in the place of one that was answered, or says why
-// that can't be.
-func (o *outcome) replace(before *checkpoint.Interrupt, q checkpoint.Interrupt, a *pregel.Ask) *pregel.Failure {
+// that can't be; times is how often that has happened.
+func (o *outcome) replace(before *checkpoint.Interrupt, q checkpoint.Interrupt, a *pregel.Ask, times int) *pregel.Failure {
 	if pregel.SeenOf(before) == q.Seen {
 		return permanent(FailedNonDeterministic, "the node asked a question again that was answered; "+
 			"on replay the same calls must come in the same order, or carry keys")
@@ -56,7 +58,7 @@ func (o *outcome) replace(before *checkpoint.Interrupt, q checkpoint.Interrupt, 
 	if a.Drift == checkpoint.DriftFail {
 		return driftFailure(before, a, q.Differs, "")
 	}
-	if before.Round >= mostRounds {
+	if times >= mostRounds {
 		return driftFailure(before, a, q.Differs, fmt.Sprintf("; something else was asked there %d times already", mostRounds))
 	}
 	old := *before
@@ -155,6 +157,9 @@ func (l *loop) accept(o *outcome, q *checkpoint.Interrupt, a pregel.Ask) *pregel
 		return driftFailure(q, &a, differs, "; the node has used the answer all the same")
 	}
 	o.accepted = append(o.accepted, accepted{interrupt: q.ID, differs: differs})
+	l.session.log.Info("an answer was used for something else than was shown, which the program accepts",
+		zap.String("node", o.task.Node.Name), zap.String("task", o.task.ID),
+		zap.String("reason", visible.Brief(strings.Join(differs, ", "), mostNames)))
 	return nil
 }
 

@@ -151,8 +151,7 @@ func (l *loop) store(w *work) bool {
 	}
 	err := l.commit(func(t *tx) error {
 		l.report(t, w)
-		l.record(t, w)
-		return nil
+		return l.record(t, w)
 	})
 	if err != nil {
 		w.err = err

@@ -115,7 +115,7 @@ func (o *outcome) fail(f *pregel.Failure) {
 	stored := f.Failure
 	stored.Node = o.task.Node.Name
 	o.result.Failure, o.failure = f, &stored
-	o.writes, o.waiting, o.asks, o.superseded, o.accepted = nil, nil, nil, nil, nil
+	o.writes, o.waiting, o.asks, o.superseded, o.restated, o.accepted = nil, nil, nil, nil, nil, nil
 }
 
 // questions turns what a task asks into stored questions.
@@ -129,9 +129,9 @@ func (l *loop) questions(ctx context.Context, o *outcome) {
 	}
 }
 
-// pose adds one question to an outcome. One that is open already stays as it
-// is, one that was withdrawn unanswered is opened anew, and one that was
-// answered is replaced if it is another question now.
+// pose adds one question to an outcome. One that is open already stays if it
+// shows what is asked, one that was withdrawn unanswered is opened anew, and one
+// that was answered is replaced if it is another question now.
 func (l *loop) pose(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
 	before := l.pending.standing(o.task.ID, a.Scope, a.Key, a.Index)
 	round := nextRound(before)
@@ -143,11 +143,12 @@ func (l *loop) pose(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Fail
 	switch {
 	case before == nil:
 		o.asks = append(o.asks, l.question(o.task, a, id))
-	case before.State == checkpoint.InterruptOpen: // the same question, or the answer will be compared
+	case before.State == checkpoint.InterruptOpen:
+		l.restate(o, before, a)
 	case answered(before):
 		q := l.question(o.task, a, id)
 		q.Round, q.Replaces = round, before.ID
-		return o.replace(before, q, a)
+		return o.replace(before, q, a, l.pending.replacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
 	default:
 		q := l.question(o.task, a, id)
 		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs

@@ -406,7 +406,9 @@ func (l *loop) settleWith(w *work, v verdict) verdict {
 	}
 	err := l.commit(func(t *tx) error {
 		l.report(t, w)
-		l.record(t, w)
+		if err := l.record(t, w); err != nil {
+			return err
+		}
 		l.keepReturned(t, w, v)
 		l.keepPreview(t, w)
 		l.giveUp(t, w, v)

@@ -19,7 +19,9 @@ func (l *loop) park(ctx context.Context, w *work) *verdict {
 	l.foretell(ctx, w)
 	err := l.commit(func(t *tx) error {
 		again = false
-		l.pauseFor(t, w)
+		if err := l.pauseFor(t, w); err != nil {
+			return err
+		}
 		if !l.level.root {
 			return t.unlessEmpty()
 		}
@@ -45,9 +47,11 @@ func (l *loop) park(ctx context.Context, w *work) *verdict {
 
 // pauseFor puts the questions of a superstep into a change, with what other
 // tasks of it have finished.
-func (l *loop) pauseFor(t *tx, w *work) {
+func (l *loop) pauseFor(t *tx, w *work) error {
 	l.report(t, w)
-	l.record(t, w)
+	if err := l.record(t, w); err != nil {
+		return err
+	}
 	l.keepPreview(t, w)
 	if s := w.partial(); s != l.state && s.OutputChanged() {
 		t.emitSecret(checkpoint.Event{
@@ -55,6 +59,7 @@ func (l *loop) pauseFor(t *tx, w *work) {
 			Value: s.Values(),
 		}, s.DurableValues())
 	}
+	return nil
 }
 
 func (t *tx) unlessEmpty() error {

@@ -59,7 +59,10 @@ func (l *loop) pass(ctx context.Context, t *tx) *verdict {
 		before, ran := *t, l.tasks
 		t.now = e.now()
 		if waiting := w.allWaiting(); len(waiting) > 0 {
-			l.pauseFor(t, w)
+			if err := l.pauseFor(t, w); err != nil {
+				*t = before
+				return nil
+			}
 			return &verdict{state: checkpoint.RunInterrupted, waiting: waiting}
 		}
 		state, tasks, err := l.applyQuietly(t, w)

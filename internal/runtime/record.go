@@ -49,11 +49,14 @@ func (t *tx) changed(interrupt string) bool {
 
 // record puts what has ended, and is not stored yet, into a change, so that it
 // need not be run again.
-func (l *loop) record(t *tx, w *work) {
+func (l *loop) record(t *tx, w *work) error {
 	for i := range w.fresh {
 		o := &w.fresh[i]
 		if o.aborted {
 			continue
+		}
+		if err := l.replaceOpen(t, o); err != nil {
+			return err
 		}
 		o.supersede(t)
 		w.consumeOf(t, o)
@@ -67,6 +70,7 @@ func (l *loop) record(t *tx, w *work) {
 			}
 		}
 	}
+	return nil
 }
 
 // keepReturned records what nodes have returned whose conditional edges are still
@@ -172,10 +176,10 @@ func (l *loop) taskRecord(w *work, o *outcome) checkpoint.Task {
 
 // ask adds the new questions of a task to a change.
 func (l *loop) ask(t *tx, o *outcome) {
-	if len(o.asks) == 0 {
+	asks := o.asking()
+	if len(asks) == 0 {
 		return
 	}
-	asks := slices.Clone(o.asks)
 	for i := range asks {
 		asks[i].Created, asks[i].Updated = t.now, t.now
 		t.due(asks[i].Expires)

@@ -43,6 +43,7 @@ type outcome struct {
 	// superseded are questions that others are asked in place of, and accepted
 	// the differences that the program has accepted.
 	superseded []checkpoint.Interrupt
+	restated   []restated
 	accepted   []accepted
 	handled    bool // its error handler takes over
 	aborted    bool // cut off; as if it had never begun
