@@ -62,7 +62,8 @@ build: ## Build bin/graphd
 	CGO_ENABLED=0 go build -trimpath -ldflags='-X main.version=$(VERSION)' -o bin/graphd ./cmd/graphd
 
 .PHONY: test
-test: go-test python-test examples bench-smoke ## Run all tests: go-test, python-test, examples, bench-smoke
+test: $(VENV)/ok build ## Run all tests: go-test, and beside it, one after the other, python-test, examples, bench-smoke
+	$(MAKE) --no-print-directory -j2 --output-sync=target go-test python-test examples bench-smoke
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)

@@ -26,10 +26,12 @@ def builder(text: str) -> StateGraph:
 
 
 def until(condition: Callable[[], bool]) -> None:
+    """Waits for what collecting brings about: a thread that is about to end may have held on at first."""
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+        gc.collect()
 
 
 def config(thread: str) -> Any:
