@@ -31,7 +31,8 @@ func Graphd(tb testing.TB) string {
 	return path
 }
 
-// Version is what graphd must say that it is.
+// Version is what graphd must say that it is: $GRAPHD_VERSION, which make gives
+// with $GRAPHD_BIN, or that of a program that is built now.
 func Version() string {
 	if os.Getenv("GRAPHD_BIN") == "" { //nolint:forbidigo // make says what it has built
 		return unreleased
