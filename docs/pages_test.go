@@ -31,6 +31,14 @@ func TestProtocolPageHasTheErrorTable(t *testing.T) {
 	require.Equal(t, inCode, documentedReasons(t))
 }
 
+// A reason without an exception reaches Python programs as one that means nothing.
+func TestPythonHasAnExceptionForEveryReason(t *testing.T) {
+	classes := read(t, "sdk", "python", "src", "graphd", "transport", "errors.py")
+	for _, row := range transport.Table() {
+		require.Contains(t, classes, `"`+row.Reason+`"`, "transport/errors.py of the SDK lacks a reason")
+	}
+}
+
 func TestProtocolPageHasEveryReasonOfAFailedRun(t *testing.T) {
 	section := errorSection(t)
 	for _, reason := range failureReasons(t) {
