@@ -41,6 +41,7 @@ func (p *events) show(e *graphdv1.Event) error {
 		}
 	case *graphdv1.Event_InterruptResolved:
 		for _, q := range k.InterruptResolved.GetInterrupts() {
+			p.remember(q)
 			p.resolved(q)
 		}
 	case *graphdv1.Event_Task:
@@ -110,50 +111,6 @@ func (p *events) update(e *graphdv1.Event, u *graphdv1.NodeUpdate) {
 	default:
 		p.line("  %s", p.paint(dim, "(no update)"))
 	}
-}
-
-// question shows what a person has to know to answer.
-func (p *page) question(q *graphdv1.Interrupt) {
-	what := " asks"
-	if q.GetReason() != "" {
-		what += " (" + q.GetReason() + ")"
-	}
-	if q.GetReason() == "breakpoint" {
-		what = " is a breakpoint"
-	}
-	if q.GetMessage() != "" {
-		what += ": " + q.GetMessage()
-	}
-	p.line("  %s%s", p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
-	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
-	if q.GetRound() > 0 {
-		p.line("    %s  differs from what was answered: %s", p.paint(cyan, "asked again"), strings.Join(q.GetDiffers(), ", "))
-	}
-	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
-		if list := members(v.GetJson()); len(list) > 0 {
-			p.pairs("    ", list)
-		} else {
-			p.line("    %s  %s", p.paint(cyan, "value"), p.value("      ", v.GetJson()))
-		}
-	}
-	if r := q.GetResponse(); r != nil {
-		p.line("    %s  %s", p.paint(green, "answered"), p.value("      ", r.GetJson()))
-		return
-	}
-	if form := formOf(q.GetResponseSchema().GetJson()).describe(); form != "" {
-		p.line("    %s  %s", p.paint(green, "answer"), form)
-	}
-	if q.GetExpireTime() != nil {
-		p.line("    %s  %s", p.paint(cyan, "expires"), clock(q.GetExpireTime()))
-	}
-}
-
-func (p *events) resolved(q *graphdv1.Interrupt) {
-	line := p.paint(dim, place(q.GetCheckpoint().GetNamespace(), q.GetNode())+": question "+questionWord(q))
-	if q.GetResponse() != nil {
-		line += "  " + p.value("  ", q.GetResponse().GetJson())
-	}
-	p.line("%s", line)
 }
 
 func (p *events) task(e *graphdv1.Event, t *graphdv1.TaskChange) {
@@ -227,7 +184,9 @@ func (p *page) failure(indent string, f *graphdv1.Failure) {
 	if f.GetNode() != "" {
 		text = f.GetNode() + ": " + text
 	}
-	p.line("%s%s", indent, p.paint(red, text))
+	first, further := firstLine(text)
+	p.line("%s%s", indent, p.paint(red, first))
+	p.bars(indent+"  ", further)
 	for line := range strings.Lines(f.GetStack()) {
 		p.line("%s  %s", indent, p.paint(dim, "| "+strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}

@@ -43,6 +43,7 @@ func (s *Session) Inbox(ctx context.Context, o InboxOptions) error {
 		p.line("%s", p.paint(dim, "nobody is asked anything"))
 		return p.err
 	}
+	s.lookBack(ctx, p, all)
 	now := time.Now()
 	for _, q := range all {
 		p.line("%s", p.paint(yellow, q.GetThreadId())+p.paint(dim, "  "+q.GetGraph()+"  "+age(q.GetCreateTime(), now)+" ago"+stateNote(q)))
@@ -116,13 +117,13 @@ func (s *Session) readInbox(ctx context.Context, req *graphdv1.WatchInterruptsRe
 		}
 		heard()
 		req.ResumeToken = change.GetResumeToken()
-		if err := s.showChange(change); err != nil {
+		if err := s.showChange(ctx, change); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Session) showChange(change *graphdv1.InterruptChange) error {
+func (s *Session) showChange(ctx context.Context, change *graphdv1.InterruptChange) error {
 	if s.Format != Text {
 		return s.message(change)
 	}
@@ -133,7 +134,11 @@ func (s *Session) showChange(change *graphdv1.InterruptChange) error {
 	p := s.page()
 	p.line("%s  %s  %s", p.paint(yellow, q.GetThreadId()), questionWord(q), p.paint(dim, clock(q.GetUpdateTime())))
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
+		s.lookBack(ctx, p, []*graphdv1.Interrupt{q})
 		p.question(q)
+	}
+	if len(q.GetAccepted()) > 0 {
+		p.resolved(q)
 	}
 	return p.err
 }

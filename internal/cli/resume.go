@@ -177,6 +177,7 @@ func (s *Session) askAndResume(
 		return err
 	}
 	ask := s.prompt()
+	s.lookBack(ctx, ask.page, questions)
 	for {
 		spec.Responses = nil
 		for _, q := range withoutBreakpoints(questions) {

@@ -32,6 +32,7 @@ type stage struct {
 
 	plays     []play
 	questions []*graphdv1.Interrupt
+	before    *graphdv1.Interrupt // the one that others were asked in place of
 	streams   []*graphdv1.StreamRequest
 	resumes   []*graphdv1.ResumeRequest
 	watches   []*graphdv1.WatchRequest
@@ -70,6 +71,13 @@ func (s *stage) ListInterrupts(
 	context.Context, *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
 	return &graphdv1.ListInterruptsResponse{Interrupts: s.questions}, nil
+}
+
+func (s *stage) GetInterrupt(context.Context, *graphdv1.GetInterruptRequest) (*graphdv1.Interrupt, error) {
+	if s.before == nil {
+		return nil, refuse(codes.NotFound, "INTERRUPT_NOT_FOUND")
+	}
+	return s.before, nil
 }
 
 // session connects a command to a stage. in is what is typed.

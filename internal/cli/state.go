@@ -26,7 +26,7 @@ func (s *Session) State(ctx context.Context, o StateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.snapshot(state)
+	return s.snapshot(ctx, state)
 }
 
 // UpdateOptions are the flags of `update`.
@@ -56,14 +56,15 @@ func (s *Session) Update(ctx context.Context, o UpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.snapshot(state)
+	return s.snapshot(ctx, state)
 }
 
-func (s *Session) snapshot(state *graphdv1.StateSnapshot) error {
+func (s *Session) snapshot(ctx context.Context, state *graphdv1.StateSnapshot) error {
 	if s.Format != Text {
 		return s.message(state)
 	}
 	p := s.page()
+	s.lookBack(ctx, p, state.GetInterrupts())
 	p.snapshot("", state)
 	return p.err
 }

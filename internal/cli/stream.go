@@ -171,8 +171,23 @@ func (s *Session) conclude(ctx context.Context, thread string, end *graphdv1.End
 		if run.GetFailure() != nil {
 			p.failure("  ", run.GetFailure())
 		}
+		if run.GetFailure().GetReason() == "NON_DETERMINISTIC_NODE" {
+			s.howToAskAnew(ctx, p, run)
+		}
 	}
 	return p.err
+}
+
+// howToAskAnew prints the command that leads out of a run whose code no longer
+// fits what was answered.
+func (s *Session) howToAskAnew(ctx context.Context, p *page, run *graphdv1.Run) {
+	thread, err := s.Threads.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: run.GetThreadId()})
+	at := thread.GetCheckpoint().GetCheckpointId()
+	if err != nil || at == "" {
+		at = "CHECKPOINT"
+	}
+	p.line("%s", p.paint(yellow, "run on, it fails again as long as the node asks something else; ask anew from where the thread stands with"))
+	p.line("  %s", s.Self.Command("run", run.GetGraph(), "--thread", run.GetThreadId(), "--from-checkpoint", at))
 }
 
 // howToAnswer prints the command that resumes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
 
@@ -25,6 +26,9 @@ type page struct {
 	w     io.Writer
 	color bool
 	err   error
+
+	// replaced are questions in whose place others were asked, by id.
+	replaced map[string]*graphdv1.Interrupt
 }
 
 // Colours of the terminal.

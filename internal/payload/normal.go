@@ -107,6 +107,26 @@ func withoutElement(j JSON, at string, rest []string) JSON {
 	return Array(items)
 }
 
+// At returns what a JSON pointer leads to, "" for nothing.
+func At(j JSON, pointer string) JSON {
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch KindOf(j) {
+		case ObjectKind:
+			j, _ = Lookup(j, unescapePointer(token))
+		case ArrayKind:
+			items, _ := Elements(j) // None for text that is not JSON
+			i, isIndex := arrayIndex(token)
+			if !isIndex || i >= len(items) {
+				return ""
+			}
+			j = items[i]
+		case None, NullKind, Bool, Number, String:
+			return ""
+		}
+	}
+	return Trim(j)
+}
+
 // arrayIndex reads the index of a pointer: digits without leading zeros.
 func arrayIndex(text string) (int, bool) {
 	n, err := strconv.Atoi(text)

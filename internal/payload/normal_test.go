@@ -21,6 +21,17 @@ func TestNormalText(t *testing.T) {
 	}
 }
 
+func TestAt(t *testing.T) {
+	value := payload.JSON(`{"a":{"b":[1, {"c": 100 }]},"":2,"~/":3}`)
+	for pointer, want := range map[string]payload.JSON{
+		"": value, "/a/b/1/c": "100", "/a/b/0": "1", "/": "2", "/~0~1": "3",
+		"/x": "", "/a/b/2": "", "/a/b/01": "", "/a/b/-": "", "/a/b/0/c": "",
+	} {
+		require.Equal(t, want, payload.At(value, pointer), pointer)
+	}
+	require.Empty(t, payload.At("[1", "/0"))
+}
+
 func TestWithout(t *testing.T) {
 	const value = `{"a":1.0,"b":[1,{"c":2,"d":3}],"a":4}`
 	for pointer, want := range map[string]payload.JSON{

@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -84,16 +86,72 @@ func (o *outcome) supersede(t *tx) {
 
 // driftFailure says that a task asks something else than was answered.
 func driftFailure(q *checkpoint.Interrupt, a *pregel.Ask, differs []string, more string) *pregel.Failure {
-	before, now := questionText(q.Message, q.Value), questionText(a.Message, a.Value)
-	names := visible.Brief(strings.Join(differs, ", "), mostNames)
 	f := permanent(FailedNonDeterministic, fmt.Sprintf(
-		"%s is not the one that was answered; what differs: %s%s. It was %s, now it is %s. Put what changes behind memo, "+
-			"name what may differ in drift_ignore, or choose another drift",
-		placeText(a.Scope, a.Key, a.Index), names, more, before, now))
+		"%s is not the one that was answered: %s%s. To go on with this thread, run it again from a checkpoint, which asks anew, "+
+			"or let the question itself say drift ask_again and run the thread on. "+
+			"For threads to come, put what changes behind memo, or name it in drift_ignore",
+		placeText(a.Scope, a.Key, a.Index), changesText(q, a, differs), more))
 	f.Details = map[string]string{
-		"interruptId": q.ID, "differs": names, "before": before, "now": now, "hint": "memo",
+		"interruptId": q.ID, "differs": visible.Brief(strings.Join(differs, ", "), mostNames),
+		"before": questionText(q.Message, q.Value), "now": questionText(a.Message, a.Value), "hint": "memo",
 	}
 	return f
+}
+
+// changesText shows what differs: the part, and what it was and is.
+func changesText(q *checkpoint.Interrupt, a *pregel.Ask, differs []string) string {
+	texts := make([]string, len(differs))
+	for i, part := range differs {
+		texts[i] = visible.Brief(part, mostPart)
+		if part == partsIgnored {
+			continue // it is no part of either
+		}
+		before, now := partOf(part, q.Message, q.Value, q.Schema), partOf(part, a.Message, a.Value, a.Schema)
+		same := sharedBytes(before, now)
+		texts[i] += ": " + partText(before, same) + " → " + partText(now, same)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// partsIgnored is what differs when only drift_ignore does.
+const partsIgnored = "drift_ignore"
+
+// partOf is a part of a question as pregel.Differences names it, as it was
+// written.
+func partOf(part, message string, value, schema payload.JSON) string {
+	switch part {
+	case payload.PartMessage:
+		return string(payload.Quote(message))
+	case payload.PartSchema:
+		return string(payload.CanonicalText(schema))
+	case payload.PartValue:
+		return string(payload.CanonicalText(cmp.Or(value, payload.Null)))
+	}
+	return string(payload.CanonicalText(payload.At(value, part)))
+}
+
+// sharedBytes is how much two texts have in common at their beginning.
+func sharedBytes(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// partText shows a part; a long one from a little before where it differs.
+func partText(text string, same int) string {
+	if text == "" {
+		return "nothing"
+	}
+	if from := same - mostPart/2; from > 0 && len(text) > mostPart {
+		for from > 0 && !utf8.RuneStart(text[from]) {
+			from--
+		}
+		return "…" + visible.BriefJSON(text[from:], mostPart)
+	}
+	return visible.BriefJSON(text, mostPart)
 }
 
 func placeText(scope, key string, index int) string {
@@ -111,11 +169,12 @@ func placeText(scope, key string, index int) string {
 const (
 	mostShown = 300
 	mostNames = 500
+	mostPart  = 100
 )
 
 // questionText shows the parts of a question that people read.
 func questionText(message string, value payload.JSON) string {
-	text := visible.BriefJSON(string(payload.NormalText(value)), mostShown)
+	text := visible.BriefJSON(string(payload.CanonicalText(value)), mostShown)
 	if message == "" {
 		return text
 	}

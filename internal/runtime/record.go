@@ -39,6 +39,9 @@ func (w *work) consumeOf(t *tx, o *outcome) {
 		}
 		used.Updated = t.now
 		t.Interrupts = append(t.Interrupts, used)
+		if differs != nil {
+			t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{used}})
+		}
 	}
 }
 

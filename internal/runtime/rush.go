@@ -46,6 +46,9 @@ func (t *tx) used(w *work) {
 		for j := range w.fresh {
 			if w.fresh[j].task.ID == q.Task {
 				q.State, q.Accepted = checkpoint.InterruptConsumed, w.fresh[j].acceptedFor(q.ID)
+				if q.Accepted != nil {
+					t.emit(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{*q}})
+				}
 			}
 		}
 	}

@@ -1057,7 +1057,8 @@ func (x *InterruptRaised) GetInterrupts() []*Interrupt {
 	return nil
 }
 
-// Questions left the state OPEN.
+// Questions left the state OPEN, or the answer to one was used although something
+// else was asked (accepted).
 type InterruptResolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The questions as they are now.

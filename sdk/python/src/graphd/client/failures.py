@@ -59,10 +59,10 @@ def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
     if run.state not in (run_pb2.RUN_STATE_FAILED, run_pb2.RUN_STATE_TIMED_OUT):
         return None
     raised = local.raised(run.failure) if local is not None else None
-    return raised if raised is not None else node_error(run.failure)
+    return raised if raised is not None else node_error(run.failure, run.thread_id)
 
 
-def node_error(failure: payload_pb2.Failure) -> BaseException:
+def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
     """The exception of a failure."""
     match failure.reason:
         case "STEP_LIMIT_EXCEEDED":
@@ -82,12 +82,18 @@ def node_error(failure: payload_pb2.Failure) -> BaseException:
         case "STEP_TIMEOUT" | "RUN_TIMEOUT":
             return TimeoutError(failure.message)
         case "NON_DETERMINISTIC_NODE":
-            return NonDeterministicNode(failure.message)
+            return NonDeterministicNode(_place(failure, thread) + failure.message)
         case "NODE_FAILED":
             return _node_error(failure)
         case "LIMIT_EXCEEDED" | "OUTPUT_TOO_LARGE":
             return RunBeyondLimit(failure.message, reason=failure.reason, metadata=dict(failure.details))
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
+
+
+def _place(failure: payload_pb2.Failure, thread: str) -> str:
+    """Names the node and the thread of a failure, as far as they are known."""
+    where = f" of thread {thread!r}" if thread else ""
+    return f"node {public(failure.node)!r}{where}: " if failure.node else ""
 
 
 def _timeout(failure: payload_pb2.Failure) -> NodeTimeoutError:
