@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,17 @@ func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 			"days": {"type": "integer", "minimum": 2}, "why": {"type": "string"}, "by": {}}}`: {
 			"days: integer from 2, why, by?", `{"days":2,"why":"..."}`,
 		},
+		`{"type": "object", "required": ["to"], "properties": {"to": {"type": "object", "required": ["n"], "properties": {
+			"n": {"type": "integer"}}}}}`: {"to", `{"to":{"n":0}}`},
+		`{"type": "array", "minItems": 2, "items": {"enum": ["a", "b"]}}`: {"list", `["a","a"]`},
+		`{"oneOf": [{"not": {}}, {"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}}]}`: {
+			"ok: true | false", `{"ok":true}`,
+		},
+		`{"not": {"type": "boolean"}}`: {"as its schema says, see -o json", "JSON"},
+		// Those of add_human_in_the_loop.
+		review("accept", "edit", "ignore"): {"type: accept | edit | ignore, args?", `{"type":"accept"}`},
+		review("edit", "response"):         {"type: edit | response, args?", `{"type":"response"}`},
+		review("edit"):                     {"type: edit, args?", `{"type":"edit","args":{}}`},
 	} {
 		q := &graphdv1.Interrupt{InterruptId: "1", ThreadId: "t1", Node: "n", ResponseSchema: text(schema)}
 		s := &stage{questions: []*graphdv1.Interrupt{q}, plays: []play{{events: []*graphdv1.Event{
@@ -37,4 +49,11 @@ func TestAQuestionOffersAnAnswerThatFits(t *testing.T) {
 		require.Contains(t, out.String(), "    answer  "+want.describe+"\n")
 		require.Contains(t, out.String(), " --value "+cli.CommandLine(want.example)+"\n", schema)
 	}
+}
+
+// review is the schema of a tool call that a person looks at.
+func review(kinds ...string) string {
+	one := `{"type":"object","required":["type"],"properties":{"type":{"enum":["` + strings.Join(kinds, `","`) + `"]},"args":{}},
+		"if":{"properties":{"type":{"const":"edit"}}},"then":{"required":["args"],"properties":{"args":{"type":"object"}}}}`
+	return `{"if":{"type":"array"},"then":{"minItems":1,"maxItems":1,"items":` + one + `},"else":` + one + `}`
 }

@@ -35,7 +35,7 @@ func (p *prompt) read(ctx context.Context, f form) (string, error) {
 		if p.err != nil {
 			return "", p.err
 		}
-		if p.print("%s", p.paint(bold, "answer (JSON, like "+f.example()+")> ")); p.err != nil {
+		if p.print("%s", p.paint(bold, f.ask())); p.err != nil {
 			return "", p.err
 		}
 		line, err := p.lineOf(ctx)
