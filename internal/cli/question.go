@@ -50,19 +50,21 @@ func (p *page) question(q *graphdv1.Interrupt) {
 // askedAgain says what differs from the question that was answered, and what
 // the answer was.
 func (p *page) askedAgain(q *graphdv1.Interrupt) {
-	if q.GetRound() == 0 {
+	if q.GetReplaces() == "" {
 		return
 	}
 	before := p.replaced[q.GetReplaces()]
 	head := p.paint(cyan, "asked again")
 	if before == nil {
-		p.line("    %s  differs from what was answered: %s", head, strings.Join(q.GetDiffers(), ", "))
+		p.line("    %s  differs from the question before: %s", head, strings.Join(q.GetDiffers(), ", "))
 		return
 	}
-	if r := before.GetResponse(); r != nil {
+	if r := before.GetResponse(); before.GetDismissed() {
+		p.line("    %s  differs from what was dismissed", head)
+	} else if r != nil {
 		p.line("    %s  differs from what was answered with %s", head, p.value("      ", r.GetJson()))
 	} else {
-		p.line("    %s  differs from what was %s", head, questionWord(before))
+		p.line("    %s  differs from what was asked before, without an answer", head)
 	}
 	for _, part := range q.GetDiffers() {
 		p.line("      %s  %s → %s", part, p.part(before, part), p.part(q, part))

@@ -64,10 +64,20 @@ func TestASecondQuestionShowsTheFirst(t *testing.T) {
 	require.Error(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"}))
 	require.Contains(t, out.String(), askedAgain)
 
+	for want, change := range map[string]func(){
+		"differs from what was asked before, without an answer\n": func() { s.before.Response = nil },
+		"differs from what was dismissed\n":                       func() { s.before.Dismissed = true },
+	} {
+		s.before = superseded()
+		change()
+		c, out = session(t, s, "")
+		require.NoError(t, c.Inbox(t.Context(), cli.InboxOptions{}))
+		require.Contains(t, out.String(), want)
+	}
 	s.before = nil // it was pruned
 	c, out = session(t, s, "")
 	require.NoError(t, c.Inbox(t.Context(), cli.InboxOptions{}))
-	require.Contains(t, out.String(), "    asked again  differs from what was answered: /items/0/a~1b, /pay, /to, schema\n")
+	require.Contains(t, out.String(), "    asked again  differs from the question before: /items/0/a~1b, /pay, /to, schema\n")
 }
 
 // An answer that was used for something else leaves a trace.
