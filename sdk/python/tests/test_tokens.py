@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+import operator
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -10,7 +11,7 @@ from graphd.checkpoint.memory import InMemorySaver
 from graphd.dev import DevServer
 from graphd.graph import START, MessagesState, StateGraph, push_message
 from graphd.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
-from graphd.types import RetryPolicy
+from graphd.types import Command, RetryPolicy
 
 
 def thread(id: str) -> dict[str, Any]:
@@ -120,3 +121,57 @@ def test_tokens_that_come_again_say_so(server: DevServer) -> None:
 
 def _of(seen: list[Any], mode: str) -> list[Any]:
     return [item for item in seen if item[0] == mode]
+
+
+class Chat(MessagesState):
+    last: AIMessage
+    extra: Annotated[list[BaseMessage], operator.add]
+
+
+def test_messages_are_stored_under_the_ids_that_are_shown(server: DevServer) -> None:
+    same = AIMessage("same")
+
+    def talk(state: Chat) -> Any:
+        return {"messages": [same, {"type": "ai", "content": "as a dict"}, ("ai", "a pair")], "last": same}
+
+    def command(state: Chat) -> Any:
+        return Command(update={"messages": AIMessage("of a command"), "extra": [AIMessage("extra")]})
+
+    builder = StateGraph(Chat).add_sequence([("talk", talk), ("command", command)]).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="named-once")
+    for number in ("1", "2"):
+        config = thread(f"named-{number}")
+        shown = [m for m, _ in compiled.stream({"messages": ["hi"]}, config, stream_mode="messages")]
+        assert [m.content for m in shown] == ["same", "as a dict", "of a command", "extra"]
+        state = compiled.get_state(config).values
+        found = {m.content: m.id for m in [*state["messages"], *state["extra"]]}
+        assert {m.content: m.id for m in shown} == {m.content: found[m.content] for m in shown}
+        assert state["last"].id == found["same"]
+    assert same.id is None, "the messages of the program stay as they are"
+
+
+def test_messages_say_of_which_thread_they_are(server: DevServer) -> None:
+    def talk(state: MessagesState) -> Any:
+        push_message(AIMessage("pushed", id="p"), state_key=None)
+        return {"messages": [AIMessage("returned")]}
+
+    builder = StateGraph(MessagesState).add_node("talk", talk).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="which-thread")
+    seen = list(compiled.stream({"messages": ["hi"]}, thread("which-1"), stream_mode="messages"))
+    assert [(m.content, about["thread_id"]) for m, about in seen] == [("pushed", "which-1"), ("returned", "which-1")]
+
+
+def test_a_model_that_does_not_stream_has_one_id(server: DevServer) -> None:
+    fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    core = pytest.importorskip("langchain_core.messages")
+    model = fakes.FakeMessagesListChatModel(responses=[core.AIMessage("whole")])
+
+    def talk(state: MessagesState) -> Any:
+        return {"messages": [model.invoke("hi")]}
+
+    builder = StateGraph(MessagesState).add_node("talk", talk).add_edge(START, "talk")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="whole")
+    shown = [m for m, _ in compiled.stream({"messages": ["hi"]}, thread("whole-1"), stream_mode="messages")]
+    assert [(m.content, m.id) for m in shown] == [
+        ("whole", compiled.get_state(thread("whole-1")).values["messages"][-1].id)
+    ]

@@ -17,6 +17,8 @@ class MessageStream:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._metadata = dict(config.get("metadata") or {})
+        if (thread := (config.get("configurable") or {}).get("thread_id")) is not None:
+            self._metadata.setdefault("thread_id", thread)
         self._seen: set[str] = set()
         self._triggers: dict[str, tuple[str, ...]] = {}
         self._restarts: dict[str, int] = {}
@@ -66,7 +68,7 @@ class MessageStream:
 
 
 def _identified(message: Any) -> str:
-    """The id of a message; one without gets one, as in LangGraph: it is no other message's repetition."""
+    """The id of a message; one without gets one: it is no other message's repetition."""
     if message.id is None:
         message.id = str(uuid4())
     return str(message.id)

@@ -121,6 +121,11 @@ class Program:
         return ROOT in self.channels
 
     @functools.cached_property
+    def message_keys(self) -> frozenset[str]:
+        """The keys whose messages all have ids."""
+        return frozenset(name for name, channel in self.channels.items() if channel.declare().reducer == "messages")
+
+    @functools.cached_property
     def _decoders(self) -> dict[str, Callable[[Any], Any]]:
         found: dict[str, Callable[[Any], Any]] = {}
         for schema in self.builder.schemas.values():

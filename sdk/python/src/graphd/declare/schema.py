@@ -91,7 +91,8 @@ def _key(name: str, annotation: Any) -> Key:
 
 
 def _messages(stored: Any) -> Any:
-    return messages.objects(stored) if isinstance(stored, list) else stored
+    # An update may be a single message.
+    return messages.objects(stored) if isinstance(stored, list) else messages.objects([stored])[0]
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

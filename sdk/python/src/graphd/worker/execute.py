@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import payload_pb2
+from graphd._gen.v1 import event_pb2, payload_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import END, START
 from graphd.declare.actions import Action
@@ -34,6 +34,7 @@ from graphd.runtime.task import CurrentTask, Host
 from graphd.values.command import Send
 from graphd.values.policy import RetryPolicy
 from graphd.worker import outcome
+from graphd.worker.identified import MessageIds
 from graphd.worker.surroundings import Told
 
 
@@ -48,6 +49,7 @@ class Work:
     policies: Callable[[], tuple[RetryPolicy, ...]]
     node: str
     local: LocalRun | None
+    ids: MessageIds
     is_branch: bool = False
 
 
@@ -85,12 +87,14 @@ def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: 
     if assignment.HasField("failure"):
         extras["error"] = NodeError(public(assignment.failure.node), _failure(assignment.failure, local))
 
+    ids = MessageIds(program.message_keys, shown=event_pb2.CHANNEL_MESSAGES in assignment.emit)
+
     def finish(result: Any) -> pb.TaskResult:
-        return pb.TaskResult(completed=outcome.completed(result, program.channels, task.pushed))
+        return pb.TaskResult(completed=outcome.completed(result, program.channels, ids, task.pushed))
 
     state = _input(assignment, node.schema)
     arguments = node.action.arguments(state, extras)
-    return Work(task, node.action, arguments, finish, lambda: program.policies(node).retry or (), node.name, local)
+    return Work(task, node.action, arguments, finish, lambda: program.policies(node).retry or (), node.name, local, ids)
 
 
 def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
@@ -104,7 +108,7 @@ def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host,
 
     state = _input(assignment, schema)
     arguments = branch.action.arguments(state, _extras(task, branch.action))
-    return Work(task, branch.action, arguments, finish, tuple, source, local, True)
+    return Work(task, branch.action, arguments, finish, tuple, source, local, MessageIds((), shown=False), True)
 
 
 def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
@@ -197,7 +201,7 @@ def _raised(work: Work, error: BaseException) -> pb.TaskResult:
         if isinstance(error, CalledCommand):
             return pb.TaskResult(completed=error.outcome)
         if isinstance(error, ParentCommand) and work.task.depth:
-            return pb.TaskResult(completed=outcome.for_parent(error.command))
+            return pb.TaskResult(completed=outcome.for_parent(error.command, work.ids))
     except Exception as broken:  # the question has no JSON form, or differs from the journal
         error = broken
     if isinstance(error, asyncio.CancelledError) and work.local is not None and work.local.cancelled:

@@ -16,6 +16,7 @@ from graphd.runtime import said
 from graphd.runtime.replay import Question, Used
 from graphd.values.command import Command, Overwrite, Send
 from graphd.values.policy import RetryPolicy
+from graphd.worker.identified import MessageIds
 
 _EXPIRY = {
     None: interrupt_pb2.EXPIRY_ACTION_UNSPECIFIED,
@@ -32,13 +33,15 @@ _DRIFT: dict[str | None, interrupt_pb2.Drift] = {
 }
 
 
-def completed(result: Any, channels: Collection[str], pushed: Sequence[tuple[str, Any]] = ()) -> pb.TaskCompleted:
+def completed(
+    result: Any, channels: Collection[str], ids: MessageIds, pushed: Sequence[tuple[str, Any]] = ()
+) -> pb.TaskCompleted:
     """The result of a node, after what it pushed; InvalidUpdateError when it is none.
 
     Keys that are not of the state are left out. ParentCommand is raised for a
     command to the enclosing graph.
     """
-    if type(result) is dict and not pushed and (update := _plain(result, channels)) is not None:
+    if type(result) is dict and not pushed and (update := _plain(result, channels, ids)) is not None:
         return update
     known = set(channels)
     outcome = pb.TaskCompleted()
@@ -53,27 +56,28 @@ def completed(result: Any, channels: Collection[str], pushed: Sequence[tuple[str
             outcome.goto_targets.extend(gotos(part))
         else:
             updates.append(writes_of(part, known) if part is not None else None)
-    _set_update(outcome, [u for u in updates if u is not None], ROOT in known)
+    _set_update(outcome, [u for u in updates if u is not None], ids, ROOT in known)
     return outcome
 
 
-def _plain(result: dict[Any, Any], channels: Collection[str]) -> pb.TaskCompleted | None:
+def _plain(result: dict[Any, Any], channels: Collection[str], ids: MessageIds) -> pb.TaskCompleted | None:
     """What almost every node returns, the short way; None if it is more."""
     if ROOT in channels:
         return None
     for key, value in result.items():
         if key not in channels or isinstance(value, Overwrite):
             return None
-    return pb.TaskCompleted(update=codec.payload(result) if result else None)
+    update = {key: ids.write(key, value) for key, value in result.items()}
+    return pb.TaskCompleted(update=codec.payload(update) if update else None)
 
 
-def for_parent(command: Command[Any]) -> pb.TaskCompleted:
+def for_parent(command: Command[Any], ids: MessageIds) -> pb.TaskCompleted:
     """A command for the enclosing graph, whose keys are not known here."""
     outcome = pb.TaskCompleted(to_parent=True)
     outcome.goto_targets.extend(gotos(command.goto))
     if command.update is not None:
         writes = writes_of(command.update, None)
-        _set_update(outcome, [writes], False)
+        _set_update(outcome, [writes], ids, False)
     return outcome
 
 
@@ -85,8 +89,8 @@ def _parts(result: Any, known: set[str]) -> list[Any]:
     return [result]
 
 
-def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]], root: bool) -> None:
-    flat = [write for update in updates for write in update]
+def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]], ids: MessageIds, root: bool) -> None:
+    flat = [(key, ids.write(key, value)) for update in updates for key, value in update]
     overwritten = any(isinstance(v, Overwrite) for _, v in flat)
     if not overwritten and len({k for k, _ in flat}) == len(flat):
         if root and flat:

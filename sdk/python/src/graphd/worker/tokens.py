@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import sys
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,6 +88,8 @@ def _handler_class() -> tuple[type, Any] | None:
         def _emit(self, run_id: Any, message: Any) -> None:
             metadata = self._metadata.get(run_id)
             if metadata is not None:
+                if message.id is None:  # the node returns this very object
+                    message.id = str(uuid.uuid4())
                 kept = {k: v for k, v in metadata.items() if isinstance(v, (str, int, float, bool, list))}
                 value = {"message": messages.to_dict(message), "metadata": kept}
                 self._task.host.emit("messages", "", value, False)
