@@ -75,14 +75,17 @@ func (s *selection) channel(b *border, at string, c graphdv1.Channel) {
 }
 
 // wants reports whether an event is to be delivered. What runs and questions
-// come to is never filtered out: missing it would leave a client waiting for
-// ever.
+// come to, and what nobody can run, is never filtered out: missing it would
+// leave a client waiting for ever.
 func (s *selection) wants(e *checkpoint.Event) bool {
 	switch e.Kind {
 	case checkpoint.EventRunState, checkpoint.EventInterrupt, checkpoint.EventResolved, runtime.EventGap:
 		return true
 	case checkpoint.EventUpdate, checkpoint.EventValues, checkpoint.EventTask, checkpoint.EventCheckpoint,
 		checkpoint.EventCustom, checkpoint.EventMessage:
+	}
+	if e.Phase == checkpoint.PhaseUnassigned {
+		return true // the run may wait for an operator
 	}
 	if !s.kinds[e.Kind] && !s.voids(e) {
 		return false

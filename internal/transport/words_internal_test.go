@@ -131,6 +131,7 @@ func TestSelection(t *testing.T) {
 		"custom restart":         {only(graphdv1.Channel_CHANNEL_CUSTOM), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, true},
 		"restart elsewhere":      {within1("x"), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted, Namespace: "a:1"}, false},
 		"restart of no interest": {only(graphdv1.Channel_CHANNEL_VALUES), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, false},
+		"lonely":                 {only(graphdv1.Channel_CHANNEL_VALUES), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseUnassigned, Namespace: "a:1"}, true},
 		"root only":              {&graphdv1.EventFilter{Depth: depth(0)}, in("a:1"), false},
 		"root":                   {&graphdv1.EventFilter{Depth: depth(0)}, in(""), true},
 		"depth":                  {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1"), true},

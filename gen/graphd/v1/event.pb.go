@@ -121,7 +121,7 @@ const (
 	// It was stopped.
 	TaskChange_PHASE_CANCELLED TaskChange_Phase = 7
 	// No connected worker can take it; it waits for one. Told once, failure
-	// has the reason NO_WORKER_AVAILABLE.
+	// has the reason NO_WORKER_AVAILABLE. Delivered whatever the filter says.
 	TaskChange_PHASE_UNASSIGNED TaskChange_Phase = 8
 	// It begins anew: after a failure, the loss of its worker or the restart of
 	// a server. What its message and custom events have shown since its last

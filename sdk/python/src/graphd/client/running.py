@@ -18,6 +18,7 @@ from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client.failures import raised_by
 from graphd.client.home import Home
 from graphd.client.items import Item
+from graphd.client.lonely import LonelyTasks
 from graphd.client.snapshots import values_of
 from graphd.client.states import ensure_thread
 from graphd.client.trail import Trail
@@ -164,11 +165,13 @@ class Running:
                     self._forget()
 
     def _attempt(self) -> Iterator[Item]:
-        for event in self._events():
-            yield from self.translator.items(event)
-            if event.HasField("end"):
-                yield from self._last(event.end.run)
-                self._end(event.end.run)
+        with contextlib.closing(LonelyTasks(self.home)) as lonely:
+            for event in self._events():
+                lonely.see(event)
+                yield from self.translator.items(event)
+                if event.HasField("end"):
+                    yield from self._last(event.end.run)
+                    self._end(event.end.run)
 
     def _events(self) -> Iterator[event_pb2.Event]:
         trail = Trail(self.request)
@@ -211,13 +214,15 @@ class Running:
 
     async def _aattempt(self) -> AsyncIterator[Item]:
         async with contextlib.aclosing(self._aevents()) as events:
-            async for event in events:
-                for item in self.translator.items(event):
-                    yield item
-                if event.HasField("end"):
-                    for item in await self._alast(event.end.run):
+            with contextlib.closing(LonelyTasks(self.home)) as lonely:
+                async for event in events:
+                    lonely.see(event)
+                    for item in self.translator.items(event):
                         yield item
-                    self._end(event.end.run)
+                    if event.HasField("end"):
+                        for item in await self._alast(event.end.run):
+                            yield item
+                        self._end(event.end.run)
 
     async def _aevents(self) -> AsyncGenerator[event_pb2.Event, None]:
         trail = Trail(self.request)
