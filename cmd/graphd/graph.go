@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +36,9 @@ func (p *program) graphCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "put FILE", Short: "Send a graph file to the server, which checks and keeps it", Args: exactly("FILE"),
 			RunE: func(cmd *cobra.Command, args []string) error {
+				if err := notFolder(args[0]); err != nil {
+					return err
+				}
 				return p.session(func(s *cli.Session) error { return s.PutGraph(cmd.Context(), args[0]) })
 			},
 		},
@@ -146,11 +151,22 @@ func problemsOf(failure error) []fileProblem {
 	return []fileProblem{{Message: failure.Error()}}
 }
 
+// notFolder refuses a folder where a file is wanted.
+func notFolder(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return cli.Usagef("%s is a folder", path).WithHint("name the files in it, like %s", filepath.Join(path, "*.yaml"))
+	}
+	return nil
+}
+
 // checkFiles returns the graphs that are right, and a *graphfile.FileError for
 // each file that is not.
 func checkFiles(paths []string) (good []*graph.Graph, failures []error, err error) {
 	var files []graphfile.File
 	for _, path := range paths {
+		if err := notFolder(path); err != nil {
+			return nil, nil, err
+		}
 		file, err := graphfile.Read(path)
 		if err != nil {
 			failures = append(failures, err)

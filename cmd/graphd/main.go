@@ -34,6 +34,7 @@ func run() int {
 		},
 		errTerminal: isTerminal(os.Stderr),
 		getenv:      os.Getenv,
+		environ:     os.Environ,
 		program:     invocation(),
 		version:     buildVersion(),
 	}

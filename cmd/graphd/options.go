@@ -180,6 +180,29 @@ func envName(flag string) string {
 	return "GRAPHD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// unknownVariables names variables that look like a mistyped option. Others
+// beside them are no mistake: Kubernetes sets GRAPHD_PORT and the like for a
+// service named graphd.
+func unknownVariables(environ []string) []string {
+	known := []string{"GRAPHD_SERVER"}
+	table := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&serverOptions{}).register(table)
+	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
+	var texts []string
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, "GRAPHD_") || slices.Contains(known, name) ||
+			strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
+			continue
+		}
+		if near, _, _ := strings.Cut(strings.TrimPrefix(graph.Suggest(name, known), "; "), ";"); strings.HasPrefix(near, "did you mean") {
+			texts = append(texts, fmt.Sprintf("the variable %s is no option: %s", name, near))
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
 func fromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) string) error {
 	var all []error
 	for name, done := range given {

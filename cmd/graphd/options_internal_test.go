@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
@@ -93,6 +94,38 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestMistypedVariablesAreTold(t *testing.T) {
+	require.Equal(t, []string{
+		`the variable GRAPHD_LEAES is no option: did you mean "GRAPHD_LEASE"?`,
+		`the variable GRAPHD_MAX_LIVE_RUN is no option: did you mean "GRAPHD_MAX_LIVE_RUNS"?`,
+	}, unknownVariables([]string{
+		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "PATH=/", "GRAPHD=",
+		"GRAPHD_PORT=tcp://10.0.0.1:7700", "GRAPHD_PORT_7700_TCP_ADDR=10.0.0.1", "GRAPHD_SERVICE_HOST=10.0.0.1",
+	}))
+}
+
+// A file where a folder is wanted, and the other way round, is told with what
+// would be right; a folder without graphs is told, too.
+func TestFilesAndFolders(t *testing.T) {
+	dir := t.TempDir()
+	for _, verb := range []string{"check", "put"} {
+		r := caller{}.call(t, "graph", verb, dir)
+		require.Equal(t, cli.ExitUsage, r.code)
+		require.Contains(t, r.err, "is a folder\nhint: name the files in it")
+	}
+	file := filepath.Join(dir, "counting.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
+	core, logs := observer.New(zap.WarnLevel)
+	_, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{file}}, zap.New(core), "test")
+	require.ErrorContains(t, err, "is a file")
+	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{t.TempDir()}}, zap.New(core), "test")
+	require.NoError(t, err)
+	s.start()
+	require.Len(t, logs.FilterMessage("the folder has no graph files").All(), 1)
+	require.NoError(t, s.drain(t.Context()))
 }
 
 func TestSecretsAreMasked(t *testing.T) {

@@ -18,7 +18,8 @@ type program struct {
 
 	errTerminal bool // a person reads Err
 	getenv      func(string) string
-	program     []string // how to call it again
+	environ     func() []string // NAME=VALUE, all there are; may be nil
+	program     []string        // how to call it again
 	version     string
 
 	server string // --server

@@ -68,6 +68,11 @@ func (p *program) logger(o serverOptions) (*zap.Logger, error) {
 	if _, wrong := errors.AsType[*telemetry.OptionError](err); wrong {
 		return nil, usage(err)
 	}
+	if err == nil && p.environ != nil {
+		for _, text := range unknownVariables(p.environ()) {
+			log.Warn(text)
+		}
+	}
 	return log, err
 }
 

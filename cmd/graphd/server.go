@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -219,9 +221,17 @@ func compileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error)
 func (s *server) load(ctx context.Context, dirs []string) error {
 	var all []error
 	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			all = append(all, cli.Usagef("--graphs %s is a file", dir).
+				WithHint("name its folder: --graphs %s", filepath.Dir(dir)))
+			continue
+		}
 		loaded, err := s.registry.LoadDir(ctx, dir)
 		all = append(all, err)
 		s.logLoaded(loaded)
+		if err == nil && len(loaded) == 0 {
+			s.log.Warn("the folder has no graph files", zap.String("file", dir))
+		}
 	}
 	return errors.Join(all...)
 }

@@ -104,8 +104,12 @@ func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 		return s.message(t)
 	}
 	p := s.page()
-	p.line("thread %s continues %s from checkpoint %s",
-		t.GetThreadId(), o.Source, orDash(t.GetCheckpoint().GetCheckpointId()))
+	from := "its newest checkpoint"
+	if o.Checkpoint != "" {
+		from = "checkpoint " + o.Checkpoint
+	}
+	p.line("thread %s continues %s from %s, as checkpoint %s",
+		t.GetThreadId(), o.Source, from, orDash(t.GetCheckpoint().GetCheckpointId()))
 	return p.err
 }
 

@@ -54,7 +54,7 @@ type Problem struct {
 func (p Problem) String() string {
 	where := p.Path
 	if p.Line > 0 {
-		where = fmt.Sprintf("line %d: %s", p.Line, where)
+		where = strings.TrimSuffix(fmt.Sprintf("line %d: %s", p.Line, where), ": ")
 	}
 	if where == "" {
 		return fmt.Sprintf("%s (%s)", p.Message, p.Reason)

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -206,12 +207,15 @@ func payloadRefusal(err error) *runtime.Error {
 // the first one, for those who see nothing else, and the metadata the first
 // limit that the graph is beyond.
 func graphRefusal(build *graph.BuildError) *runtime.Error {
-	first := ""
-	if len(build.Problems) > 0 {
-		first = ", the first at " + build.Problems[0].String()
+	text := fmt.Sprintf("graph %q has %d problems", build.Graph, len(build.Problems))
+	switch len(build.Problems) {
+	case 0:
+	case 1:
+		text = fmt.Sprintf("graph %q has 1 problem: %s", build.Graph, build.Problems[0])
+	default:
+		text += ", the first: " + build.Problems[0].String()
 	}
-	e := runtime.Errorf(runtime.ReasonInvalidGraph, "graph %q has %d problems%s",
-		build.Graph, len(build.Problems), first).With("graph", build.Graph)
+	e := runtime.Errorf(runtime.ReasonInvalidGraph, "%s", text).With("graph", build.Graph)
 	if over := slices.IndexFunc(build.Problems, func(p graph.Problem) bool { return p.Limit != nil }); over >= 0 {
 		e = e.Beyond(build.Problems[over].Limit.Bound())
 	}

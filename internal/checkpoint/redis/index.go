@@ -141,6 +141,9 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	}, func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
 		return s.heads(ctx, &q, list, portion)
 	})
+	if err == nil {
+		err = s.present(ctx)
+	}
 	if err != nil {
 		return nil, failed(ctx, err)
 	}

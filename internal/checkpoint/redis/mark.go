@@ -106,6 +106,15 @@ func (s *Store) Writable(ctx context.Context) error {
 }
 
 func (s *Store) writable(ctx context.Context) error {
+	if err := s.present(ctx); err != nil {
+		return err
+	}
+	return s.agreed(ctx)
+}
+
+// present looks whether the partitions are those of the store that was opened:
+// a list of what is left would say that the rest was never there.
+func (s *Store) present(ctx context.Context) error {
 	list := s.turn()
 	found, err := s.marks(ctx, list)
 	if err != nil {
@@ -122,10 +131,7 @@ func (s *Store) writable(ctx context.Context) error {
 	if len(wrong) > 1 {
 		return fmt.Errorf("%d partitions of %d: %w", len(wrong), len(s.keys.tags), err)
 	}
-	if err != nil {
-		return err
-	}
-	return s.agreed(ctx)
+	return err
 }
 
 // agreed looks at what the whole store agrees on.

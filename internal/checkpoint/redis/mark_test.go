@@ -45,7 +45,9 @@ func TestEmptyRedisIsNoticed(t *testing.T) {
 		require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 	}
 	refusesAll(t, s, "came back empty")
-	_, err := s.Interrupts(t.Context(), checkpoint.InterruptQuery{ByChange: true})
+	_, err := s.Threads(t.Context(), checkpoint.ThreadQuery{})
+	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced, "a list of what is left is not the list")
+	_, err = s.Interrupts(t.Context(), checkpoint.InterruptQuery{ByChange: true})
 	require.NoError(t, err)
 	post := s.Enlist("server", func() {})
 	post.Serve([]checkpoint.Served{{Graph: "g"}})
