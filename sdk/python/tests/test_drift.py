@@ -137,7 +137,9 @@ def test_a_yes_pays_what_was_shown(server: DevServer) -> None:
 def test_an_approval_fails_and_shows_both(server: DevServer) -> None:
     shop = Shop(server, "drift-fails", reason="approval", message="Pay?")
     shop.start()
-    with pytest.raises(NonDeterministicNode, match=r"node 'pay' of thread '.*': .*/at: 100 → 99999; /pay: 100 → 99999\..*memo"):
+    with pytest.raises(
+        NonDeterministicNode, match=r"node 'pay' of thread '.*': .*/at: 100 → 99999; /pay: 100 → 99999\..*memo"
+    ):
         shop.answer("yes", 99999)
     assert shop.paid == []
     shop.price = 100

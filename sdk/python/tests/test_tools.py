@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import pytest
@@ -11,6 +12,7 @@ from graphd.dev import DevServer
 from graphd.errors import GraphdError
 from graphd.messages import AIMessage
 from graphd.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, add_human_in_the_loop
+from graphd.prebuilt.arguments import WrongArgumentsError, check_of
 
 
 class State(MessagesState):
@@ -74,7 +76,7 @@ def test_models_are_told_of_wrong_arguments_and_nothing_else(server: DevServer) 
 
     ((content, status),) = run(graph(server, "wrong", [broken], [("broken", {"y": 1})]))
     assert status == "error"
-    assert content.startswith("Error invoking tool 'broken' with kwargs {'y': 1} with error:\n missing a required")
+    assert content.startswith("Error invoking tool 'broken' with kwargs {'y': 1} with error:\n x: Field required")
     with pytest.raises(ZeroDivisionError):
         run(graph(server, "broken", [broken], [("broken", {"x": 1})]))
     told = run(graph(server, "handled", [broken], [("broken", {"x": 1})], handle_tool_errors=True))
@@ -102,3 +104,62 @@ def test_a_wrong_answer_leaves_the_question_open(server: DevServer) -> None:
             run(compiled, Command(resume=answer))
         assert refused.value.reason == "RESPONSE_SCHEMA_MISMATCH", answer
     assert run(compiled, Command(resume=[{"type": "accept"}])) == [("1 of ann, 2 messages", "success")]
+
+
+def paid(amount: int, note: str = "-") -> str:
+    return f"paid {amount!r} {note!r}"
+
+
+async def later(amounts: list[float], **rest: Any) -> str:
+    return f"{amounts!r} {rest!r}"
+
+
+GIVEN: list[tuple[str, dict[str, Any], str, str]] = [
+    ("paid", {"amount": "2"}, "paid 2 '-'", "success"),
+    ("paid", {"amount": 2, "note": "n", "unknown": 1}, "paid 2 'n'", "success"),
+    ("paid", {"amount": "abc"}, "amount: Input should be a valid integer", "error"),
+    ("paid", {"amount": 1, "note": 7}, "note: Input should be a valid string", "error"),
+    ("paid", {"note": "n"}, "amount: Field required", "error"),
+    ("later", {"amounts": ["1", 2], "kind": "a"}, "[1.0, 2.0] {'kind': 'a'}", "success"),
+]
+
+
+def test_arguments_are_checked_by_the_signature(server: DevServer) -> None:
+    compiled = graph(server, "checked", [paid, later], [(name, given) for name, given, _, _ in GIVEN])
+    for (name, given, expected, status), (content, got) in zip(GIVEN, run(compiled), strict=True):
+        assert got == status, content
+        if status == "error":
+            assert content.startswith(f"Error invoking tool '{name}' with kwargs {given} with error:\n {expected}")
+        else:
+            assert content == expected
+
+
+def test_arguments_are_checked_without_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    check = check_of(paid, ())
+    assert check({"amount": "2", "unknown": 1}) == {"amount": 2}
+    for given, said in [
+        ({"amount": "abc"}, "amount: Input should be a valid integer"),
+        ({"amount": True}, "amount: Input should be a valid integer"),
+        ({"note": 7}, "amount: Field required\nnote: Input should be a valid string"),
+    ]:
+        with pytest.raises(WrongArgumentsError, match=f"^{said}$"):
+            check(given)
+
+
+def test_langgraph_answers_wrong_arguments_alike(server: DevServer) -> None:
+    pytest.importorskip("langgraph.prebuilt")
+    from langchain_core.messages import AIMessage as TheirMessage
+    from langgraph.graph import MessagesState as TheirState
+    from langgraph.graph import StateGraph as TheirGraph
+    from langgraph.prebuilt import ToolNode as TheirNode
+
+    def pay(amount: int, note: str = "-") -> str:
+        """Pays."""
+        return f"paid {amount!r} {note!r}"
+
+    calls = [("pay", given) for name, given, _, _ in GIVEN if name == "paid"]
+    made = [{"name": tool, "args": args, "id": f"c{i}", "type": "tool_call"} for i, (tool, args) in enumerate(calls)]
+    theirs = TheirGraph(TheirState).add_node("tools", TheirNode([pay])).add_edge("__start__", "tools").compile()
+    answered = theirs.invoke({"messages": [TheirMessage("", id="ai", tool_calls=made)]})["messages"][1:]
+    assert run(graph(server, "alike", [pay], calls)) == [(m.content, m.status) for m in answered]

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from graphd.prebuilt.arguments import WrongArgumentsError, check_of
 from graphd.prebuilt.injected import Fill, injections
 from graphd.values.command import Command
 
@@ -56,15 +57,15 @@ def _filled(fills: Mapping[str, Fill], arguments: Mapping[str, Any]) -> dict[str
 
 
 def _plain(function: Callable[..., Any]) -> Tool:
-    fills, signature = injections(function), inspect.signature(function)
+    fills = injections(function)
+    check = check_of(function, fills)
 
     def prepared(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        filled = _filled(fills, arguments)
         try:
-            signature.bind(**filled)
-        except TypeError as error:
+            checked = check(arguments)
+        except WrongArgumentsError as error:
             raise ToolInvocationError(function.__name__, arguments, str(error)) from None
-        return filled
+        return _filled(fills, {k: v for k, v in arguments.items() if k in fills} | checked)
 
     if inspect.iscoroutinefunction(function):
 
