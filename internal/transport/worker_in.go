@@ -163,11 +163,15 @@ func outcomeIn(limits payload.Limits, r *graphdv1.TaskResult) (out worker.Result
 	}
 	out.Used = usedIn(b, r.GetUsed())
 	if err := b.err(); err != nil {
-		reason := runtime.FailedInvalidUpdate
+		reason, details := runtime.FailedInvalidUpdate, map[string]string(nil)
 		if own, ok := errors.AsType[*runtime.Error](err); ok && own.Reason == runtime.ReasonPayloadTooLarge {
 			reason = runtime.FailedOutputTooLarge
+		} else if ok && own.Meta["limit"] != "" {
+			reason, details = runtime.FailedLimit, own.Meta
 		}
-		return unusable(reason, "the worker's result can't be used: "+refusal(err).Message), false
+		out = unusable(reason, "the worker's result can't be used: "+refusal(err).Message)
+		out.Failure.Details = details
+		return out, false
 	}
 	return out, false
 }

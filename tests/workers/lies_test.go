@@ -27,6 +27,9 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 		"not an object":     {completed(`[1]`), "INVALID_NODE_UPDATE", "object"},
 		"repeated key":      {completed(`{"x":1,"x":2}`), "INVALID_NODE_UPDATE", "x"},
 		"too large":         {completed(`{"x":` + big + `}`), "OUTPUT_TOO_LARGE", "bytes"},
+		"too deep": {
+			completed(`{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`), "LIMIT_EXCEEDED", "the limit of 128 levels",
+		},
 		"unknown channel":   {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "lgo", Value: text(`1`)}}}), "INVALID_NODE_UPDATE", "lgo"},
 		"channel unset":     {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Value: text(`1`)}}}), "INVALID_NODE_UPDATE", "completed.writes[0].channel"},
 		"value unset":       {wrap(&graphdv1.TaskCompleted{Writes: []*graphdv1.ChannelWrite{{Channel: "x"}}}), "INVALID_NODE_UPDATE", "completed.writes[0].value"},

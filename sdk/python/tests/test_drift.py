@@ -14,7 +14,7 @@ from graphd.dev import DevServer
 from graphd.errors import NodeInterrupt, NonDeterministicNode
 from graphd.runtime import drift
 from graphd.runtime.replay import Answer, Place, Question, Replay, Rules, Used
-from graphd.types import Command
+from graphd.types import Command, Interrupt
 
 VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "seen-vectors.json").read_text())
 
@@ -230,3 +230,16 @@ def test_what_a_node_raises_takes_no_answer(server: DevServer) -> None:
     graph.invoke({"log": []}, config)
     for n in range(2, 7):
         assert asked(graph.invoke(Command(resume="go on"), config)) == [f"try {n}"]
+
+
+def test_a_second_question_says_what_it_replaces(server: DevServer) -> None:
+    shop = Shop(server, "drift-replaces")
+    (first,) = shop.graph.invoke({"log": []}, shop.config)["__interrupt__"]
+    assert (first.replaces, first.differs) == ("", ())
+    shop.price = 99999
+    (second,) = shop.graph.invoke(Command(resume="yes"), shop.config)["__interrupt__"]
+    assert (second.replaces, second.differs) == (first.id, ("/at", "/pay"))
+    assert shop.graph.get_state(shop.config).interrupts[0].replaces == first.id
+    assert repr(second) == f"Interrupt(value={second.value!r}, id={second.id!r})"
+    assert second == Interrupt(value=second.value, id=second.id)
+    assert Interrupt.__match_args__ == ("value", "id")

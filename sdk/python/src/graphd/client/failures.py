@@ -74,7 +74,7 @@ def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
             text = told if limit else failure.message
             return GraphRecursionError(with_code(text, ErrorCode.GRAPH_RECURSION_LIMIT))
         case "INVALID_NODE_UPDATE":
-            return RefusedUpdateError(_with_update_code(failure.message))
+            return RefusedUpdateError(_with_update_code(failure))
         case "UNKNOWN_TARGET_NODE":
             return InvalidUpdateError(failure.message)
         case "NODE_TIMEOUT":
@@ -111,9 +111,12 @@ def seconds_of(text: str) -> float:
     return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"([0-9.]+)(h|ms|m|µs|ns|s)", text))
 
 
-def _with_update_code(message: str) -> str:
+def _with_update_code(failure: payload_pb2.Failure) -> str:
+    message = failure.message
     if any(code.value in message for code in ErrorCode):
         return message
+    if failure.type == "InvalidResult":  # of itself, whatever else was written
+        return with_code(message, ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE)
     return with_code(message, ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE)
 
 

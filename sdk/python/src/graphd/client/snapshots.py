@@ -33,7 +33,12 @@ def values_of(program: Program | None, payload: payload_pb2.Payload) -> Any:
 
 def question(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
     """One question as programs see it."""
-    return Interrupt(value=codec.value_of(interrupt.value), id=interrupt.interrupt_id)
+    return Interrupt(
+        value=codec.value_of(interrupt.value),
+        id=interrupt.interrupt_id,
+        replaces=interrupt.replaces,
+        differs=tuple(interrupt.differs),
+    )
 
 
 def is_question(interrupt: interrupt_pb2.Interrupt) -> bool:

@@ -14,10 +14,17 @@ N = TypeVar("N", bound=Hashable)
 
 @dataclass(frozen=True)
 class Interrupt:
-    """One question to a person, and the id to answer it by."""
+    """One question to a person, and the id to answer it by.
+
+    Of graphd alone are ``replaces``, the id of the question whose answer was not
+    used because the node asked something else when it ran again, "" for a first
+    question, and ``differs``, JSON pointers to what differs from it.
+    """
 
     value: Any
     id: str = "placeholder-id"
+    replaces: str = field(default="", repr=False, compare=False, kw_only=True)
+    differs: tuple[str, ...] = field(default=(), repr=False, compare=False, kw_only=True)
 
     @property
     def interrupt_id(self) -> str:

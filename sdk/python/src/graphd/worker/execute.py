@@ -90,7 +90,10 @@ def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: 
     ids = MessageIds(program.message_keys, shown=event_pb2.CHANNEL_MESSAGES in assignment.emit)
 
     def finish(result: Any) -> pb.TaskResult:
-        return pb.TaskResult(completed=outcome.completed(result, program.channels, ids, task.pushed))
+        try:
+            return pb.TaskResult(completed=outcome.completed(result, program.channels, ids, task.pushed))
+        except outcome.UnsendableError as error:
+            raise error.of(node.name) from error.__cause__
 
     state = _input(assignment, node.schema)
     arguments = node.action.arguments(state, extras)
@@ -203,7 +206,7 @@ def _raised(work: Work, error: BaseException) -> pb.TaskResult:
         if isinstance(error, ParentCommand) and work.task.depth:
             return pb.TaskResult(completed=outcome.for_parent(error.command, work.ids))
     except Exception as broken:  # the question has no JSON form, or differs from the journal
-        error = broken
+        error = broken.of(work.node) if isinstance(broken, outcome.UnsendableError) else broken
     if isinstance(error, asyncio.CancelledError) and work.local is not None and work.local.cancelled:
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the caller of the run was cancelled"))
     if isinstance(error, asyncio.CancelledError):

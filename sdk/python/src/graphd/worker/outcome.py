@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from graphd import codec
-from graphd._gen.v1 import interrupt_pb2
+from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import ROOT
 from graphd.declare.spec import RETRY_MARK, duration
@@ -31,6 +31,19 @@ _DRIFT: dict[str | None, interrupt_pb2.Drift] = {
     "ask_again": interrupt_pb2.DRIFT_ASK_AGAIN,
     "accept": interrupt_pb2.DRIFT_ACCEPT,
 }
+
+
+class UnsendableError(Exception):
+    """A value of a result has no JSON form."""
+
+    def __init__(self, key: str, problem: Exception) -> None:
+        self.key, self.problem = key, problem
+        super().__init__(f"the value of {key!r} can't be stored: {problem}")
+
+    def of(self, node: str) -> Exception:
+        """The error of the node, of the class that programs know."""
+        kind = TypeError if isinstance(self.problem, TypeError) else ValueError
+        return kind(f"node {node!r}: {self}")
 
 
 def completed(
@@ -68,7 +81,7 @@ def _plain(result: dict[Any, Any], channels: Collection[str], ids: MessageIds) -
         if key not in channels or isinstance(value, Overwrite):
             return None
     update = {key: ids.write(key, value) for key, value in result.items()}
-    return pb.TaskCompleted(update=codec.payload(update) if update else None)
+    return pb.TaskCompleted(update=_payload(update) if update else None)
 
 
 def for_parent(command: Command[Any], ids: MessageIds) -> pb.TaskCompleted:
@@ -96,11 +109,29 @@ def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]],
         if root and flat:
             outcome.update.CopyFrom(codec.payload(flat[0][1]))
         elif flat:
-            outcome.update.CopyFrom(codec.payload(dict(flat)))
+            outcome.update.CopyFrom(_payload(dict(flat)))
         return
     for channel, value in flat:
         whole = isinstance(value, Overwrite)
-        outcome.writes.add(channel=channel, value=codec.payload(value.value if whole else value), overwrite=whole)
+        written = _named(channel, value.value if whole else value)
+        outcome.writes.add(channel=channel, value=written, overwrite=whole)
+
+
+def _payload(update: dict[Any, Any]) -> payload_pb2.Payload:
+    try:
+        return codec.payload(update)
+    except (TypeError, ValueError):  # say which
+        for key, value in update.items():
+            _named(key, value)
+        raise
+
+
+def _named(key: Any, value: Any) -> payload_pb2.Payload:
+    """A value as it travels; the error of one that can't names its key."""
+    try:
+        return codec.payload(value)
+    except (TypeError, ValueError) as error:
+        raise UnsendableError(str(key), error) from error
 
 
 def asks(questions: Iterable[Question]) -> list[pb.Ask]:
