@@ -23,10 +23,10 @@ func TestUnusableResultsFailTheTask(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"invalid JSON":      {completed(`{"x":`), "INVALID_NODE_UPDATE", "JSON"},
-		"not an object":     {completed(`[1]`), "INVALID_NODE_UPDATE", "object"},
-		"repeated key":      {completed(`{"x":1,"x":2}`), "INVALID_NODE_UPDATE", "x"},
-		"too large":         {completed(`{"x":` + big + `}`), "OUTPUT_TOO_LARGE", "bytes"},
+		"invalid JSON":  {completed(`{"x":`), "INVALID_NODE_UPDATE", "JSON"},
+		"not an object": {completed(`[1]`), "INVALID_NODE_UPDATE", "object"},
+		"repeated key":  {completed(`{"x":1,"x":2}`), "INVALID_NODE_UPDATE", "x"},
+		"too large":     {completed(`{"x":` + big + `}`), "OUTPUT_TOO_LARGE", "bytes"},
 		"too deep": {
 			completed(`{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`), "LIMIT_EXCEEDED", "the limit of 128 levels",
 		},
