@@ -79,7 +79,7 @@ func (fx *effects) markRestart() {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err))
+		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), cause(err))
 	}
 	fx.anew.due.Store(false)
 }

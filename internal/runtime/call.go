@@ -51,7 +51,7 @@ func (fx *effects) Unassigned(why string) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("event not stored", zap.Error(err))
+		l.session.log.Warn("event not stored", zap.Error(err), cause(err))
 	}
 }
 

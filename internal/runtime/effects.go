@@ -124,7 +124,7 @@ func (fx *effects) Emit(em Emission) {
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err))
+		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), cause(err))
 	}
 }
 

@@ -111,7 +111,7 @@ func (e *Engine) waiting() int {
 
 // putOff leaves a thread alone for a while because it could not be taken. The
 // rest goes on.
-func (e *Engine) putOff(ctx context.Context, thread string, cause error) {
+func (e *Engine) putOff(ctx context.Context, thread string, why error) {
 	head, known := checkpoint.Head{}, false
 	caught := contain.Call(func() {
 		h, err := e.store.Head(ctx, thread)
@@ -119,13 +119,13 @@ func (e *Engine) putOff(ctx context.Context, thread string, cause error) {
 	})
 	x := e.faults.add(thread, head.Faults, e.uptime())
 	e.waiting()
-	fields := append(faultFields(cause), zap.String("thread", thread), zap.String("run", head.Run),
+	fields := append(faultFields(why), zap.String("thread", thread), zap.String("run", head.Run),
 		zap.Int("failures", x.count), zap.Duration("pause", pauseAfter(x.count)))
 	e.log.Error("thread not taken up; it is put off", fields...)
 	if caught == nil && known {
 		var err error
 		if caught = contain.Call(func() { err = e.storePutOff(ctx, &head, x) }); err != nil && ctx.Err() == nil {
-			e.log.Warn("putting a thread off was not stored", zap.String("thread", thread), zap.Error(err))
+			e.log.Warn("putting a thread off was not stored", zap.String("thread", thread), zap.Error(err), cause(err))
 		}
 	}
 	if caught != nil {
@@ -133,11 +133,11 @@ func (e *Engine) putOff(ctx context.Context, thread string, cause error) {
 	}
 }
 
-func faultFields(cause error) []zap.Field {
-	if p, ok := errors.AsType[*contain.PanicError](cause); ok {
+func faultFields(why error) []zap.Field {
+	if p, ok := errors.AsType[*contain.PanicError](why); ok {
 		return p.Fields()
 	}
-	return []zap.Field{zap.Error(cause)}
+	return []zap.Field{zap.Error(why), cause(why)}
 }
 
 // storePutOff notes in the head of a thread that it is put off. A lease without

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -32,6 +33,26 @@ func TestAFailedRunIsLogged(t *testing.T) {
 			require.Len(t, lines, 1, name)
 			require.Equal(t, run.ID, lines[0].ContextMap()["run"])
 			require.Equal(t, run.Failure.Reason, lines[0].ContextMap()["reason"])
+		}
+	})
+}
+
+// TestWhyADueThreadIsNotTakenUpIsLogged has a store that takes no changes; a client
+// is not told of the file in the cause, and the operator is.
+func TestWhyADueThreadIsNotTakenUpIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		store := &refusing{countingStore: countingStore{Store: memory.New(memory.Options{})}}
+		w := newWorldOn(t, store, runtime.Options{Logger: zap.New(core)}, nil)
+		_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: "t", Expiration: runtime.Expiration{TTL: time.Minute}})
+		require.NoError(t, err)
+		away := checkpoint.ErrUnavailable
+		store.with.Store(&away)
+		rest(2 * time.Minute)
+		lines := logs.FilterMessage("due thread not taken up").All()
+		require.NotEmpty(t, lines)
+		for _, line := range lines {
+			require.Contains(t, line.ContextMap()["cause"], "at /secret/path")
 		}
 	})
 }

@@ -110,7 +110,7 @@ func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
 		return e.forget(ctx, t, &run, from)
 	})
 	if errors.Is(err, checkpoint.ErrCorrupt) {
-		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err))
+		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err), cause(err))
 		return e.leaveWhole(ctx, head, from)
 	}
 	return err

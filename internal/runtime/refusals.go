@@ -110,7 +110,7 @@ func (e *Engine) freeRoom(ctx context.Context, threads []string) {
 		case storeAway(err), ctx.Err() != nil:
 			return
 		default:
-			e.log.Warn("due thread not deleted or cut off", zap.String("thread", thread), zap.Error(err))
+			e.log.Warn("due thread not deleted or cut off", zap.String("thread", thread), zap.Error(err), cause(err))
 		}
 	}
 }

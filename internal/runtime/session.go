@@ -290,7 +290,7 @@ func (s *session) tick() {
 	defer s.yield()
 	err := s.change(s.calls, s.renewal, once, func() {})
 	if err != nil && !errors.Is(err, errLeaseLost) {
-		s.log.Warn("lease not renewed", zap.Error(err))
+		s.log.Warn("lease not renewed", zap.Error(err), cause(err))
 	}
 }
 

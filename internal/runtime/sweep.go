@@ -92,7 +92,7 @@ func (e *Engine) sweepOnce(ctx context.Context) time.Duration {
 	threads, next, err := e.due(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			e.log.Warn("cannot look for due work", zap.Error(err))
+			e.log.Warn("cannot look for due work", zap.Error(err), cause(err))
 		}
 		return e.opts.Sweep
 	}
@@ -187,7 +187,7 @@ func (e *Engine) tend(ctx context.Context, thread string, r *round) {
 		e.adrift(thread)
 		r.refuse(err)
 		if ctx.Err() == nil {
-			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err))
+			e.log.Warn("due thread not taken up", zap.String("thread", thread), zap.Error(err), cause(err))
 		}
 	case ctx.Err() == nil:
 		e.putOff(ctx, thread, err)
@@ -369,8 +369,8 @@ func (e *Engine) logFailed(run *checkpoint.Run) {
 }
 
 // later leaves a thread whose graph is not known here alone for a while.
-func (e *Engine) later(ctx context.Context, head checkpoint.Head, cause error) error {
-	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(cause))
+func (e *Engine) later(ctx context.Context, head checkpoint.Head, why error) error {
+	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), cause(why))
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.Lent = head.Updated, "", lentBy(&head)
 		t.Head.Due = t.now.Add(e.opts.Lease)

@@ -40,7 +40,7 @@ func (l *loop) tidy() {
 	before := min(e.reach(&head), l.past.seq)
 	if keep > 0 && before > max(head.FirstSeq, 1)+keep {
 		if err := l.endHistory(before); err != nil && !errors.Is(err, errLeaseLost) {
-			s.log.Warn("history not cut off", zap.Error(err))
+			s.log.Warn("history not cut off", zap.Error(err), cause(err))
 			l.past.left = false
 		}
 	} else {

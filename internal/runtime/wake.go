@@ -54,7 +54,7 @@ func (s *session) glance() {
 			return
 		}
 		if err := s.reload(s.calls); err != nil {
-			s.log.Debug("the newest head was not read", zap.Error(err))
+			s.log.Debug("the newest head was not read", zap.Error(err), cause(err))
 		}
 	}, contain.Log(s.engine.log, "reading the newest head panicked"))()
 }

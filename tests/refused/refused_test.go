@@ -37,12 +37,35 @@ func smallDisk(t *testing.T) (dir string, around []string) {
 	}
 }
 
-// A disk that is full: what was stored can be read, deleting threads makes room,
-// and then the calls that were refused succeed.
-func TestAFullDisk(t *testing.T) {
+// smallFiles has a program whose files may have 12 or 24 MiB each: shells differ in
+// what they count.
+func smallFiles(t *testing.T) (dir string, around []string) {
+	t.Helper()
+	return t.TempDir(), []string{"sh", "-c", `ulimit -f 24576 && exec "$0" "$@"`}
+}
+
+// A store whose room ends, on a disk or because a file may be no larger: what was
+// stored can be read, deleting threads makes room, and then the calls that were
+// refused succeed.
+func TestAFullStore(t *testing.T) {
 	t.Parallel()
-	dir, around := smallDisk(t)
-	s := serve(t, "sqlite:"+filepath.Join(dir, "graphd.db"), around, "--disk-reserve", "2097152")
+	for name, c := range map[string]struct {
+		small func(t *testing.T) (string, []string)
+		log   string
+	}{
+		"disk": {smallDisk, "is full: make room on it, or delete threads"},
+		"file": {smallFiles, "is full: raise `ulimit -f`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, around := c.small(t)
+			testFullStore(t, serve(t, "sqlite:"+filepath.Join(dir, "graphd.db"), around, "--disk-reserve", "2097152"), c.log)
+		})
+	}
+}
+
+func testFullStore(t *testing.T, s *server, log string) {
+	t.Helper()
 	s.run("first", 10)
 	thread := func(i int) string { return fmt.Sprint("t", i) }
 	stored := 0
@@ -52,7 +75,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 	stored--
 	requireRefusal(t, err, codes.ResourceExhausted, full, "no space left", "nothing was changed", "read and deleted", "same request id")
-	s.refuses(full, "is full: make room on it, or delete threads")
+	s.refuses(full, log)
 
 	// Runs that had begun wait, and so do calls that are made again.
 	_, err = s.start(thread(stored), 200_000)

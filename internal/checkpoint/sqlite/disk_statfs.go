@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"errors"
 	"math"
 
 	"golang.org/x/sys/unix"
@@ -15,4 +16,19 @@ func diskFree(path string) int64 {
 		return math.MaxInt64
 	}
 	return int64(s.Bavail) * int64(s.Bsize) //nolint:unconvert // types differ by system
+}
+
+// fileLimit is how large this process may make a file: `ulimit -f`.
+func fileLimit() int64 {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err != nil || l.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(l.Cur)
+}
+
+// noRoom reports whether the system refused to write for lack of room: on the
+// disk, in the quota of the account or in a file.
+func noRoom(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"modernc.org/sqlite"
@@ -21,6 +23,7 @@ type space struct {
 	size    int64
 	written int       // since the log was last kept short
 	tried   time.Time // when it was last looked whether there is room again
+	largest int64     // file that SQLite was told it may make, 0 = not told
 }
 
 // tryAgain is how long a full store waits before it looks for room again.
@@ -36,14 +39,17 @@ func (s *space) reserve() error {
 		return err
 	}
 	info, err := f.Stat()
-	if err == nil && info.Size() < s.size {
-		err = allocate(f, s.size)
+	if size := s.most(); err == nil && info.Size() < size {
+		err = allocate(f, size)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		s.release()
 	}
 	return err
 }
+
+// most is how large the reserve may be.
+func (s *space) most() int64 { return min(s.size, fileLimit()) }
 
 // release gives the reserve up.
 func (s *space) release() { _ = os.Remove(s.path) }
@@ -60,14 +66,63 @@ func fill(f *os.File, n int64) error {
 }
 
 // lacksSpace reports whether SQLite failed for lack of room. Some calls only say
-// that they failed: then the disk is asked.
+// that they failed: then the limits are looked at, and the disk is asked.
 func (w *writer) lacksSpace(err error) bool {
 	var se *sqlite.Error
 	if !errors.As(err, &se) {
 		return false
 	}
-	return lacksPages(err) || se.Code()&0xff == sqlite3.SQLITE_IOERR && diskFree(w.store.file.real) < 64<<10
+	return lacksPages(err) || se.Code()&0xff == sqlite3.SQLITE_IOERR && (w.left() < little || w.space.refused())
 }
+
+// little is less than SQLite needs at once.
+const little = 64 << 10
+
+// left is how much the log may grow: as the disk and the largest file that this
+// process may write allow.
+func (w *writer) left() int64 {
+	left := diskFree(w.store.file.real)
+	if limit := fileLimit(); limit < math.MaxInt64 {
+		if log, err := os.Stat(w.store.file.real + "-wal"); err == nil {
+			limit = max(0, limit-log.Size())
+		}
+		left = min(left, limit)
+	}
+	return left
+}
+
+// refused reports whether the disk takes no more of this account, as when a quota
+// is used up, which the count of free bytes does not tell of.
+func (s *space) refused() bool {
+	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+"-*")
+	if err != nil {
+		return noRoom(err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	return noRoom(errors.Join(fill(f, little), f.Sync(), f.Close()))
+}
+
+// limitPages has SQLite refuse what would make the database larger than a file may
+// be: then the change is refused, and not what moves the log into the database.
+func (w *writer) limitPages() error {
+	limit := fileLimit()
+	if limit == w.space.largest || limit == math.MaxInt64 && w.space.largest == 0 {
+		return nil
+	}
+	var size, pages int64
+	if err := w.conn.QueryRowContext(w.life, "PRAGMA page_size").Scan(&size); err != nil {
+		return failed(err)
+	}
+	most := min(limit/size, mostPages)
+	if err := w.conn.QueryRowContext(w.life, fmt.Sprint("PRAGMA max_page_count = ", most)).Scan(&pages); err != nil {
+		return failed(err)
+	}
+	w.space.largest = limit
+	return nil
+}
+
+// mostPages is what SQLite allows by itself.
+const mostPages = 1<<32 - 2
 
 // lacksPages reports whether SQLite had no room for what it wanted to write: then
 // it has not committed.
@@ -78,15 +133,19 @@ func lacksPages(err error) bool {
 
 // noSpace is what a change is refused with while there is no room.
 func (w *writer) noSpace(cause error) error {
-	return fmt.Errorf("%w: the disk of %s is full: make room on it, or delete threads; %d bytes must be free: %w",
-		checkpoint.ErrStoreFull, w.store.file.real, w.enough(), cause)
+	full := fmt.Sprintf("the disk of %s is full: make room on it, or delete threads", w.store.file.real)
+	if limit := fileLimit(); limit < math.MaxInt64 {
+		full = fmt.Sprintf("%s is full: raise `ulimit -f`, by which no file may have more than %d bytes, "+
+			"make room on the disk, or delete threads", w.store.file.real, limit)
+	}
+	return fmt.Errorf("%w: %s; %d bytes must be free: %w", checkpoint.ErrStoreFull, full, w.enough(), cause)
 }
 
 var errNoSpace = errors.New("changes wait until there is room again")
 
 // enough is how much room there must be, beside the reserve, for the log and as
 // much again for the database: less is called full.
-func (w *writer) enough() int64 { return max(w.space.size/4, 256<<10) }
+func (w *writer) enough() int64 { return max(w.space.most()/4, 256<<10) }
 
 // refuseWhileFull answers the jobs that need room while there is none, and
 // returns the others.
@@ -120,7 +179,7 @@ func (w *writer) look() bool {
 // settle makes the reserve whole, and takes the store for full no more when
 // there is room beside it.
 func (w *writer) settle() {
-	if w.space.reserve() != nil {
+	if w.space.reserve() != nil || w.limitPages() != nil {
 		return
 	}
 	if room, err := w.room(); err == nil && room >= w.enough() {
@@ -139,7 +198,7 @@ func (w *writer) room() (int64, error) {
 			return 0, failed(err)
 		}
 	}
-	disk := diskFree(w.store.file.real)
+	disk := w.left()
 	grow := min(most-pages, max(0, disk-w.enough())/size)
 	return min(disk, (free+grow)*size), nil
 }
@@ -170,7 +229,7 @@ func (w *writer) outOfSpace(j *job, cause error) {
 }
 
 const (
-	// scarce is how little room on the disk makes the writer keep its log short,
+	// scarce is how little room makes the writer keep its log short,
 	// after each foldEvery bytes: what stands in the log has no room in the
 	// database yet.
 	scarce    = 64 << 20
@@ -189,7 +248,7 @@ func (w *writer) thrift(batch []*job) {
 		return
 	}
 	w.space.written = 0
-	if diskFree(w.store.file.real) >= scarce {
+	if w.left() >= scarce {
 		return
 	}
 	w.fold()

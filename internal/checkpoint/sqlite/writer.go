@@ -59,6 +59,9 @@ func newWriter(life context.Context, db *sql.DB, s *Store, room space) (*writer,
 		return nil, errors.Join(failed(err), conn.Close())
 	}
 	w.end = w.commitAll
+	if err := w.limitPages(); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	var change int64
 	err = conn.QueryRowContext(life, `SELECT value FROM meta WHERE key = 'last_change'`).Scan(&change)
 	if err != nil {
