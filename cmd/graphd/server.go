@@ -155,6 +155,7 @@ func (s *server) wire(
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
 		Key: key, Held: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
 	})
+	metrics.WatchTasks(hub)
 	s.remote = transport.NewRemote(hub, o.endpoints(s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
@@ -188,7 +189,7 @@ func (s *server) wire(
 			return s.engine.FollowInterrupts(q, after)
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
-		Metrics: metrics.Registry(), Census: metrics,
+		Metrics: metrics.Registry(), Census: metrics, Refusals: metrics,
 	}
 	o.apply(&options)
 	s.grpc, err = transport.NewServer(options)

@@ -51,6 +51,8 @@ type Metrics struct {
 	poisoned    prometheus.Gauge
 	liveBytes   prometheus.Gauge
 	putOff      *prometheus.CounterVec
+	store       *prometheus.GaugeVec
+	refused     *prometheus.CounterVec
 }
 
 // DefaultNames is how many graphs, nodes and reasons have series of their own.
@@ -103,6 +105,13 @@ func NewMetrics(version string, limit int) *Metrics {
 	})
 	m.putOff = counter("graphd_runs_put_off_total",
 		"Runs that were put off between two supersteps, because those that this process drives held too much.", "graph")
+	m.store = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "graphd_store_refuses_changes",
+		Help: "1 while the store takes no changes for a reason, until an operator acts.",
+	}, []string{"reason"})
+	m.refused = counter("graphd_calls_refused_total",
+		"Calls that ended with an error, by its reason.", "reason")
+	m.runsActive.WithLabelValues(otherName)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
@@ -110,7 +119,7 @@ func NewMetrics(version string, limit int) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
-		m.raised, m.resolved, m.followers, m.slow, m.poisoned, m.liveBytes, m.putOff, build,
+		m.raised, m.resolved, m.followers, m.slow, m.poisoned, m.liveBytes, m.putOff, m.store, m.refused, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -199,6 +208,47 @@ func (m *Metrics) LiveBytes(n int64) { m.liveBytes.Set(float64(n)) }
 
 // RunPutOff counts a run that waits for room.
 func (m *Metrics) RunPutOff(graph string) { m.putOff.WithLabelValues(label(m.graphs, graph)).Inc() }
+
+// StoreRefuses says whether the store takes no changes for a reason.
+func (m *Metrics) StoreRefuses(reason string, refuses bool) {
+	value := 0.0
+	if refuses {
+		value = 1
+	}
+	m.store.WithLabelValues(reason).Set(value)
+}
+
+// CallRefused counts a call that ended with an error. The reasons are those of
+// the protocol, which no client chooses.
+func (m *Metrics) CallRefused(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// Tasks are those that a server hands to its workers.
+type Tasks interface {
+	// Waiting is how many wait: because no connected worker serves them, and
+	// because those that do have no room.
+	Waiting() (unserved, busy int)
+	// Lost is how often a worker that had a task was lost.
+	Lost() uint64
+}
+
+// WatchTasks has each page say how tasks do. It is called once.
+func (m *Metrics) WatchTasks(tasks Tasks) {
+	waiting := func(reason string, count func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "graphd_tasks_waiting",
+			Help:        "Tasks that wait for a worker of this server, by why: none that is connected serves them, or those that do are busy.",
+			ConstLabels: prometheus.Labels{"reason": reason},
+		}, func() float64 { return float64(count()) })
+	}
+	m.registry.MustRegister(
+		waiting("no_worker", func() int { unserved, _ := tasks.Waiting(); return unserved }),
+		waiting("busy", func() int { _, busy := tasks.Waiting(); return busy }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "graphd_deliveries_lost_total",
+			Help: "Tasks taken from a worker that was silent for longer than its lease; what it did may be done again.",
+		}, func() float64 { return float64(tasks.Lost()) }),
+	)
+}
 
 // FollowerOpened counts an event stream that opened.
 func (m *Metrics) FollowerOpened() { m.followers.Inc() }

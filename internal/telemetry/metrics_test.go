@@ -91,6 +91,35 @@ func TestOthersRegisterBesideTheEngine(t *testing.T) {
 	require.Contains(t, scrape(t, m), "grpc_server_handled_total 1")
 }
 
+// tasks are what a server without workers would say.
+type tasks struct{}
+
+func (tasks) Waiting() (unserved, busy int) { return 3, 2 }
+func (tasks) Lost() uint64                  { return 4 }
+
+func TestMetricsShowWhatIsWrong(t *testing.T) {
+	m := telemetry.NewMetrics("test", 0)
+	require.Contains(t, scrape(t, m), `graphd_runs_active{graph="other"} 0`, "also before the first run")
+	m.WatchTasks(tasks{})
+	m.StoreRefuses("STORE_FULL", true)
+	m.StoreRefuses("STORE_REPLACED", false)
+	m.CallRefused("THREAD_BUSY")
+	m.CallRefused("THREAD_BUSY")
+	page := scrape(t, m)
+	for _, line := range []string{
+		`graphd_store_refuses_changes{reason="STORE_FULL"} 1`,
+		`graphd_store_refuses_changes{reason="STORE_REPLACED"} 0`,
+		`graphd_calls_refused_total{reason="THREAD_BUSY"} 2`,
+		`graphd_tasks_waiting{reason="no_worker"} 3`,
+		`graphd_tasks_waiting{reason="busy"} 2`,
+		"graphd_deliveries_lost_total 4",
+	} {
+		require.Contains(t, page, line)
+	}
+	m.StoreRefuses("STORE_FULL", false)
+	require.Contains(t, scrape(t, m), `graphd_store_refuses_changes{reason="STORE_FULL"} 0`)
+}
+
 // Clients choose names: however many there are, the page stays as long as it is.
 func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 	m := telemetry.NewMetrics("test", 10)

@@ -46,6 +46,7 @@ func (s *Server) lookAtStore(ctx context.Context, store checkpoint.Condition) {
 		return
 	}
 	was := s.refused.Swap(refused)
+	s.countRefusal(refused)
 	switch {
 	case refused != nil && (was == nil || was.Reason != refused.Reason):
 		s.SetServing(false)
@@ -53,6 +54,16 @@ func (s *Server) lookAtStore(ctx context.Context, store checkpoint.Condition) {
 	case refused == nil && was != nil:
 		s.SetServing(true)
 		s.log.Info("the store takes changes again", zap.String("reason", was.Reason))
+	}
+}
+
+// countRefusal shows in the metrics why the store takes no changes, if so.
+func (s *Server) countRefusal(refused *runtime.Error) {
+	if s.refusals == nil {
+		return
+	}
+	for _, reason := range []string{runtime.ReasonStoreFull, runtime.ReasonStoreReplaced} {
+		s.refusals.StoreRefuses(reason, refused != nil && refused.Reason == reason)
 	}
 }
 

@@ -2,15 +2,20 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
@@ -25,11 +30,56 @@ func (c *condition) Writable(context.Context) error {
 	return nil
 }
 
+// refusals are what was counted of refused calls and changes.
+type refusals struct {
+	mu    sync.Mutex
+	store map[string]bool
+	calls map[string]int
+}
+
+func newRefusals() *refusals { return &refusals{store: map[string]bool{}, calls: map[string]int{}} }
+
+func (r *refusals) StoreRefuses(reason string, refuses bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store[reason] = refuses
+}
+
+func (r *refusals) CallRefused(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[reason]++
+}
+
+func (r *refusals) ofStore() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.store)
+}
+
+// Each call that is refused counts once, under a reason of the table.
+func TestRefusedCallsAreCounted(t *testing.T) {
+	counted := newRefusals()
+	e := newEngine()
+	e.err = errors.New("something of ours")
+	c := serve(t, e, func(o *transport.Options) { o.Refusals = counted })
+	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t"})
+	require.Error(t, err)
+	e.err = checkpoint.ErrThreadNotFound
+	for range 2 {
+		_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t"})
+		require.Error(t, err)
+	}
+	require.Equal(t, map[string]int{"INTERNAL": 1, "THREAD_NOT_FOUND": 2}, counted.calls)
+}
+
 // Health and the log say when a store refuses changes and when it takes them
 // again; a store that does not answer, or reads, are another matter.
 func TestHealthSaysWhetherTheStoreTakesChanges(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
-	c := serve(t, newEngine(), func(o *transport.Options) { o.Log = zap.New(core) })
+	counted := newRefusals()
+	c := serve(t, newEngine(), func(o *transport.Options) { o.Log, o.Refusals = zap.New(core), counted })
+	require.Equal(t, map[string]bool{"STORE_FULL": false, "STORE_REPLACED": false}, counted.ofStore())
 	store := &condition{}
 	ctx, cancel := context.WithCancel(t.Context())
 	watching := make(chan struct{})
@@ -58,6 +108,11 @@ func TestHealthSaysWhetherTheStoreTakesChanges(t *testing.T) {
 		refusing := fmt.Errorf("%w: /data/graphd.db: make room", kind)
 		store.err.Store(&refusing)
 		require.Equal(t, healthpb.HealthCheckResponse_NOT_SERVING, next())
+		require.Eventually(t, func() bool {
+			return maps.Equal(counted.ofStore(), map[string]bool{
+				"STORE_FULL": reason == "STORE_FULL", "STORE_REPLACED": reason == "STORE_REPLACED",
+			})
+		}, time.Minute, time.Millisecond)
 		require.Equal(t, reason, c.server.StoreRefusal().Reason)
 		require.NotContains(t, c.server.StoreRefusal().Message, "/data")
 		reads, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "reads"})

@@ -48,6 +48,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Census counts event streams, nil = nobody does.
 	Census Census
+	// Refusals count what is refused, nil = nobody does.
+	Refusals Refusals
 	// Caller names the authenticated caller of a call, nil = nobody is known.
 	Caller func(ctx context.Context) string
 	// Credentials are for TLS, nil = plain text.
@@ -173,6 +175,8 @@ type Server struct {
 	log     *zap.Logger
 	refused atomic.Pointer[runtime.Error] // why the store takes no changes
 
+	refusals Refusals // nil = nobody counts
+
 	maxConnections int
 	unread         *unread
 }
@@ -185,7 +189,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
 	d := &desk{
-		mapper: newMapper(o.Log), log: o.Log,
+		mapper: newMapper(o.Log, o.Refusals), log: o.Log,
 		unread:     newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
 		maxMessage: o.MaxMessageBytes,
 	}
@@ -205,8 +209,9 @@ func NewServer(o Options) (*Server, error) {
 			maxThread: o.MaxThreadStreams, maxInbox: int64(o.MaxInboxStreams),
 			life: streamLife(o), room: atHand, draining: make(chan struct{}), opening: make(chan struct{}, maxOpening),
 		},
-		maxConnections: o.MaxConnections, unread: d.unread,
+		maxConnections: o.MaxConnections, unread: d.unread, refusals: o.Refusals,
 	}
+	s.countRefusal(nil)
 	s.hub = o.Hub
 	s.register(o, reception{s.grpc, d})
 	incoming.know(s.grpc.GetServiceInfo())

@@ -38,12 +38,21 @@ const retryDelay = time.Second
 
 // mapper turns errors into statuses. Causes are logged, never sent.
 type mapper struct {
-	codes map[string]codes.Code
-	log   *zap.Logger
+	codes  map[string]codes.Code
+	log    *zap.Logger
+	counts Refusals // nil = nobody counts
 }
 
-func newMapper(log *zap.Logger) *mapper {
-	m := &mapper{codes: make(map[string]codes.Code), log: log}
+// Refusals count what is refused, by reason: those of Table alone.
+type Refusals interface {
+	// CallRefused counts a call that ended with an error.
+	CallRefused(reason string)
+	// StoreRefuses says whether the store takes no changes for this reason.
+	StoreRefuses(reason string, refuses bool)
+}
+
+func newMapper(log *zap.Logger, counts Refusals) *mapper {
+	m := &mapper{codes: make(map[string]codes.Code), log: log, counts: counts}
 	for _, row := range Table() {
 		m.codes[row.Reason] = row.Code
 	}
@@ -69,6 +78,9 @@ func (m *mapper) status(ctx context.Context, err error, subject map[string]strin
 	} else if code == codes.Unavailable || code == codes.DataLoss || e.StoreAway() {
 		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err),
 			zap.NamedError("cause", e.Cause))...)
+	}
+	if m.counts != nil {
+		m.counts.CallRefused(e.Reason)
 	}
 	return render(code, e, subject)
 }

@@ -19,7 +19,7 @@ func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
 	core, logged := observer.New(zapcore.WarnLevel)
 	cause := fmt.Errorf("%w: redis: %w", checkpoint.ErrUnavailable, errors.New("OOM command not allowed"))
 	err := runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").Because(cause)
-	told := newMapper(zap.New(core)).status(t.Context(), err, nil)
+	told := newMapper(zap.New(core), nil).status(t.Context(), err, nil)
 	require.NotContains(t, told.Error(), "OOM")
 	require.Equal(t, 1, logged.Len())
 	require.Contains(t, logged.All()[0].ContextMap()["cause"], "OOM command not allowed")

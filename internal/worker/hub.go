@@ -66,7 +66,10 @@ type Hub struct {
 	log  *zap.Logger
 	life string // tells the leases of this process from those of an earlier one
 
-	active atomic.Int64 // tasks that are asked for
+	active   atomic.Int64  // tasks that are asked for
+	waiting  atomic.Int64  // of them, those in a queue
+	unserved atomic.Int64  // of these, those that no connected worker serves
+	lost     atomic.Uint64 // leases that ended because a worker was silent
 
 	mu        sync.Mutex
 	sessions  map[string]*Session // by worker
@@ -201,6 +204,16 @@ func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 	slices.SortFunc(out, func(a, b runtime.Worker) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
+
+// Waiting says how many tasks wait: because no connected worker serves them, and
+// because those that do have no room.
+func (h *Hub) Waiting() (unserved, busy int) {
+	unserved = int(max(0, h.unserved.Load()))
+	return unserved, max(0, int(h.waiting.Load())-unserved)
+}
+
+// Lost says how often a worker that had a task was lost.
+func (h *Hub) Lost() uint64 { return h.lost.Load() }
 
 func failed(kind, message string) pregel.Result {
 	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{

@@ -161,6 +161,43 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 	})
 }
 
+// The operator sees how many tasks wait, why, and how many were lost.
+func TestTasksThatWaitAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		counted := func(wantUnserved, wantBusy int) {
+			t.Helper()
+			synctest.Wait()
+			unserved, busy := h.Waiting()
+			require.Equal(t, []int{wantUnserved, wantBusy}, []int{unserved, busy})
+		}
+		counted(0, 0)
+		gone, cancel := context.WithCancel(t.Context())
+		r0 := execute(gone, h, task("t0", &run{}))
+		r1 := execute(t.Context(), h, task("t1", &run{}))
+		r2 := execute(t.Context(), h, task("t2", &run{}))
+		counted(3, 0)
+		cancel()
+		<-r0
+		counted(2, 0)
+		s := open(t, h, hello("w1", 1))
+		s.Beat(1, []string{next(t, s).Token})
+		counted(0, 1)
+		s.Close()
+		counted(1, 0)
+		require.Zero(t, h.Lost())
+		pass(time.Minute)
+		counted(2, 0)
+		require.Equal(t, uint64(1), h.Lost())
+		s = open(t, h, hello("w2", 2))
+		complete(t, h, next(t, s), "2")
+		complete(t, h, next(t, s), "2")
+		<-r1
+		<-r2
+		counted(0, 0)
+	})
+}
+
 // The worker that comes back with its task goes on with what it has said.
 func TestAWorkerThatComesBackContinuesItsEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

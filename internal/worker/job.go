@@ -132,7 +132,7 @@ func (h *Hub) offer(j *job, s *Session) {
 // lend makes a lease hold. mu is held.
 func (h *Hub) lend(j *job, s *Session, token string) {
 	j.token, j.session = token, s
-	j.strand(false)
+	h.strand(j, false)
 	h.jobs[token] = j
 	if s != nil {
 		s.jobs[token] = j
@@ -171,6 +171,7 @@ func (h *Hub) expire(j *job, token string) {
 	}
 	s := j.session
 	h.log.Warn("a worker was silent about a task for longer than its lease", j.fields()...)
+	h.lost.Add(1)
 	h.lose(j)
 	if s != nil {
 		s.unsend(token)
@@ -217,6 +218,10 @@ func (h *Hub) requeue(j *job) {
 // end notes that a task is not asked for any more. mu is held.
 func (h *Hub) end(j *job) {
 	j.stage = over
+	if j.stranded {
+		j.stranded = false
+		h.unserved.Add(-1)
+	}
 	if h.byKey[j.key] == j {
 		delete(h.byKey, j.key)
 	}

@@ -54,7 +54,7 @@ func (h *Hub) attend(r route, again bool) {
 	somewhere := h.peers != nil && h.peers.Take(r.need())
 	for _, j := range q.jobs {
 		isNew := !j.stranded
-		j.strand(true)
+		h.strand(j, true)
 		elsewhere := somewhere && (len(j.task.With) == 0 || h.peers.Take(append(slices.Clip(j.task.With), r.need())...))
 		switch {
 		case h.draining: // another server goes on with the run
@@ -73,8 +73,15 @@ func (h *Hub) attend(r route, again bool) {
 }
 
 // strand notes whether nobody here can take a task. mu is held.
-func (j *job) strand(stranded bool) {
-	j.stranded = stranded
+func (h *Hub) strand(j *job, stranded bool) {
+	if j.stranded != stranded {
+		j.stranded = stranded
+		if stranded {
+			h.unserved.Add(1)
+		} else {
+			h.unserved.Add(-1)
+		}
+	}
 	if j.task.Stranded != nil {
 		j.task.Stranded.Store(stranded)
 	}
@@ -88,7 +95,7 @@ func (h *Hub) rescue(s *Session) {
 			continue
 		}
 		for _, j := range q.jobs {
-			j.strand(false)
+			h.strand(j, false)
 		}
 	}
 }

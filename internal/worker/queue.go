@@ -50,6 +50,7 @@ func (h *Hub) enqueue(j *job) {
 	}
 	at := sort.Search(len(q.jobs), func(i int) bool { return q.jobs[i].order > j.order })
 	q.jobs = slices.Insert(q.jobs, at, j)
+	h.waiting.Add(1)
 	h.notice(j.route)
 }
 
@@ -61,6 +62,7 @@ func (h *Hub) dequeue(j *job) {
 	}
 	if i := slices.Index(q.jobs, j); i >= 0 {
 		q.jobs = slices.Delete(q.jobs, i, i+1)
+		h.waiting.Add(-1)
 	}
 	if len(q.jobs) == 0 {
 		delete(h.queues, j.route)

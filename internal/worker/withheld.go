@@ -69,7 +69,7 @@ func (h *Hub) endWithholding(j *job) {
 // leaveWithheld leaves the run of a withheld task to the next server, because
 // this one stops. mu is held.
 func (h *Hub) leaveWithheld(j *job) {
-	j.strand(true)
+	h.strand(j, true)
 	h.tell(j, "", runtime.Host.HandOver)
 }
 
