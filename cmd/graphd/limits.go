@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"runtime/debug"
 	"time"
@@ -32,6 +33,7 @@ type limitOptions struct {
 	MaxStreamUnread  int
 	MaxRecentEvents  int
 	MaxCopyBytes     int
+	MaxTaskMemoBytes int64
 	UnreadPatience   time.Duration
 	MaxPayload       int
 	MaxDepth         int
@@ -73,6 +75,8 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxRecentEvents, "max-recent-events", 64<<20,
 		"how many bytes of new events are kept for those who follow threads; who is further behind reads the store")
 	f.IntVar(&o.MaxCopyBytes, "max-copy-bytes", 64<<20, "how many bytes of a thread a copy may have, all of which are held until it is stored")
+	f.Int64Var(&o.MaxTaskMemoBytes, "max-task-memo-bytes", 0,
+		"how many bytes the memos of a task may take together, 256 of each besides its texts included (default: half of --max-message)")
 	f.DurationVar(&o.UnreadPatience, "unread-patience", 2*time.Second,
 		"how long a client may read nothing while others wait because of --max-unread, before it is disconnected")
 	f.IntVar(&o.MaxPayload, "max-payload", 1<<20, "how many bytes a value that is sent may have, and one that is shown in an event")
@@ -137,6 +141,8 @@ func (o *limitOptions) check() error {
 	switch {
 	case o.MaxLiveBytes < 0:
 		return cli.Usagef("--max-live-bytes is %d", o.MaxLiveBytes).WithHint("want 0 (a quarter of the memory that Go may use) or more")
+	case o.MaxTaskMemoBytes < 0:
+		return cli.Usagef("--max-task-memo-bytes is %d", o.MaxTaskMemoBytes).WithHint("want 0 (half of --max-message) or more")
 	case o.ConnectionAge < 0:
 		return cli.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
 	case o.MaxMessage < o.MaxPayload:
@@ -163,6 +169,7 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 // engine sets the limits of runs.
 func (o *limitOptions) engine(r *runtime.Options) {
 	r.MaxLiveBytes = o.liveBytes(debug.SetMemoryLimit(-1))
+	r.MemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEvents, r.CopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
 	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }

@@ -169,6 +169,9 @@ func beyond() map[string]excess {
 			_, err := s.client.CopyThread(s.t.Context(), &graphdv1.CopyThreadRequest{SourceThreadId: "t", ThreadId: "u"})
 			return s.reason(err)
 		}},
+		"max-task-memo-bytes": {value: "1000", call: func(s *limited) (string, map[string]string) {
+			return s.reason(s.record(long))
+		}},
 		"max-change-bytes": {value: "600", call: start(`{"x":"` + long + `"}`)},
 		"max-change-rows":  {value: "1", call: start(`{"x":1}`)},
 	}
@@ -267,6 +270,7 @@ type limited struct {
 		graphdv1.RegistryServiceClient
 		graphdv1.ThreadServiceClient
 		graphdv1.InterruptServiceClient
+		graphdv1.WorkerServiceClient
 	}
 }
 
@@ -294,7 +298,31 @@ func serveLimited(t *testing.T, args []string) *limited {
 	s.client.RegistryServiceClient = graphdv1.NewRegistryServiceClient(conn)
 	s.client.ThreadServiceClient = graphdv1.NewThreadServiceClient(conn)
 	s.client.InterruptServiceClient = graphdv1.NewInterruptServiceClient(conn)
+	s.client.WorkerServiceClient = graphdv1.NewWorkerServiceClient(conn)
 	return s
+}
+
+// record has a worker take a task, and record a memo.
+func (s *limited) record(text string) error {
+	s.needPut(remote)
+	stream, err := s.client.Connect(s.t.Context())
+	require.NoError(s.t, err)
+	require.NoError(s.t, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{
+		WorkerId: "w", Credit: &graphdv1.Credit{TotalSlots: 1}, Manifest: &graphdv1.WorkerManifest{Nodes: []*graphdv1.ServedNode{{Graph: "r"}}},
+	}}}))
+	require.NoError(s.t, s.start("t", "r", `{"x":1}`))
+	for {
+		m, err := stream.Recv()
+		require.NoError(s.t, err)
+		if m.GetTask() == nil {
+			continue
+		}
+		_, err = s.client.RecordMemo(s.t.Context(), &graphdv1.RecordMemoRequest{
+			LeaseToken: m.GetTask().GetLease().GetToken(), Key: "k",
+			Value: &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: strconv.Quote(text)}},
+		})
+		return err
+	}
 }
 
 func (s *limited) put(document string) error {

@@ -207,7 +207,10 @@ func (c *call) Memo(
 	stored, _, err := c.task.Effects.Remember(ctx, checkpoint.Memo{
 		Task: c.task.ID, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonPayloadTooLarge}): // as it will be again
+		return nil, api.Permanent(fmt.Errorf("memo %q was not recorded: %w", key, err))
+	case err != nil:
 		return nil, fmt.Errorf("memo %q was not recorded: %w", key, err)
 	}
 	return json.RawMessage(stored), nil

@@ -96,7 +96,7 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	if c.Input == "" && !child.state.Fresh() {
 		child.revisit = true
 	}
-	defer child.hold(0)
+	defer child.unload()
 	if err := child.begin(ctx, c.Input); err != nil {
 		return fx.refused(err)
 	}

@@ -69,6 +69,7 @@ type Options struct {
 	QueueLimit    int           // runs waiting behind one another; 64
 	RecentEvents  int           // bytes of events kept for followers that have not read them; 64 MiB
 	CopyBytes     int           // bytes of a thread that is copied; 64 MiB
+	MemoBytes     int64         // bytes of memos that a task may record, see MemoBytes; 4 MiB
 	Sweep         time.Duration // how often abandoned work is looked for; 1 s
 	StoreAttempts int           // tries of a client's call that is not answered; 3
 	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
@@ -115,6 +116,7 @@ func (o Options) withDefaults() Options {
 	orInt(&o.QueueLimit, 64)
 	orInt(&o.RecentEvents, 64<<20)
 	orInt(&o.CopyBytes, 64<<20)
+	o.MemoBytes = cmp.Or(o.MemoBytes, 4<<20)
 	orInt(&o.StoreAttempts, 3)
 	o.Limits.Value = cmp.Or(o.Limits.Value, 4<<20)
 	o.Limits.State = cmp.Or(o.Limits.State, 8<<20)

@@ -10,7 +10,7 @@ import (
 )
 
 // What the live runs of a server hold in memory is counted: the states of their
-// graphs and subgraphs, and what the tasks under way have written. Beyond
+// graphs and subgraphs, and what the tasks under way have written and recorded. Beyond
 // Options.MaxLiveBytes a run ends here between two supersteps, as in a drain, and
 // waits in line until there is room for it again.
 
@@ -86,6 +86,12 @@ func (l *loop) hold(n int64) {
 	}
 }
 
+// unload notes that the loop holds nothing any more.
+func (l *loop) unload() {
+	l.hold(0)
+	l.forgetMemos()
+}
+
 // weigh is how many bytes the loop holds between two supersteps.
 func (l *loop) weigh() int64 {
 	n := l.state.Bytes()
@@ -98,7 +104,7 @@ func (l *loop) weigh() int64 {
 	}
 	for _, memos := range l.pending.memos {
 		for i := range memos {
-			n += int64(len(memos[i].Value))
+			n += MemoBytes(&memos[i])
 		}
 	}
 	return n

@@ -270,7 +270,7 @@ func (l *loop) advance(ctx context.Context, w *work) *verdict {
 	l.succeed(next)
 	l.inherited = l.inherited && !l.level.stored
 	l.remember(known)
-	l.notes.clear()
+	l.forgetMemos()
 	l.hold(l.weigh())
 	if v != nil && !v.settled {
 		s := l.settle(*v)

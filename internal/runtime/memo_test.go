@@ -3,14 +3,17 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -49,5 +52,80 @@ func TestOfMemosRecordedTogetherOneStays(t *testing.T) {
 		w.run(thread, "g", `{"x":1}`)
 		require.Equal(t, checkpoint.RunSucceeded, w.answer(thread, `1`).State)
 		require.Len(t, used, 1)
+	}
+}
+
+// What a task may record is bounded, over its attempts too; what is recorded
+// already is given out all the same. The memos of a superstep under way count in
+// what the live runs hold.
+func TestMemosOfATaskAreBounded(t *testing.T) {
+	const most = 10_000
+	memo := func(n int) checkpoint.Memo {
+		return checkpoint.Memo{Key: fmt.Sprint("k", n), Value: payload.Quote(strings.Repeat("x", 1000))}
+	}
+	var w *world
+	var before int64
+	small := checkpoint.Memo{Key: "small", Value: "1"}
+	record := func(c *call, from int) error {
+		for n := from; ; n++ {
+			if _, _, err := c.Effects.Remember(t.Context(), memo(n)); err != nil {
+				return err
+			}
+		}
+	}
+	code := map[string]node{"a": func(_ context.Context, c *call) pregel.Result {
+		one := memo(0)
+		all := int(most / runtime.MemoBytes(&one))
+		if len(c.Journal.Memos) == 0 {
+			before, _ = runtime.LiveBytes(w.engine)
+		} else {
+			require.Len(t, c.Journal.Memos, all)
+		}
+		refused := record(c, 0)
+		var problem *runtime.Error
+		require.ErrorAs(t, refused, &problem)
+		require.Equal(t, runtime.ReasonPayloadTooLarge, problem.Reason)
+		require.Equal(t, "max-task-memo-bytes", problem.Meta["limit"])
+		require.Equal(t, fmt.Sprint(most), problem.Meta["most"])
+		require.Equal(t, fmt.Sprint(int64(all+1)*runtime.MemoBytes(&one)), problem.Meta["need"])
+		if len(c.Journal.Memos) == 0 {
+			held, _ := runtime.LiveBytes(w.engine)
+			require.Equal(t, int64(all)*runtime.MemoBytes(&one), held-before)
+		}
+		known, existed, err := c.Effects.Remember(t.Context(), checkpoint.Memo{Key: "k1", Value: "2"})
+		require.NoError(t, err)
+		require.True(t, existed)
+		require.Equal(t, one.Value, known)
+		c.ask(`"go on?"`)
+		_, _, err = c.Effects.Remember(t.Context(), small)
+		require.NoError(t, err, "there is room for less")
+		return pregel.Result{Update: `{"x":2}`}
+	}}
+	w = newWorldOn(t, memory.New(memory.Options{}), runtime.Options{MemoBytes: most}, code, chain("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
+	w.run("t", "g", `{"x":1}`)
+	held, _ := runtime.LiveBytes(w.engine)
+	require.Zero(t, held, "what waits holds nothing")
+	require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `1`).State)
+	held, _ = runtime.LiveBytes(w.engine)
+	require.Zero(t, held)
+}
+
+// A memo is found by its place: a task that has many records the next one as
+// quickly.
+func BenchmarkRemember(b *testing.B) {
+	for _, many := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(many), func(b *testing.B) {
+			code := map[string]node{"a": func(_ context.Context, c *call) pregel.Result {
+				for n := range many {
+					_, _, _ = c.Effects.Remember(b.Context(), checkpoint.Memo{Key: fmt.Sprint(n), Value: "1"})
+				}
+				for b.Loop() {
+					_, _, _ = c.Effects.Remember(b.Context(), checkpoint.Memo{Key: fmt.Sprint(many - 1), Value: "1"})
+				}
+				return pregel.Result{Update: `{"x":2}`}
+			}}
+			w := newWorld(b, code, chain("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
+			w.run("t", "g", `{"x":1}`)
+		})
 	}
 }

@@ -86,7 +86,8 @@ func (l *loop) resumeHere() error {
 		return storeError(err)
 	}
 	l.pending, l.revisit = newProgress(p), true
-	l.notes.clear()
+	l.forgetMemos()
+	l.hold(l.weigh())
 	return nil
 }
 

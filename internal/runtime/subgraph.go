@@ -23,7 +23,7 @@ func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive 
 	if err != nil {
 		return l.subgraphError(err)
 	}
-	defer child.hold(0)
+	defer child.unload()
 	child.level.stops = child.level.stored && (l.level.root || l.level.stops)
 	child.level.lone = (l.level.root || l.level.lone) && len(l.tasks) == 1 && !l.graph().HasUntracked()
 	if err := child.begin(ctx, l.childInput(t)); err != nil {

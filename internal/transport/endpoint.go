@@ -128,7 +128,7 @@ type endpointCall struct {
 
 	told   bool // that the endpoint does not answer
 	losses int
-	memos  []checkpoint.Memo // recorded by lost calls
+	memos  worker.Memos // recorded by lost calls
 }
 
 // connect takes a connection to the endpoint.
@@ -258,8 +258,8 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 	}
 	ctx, cancel := c.remote.hub.Outlast(ctx, c.task)
 	defer cancel()
-	loan := c.remote.hub.Lend(ctx, c.task, delivery, c.memos)
-	defer func() { c.memos = loan.Return(ctx) }()
+	loan := c.remote.hub.Lend(ctx, c.task, delivery, &c.memos)
+	defer loan.Return(ctx)
 	stream, err := c.endpoint.client.ExecuteTask(ctx, &graphdv1.ExecuteTaskRequest{Task: assignmentOut(loan.Assignment)})
 	if err != nil {
 		return worker.Result{}, err

@@ -24,7 +24,7 @@ func assignmentOut(a worker.Assignment) *graphdv1.TaskAssignment {
 		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceOut(t.Namespace),
 		Step: int32(t.Step), StopStep: int32(min(t.Stop, 1<<30)),
 		Checkpoint: checkpointOut(t.Checkpoint, t.Namespace),
-		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t),
+		Context:    jsonOut(t.Context), Metadata: t.Metadata, Journal: journalOut(t, a.Memos),
 		Failure: failureOut(t.Failed), Timeout: durationOut(a.Timeout), Triggers: t.Triggers,
 		Emit:        []graphdv1.Channel{graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM},
 		RandomSeed:  seed(t.ID),
@@ -92,12 +92,12 @@ func leaseOut(token string, ttl time.Duration) *graphdv1.TaskLease {
 
 // journalOut converts what a task must see again. A conditional edge gets no
 // answers: those are for the questions of the node.
-func journalOut(t *runtime.Task) *graphdv1.Journal {
+func journalOut(t *runtime.Task, recorded []checkpoint.Memo) *graphdv1.Journal {
 	j := t.Journal
 	if t.Router != "" {
 		j.Answers = nil
 	}
-	if len(j.Answers)+len(j.Memos) == 0 {
+	if len(j.Answers)+len(j.Memos)+len(recorded) == 0 {
 		return nil
 	}
 	out := &graphdv1.Journal{}
@@ -119,13 +119,18 @@ func journalOut(t *runtime.Task) *graphdv1.Journal {
 			Scope: a.Scope, Key: a.Key, Index: count(a.Index), Entry: &graphdv1.JournalEntry_Answer{Answer: answer},
 		})
 	}
-	for i := range j.Memos {
-		m := &j.Memos[i]
+	memosOut(out, j.Memos)
+	memosOut(out, recorded)
+	return out
+}
+
+func memosOut(out *graphdv1.Journal, memos []checkpoint.Memo) {
+	for i := range memos {
+		m := &memos[i]
 		out.Entries = append(out.Entries, &graphdv1.JournalEntry{
 			Scope: m.Scope, Key: m.Key, Index: count(m.Index), Entry: &graphdv1.JournalEntry_Memo{Memo: jsonOut(m.Value)},
 		})
 	}
-	return out
 }
 
 // messageOut converts what is to be sent to a worker besides tasks.

@@ -151,7 +151,7 @@ func (h *Hub) Remember(ctx context.Context, token string, m checkpoint.Memo) (pa
 		if err != nil {
 			return "", false, err
 		}
-		value, existed, err := h.rememberFor(ctx, j, m)
+		value, existed, err := rememberFor(ctx, j, m)
 		switch h.standing(j, token) {
 		case granted:
 			return value, existed, comesBack(err)
@@ -172,21 +172,16 @@ func comesBack(err error) error {
 }
 
 // rememberFor records a memo of a task that is asked for.
-func (h *Hub) rememberFor(ctx context.Context, j *job, m checkpoint.Memo) (payload.JSON, bool, error) {
-	h.mu.Lock()
-	known, ok := j.recorded(m)
-	h.mu.Unlock()
-	if ok {
+func rememberFor(ctx context.Context, j *job, m checkpoint.Memo) (payload.JSON, bool, error) {
+	if known, ok := j.recorded.find(&m); ok {
 		return known, true, nil
 	}
 	value, existed, err := j.task.Effects.Remember(ctx, m)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, known := j.recorded(m); err == nil && !known {
+	if err == nil {
 		// Whoever gets the task next must see it, also when the worker that
 		// recorded it has lost the task meanwhile and hears nothing of it.
 		m.Value = value
-		j.memos = append(j.memos, m)
+		j.recorded.add(m)
 	}
 	return value, existed, err
 }
@@ -206,16 +201,6 @@ func (h *Hub) standing(j *job, token string) claim {
 		return undecided
 	}
 	return lost
-}
-
-// recorded finds a memo that was recorded in this attempt. mu is held.
-func (j *job) recorded(m checkpoint.Memo) (payload.JSON, bool) {
-	for _, known := range j.memos {
-		if known.Scope == m.Scope && known.Key == m.Key && known.Index == m.Index {
-			return known.Value, true
-		}
-	}
-	return "", false
 }
 
 // Call runs a graph inside a task.
@@ -267,13 +252,14 @@ type Loan struct {
 	job *job
 }
 
-// Lend leases a task to an endpoint, so that the node can record memos and
-// call graphs. It holds until Return.
-func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos []checkpoint.Memo) *Loan {
+// Lend leases a task to an endpoint, so that the node can record memos, which
+// are put to those of earlier deliveries, and call graphs. It holds until Return.
+func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos *Memos) *Loan {
 	j := newJob(ctx, t, h.log)
+	j.recorded = memos
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	j.lent, j.stage, j.deliveries, j.memos = true, started, delivery, memos
+	j.lent, j.stage, j.deliveries = true, started, delivery
 	j.token = h.sign(j)
 	h.jobs[j.token] = j
 	return &Loan{Assignment: j.assignment(h.opts.LeaseTTL), hub: h, job: j}
@@ -286,14 +272,12 @@ func (l *Loan) Emit(events []runtime.Emission, dropped uint64) (flooded bool) {
 }
 
 // Return ends the lease. It waits for the graphs that the node has called, and
-// for its events. The memos are what the node recorded.
-func (l *Loan) Return(ctx context.Context) []checkpoint.Memo {
+// for its events.
+func (l *Loan) Return(ctx context.Context) {
 	l.hub.mu.Lock()
 	l.hub.release(l.job)
 	l.job.stage = over
-	memos := l.job.memos
 	l.hub.mu.Unlock()
 	l.job.lane.flush(ctx)
 	l.job.calls.end(ctx)
-	return memos
 }

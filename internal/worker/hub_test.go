@@ -344,7 +344,7 @@ func TestAMemoIsNotLostWithItsWorker(t *testing.T) {
 		first.Close()
 		second := open(t, h, hello("w2", 1))
 		b := next(t, second)
-		require.Empty(t, b.Task.Journal.Memos, "it is not stored yet")
+		require.Empty(t, b.Memos, "it is not stored yet")
 		close(e.store)
 		require.ErrorIs(t, <-lost, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		value, existed, err := h.Remember(t.Context(), b.Token, checkpoint.Memo{Key: "k", Value: "2"})
@@ -352,7 +352,7 @@ func TestAMemoIsNotLostWithItsWorker(t *testing.T) {
 		require.Equal(t, []any{payload.JSON("1"), true}, []any{value, existed})
 		second.Close()
 		c := next(t, open(t, h, hello("w3", 1)))
-		require.Equal(t, []checkpoint.Memo{{Key: "k", Value: "1"}}, c.Task.Journal.Memos)
+		require.Equal(t, []checkpoint.Memo{{Key: "k", Value: "1"}}, c.Memos)
 		complete(t, h, c, "1")
 		<-r
 	})

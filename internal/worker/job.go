@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -36,6 +34,8 @@ type job struct {
 	done  chan pregel.Result // takes one
 	lane  *lane
 	calls *calls
+	// recorded are the memos of this attempt; they have a lock of their own.
+	recorded *Memos
 	// telling is the run being told that nobody can take the task.
 	telling sync.WaitGroup
 
@@ -48,7 +48,6 @@ type job struct {
 	losses     int
 	nacks      int
 	avoid      map[*Session]struct{} // who has refused it for now
-	memos      []checkpoint.Memo     // recorded in this attempt
 	told       bool                  // that nobody can take it
 	stranded   bool                  // no worker here can take it
 	blocked    int                   // graphs that it waits for
@@ -58,7 +57,7 @@ type job struct {
 }
 
 func newJob(ctx context.Context, t *runtime.Task, log *zap.Logger) *job {
-	j := &job{ctx: ctx, task: t, key: keyOf(t), route: routeOf(t), done: make(chan pregel.Result, 1)}
+	j := &job{ctx: ctx, task: t, key: keyOf(t), route: routeOf(t), done: make(chan pregel.Result, 1), recorded: &Memos{}}
 	j.lane = newLane(t.Effects, log)
 	j.calls = newCalls(ctx, t.Host, log)
 	return j
@@ -107,12 +106,7 @@ func passOf(t *runtime.Task) string {
 
 // assignment is what the worker is told. mu is held.
 func (j *job) assignment(ttl time.Duration) Assignment {
-	a := Assignment{Token: j.token, TTL: ttl, Delivery: j.deliveries, Task: j.task}
-	if len(j.memos) > 0 {
-		again := *j.task
-		again.Journal.Memos = append(slices.Clip(again.Journal.Memos), j.memos...)
-		a.Task = &again
-	}
+	a := Assignment{Token: j.token, TTL: ttl, Delivery: j.deliveries, Task: j.task, Memos: j.recorded.list()}
 	if deadline, ok := j.ctx.Deadline(); ok {
 		a.Timeout = max(time.Until(deadline), time.Millisecond)
 	}

@@ -53,6 +53,7 @@ type Assignment struct {
 	Delivery int
 	Timeout  time.Duration // left for the attempt, 0 = any time
 	Task     *runtime.Task
+	Memos    []checkpoint.Memo // besides those in the journal of the task
 }
 
 // Cancel is a task to stop.
