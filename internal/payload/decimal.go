@@ -36,10 +36,11 @@ func parseDecimal(text string) (decimal, bool) {
 	return d, true
 }
 
-// splitExponent returns the exponent as a number, limited to a range that is
-// far beyond anything that is computed exactly.
+// far is beyond any exponent that is computed with.
+const far = 1 << 62
+
+// splitExponent returns the exponent as a number from -far to far.
 func splitExponent(text string) (mantissa string, exponent int) {
-	const far = 1 << 40
 	i := strings.IndexAny(text, "eE")
 	if i < 0 {
 		return text, 0
@@ -125,7 +126,20 @@ func compareNumbers(a, b string) int {
 	if x.sign != y.sign {
 		return cmp.Compare(x.sign, y.sign)
 	}
-	return x.sign * cmp.Or(cmp.Compare(x.point, y.point), cmp.Compare(x.digits, y.digits))
+	return x.sign * cmp.Or(compareFar(x, y), cmp.Compare(x.point, y.point), cmp.Compare(x.digits, y.digits))
+}
+
+// compareFar compares two exponents of 19 digits or more on the same side of zero
+// by their digits; how many digits the numbers have besides makes no difference.
+func compareFar(x, y normal) int {
+	if x.far == "" || y.far == "" || (x.point < 0) != (y.point < 0) {
+		return 0
+	}
+	order := cmp.Or(cmp.Compare(len(x.far), len(y.far)), cmp.Compare(x.far, y.far))
+	if x.point < 0 {
+		return -order
+	}
+	return order
 }
 
 // normal is 0.digits × 10^point with no zero at either end of digits.
@@ -133,6 +147,7 @@ type normal struct {
 	sign   int // -1, 0, 1
 	digits string
 	point  int
+	far    string // the digits of an exponent that point only stands for
 }
 
 func normalize(text string) normal {
@@ -148,5 +163,8 @@ func normalize(text string) normal {
 	}
 	n.point = len(whole) + exponent - (len(whole) + len(fraction) - len(digits))
 	n.digits = strings.TrimRight(digits, "0")
+	if exponent == far || exponent == -far {
+		n.far = strings.TrimLeft(text[len(mantissa)+1:], "+-0")
+	}
 	return n
 }

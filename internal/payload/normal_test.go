@@ -71,3 +71,33 @@ func FuzzNormalText(f *testing.F) {
 		require.Equal(t, payload.NormalText(payload.CanonicalText(payload.JSON(text))), normal)
 	})
 }
+
+// Numbers that no machine can write out are told apart, and cost no more than
+// their text.
+func TestNormalTextOfNumbersBeyondAnyRange(t *testing.T) {
+	for _, one := range []string{"1e400", "1e1000000", "1e-999999999", "1e9999999999999", "-1e99999999999999999999999"} {
+		for _, other := range []string{"1e401", "1e1000001", "1e-999999998", "1e9999999999998", "-1e99999999999999999999998", "0"} {
+			require.NotEqual(t, payload.NormalText(payload.JSON(one)), payload.NormalText(payload.JSON(other)))
+			require.False(t, payload.Equal(payload.JSON(one), payload.JSON(other)))
+		}
+		require.LessOrEqual(t, len(payload.NormalText(payload.JSON(one))), len(one)+1)
+	}
+	require.Equal(t, payload.NormalText("1e1000000"), payload.NormalText("10e999999"))
+	require.Equal(t, payload.NormalText("1e-999999999"), payload.NormalText("1.0e-999999999"))
+}
+
+// The larger of two numbers is the larger one, whatever their exponents.
+func TestOrderOfNumbersBeyondAnyRange(t *testing.T) {
+	ascending := []payload.JSON{
+		"-1e99999999999999999999999", "-1e99999999999999999999998", "-1e9999999999999", "-1e9999999999998", "-1",
+		"-1e-99999999999999999999999", "0", "1e-99999999999999999999999", "1e-99999999999999999999998", "1e-999999999", "1",
+		"1e400", "1e401", "1e1000000", "1e9999999999998", "1e9999999999999", "1e99999999999999999999998", "1e99999999999999999999999",
+	}
+	for i, a := range ascending {
+		for k, b := range ascending {
+			less, err := payload.Less(a, b)
+			require.NoError(t, err)
+			require.Equal(t, i < k, less, "%s < %s", a, b)
+		}
+	}
+}

@@ -94,3 +94,31 @@ func TestSchemaLimitsAreSet(t *testing.T) {
 		require.Equal(t, says, limit.Limit)
 	}
 }
+
+// A few characters are a number that no machine can write out: it is checked as it
+// is, told as short as it came, or refused, and costs next to nothing.
+func TestNumbersBeyondAnyRange(t *testing.T) {
+	c := schema.New(schema.Limits{})
+	check := func(definition, value string) string {
+		before := allocated()
+		found, err := c.Check(t.Context(), payload.JSON(definition), payload.JSON(value))
+		require.Less(t, allocated()-before, uint64(8<<20), "bytes")
+		return fmt.Sprint(found, err)
+	}
+	for value, says := range map[string]string{
+		"1e400": "1e400 is more than 5", "-1e400": "-1e400 is less than 1", "15e-400": "15e-400 is less than 1",
+		"1e1000000": "has an exponent that is too large to check", "1e-999999999": "has an exponent that is too large to check",
+		"1e99999999999999999999999": "has an exponent that is too large to check",
+	} {
+		require.Contains(t, check(`{"type":"number","minimum":1,"maximum":5}`, value), says)
+		require.Contains(t, check(`{"type":"array","items":{"minimum":1,"maximum":5}}`, "["+value+"]"), says)
+	}
+	for _, number := range []string{"1e1000000", "1e-999999999", "1e99999999999999999999999"} {
+		for _, word := range []string{"minimum", "maximum", "multipleOf", "const", "exclusiveMinimum"} {
+			text := check(`{"`+word+`":`+number+`}`, "3")
+			require.Less(t, len(text), 500, "%s %s", word, number)
+		}
+	}
+	require.NotEqual(t, "[] <nil>", check(`{"const":1e400}`, "1e401"))
+	require.Equal(t, "[] <nil>", check(`{"const":1e400}`, "10e399"))
+}

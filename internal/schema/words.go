@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -112,12 +113,20 @@ func (w *words) bound(e *jsonschema.ValidationError, got *big.Rat, is string, wa
 	w.add(e.InstanceLocation, decimal(got)+" is "+is+" "+decimal(want))
 }
 
+// longNumber is from how many characters on a number is told with an exponent: 1e400
+// would be a one and 400 zeros.
+const longNumber = 40
+
 func decimal(r *big.Rat) string {
 	digits, exact := r.FloatPrec()
 	if !exact {
 		return r.RatString()
 	}
-	return r.FloatString(digits)
+	text := r.FloatString(digits)
+	if len(text) > longNumber {
+		return string(payload.NormalText(payload.JSON(text)))
+	}
+	return text
 }
 
 func (w *words) add(at []string, description string) {
