@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 	case checkpoint.InterruptExpired:
 		return tooLate(&q)
 	default:
-		return resolved(&q)
+		return b.succeeded(&q, resolved(&q))
 	}
 	if resp.Etag != "" && resp.Etag != strconv.FormatUint(q.Revision, 10) {
 		return Errorf(ReasonEtagMismatch, "question %q was changed", q.ID).With("current", strconv.FormatUint(q.Revision, 10))
@@ -154,6 +155,17 @@ func (r *resumption) answer(ctx context.Context, b *batch, resp Response, field 
 	}
 	b.answered = append(b.answered, q)
 	return nil
+}
+
+// succeeded adds to a refusal which question stands now where the refused one stood.
+func (b *batch) succeeded(q *checkpoint.Interrupt, refused *Error) *Error {
+	for i := range b.open {
+		if now := &b.open[i]; now.Round > q.Round && now.Task == q.Task && now.Scope == q.Scope && now.Key == q.Key && now.Index == q.Index {
+			refused = refused.With("supersededBy", now.ID)
+			refused.Message += fmt.Sprintf("; question %q is asked in its place, read it and answer that", now.ID)
+		}
+	}
+	return refused
 }
 
 func tooLate(q *checkpoint.Interrupt) *Error {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -91,4 +93,50 @@ func TestQuestionsOfAnEarlierVersion(t *testing.T) {
 	run = w.answer("t", `"yes, that too"`)
 	require.Equal(t, checkpoint.RunSucceeded, run.State)
 	require.JSONEq(t, `{"log":["yes, that too"],"n":1}`, w.values("t"))
+}
+
+// TestALateAnswerIsToldWhatIsAskedNow has a node ask something else twice. An
+// answer to a question that was replaced is refused and names the one that stands
+// now, however often it was replaced.
+func TestALateAnswerIsToldWhatIsAskedNow(t *testing.T) {
+	for name, store := range map[string]func(t *testing.T) checkpoint.Store{
+		"memory": onMemory,
+		"sqlite": onSQLite,
+		"redis":  func(t *testing.T) checkpoint.Store { return onRedis(t, redistest.Start(t, "--appendfsync", "no")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			amount := `{"pay":100}`
+			opened := store(t)
+			t.Cleanup(func() { require.NoError(t, opened.Close()) })
+			w := newWorldOn(t, opened, runtime.Options{}, map[string]node{
+				"n": func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(amount)) },
+			}, chain("g", channelsLog, "n"))
+			w.run("t", "g", `{}`)
+			var asked []string
+			for _, next := range []string{`{"pay":200}`, `{"pay":300}`} {
+				asked = append(asked, w.state("t").Tasks[0].Interrupts[0].ID)
+				amount = next
+				require.Equal(t, checkpoint.RunInterrupted, w.answer("t", `"yes"`).State)
+			}
+			now := w.state("t").Tasks[0].Interrupts[0].ID
+			for _, id := range asked {
+				for _, value := range []string{`"yes"`, `"no"`} {
+					err := late(w, id, value)
+					require.Equal(t, runtime.ReasonInterruptAlreadyResolved, reason(err))
+					require.Equal(t, now, meta(err, "supersededBy"))
+				}
+			}
+			require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `"yes"`).State)
+			err := late(w, asked[0], `"no"`)
+			require.Equal(t, runtime.ReasonInterruptAlreadyResolved, reason(err))
+			require.Empty(t, meta(err, "supersededBy"), "nothing is asked any more")
+		})
+	}
+}
+
+func late(w *world, id, value string) error {
+	_, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{
+		Thread: "t", Responses: []runtime.Response{{Interrupt: id, Value: payload.JSON(value)}},
+	})
+	return err
 }

@@ -290,6 +290,14 @@ func line(e checkpoint.Event) string {
 	}
 }
 
+// meta is a parameter of the refusal of a call.
+func meta(err error, key string) string {
+	if e, ok := errors.AsType[*runtime.Error](err); ok {
+		return e.Meta[key]
+	}
+	return ""
+}
+
 // reason is the reason of a refused call.
 func reason(err error) string {
 	if e, ok := errors.AsType[*runtime.Error](err); ok {

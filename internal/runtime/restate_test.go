@@ -126,6 +126,7 @@ func TestAnOpenQuestionIsNeverShownStale(t *testing.T) {
 
 			_, err = r.respond(old.ID, `"yes to 100"`)
 			require.Equal(t, runtime.ReasonInterruptAlreadyResolved, reason(err))
+			require.Equal(t, now.ID, meta(err, "supersededBy"))
 			run := r.answerTo(now.ID, `"yes to 99999"`)
 			require.Equal(t, checkpoint.RunSucceeded, run.State)
 			require.JSONEq(t, `{"log":["yes to 99999"],"n":1}`, r.values("t"))

@@ -72,7 +72,7 @@ func Table() []Row {
 		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
 		{
 			runtime.ReasonInterruptAlreadyResolved, codes.FailedPrecondition,
-			[]string{"interruptId", "state", "responder"},
+			[]string{"interruptId", "state", "responder", "supersededBy"},
 		},
 		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime"}},
 		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
