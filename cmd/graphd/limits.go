@@ -40,6 +40,7 @@ type limitOptions struct {
 	MaxMessage       int
 	ConnectionAge    time.Duration
 	ConnectionGrace  time.Duration
+	ConnectionIdle   time.Duration
 	Heartbeat        time.Duration
 	Stall            time.Duration
 	Reflection       bool
@@ -85,6 +86,8 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.ConnectionAge, "connection-age", 0,
 		"close connections of this age, so that clients spread over servers again; streams end in order before (default: never)")
 	f.DurationVar(&o.ConnectionGrace, "connection-grace", 30*time.Second, "how long calls may go on after that")
+	f.DurationVar(&o.ConnectionIdle, "connection-idle", 5*time.Minute,
+		"close connections that have had no call for so long; streams are calls (0: never)")
 	f.DurationVar(&o.Heartbeat, "heartbeat", 15*time.Second, "how often a quiet stream says that it is alive")
 	f.DurationVar(&o.Stall, "stall", 30*time.Second, "how long a client may leave its stream unread before it is ended with SLOW_CONSUMER")
 	f.BoolVar(&o.Reflection, "reflection", true, "tell clients like grpcurl which calls there are")
@@ -145,6 +148,8 @@ func (o *limitOptions) check() error {
 		return cli.Usagef("--max-task-memo-bytes is %d", o.MaxTaskMemoBytes).WithHint("want 0 (half of --max-message) or more")
 	case o.ConnectionAge < 0:
 		return cli.Usagef("--connection-age is %s", o.ConnectionAge).WithHint("want 0 (never) or more, like 1h")
+	case o.ConnectionIdle < 0:
+		return cli.Usagef("--connection-idle is %s", o.ConnectionIdle).WithHint("want 0 (never) or more, like 5m")
 	case o.MaxMessage < o.MaxPayload:
 		return cli.Usagef("--max-message is %d: a message must have room for a value of --max-payload", o.MaxMessage).
 			WithHint("want at least %d", o.MaxPayload)
@@ -199,6 +204,7 @@ func (o *limitOptions) apply(t *transport.Options) {
 	t.MaxOpenCalls, t.MaxIncoming, t.RequestPatience = o.MaxOpenCalls, o.MaxIncoming, o.RequestPatience
 	t.MaxThreadStreams, t.MaxInboxStreams = o.MaxThreadStreams, o.MaxInboxStreams
 	t.MaxConnectionAge, t.ConnectionGrace = o.ConnectionAge, o.ConnectionGrace
+	t.ConnectionIdle = cmp.Or(o.ConnectionIdle, -1)
 	t.MaxUnread, t.MaxStreamUnread, t.UnreadPatience = o.MaxUnread, o.MaxStreamUnread, o.UnreadPatience
 	t.Heartbeat, t.Stall, t.NoReflection = o.Heartbeat, o.Stall, !o.Reflection
 }

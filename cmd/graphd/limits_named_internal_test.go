@@ -42,7 +42,7 @@ type excess struct {
 // out, is counted as another, or ends a connection.
 var waits = []string{
 	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
-	"connection-age", "connection-grace", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
+	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
 	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",
 	"disk-reserve", "graph-tombstones",
 }

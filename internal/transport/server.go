@@ -81,6 +81,9 @@ type Options struct {
 	// again, 0 = never. Streams are ended in order before.
 	MaxConnectionAge time.Duration
 	ConnectionGrace  time.Duration // after the age; default 30 s
+	// ConnectionIdle closes connections that have had no call for so long; default
+	// 5 min, less than 0 = never.
+	ConnectionIdle time.Duration
 	// MaxUnread is how many bytes may wait for clients to read them, MaxStreamUnread
 	// how many of one stream, which then goes on from the log; default 64 MiB and
 	// 256 KiB, less than 0 = any number. Where others wait, a connection that reads
@@ -104,6 +107,7 @@ const (
 	defaultBeat     = 15 * time.Second
 	defaultStall    = 30 * time.Second
 	defaultGrace    = 30 * time.Second
+	defaultIdle     = 5 * time.Minute
 	defaultUnread   = 64 << 20
 	defaultPatience = 2 * time.Second
 	defaultIncoming = 64 << 20
@@ -140,6 +144,7 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = orDefault(o.Heartbeat, defaultBeat)
 	o.Stall = orDefault(o.Stall, defaultStall)
 	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
+	o.ConnectionIdle = orDefault(o.ConnectionIdle, defaultIdle)
 	o.MaxUnread = max(orDefault(o.MaxUnread, defaultUnread), 0)
 	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultStreamUnread), 0)
 	o.MaxIncoming = max(orDefault(o.MaxIncoming, defaultIncoming), 0)
@@ -233,6 +238,9 @@ func streamLife(o Options) time.Duration {
 
 func settings(o Options, incoming *requests) []grpc.ServerOption {
 	alive := keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}
+	if o.ConnectionIdle > 0 {
+		alive.MaxConnectionIdle = o.ConnectionIdle
+	}
 	if o.MaxConnectionAge > 0 {
 		alive.MaxConnectionAge, alive.MaxConnectionAgeGrace = o.MaxConnectionAge, o.ConnectionGrace
 	}

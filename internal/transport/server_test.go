@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/encoding/gzip"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -259,6 +260,29 @@ func TestOldConnectionsAreLeftInOrder(t *testing.T) {
 		last = e
 	}
 	require.Equal(t, graphdv1.EndOfStream_CAUSE_DRAINING, last.GetEnd().GetCause())
+	_, err = c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+}
+
+// A connection without calls is closed, so that idle ones don't keep others out; a
+// stream is a call. The client connects again when it has something to say.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	c := serve(t, newEngine(), func(o *transport.Options) {
+		o.ConnectionIdle, o.Heartbeat = 100*time.Millisecond, 50*time.Millisecond
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
+	require.NoError(t, err)
+	for range 10 {
+		_, err = stream.Recv()
+		require.NoError(t, err)
+	}
+	require.Equal(t, connectivity.Ready, c.conn.GetState())
+	cancel()
+	limit, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	require.True(t, c.conn.WaitForStateChange(limit, connectivity.Ready))
 	_, err = c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)
 }
