@@ -29,7 +29,9 @@ func (s *Store) Interrupts(
 	case q.ByChange:
 		out, err = s.questionsByChange(ctx, &q)
 	default:
-		out, err = s.questionsByAge(ctx, &q)
+		if out, err = s.questionsByAge(ctx, &q); err == nil {
+			err = s.present(ctx)
+		}
 	}
 	if err != nil {
 		return nil, failed(ctx, err)
@@ -40,12 +42,13 @@ func (s *Store) Interrupts(
 // questionsOf lists the questions of one thread. Where they lie in the order
 // of changes is settled: only numbers of other threads may still be smaller.
 func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	key := s.keys.thread(q.Thread, keyQuestions)[0]
+	partition := s.keys.partition(q.Thread)
+	keys := append(s.keys.thread(q.Thread, keyQuestions), s.keys.of(partition, keyStore))
 	large := math.MaxInt64
 	if q.Limit > 0 {
 		large = checkpoint.ReadBytes
 	}
-	r, err := s.read(ctx, s.scripts.questions, []string{key}, large)
+	r, err := s.read(ctx, s.scripts.questions, keys, large)
 	if err = failed(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
 		return nil, nil // reading one by name tells what is wrong
 	}
@@ -57,6 +60,9 @@ func (s *Store) questionsOf(ctx context.Context, q *checkpoint.InterruptQuery) (
 	}
 	var out []checkpoint.Interrupt
 	all := r.list(0)
+	if len(all) == 0 && r.text(2) != s.mark {
+		return nil, s.otherStore(partition, r.text(2)) // they are lost, rather than never asked
+	}
 	for i := 0; i+1 < len(all); i += 2 {
 		id, ok := strings.CutPrefix(all.text(i), "r")
 		if !ok {

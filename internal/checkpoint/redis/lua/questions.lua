@@ -1,14 +1,14 @@
 #!lua flags=no-writes
 -- Reads the questions of a thread, or where they stand when they are large.
 --
--- KEYS   1 questions
+-- KEYS   1 questions  2 store
 -- ARGV   1 bytes that are large
 -- Returns fields and values, or nil; then id, number of the last change, place in the order of creation and
---         length of each question
+--         length of each question; then the store that the partition belongs to
 local call = redis.call
 local fields, bytes, most = call('HKEYS', KEYS[1]), 0, tonumber(ARGV[1])
 for _, field in ipairs(fields) do bytes = bytes + call('HSTRLEN', KEYS[1], field) end
-if bytes < most then return {call('HGETALL', KEYS[1]), {}} end
+if bytes < most then return {call('HGETALL', KEYS[1]), {}, call('GET', KEYS[2])} end
 local found = {}
 for _, field in ipairs(fields) do
   if string.sub(field, 1, 1) == 'r' then
