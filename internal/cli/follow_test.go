@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,5 +187,38 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 		require.Contains(t, notes.String(), want)
 		require.Len(t, s.streams, 2)
 		require.Equal(t, s.streams[0].GetRequestId(), s.streams[1].GetRequestId())
+	}
+}
+
+// notes closes told when something was said.
+type notes struct {
+	strings.Builder
+	once sync.Once
+	told chan struct{}
+}
+
+func (n *notes) Write(b []byte) (int, error) {
+	defer n.once.Do(func() { close(n.told) })
+	return n.Builder.Write(b)
+}
+
+// A store that takes no changes has every stream silent: that is told once, and
+// the stream goes on.
+func TestAStreamThatIsSilentForItsStoreIsExplained(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"STORE_FULL":     "the server's store is full (STORE_FULL); what runs goes on by itself when there is space\n",
+		"STORE_REPLACED": "the server's store is not the one that the server opened (STORE_REPLACED); what runs goes on by itself when that is back, the server's log says how\n",
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			said := &notes{told: make(chan struct{})}
+			s := &stage{refusal: reason, plays: []play{{events: []*graphdv1.Event{opened(), ended(stopped, 2, succeeded)}, until: said.told}}}
+			c, out := session(t, s, "")
+			c.Err = said
+			require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g", Thread: "t1", Input: "{}"}))
+			require.Equal(t, want, said.String())
+			require.Equal(t, "thread t1  run r1\nsucceeded\n  n  1\n", out.String())
+		})
 	}
 }

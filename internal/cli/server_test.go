@@ -11,6 +11,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -21,6 +23,7 @@ import (
 // play answers one call: it sends the events and ends with the error.
 type play struct {
 	events []*graphdv1.Event
+	until  <-chan struct{} // nil = the last event comes at once
 	err    error
 }
 
@@ -36,6 +39,23 @@ type stage struct {
 	streams   []*graphdv1.StreamRequest
 	resumes   []*graphdv1.ResumeRequest
 	watches   []*graphdv1.WatchRequest
+
+	refusal string // why the store takes no changes
+}
+
+// vitals answers for the health of a stage.
+type vitals struct {
+	grpc_health_v1.UnimplementedHealthServer
+
+	refusal string
+}
+
+func (s vitals) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	if s.refusal == "" {
+		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
+	}
+	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING},
+		grpc.SetHeader(ctx, metadata.Pairs("graphd-refusal", s.refusal))
 }
 
 func (s *stage) next(send func(*graphdv1.Event) error) error {
@@ -44,7 +64,10 @@ func (s *stage) next(send func(*graphdv1.Event) error) error {
 	}
 	p := s.plays[0]
 	s.plays = s.plays[1:]
-	for _, e := range p.events {
+	for i, e := range p.events {
+		if p.until != nil && i == len(p.events)-1 {
+			<-p.until
+		}
 		if err := send(e); err != nil {
 			return err
 		}
@@ -87,6 +110,7 @@ func session(t *testing.T, s *stage, in string) (*cli.Session, *bytes.Buffer) {
 	server := grpc.NewServer()
 	graphdv1.RegisterGraphServiceServer(server, s)
 	graphdv1.RegisterInterruptServiceServer(server, s)
+	grpc_health_v1.RegisterHealthServer(server, vitals{refusal: s.refusal})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
 	client, err := cli.Dial("passthrough:///stage", grpc.WithContextDialer(

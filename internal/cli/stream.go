@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -17,8 +18,11 @@ func (s *Session) follow(
 	ctx context.Context, f *follow, open func(context.Context) (eventStream, error),
 ) (*graphdv1.EndOfStream, error) {
 	f.graphs, f.patience = s.Graphs, patience
+	var one sync.Mutex // says something at a time
 	lost := false
 	f.lost = func(err error) {
+		one.Lock()
+		defer one.Unlock()
 		if s.Format == Text && !lost {
 			s.note("%s", why(err))
 		}
@@ -28,7 +32,20 @@ func (s *Session) follow(
 	if show == nil {
 		show = s.shower(!f.ofRun && f.run == "", f.tasks)
 	}
+	looking, stop := context.WithCancel(ctx)
+	quiet := explainSilence(looking, s.Health, func(reason string) {
+		one.Lock()
+		defer one.Unlock()
+		if s.Format == Text {
+			s.note("%s", noChanges(reason))
+		}
+	})
+	defer quiet.wait()
+	defer stop()
 	f.show = func(e *graphdv1.Event) error {
+		quiet.hear(e)
+		one.Lock()
+		defer one.Unlock()
 		lost = false
 		return show(e)
 	}

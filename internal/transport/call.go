@@ -13,6 +13,7 @@ import (
 const (
 	headerRequestID = "x-request-id"
 	headerThreadID  = "graphd-thread-id"
+	headerRefusal   = "graphd-refusal"
 	headerRunID     = "graphd-run-id"
 )
 

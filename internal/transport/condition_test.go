@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -115,8 +117,10 @@ func TestHealthSaysWhetherTheStoreTakesChanges(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 		require.Equal(t, reason, c.server.StoreRefusal().Reason)
 		require.NotContains(t, c.server.StoreRefusal().Message, "/data")
-		reads, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "reads"})
+		var header metadata.MD
+		reads, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "reads"}, grpc.Header(&header))
 		require.NoError(t, err)
+		require.Equal(t, []string{reason}, header.Get("graphd-refusal"))
 		require.Equal(t, healthpb.HealthCheckResponse_SERVING, reads.GetStatus())
 
 		store.err.Store(nil)

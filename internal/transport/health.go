@@ -7,6 +7,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // healthService is the standard one, but its watches end when the server
@@ -15,6 +18,15 @@ type healthService struct {
 	*health.Server
 
 	streams *streams
+	refusal func() *runtime.Error // why the store takes no changes, nil while it does
+}
+
+// Check reports the status of a service; a header says why the store takes no changes.
+func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if refused := h.refusal(); refused != nil {
+		_ = grpc.SetHeader(ctx, metadata.Pairs(headerRefusal, refused.Reason)) // it fails when the call is over
+	}
+	return h.Server.Check(ctx, req)
 }
 
 // Watch reports the status of a service and each change of it.

@@ -298,7 +298,7 @@ func (s *Server) register(o Options, at grpc.ServiceRegistrar) {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
 	s.health.SetServingStatus(healthReads, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams})
+	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams, refusal: s.StoreRefusal})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}
