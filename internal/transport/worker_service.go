@@ -226,6 +226,7 @@ func (s *workerService) listen(ctx context.Context, session *worker.Session, inc
 		select {
 		case r := <-incoming:
 			if errors.Is(r.err, io.EOF) {
+				session.HearEnd()
 				return io.EOF
 			}
 			if r.err != nil {

@@ -59,11 +59,7 @@ func (h *Hub) keep(s *Session, token string) claim {
 		return lost
 	}
 	if j.session != s {
-		if j.session != nil {
-			delete(j.session.jobs, token)
-		}
-		j.session = s
-		s.jobs[token] = j
+		h.attach(j, s)
 	}
 	j.stage = started
 	h.renew(j)

@@ -93,7 +93,7 @@ func (h *Hub) again(c Completion) (Receipt, bool) {
 	for _, j := range h.jobs {
 		if j.via == c.Token && j.stage == offered && !j.last {
 			a := j.assignment(h.opts.LeaseTTL)
-			r.Next = &a
+			r.Next, j.byCall = &a, true
 		}
 	}
 	return r, true
@@ -220,14 +220,14 @@ const nextWithin = 20 * time.Millisecond
 func (s *Session) give(j *job, a Assignment) {
 	last := len(s.parked) - 1
 	if last < 0 {
-		j.via = ""
+		j.via, j.byCall = "", false
 		s.send(a)
 		return
 	}
 	p := s.parked[last]
 	s.parked[last] = nil
 	s.parked = s.parked[:last]
-	j.via = p.token
+	j.via, j.byCall = p.token, p.task != nil
 	if p.task == nil {
 		p.timer.Stop()
 		s.send(Reply{Token: p.token, Receipt: Receipt{Next: &a}})
@@ -252,7 +252,7 @@ func (s *Session) before(other *Session, j *job) bool {
 
 // following waits a moment for the task that follows. One that was given to a
 // call whose caller has gone is not lost: it goes to whoever repeats the call,
-// or to another worker when the stream or the lease ends.
+// or to another worker when the lease ends.
 func (h *Hub) following(ctx context.Context, s *Session, p *parked) *Assignment {
 	timer := time.NewTimer(nextWithin)
 	defer timer.Stop()

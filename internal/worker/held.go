@@ -179,6 +179,9 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		h.mu.Lock()
 		j := h.jobs[token]
 		if j != nil {
+			if j.stage == offered {
+				j.stage = started
+			}
 			h.mu.Unlock()
 			return j, nil
 		}

@@ -72,8 +72,9 @@ type Hub struct {
 	lost     atomic.Uint64 // leases that ended because a worker was silent
 
 	mu        sync.Mutex
-	sessions  map[string]*Session // by worker
-	jobs      map[string]*job     // by lease
+	sessions  map[string]*Session        // by worker
+	jobs      map[string]*job            // by lease
+	absent    map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
 	queues    map[route]*queue
 	withheld  map[*job]struct{}
 	claiming  bool                 // the other servers are about to be told of claims
@@ -96,7 +97,7 @@ func New(options Options) *Hub {
 	options = options.withDefaults()
 	return &Hub{
 		opts: options, log: options.Logger, life: rand.Text()[:12],
-		sessions: make(map[string]*Session), jobs: make(map[string]*job),
+		sessions: make(map[string]*Session), jobs: make(map[string]*job), absent: make(map[string]map[string]*job),
 		byKey: make(map[string]*job), withheld: make(map[*job]struct{}),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
 		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},

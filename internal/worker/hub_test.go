@@ -155,6 +155,7 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerSilent})
 		require.Equal(t, 30*time.Second, time.Since(began), "three beats of ten seconds")
 		s.Close()
+		open(t, h, hello("w1", 0)) // has come back without the task
 		complete(t, h, next(t, open(t, h, hello("w2", 1))), "2")
 		require.Equal(t, done("2"), <-r)
 		require.Contains(t, heard.marks, runtime.EventAnew)
@@ -342,6 +343,7 @@ func TestAMemoIsNotLostWithItsWorker(t *testing.T) {
 		}()
 		synctest.Wait()
 		first.Close()
+		open(t, h, hello("w1", 0)) // has come back without its task
 		second := open(t, h, hello("w2", 1))
 		b := next(t, second)
 		require.Empty(t, b.Memos, "it is not stored yet")
@@ -351,6 +353,7 @@ func TestAMemoIsNotLostWithItsWorker(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{payload.JSON("1"), true}, []any{value, existed})
 		second.Close()
+		open(t, h, hello("w2", 0))
 		c := next(t, open(t, h, hello("w3", 1)))
 		require.Equal(t, []checkpoint.Memo{{Key: "k", Value: "1"}}, c.Memos)
 		complete(t, h, c, "1")
@@ -582,6 +585,7 @@ func TestAReturnedTaskGoesBeforeYoungerOnes(t *testing.T) {
 		}
 		require.Equal(t, "t1", next(t, s).Task.ID)
 		s.Close()
+		open(t, h, hello("w1", 0)) // has come back without its task
 		require.Equal(t, "t1", next(t, open(t, h, hello("w2", 1))).Task.ID)
 	})
 }

@@ -19,7 +19,7 @@ type stage int
 const (
 	queued   stage = iota
 	withheld       // a worker may have it from an earlier server: kept until that one comes back, or its lease is over
-	offered        // on its way to a worker, which has not said that it began
+	offered        // on its way to a worker, of which nothing was heard about it
 	started
 	over
 )
@@ -43,6 +43,7 @@ type job struct {
 	order      uint64
 	token      string
 	session    *Session // nil while nobody has it, or its stream is broken
+	absent     string   // the worker that may have it though its stream is broken
 	expiry     *time.Timer
 	deliveries int
 	losses     int
@@ -53,6 +54,7 @@ type job struct {
 	blocked    int                   // graphs that it waits for
 	lent       bool                  // runs on an endpoint
 	via        string                // the lease whose result was answered with this task
+	byCall     bool                  // the answer was that of a call, which no stream keeps in order
 	last       bool                  // is being stopped: nobody else gets it
 }
 
@@ -150,6 +152,7 @@ func (h *Hub) release(j *job) {
 		j.expiry = nil
 	}
 	delete(h.jobs, j.token)
+	h.endAbsence(j)
 	if j.session != nil {
 		delete(j.session.jobs, j.token)
 	}

@@ -102,6 +102,7 @@ func TestTheNewerLeaseOfATaskCounts(t *testing.T) {
 				before := execute(ctx, first, task("t1", &run{}))
 				stale := next(t, w1)
 				w1.Close()
+				open(t, first, hello("w1", 0)) // has come back without its task
 				w2.Credit(worker.Credit{Total: 1})
 				current := next(t, w2)
 				cancel()

@@ -73,6 +73,7 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	if older != nil {
 		h.replace(older)
 	}
+	h.reassign(s)
 	h.rescue(s)
 	h.offerTo(s)
 	h.announce()
@@ -81,16 +82,27 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	return s, w, nil
 }
 
-// replace ends a session whose worker has connected anew. What the worker did
-// not say that it still holds goes back at once. mu is held.
+// replace ends a session whose worker has connected anew. mu is held.
 func (h *Hub) replace(older *Session) {
 	older.finish(runtime.Errorf(runtime.ReasonWorkerReplaced,
 		"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
-	for _, j := range sorted(older.jobs) {
-		h.requeue(j)
-	}
+	h.leave(older)
 	for held := range older.holds {
 		h.giveUp(held)
+	}
+}
+
+// leave puts back what has not left for a worker whose stream is over, and keeps
+// the rest for it. mu is held.
+func (h *Hub) leave(s *Session) {
+	unsent := s.unsent()
+	s.out = nil
+	for _, j := range sorted(s.jobs) {
+		if unsent[j.token] != nil {
+			h.requeue(j)
+		} else {
+			h.detach(j)
+		}
 	}
 }
 
@@ -145,26 +157,6 @@ func (s *Session) send(m Message) {
 	}
 }
 
-// holdsBack reports whether an assignment has not left yet. mu is held.
-func (s *Session) holdsBack(token string) bool { return s.waiting(token) >= 0 }
-
-func (s *Session) waiting(token string) int {
-	return slices.IndexFunc(s.out, func(m Message) bool {
-		a, ok := m.(Assignment)
-		return ok && a.Token == token
-	})
-}
-
-// unsend takes back an assignment that has not left yet. mu is held.
-func (s *Session) unsend(token string) bool {
-	at := s.waiting(token)
-	if at < 0 {
-		return false
-	}
-	s.out = slices.Delete(slices.Clone(s.out), at, at+1)
-	return true
-}
-
 // finish ends the session for a reason. mu is held.
 func (s *Session) finish(cause error) {
 	if s.cause != nil {
@@ -175,9 +167,9 @@ func (s *Session) finish(cause error) {
 	close(s.ended)
 }
 
-// Close says that the stream is closed. Tasks that were offered and not begun
-// go to others at once; begun ones, and those that are to be stopped, wait for
-// the worker until their lease ends.
+// Close says that the stream is closed. Tasks that have not left for the worker
+// go to others at once; all others wait for it until their lease ends, whether
+// it is known that they have begun or not.
 func (s *Session) Close() {
 	h := s.hub
 	h.mu.Lock()
@@ -190,14 +182,7 @@ func (s *Session) Close() {
 		held.attach(nil)
 		held.timer.Reset(h.opts.LeaseTTL)
 	}
-	for _, j := range sorted(s.jobs) {
-		if j.stage == offered && !j.last {
-			h.requeue(j)
-		} else {
-			delete(s.jobs, j.token)
-			j.session = nil
-		}
-	}
+	h.leave(s)
 	for r := range h.queues {
 		h.notice(r)
 	}
@@ -277,7 +262,7 @@ func (h *Hub) refuse(j *job, s *Session, reason string, delay time.Duration) {
 }
 
 // Goodbye says that the worker takes nothing new, and gives back what it
-// releases.
+// releases. What has not left for it goes to others, too.
 func (s *Session) Goodbye(released []string, reason string) {
 	h := s.hub
 	h.mu.Lock()
@@ -291,6 +276,10 @@ func (s *Session) Goodbye(released []string, reason string) {
 		if j := s.jobs[token]; j != nil {
 			h.requeue(j)
 		}
+	}
+	for _, j := range sorted(s.unsent()) {
+		s.unsend(j.token)
+		h.requeue(j)
 	}
 	for r := range h.queues {
 		h.notice(r)

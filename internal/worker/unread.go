@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -57,6 +58,7 @@ func (s *Session) checkRead() bool {
 	}
 	s.finish(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
 		len(s.out)).With("workerId", s.hello.Worker))
-	s.out, s.backlog = nil, backlog{}
+	s.out = slices.DeleteFunc(s.out, func(m Message) bool { return offerOf(m) == "" }) // what has not left is known when it closes
+	s.backlog = backlog{}
 	return false
 }

@@ -1,5 +1,5 @@
-// Package ledger_test kills real servers while real workers are in the middle of
-// effects. Each worker writes down every effect before it happens, in a file of
+// Package ledger_test kills real servers, and cuts connections, while real workers
+// are in the middle of effects. Each worker writes down every effect before it happens, in a file of
 // its own: no effect behind a memo happens twice while its worker lives.
 package ledger_test
 
@@ -35,6 +35,7 @@ import (
 var (
 	kills = flag.Int("kills", 3, "how often servers are killed on each store")
 	seed  = flag.Uint64("seed", 1, "which servers are killed, and when")
+	cut   = flag.Duration("cut", 500*time.Millisecond, "how long until the next connection is cut; up to half as long again")
 	every = flag.Duration("every", 3*time.Second, "how long a server lives; up to half as long again")
 	lease = flag.Duration("lease", 8*time.Second, "how long a task waits for its worker, which may have little of a busy machine")
 	limit = flag.Duration("limit", 5*time.Minute, "how long all may take")
@@ -72,10 +73,12 @@ type world struct {
 	dir     string
 	servers []*server
 	workers []*process.Process
+	relays  []*relay // to the server of each worker
 	ledgers []string
 	random  *rand.Rand
 	begun   atomic.Int64 // runs
 	killed  int
+	cuts    int
 }
 
 type server struct {
@@ -117,9 +120,11 @@ func (w *world) employ(interpreter string, i int, at *server) {
 	w.Helper()
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
+	between := newRelay(w.T, at.address)
+	w.relays = append(w.relays, between)
 	w.workers = append(w.workers, process.Launch(w.T, fmt.Sprint("worker", i), func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "charging_worker.py")
-		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+at.address,
+		cmd.Env = append(os.Environ(), "LEDGER_NAME="+fmt.Sprint("w", i), "LEDGER_FILE="+ledger, "LEDGER_SERVER="+between.address,
 			"LEDGER_LONGEST=0.5")
 		return cmd
 	}))
@@ -155,6 +160,10 @@ func (w *world) torment() int {
 		defer over.Store(true)
 		return w.killThem(ctx)
 	})
+	all.Go(func() error {
+		w.cutThem(ctx, &over)
+		return nil
+	})
 	require.NoError(w, all.Wait(), "after %d kills, seed %d", w.killed, *seed)
 	return int(w.begun.Load())
 }
@@ -182,6 +191,19 @@ func (w *world) killThem(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cutThem breaks the connections of one worker after the other. For a moment
+// before, the server hears nothing of the worker, but goes on to offer it tasks.
+func (w *world) cutThem(ctx context.Context, over *atomic.Bool) {
+	random := rand.New(rand.NewPCG(*seed, uint64(len(w.servers)+100)))
+	for !over.Load() && pause(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
+		between := w.relays[random.IntN(len(w.relays))]
+		between.mute()
+		pause(ctx, time.Duration(random.Int64N(int64(*cut))))
+		between.cut()
+		w.cuts++
+	}
 }
 
 // run takes one thread from its input to its end.
@@ -280,7 +302,7 @@ func (w *world) verify(runs int) {
 			w.Errorf("%v happened %d times: %v", at, len(values), values)
 		}
 	}
-	w.Logf("%d kills, seed %d: %d runs, %d effects, %d of them doubled", w.killed, *seed, runs, len(begun), doubled)
+	w.Logf("%d kills, %d cuts, seed %d: %d runs, %d effects, %d of them doubled", w.killed, w.cuts, *seed, runs, len(begun), doubled)
 	require.Len(w, begun, runs*rounds*effects)
 	require.Equal(w, len(begun)+doubled, ended)
 }

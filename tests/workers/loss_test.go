@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,20 +57,69 @@ func TestALostWorkersTaskMovesWhenItsLeaseEnds(t *testing.T) {
 	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
 }
 
-func TestAnOfferThatWasNotBegunReturnsAtOnce(t *testing.T) {
-	s := start(t, config{})
-	first := s.connect(hello("w1", 1))
-	run := s.begin("g", `{"x":1}`)
-	offered := first.next()
-	first.cancel()
-	second := s.connect(hello("w2", 1))
-	moved := second.next()
-	require.NotEqual(t, offered.GetLease().GetToken(), moved.GetLease().GetToken())
-	_, err := second.complete(offered, completed(`{"x":"old"}`))
-	require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
-	_, err = second.complete(moved, completed(`{"x":"new"}`))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"x":"new","log":[]}`, s.wait(run).GetOutput().GetJson())
+// A connection breaks before anything was heard of a task that has left for its
+// worker: the task is that worker's until its lease ends, or it comes back.
+func TestAnOfferIsKeptForItsWorker(t *testing.T) {
+	for name, comeBack := range map[string]func(s *server, a *graphdv1.TaskAssignment){
+		"that does not come back": func(*server, *graphdv1.TaskAssignment) {},
+		"that comes back without": func(s *server, _ *graphdv1.TaskAssignment) { s.connect(hello("w1", 0)) },
+		"that comes back with it": func(s *server, a *graphdv1.TaskAssignment) { s.connect(holding("w1", 1, a)) },
+		"that leaves":             nil,
+		"that comes back and leaves": func(s *server, a *graphdv1.TaskAssignment) {
+			s.connect(holding("w1", 1, a)).leave(a.GetLease().GetToken())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ttl := time.Hour
+			if name == "that does not come back" {
+				ttl = 4 * time.Second
+			}
+			s := start(t, config{hub: worker.Options{Beat: time.Second, LeaseTTL: ttl}})
+			first := s.connect(hello("w1", 1))
+			run := s.begin("g", `{"x":1}`)
+			offered := first.next()
+			second := s.connect(hello("w2", 1))
+			second.keepAlive(func() [][]byte { return nil })
+			if comeBack == nil {
+				first.leave()
+			} else {
+				first.cancel()
+				s.gone("w1")
+				require.Empty(t, second.tasks, "it may have begun")
+				comeBack(s, offered)
+			}
+			if name == "that comes back with it" {
+				_, err := second.complete(offered, completed(`{"x":"kept"}`))
+				require.NoError(t, err)
+				require.JSONEq(t, `{"x":"kept","log":[]}`, s.wait(run).GetOutput().GetJson())
+				require.Empty(t, second.tasks)
+				return
+			}
+			moved := second.next()
+			require.Equal(t, offered.GetTaskId(), moved.GetTaskId())
+			require.NotEqual(t, offered.GetLease().GetToken(), moved.GetLease().GetToken())
+			_, err := second.complete(offered, completed(`{"x":"old"}`))
+			require.Equal(t, "TASK_LEASE_LOST", reason(t, err))
+			_, err = second.complete(moved, completed(`{"x":"new"}`))
+			require.NoError(t, err)
+			require.JSONEq(t, `{"x":"new","log":[]}`, s.wait(run).GetOutput().GetJson())
+		})
+	}
+}
+
+// leave says goodbye and ends the stream in order.
+func (w *session) leave(released ...[]byte) {
+	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Goodbye{Goodbye: &graphdv1.Goodbye{Released: released}}})
+	require.NoError(w.t, w.stream.CloseSend())
+}
+
+// gone waits until the server knows that a worker has gone.
+func (s *server) gone(id string) {
+	require.Eventually(s.t, func() bool {
+		list, err := s.ListWorkers(s.t.Context(), &graphdv1.ListWorkersRequest{})
+		return err == nil && !slices.ContainsFunc(list.GetWorkers(), func(w *graphdv1.WorkerInfo) bool { return w.GetWorkerId() == id })
+	}, time.Minute, time.Millisecond)
 }
 
 func TestAReconnectingWorkerKeepsWhatItHolds(t *testing.T) {
@@ -273,6 +323,8 @@ func TestMemosMoveWithTheTask(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{true, "1"}, []any{resp.GetExisted(), resp.GetValue().GetJson()}, "the first one stays")
 	first.cancel()
+	s.gone("w1")
+	s.connect(hello("w1", 0))
 	second := s.connect(hello("w2", 1))
 	moved := second.next()
 	require.Len(t, moved.GetJournal().GetEntries(), 1)

@@ -12,9 +12,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// A worker that never beats is told so, and what it was given goes to another.
+// A worker that never beats is told so, and what it was given goes to another
+// when the lease ends.
 func TestAWorkerThatNeverBeatsIsSentAway(t *testing.T) {
-	s := start(t, config{hub: worker.Options{Beat: time.Second, LeaseTTL: time.Hour}})
+	s := start(t, config{hub: worker.Options{Beat: time.Second, LeaseTTL: 5 * time.Second}})
 	mute := s.connect(hello("w1", 1))
 	run := s.begin("g", `{"x":1}`)
 	given := mute.next()

@@ -1,0 +1,104 @@
+package ledger_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// relay passes the connections of a worker on to its server, and breaks them.
+type relay struct {
+	address string
+	server  string
+
+	mu    sync.Mutex
+	links map[*link]struct{}
+}
+
+// link is a connection from the worker, and the one to the server.
+type link struct {
+	near, far net.Conn
+	muted     atomic.Bool // what the worker says does not arrive
+}
+
+func newRelay(t *testing.T, server string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &relay{address: listener.Addr().String(), server: server, links: make(map[*link]struct{})}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.cut()
+	})
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.pass(near)
+		}
+	}()
+	return r
+}
+
+func (r *relay) pass(near net.Conn) {
+	far, err := net.Dial("tcp", r.server)
+	if err != nil {
+		_ = near.Close()
+		return
+	}
+	l := &link{near: near, far: far}
+	r.mu.Lock()
+	r.links[l] = struct{}{}
+	r.mu.Unlock()
+	go l.move(near, far, &l.muted)
+	l.move(far, near, new(atomic.Bool))
+	r.mu.Lock()
+	delete(r.links, l)
+	r.mu.Unlock()
+}
+
+// move passes bytes on until one side ends.
+func (l *link) move(from, to net.Conn, muted *atomic.Bool) {
+	defer l.cut()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && !muted.Load() {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) cut() {
+	_ = l.near.Close()
+	_ = l.far.Close()
+}
+
+// mute keeps what the worker says on its connections from its server, for as long
+// as they last.
+func (r *relay) mute() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.links {
+		l.muted.Store(true)
+	}
+}
+
+// cut breaks all connections.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.links {
+		l.cut()
+	}
+}
