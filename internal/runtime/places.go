@@ -111,14 +111,14 @@ func (e *Engine) awaitRoom(thread string, err error) {
 // noRoom is what a caller is told whose run can't begin because of err.
 func (e *Engine) noRoom(err error) *Error {
 	if lack, ok := errors.AsType[*noRoomError](err); ok && lack.need > 0 {
-		return Errorf(ReasonTooManyRuns, "the live runs of the server hold as much as they may, and this one would hold %d bytes; "+
+		return Errorf(ReasonTooManyRuns, "the live runs of the server hold as much as they may (--max-live-bytes), and this one would hold %d bytes; "+
 			"nothing was stored: try again, or another server", lack.need).Beyond("max-live-bytes", e.bytes.limit, 0)
 	}
 	return tooManyRuns(e.opts.MaxLive)
 }
 
 func tooManyRuns(limit int) *Error {
-	return Errorf(ReasonTooManyRuns, "the server drives %d runs, as many as it may; nothing was stored: try again, or another server", limit).
+	return Errorf(ReasonTooManyRuns, "the server drives %d runs, as many as it may (--max-live-runs); nothing was stored: try again, or another server", limit).
 		Beyond("max-live-runs", int64(limit), 0)
 }
 

@@ -191,11 +191,11 @@ func payloadRefusal(err error) *runtime.Error {
 		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
 			With("offset", strconv.Itoa(syntax.Offset))
 	case errors.As(err, &limit) && limit.Limit == "bytes":
-		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "%w", err).
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "%w (--max-payload)", err).
 			With("sizeBytes", strconv.Itoa(limit.Got)).With("limitBytes", strconv.Itoa(limit.Max)).
 			Beyond("max-payload", int64(limit.Max), int64(limit.Got))
 	case errors.As(err, &limit):
-		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
+		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w (--max-depth)", err).
 			With("offset", strconv.Itoa(limit.Offset)).Beyond("max-depth", int64(limit.Max), 0)
 	case errors.As(err, &kind), errors.As(err, &operand), errors.As(err, &message):
 		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err)

@@ -39,7 +39,7 @@ func (s *streams) enter() error {
 	if s.isDraining() {
 		return draining()
 	}
-	return countIn(&s.open, s.max, "the server has %d open streams, its limit")
+	return countIn(&s.open, s.max, "the server has %d open streams, its limit (--max-streams)")
 }
 
 func (s *streams) leave() { s.open.Add(-1) }
@@ -50,7 +50,7 @@ func (s *streams) enterInbox() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	err := countIn(&s.inboxes, s.maxInbox, "the server has %d open streams of all questions, its limit")
+	err := countIn(&s.inboxes, s.maxInbox, "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
 	if err != nil {
 		s.leave()
 	}
@@ -80,7 +80,7 @@ func (s *streams) enterThread(thread string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.maxThread > 0 && s.threads[thread] >= s.maxThread {
-		return tooMany("the thread has %d watches on this server, its limit", int64(s.maxThread))
+		return tooMany("the thread has %d watches on this server, its limit (--max-thread-streams)", int64(s.maxThread))
 	}
 	if s.threads == nil {
 		s.threads = make(map[string]int)
