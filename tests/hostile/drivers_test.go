@@ -263,7 +263,7 @@ func drivers() []input {
 			})
 		}},
 		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
-			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 20"))
+			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
 			a.hoard(ctx, "hoard-round", func(thread string) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
 				a.heard("WaitRun", err)
@@ -399,7 +399,7 @@ conditional_edges:
 }
 
 // hoarders hold more together than a server has.
-const hoarders = 100
+const hoarders = 40
 
 // hoard runs such a graph many times, all at once, and deletes the threads when
 // each of them was looked after.
