@@ -43,6 +43,17 @@ var (
 	ErrCorrupt = errors.New("stored record is corrupt")
 )
 
+// LargeError says that a checkpoint holds more than it may, and was not read.
+type LargeError struct {
+	Bytes int    // about how many it holds; 0 = not known
+	Seq   uint64 // its number
+}
+
+// Error says so.
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("checkpoint %d is larger than what is to be read of it: %d bytes", e.Seq, e.Bytes)
+}
+
 // SizeError says that a change is larger than the store takes. Nothing was
 // applied, and it never will be.
 type SizeError struct {

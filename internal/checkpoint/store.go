@@ -125,6 +125,15 @@ type History interface {
 	Pending(ctx context.Context, thread, checkpoint string) (Pending, error)
 }
 
+// BoundedReader is a store that finds out that a checkpoint is large before it has
+// read all of it.
+type BoundedReader interface {
+	// CheckpointWithin returns what Checkpoint does; for a checkpoint whose Size is
+	// greater than most it must return a *LargeError, and hold about most bytes of it
+	// at a time.
+	CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*Checkpoint, error)
+}
+
 // CheckpointQuery selects checkpoints of one namespace.
 type CheckpointQuery struct {
 	Thread    string

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -154,11 +155,16 @@ func cancelFailure(reason string) *checkpoint.Failure {
 func (e *Engine) rollback(ctx context.Context, t *tx, run *checkpoint.Run) error {
 	base := uint64(0)
 	if run.Base != "" {
-		cp, err := e.store.Checkpoint(ctx, t.Thread, "", run.Base)
-		if err != nil {
+		cp, err := e.line.checkpointWithin(ctx, t.Thread, "", run.Base, int(e.bytes.share))
+		large, isLarge := errors.AsType[*checkpoint.LargeError](err)
+		switch {
+		case isLarge:
+			base = large.Seq
+		case err != nil:
 			return storeError(err)
+		default:
+			base = cp.Seq
 		}
-		base = cp.Seq
 	}
 	t.Head.Checkpoint, t.DropAfter = run.Base, &base
 	t.Checkpoints, t.Tasks, t.Memos = nil, nil, nil

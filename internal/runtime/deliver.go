@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // deliver stores the answers without starting anything here: the thread is
@@ -89,7 +90,13 @@ func (r *resumption) amend(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	state, err := e.load(ctx, &t.Head, g)
+	room := e.newLoad()
+	defer room.end()
+	var state *pregel.State
+	err = e.readLarge(ctx, &room, loadPatience, func() error {
+		state, err = e.load(ctx, &room, &t.Head, g)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -178,6 +178,7 @@ type Engine struct {
 	paced     bool                   // the store bounds how long a change takes
 
 	bytes     liveBytes
+	loads     loads
 	inLine    waitingLine  // threads that wait for a place
 	heavyLine heavyLine    // threads that wait for room
 	poisoned  atomic.Int64 // what the observer knows of faults
@@ -203,6 +204,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),
 		bytes: newLiveBytes(opts.MaxLiveBytes, opts.MaxLive),
+		loads: loads{most: opts.MaxLiveBytes / 2},
 	}
 	_, e.paced = store.(checkpoint.Paced)
 	if signals, ok := store.(checkpoint.Signals); ok {
@@ -255,6 +257,7 @@ func (e *Engine) unregister(s *session) (awaited bool) {
 		e.heavyLine.leave(s.thread)
 	}
 	s.unload()
+	s.load.end()
 	e.farewell(s)
 	return e.vacate(s) || e.heavyLine.len() > 0
 }

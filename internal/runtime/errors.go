@@ -59,6 +59,7 @@ const (
 	ReasonThreadQueueFull    = "THREAD_QUEUE_FULL"
 	ReasonRateLimited        = "RATE_LIMITED"
 	ReasonTooManyRuns        = "TOO_MANY_RUNS"
+	ReasonTooManyRequests    = "TOO_MANY_REQUESTS"
 	ReasonTooManySubscribers = "TOO_MANY_SUBSCRIBERS"
 	ReasonTooManyGraphs      = "TOO_MANY_GRAPHS"
 

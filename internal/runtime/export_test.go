@@ -48,11 +48,21 @@ func Told(e *Engine, thread string) uint64 {
 // LiveBytes is what the live runs of an engine hold, and how many wait for room.
 func LiveBytes(e *Engine) (held int64, waiting int) { return e.bytes.held.Load(), e.heavyLine.len() }
 
+// Loads is what calls hold of large states.
+func Loads(e *Engine) int64 {
+	e.loads.mu.Lock()
+	defer e.loads.mu.Unlock()
+	return e.loads.held
+}
+
 // Leaked says what an engine without sessions still counts as held, "" = nothing.
 func Leaked(e *Engine) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := &e.bytes
+	if n := Loads(e); len(e.sessions) == 0 && n != 0 {
+		return fmt.Sprintf("calls hold %d", n)
+	}
 	if len(e.sessions) > 0 || b.held.Load() == 0 && b.heavy.Load() == 0 && b.leaving.Load() == 0 && e.dismissed == 0 && len(e.called) == 0 {
 		return ""
 	}

@@ -169,12 +169,16 @@ func (s *session) root(run *checkpoint.Run, state *pregel.State) *loop {
 	return l
 }
 
-// load reads the newest state of a thread's root graph.
-func (e *Engine) load(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
+// load reads the newest state of a thread's root graph. The error is a
+// *checkpoint.LargeError when it is large and there is no room for it yet.
+func (e *Engine) load(ctx context.Context, room *load, head *checkpoint.Head, g *graph.Graph) (*pregel.State, error) {
 	if head.Checkpoint == "" {
 		return pregel.New(g, "", e.opts.Limits), nil
 	}
-	cp, err := e.store.Checkpoint(ctx, head.Thread, "", head.Checkpoint)
+	cp, err := e.checkpointWithin(ctx, room, head.Thread, "", head.Checkpoint)
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return nil, large
+	}
 	if err != nil {
 		return nil, storeError(fmt.Errorf("checkpoint %s: %w", head.Checkpoint, err))
 	}

@@ -34,9 +34,15 @@ func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
 	}
 	g, err := e.graphOf(r.Graph, r.Version)
 	if err != nil {
-		return nil //nolint:nilerr // the run is shown without it
+		return nil // the run is shown without it
 	}
-	cp, err := e.store.Checkpoint(ctx, r.Thread, "", r.Result)
+	room := e.newLoad()
+	defer room.end()
+	var cp *checkpoint.Checkpoint
+	err = e.readLarge(ctx, &room, loadPatience, func() error {
+		cp, err = e.checkpointWithin(ctx, &room, r.Thread, "", r.Result)
+		return err
+	})
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return nil
 	}

@@ -69,7 +69,7 @@ func (r *resumption) commands() bool { return r.req.Update != "" || len(r.req.Go
 func (r *resumption) goOn(ctx context.Context, head checkpoint.Head, b *batch) (Started, error) {
 	e := r.engine
 	var run checkpoint.Run
-	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+	next, err := e.take(ctx, head, loadPatience, func(s *session, t *tx) (*loop, string, error) {
 		l, err := e.pickUp(ctx, s, t, func(l *loop) error { return r.answers(ctx, t, l, b) })
 		if err != nil {
 			return nil, "", err
@@ -133,7 +133,7 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 	if err != nil {
 		return nil, err
 	}
-	state, err := e.load(ctx, &t.Head, g)
+	state, err := e.load(ctx, &s.load, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}

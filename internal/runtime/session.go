@@ -51,6 +51,7 @@ type session struct {
 
 	placed bool // it has one of the places for live runs; guarded by Engine.mu
 
+	load     load          // room for the state until the run is live
 	carried  atomic.Int64  // bytes; see liveBytes
 	since    time.Duration // Engine.uptime when it was let in
 	promised bool          // it was let in for what its superstep will write

@@ -58,7 +58,9 @@ func (e *Engine) StateAt(ctx context.Context, thread, namespace, id string) (pay
 	if err != nil {
 		return "", err
 	}
-	s, err := e.stateAt(ctx, &head, namespace, id)
+	room := e.newLoad()
+	defer room.end()
+	s, err := e.stateInRoom(ctx, &room, forever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +75,9 @@ func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string
 	if err != nil {
 		return "", err
 	}
-	s, err := e.stateAt(ctx, &head, namespace, id)
+	room := e.newLoad()
+	defer room.end()
+	s, err := e.stateInRoom(ctx, &room, forever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +124,7 @@ func sizeOfTask(t *SnapshotTask) int {
 }
 
 func (r *reader) read(namespace, id string) (Snapshot, error) {
-	s, err := r.engine.stateAt(r.ctx, r.head, namespace, id)
+	s, err := r.engine.stateAt(r.ctx, nil, r.head, namespace, id)
 	if err != nil {
 		return Snapshot{}, err
 	}

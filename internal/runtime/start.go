@@ -328,8 +328,8 @@ func (t *tx) remember(id, digest, run string) {
 func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
 	e := a.engine
 	var run checkpoint.Run
-	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
-		state, err := e.load(ctx, &head, g)
+	next, err := e.take(ctx, head, loadPatience, func(s *session, t *tx) (*loop, string, error) {
+		state, err := e.load(ctx, &s.load, &head, g)
 		if err != nil {
 			return nil, "", err
 		}

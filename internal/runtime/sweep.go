@@ -307,9 +307,11 @@ func (e *Engine) takeOver(ctx context.Context, head checkpoint.Head) error {
 		elsewhere string
 		l         *loop
 	)
-	next, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
-		if l, refused = e.pickUp(ctx, s, t, nil); refused != nil {
-			return nil, "", refused
+	next, err := e.take(ctx, head, forever, func(s *session, t *tx) (*loop, string, error) {
+		var err error
+		if l, err = e.pickUp(ctx, s, t, nil); err != nil {
+			refused = unlessLarge(err)
+			return nil, "", err
 		}
 		s.recovery.recover(&head)
 		l.inherited = true
@@ -388,7 +390,7 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := e.take(ctx, head, func(s *session, t *tx) (*loop, string, error) {
+	_, err := e.take(ctx, head, forever, func(s *session, t *tx) (*loop, string, error) {
 		var err error
 		if run, err = e.store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
 			return nil, "", storeError(err)
@@ -396,7 +398,7 @@ func (e *Engine) dequeue(ctx context.Context, head checkpoint.Head) error {
 		t.Head.Queue = head.Queue[1:]
 		l, err := e.beginQueued(ctx, s, t, &run)
 		if err != nil {
-			refused = err
+			refused = unlessLarge(err)
 			return nil, "", err
 		}
 		to, err := e.settleOn(s, t, l)
@@ -416,7 +418,7 @@ func (e *Engine) beginQueued(ctx context.Context, s *session, t *tx, run *checkp
 	if err := atCheckpoint(&t.Head, run.Request.Expected); err != nil {
 		return nil, err
 	}
-	state, err := e.load(ctx, &t.Head, g)
+	state, err := e.load(ctx, &s.load, &t.Head, g)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
@@ -43,12 +44,28 @@ func (*noRoomError) Is(target error) bool { return target == errNoRoom }
 // take claims a thread with one change and drives what the change began. When
 // the preparation fails or panics, or the loop needs a place and there is none, the
 // thread is free again and nothing is stored. A panic becomes an *Error INTERNAL
-// that wraps it.
-func (e *Engine) take(ctx context.Context, head checkpoint.Head, p preparation) (checkpoint.Head, error) {
+// that wraps it. Patience is how long the call waits for room for a large state; it
+// holds no thread meanwhile.
+func (e *Engine) take(
+	ctx context.Context, head checkpoint.Head, patience time.Duration, p preparation,
+) (next checkpoint.Head, err error) {
+	room := e.newLoad()
+	err = e.readLarge(ctx, &room, patience, func() error {
+		next, err = e.takeWith(ctx, head, &room, p)
+		return err
+	})
+	room.end()
+	return next, err
+}
+
+// takeWith does so for a state that is small, or for which there is room. What takes
+// the thread takes the room as well.
+func (e *Engine) takeWith(ctx context.Context, head checkpoint.Head, room *load, p preparation) (checkpoint.Head, error) {
 	s, err := e.hold(head.Thread)
 	if err != nil {
 		return checkpoint.Head{}, err
 	}
+	s.load, *room = *room, e.newLoad()
 	c := claim{session: s}
 	var next checkpoint.Head
 	if caught := contain.Call(func() { next, err = c.make(ctx, head, p) }); caught != nil {
@@ -80,11 +97,13 @@ func (c *claim) make(ctx context.Context, head checkpoint.Head, p preparation) (
 		c.free(nil)
 		return checkpoint.Head{}, err
 	}
+	s.load.settle()
 	if l.ended == nil && to == "" {
 		if err := s.engine.reserve(s, l); err != nil {
 			c.free(nil)
 			return checkpoint.Head{}, err
 		}
+		s.load.end() // the run counts it
 	}
 	c.sent = true
 	next, err := s.engine.applyHeld(ctx, s, t)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -168,8 +169,10 @@ func (e *Engine) ForkThread(ctx context.Context, req ForkRequest) (checkpoint.He
 		head.Metadata = req.Metadata
 	}
 	var origin *pregel.State
+	room := e.newLoad()
+	defer room.end()
 	if source.Checkpoint != "" || req.Checkpoint != "" {
-		if origin, err = e.stateAt(ctx, &source, "", req.Checkpoint); err != nil {
+		if origin, err = e.stateInRoom(ctx, &room, loadPatience, &source, "", req.Checkpoint); err != nil {
 			return source, err
 		}
 	}
@@ -250,8 +253,22 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c InterruptChange) (checkp
 	return e.Interrupt(ctx, c.Thread, c.Interrupt)
 }
 
-// stateAt loads the state of a namespace at a checkpoint, "" = the newest.
-func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
+// stateInRoom loads the state of a namespace at a checkpoint, "" = the newest, and
+// waits until there is room for it.
+func (e *Engine) stateInRoom(
+	ctx context.Context, room *load, patience time.Duration, head *checkpoint.Head, namespace, id string,
+) (s *pregel.State, err error) {
+	err = e.readLarge(ctx, room, patience, func() error {
+		s, err = e.stateAt(ctx, room, head, namespace, id)
+		return err
+	})
+	room.settle()
+	return s, err
+}
+
+// stateAt loads the state of a namespace at a checkpoint, "" = the newest. Without a
+// room its size does not matter.
+func (e *Engine) stateAt(ctx context.Context, room *load, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
 	if id == "" && namespace == "" {
 		id = head.Checkpoint
 	}
@@ -262,7 +279,7 @@ func (e *Engine) stateAt(ctx context.Context, head *checkpoint.Head, namespace, 
 		}
 		return pregel.New(g, "", e.opts.Limits), nil
 	}
-	cp, err := e.find(ctx, head.Thread, namespace, id)
+	cp, err := e.find(ctx, room, head.Thread, namespace, id)
 	if err != nil {
 		return nil, err
 	}
@@ -282,13 +299,20 @@ func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*gra
 	return e.graphOf(cp.Graph, cp.Version)
 }
 
-// find loads a checkpoint; the namespace may lack the task ids.
-func (e *Engine) find(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	cp, err := e.store.Checkpoint(ctx, thread, namespace, id)
+// find loads a checkpoint; the namespace may lack the task ids. The error is a
+// *checkpoint.LargeError when there is no room for it yet.
+func (e *Engine) find(ctx context.Context, room *load, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	cp, err := e.checkpointWithin(ctx, room, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
+		if room != nil && room.bytes == 0 { // how large it is nobody knows before it is found
+			return nil, &checkpoint.LargeError{}
+		}
 		cp, err = e.findAnyTask(ctx, thread, namespace, id)
 	}
+	large, isLarge := errors.AsType[*checkpoint.LargeError](err)
 	switch {
+	case isLarge:
+		return nil, large
 	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
 		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
 			With("threadId", thread).With("checkpointId", id).Because(err)

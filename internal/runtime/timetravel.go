@@ -63,7 +63,7 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 // subgraph it is the one under which that was written.
 func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
-	cp, err := e.find(ctx, t.Thread, r.FromNamespace, r.From)
+	cp, err := e.find(ctx, &l.session.load, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
 		return nil, err
 	}

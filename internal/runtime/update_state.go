@@ -88,7 +88,9 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 	if err := e.updatable(ctx, &head, req); err != nil {
 		return Snapshot{}, err
 	}
-	state, err := e.stateAt(ctx, &head, req.Namespace, req.Checkpoint)
+	room := e.newLoad()
+	defer room.end()
+	state, err := e.stateInRoom(ctx, &room, loadPatience, &head, req.Namespace, req.Checkpoint)
 	if err != nil {
 		return Snapshot{}, err
 	}

@@ -24,7 +24,7 @@ const (
 	// message that says so.
 	ReasonSlowConsumer = "SLOW_CONSUMER"
 	// ReasonTooManyRequests refuses a call that the server has no room for.
-	ReasonTooManyRequests = "TOO_MANY_REQUESTS"
+	ReasonTooManyRequests = runtime.ReasonTooManyRequests
 	// ReasonCancelled answers a caller that has gone away.
 	ReasonCancelled = "CANCELLED"
 	// ReasonDeadline answers a call whose deadline has passed.

@@ -175,6 +175,7 @@ func samples() map[string]struct {
 		"checkpoint.ErrStoreReplaced":      {checkpoint.ErrStoreReplaced, "STORE_REPLACED"},
 		"checkpoint.ErrStoreFull":          {checkpoint.ErrStoreFull, "STORE_FULL"},
 		"checkpoint.ErrStoreBusy":          {checkpoint.ErrStoreBusy, "STORE_BUSY"},
+		"checkpoint.LargeError":            {&checkpoint.LargeError{}, runtime.ReasonInternal}, // the engine reads again
 		"checkpoint.SizeError":             {&checkpoint.SizeError{Limit: "max-change-rows", Unit: "rows", Most: 1, Got: 2}, "CHANGE_TOO_LARGE"},
 		"checkpoint.ErrCorrupt":            {checkpoint.ErrCorrupt, "CHECKPOINT_CORRUPT"},
 		"graph.BuildError":                 {&graph.BuildError{Graph: "g"}, "INVALID_GRAPH"},

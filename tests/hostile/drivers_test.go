@@ -277,6 +277,7 @@ func drivers() []input {
 			})
 			a.bystander.more(ctx, 25*a.scale)
 		}},
+		{"calls on large states", largeStates},
 		{"subgraph tower", func(ctx context.Context, a *attack) {
 			a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
 			for i := range 40 {

@@ -12,6 +12,7 @@ import (
 
 func boundCases() []testCase {
 	return []testCase{
+		{"large checkpoints are told", boundedReads},
 		{"large checkpoints end a page early", boundCheckpoints},
 		{"large lists end a page early", boundLists},
 		{"checkpoints with much beside their values end a page early", boundManifests},
@@ -49,6 +50,58 @@ func pages[T any](e *env, all []T, limit int, size func(*T) int, read func(done 
 		counts = append(counts, len(page))
 		done = end
 	}
+}
+
+// boundedReads reads checkpoints with a bound below, at and above their size.
+func boundedReads(e *env) {
+	reader, ok := e.store.(checkpoint.BoundedReader)
+	if !ok {
+		return
+	}
+	th := e.thread("t")
+	value := func(n int) checkpoint.Channel {
+		seq := th.head.Seq + 1
+		return checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n)}
+	}
+	list := func(items, n int) checkpoint.Channel {
+		seq := th.head.Seq + 1
+		l := &checkpoint.List{Segments: []checkpoint.Segment{{ID: seq, Len: items}}, Fresh: items}
+		for range items {
+			l.Items = append(l.Items, large(n))
+		}
+		return checkpoint.Channel{Name: "l", List: l}
+	}
+	for _, channels := range [][]checkpoint.Channel{
+		{value(16)}, {value(1 << 20)}, {list(1, 1<<20)}, {list(2000, 112)}, {list(3, 16)}, {value(192 << 10), list(10, 10<<10)},
+	} {
+		for i := range channels {
+			seq := th.head.Seq + 1
+			channels[i].Version, channels[i].Stored = seq, seq
+			if l := channels[i].List; l != nil {
+				l.Segments[0].ID = seq
+			}
+		}
+		th.apply(point("", channels...))
+		cp, err := th.store.Checkpoint(e.ctx, th.id, "", "")
+		require.NoError(e, err)
+		size := cp.Size()
+		for _, id := range []string{cp.ID, ""} {
+			for _, most := range []int{1, size / 2, size - 1} {
+				_, err := reader.CheckpointWithin(e.ctx, th.id, "", id, most)
+				var told *checkpoint.LargeError
+				require.ErrorAs(e, err, &told)
+				require.Equal(e, cp.Seq, told.Seq)
+				if told.Bytes > 0 {
+					require.InDelta(e, size, told.Bytes, 1<<10)
+				}
+			}
+			got, err := reader.CheckpointWithin(e.ctx, th.id, "", id, size+1<<10)
+			require.NoError(e, err)
+			require.Equal(e, cp, got)
+		}
+	}
+	_, err := reader.CheckpointWithin(e.ctx, th.id, "", "none", 1)
+	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
 }
 
 func boundCheckpoints(e *env) {

@@ -149,6 +149,16 @@ func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*
 	})
 }
 
+// CheckpointWithin passes on or breaks the call.
+func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
+	return call(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
+		if r, ok := s.store.(checkpoint.BoundedReader); ok {
+			return r.CheckpointWithin(ctx, thread, namespace, id, most)
+		}
+		return s.store.Checkpoint(ctx, thread, namespace, id)
+	})
+}
+
 // Checkpoints passes on or breaks the call.
 func (s *Store) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
 	return call(ctx, s, Checkpoints, func() ([]*checkpoint.Checkpoint, error) { return s.store.Checkpoints(ctx, q) })

@@ -88,6 +88,20 @@ func position(list []*checkpoint.Checkpoint, seq uint64) int {
 	return i
 }
 
+var _ checkpoint.BoundedReader = (*Store)(nil)
+
+// CheckpointWithin returns one checkpoint that is not large.
+func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
+	cp, err := s.Checkpoint(ctx, thread, namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	if size := cp.Size(); size > most {
+		return nil, &checkpoint.LargeError{Bytes: size, Seq: cp.Seq}
+	}
+	return cp, nil
+}
+
 // Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
 func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if err := s.ready(ctx); err != nil {

@@ -15,6 +15,10 @@ var _ checkpoint.Glancer = (*Store)(nil)
 // handful is how many questions, or records of progress, a glance takes in.
 const handful = 64
 
+// largeGlance is how many bytes of a checkpoint a glance takes in: callers make room
+// for a larger one before they read it.
+const largeGlance = 64 << 10
+
 // Glance reads what it takes to go on with a thread, in one exchange, or in two
 // when large values belong to it.
 func (s *Store) Glance(ctx context.Context, thread, request string) (g checkpoint.Glance, err error) {
@@ -56,7 +60,7 @@ func (s *Store) glanceAt(ctx context.Context, thread string, r reply, g *checkpo
 	}
 	id := r.text(7)
 	if id != "" && id == g.Head.Checkpoint && r.has(8) {
-		l := loader{store: s, thread: thread, generation: r.text(6)}
+		l := loader{store: s, thread: thread, generation: r.text(6), most: largeGlance}
 		list, err := l.load(ctx, r[7:9], 0)
 		if err == nil && !l.moved && len(list) == 1 && list[0].Namespace == "" {
 			g.Checkpoint = list[0]

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
@@ -10,12 +11,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
+var _ checkpoint.BoundedReader = (*Store)(nil)
+
 // Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
-func (s *Store) Checkpoint(
-	ctx context.Context, thread, namespace, id string,
+func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	return s.CheckpointWithin(ctx, thread, namespace, id, 0)
+}
+
+// CheckpointWithin returns one checkpoint that is not large; with a most of 0, any.
+func (s *Store) CheckpointWithin(
+	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {
+	var large *checkpoint.LargeError
 	err = s.look(ctx, thread, func() error {
-		list, err := s.load(ctx, thread, 0, func() (reply, error) {
+		list, err := s.load(ctx, thread, 0, most, func() (reply, error) {
 			if id == "" {
 				return s.find(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
@@ -25,6 +34,9 @@ func (s *Store) Checkpoint(
 			}
 			return reply{r[0], id, r[2]}, nil
 		})
+		if errors.As(err, &large) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -34,6 +46,9 @@ func (s *Store) Checkpoint(
 		cp = list[0]
 		return nil
 	})
+	if large != nil {
+		return nil, large
+	}
 	return cp, err
 }
 
@@ -54,7 +69,7 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 	portion := checkpoint.Portion{Limit: q.Limit}
 	for {
 		cut := false
-		next, err := s.load(ctx, q.Thread, q.Limit, func() (reply, error) {
+		next, err := s.load(ctx, q.Thread, q.Limit, 0, func() (reply, error) {
 			r, err := s.find(ctx, &q)
 			cut = wasCut(r, q.Limit)
 			return r, err
@@ -106,14 +121,14 @@ func wasCut(r reply, limit int) bool { return limit > 0 && r.bytes() >= checkpoi
 // a Redis that lost its newest changes, which nobody can see: what does not fit
 // together is read once more before it is called damaged.
 func (s *Store) load(
-	ctx context.Context, thread string, limit int, manifests func() (reply, error),
+	ctx context.Context, thread string, limit, most int, manifests func() (reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
 		r, err := manifests()
 		if err != nil || len(r) == 0 {
 			return nil, err
 		}
-		l := loader{store: s, thread: thread, generation: r.text(0)}
+		l := loader{store: s, thread: thread, generation: r.text(0), most: most}
 		out, err := l.load(ctx, r[1:], limit)
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
@@ -134,9 +149,11 @@ type loader struct {
 	thread     string
 	generation string
 	moved      bool // the thread has another generation by now
+	most       int  // bytes that a checkpoint may hold, 0 = any number
 
 	wanted []string // fields, each once, in the order in which they are needed
 	read   int      // how many of them were read
+	bytes  int      // of values that were read
 	values map[string]payload.JSON
 	lists  map[place][]payload.JSON
 }
@@ -174,16 +191,38 @@ func (l *loader) load(ctx context.Context, r reply, limit int) ([]*checkpoint.Ch
 		if portion.Full() {
 			break
 		}
+		if err := l.weigh(&m); err != nil {
+			return nil, err
+		}
 		if err := l.fetch(ctx, m.needs, bound(limit)); err != nil || l.moved {
+			if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+				large.Seq = m.Seq
+			}
 			return nil, err
 		}
 		if err := l.fill(m); err != nil {
 			return nil, of(err, "key %s, checkpoint %q", l.key(), m.ID)
 		}
+		if size := m.Size(); l.most > 0 && size > l.most {
+			return nil, &checkpoint.LargeError{Bytes: size, Seq: m.Seq}
+		}
 		portion.Take(m.Size())
 		out = append(out, m.Checkpoint)
 	}
 	return out, nil
+}
+
+// weigh finds out whether a checkpoint is large, as far as its manifest tells: that has
+// the sizes of values, and not those of the elements of lists.
+func (l *loader) weigh(m *manifest) error {
+	least := m.least()
+	if l.most <= 0 || least <= l.most {
+		return nil
+	}
+	if slices.ContainsFunc(m.beside, func(b codec.Beside) bool { return m.Channels[b.Channel].List != nil }) {
+		least = 0
+	}
+	return &checkpoint.LargeError{Bytes: least, Seq: m.Seq}
 }
 
 // least is the size that a checkpoint will have at least.
@@ -232,6 +271,12 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 		fields := l.wanted[l.read:min(len(l.wanted), l.read+atOnce)]
 		args := make([]any, 1, 1+len(fields))
 		args[0] = bytes
+		if l.most > 0 {
+			if l.bytes >= l.most {
+				return &checkpoint.LargeError{}
+			}
+			args[0] = l.bytes - l.most
+		}
 		for _, f := range fields {
 			args = append(args, f)
 		}
@@ -244,6 +289,9 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 			return nil
 		}
 		count, err := r.unum(1)
+		if err == nil && l.most > 0 && count < uint64(len(fields)) {
+			return &checkpoint.LargeError{}
+		}
 		if err != nil || count == 0 || count > uint64(len(fields)) {
 			return corrupt("key %s: %q of %d fields were read", l.key(), r.text(1), len(fields))
 		}
@@ -256,6 +304,9 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 			}
 			if l.values[f], err = l.value(f, r.text(i+2), quoted); err != nil {
 				return of(err, "key %s, field %q", l.key(), f)
+			}
+			if l.bytes += len(l.values[f]); l.most > 0 && l.bytes > l.most {
+				return &checkpoint.LargeError{}
 			}
 		}
 		l.read += len(fields)

@@ -12,10 +12,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
+var _ checkpoint.BoundedReader = (*Store)(nil)
+
 // Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
-func (s *Store) Checkpoint(
-	ctx context.Context, thread, namespace, id string,
+func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	return s.CheckpointWithin(ctx, thread, namespace, id, 0)
+}
+
+// CheckpointWithin returns one checkpoint that is not large; with a most of 0, any.
+func (s *Store) CheckpointWithin(
+	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {
+	var large *checkpoint.LargeError
 	err = s.snapshot(ctx, func(tx *sql.Tx) error {
 		stmt, args := s.query.newest, []any{thread, checkpoint.NodePath(namespace), namespace}
 		if id != "" {
@@ -29,9 +37,17 @@ func (s *Store) Checkpoint(
 		if err != nil {
 			return err
 		}
-		cp, err = s.loader(ctx, tx, thread).load(manifest, id)
+		l := s.loader(ctx, tx, thread)
+		l.most = most
+		cp, err = l.load(manifest, id)
+		if errors.As(err, &large) {
+			return nil
+		}
 		return err
 	})
+	if large != nil {
+		return nil, large
+	}
 	return cp, err
 }
 
@@ -80,6 +96,8 @@ type loader struct {
 	thread string
 	values map[place]payload.JSON
 	lists  map[place][]payload.JSON
+	most   int // bytes that a checkpoint may hold, 0 = any number
+	held   int // by the one that is being loaded; counted with a most
 }
 
 // place is where a value or a segment is stored.
@@ -123,10 +141,15 @@ func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, of(err, "thread %q, checkpoint %q", l.thread, id)
 	}
+	if err := l.weigh(cp, beside); err != nil {
+		return nil, err
+	}
 	for _, b := range beside {
 		ch := &cp.Channels[b.Channel]
 		if ch.List != nil {
-			err = l.fillList(ch)
+			if err = l.fillList(ch); errors.Is(err, errLarge) {
+				return nil, &checkpoint.LargeError{Seq: cp.Seq}
+			}
 		} else {
 			ch.Value, err = l.one(place{ch.Name, ch.Stored}, b.Bytes)
 		}
@@ -134,7 +157,36 @@ func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
 			return nil, of(err, "thread %q, checkpoint %q, channel %q", l.thread, cp.ID, ch.Name)
 		}
 	}
+	if l.most > 0 {
+		if size := cp.Size(); size > l.most {
+			return nil, &checkpoint.LargeError{Bytes: size, Seq: cp.Seq}
+		}
+	}
 	return cp, nil
+}
+
+// errLarge says that the elements of a list are more than may be read.
+var errLarge = errors.New("the list is large")
+
+// weigh finds out whether a checkpoint is large, as far as its manifest tells: that has
+// the sizes of values, and not those of the elements of lists.
+func (l *loader) weigh(cp *checkpoint.Checkpoint, beside []codec.Beside) error {
+	if l.most <= 0 {
+		return nil
+	}
+	l.held = cp.Size()
+	lists := false
+	for _, b := range beside {
+		l.held += b.Bytes
+		lists = lists || cp.Channels[b.Channel].List != nil
+	}
+	switch {
+	case l.held <= l.most:
+		return nil
+	case lists:
+		return &checkpoint.LargeError{Seq: cp.Seq}
+	}
+	return &checkpoint.LargeError{Bytes: l.held, Seq: cp.Seq}
 }
 
 func (l *loader) one(at place, size int) (payload.JSON, error) {
@@ -191,6 +243,9 @@ func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
 		}
 		index++
 		v, err := decode(l.store, l.thread, kindItem, itemName(at.seq, index, at.channel), v, asItIs)
+		if l.held += len(v); err == nil && l.most > 0 && l.held > l.most {
+			err = errLarge
+		}
 		return payload.JSON(v), err
 	})
 	if err != nil {

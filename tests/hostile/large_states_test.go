@@ -1,0 +1,63 @@
+package hostile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// largeStates are many calls at once on threads that hold 7 MB each: answers, streams
+// of answers and updates of the state.
+func largeStates(ctx context.Context, a *attack) {
+	const threads, calls = 50, 500
+	a.put(ctx, "asks-much", hoard(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
+	name := func(i int) string { return fmt.Sprint("asks-much-", i) }
+	seed := strings.Repeat("x", 115_000)
+	for i := range threads {
+		for waits := false; !waits && ctx.Err() == nil; {
+			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: name(i), Run: &graphdv1.RunSpec{
+				Graph: "asks-much", ThreadId: name(i), CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(`{"x":"` + seed + `"}`)},
+			}})
+			a.heard("StartRun", err)
+			run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: name(i), Wait: durationpb.New(30 * time.Second)})
+			a.heard("WaitRun", err)
+			waits = run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED
+		}
+	}
+	answer := func(thread string) *graphdv1.ResumeSpec {
+		return &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
+			Outcome: &graphdv1.InterruptResponse_Value{Value: value(`"yes"`)},
+		}}
+	}
+	a.flood(ctx, calls*a.scale, func(i int) {
+		thread := name(i % threads)
+		switch i % threads % 3 {
+		case 0:
+			_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: answer(thread)})
+			a.heard("ResumeRun", err)
+		case 1:
+			stream, err := a.client.Resume(ctx, &graphdv1.ResumeRequest{Resume: answer(thread)})
+			for err == nil {
+				_, err = stream.Recv()
+			}
+			if !errors.Is(err, io.EOF) {
+				a.heard("Resume", err)
+			}
+		case 2:
+			_, err := a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{
+				ThreadId: thread, Values: value(`{"i":1}`), AsNode: "last", SupersedeInterrupts: true,
+			})
+			a.heard("UpdateState", err)
+		}
+	})
+	for i := range threads {
+		a.remove(context.WithoutCancel(ctx), name(i))
+	}
+}
