@@ -263,6 +263,10 @@ func (l *loader) want(m *manifest, lengths map[place]int) {
 // atOnce is how many fields one script reads: others wait meanwhile.
 const atOnce = 1000
 
+// sealBytes is about how much longer an encrypted value is than its text. What values
+// hold is counted when they are open.
+const sealBytes = 64
+
 // fetch reads wanted fields until at least n of them were read: as many in one
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
 func (l *loader) fetch(ctx context.Context, n, bytes int) error {
@@ -275,7 +279,7 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 			if l.bytes >= l.most {
 				return &checkpoint.LargeError{}
 			}
-			args[0] = l.bytes - l.most
+			args[0] = l.bytes - l.most - sealBytes*len(fields)
 		}
 		for _, f := range fields {
 			args = append(args, f)
