@@ -140,7 +140,11 @@ func delays(t *graphdv1.TaskChange) bool {
 
 func (p *events) delay(e *graphdv1.Event, t *graphdv1.TaskChange) {
 	if t.GetPhase() == graphdv1.TaskChange_PHASE_RESTARTED {
-		p.line("%s%s", p.node(e), p.paint(yellow, " begins anew; what it has shown since its last answer or memo comes again"))
+		text := " begins anew; what it has shown since its last answer or memo comes again"
+		if why := t.GetFailure().GetMessage(); why != "" {
+			text = " begins anew: " + why
+		}
+		p.line("%s%s", p.node(e), p.paint(yellow, text))
 		return
 	}
 	text := ": "

@@ -112,13 +112,14 @@ func TestWithoutAChoiceOnlyTasksThatAreHeldUpAreShown(t *testing.T) {
 		task(graphdv1.TaskChange_PHASE_RETRYING, "boom", 1234567*time.Microsecond),
 		task(graphdv1.TaskChange_PHASE_UNASSIGNED, "no worker", 0),
 		task(graphdv1.TaskChange_PHASE_RESTARTED, "", 0),
+		task(graphdv1.TaskChange_PHASE_RESTARTED, "its worker was lost", 0),
 		piece(`"Hello"`),
 		ended(stopped, 2, succeeded),
 	}}}}
 	c, out := session(t, s, "")
 	require.NoError(t, c.Run(t.Context(), cli.RunOptions{Graph: "g"}))
 	require.Equal(t, "thread t1  run r1\n| Hello\na failed, again in 1.235s: boom\na: no worker\n"+
-		"a begins anew; what it has shown since its last answer or memo comes again\n| Hello\nsucceeded\n  n  1\n", out.String())
+		"a begins anew; what it has shown since its last answer or memo comes again\na begins anew: its worker was lost\n| Hello\nsucceeded\n  n  1\n", out.String())
 }
 
 func TestEveryKindOfEventIsShown(t *testing.T) {

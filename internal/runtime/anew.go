@@ -14,6 +14,9 @@ import (
 const (
 	// EventAnew: another worker runs the task from its beginning.
 	EventAnew checkpoint.EventKind = "anew"
+	// EventLost: the same, and the worker before was lost while it may have run the
+	// task: what it did outside may be done again.
+	EventLost checkpoint.EventKind = "lost"
 	// EventContinued: the worker that ran the task for an earlier server goes on.
 	EventContinued checkpoint.EventKind = "continued"
 )
@@ -47,6 +50,11 @@ func (l *loop) mayRepeat(task string, attempt int) bool {
 // and they have not been told. It reports false for what is no event.
 func (fx *effects) restart(kind checkpoint.EventKind) bool {
 	a := &fx.anew
+	if kind == EventLost {
+		a.due.Store(true)
+		fx.markRestart(&checkpoint.Failure{Reason: FailedNode, Node: fx.task.Node.Name, Type: "WorkerLost", Message: workerLost})
+		return false
+	}
 	if kind == EventContinued || kind == EventAnew {
 		a.due.Store(kind == EventAnew && (a.spoke.Load() || a.due.Load()))
 		return false
@@ -58,14 +66,18 @@ func (fx *effects) restart(kind checkpoint.EventKind) bool {
 		a.spoke.Store(true)
 	}
 	if a.due.Load() {
-		fx.markRestart()
+		fx.markRestart(nil)
 	}
 	return true
 }
 
-// markRestart stores the mark. It is durable, because a reader whose server
+// workerLost tells people why a task begins anew.
+const workerLost = "its worker was lost; what that did outside may be done again"
+
+// markRestart stores the mark, and what the task begins anew for where that is
+// known. It is durable, because a reader whose server
 // died comes back later than the task begins.
-func (fx *effects) markRestart() {
+func (fx *effects) markRestart(why *checkpoint.Failure) {
 	fx.anew.mu.Lock()
 	defer fx.anew.mu.Unlock()
 	if !fx.anew.due.Load() {
@@ -74,7 +86,7 @@ func (fx *effects) markRestart() {
 	l := fx.loop
 	err := l.commit(func(t *tx) error {
 		e := l.taskEvent(fx.task, checkpoint.PhaseRestarted, l.state.NextStep())
-		e.Attempt = fx.attempt
+		e.Attempt, e.Failure = fx.attempt, why
 		t.emit(e)
 		return nil
 	})

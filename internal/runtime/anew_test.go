@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ func TestOnlyEventsThatComeAgainAreMarked(t *testing.T) {
 		token = checkpoint.EventMessage
 		anew  = runtime.EventAnew
 		goOn  = runtime.EventContinued
+		lost  = runtime.EventLost
 	)
 	type kinds []checkpoint.EventKind
 	for name, c := range map[string]struct {
@@ -32,6 +34,9 @@ func TestOnlyEventsThatComeAgainAreMarked(t *testing.T) {
 		"a silent second one":                     {[]kinds{{token}, {}}, nil},
 		"another worker":                          {[]kinds{{token, anew, token, token}}, []int{1}},
 		"another worker after a silent one":       {[]kinds{{anew, token}}, nil},
+		"a worker that is lost":                   {[]kinds{{token, lost, token, token}}, []int{1}},
+		"a silent worker that is lost":            {[]kinds{{lost, token}}, []int{1}},
+		"silent workers that are lost":            {[]kinds{{lost, lost}}, []int{1, 1}},
 		"two more workers":                        {[]kinds{{token, anew, token, anew, token}}, []int{1, 1}},
 		"two more workers, one of them silent":    {[]kinds{{token, anew, anew, token}}, []int{1}},
 		"a worker that goes on":                   {[]kinds{{token}, {goOn, token}}, nil},
@@ -60,6 +65,11 @@ func TestOnlyEventsThatComeAgainAreMarked(t *testing.T) {
 					require.False(t, e.Ephemeral)
 					require.Equal(t, "a", e.Node)
 					require.NotEmpty(t, e.Task)
+					if slices.Contains(c.attempts[e.Attempt-1], lost) {
+						require.Equal(t, "WorkerLost", e.Failure.Type)
+					} else {
+						require.Nil(t, e.Failure)
+					}
 					marks = append(marks, e.Attempt)
 				}
 			}

@@ -44,7 +44,7 @@ func (r *run) Emit(e runtime.Emission) {
 		r.gaps++
 		return
 	}
-	if e.Kind == runtime.EventAnew || e.Kind == runtime.EventContinued {
+	if e.Kind == runtime.EventAnew || e.Kind == runtime.EventLost || e.Kind == runtime.EventContinued {
 		r.marks = append(r.marks, e.Kind)
 		return
 	}
@@ -158,7 +158,7 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 		open(t, h, hello("w1", 0)) // has come back without the task
 		complete(t, h, next(t, open(t, h, hello("w2", 1))), "2")
 		require.Equal(t, done("2"), <-r)
-		require.Contains(t, heard.marks, runtime.EventAnew)
+		require.Contains(t, heard.marks, runtime.EventLost)
 	})
 }
 

@@ -47,6 +47,7 @@ type job struct {
 	expiry     *time.Timer
 	deliveries int
 	losses     int
+	lostWorker bool // the worker before was lost, and the run has not been told
 	nacks      int
 	avoid      map[*Session]struct{} // who has refused it for now
 	told       bool                  // that nobody can take it
@@ -117,7 +118,12 @@ func (j *job) assignment(ttl time.Duration) Assignment {
 
 // offer leases a task to a worker. mu is held.
 func (h *Hub) offer(j *job, s *Session) {
-	if j.deliveries++; j.deliveries > 1 {
+	j.deliveries++
+	switch {
+	case j.lostWorker:
+		j.lostWorker = false
+		j.lane.mark(runtime.EventLost)
+	case j.deliveries > 1:
 		j.lane.mark(runtime.EventAnew)
 	}
 	h.lend(j, s, h.sign(j))
@@ -168,7 +174,6 @@ func (h *Hub) expire(j *job, token string) {
 	}
 	s := j.session
 	h.log.Warn("a worker was silent about a task for longer than its lease", j.fields()...)
-	h.lost.Add(1)
 	h.lose(j)
 	if s != nil {
 		s.unsend(token)
@@ -179,11 +184,18 @@ func (h *Hub) expire(j *job, token string) {
 // lose gives a task whose worker is lost to another one. mu is held.
 func (h *Hub) lose(j *job) {
 	j.losses++
+	h.noteLoss(j)
 	if j.losses >= h.opts.Losses {
 		h.finish(j, failed("WorkerLost", "every worker that was given the task was lost while it ran; see the workers' logs"))
 		return
 	}
 	h.requeue(j)
+}
+
+// noteLoss notes that a worker which may have run a task was lost. mu is held.
+func (h *Hub) noteLoss(j *job) {
+	j.lostWorker = true
+	h.lost.Add(1)
 }
 
 // requeue puts a task back to where it was in the queue. Graphs that it has

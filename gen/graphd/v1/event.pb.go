@@ -127,7 +127,8 @@ const (
 	// a server. What its message and custom events have shown since its last
 	// answer or memo is void: it comes again. Stored, delivered with MESSAGES
 	// and CUSTOM as well, and told before the first of these events of the new
-	// attempt; an attempt that emits none is not told of.
+	// attempt; an attempt that emits none is not told of, unless a worker was
+	// lost that may have run the task: then failure has the type WorkerLost.
 	TaskChange_PHASE_RESTARTED TaskChange_Phase = 9
 )
 
