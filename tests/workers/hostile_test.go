@@ -137,7 +137,7 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 				send(result(completed(`{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}`)))
 				return nil
 			},
-			reason: "INVALID_NODE_UPDATE",
+			reason: "LIMIT_EXCEEDED",
 		},
 		"an error of a megabyte": {
 			does: func(func(*graphdv1.TaskUpdate)) error {
