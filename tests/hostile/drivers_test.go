@@ -245,6 +245,22 @@ func drivers() []input {
 				a.heard("UpdateState", err)
 			})
 		}},
+		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
+			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
+			a.hoard(ctx, "hoard-round", func(thread string) {
+				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
+				a.heard("WaitRun", err)
+			})
+		}},
+		{"runs that hold much and wait", func(ctx context.Context, a *attack) {
+			a.put(ctx, "hoard-wait", hoard("{ remote: {} }", "false"))
+			a.hoard(ctx, "hoard-wait", func(thread string) {
+				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(5 * time.Second)})
+				a.heard("WaitRun", err)
+			})
+			a.bystander.more(ctx, 25*a.scale)
+		}},
+		{"calls on large states", largeStates},
 		{"graph of many nodes", func(ctx context.Context, a *attack) {
 			for i := range 5 * a.scale {
 				a.put(ctx, fmt.Sprint("wide-", i), "channels: { x: append }\nnodes:\n"+
@@ -262,22 +278,6 @@ func drivers() []input {
 				a.put(ctx, "versions", fmt.Sprintf("description: v%d\nchannels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n", i))
 			})
 		}},
-		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
-			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
-			a.hoard(ctx, "hoard-round", func(thread string) {
-				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
-				a.heard("WaitRun", err)
-			})
-		}},
-		{"runs that hold much and wait", func(ctx context.Context, a *attack) {
-			a.put(ctx, "hoard-wait", hoard("{ remote: {} }", "false"))
-			a.hoard(ctx, "hoard-wait", func(thread string) {
-				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(5 * time.Second)})
-				a.heard("WaitRun", err)
-			})
-			a.bystander.more(ctx, 25*a.scale)
-		}},
-		{"calls on large states", largeStates},
 		{"subgraph tower", func(ctx context.Context, a *attack) {
 			a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
 			for i := range 40 {
