@@ -180,7 +180,7 @@ func (o *limitOptions) engine(r *runtime.Options) {
 }
 
 // What live runs may hold: a part of the memory that Go may use, or that of a
-// container with 1 GiB where nobody has said how much that is.
+// container with 1 GiB where no option says how much that is.
 const (
 	liveShare    = 4
 	usualLiveMax = 256 << 20

@@ -207,7 +207,7 @@ func (f form) ask() string {
 	return "answer (JSON, like " + f.example() + ")> "
 }
 
-// unknownAnswer stands where nobody can say what fits.
+// unknownAnswer stands where the schema does not tell what fits.
 const unknownAnswer = "JSON"
 
 func (f form) sampleAnswer() string {

@@ -325,7 +325,7 @@ func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
 		return nil, storeError(err)
 	}
 	f.adjust(events)
-	// There may be more than anybody published.
+	// The log may hold more than was published.
 	f.look = checkpoint.IsPart(events, asked, (*checkpoint.Event).Size)
 	if overlap {
 		if len(events) == 0 || f.mark != 0 && Mark(&events[0]) != f.mark {

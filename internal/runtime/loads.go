@@ -165,7 +165,7 @@ func unlessLarge(err error) error {
 }
 
 // sizeOfLarge is how many bytes to make room for: the most that a state may have
-// when nobody knows.
+// when the size is unknown.
 func (e *Engine) sizeOfLarge(large *checkpoint.LargeError) int64 {
 	if large.Bytes > 0 {
 		return int64(large.Bytes)

@@ -14,7 +14,7 @@ import (
 
 // Remember stores a memo before its value is used; the first value stays. It
 // does not end with the attempt: whether the memo is stored must be known
-// before anybody tries again. Of several that come at the same time, like that
+// before a caller tries again. Of several that come at the same time, like that
 // of a worker which has lost the task and that of the next one, one is stored.
 func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	l := fx.loop
@@ -95,7 +95,7 @@ type place struct {
 
 func placeOf(m checkpoint.Memo) place { return place{m.Task, m.Scope, m.Key, m.Index} }
 
-// claim waits until nobody else is about to store a memo at a place. The
+// claim waits until no other caller is about to store a memo at a place. The
 // caller may then do so, and calls done.
 func (n *notes) claim(p place) (done func()) {
 	n.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// A question that nobody has answered yet shows what its code asks. When a task
+// An open question shows what its code asks. When a task
 // that runs again, because a graph that it called has got an answer, asks
 // something else at the place, the open question is replaced: nobody is to read
 // what is not asked any more. No answer is lost by that, so it neither fails the

@@ -16,7 +16,7 @@ import (
 // memory is counted, or it is left alone.
 type incoming struct {
 	into    protobuf.Message
-	call    *request // nil = nobody counts
+	call    *request // nil = not counted
 	most    int      // bytes of memory, 0 = any number
 	message int      // bytes that a message may have
 	shapes  *shapes

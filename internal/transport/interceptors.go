@@ -35,7 +35,7 @@ func chain(d *desk) []grpc.ServerOption {
 // desk is where calls come in and go out.
 type desk struct {
 	mapper *mapper
-	counts *counts // nil = nobody counts
+	counts *counts // nil = not counted
 	unread *unread
 	log    *zap.Logger
 

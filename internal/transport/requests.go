@@ -74,7 +74,7 @@ type request struct {
 
 type requestKey struct{}
 
-// requestOf is what the client of a call has sent, nil when nobody counts.
+// requestOf is what the client of a call has sent, nil when it is not counted.
 func requestOf(ctx context.Context) *request {
 	r, _ := ctx.Value(requestKey{}).(*request)
 	return r

@@ -75,7 +75,7 @@ func (s *selection) channel(b *border, at string, c graphdv1.Channel) {
 }
 
 // wants reports whether an event is to be delivered. What runs and questions
-// come to, and what nobody can run, is never filtered out: missing it would
+// come to, and what no worker can run, is never filtered out: missing it would
 // leave a client waiting for ever.
 func (s *selection) wants(e *checkpoint.Event) bool {
 	switch e.Kind {

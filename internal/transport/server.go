@@ -46,7 +46,7 @@ type Options struct {
 	Log *zap.Logger // nil = nothing is logged
 	// Metrics is where the counters of calls are registered, nil = nowhere.
 	Metrics prometheus.Registerer
-	// Census counts event streams, nil = nobody does.
+	// Census counts event streams, nil = not counted.
 	Census Census
 	// Refusals count what is refused, nil = nobody does.
 	Refusals Refusals
@@ -125,7 +125,7 @@ const (
 	// readBuffer is what a connection that says nothing costs; larger reads go
 	// past it.
 	readBuffer = 8 << 10
-	// What gRPC takes of a client before anybody reads: of a call, of a connection
+	// What gRPC takes of a client before a handler reads: of a call, of a connection
 	// on its way, and of the headers of a call.
 	callWindow       = 64 << 10
 	connectionWindow = 1 << 20
@@ -180,7 +180,7 @@ type Server struct {
 	log     *zap.Logger
 	refused atomic.Pointer[runtime.Error] // why the store takes no changes
 
-	refusals Refusals // nil = nobody counts
+	refusals Refusals // nil = not counted
 
 	maxConnections int
 	unread         *unread

@@ -40,7 +40,7 @@ const retryDelay = time.Second
 type mapper struct {
 	codes  map[string]codes.Code
 	log    *zap.Logger
-	counts Refusals // nil = nobody counts
+	counts Refusals // nil = not counted
 }
 
 // Refusals count what is refused, by reason: those of Table alone.

@@ -358,7 +358,7 @@ type connection struct {
 
 	of      *unread
 	addr    *remoteAddr
-	inbound *inbound             // what its client sends; nil = nobody looks
+	inbound *inbound             // what its client sends; nil = not counted
 	outlets map[*outlet]struct{} // those that hold something; guarded by unread.mu, as is what follows
 	held    int64                // bytes of all of them
 	frames  map[*frame]int       // how often each is held, small ones left out

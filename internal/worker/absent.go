@@ -3,7 +3,7 @@ package worker
 import "slices"
 
 // detach keeps a task for its worker, whose stream is broken. The worker may have
-// begun, whatever was heard of that: nobody else gets the task until its lease
+// begun, whatever was heard of that: no other worker gets the task until its lease
 // ends, or the worker comes back without it. mu is held.
 func (h *Hub) detach(j *job) {
 	s := j.session

@@ -96,7 +96,7 @@ func TestATaskInTheAnswerToACallIsKeptThoughItsWorkerComesBackWithout(t *testing
 	})
 }
 
-// The run does not want a task any more that may have begun: nobody else gets it,
+// The run does not want a task any more that may have begun: no other worker gets it,
 // and what it still finishes within the grace is kept.
 func TestATaskToBeStoppedIsKeptForAWorkerWhoseStreamBreaks(t *testing.T) {
 	for name, cause := range map[string]error{"a sibling has failed": runtime.ErrSibling, "it is cancelled": errors.New("cancelled")} {

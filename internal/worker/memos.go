@@ -9,7 +9,7 @@ import (
 )
 
 // Memos are those that were recorded in one attempt, over all its
-// deliveries. They have a lock of their own: however many there are, nobody waits
+// deliveries. They have a lock of their own: however many there are, no caller waits
 // for them under Hub.mu.
 type Memos struct {
 	mu     sync.Mutex

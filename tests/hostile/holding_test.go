@@ -96,7 +96,7 @@ func idleConnections(ctx context.Context, a *attack) {
 	a.bystander.more(ctx, 25*a.scale)
 }
 
-// slowReadersOfLittle are streams of small events that nobody reads.
+// slowReadersOfLittle are streams of small events that no client reads.
 func slowReadersOfLittle(ctx context.Context, a *attack) {
 	a.put(ctx, "chatty", `channels: { i: { reducer: add, default: 0 } }
 nodes: { n: { expr: { update: { i: "1" } } } }

@@ -57,7 +57,7 @@ func TestWhatWasCommittedIsNeitherRepeatedNorDenied(t *testing.T) {
 	}
 }
 
-// A commit that fails may have been made: nobody can tell before the change is
+// A commit that fails may have been made: no caller can tell before the change is
 // repeated. Nothing is run again, and no caller is told that it was not made.
 func TestACommitThatFailsLeavesTheOutcomeOpen(t *testing.T) {
 	for _, made := range []bool{false, true} {
