@@ -194,6 +194,9 @@ func TestEveryLimitIsToldByItsOption(t *testing.T) {
 			reason, meta := c.call(s)
 			if c.number {
 				require.Equal(t, c.value, meta["limit"], reason)
+				if reason != "STEP_LIMIT_EXCEEDED" { // of a run that may have a limit of its own
+					require.Equal(t, name, meta["option"], reason)
+				}
 				return
 			}
 			require.Equal(t, name, meta["limit"], "%s %v", reason, meta)

@@ -270,7 +270,12 @@ func TestGraphFiles(t *testing.T) {
 	r = c.call(t, "graph", "put", bad)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "INVALID_GRAPH")
-	require.Contains(t, r.err, "line 2")
+	for _, words := range []string{"line 2", "line 4", "line 5"} {
+		require.Equal(t, 1, strings.Count(r.err, words), r.err)
+	}
+	for _, problem := range []string{"bad.yaml:2: ", "bad.yaml:4: ", "bad.yaml:5: "} {
+		require.Equal(t, 1, strings.Count(offline.call(t, "graph", "check", bad).err, problem))
+	}
 	require.Equal(t, 0, c.call(t, "graph", "put", good).code)
 }
 

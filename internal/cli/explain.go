@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -25,6 +27,8 @@ type refused struct {
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	Violations []violation       `json:"violations,omitempty"`
 	Hint       string            `json:"hint,omitempty"`
+
+	told int // how many of the violations came with the error
 }
 
 type violation struct {
@@ -51,6 +55,24 @@ func refusal(err error) *refused {
 		}
 	}
 	return r
+}
+
+// option is the option of the server that sets the limit which refuses, "" when none
+// is known.
+func (r *refused) option() string {
+	name := cmp.Or(r.Metadata["option"], r.Metadata["limit"])
+	if name == "" || strings.Trim(name, "0123456789") == "" {
+		return "" // in reasons that are older than the rule, limit is the value
+	}
+	return "--" + name
+}
+
+// cause is the reason, with the option of the limit.
+func (r *refused) cause() string {
+	if option := r.option(); option != "" {
+		return r.Reason + ", " + option
+	}
+	return r.Reason
 }
 
 // Reason returns the reason of a refused call, "" when err is none.
@@ -122,20 +144,21 @@ func local(err error) *refused {
 
 func (r *refused) write(w io.Writer) {
 	p := &page{w: w}
+	r.dropRepeated()
 	if r.Reason != "" {
 		p.line("error: %s: %s", r.Reason, r.message())
 	} else {
 		p.line("error: %s", r.message())
 	}
 	for _, v := range r.Violations {
-		if len(r.Violations) == 1 && strings.HasSuffix(r.Message, v.Description) {
-			continue // the message says it all
-		}
 		if v.Field == "" {
 			p.line("  %s", v.Description)
 			continue
 		}
 		p.line("  %s: %s", v.Field, v.Description)
+	}
+	if all, err := strconv.Atoi(r.Metadata["violations"]); err == nil && len(r.Violations) > 0 && all > r.told {
+		p.line("  and %d more", all-r.told)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
 		if key != "violations" && r.Metadata[key] != "" {
@@ -146,6 +169,29 @@ func (r *refused) write(w io.Writer) {
 		p.line("hint: %s", indented(r.Hint))
 	}
 }
+
+// dropRepeated drops what is told twice: a message ends with the first problem,
+// for callers who read nothing else.
+func (r *refused) dropRepeated() {
+	r.told = len(r.Violations)
+	if r.told == 0 {
+		return
+	}
+	first, long := strings.CutSuffix(r.Violations[0].Description, "…")
+	if line, text, found := strings.Cut(first, ": "); found && lineOfFile.MatchString(line) {
+		first = text // in the message the field is between the two
+	}
+	ends := strings.HasSuffix(r.Message, first) ||
+		long && strings.Contains(r.Message, first) // a long description is cut earlier than the message
+	switch before, _, several := strings.Cut(r.Message, ", the first: "); {
+	case ends && several:
+		r.Message = before
+	case ends && (r.told == 1 || r.Message == r.Violations[0].Field+": "+r.Violations[0].Description):
+		r.Violations = r.Violations[1:]
+	}
+}
+
+var lineOfFile = regexp.MustCompile(`^line [0-9]+$`)
 
 // message is what was said. Only what this program says itself has lines.
 func (r *refused) message() text {
@@ -238,6 +284,9 @@ func hint(r *refused, unreachable bool, target string, self Self) string {
 		}
 	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "CURSOR_LOST", "INVALID_CURSOR":
 		return cmd("watch", thread, "--snapshot") + " begins with the present state"
+	}
+	if option := r.option(); option != "" {
+		return "the limit is an option of the server: " + option
 	}
 	return ""
 }

@@ -177,8 +177,13 @@ func TestWhatAStreamWaitsForIsNamed(t *testing.T) {
 		"the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id": refuse(codes.Unavailable, "OUTCOME_UNKNOWN"),
 		"the server's store has more changes to write than it can (STORE_BUSY); trying again":                    refuse(codes.Unavailable, "STORE_BUSY"),
 		"the server is full (TOO_MANY_RUNS); trying again":                                                       refuse(codes.ResourceExhausted, "TOO_MANY_RUNS"),
-		"the server is full (TOO_MANY_SUBSCRIBERS); trying again":                                                refuse(codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS"),
-		"the stream ended (SERVER_DRAINING); looking for the server again":                                       refuse(codes.Unavailable, "SERVER_DRAINING"),
+		"the server is full (TOO_MANY_SUBSCRIBERS, --max-streams); trying again": refuseWith(t, codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
+			"full", map[string]string{"limit": "4000", "option": "max-streams"}),
+		"the server is full (TOO_MANY_SUBSCRIBERS); trying again": refuseWith(t, codes.ResourceExhausted, "TOO_MANY_SUBSCRIBERS",
+			"full", map[string]string{"limit": "64"}),
+		"the server is full (TOO_MANY_REQUESTS, --max-open-calls); trying again": refuseWith(t, codes.ResourceExhausted, "TOO_MANY_REQUESTS",
+			"full", map[string]string{"limit": "max-open-calls", "most": "10000"}),
+		"the stream ended (SERVER_DRAINING); looking for the server again": refuse(codes.Unavailable, "SERVER_DRAINING"),
 	} {
 		s := &stage{plays: []play{{err: err}, {events: []*graphdv1.Event{opened(), ended(stopped, 1, succeeded)}}}}
 		c, _ := session(t, s, "")

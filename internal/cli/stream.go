@@ -67,11 +67,11 @@ func why(err error) string {
 	case r.Reason == "STORE_BUSY":
 		return "the server's store has more changes to write than it can (STORE_BUSY); trying again"
 	case r.Reason == "TOO_MANY_RUNS", r.Reason == "TOO_MANY_SUBSCRIBERS", r.Reason == "TOO_MANY_REQUESTS":
-		return fmt.Sprintf("the server is full (%s); trying again", r.Reason)
+		return fmt.Sprintf("the server is full (%s); trying again", r.cause())
 	case r.Reason == "OUTCOME_UNKNOWN":
 		return "the store did not say what became of the call (OUTCOME_UNKNOWN); asking again with the same request id"
 	case r.Reason != "":
-		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.Reason)
+		return fmt.Sprintf("the stream ended (%s); looking for the server again", r.cause())
 	}
 	return fmt.Sprintf("the connection broke (%s); looking for the server again", r.Code)
 }

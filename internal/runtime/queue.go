@@ -35,7 +35,8 @@ func (a *admission) enqueue(ctx context.Context, head checkpoint.Head, g *graph.
 			return err
 		}
 		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
-			return Errorf(ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).With("limit", itoa(a.engine.opts.QueueLimit))
+			return Errorf(ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
+				With("limit", itoa(a.engine.opts.QueueLimit)).With("option", "queued-runs")
 		}
 		run = a.run(t, g, checkpoint.RunQueued)
 		if first {

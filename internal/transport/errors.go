@@ -96,10 +96,10 @@ func Table() []Row {
 		{runtime.ReasonCursorAhead, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 		{runtime.ReasonCursorLost, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
 
-		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
 		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
-		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
 		{ReasonTooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
 		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},

@@ -39,7 +39,7 @@ func (s *streams) enter() error {
 	if s.isDraining() {
 		return draining()
 	}
-	return countIn(&s.open, s.max, "the server has %d open streams, its limit (--max-streams)")
+	return countIn(&s.open, s.max, "max-streams", "the server has %d open streams, its limit (--max-streams)")
 }
 
 func (s *streams) leave() { s.open.Add(-1) }
@@ -50,7 +50,7 @@ func (s *streams) enterInbox() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	err := countIn(&s.inboxes, s.maxInbox, "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
+	err := countIn(&s.inboxes, s.maxInbox, "max-inbox-streams", "the server has %d open streams of all questions, its limit (--max-inbox-streams)")
 	if err != nil {
 		s.leave()
 	}
@@ -62,17 +62,22 @@ func (s *streams) leaveInbox() {
 	s.leave()
 }
 
-func countIn(n *atomic.Int64, limit int64, message string) error {
+func countIn(n *atomic.Int64, limit int64, option, message string) error {
 	if n.Add(1) > limit && limit > 0 {
 		n.Add(-1)
-		return tooMany(message, limit)
+		return tooMany(option, message, limit)
 	}
 	return nil
 }
 
-func tooMany(message string, limit int64) error {
-	return runtime.Errorf(runtime.ReasonTooManySubscribers, message, limit).
-		With("limit", strconv.FormatInt(limit, 10))
+// tooMany refuses a stream because of a limit, which an option sets unless that is "".
+func tooMany(option, message string, limit int64) error {
+	e := runtime.Errorf(runtime.ReasonTooManySubscribers, message, limit).
+		With("limit", strconv.FormatInt(limit, 10)) // the reason is older than Error.Beyond
+	if option != "" {
+		e = e.With("option", option)
+	}
+	return e
 }
 
 // enterThread counts in a watch of a thread. The caller must leaveThread.
@@ -80,7 +85,7 @@ func (s *streams) enterThread(thread string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.maxThread > 0 && s.threads[thread] >= s.maxThread {
-		return tooMany("the thread has %d watches on this server, its limit (--max-thread-streams)", int64(s.maxThread))
+		return tooMany("max-thread-streams", "the thread has %d watches on this server, its limit (--max-thread-streams)", int64(s.maxThread))
 	}
 	if s.threads == nil {
 		s.threads = make(map[string]int)
@@ -122,7 +127,7 @@ func (s *streams) begin(ctx context.Context) (begun func(), err error) {
 	case <-s.draining:
 		return nil, draining()
 	case <-timer.C:
-		return nil, tooMany("the server opens %d streams already, its limit, and none of them was done in time", int64(cap(s.opening)))
+		return nil, tooMany("", "the server opens %d streams already, its limit, and none of them was done in time", int64(cap(s.opening)))
 	}
 }
 
