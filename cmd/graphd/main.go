@@ -36,7 +36,7 @@ func run() int {
 		getenv:      os.Getenv,
 		environ:     os.Environ,
 		program:     invocation(),
-		version:     buildVersion(),
+		version:     buildVersion(version, debug.ReadBuildInfo),
 	}
 	return p.execute(ctx, os.Args[1:])
 }
@@ -60,14 +60,3 @@ func withSignals(parent context.Context) (context.Context, func()) {
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// buildVersion is what the linker or the module says, "dev" when neither does.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}

@@ -21,10 +21,10 @@ const heapShare = 0.8
 func limitMemory(log *zap.Logger) {
 	limit, err := memlimit.Set(memlimit.WithRatio(heapShare))
 	switch {
-	case err != nil:
-		log.Debug("the memory limit of the container is not known; GOMEMLIMIT sets one", zap.Error(err))
 	case limit < math.MaxInt64:
-		log.Info("memory limit", zap.Int64("bytes", limit))
+		log.Info("memory limit", zap.Int64("bytes", limit), zap.Error(err))
+	default:
+		log.Info("no memory limit: no container sets one that is known, and GOMEMLIMIT none", zap.Error(err))
 	}
 }
 

@@ -10,18 +10,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// An operator who says how much memory there is has the last word.
+// An operator who says how much memory there is has the last word, and one who says
+// that there is no limit reads so.
 func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
 	path := built.Graphd(t)
-	log := newLockedBuffer()
-	serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json")
-	serve.Env = append(os.Environ(), "GOMEMLIMIT=345MiB")
-	serve.Stderr = log
-	require.NoError(t, serve.Start())
-	found := log.find(t, regexp.MustCompile(`"memory limit","bytes":(\d+)`))
-	require.Equal(t, "361758720", found)
-	require.NoError(t, serve.Process.Signal(os.Interrupt))
-	require.NoError(t, serve.Wait())
+	for limit, says := range map[string]string{
+		"345MiB": `("memory limit","bytes":361758720)`,
+		"off":    `"msg":"(no memory limit): `,
+	} {
+		log := newLockedBuffer()
+		serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json")
+		serve.Env = append(os.Environ(), "GOMEMLIMIT="+limit)
+		serve.Stderr = log
+		require.NoError(t, serve.Start())
+		log.find(t, regexp.MustCompile(says))
+		log.find(t, regexp.MustCompile(`("serving")`))
+		require.NoError(t, serve.Process.Signal(os.Interrupt))
+		require.NoError(t, serve.Wait())
+	}
 }
 
 // A busy server keeps what it will use next; one at rest gives back what a peak

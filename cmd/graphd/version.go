@@ -36,10 +36,5 @@ func commit() string {
 	if !ok {
 		return ""
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return ""
+	return settingOf(info, "vcs.revision")
 }
