@@ -46,9 +46,9 @@ func TestALineThatIsNotWrittenCostsNothing(t *testing.T) {
 		m.begin()
 		m.receive()
 		m.send()
-		d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil)
+		d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, ending{})
 	}))
 	require.Zero(t, logs.Len())
-	d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled)
+	d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled, ending{level: zapcore.ErrorLevel})
 	require.Equal(t, 1, logs.Len())
 }

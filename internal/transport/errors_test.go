@@ -317,7 +317,8 @@ func TestInternalErrorKeepsItsCauseToItself(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 	logged := logs.FilterField(zap.String("error_id", id)).All()
 	require.Len(t, logged, 1)
-	require.Contains(t, fmt.Sprint(logged[0].ContextMap()["error"]), "hunter2")
+	require.Contains(t, fmt.Sprint(logged[0].ContextMap()["cause"]), "hunter2")
+	require.Equal(t, 1, logs.Len(), "a call has one line")
 	require.Equal(t, "t1", logged[0].ContextMap()["thread"])
 }
 

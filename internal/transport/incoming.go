@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 	protobuf "google.golang.org/protobuf/proto"
@@ -64,6 +66,16 @@ func (d *desk) receive(ctx context.Context, into any, by func(any) error) error 
 	return m.refused
 }
 
+// refuseEarly converts what is wrong with a request that was not decoded, before
+// its call has begun. Only what is more than the caller's is logged.
+func (d *desk) refuseEarly(err error) error {
+	end, err := d.mapper.status(err, nil)
+	if entry := d.log.Check(end.level, "refused request"); entry != nil && end.level > zapcore.InfoLevel {
+		entry.Write(append(end.fields, zap.String("grpc.error", err.Error()))...)
+	}
+	return err
+}
+
 // reception registers services whose requests are counted before they are
 // decoded. Those of streams are where they are received.
 type reception struct {
@@ -82,7 +94,7 @@ func (r reception) RegisterService(service *grpc.ServiceDesc, implementation any
 			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
 			return handle(srv, ctx, func(into any) error {
-				return r.desk.mapper.status(ctx, r.desk.receive(ctx, into, decode), nil)
+				return r.desk.refuseEarly(r.desk.receive(ctx, into, decode))
 			}, interceptor)
 		}
 	}

@@ -6,12 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -59,11 +57,11 @@ func (d *desk) unary(
 	if err == nil {
 		resp, err = c.outlet.pack(ctx, resp)
 	}
-	err = d.mapper.status(ctx, err, subject(ctx))
+	end, err := d.mapper.status(err, subject(ctx))
 	if err == nil {
 		n.send()
 	}
-	d.finish(ctx, n, info.FullMethod, kindUnary, began, err)
+	d.finish(ctx, n, info.FullMethod, kindUnary, began, err, end)
 	return resp, err
 }
 
@@ -78,8 +76,8 @@ func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	} else {
 		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet, desk: d, request: requestOf(ctx)})
 	}
-	err = d.mapper.status(ctx, err, subject(ctx))
-	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err)
+	end, err := d.mapper.status(err, subject(ctx))
+	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
 
@@ -93,11 +91,11 @@ func answerPlain(ctx context.Context) {
 	}
 }
 
-// finish counts and logs a call that is over.
-func (d *desk) finish(ctx context.Context, n *method, name, kind string, began time.Time, err error) {
+// finish counts and logs a call that is over: one line tells all of it.
+func (d *desk) finish(ctx context.Context, n *method, name, kind string, began time.Time, err error, end ending) {
 	took, code := time.Since(began), status.Code(err)
 	n.end(code, took)
-	level := levelOf(code)
+	level := end.level
 	if level == zapcore.InfoLevel && isProbe(name) {
 		level = zapcore.DebugLevel
 	}
@@ -121,26 +119,12 @@ func (d *desk) finish(ctx context.Context, n *method, name, kind string, began t
 	if err != nil {
 		fields = append(fields, zap.String("grpc.error", err.Error()))
 	}
-	entry.Write(fields...)
+	entry.Write(append(fields, end.fields...)...)
 }
 
 // isProbe reports whether a call only asks whether the server is there: one comes
 // every few seconds, and says nothing as long as it goes well.
 func isProbe(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
-
-// levelOf says how loud the end of a call is told of.
-func levelOf(code codes.Code) zapcore.Level {
-	switch logging.DefaultServerCodeToLevel(code) {
-	case logging.LevelDebug:
-		return zapcore.DebugLevel
-	case logging.LevelInfo:
-		return zapcore.InfoLevel
-	case logging.LevelWarn:
-		return zapcore.WarnLevel
-	default:
-		return zapcore.ErrorLevel
-	}
-}
 
 // The kinds of calls, as logs and metrics name them.
 const (

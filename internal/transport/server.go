@@ -194,7 +194,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
 	d := &desk{
-		mapper: newMapper(o.Log, o.Refusals), log: o.Log,
+		mapper: newMapper(o.Refusals), log: o.Log,
 		unread:     newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
 		maxMessage: o.MaxMessageBytes,
 	}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -36,11 +36,17 @@ const (
 // is short of something.
 const retryDelay = time.Second
 
-// mapper turns errors into statuses. Causes are logged, never sent.
+// mapper turns errors into statuses. Causes are for the log, never sent.
 type mapper struct {
 	codes  map[string]codes.Code
-	log    *zap.Logger
 	counts Refusals // nil = not counted
+}
+
+// ending is how a call has ended, for the log. The zero value is a call that went
+// well.
+type ending struct {
+	level  zapcore.Level
+	fields []zap.Field
 }
 
 // Refusals count what is refused, by reason: those of Table alone.
@@ -51,38 +57,66 @@ type Refusals interface {
 	StoreRefuses(reason string, refuses bool)
 }
 
-func newMapper(log *zap.Logger, counts Refusals) *mapper {
-	m := &mapper{codes: make(map[string]codes.Code), log: log, counts: counts}
+func newMapper(counts Refusals) *mapper {
+	m := &mapper{codes: make(map[string]codes.Code), counts: counts}
 	for _, row := range Table() {
 		m.codes[row.Reason] = row.Code
 	}
 	return m
 }
 
-// status converts an error. subject fills in threadId and runId where the
-// error does not name them.
-func (m *mapper) status(ctx context.Context, err error, subject map[string]string) error {
+// status converts an error, and says what of it is for the log. subject fills in
+// threadId and runId where the error does not name them.
+func (m *mapper) status(err error, subject map[string]string) (ending, error) {
 	if err == nil {
-		return nil
+		return ending{}, nil
 	}
 	if _, ok := status.FromError(err); ok && !wrapsRefusal(err) {
-		return err
+		return ending{level: levelOf(status.Code(err), "")}, err
 	}
 	e := refusal(err)
 	code, known := codes.Internal, false
 	if e != nil {
 		code, known = m.codes[e.Reason]
 	}
+	var end ending
 	if !known || e.Reason == runtime.ReasonInternal {
-		e, code = m.internal(ctx, err), codes.Internal
-	} else if code == codes.Unavailable || code == codes.DataLoss || e.StoreAway() {
-		m.log.Warn("call failed", append(callFields(ctx), zap.String("reason", e.Reason), zap.Error(err),
-			zap.NamedError("cause", e.Cause))...)
+		e, end.fields = internal(err)
+		code = codes.Internal
+	} else if e.Cause != nil {
+		end.fields = []zap.Field{zap.NamedError("cause", e.Cause)}
 	}
+	end.level, end.fields = levelOf(code, e.Reason), append(end.fields, zap.String("reason", e.Reason))
 	if m.counts != nil {
 		m.counts.CallRefused(e.Reason)
 	}
-	return render(code, e, subject)
+	return end, render(code, e, subject)
+}
+
+// isForOperator reports whether calls fail for a reason until an operator does
+// something: gives the server more, or looks at the store or the workers.
+func isForOperator(reason string) bool {
+	switch reason {
+	case runtime.ReasonStoreUnavailable, runtime.ReasonStoreBusy, runtime.ReasonStoreFull, runtime.ReasonStoreReplaced,
+		runtime.ReasonOutcomeUnknown, runtime.ReasonChangeTooLarge,
+		runtime.ReasonTooManyRuns, runtime.ReasonTooManySubscribers, runtime.ReasonTooManyRequests, runtime.ReasonTooManyGraphs,
+		runtime.ReasonNoWorkerAvailable, runtime.ReasonWorkerSilent, runtime.ReasonProtocolMismatch:
+		return true
+	}
+	return false
+}
+
+// levelOf is the level at which the end of a call is logged: error where graphd
+// or its data is broken, warn where an operator has something to do, and info where
+// the caller has.
+func levelOf(code codes.Code, reason string) zapcore.Level {
+	switch {
+	case code == codes.Internal || code == codes.Unknown || code == codes.DataLoss:
+		return zapcore.ErrorLevel
+	case isForOperator(reason):
+		return zapcore.WarnLevel
+	}
+	return zapcore.InfoLevel
 }
 
 // wrapsRefusal keeps an error that only carries a status somewhere in its chain
@@ -92,15 +126,14 @@ func wrapsRefusal(err error) bool {
 	return ok
 }
 
-// internal logs the cause under an id and says no more than the id.
-func (m *mapper) internal(ctx context.Context, err error) *runtime.Error {
+// internal is an error that says no more than an id, and the cause for the log.
+func internal(err error) (*runtime.Error, []zap.Field) {
 	id := rand.Text()
-	fields := append(callFields(ctx), zap.String("error_id", id), zap.Error(err))
+	fields := []zap.Field{zap.String("error_id", id), zap.NamedError("cause", err)}
 	if p, ok := errors.AsType[*contain.PanicError](err); ok {
 		fields = append(fields, p.Fields()...)
 	}
-	m.log.Error("internal error", fields...)
-	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id)
+	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id), fields
 }
 
 func render(code codes.Code, e *runtime.Error, subject map[string]string) error {

@@ -1,26 +1,73 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
+// endCall ends a call with an error, and returns the lines of the log and what its
+// client is told.
+func endCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
+	t.Helper()
+	core, logged := observer.New(zapcore.InfoLevel)
+	d := &desk{log: zap.New(core), mapper: newMapper(nil)}
+	end, told := d.mapper.status(err, nil)
+	m := newCounts().prepare(kindUnary, "graphd.v1.GraphService", "GetRun")
+	d.finish(t.Context(), m, "/graphd.v1.GraphService/GetRun", kindUnary, time.Now(), told, end)
+	return logged.All(), told
+}
+
 // Callers hear that the store is away; why is for the operator, in the log.
 func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
-	core, logged := observer.New(zapcore.WarnLevel)
 	cause := fmt.Errorf("%w: redis: %w", checkpoint.ErrUnavailable, errors.New("OOM command not allowed"))
-	err := runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").Because(cause)
-	told := newMapper(zap.New(core), nil).status(t.Context(), err, nil)
+	lines, told := endCall(t, runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").Because(cause))
 	require.NotContains(t, told.Error(), "OOM")
-	require.Equal(t, 1, logged.Len())
-	require.Contains(t, logged.All()[0].ContextMap()["cause"], "OOM command not allowed")
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0].ContextMap()["cause"], "OOM command not allowed")
+	require.Equal(t, "STORE_UNAVAILABLE", lines[0].ContextMap()["reason"])
+}
+
+// TestACallThatIsRefusedHasOneLine ends calls for every reason: one line tells of
+// each, and asks an operator to look only where that helps.
+func TestACallThatIsRefusedHasOneLine(t *testing.T) {
+	warned := map[string]bool{
+		"STORE_UNAVAILABLE": true, "STORE_BUSY": true, "STORE_FULL": true, "STORE_REPLACED": true, "OUTCOME_UNKNOWN": true,
+		"CHANGE_TOO_LARGE": true, "TOO_MANY_RUNS": true, "TOO_MANY_SUBSCRIBERS": true, "TOO_MANY_REQUESTS": true,
+		"TOO_MANY_GRAPHS": true, "NO_WORKER_AVAILABLE": true, "WORKER_SILENT": true, "PROTOCOL_MISMATCH": true,
+	}
+	broken := map[string]bool{"INTERNAL": true, "CHECKPOINT_CORRUPT": true}
+	for _, row := range Table() {
+		lines, _ := endCall(t, runtime.Errorf(row.Reason, "no"))
+		require.Len(t, lines, 1, row.Reason)
+		want := zapcore.InfoLevel
+		switch {
+		case broken[row.Reason]:
+			want = zapcore.ErrorLevel
+		case warned[row.Reason]:
+			want = zapcore.WarnLevel
+		}
+		require.Equal(t, want, lines[0].Level, row.Reason)
+		require.Equal(t, row.Reason, lines[0].ContextMap()["reason"])
+	}
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, checkpoint.ErrThreadNotFound} {
+		lines, _ := endCall(t, err)
+		require.Len(t, lines, 1)
+		require.Equal(t, zapcore.InfoLevel, lines[0].Level, err)
+	}
+	lines, told := endCall(t, errors.New("a cause"))
+	require.Equal(t, codes.Internal.String(), lines[0].ContextMap()["grpc.code"])
+	require.Len(t, lines, 1)
+	require.Contains(t, told.Error(), lines[0].ContextMap()["error_id"])
 }
