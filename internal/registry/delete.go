@@ -165,29 +165,40 @@ func (r *Registry) learn(ctx context.Context, without []*entry) error {
 	for range readAhead {
 		readers.Go(contain.Func(func() {
 			for v := range unknown {
+				if each.Err() != nil {
+					continue
+				}
 				if _, err := r.contents(each, v); err != nil {
 					stop(err)
 				}
 			}
 		}, func(p *contain.PanicError) { stop(p) }))
 	}
-	for _, versions := range *r.shelf.Load() {
-		for _, v := range versions.list {
-			if v.inside.Load() != nil || slices.Contains(without, v) {
-				continue
-			}
-			select {
-			case unknown <- v:
-			case <-each.Done():
-			}
+	r.eachUnknown(without, func(v *entry) bool {
+		select {
+		case unknown <- v:
+		case <-each.Done():
 		}
-	}
+		return each.Err() == nil
+	})
 	close(unknown)
 	readers.Wait()
 	if each.Err() != nil {
 		return context.Cause(each)
 	}
 	return nil
+}
+
+// eachUnknown visits the versions of which is not known what they contain, until
+// visit says that it is enough.
+func (r *Registry) eachUnknown(without []*entry, visit func(*entry) bool) {
+	for _, versions := range *r.shelf.Load() {
+		for _, v := range versions.list {
+			if v.inside.Load() == nil && !slices.Contains(without, v) && !visit(v) {
+				return
+			}
+		}
+	}
 }
 
 func isAmong(list []*entry, version string) bool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -180,36 +181,38 @@ type silent struct {
 	checkpoint.Graphs
 
 	reads atomic.Int32
-	asked chan struct{}
 }
 
 func (s *silent) GraphRecord(ctx context.Context, _, _ string) (checkpoint.GraphRecord, error) {
-	if s.reads.Add(1) == 1 {
-		close(s.asked)
-	}
+	s.reads.Add(1)
 	<-ctx.Done()
 	return checkpoint.GraphRecord{}, ctx.Err()
 }
 
 func TestDeleteEndsWithItsCaller(t *testing.T) {
-	kept := memory.New(memory.Options{})
-	first := open(t, kept)
-	for i := range 40 {
-		put(t, first, text("g", fmt.Sprint("v", i), "1"))
-	}
-	store := &silent{Graphs: kept, asked: make(chan struct{})}
-	r := open(t, store)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := r.DeleteGraph(ctx, "g", "v0", false)
-		ended <- err
-	}()
-	<-store.asked
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
-	require.Less(t, store.reads.Load(), int32(20), "of 40 versions")
+	synctest.Test(t, func(t *testing.T) {
+		kept := memory.New(memory.Options{})
+		first := open(t, kept)
+		for i := range 40 {
+			put(t, first, text("g", fmt.Sprint("v", i), "1"))
+		}
+		store := &silent{Graphs: kept}
+		r := open(t, store)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := r.DeleteGraph(ctx, "g", "v0", false)
+			ended <- err
+		}()
+		synctest.Wait()
+		begun := store.reads.Load()
+		require.Positive(t, begun)
+		require.Less(t, begun, int32(20), "of 40 versions")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Equal(t, begun, store.reads.Load(), "nothing is read for a caller who has left")
+	})
 }
 
 // together is a store whose reads wait until several are under way.

@@ -194,6 +194,9 @@ func (r *Registry) compile(ctx context.Context, file graphfile.File) (*graph.Gra
 	if err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // of two that are ready select takes any
+		return nil, context.Cause(ctx)
+	}
 	select {
 	case r.compiling <- struct{}{}:
 	case <-ctx.Done():

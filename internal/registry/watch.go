@@ -30,6 +30,9 @@ func (r *Registry) Watch(
 				return
 			case <-ticker.C:
 			}
+			if ctx.Err() != nil { // of two that are ready select takes any
+				return
+			}
 			now := fingerprint(dir)
 			if now == seen {
 				continue
