@@ -40,6 +40,9 @@ func (fx *effects) Unassigned(why string) {
 		name = fx.task.Node.Name
 	}
 	l := fx.loop
+	if l.session.errands.knows(fx.task.ID, why) {
+		return
+	}
 	err := l.commit(func(t *tx) error {
 		t.emit(checkpoint.Event{
 			Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
@@ -52,7 +55,9 @@ func (fx *effects) Unassigned(why string) {
 	})
 	if err != nil {
 		l.session.log.Warn("event not stored", zap.Error(err), cause(err))
+		return
 	}
+	l.session.errands.haveTold(fx.task.ID, why)
 }
 
 // Strand moves the run when it can go on nowhere but at another server.
@@ -89,6 +94,7 @@ func (fx *effects) Call(ctx context.Context, c GraphCall) (CallResult, error) {
 	if need, remote := needOf(l.graph(), fx.task.Node); remote {
 		child.level.together = append(slices.Clip(child.level.together), need)
 	}
+	child.level.attached = true // code waits for it
 	child.adjust(c)
 	if c.Index > 0 {
 		child.level.task += "|" + strconv.Itoa(c.Index)

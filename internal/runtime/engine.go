@@ -173,6 +173,9 @@ type Engine struct {
 	drifting  map[string]struct{} // threads whose lease may be ours without a session
 	drained   bool
 	live      int                    // sessions that have a place
+	giving    int                    // of them, those that give it up for want of workers
+	plenty    int                    // up to how many live runs those keep their places
+	idle      map[*session]struct{}  // runs that could give their places up
 	dismissed int64                  // of them, those that end here so that others have room
 	called    map[string]heavyThread // threads that come from the heavy line, and have not begun
 	paced     bool                   // the store bounds how long a change takes
@@ -181,6 +184,7 @@ type Engine struct {
 	loads     loads
 	inLine    waitingLine  // threads that wait for a place
 	heavyLine heavyLine    // threads that wait for room
+	unserved  unservedRuns // threads that wait for workers
 	poisoned  atomic.Int64 // what the observer knows of faults
 	faults    faults       // threads that are put off because they could not be taken
 	refusals  refusals     // of the store to the sweeper
@@ -203,6 +207,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		copying:  make(chan struct{}, 1),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),
+		idle: make(map[*session]struct{}), plenty: opts.MaxLive - max(1, opts.MaxLive/8),
 		bytes: newLiveBytes(opts.MaxLiveBytes, opts.MaxLive),
 		loads: loads{most: opts.MaxLiveBytes / 2},
 	}
@@ -242,6 +247,9 @@ func (e *Engine) drop(s *session) {
 	if e.unregister(s) {
 		e.nudge() // others may wait for the place
 	}
+	if s.waits != nil && e.servesAny(s.waits) { // it has come meanwhile
+		e.stir()
+	}
 }
 
 func (e *Engine) unregister(s *session) (awaited bool) {
@@ -259,6 +267,7 @@ func (e *Engine) unregister(s *session) (awaited bool) {
 	s.unload()
 	s.load.end()
 	e.farewell(s)
+	e.endGiving(s)
 	return e.vacate(s) || e.heavyLine.len() > 0
 }
 

@@ -24,11 +24,17 @@ type errands struct {
 	calm   *time.Timer
 	born   time.Duration // Engine.uptime when the run was taken up
 	moves  atomic.Int64  // how often it had moved then, until it comes further
+
+	unserved *unserved         // why it gives its place up, nil = it does not
+	vain     atomic.Int32      // how often in a row it had a place and came no further
+	known    map[string]string // by task: what readers were told in an earlier turn
+	told     map[string]string // and what they know now
 }
 
 // errand is work for a worker.
 type errand struct {
-	needs    []checkpoint.Served // the server must have workers for all of it
+	needs    []checkpoint.Served // the server must have workers for all of it; the last one is its own
+	stays    bool                // it must not be given up to begin later
 	stranded atomic.Bool         // no worker of this server takes it
 	keeping  Keeping
 }
@@ -40,14 +46,14 @@ func (l *loop) errand(t *Task) (done func()) {
 	}
 	need, _ := needOf(t.Graph, t.Node)
 	t.With = l.level.together
-	t.Stranded, t.Keeping, done = l.session.track(append(slices.Clip(t.With), need))
+	t.Stranded, t.Keeping, done = l.session.track(append(slices.Clip(t.With), need), l.mustStay(t.Node))
 	return done
 }
 
 // track follows an errand until done is called.
-func (s *session) track(needs []checkpoint.Served) (stranded *atomic.Bool, keeping *Keeping, done func()) {
+func (s *session) track(needs []checkpoint.Served, stays bool) (stranded *atomic.Bool, keeping *Keeping, done func()) {
 	x := &s.errands
-	er := &errand{needs: needs}
+	er := &errand{needs: needs, stays: stays}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.remote == nil {
@@ -97,7 +103,7 @@ func (s *session) consider() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	to, idle := x.next(e.peers, s.thread)
-	if x.to != "" || idle == 0 || idle < x.busy {
+	if x.to != "" || x.unserved != nil || idle == 0 || idle < x.busy {
 		return
 	}
 	if x.leaves {
@@ -105,7 +111,11 @@ func (s *session) consider() {
 		s.stop(errDrain)
 		return
 	}
-	if to == "" || e.isDraining() {
+	if e.isDraining() {
+		return
+	}
+	if to == "" {
+		s.offerPlace()
 		return
 	}
 	if wait := x.born + calmly(int(x.moves.Load()), e.opts.Lease) - e.uptime(); wait > 0 {
@@ -164,6 +174,10 @@ func (s *session) settleDown() {
 func (s *session) arrived(moves int) {
 	s.errands.busy, s.errands.born = 1, s.engine.uptime()
 	s.errands.moves.Store(int64(moves))
+	if u := s.engine.unserved.remove(s.thread); u != nil {
+		s.errands.known = u.told
+		s.errands.vain.Store(int32(u.vain))
+	}
 }
 
 // further notes in a change that the run has come further since it moved.
@@ -172,5 +186,33 @@ func (s *session) further(t *tx) {
 		t.Head.Moves = 0
 		t.recovered()
 		s.errands.moves.Store(0)
+		s.errands.vain.Store(0)
 	}
+}
+
+// knows reports whether readers were told in an earlier turn of the run why a task
+// waits.
+func (x *errands) knows(task, why string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.known[task] == why
+	delete(x.known, task)
+	if known {
+		x.noteTold(task, why)
+	}
+	return known
+}
+
+// haveTold notes that readers were told why a task waits.
+func (x *errands) haveTold(task, why string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.noteTold(task, why)
+}
+
+func (x *errands) noteTold(task, why string) {
+	if x.told == nil {
+		x.told = make(map[string]string, 1)
+	}
+	x.told[task] = why
 }

@@ -63,7 +63,7 @@ func Leaked(e *Engine) string {
 	if n := Loads(e); len(e.sessions) == 0 && n != 0 {
 		return fmt.Sprintf("calls hold %d", n)
 	}
-	if len(e.sessions) > 0 || b.held.Load() == 0 && b.heavy.Load() == 0 && b.leaving.Load() == 0 && e.dismissed == 0 && len(e.called) == 0 {
+	if len(e.sessions) > 0 || b.held.Load() == 0 && b.heavy.Load() == 0 && b.leaving.Load() == 0 && e.dismissed == 0 && len(e.called) == 0 && e.giving == 0 && len(e.idle) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("held %d, heavy %d, leaving %d, dismissed %d, called %v", b.held.Load(), b.heavy.Load(), b.leaving.Load(), e.dismissed, e.called)

@@ -76,6 +76,7 @@ func (s *session) drive(l *loop) {
 	}
 	head := s.current()
 	s.comeBack(l, &v, &head)
+	s.standBack(l, &v, &head)
 	s.report(l, v, s.engine.now().Sub(began))
 	s.close()
 	if v.settled && head.Owner == "" && head.Wish != "" {

@@ -60,6 +60,9 @@ type level struct {
 	// can answer the code.
 	stops bool
 	lone  bool // its task is the only one of the superstep, as those around it
+	// attached says that something around it is lost when the run ends here before
+	// a task has begun.
+	attached bool
 }
 
 // verdict is why a loop has ended.
@@ -208,7 +211,7 @@ func (l *loop) interrupted(ctx context.Context, w *work) *verdict {
 	switch {
 	case errors.Is(cause, errLeaseLost):
 		return broken(errLeaseLost)
-	case errors.Is(cause, errDrain), errors.Is(cause, errMove):
+	case errors.Is(cause, errDrain), errors.Is(cause, errMove), errors.Is(cause, errUnserved):
 		v = verdict{state: checkpoint.RunRunning}
 	case errors.Is(cause, errTimedOut), errors.Is(cause, context.DeadlineExceeded):
 		v = verdict{state: checkpoint.RunTimedOut, failure: &checkpoint.Failure{

@@ -135,7 +135,9 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 		if to := l.session.moving(); to != "" {
 			l.session.further(t)
 			l.session.engine.wish(t, to)
+			return nil
 		}
+		l.parkUnserved(t)
 		return nil
 	}
 	e, run := l.session.engine, *l.run

@@ -16,7 +16,7 @@ import (
 
 // Workers are those that are attached to this server.
 type Workers interface {
-	// Meet makes the other servers on the same store known. From then on they
+	// Meet makes those known that want to know of workers. From then on they
 	// are told what the workers take, now and whenever that changes.
 	Meet(peers Peers)
 	// Takes reports whether a worker is attached that takes what is needed.
@@ -26,7 +26,8 @@ type Workers interface {
 	Look()
 }
 
-// Peers are the other servers on the same store. The methods don't block.
+// Peers are the other servers on the same store, if there are any, and the runs of
+// this one that wait for workers. The methods don't block.
 type Peers interface {
 	// Serve tells them what the workers of this server take from now on.
 	Serve(served []checkpoint.Served)
@@ -39,6 +40,9 @@ type Peers interface {
 	Holder(lease string) string
 	// Awaited reports whether one of them keeps the task of such a lease back.
 	Awaited(lease string) bool
+	// Unserved is how many tasks wait for workers besides those that a hub was
+	// asked for: their runs have given their places up.
+	Unserved() int
 }
 
 // peers knows where workers are: at this server, or at others.
@@ -46,6 +50,8 @@ type peers struct {
 	own      Workers
 	post     checkpoint.Post
 	arrivals chan struct{} // bounds how many threads are taken at the same time
+	stir     func()        // has the runs looked at that wait for workers
+	unserved func() int    // counts their tasks
 
 	mu      sync.Mutex
 	holders map[string]string // by lease
@@ -54,20 +60,43 @@ type peers struct {
 
 // meet puts this server on the roster of the store, if the store has one.
 func (e *Engine) meet(store checkpoint.Store) {
-	roster, ok := store.(checkpoint.Roster)
-	if !ok || e.opts.Workers == nil {
+	if e.opts.Workers == nil {
 		return
 	}
-	p := &peers{own: e.opts.Workers, arrivals: make(chan struct{}, sweepers)}
-	p.mu.Lock() // changed waits until the post is known
-	p.post = roster.Enlist(e.id, p.changed)
-	p.mu.Unlock()
+	p := &peers{own: e.opts.Workers, post: lonePost{}, arrivals: make(chan struct{}, sweepers), stir: e.stir, unserved: e.unserved.count}
+	if roster, ok := store.(checkpoint.Roster); ok {
+		p.mu.Lock() // changed waits until the post is known
+		p.post = roster.Enlist(e.id, p.changed)
+		p.mu.Unlock()
+	}
 	e.peers = p
 	e.opts.Workers.Meet(e.peers)
 }
 
-// Serve tells the others what the workers of this server take.
-func (p *peers) Serve(served []checkpoint.Served) { p.post.Serve(served) }
+// lonePost is that of a server which shares its store with none.
+type lonePost struct{}
+
+// Serve does nothing.
+func (lonePost) Serve([]checkpoint.Served) {}
+
+// Claim does nothing.
+func (lonePost) Claim(checkpoint.Claims) {}
+
+// Others lists none.
+func (lonePost) Others() []checkpoint.Station { return nil }
+
+// Close does nothing.
+func (lonePost) Close() {}
+
+// Serve tells the others, and the runs that wait here, what the workers of this
+// server take.
+func (p *peers) Serve(served []checkpoint.Served) {
+	p.post.Serve(served)
+	p.stir()
+}
+
+// Unserved is how many tasks wait for workers though no run of them is live here.
+func (p *peers) Unserved() int { return p.unserved() }
 
 // Take reports whether another server has workers for all that is needed.
 func (p *peers) Take(needs ...checkpoint.Served) bool {
@@ -94,6 +123,7 @@ func (p *peers) changed() {
 	}
 	p.mu.Unlock()
 	p.own.Look()
+	p.stir()
 }
 
 // Claim tells the others which leases of an earlier server are known here.
@@ -185,7 +215,7 @@ func needsOf(g *graph.Graph) []checkpoint.Served {
 // elsewhere names the server on which a loop has the workers for what it is
 // about to do, when it can do nothing of it here; "" = it can, or nobody can.
 func (e *Engine) elsewhere(l *loop) string {
-	if e.peers == nil || l.judge(l.state, l.tasks, nil, &l.pending) != nil {
+	if e.peers == nil || len(e.peers.post.Others()) == 0 || l.judge(l.state, l.tasks, nil, &l.pending) != nil {
 		return ""
 	}
 	w := &work{loop: l}

@@ -21,6 +21,7 @@ func (e *Engine) reserve(s *session, l *loop) error {
 	e.uncall(s.thread)
 	switch {
 	case e.drained || e.live >= e.opts.MaxLive:
+		e.askForPlaces()
 		return errNoRoom
 	case need < e.bytes.share, was && need <= called.need:
 	case !was && e.heavyLine.len() > 0, !e.bytes.fits(need): // others came first, or there is no room
@@ -30,6 +31,7 @@ func (e *Engine) reserve(s *session, l *loop) error {
 	s.placed, s.since, s.promised = true, e.uptime(), was
 	l.past = called.past
 	l.hold(max(need, called.need))
+	e.askForPlaces()
 	return nil
 }
 

@@ -58,6 +58,8 @@ type session struct {
 	leaves   int64         // what it holds, when it ends here so that others have room; guarded by Engine.mu
 	returns  bool          // it waits in line then
 	past     tidied        // what its loop knows of the past
+	gives    bool          // it gives its place up, for want of workers; guarded by Engine.mu
+	waits    *unserved     // what is known of it then
 
 	// told says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.

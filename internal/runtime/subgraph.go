@@ -58,6 +58,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 		},
 		before: v.before, after: v.after,
 	}
+	child.level.attached = l.mustStay(v.task.Node)
 	if !child.level.stored {
 		child.inherited = !l.recovered(v.task.ID).IsZero()
 		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))

@@ -47,6 +47,7 @@ func (e *Engine) sweep(ctx context.Context) {
 		if e.pauses(timer) {
 			continue
 		}
+		e.callServed(ctx)
 		if full := e.serveLine(ctx); full && woken || e.pauses(timer) {
 			continue
 		}
@@ -220,6 +221,8 @@ func (e *Engine) attend(ctx context.Context, thread string) error {
 		return e.finishCancel(ctx, head)
 	case (head.State == checkpoint.ThreadBusy || awake(&head)) && e.leftTo(&head):
 		return nil
+	case head.State == checkpoint.ThreadBusy && e.stillUnserved(&head):
+		return e.putBack(ctx, head)
 	case head.State == checkpoint.ThreadBusy:
 		return e.withPlace(ctx, head, e.takeOver)
 	case expired(&head):

@@ -273,6 +273,9 @@ func (e *Engine) apply(ctx context.Context, t *tx, more func(attempt int) bool) 
 	if t.Head.Faults == 0 && e.poisoned.Load() > 0 {
 		e.faults.forget(t.Thread)
 	}
+	if (t.Head.State != checkpoint.ThreadBusy || c.Delete) && e.unserved.count() > 0 {
+		e.unserved.remove(t.Thread)
+	}
 	if len(receipt.Runs) == len(t.Runs) {
 		for i := range t.Runs {
 			t.Runs[i].Revision = receipt.Runs[i]

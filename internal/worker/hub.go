@@ -87,7 +87,7 @@ type Hub struct {
 	order     uint64
 	fence     uint64
 	draining  bool
-	peers     runtime.Peers // nil when no other server is known
+	peers     runtime.Peers // nil when nobody wants to know of workers
 }
 
 var _ runtime.Executor = (*Hub)(nil)
@@ -207,10 +207,18 @@ func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 }
 
 // Waiting says how many tasks wait: because no connected worker serves them, and
-// because those that do have no room.
+// because those that do have no room. The former include those whose runs have given
+// their places up.
 func (h *Hub) Waiting() (unserved, busy int) {
 	unserved = int(max(0, h.unserved.Load()))
-	return unserved, max(0, int(h.waiting.Load())-unserved)
+	busy = max(0, int(h.waiting.Load())-unserved)
+	h.mu.Lock()
+	peers := h.peers
+	h.mu.Unlock()
+	if peers != nil {
+		unserved += peers.Unserved()
+	}
+	return unserved, busy
 }
 
 // Lost says how often a worker that had a task was lost.

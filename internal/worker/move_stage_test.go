@@ -164,10 +164,13 @@ type way struct {
 func (w *town) server(name string) *server { return w.serverOn(name, w.board, w) }
 
 func (w *town) serverOn(name string, store checkpoint.Store, graphs runtime.Graphs) *server {
+	return w.serverWith(name, store, graphs, runtime.Options{})
+}
+
+func (w *town) serverWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts runtime.Options) *server {
 	s := &server{name: name, town: w, hub: worker.New(worker.Options{Key: []byte("k"), Losses: 1000})}
-	s.Engine = runtime.New(w.t.Context(), store, graphs, s, nil, runtime.Options{
-		Owner: name, Workers: s.hub, Poll: 100 * time.Millisecond,
-	})
+	opts.Owner, opts.Workers, opts.Poll = name, s.hub, 100*time.Millisecond
+	s.Engine = runtime.New(w.t.Context(), store, graphs, s, nil, opts)
 	w.t.Cleanup(func() {
 		s.hub.Close()
 		s.Close()
