@@ -225,11 +225,16 @@ func (e *encoder) encode(value any) (payload.JSON, error) {
 
 // invalid is the failure of a node whose result can't be used.
 func invalid(err error) *pregel.Failure {
-	reason := runtime.FailedInvalidUpdate
-	if limit := (*payload.LimitError)(nil); errors.As(err, &limit) && limit.Limit == "bytes" {
-		reason = runtime.FailedOutputTooLarge
+	f := permanent(runtime.FailedInvalidUpdate, "InvalidResult", clip(err.Error()))
+	switch limit, _ := errors.AsType[*payload.LimitError](err); {
+	case limit == nil:
+	case limit.Limit == "bytes":
+		f.Reason = runtime.FailedOutputTooLarge
+	default:
+		f.Reason = runtime.FailedLimit
+		f.Details = (&graph.LimitError{Limit: "max-depth", Most: int64(limit.Max)}).Details()
 	}
-	return permanent(reason, "InvalidResult", clip(err.Error()))
+	return f
 }
 
 func brief(v payload.JSON) string {

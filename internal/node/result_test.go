@@ -100,7 +100,8 @@ func TestResultsHaveASize(t *testing.T) {
 	r := runWith(t, o, returning(map[string]string{"a": "a text that is far too long"}))
 	require.Equal(t, "OUTPUT_TOO_LARGE", r.Failure.Reason)
 	r = runWith(t, o, returning(json.RawMessage(`{"a":[[[[[[1]]]]]]}`)))
-	require.Equal(t, "INVALID_NODE_UPDATE", r.Failure.Reason)
+	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason)
+	require.Equal(t, map[string]string{"limit": "max-depth", "most": "5"}, r.Failure.Details)
 	require.Contains(t, r.Failure.Message, "deeper")
 	for _, kind := range []string{
 		`expr: {update: {a: 'state.a + state.a'}}`, `ask: {value: '[state.a, state.a]'}`,
@@ -212,7 +213,7 @@ func FuzzResult(f *testing.F) {
 			attempt.Router = router
 			r := node.New(api.Functions{"n": returning(json.RawMessage(text))}, node.Options{}).Execute(t.Context(), &attempt)
 			if r.Failure != nil {
-				require.Equal(t, runtime.FailedInvalidUpdate, r.Failure.Reason)
+				require.Contains(t, []string{runtime.FailedInvalidUpdate, runtime.FailedLimit}, r.Failure.Reason)
 				continue
 			}
 			require.True(t, json.Valid([]byte(text)))

@@ -63,10 +63,12 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 func sizeOfChange(m *graphdv1.InterruptChange) int { return proto.Size(m) + around }
 
 func (w *inboxWatch) relay(ctx, life context.Context) error {
-	if !w.resume {
-		if err := w.showOpen(ctx); err != nil {
-			return err
-		}
+	begin := w.showOpen
+	if w.resume {
+		begin = w.confirmStore
+	}
+	if err := begin(ctx); err != nil {
+		return err
 	}
 	f := w.followAll(w.query, w.after)
 	defer func() { f.Close() }()
@@ -95,6 +97,9 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 			return err
 		}
 		if time.Since(w.out.last) >= w.heartbeat {
+			if err := w.confirmStore(ctx); err != nil {
+				return err
+			}
 			if err := w.bookmark(ctx); err != nil {
 				return err
 			}
@@ -134,6 +139,15 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 	}
 	w.after = start
 	return w.bookmark(ctx)
+}
+
+// confirmStore asks for one question, which a store that was replaced refuses. When
+// asked for changes it has none, and a watch of it would be silent for ever.
+func (w *inboxWatch) confirmStore(ctx context.Context) error {
+	_, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+		States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
+	})
+	return err
 }
 
 // newest is latestChange, read in turn.

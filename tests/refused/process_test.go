@@ -32,6 +32,7 @@ type server struct {
 	*testing.T
 	graphdv1.GraphServiceClient
 	graphdv1.ThreadServiceClient
+	graphdv1.InterruptServiceClient
 
 	*process.Process
 	health healthpb.HealthClient
@@ -49,7 +50,8 @@ func serve(t *testing.T, store string, around []string, flags ...string) *server
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &server{
-		t, graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), p, healthpb.NewHealthClient(conn),
+		t, graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn), graphdv1.NewInterruptServiceClient(conn),
+		p, healthpb.NewHealthClient(conn),
 	}
 }
 
@@ -62,6 +64,23 @@ func (s *server) start(thread string, bytes int) (*graphdv1.Run, error) {
 			Json: fmt.Sprintf(`{"note": %q}`, strings.Repeat("x", bytes)),
 		}}},
 	}, RequestId: "of-" + thread})
+}
+
+// watchInbox begins to follow all questions, from a token on if there is one.
+func (s *server) watchInbox(token string) grpc.ServerStreamingClient[graphdv1.InterruptChange] {
+	s.Helper()
+	watch, err := s.WatchInterrupts(s.Context(), &graphdv1.WatchInterruptsRequest{ResumeToken: token})
+	require.NoError(s, err)
+	return watch
+}
+
+// lastError is how a stream ends.
+func lastError(watch grpc.ServerStreamingClient[graphdv1.InterruptChange]) error {
+	for {
+		if _, err := watch.Recv(); err != nil {
+			return err
+		}
+	}
 }
 
 // run has a run of a thread that must begin and end.

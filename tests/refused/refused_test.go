@@ -157,11 +157,18 @@ func TestAServerThatIsRestartedTakesTheFileThatIsThere(t *testing.T) {
 func TestRedisThatIsEmptied(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	s := serve(t, redis.URL(""), nil)
+	s := serve(t, redis.URL(""), nil, "--heartbeat", "1s")
 	s.run("before", 10)
+	watch := s.watchInbox("")
+	bookmark, err := watch.Recv()
+	require.NoError(t, err)
 	require.NoError(t, redis.Client.FlushAll(t.Context()).Err())
 	s.refuses(replaced, "Redis came back empty", "Restore a backup", "restart the servers")
-	_, err := s.start("lost", 10)
+	require.Equal(t, replaced, reasonOf(lastError(watch)), "who waits for questions is told")
+	for _, token := range []string{"", bookmark.GetResumeToken()} {
+		require.Equal(t, replaced, reasonOf(lastError(s.watchInbox(token))), "an inbox of nothing is not the inbox")
+	}
+	_, err = s.start("lost", 10)
 	requireRefusal(t, err, codes.FailedPrecondition, replaced, "no longer the one that this server opened", "the server's log says how")
 	_, err = s.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "before"})
 	require.Equal(t, replaced, reasonOf(err), "what was lost is not what never was")
