@@ -60,7 +60,7 @@ func TestOperationsPageQuotesMessages(t *testing.T) {
 		read(t, "cmd", "graphd", "server.go") +
 		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "check.go")
 	for _, words := range []string{
-		"the store can't be opened: ", "the server refuses: ", "the server is Redis ",
+		"the store can't be opened: ", " did not answer while the server ", "the server refuses: ", "the server is Redis ",
 		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",
 		"the database holds ", " keys, and none of graphd under the prefix ", "the store has format ", ", this graphd knows up to ",
 		"the store was made with ", " partitions, which never change", ", this graphd writes ", "the store is being migrated from format ",

@@ -80,7 +80,7 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 		return s, err
 	}
 	if err := s.load(ctx, o.Graphs); err != nil {
-		return s, err
+		return s, name.away("put its graphs there", err)
 	}
 	if err = s.listenWeb(o, metrics); err == nil {
 		s.keepUp(ctx, name.poll() > 0)
@@ -149,7 +149,7 @@ func (s *server) wire(
 	schemas := schema.New(o.Schemas)
 	key, err := s.workerKey(ctx, o)
 	if err != nil {
-		return err
+		return name.away("read the key of the workers' leases", err)
 	}
 	hub := worker.New(worker.Options{
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
@@ -169,7 +169,7 @@ func (s *server) wire(
 		Store: s.store, Threads: s.store, Env: env, Limits: o.Kept, Logger: s.log.Named("registry"),
 	})
 	if err != nil {
-		return err
+		return name.away("read its graphs", err)
 	}
 	engine := runtime.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,

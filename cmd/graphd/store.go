@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,9 +122,31 @@ func refused(err error) error {
 			Err: fmt.Errorf("the store %s can't be used: %s", problem.Server, problem.Is), Hint: problem.Want,
 		}
 	}
+	what := "the store can't be opened: "
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		what = runtime.ReasonStoreUnavailable + ": " + what
+	}
 	return &cli.HintError{
-		Err:  fmt.Errorf("the store can't be opened: %w", err),
+		Err:  fmt.Errorf("%s%w", what, err),
 		Hint: "start Redis there, or name another server with --store redis://HOST:PORT/DB",
+	}
+}
+
+// away says what was tried when a store that was open did not answer a server
+// which starts. Other errors stay as they are.
+func (n storeName) away(tried string, err error) error {
+	refused, ok := errors.AsType[*runtime.Error](err)
+	switch {
+	case ok && (refused.Reason == runtime.ReasonStoreUnavailable || refused.Reason == runtime.ReasonOutcomeUnknown):
+		err = cmp.Or(refused.Cause, err)
+	case ok, !errors.Is(err, checkpoint.ErrUnavailable):
+		return err
+	}
+	return &cli.HintError{
+		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
+			runtime.ReasonStoreUnavailable, redis.Masked(n.text), tried, err),
+		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
+			"and what was begun is done again",
 	}
 }
 

@@ -87,8 +87,7 @@ func (r *replica) supervise(ctx context.Context) error {
 // Redis was away, or somebody had its port for a moment.
 func couldNotStart(said string) bool {
 	return strings.Contains(said, "the store can't be opened") || strings.Contains(said, "address already in use") ||
-		strings.Contains(said, "can't be used: it does not answer") || strings.Contains(said, "error: STORE_UNAVAILABLE") ||
-		strings.Contains(said, "error: store unavailable")
+		strings.Contains(said, "can't be used: it does not answer") || strings.Contains(said, "error: STORE_UNAVAILABLE: the store ")
 }
 
 func (r *replica) start(cmd *exec.Cmd) error {
