@@ -33,11 +33,11 @@ type Station struct {
 	Claims Claims
 }
 
-// Claims are what a server knows of the tasks that workers may run for a server
-// before it, by names that the servers agree on.
+// Claims are what a server knows of the tasks that workers may run for another
+// server, by names that the servers agree on.
 type Claims struct {
 	Holds  []string // whose workers are attached to it, though it does not drive their runs
-	Awaits []string // that it keeps back until their workers come
+	Awaits []string // whose workers it waits for
 }
 
 // Served is what a worker takes: a node of a version of a graph. An empty

@@ -104,8 +104,8 @@ type Task struct {
 	Recovered time.Time
 	// Fence counts how often servers have taken the run up.
 	Fence uint64
-	// Keeping is for the executor to say that it keeps a recovered task back. Nil
-	// when no server wants to know.
+	// Keeping is for the executor to say that the task does not go on here. Nil when
+	// no server wants to know.
 	Keeping *Keeping
 	// Lent is for the executor to set when it ends while a worker may still run
 	// the task, because another server goes on with the run.
@@ -115,7 +115,8 @@ type Task struct {
 	Unwanted <-chan struct{}
 }
 
-// Keeping says that a task is kept back for the worker that may run it.
+// Keeping says that a task waits for the worker that may run it: it was recovered,
+// or the worker is attached to another server.
 type Keeping struct {
 	Withheld atomic.Bool
 	Holder   atomic.Pointer[string] // the server to which the worker is attached; nil = none is known

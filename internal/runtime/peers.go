@@ -33,11 +33,11 @@ type Peers interface {
 	Serve(served []checkpoint.Served)
 	// Take reports whether one of them has workers for all that is needed.
 	Take(needs ...checkpoint.Served) bool
-	// Claim tells them which leases of an earlier server are known here.
+	// Claim tells them which leases of other servers are known here.
 	Claim(claims checkpoint.Claims)
-	// Holder names the one to which the worker of such a lease is attached, "" =
-	// none, as far as is known.
-	Holder(lease string) string
+	// Holder names the one to which the worker of such a lease is attached, if that
+	// has workers for all that is needed besides; "" = none, as far as is known.
+	Holder(lease string, needs ...checkpoint.Served) string
 	// Awaited reports whether one of them keeps the task of such a lease back.
 	Awaited(lease string) bool
 	// Unserved is how many tasks wait for workers besides those that a hub was
@@ -126,14 +126,23 @@ func (p *peers) changed() {
 	p.stir()
 }
 
-// Claim tells the others which leases of an earlier server are known here.
+// Claim tells the others which leases of other servers are known here.
 func (p *peers) Claim(claims checkpoint.Claims) { p.post.Claim(claims) }
 
 // Holder names the server to which the worker of a lease is attached.
-func (p *peers) Holder(lease string) string {
+func (p *peers) Holder(lease string, needs ...checkpoint.Served) string {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.holders[lease]
+	server := p.holders[lease]
+	p.mu.Unlock()
+	if server == "" || len(needs) == 0 {
+		return server
+	}
+	for _, s := range p.post.Others() {
+		if s.Server == server && takesAll(&s, needs) {
+			return server
+		}
+	}
+	return ""
 }
 
 // Awaited reports whether another server keeps the task of a lease back.

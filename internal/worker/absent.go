@@ -13,6 +13,21 @@ func (h *Hub) detach(j *job) {
 		h.absent[j.absent] = make(map[string]*job, 1)
 	}
 	h.absent[j.absent][j.token] = j
+	h.part(j)
+}
+
+// part notes that the worker of a task has no stream here: it may have one to
+// another server. mu is held.
+func (h *Hub) part(j *job) {
+	h.apart[j] = struct{}{}
+	h.seekHolder(j)
+}
+
+// rejoin notes that the worker of a task has a stream here, or is not waited for
+// any more. mu is held.
+func (h *Hub) rejoin(j *job) {
+	delete(h.apart, j)
+	h.forgetHolder(j)
 }
 
 // attach notes which session has the worker of a task. mu is held.
@@ -21,6 +36,7 @@ func (h *Hub) attach(j *job, s *Session) {
 		delete(j.session.jobs, j.token)
 	}
 	h.endAbsence(j)
+	h.rejoin(j)
 	j.session = s
 	s.jobs[j.token] = j
 }

@@ -21,11 +21,13 @@ type calls struct {
 	parent context.Context //nolint:containedctx // the calls end with the task, not with who asks
 	host   runtime.Host
 	log    *zap.Logger
+	ended  func() // is called when the last one under way has ended; nil = nobody wants to know
 
 	mu      sync.Mutex
 	ctx     context.Context //nolint:containedctx // of the delivery
 	cancel  context.CancelCauseFunc
 	byIndex map[int]*called
+	live    int
 	running sync.WaitGroup
 	over    bool
 }
@@ -76,14 +78,34 @@ func (c *calls) begin(g runtime.GraphCall) (*called, error) {
 	}
 	run := &called{call: g, done: make(chan struct{})}
 	c.byIndex[g.Index] = run
+	c.live++
 	c.running.Add(1)
 	in := c.ctx
 	go contain.Func(func() {
 		defer c.running.Done()
-		defer close(run.done)
+		defer c.finish(run)
 		c.perform(in, run)
 	}, contain.Log(c.log, "a call of a graph panicked"))()
 	return run, nil
+}
+
+// finish notes that a called graph has ended.
+func (c *calls) finish(run *called) {
+	c.mu.Lock()
+	c.live--
+	last := c.live == 0
+	c.mu.Unlock()
+	close(run.done)
+	if last && c.ended != nil {
+		c.ended()
+	}
+}
+
+// underWay reports whether a called graph is at work.
+func (c *calls) underWay() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.live > 0
 }
 
 // perform runs the called graph. A panic is the failure of the call.

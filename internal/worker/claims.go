@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -17,7 +19,7 @@ const (
 	maxClaims = 10_000
 )
 
-// changeClaims tells the other servers soon which leases of earlier servers are known
+// changeClaims tells the other servers soon which leases of theirs are known
 // here. mu is held.
 func (h *Hub) changeClaims() {
 	if h.peers == nil || h.claiming {
@@ -38,13 +40,18 @@ func (h *Hub) claims() checkpoint.Claims {
 	if h.draining {
 		return c
 	}
-	for place := range h.held {
-		if len(c.Holds) < maxClaims {
-			c.Holds = append(c.Holds, place)
+	for place, held := range h.held {
+		if held.isHere() && len(c.Holds) < maxClaims {
+			c.Holds = append(c.Holds, place, nameOf(place, held.token))
 		}
 	}
 	for j := range h.withheld {
 		if len(c.Awaits) < maxClaims {
+			c.Awaits = append(c.Awaits, placeOf(j.task))
+		}
+	}
+	for j := range h.apart {
+		if j.holder != "" && len(c.Awaits) < maxClaims {
 			c.Awaits = append(c.Awaits, placeOf(j.task))
 		}
 	}
@@ -53,18 +60,69 @@ func (h *Hub) claims() checkpoint.Claims {
 	return c
 }
 
-// seekHolder notes the server to which the worker of a withheld task is
-// attached, and has the run go there. mu is held.
-func (h *Hub) seekHolder(j *job) (found bool) {
-	if h.peers == nil || j.task.Keeping == nil {
+// nameOf names one lease of a task for other servers, without the right that it
+// gives.
+func nameOf(place, token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return place + "#" + hex.EncodeToString(sum[:8])
+}
+
+// seekHolder looks for the server to which the worker of a task is attached, and
+// has the run go there. It reports whether the task waits on: also when the worker
+// is not there any more, because it has the time of a lease to come back. mu is
+// held.
+func (h *Hub) seekHolder(j *job) (waits bool) {
+	k := j.task.Keeping
+	if h.peers == nil || k == nil {
 		return false
 	}
-	server := h.peers.Holder(placeOf(j.task))
+	lease := placeOf(j.task)
+	if j.token != "" {
+		lease = nameOf(lease, j.token)
+	}
+	server := ""
+	if !j.last {
+		server = h.peers.Holder(lease, j.task.With...)
+	}
 	if server == "" {
-		j.task.Keeping.Holder.Store(nil)
-		return false
+		waits = j.holder != ""
+		h.forgetHolder(j)
+		if waits {
+			h.renew(j)
+		}
+		return waits
 	}
-	j.task.Keeping.Holder.Store(&server)
-	h.tell(j, "", runtime.Host.Strand)
+	if j.holder == "" && j.stage != withheld {
+		h.changeClaims() // it awaits the worker
+	}
+	j.holder = server
+	k.Holder.Store(&server)
+	k.Withheld.Store(!j.calls.underWay()) // what the task has called goes on here
+	if h.draining {
+		h.tell(j, "", runtime.Host.HandOver)
+	} else {
+		h.tell(j, "", runtime.Host.Strand)
+	}
 	return true
+}
+
+// forgetHolder notes that the worker of a task is not known to be elsewhere. mu is
+// held.
+func (h *Hub) forgetHolder(j *job) {
+	if j.holder == "" {
+		return
+	}
+	j.holder = ""
+	j.task.Keeping.Holder.Store(nil)
+	j.task.Keeping.Withheld.Store(j.stage == withheld)
+	h.changeClaims()
+}
+
+// callsEnded looks for the worker of a task again whose called graphs have ended.
+func (h *Hub) callsEnded(j *job) {
+	h.mu.Lock()
+	defer h.unlockAndTell()
+	if _, ok := h.apart[j]; ok {
+		h.seekHolder(j)
+	}
 }

@@ -14,6 +14,7 @@ type heldTask struct {
 	lease   lease
 	token   string
 	session *Session
+	calls   int // that wait for its run
 	timer   *time.Timer
 	decided chan struct{} // closed when the task was asked for, or nobody did in time
 }
@@ -36,13 +37,13 @@ func (h *Hub) hold(s *Session, token string) claim {
 	if known := h.held[l.place()]; known != nil {
 		return h.reclaim(known, s, token, l)
 	}
-	if l.life == h.life {
+	if l.life == h.life && !h.departed.has(token) {
 		return lost
 	}
 	if j := h.byKey[l.key]; j != nil {
 		return h.claim(j, s, token, l)
 	}
-	if h.asked.has(l.task()) {
+	if h.asked.since(l) {
 		return lost // it was done without the worker, or has come further since
 	}
 	h.retain(s, token, l)
@@ -57,6 +58,9 @@ func (h *Hub) retain(s *Session, token string, l lease) {
 	held.attach(s)
 	h.changeClaims()
 }
+
+// isHere reports whether its worker has a stream or a call here. mu is held.
+func (held *heldTask) isHere() bool { return held.session != nil || held.calls > 0 }
 
 // attach notes which session has the worker of a held task. mu is held.
 func (held *heldTask) attach(s *Session) {
@@ -75,6 +79,7 @@ func (h *Hub) reclaim(known *heldTask, s *Session, token string, l lease) claim 
 		if s != nil && known.session != s {
 			known.attach(s)
 			known.timer.Reset(h.opts.Held)
+			h.changeClaims()
 		}
 		return undecided
 	}
@@ -104,7 +109,8 @@ func (h *Hub) claim(j *job, s *Session, token string, l lease) claim {
 	return granted
 }
 
-// forget gives up a held task that no run has asked for.
+// forget gives up a held task that no run has asked for. That of a worker which is
+// elsewhere by now may still be in order.
 func (h *Hub) forget(held *heldTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,11 +118,14 @@ func (h *Hub) forget(held *heldTask) {
 	if h.held[place] != held {
 		return
 	}
-	if held.session != nil && h.peers != nil && h.peers.Awaited(place) { // the run is about to come
+	switch {
+	case !held.isHere():
+		h.decide(held)
+	case h.peers != nil && h.peers.Awaited(place): // the run is about to come
 		held.timer.Reset(h.opts.Held)
-		return
+	default:
+		h.giveUp(held)
 	}
-	h.giveUp(held)
 }
 
 // giveUp tells who waits for a held task that it is lost. mu is held.
@@ -164,12 +173,24 @@ func (h *Hub) adopt(j *job) bool {
 	return true
 }
 
+// awaitRun counts the calls that wait for the run of a held task. mu is held.
+func (h *Hub) awaitRun(held *heldTask, by int) {
+	was := held.isHere()
+	held.calls += by
+	if held.isHere() != was {
+		h.changeClaims()
+	}
+}
+
 // take makes an old lease the one of a task. mu is held.
 func (h *Hub) take(j *job, s *Session, token string) {
 	j.deliveries++
 	j.lane.mark(runtime.EventContinued)
 	h.lend(j, s, token)
 	j.stage = started
+	if s == nil {
+		h.part(j)
+	}
 }
 
 // find returns the task of a lease. For a lease of an earlier server it waits
@@ -188,7 +209,10 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		c := h.hold(nil, token)
 		l, _ := h.read(token)
 		held := h.held[l.place()]
-		h.mu.Unlock()
+		if c == undecided {
+			h.awaitRun(held, +1)
+		}
+		h.unlockAndTell()
 		switch c {
 		case lost:
 			return nil, leaseLost(l.task())
@@ -199,6 +223,11 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		select {
 		case <-held.decided:
 		case <-ctx.Done():
+		}
+		h.mu.Lock()
+		h.awaitRun(held, -1)
+		h.mu.Unlock()
+		if ctx.Err() != nil {
 			return nil, runtime.Errorf(runtime.ReasonWaitTimeout,
 				"the run of task %q is not taken up here yet; repeat the call", l.task())
 		}

@@ -75,6 +75,7 @@ type Hub struct {
 	sessions  map[string]*Session        // by worker
 	jobs      map[string]*job            // by lease
 	absent    map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
+	apart     map[*job]struct{}          // tasks of workers that have no stream here
 	queues    map[route]*queue
 	withheld  map[*job]struct{}
 	claiming  bool                 // the other servers are about to be told of claims
@@ -82,7 +83,8 @@ type Hub struct {
 	held      map[string]*heldTask // by place: leases of an earlier server, or of a run that went elsewhere
 	settled   settled              // leases whose results were taken
 	forgotten settled              // leases of an earlier server that no run has asked for
-	asked     settled              // tasks that a run has asked for here
+	departed  settled              // leases of tasks whose run went elsewhere
+	asked     asked                // tasks that a run has asked for here
 	alone     []lonely
 	order     uint64
 	fence     uint64
@@ -101,7 +103,8 @@ func New(options Options) *Hub {
 		byKey: make(map[string]*job), withheld: make(map[*job]struct{}),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
 		settled: settled{known: make(map[string]struct{})}, forgotten: settled{known: make(map[string]struct{})},
-		asked: settled{known: make(map[string]struct{})},
+		departed: settled{known: make(map[string]struct{})}, apart: make(map[*job]struct{}),
+		asked: asked{fences: make(map[string]uint64)},
 	}
 }
 
@@ -116,6 +119,7 @@ func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.active.Add(1)
 	defer h.active.Add(-1)
 	j := newJob(ctx, t, h.log)
+	j.calls.ended = func() { h.callsEnded(j) }
 	h.admit(j)
 	r := h.await(ctx, j)
 	j.calls.end(ctx)
@@ -129,7 +133,7 @@ func (h *Hub) admit(j *job) {
 	defer h.unlockAndTell()
 	h.order++
 	j.order = h.order
-	h.asked.add(j.task.ID)
+	h.asked.add(j.task)
 	h.byKey[j.key] = j
 	if h.adopt(j) || h.withhold(j) {
 		return
@@ -157,6 +161,9 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	}
 	for j := range h.withheld {
 		h.leaveWithheld(j)
+	}
+	for j := range h.apart {
+		h.seekHolder(j)
 	}
 	h.changeClaims()
 }

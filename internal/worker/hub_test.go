@@ -154,6 +154,7 @@ func TestAWorkerThatNeverBeatsIsGivenUp(t *testing.T) {
 		}
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWorkerSilent})
 		require.Equal(t, 30*time.Second, time.Since(began), "three beats of ten seconds")
+		synctest.Wait() // the lease has ended
 		s.Close()
 		open(t, h, hello("w1", 0)) // has come back without the task
 		complete(t, h, next(t, open(t, h, hello("w2", 1))), "2")

@@ -44,6 +44,7 @@ type job struct {
 	token      string
 	session    *Session // nil while nobody has it, or its stream is broken
 	absent     string   // the worker that may have it though its stream is broken
+	holder     string   // the server to which its worker is attached, when that is another one
 	expiry     *time.Timer
 	deliveries int
 	losses     int
@@ -152,6 +153,7 @@ func (h *Hub) renew(j *job) {
 // release ends the lease of a task; what comes under it from now on is
 // refused. mu is held.
 func (h *Hub) release(j *job) {
+	h.rejoin(j)
 	h.endsWithholding(j)
 	if j.expiry != nil {
 		j.expiry.Stop()
@@ -170,6 +172,13 @@ func (h *Hub) expire(j *job, token string) {
 	h.mu.Lock()
 	defer h.unlockAndTell()
 	if j.token != token || j.stage == over {
+		return
+	}
+	if h.seekHolder(j) { // the run is about to go to where the worker is
+		if j.session != nil { // what is left of that stream is dead
+			h.detach(j)
+		}
+		h.renew(j)
 		return
 	}
 	s := j.session

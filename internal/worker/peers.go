@@ -41,6 +41,9 @@ func (h *Hub) Look() {
 	for j := range h.withheld {
 		h.seekHolder(j)
 	}
+	for j := range h.apart {
+		h.seekHolder(j)
+	}
 }
 
 // announce tells the other servers what is served here. mu is held.

@@ -178,6 +178,9 @@ func (s *Session) Close() {
 		delete(h.sessions, s.hello.Worker)
 	}
 	s.finish(errGone)
+	if len(s.holds) > 0 {
+		h.changeClaims()
+	}
 	for held := range s.holds {
 		held.attach(nil)
 		held.timer.Reset(h.opts.LeaseTTL)

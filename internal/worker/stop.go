@@ -102,6 +102,9 @@ func (h *Hub) withdraw(j *job, cause error) {
 	// A task that waits for a graph which it calls begins anew where that moves.
 	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (j.blocked == 0 || !errors.Is(cause, runtime.ErrMoved))
 	unsent := s != nil && s.unsend(token)
+	if elsewhere {
+		h.asked.remove(j.task)
+	}
 	if elsewhere && !unsent && j.stage != queued {
 		h.leaveBehind(j)
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // sign makes the token of a lease: which task, which server, when, and a mark
@@ -114,4 +116,32 @@ func (s *settled) add(token string) {
 func (s *settled) has(token string) bool {
 	_, ok := s.known[token]
 	return ok
+}
+
+// asked remembers the tasks that a run has asked for here, and how often servers had
+// taken the run up then. It forgets the oldest.
+type asked struct {
+	fences map[string]uint64
+	order  []string
+}
+
+func (a *asked) add(t *runtime.Task) {
+	if _, ok := a.fences[t.ID]; !ok {
+		a.order = append(a.order, t.ID)
+	}
+	a.fences[t.ID] = t.Fence
+	if len(a.order) > maxSettled {
+		delete(a.fences, a.order[0])
+		a.order = a.order[1:]
+	}
+}
+
+// remove notes that another server knows better what becomes of a task.
+func (a *asked) remove(t *runtime.Task) { delete(a.fences, t.ID) }
+
+// since reports whether the task of a lease was asked for here after the lease was
+// given.
+func (a *asked) since(l lease) bool {
+	fence, ok := a.fences[l.task()]
+	return ok && l.fence <= fence
 }

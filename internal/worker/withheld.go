@@ -43,7 +43,6 @@ func (h *Hub) endsWithholding(j *job) {
 	delete(h.withheld, j)
 	if j.task.Keeping != nil {
 		j.task.Keeping.Withheld.Store(false)
-		j.task.Keeping.Holder.Store(nil)
 	}
 	h.changeClaims()
 }
@@ -56,7 +55,7 @@ func (h *Hub) endWithholding(j *job) {
 		return
 	}
 	if h.seekHolder(j) { // the run is about to go there
-		j.expiry.Reset(h.opts.LeaseTTL)
+		h.renew(j)
 		return
 	}
 	h.log.Info("no worker came back for a task that an earlier server may have handed out", j.about()...)
@@ -83,6 +82,7 @@ func (h *Hub) leaveBehind(j *job) {
 	if token == "" {
 		return
 	}
+	h.departed.add(token)
 	if l, ok := h.read(token); ok && l.lasts() && h.held[l.place()] == nil {
 		h.log.Info("a worker keeps a task whose run goes on at another server", append(j.fields(), zap.Bool("connected", s != nil))...)
 		h.retain(s, token, l)

@@ -58,7 +58,8 @@ func TestEffectsHappenOnceOnSQLite(t *testing.T) {
 }
 
 // Two servers share a Redis, and one of them is killed: the other takes its
-// threads over, whose workers come back to the first.
+// threads over, whose workers come back to the first. Workers whose connections are
+// cut come to the other one, while the first lives and has their tasks.
 func TestEffectsHappenOnceOnRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendfsync", "no")
@@ -79,6 +80,7 @@ type world struct {
 	begun   atomic.Int64 // runs
 	killed  int
 	cuts    int
+	sent    int // of the cuts, those after which the worker came to another server
 }
 
 type server struct {
@@ -194,13 +196,17 @@ func (w *world) killThem(ctx context.Context) error {
 }
 
 // cutThem breaks the connections of one worker after the other. For a moment
-// before, the server hears nothing of the worker, but goes on to offer it tasks.
+// before, the server hears nothing of the worker, but goes on to offer it tasks. The
+// worker comes back to any server, while the one before may live.
 func (w *world) cutThem(ctx context.Context, over *atomic.Bool) {
 	random := rand.New(rand.NewPCG(*seed, uint64(len(w.servers)+100)))
 	for !over.Load() && pause(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
 		between := w.relays[random.IntN(len(w.relays))]
 		between.mute()
 		pause(ctx, time.Duration(random.Int64N(int64(*cut))))
+		if between.send(w.servers[random.IntN(len(w.servers))].address) {
+			w.sent++
+		}
 		between.cut()
 		w.cuts++
 	}
@@ -302,7 +308,8 @@ func (w *world) verify(runs int) {
 			w.Errorf("%v happened %d times: %v", at, len(values), values)
 		}
 	}
-	w.Logf("%d kills, %d cuts, seed %d: %d runs, %d effects, %d of them doubled", w.killed, w.cuts, *seed, runs, len(begun), doubled)
+	w.Logf("%d kills, %d cuts, %d of them to another server, seed %d: %d runs, %d effects, %d of them doubled",
+		w.killed, w.cuts, w.sent, *seed, runs, len(begun), doubled)
 	require.Len(w, begun, runs*rounds*effects)
 	require.Equal(w, len(begun)+doubled, ended)
 }

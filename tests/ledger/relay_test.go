@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// relay passes the connections of a worker on to its server, and breaks them.
+// relay passes the connections of a worker on to a server, and breaks them.
 type relay struct {
 	address string
-	server  string
 
-	mu    sync.Mutex
-	links map[*link]struct{}
+	mu     sync.Mutex
+	server string
+	links  map[*link]struct{}
 }
 
 // link is a connection from the worker, and the one to the server.
@@ -46,7 +46,10 @@ func newRelay(t *testing.T, server string) *relay {
 }
 
 func (r *relay) pass(near net.Conn) {
-	far, err := net.Dial("tcp", r.server)
+	r.mu.Lock()
+	server := r.server
+	r.mu.Unlock()
+	far, err := net.Dial("tcp", server)
 	if err != nil {
 		_ = near.Close()
 		return
@@ -92,6 +95,16 @@ func (r *relay) mute() {
 	for l := range r.links {
 		l.muted.Store(true)
 	}
+}
+
+// send has the next connections go to a server, and reports whether that is
+// another one than before.
+func (r *relay) send(to string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	isOther := r.server != to
+	r.server = to
+	return isOther
 }
 
 // cut breaks all connections.
