@@ -67,7 +67,7 @@ test: $(VENV)/ok build ## Run all tests: go-test, and beside it, one after the o
 
 .PHONY: go-test
 go-test: $(VENV)/ok build ## Run the Go tests with the race detector, in random order (PKG=./internal/graph/... narrows)
-	GRAPHD_BIN='$(CURDIR)/bin/graphd' GRAPHD_VERSION='$(VERSION)' GRAPHD_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(PKG)
+	GRAPHD_BIN='$(CURDIR)/bin/graphd' TEST_VERSION='$(VERSION)' TEST_PYTHON='$(VENV)/bin/python' $(GOTEST) -race -shuffle=on -timeout=$(GOTIMEOUT) $(GOTESTFLAGS) $(PKG)
 
 .PHONY: python-test
 python-test: $(VENV)/ok build ## Test the Python SDK and its conformance cases against a real server (PYTESTFLAGS="-k memo" narrows)
@@ -89,7 +89,7 @@ hostile: ## Give a server with 1 GiB what an attacker would give it, and judge h
 
 .PHONY: chaos
 chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; SEED=number draws the same faults again
-	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
+	TEST_PYTHON='$(VENV)/bin/python' go test ./tests/chaos -run=EveryRun -count=1 -v -timeout=2h \
 		-args -runs=$(RUNS) -seed=$(SEED) -limit=110m
 
 .PHONY: crash
@@ -99,7 +99,7 @@ crash: ## Let every store call of every drama fail in every way, in memory and o
 
 .PHONY: ledger
 ledger: $(VENV)/ok ## Kill servers KILLS (300) times on each store while workers have effects, and count the effects; SEED=number draws the same kills again
-	GRAPHD_PYTHON='$(VENV)/bin/python' go test ./tests/ledger -run=Once -count=1 -v -timeout=3h \
+	TEST_PYTHON='$(VENV)/bin/python' go test ./tests/ledger -run=Once -count=1 -v -timeout=3h \
 		-args -kills=$(KILLS) -seed=$(SEED) -every=4s -lease=3s -limit=170m
 
 .PHONY: faults
@@ -122,7 +122,7 @@ test-servers: $(VENV)/ok build ## Test on Valkey, and see an old Redis refused (
 
 .PHONY: flake
 flake: $(VENV)/ok ## Run the tests RUNS (10) times quiet and BUSY_RUNS (5) times beside BUSY (8) busy processes, and count failures (PKG= narrows, RESUME=yes goes on)
-	GRAPHD_PYTHON='$(VENV)/bin/python' tools/flake --runs '$(if $(filter file,$(origin RUNS)),10,$(RUNS))' \
+	TEST_PYTHON='$(VENV)/bin/python' tools/flake --runs '$(if $(filter file,$(origin RUNS)),10,$(RUNS))' \
 		--busy-runs '$(BUSY_RUNS)' --busy '$(BUSY)' --timeout '$(GOTIMEOUT)' $(if $(RESUME),--resume) $(PKG)
 
 .PHONY: fuzz

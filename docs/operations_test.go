@@ -51,6 +51,15 @@ func TestOperationsPageHasAllLimits(t *testing.T) {
 	}
 }
 
+func TestOperationsPageHasAllOptions(t *testing.T) {
+	page := read(t, "docs", "operations.md")
+	found := regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "cmd", "graphd", "options.go"), -1)
+	require.Greater(t, len(found), 15)
+	for _, m := range found {
+		require.Regexp(t, "`[^`]*--"+m[1]+"\\b", page, "docs/operations.md lacks an option")
+	}
+}
+
 // People search for what they see: the words of the messages are the program's.
 func TestOperationsPageQuotesMessages(t *testing.T) {
 	page := read(t, "docs", "operations.md")

@@ -184,7 +184,7 @@ func envName(flag string) string {
 // beside them are no mistake: Kubernetes sets GRAPHD_PORT and the like for a
 // service named graphd.
 func unknownVariables(environ []string) []string {
-	known := []string{"GRAPHD_SERVER"}
+	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN"} // for clients; servers that they start inherit them
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&serverOptions{}).register(table)
 	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })

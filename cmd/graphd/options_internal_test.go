@@ -1,9 +1,12 @@
 package main
 
 import (
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +107,33 @@ func TestMistypedVariablesAreTold(t *testing.T) {
 		"GRAPHD_MAX_LIVE_RUN=1", "GRAPHD_LEAES=1s", "GRAPHD_LEASE=1s", "GRAPHD_SERVER=x:1", "PATH=/", "GRAPHD=",
 		"GRAPHD_PORT=tcp://10.0.0.1:7700", "GRAPHD_PORT_7700_TCP_ADDR=10.0.0.1", "GRAPHD_SERVICE_HOST=10.0.0.1",
 	}))
+}
+
+// TestOurOwnVariablesAreNoMistypedOptions looks for variables that make, tools and
+// tests set: servers that they start inherit them, and must not warn of them. Those
+// that are for tests alone begin with TEST_.
+func TestOurOwnVariablesAreNoMistypedOptions(t *testing.T) {
+	name := regexp.MustCompile(`\bGRAPHD_[A-Z_]+`)
+	found := map[string]bool{}
+	for _, place := range []string{"Makefile", "tools", ".ci", "tests", "internal/testkit", "sdk/python/src", "sdk/python/tests", "examples", "bench"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", place), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			switch filepath.Ext(path) {
+			case "", ".go", ".py", ".sh", ".yaml", ".yml":
+			default:
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			for _, variable := range name.FindAllString(string(text), -1) {
+				found[variable] = true
+			}
+			return err
+		}))
+	}
+	require.True(t, found["GRAPHD_BIN"])
+	require.Empty(t, unknownVariables(slices.Collect(maps.Keys(found))))
 }
 
 // A file where a folder is wanted, and the other way round, is told with what

@@ -42,7 +42,7 @@ func (p pace) stretch(d time.Duration) time.Duration { return time.Duration(p.sl
 // without one can't show that workers survive, so that is a failure.
 func python(tb testing.TB) (string, pace) {
 	tb.Helper()
-	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
+	path := os.Getenv("TEST_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
 	if path == "" {
 		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
 	}
@@ -51,7 +51,7 @@ func python(tb testing.TB) (string, pace) {
 	took := time.Since(began)
 	if err != nil {
 		require.FailNow(tb, "no Python with the SDK",
-			"%s: %v %s\nrun `make chaos` or `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed", path, err, out)
+			"%s: %v %s\nrun `make chaos` or `make python-test` once, or set TEST_PYTHON to a Python with sdk/python installed", path, err, out)
 	}
 	path, err = filepath.Abs(path)
 	require.NoError(tb, err)

@@ -31,13 +31,13 @@ func Graphd(tb testing.TB) string {
 	return path
 }
 
-// Version is what graphd must say that it is: $GRAPHD_VERSION, which make gives
+// Version is what graphd must say that it is: $TEST_VERSION, which make gives
 // with $GRAPHD_BIN, or that of a program that is built now.
 func Version() string {
 	if os.Getenv("GRAPHD_BIN") == "" { //nolint:forbidigo // make says what it has built
 		return unreleased
 	}
-	return os.Getenv("GRAPHD_VERSION") //nolint:forbidigo // make says what it has built
+	return os.Getenv("TEST_VERSION") //nolint:forbidigo // make says what it has built
 }
 
 var graphd = sync.OnceValues(func() (string, error) {

@@ -161,17 +161,17 @@ func FreeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// Python is an interpreter with the SDK: $GRAPHD_PYTHON, or the one of this
+// Python is an interpreter with the SDK: $TEST_PYTHON, or the one of this
 // checkout, seen from a package in tests.
 func Python(tb testing.TB) string {
 	tb.Helper()
-	path := os.Getenv("GRAPHD_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
+	path := os.Getenv("TEST_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
 	if path == "" {
 		path = filepath.Join("..", "..", ".cache", "python", "bin", "python")
 	}
 	out, err := exec.Command(path, "-c", "import graphd").CombinedOutput()
 	if err != nil {
-		tb.Fatalf("no Python with the SDK: %s: %v %s\nrun `make python-test` once, or set GRAPHD_PYTHON to a Python with sdk/python installed",
+		tb.Fatalf("no Python with the SDK: %s: %v %s\nrun `make python-test` once, or set TEST_PYTHON to a Python with sdk/python installed",
 			path, err, out)
 	}
 	if path, err = filepath.Abs(path); err != nil {
