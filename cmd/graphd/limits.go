@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // limitOptions bound what clients and endpoints can make a server hold. The
@@ -46,6 +47,10 @@ type limitOptions struct {
 	Reflection       bool
 	MaxEndpoints     int
 	EndpointIdle     time.Duration
+	MaxWorkers       int
+	MaxWorkerBytes   int64
+	MaxWaitingEvents int64
+	MaxWaitingResult int64
 	MetricNames      int
 	StepLimit        int
 	ParallelTasks    int
@@ -92,6 +97,13 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.Stall, "stall", 30*time.Second, "how long a client may leave its stream unread before it is ended with SLOW_CONSUMER")
 	f.BoolVar(&o.Reflection, "reflection", true, "tell clients like grpcurl which calls there are")
 	f.IntVar(&o.MaxEndpoints, "max-endpoints", 256, "how many connections to endpoints of nodes there may be; calls of further ones wait")
+	f.IntVar(&o.MaxWorkers, "max-workers", 2000, "how many workers may be connected; further ones get TOO_MANY_REQUESTS")
+	f.Int64Var(&o.MaxWorkerBytes, "max-worker-bytes", 32<<20,
+		"how many bytes what connected workers say of themselves may take: nodes, labels, credit; further ones get TOO_MANY_REQUESTS")
+	f.Int64Var(&o.MaxWaitingEvents, "max-waiting-events", 64<<20,
+		"how many bytes of events of nodes may wait to be stored or shown; tokens beyond it are dropped, others keep their sender waiting")
+	f.Int64Var(&o.MaxWaitingResult, "max-waiting-results", 64<<20,
+		"how many bytes of results that came on the streams of workers may wait for their runs; further ones are to be sent by CompleteTask")
 	f.IntVar(&o.MetricNames, "metric-names", telemetry.DefaultNames,
 		"how many graphs, nodes and reasons have metrics of their own; further ones are counted as other")
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
@@ -128,6 +140,10 @@ func (o *limitOptions) check() error {
 		{"parallel-tasks", o.ParallelTasks, 1 << 20},
 		{"queued-runs", o.QueuedRuns, 1 << 20},
 		{"max-endpoints", o.MaxEndpoints, 1 << 20},
+		{"max-workers", o.MaxWorkers, 1 << 20},
+		{"max-worker-bytes", int(o.MaxWorkerBytes), 1 << 40},
+		{"max-waiting-events", int(o.MaxWaitingEvents), 1 << 40},
+		{"max-waiting-results", int(o.MaxWaitingResult), 1 << 40},
 	} {
 		if limit.value < 1 || limit.value > limit.most {
 			return cli.Usagef("--%s is %d", limit.flag, limit.value).WithHint("want a number from 1 to %d", limit.most)
@@ -169,6 +185,11 @@ func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
 	return transport.EndpointOptions{
 		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints, Log: log,
 	}
+}
+
+// workers sets the limits of workers.
+func (o *limitOptions) workers(w *worker.Options) {
+	w.Workers, w.Served, w.Events, w.Results = o.MaxWorkers, o.MaxWorkerBytes, o.MaxWaitingEvents, o.MaxWaitingResult
 }
 
 // engine sets the limits of runs.

@@ -44,7 +44,7 @@ var waits = []string{
 	"max-connections", "max-connection-calls", "max-unread", "max-stream-unread", "max-recent-events", "unread-patience",
 	"connection-age", "connection-grace", "connection-idle", "heartbeat", "stall", "reflection", "max-endpoints", "metric-names",
 	"parallel-tasks", "request-patience", "store-timeout", "endpoint-idle", "graph-cache-bytes", "schema-cache-bytes", "change-wait",
-	"disk-reserve", "graph-tombstones",
+	"disk-reserve", "graph-tombstones", "max-waiting-events", "max-waiting-results",
 }
 
 const (
@@ -171,6 +171,14 @@ func beyond() map[string]excess {
 		}},
 		"max-task-memo-bytes": {value: "1000", call: func(s *limited) (string, map[string]string) {
 			return s.reason(s.record(long))
+		}},
+		"max-workers": {value: "1", call: func(s *limited) (string, map[string]string) {
+			require.NoError(s.t, s.register("a"))
+			return s.reason(s.register("b"))
+		}},
+		"max-worker-bytes": {value: "1500", call: func(s *limited) (string, map[string]string) {
+			require.NoError(s.t, s.register("a"))
+			return s.reason(s.register("b"))
 		}},
 		"max-change-bytes": {value: "600", call: start(`{"x":"` + long + `"}`)},
 		"max-change-rows":  {value: "1", call: start(`{"x":1}`)},
@@ -326,6 +334,15 @@ func (s *limited) record(text string) error {
 		})
 		return err
 	}
+}
+
+// register connects a worker.
+func (s *limited) register(id string) error {
+	stream, err := s.client.Connect(s.t.Context())
+	require.NoError(s.t, err)
+	require.NoError(s.t, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: &graphdv1.Hello{WorkerId: id}}}))
+	_, err = stream.Recv()
+	return err
 }
 
 func (s *limited) put(document string) error {

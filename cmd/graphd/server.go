@@ -151,10 +151,12 @@ func (s *server) wire(
 	if err != nil {
 		return name.away("read the key of the workers' leases", err)
 	}
-	hub := worker.New(worker.Options{
+	workers := worker.Options{
 		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
 		Key: key, Held: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
-	})
+	}
+	o.workers(&workers)
+	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
 	s.remote = transport.NewRemote(hub, o.endpoints(s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{

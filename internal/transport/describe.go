@@ -2,28 +2,37 @@ package transport
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // description is what an endpoint says that it serves.
 type description struct {
-	done     chan struct{}            // closed when the rest is known
-	manifest *graphdv1.WorkerManifest // nil when it does not describe itself
+	done     chan struct{}    // closed when the rest is known
+	serves   *worker.Coverage // nil = everything
+	compares bool             // what it asks with what was answered
+	problem  string           // why it gets no tasks, "" = nothing
 	err      error
 }
 
-// describeWithin is how long an endpoint may take to describe itself.
-const describeWithin = 10 * time.Second
+const (
+	// describeWithin is how long an endpoint may take to describe itself.
+	describeWithin = 10 * time.Second
+	// maxManifest is how many bytes its description may have.
+	maxManifest = 1 << 20
+)
 
 // describe returns what the endpoint serves. It is asked once; all tasks wait
 // for the same answer, each for as long as it may.
-func (e *endpoint) describe(ctx context.Context) (*description, error) {
+func (e *endpoint) describe(ctx context.Context, by *Remote) (*description, error) {
 	e.mu.Lock()
 	d := e.described
 	if d == nil {
@@ -31,7 +40,7 @@ func (e *endpoint) describe(ctx context.Context) (*description, error) {
 		e.described = d
 		go contain.Func(func() {
 			defer close(d.done)
-			e.ask(context.WithoutCancel(ctx), d)
+			e.ask(context.WithoutCancel(ctx), by, d)
 		}, func(*contain.PanicError) { e.forget(d) })()
 	}
 	e.mu.Unlock()
@@ -43,14 +52,18 @@ func (e *endpoint) describe(ctx context.Context) (*description, error) {
 	}
 }
 
-func (e *endpoint) ask(ctx context.Context, d *description) {
+func (e *endpoint) ask(ctx context.Context, by *Remote, d *description) {
 	d.err = errNoDescription
 	ctx, cancel := context.WithTimeout(ctx, describeWithin)
 	defer cancel()
-	m, err := e.client.Describe(ctx, &graphdv1.DescribeRequest{})
+	manifest := &graphdv1.WorkerManifest{}
+	err := by.receive(manifest, maxManifest, func(m *incoming) error {
+		return e.conn.Invoke(ctx, graphdv1.NodeService_Describe_FullMethodName, &graphdv1.DescribeRequest{}, m,
+			grpc.StaticMethod(), grpc.MaxCallRecvMsgSize(maxManifest))
+	})
 	switch {
 	case err == nil:
-		d.manifest, d.err = m, nil
+		d.err = d.take(manifest)
 	case status.Code(err) == codes.Unimplemented:
 		d.err = nil
 	case ctx.Err() != nil:
@@ -61,6 +74,23 @@ func (e *endpoint) ask(ctx context.Context, d *description) {
 	if d.err != nil {
 		e.forget(d)
 	}
+}
+
+// take keeps what tasks are judged by.
+func (d *description) take(m *graphdv1.WorkerManifest) error {
+	b := &border{}
+	serves := servedIn(b, "nodes", m.GetNodes())
+	if err := b.err(); err != nil {
+		return err
+	}
+	d.compares = slices.Contains(m.GetFeatures(), featureDrift)
+	if len(serves) > 0 {
+		d.serves = worker.NewCoverage(serves)
+	}
+	if _, err := protocolOf(m); err != nil {
+		d.problem = err.Error()
+	}
+	return nil
 }
 
 // errNoDescription is the answer when asking panicked.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -57,9 +57,10 @@ const (
 // Remote runs remote nodes: on the endpoint that the graph names, or in a
 // connected worker. It is safe for concurrent use.
 type Remote struct {
-	hub   *worker.Hub
-	opts  EndpointOptions
-	conns *endpoints
+	hub    *worker.Hub
+	opts   EndpointOptions
+	conns  *endpoints
+	shapes shapes
 }
 
 var _ runtime.Executor = (*Remote)(nil)
@@ -182,7 +183,7 @@ func (c *endpointCall) run(ctx context.Context) worker.Result {
 			return r
 		}
 		c.remote.opts.Log.Warn("a call of an endpoint was lost", zap.String("endpoint", c.spec.Endpoint),
-			zap.String("task", c.task.ID), zap.Error(err))
+			zap.String("task", c.task.ID), zap.Error(errors.New(clip(err.Error(), maxText))))
 		if c.losses++; c.losses >= c.remote.opts.Losses {
 			return failedOn("WorkerLost", fmt.Sprintf("endpoint %q was lost %d times while it ran the task; the last error was: %v",
 				c.spec.Endpoint, c.losses, err))
@@ -260,24 +261,37 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 	defer cancel()
 	loan := c.remote.hub.Lend(ctx, c.task, delivery, &c.memos)
 	defer loan.Return(ctx)
-	stream, err := c.endpoint.client.ExecuteTask(ctx, &graphdv1.ExecuteTaskRequest{Task: assignmentOut(loan.Assignment)})
+	task := assignmentOut(loan.Assignment)
+	if size, most := proto.Size(task), c.remote.opts.MaxMessageBytes; size > most {
+		return tooLargeToSend(size, most), nil
+	}
+	stream, err := c.endpoint.client.ExecuteTask(ctx, &graphdv1.ExecuteTaskRequest{Task: task})
 	if err != nil {
 		return worker.Result{}, err
 	}
 	for {
-		u, err := stream.Recv()
+		u := &graphdv1.TaskUpdate{}
+		err := c.remote.receive(u, c.remote.opts.MaxMessageBytes, func(m *incoming) error { return stream.RecvMsg(m) })
+		if refused, ok := errors.AsType[*runtime.Error](err); ok {
+			return unusable(runtime.FailedOutputTooLarge, fmt.Sprintf("endpoint %q: %s", c.spec.Endpoint, refused.Message)), nil
+		}
 		if errors.Is(err, io.EOF) {
 			return failedOn("NoResult", fmt.Sprintf("endpoint %q ended the call without a result", c.spec.Endpoint)), nil
 		}
 		if err != nil {
 			return worker.Result{}, err
 		}
+		if token := u.GetLeaseToken(); len(token) > 0 && string(token) != loan.Assignment.Token {
+			return unusable(runtime.FailedInvalidUpdate, fmt.Sprintf(
+				"endpoint %q answers with the lease of another task; lease_token may be left out", c.spec.Endpoint)), nil
+		}
 		if c.task.Host != nil {
 			c.task.Host.Alive()
 		}
 		switch kind := u.GetKind().(type) {
 		case *graphdv1.TaskUpdate_Emit:
-			if loan.Emit(emitIn(c.remote.opts.Limits, kind.Emit)) {
+			events, dropped := emitIn(c.remote.opts.Limits, kind.Emit)
+			if loan.Emit(ctx, events, dropped) {
 				return worker.FloodFailure(), nil
 			}
 		case *graphdv1.TaskUpdate_Result:
@@ -287,24 +301,29 @@ func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result
 	}
 }
 
+// receive receives a message of an endpoint, unless it would take much more
+// memory than it has bytes: the error has a reason then.
+func (r *Remote) receive(into proto.Message, most int, by func(m *incoming) error) error {
+	m := &incoming{into: into, most: inMemory*most + 64<<10, message: most, shapes: &r.shapes}
+	if err := by(m); err != nil {
+		return err
+	}
+	return m.refused
+}
+
 // check says what is wrong when the endpoint does not serve the task.
 func (c *endpointCall) check(ctx context.Context) (problem string, err error) {
-	d, err := c.endpoint.describe(ctx)
+	d, err := c.endpoint.describe(ctx, c.remote)
 	if err != nil {
 		return "", err
 	}
-	if worker.Binding(c.task) && !slices.Contains(d.manifest.GetFeatures(), featureDrift) {
+	if worker.Binding(c.task) && !d.compares {
 		c.endpoint.forget(d)
 		return fmt.Sprintf("endpoint %q does not say that it compares what it asks with what was answered (feature %q in "+
 			"Describe), so it gets no answers; bring it up to date", c.spec.Endpoint, featureDrift), nil
 	}
-	if d.manifest == nil {
-		return "", nil
-	}
-	if _, err := protocolOf(d.manifest); err != nil {
-		problem = err.Error()
-	} else {
-		problem = c.unserved(d.manifest)
+	if problem = d.problem; problem == "" {
+		problem = c.unserved(d.serves)
 	}
 	if problem != "" {
 		c.endpoint.forget(d)
@@ -312,19 +331,13 @@ func (c *endpointCall) check(ctx context.Context) (problem string, err error) {
 	return problem, nil
 }
 
-func (c *endpointCall) unserved(m *graphdv1.WorkerManifest) string {
-	if len(m.GetNodes()) == 0 {
-		return ""
-	}
+func (c *endpointCall) unserved(serves *worker.Coverage) string {
 	node := ""
 	if c.task.Node != nil {
 		node = c.task.Node.Name
 	}
-	for _, n := range m.GetNodes() {
-		if n.GetGraph() == c.task.Graph.Name && (n.GetGraphVersion() == "" || n.GetGraphVersion() == c.task.Graph.Version) &&
-			(n.GetNode() == "" || node == "" || n.GetNode() == node) {
-			return ""
-		}
+	if serves == nil || serves.Takes(worker.Served{Graph: c.task.Graph.Name, Version: c.task.Graph.Version, Node: node}) {
+		return ""
 	}
 	return fmt.Sprintf("endpoint %q does not serve node %q of graph %q version %q", c.spec.Endpoint, node,
 		c.task.Graph.Name, c.task.Graph.Version)
@@ -333,6 +346,9 @@ func (c *endpointCall) unserved(m *graphdv1.WorkerManifest) string {
 // judge says what an error of a call means: the end of the attempt, or a call
 // that was lost and is made again.
 func (c *endpointCall) judge(err error) (r worker.Result, final bool) {
+	if refused, ok := errors.AsType[*runtime.Error](err); ok {
+		return rejected("InvalidManifest", fmt.Sprintf("the manifest of endpoint %q can't be used: %s", c.spec.Endpoint, refused.Message)), true
+	}
 	s := status.Convert(err)
 	switch s.Code() { //nolint:exhaustive // the others are the node's failure
 	case codes.Unavailable:

@@ -220,6 +220,13 @@ func (p *endpoints) close() {
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],` +
 	`"healthCheckConfig":{"serviceName":"graphd.v1.NodeService"}}`
 
+// What gRPC takes of an endpoint before it is looked at: of headers or trailers,
+// in which the details of errors are, and of a call.
+const (
+	maxAnswerHeaders = 64 << 10
+	answerWindow     = 256 << 10
+)
+
 func (p *endpoints) dial(spec graph.RemoteSpec) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if spec.TLS {
@@ -230,10 +237,13 @@ func (p *endpoints) dial(spec graph.RemoteSpec) (*grpc.ClientConn, error) {
 		creds = credentials.NewTLS(config)
 	}
 	return grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(creds), grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithTransportCredentials(newReconnecting(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.WithMaxHeaderListSize(maxAnswerHeaders),
+		grpc.WithStaticStreamWindowSize(answerWindow), grpc.WithStaticConnWindowSize(connectionWindow),
 		grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(p.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(p.opts.MaxMessageBytes),
+			grpc.ForceCodecV2(newFraming()),
+			grpc.MaxCallRecvMsgSize(p.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(p.opts.MaxMessageBytes+64<<10),
 			grpc.WaitForReady(true)),
 	}, p.opts.Dial...)...)
 }

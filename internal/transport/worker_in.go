@@ -46,14 +46,21 @@ func helloIn(b *border, h *graphdv1.Hello) worker.Hello {
 
 		Compares: slices.Contains(h.GetManifest().GetFeatures(), featureDrift),
 	}
-	if n := len(h.GetManifest().GetNodes()); n > maxServed {
-		b.refuse("hello.manifest.nodes", "has %d entries; at most %d are allowed", n, maxServed)
-		return out
+	out.Serves = servedIn(b, "hello.manifest.nodes", h.GetManifest().GetNodes())
+	return out
+}
+
+// servedIn converts which nodes a process serves.
+func servedIn(b *border, field string, nodes []*graphdv1.ServedNode) []worker.Served {
+	if n := len(nodes); n > maxServed {
+		b.refuse(field, "has %d entries; at most %d are allowed", n, maxServed)
+		return nil
 	}
-	for i, n := range h.GetManifest().GetNodes() {
-		at := indexed("hello.manifest.nodes", i)
+	var out []worker.Served
+	for i, n := range nodes {
+		at := indexed(field, i)
 		b.must(at+".graph", n.GetGraph() != "")
-		out.Serves = append(out.Serves, worker.Served{
+		out = append(out, worker.Served{
 			Graph: b.name(at+".graph", n.GetGraph()), Version: b.name(at+".graph_version", n.GetGraphVersion()),
 			Node: b.name(at+".node", n.GetNode()),
 		})
@@ -82,6 +89,10 @@ func creditIn(b *border, field string, c *graphdv1.Credit) worker.Credit {
 		out.PerNode = make(map[string]int, len(c.GetPerNode()))
 	}
 	for node, slots := range c.GetPerNode() {
+		if len(node) > 2*maxName+1 {
+			b.refuse(field+".per_node", "has a key of %d bytes; keys are graph/node, at most %d bytes", len(node), 2*maxName+1)
+			return out
+		}
 		out.PerNode[node] = b.limit(field+".per_node", slots)
 	}
 	return out
@@ -275,7 +286,7 @@ func failedIn(f *graphdv1.TaskFailed) *worker.Failure {
 			Reason: runtime.FailedNode, Type: clip(f.GetType(), maxName), Message: clip(f.GetMessage(), maxText),
 			Stack: clip(f.GetStack(), maxStack), Details: detailsIn(f.GetDetails()),
 		},
-		Permanent: f.GetNonRetryable(), RetryAfter: max(f.GetRetryDelay().AsDuration(), 0), Bases: f.GetBaseTypes(),
+		Permanent: f.GetNonRetryable(), RetryAfter: max(f.GetRetryDelay().AsDuration(), 0), Bases: basesIn(f.GetBaseTypes()),
 	}
 	switch f.GetCause() {
 	case graphdv1.TaskFailed_CAUSE_NON_DETERMINISTIC:
@@ -286,6 +297,15 @@ func failedIn(f *graphdv1.TaskFailed) *worker.Failure {
 		out.Reason, out.Permanent = runtime.FailedInvalidUpdate, true
 	case graphdv1.TaskFailed_CAUSE_UNSPECIFIED, graphdv1.TaskFailed_CAUSE_USER_CODE,
 		graphdv1.TaskFailed_CAUSE_NOT_SERVED:
+	}
+	return out
+}
+
+// basesIn keeps what a retry policy may name.
+func basesIn(types []string) []string {
+	var out []string
+	for _, t := range types[:min(len(types), maxLabels)] {
+		out = append(out, clip(t, maxName))
 	}
 	return out
 }

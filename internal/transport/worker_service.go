@@ -268,6 +268,7 @@ func (s *workerService) hear(ctx context.Context, session *worker.Session, m *gr
 		}
 	case *graphdv1.ConnectRequest_Complete:
 		if c := s.completionIn(b, "complete.", kind.Complete); b.err() == nil {
+			c.Bytes = proto.Size(kind.Complete)
 			session.Complete(ctx, c)
 		}
 	default:

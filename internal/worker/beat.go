@@ -97,5 +97,9 @@ func (s *Session) Credit(c Credit) {
 		return
 	}
 	s.credit = c
+	if err := s.weigh(s.hub.said - s.weight + s.claims()); err != nil {
+		s.finish(err)
+		return
+	}
 	s.hub.offerTo(s)
 }

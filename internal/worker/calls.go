@@ -277,7 +277,7 @@ type Loan struct {
 // Lend leases a task to an endpoint, so that the node can record memos, which
 // are put to those of earlier deliveries, and call graphs. It holds until Return.
 func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos *Memos) *Loan {
-	j := newJob(ctx, t, h.log)
+	j := h.newJob(ctx, t)
 	j.recorded = memos
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -287,8 +287,10 @@ func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos *Me
 	return &Loan{Assignment: j.assignment(h.opts.LeaseTTL), hub: h, job: j}
 }
 
-// Emit hands on events of the node.
-func (l *Loan) Emit(events []runtime.Emission, dropped uint64) (flooded bool) {
+// Emit hands on events of the node. It waits until there is room for those that
+// must be kept.
+func (l *Loan) Emit(ctx context.Context, events []runtime.Emission, dropped uint64) (flooded bool) {
+	l.job.lane.admit(ctx.Done(), events)
 	_, flooded = l.job.lane.put(events, dropped)
 	return flooded
 }

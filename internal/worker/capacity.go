@@ -13,7 +13,57 @@ func (s *Session) serves(r route) bool {
 	if r.compares && !s.hello.Compares {
 		return false
 	}
-	return slices.ContainsFunc(s.hello.Serves, func(x Served) bool { return x.Takes(r.need()) })
+	return s.covers.Takes(r.need())
+}
+
+// seat makes room for a worker, which may take the place of its older session. mu
+// is held.
+func (h *Hub) seat(s, older *Session) error {
+	sum, connected := h.said+s.claims(), len(h.sessions)
+	if older != nil {
+		connected--
+		if older.cause == nil {
+			sum -= older.weight
+		}
+	}
+	if connected >= h.opts.Workers {
+		return tooMany("workers", "max-workers", int64(h.opts.Workers), int64(connected)+1)
+	}
+	return s.weigh(sum)
+}
+
+// weigh counts what the worker says of itself, if all of that together may be so
+// much. mu is held.
+func (s *Session) weigh(sum int64) error {
+	h := s.hub
+	if sum > h.opts.Served {
+		return tooMany("bytes of what workers serve", "max-worker-bytes", h.opts.Served, sum)
+	}
+	claims := s.claims()
+	h.said += claims - s.weight
+	s.weight = claims
+	return nil
+}
+
+func tooMany(what, limit string, most, need int64) error {
+	return runtime.Errorf(runtime.ReasonTooManyRequests, "the server holds as many %s as it may, %d; connect to another one, or later",
+		what, most).Beyond(limit, most, need)
+}
+
+// claims is about how many bytes of memory what the worker says of itself takes.
+func (s *Session) claims() int64 {
+	const session, text = 1024, 32
+	n := session + len(s.hello.Build)
+	for _, x := range s.hello.Serves {
+		n += 4*text + len(x.Graph) + len(x.Version) + len(x.Node)
+	}
+	for k, v := range s.hello.Labels {
+		n += 2*text + len(k) + len(v)
+	}
+	for k := range s.credit.PerNode {
+		n += 2*text + len(k)
+	}
+	return int64(n)
 }
 
 // takes reports whether a task may be offered to the worker now.

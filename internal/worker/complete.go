@@ -19,6 +19,7 @@ type Completion struct {
 	Dropped uint64
 	Emitted uint64 // sent on the stream
 	Next    bool   // the worker waits a moment for another task
+	Bytes   int    // of all that
 }
 
 // Receipt is the answer to a completion.
@@ -57,6 +58,7 @@ func (h *Hub) tryComplete(ctx context.Context, c Completion) (r Receipt, over bo
 	if c.Emitted > 0 && h.connected(j) {
 		j.lane.await(ctx, c.Emitted)
 	}
+	j.lane.admit(ctx.Done(), c.Events)
 	s, waiting, taken := h.settle(j, c)
 	switch {
 	case taken && waiting != nil:
@@ -144,7 +146,13 @@ func (s *Session) Complete(ctx context.Context, c Completion) {
 	if s.completeNow(c) {
 		return
 	}
+	if !s.hub.holdResult(c) {
+		s.reply(Reply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
+			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.Results).Beyond("max-waiting-results", s.hub.opts.Results, 0)})
+		return
+	}
 	go contain.Func(func() {
+		defer s.hub.dropResult(c)
 		r, err := s.hub.Complete(ctx, c)
 		s.reply(Reply{Token: c.Token, Receipt: r, Err: err})
 	}, func(p *contain.PanicError) {
@@ -152,6 +160,26 @@ func (s *Session) Complete(ctx context.Context, c Completion) {
 		s.reply(Reply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").Because(p)})
 	})()
 }
+
+// holdResult counts a result that waits beside its stream, if there is room.
+func (h *Hub) holdResult(c Completion) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.results > 0 && h.results+int64(c.Bytes) > h.opts.Results {
+		return false
+	}
+	h.results += int64(c.Bytes) + resultOverhead
+	return true
+}
+
+func (h *Hub) dropResult(c Completion) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.results -= int64(c.Bytes) + resultOverhead
+}
+
+// resultOverhead is about how many bytes a result takes that waits, besides its own.
+const resultOverhead = 8 << 10
 
 // reply answers on the stream.
 func (s *Session) reply(r Reply) {
@@ -167,7 +195,7 @@ func (s *Session) completeNow(c Completion) bool {
 	h.mu.Lock()
 	defer h.unlockAndTell()
 	j := s.jobs[c.Token]
-	if j == nil || c.Emitted > 0 {
+	if j == nil || c.Emitted > 0 || mustKeep(c.Events) && j.lane.room() != nil {
 		return false
 	}
 	if !c.Next || c.Refused {

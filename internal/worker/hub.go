@@ -38,6 +38,15 @@ type Options struct {
 	Grace  time.Duration
 	Losses int // workers a task may lose before it fails; 5
 	Nacks  int // refusals of a task before it fails; 10
+	// Workers is how many may be connected; 2000. Served is how many bytes what they
+	// say of themselves may take; 32 MiB.
+	Workers int
+	Served  int64
+	// Events is how many bytes of events may wait to be handed on to their runs, of
+	// all tasks together, and Results of results that came on streams and wait for
+	// their run; 64 MiB each.
+	Events  int64
+	Results int64
 	// Key marks the leases. With the same key a restarted server, or another
 	// replica, knows the leases of the one before; random when empty.
 	Key    []byte
@@ -51,6 +60,10 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Losses = cmp.Or(o.Losses, 5)
 	o.Nacks = cmp.Or(o.Nacks, 10)
+	o.Workers = cmp.Or(o.Workers, 2000)
+	o.Served = cmp.Or(o.Served, 32<<20)
+	o.Events = cmp.Or(o.Events, 64<<20)
+	o.Results = cmp.Or(o.Results, 64<<20)
 	if len(o.Key) == 0 {
 		o.Key = []byte(rand.Text())
 	}
@@ -70,6 +83,7 @@ type Hub struct {
 	waiting  atomic.Int64  // of them, those in a queue
 	unserved atomic.Int64  // of these, those that no connected worker serves
 	lost     atomic.Uint64 // leases that ended because a worker was silent
+	events   eventBytes
 
 	mu        sync.Mutex
 	sessions  map[string]*Session        // by worker
@@ -86,6 +100,9 @@ type Hub struct {
 	departed  settled              // leases of tasks whose run went elsewhere
 	asked     asked                // tasks that a run has asked for here
 	alone     []lonely
+	said      int64 // bytes of what the workers say of themselves
+	unread    int   // bytes that wait for workers to read them
+	results   int64 // bytes of results that came on streams and wait
 	order     uint64
 	fence     uint64
 	draining  bool
@@ -98,7 +115,7 @@ var _ runtime.Executor = (*Hub)(nil)
 func New(options Options) *Hub {
 	options = options.withDefaults()
 	return &Hub{
-		opts: options, log: options.Logger, life: rand.Text()[:12],
+		opts: options, log: options.Logger, life: rand.Text()[:12], events: eventBytes{most: options.Events},
 		sessions: make(map[string]*Session), jobs: make(map[string]*job), absent: make(map[string]map[string]*job),
 		byKey: make(map[string]*job), withheld: make(map[*job]struct{}),
 		queues: make(map[route]*queue), held: make(map[string]*heldTask),
@@ -118,7 +135,7 @@ func (h *Hub) contained(f func()) func() {
 func (h *Hub) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	h.active.Add(1)
 	defer h.active.Add(-1)
-	j := newJob(ctx, t, h.log)
+	j := h.newJob(ctx, t)
 	j.calls.ended = func() { h.callsEnded(j) }
 	h.admit(j)
 	r := h.await(ctx, j)

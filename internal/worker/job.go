@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -60,10 +58,10 @@ type job struct {
 	last       bool                  // is being stopped: nobody else gets it
 }
 
-func newJob(ctx context.Context, t *runtime.Task, log *zap.Logger) *job {
+func (h *Hub) newJob(ctx context.Context, t *runtime.Task) *job {
 	j := &job{ctx: ctx, task: t, key: keyOf(t), route: routeOf(t), done: make(chan pregel.Result, 1), recorded: &Memos{}}
-	j.lane = newLane(t.Effects, log)
-	j.calls = newCalls(ctx, t.Host, log)
+	j.lane = newLane(t.Effects, &h.events, h.log)
+	j.calls = newCalls(ctx, t.Host, h.log)
 	return j
 }
 

@@ -19,11 +19,14 @@ import (
 // else. It is bounded: the oldest events that need not be kept are dropped.
 type lane struct {
 	effects runtime.Effects
+	all     *eventBytes
 	log     *zap.Logger
 
 	mu       sync.Mutex
 	items    []runtime.Emission
-	durable  int // among items
+	bytes    int64         // of items, and of those that are being handed on
+	durable  int           // among items
+	freed    chan struct{} // closed when there is room again; nil = nobody waits
 	lost     uint64
 	received uint64
 	over     bool
@@ -37,8 +40,8 @@ const (
 	maxDurable = 4096 // that may not
 )
 
-func newLane(effects runtime.Effects, log *zap.Logger) *lane {
-	return &lane{effects: effects, log: log}
+func newLane(effects runtime.Effects, all *eventBytes, log *zap.Logger) *lane {
+	return &lane{effects: effects, all: all, log: log}
 }
 
 // put adds events. It says how many were dropped, and whether more events that
@@ -59,10 +62,11 @@ func (l *lane) put(events []runtime.Emission, dropped uint64) (lost uint64, floo
 		if e.Durable {
 			l.durable++
 		}
+		l.count(sizeOf(e))
 	}
 	l.items = append(l.items, events...)
 	lost = l.trim()
-	if l.durable > maxDurable {
+	if l.durable > maxDurable || l.durable > 1 && l.bytes > l.all.most/laneShare {
 		l.over = true
 		return lost, true
 	}
@@ -79,22 +83,37 @@ func (l *lane) mark(kind checkpoint.EventKind) {
 	l.put([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
 }
 
-// trim drops the oldest events that may be dropped.
-func (l *lane) trim() uint64 {
+// count adds to the bytes that wait. mu is held.
+func (l *lane) count(n int64) {
+	l.bytes += n
+	l.all.add(n)
+	if l.freed != nil && l.bytes <= l.all.most/laneShare/2 {
+		close(l.freed)
+		l.freed = nil
+	}
+}
+
+// trim drops the oldest events that may be dropped: of many, and of large ones.
+func (l *lane) trim() (lost uint64) {
 	surplus := len(l.items) - l.durable - maxWaiting
-	if surplus <= 0 {
+	within := l.all.most / laneShare
+	if l.all.full() {
+		within = 0
+	}
+	if surplus <= 0 && l.bytes <= within || len(l.items) == l.durable {
 		return 0
 	}
-	left := surplus
 	l.items = slices.DeleteFunc(l.items, func(e runtime.Emission) bool {
-		if e.Durable || left == 0 {
+		if e.Durable || surplus <= 0 && l.bytes <= within {
 			return false
 		}
-		left--
+		surplus--
+		l.count(-sizeOf(e))
+		lost++
 		return true
 	})
-	l.lost += uint64(surplus)
-	return uint64(surplus)
+	l.lost += lost
+	return lost
 }
 
 // run hands events on until none is left.
@@ -115,6 +134,9 @@ func (l *lane) run(idle chan struct{}) {
 		}
 		for _, e := range items {
 			l.emit(e)
+			l.mu.Lock()
+			l.count(-sizeOf(e))
+			l.mu.Unlock()
 		}
 	}
 }

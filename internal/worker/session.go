@@ -16,9 +16,11 @@ import (
 // Session is one stream of one worker. What follows hello is guarded by the
 // hub's mu.
 type Session struct {
-	hub   *Hub
-	id    string
-	hello Hello
+	hub    *Hub
+	id     string
+	hello  Hello
+	covers *Coverage
+	weight int64 // bytes of what the worker says of itself
 
 	credit    Credit
 	jobs      map[string]*job // by lease: offered, or started
@@ -51,11 +53,14 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 		return nil, Welcome{}, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
 	s := &Session{
-		hub: h, id: uuid.NewString(), hello: hello, credit: hello.Credit,
+		hub: h, id: uuid.NewString(), hello: hello, covers: NewCoverage(hello.Serves), credit: hello.Credit,
 		jobs: make(map[string]*job), holds: make(map[*heldTask]struct{}), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		heard: time.Now(),
 	}
 	older := h.sessions[hello.Worker]
+	if err := h.seat(s, older); err != nil {
+		return nil, Welcome{}, err
+	}
 	h.sessions[hello.Worker] = s
 	s.silence = time.AfterFunc(silentBeats*h.opts.Beat, h.contained(s.silent))
 	w := Welcome{Session: s.id, Beat: h.opts.Beat, LeaseTTL: h.opts.LeaseTTL}
@@ -140,7 +145,7 @@ func (s *Session) pop() (Message, error) {
 	}
 	m := s.out[0]
 	s.out = s.out[1:]
-	s.backlog.remove(m)
+	s.hub.unread -= s.backlog.remove(m)
 	return m, nil
 }
 
@@ -149,7 +154,7 @@ func (s *Session) send(m Message) {
 	if s.cause != nil {
 		return
 	}
-	s.backlog.add(m, len(s.out) == 0)
+	s.hub.unread += s.backlog.add(m, len(s.out) == 0)
 	s.out = append(s.out, m)
 	select {
 	case s.wake <- struct{}{}:
@@ -164,6 +169,9 @@ func (s *Session) finish(cause error) {
 	}
 	s.cause = cause
 	s.silence.Stop()
+	s.hub.said -= s.weight
+	s.hub.unread -= s.backlog.bytes
+	s.backlog.bytes = 0
 	close(s.ended)
 }
 
@@ -192,8 +200,9 @@ func (s *Session) Close() {
 	h.announce()
 }
 
-// Emit hands on events of a task. It never blocks: what the run cannot take in
-// time is dropped, and the worker is told to send less.
+// Emit hands on events of a task. What the run cannot take in time is dropped, and
+// the worker is told to send less. For events that must be kept it waits a beat at
+// most, while there is no room.
 func (s *Session) Emit(token string, events []runtime.Emission, dropped uint64) {
 	s.hub.mu.Lock()
 	j := s.own(token)
@@ -203,6 +212,12 @@ func (s *Session) Emit(token string, events []runtime.Emission, dropped uint64) 
 	s.hub.unlockAndTell()
 	if j == nil {
 		return
+	}
+	if mustKeep(events) && j.lane.room() != nil {
+		late := make(chan struct{})
+		timer := time.AfterFunc(s.hub.opts.Beat, s.hub.contained(func() { close(late) }))
+		j.lane.admit(late, events)
+		timer.Stop()
 	}
 	lost, flooded := j.lane.put(events, dropped)
 	if lost == 0 && !flooded {

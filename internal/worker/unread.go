@@ -8,8 +8,13 @@ import (
 )
 
 // maxUnread bounds what waits for a worker that asks for answers and does not
-// read them, in bytes. Tasks don't count: credit bounds them.
-const maxUnread = 16 << 20
+// read them, in bytes. Tasks don't count: credit bounds them. Where workers leave
+// more unread together than maxAllUnread, each has fewUnread.
+const (
+	maxUnread    = 16 << 20
+	maxAllUnread = 64 << 20
+	fewUnread    = 64 << 10
+)
 
 // weight is about how many bytes of memory a message takes that waits.
 func weight(m Message) int {
@@ -36,16 +41,20 @@ type backlog struct {
 	moved time.Time // when a message left, or the first of those that wait came
 }
 
-func (b *backlog) add(m Message, first bool) {
-	b.bytes += weight(m)
+func (b *backlog) add(m Message, first bool) (bytes int) {
+	bytes = weight(m)
+	b.bytes += bytes
 	if first {
 		b.moved = time.Now()
 	}
+	return bytes
 }
 
-func (b *backlog) remove(m Message) {
-	b.bytes -= weight(m)
+func (b *backlog) remove(m Message) (bytes int) {
+	bytes = weight(m)
+	b.bytes -= bytes
 	b.moved = time.Now()
+	return bytes
 }
 
 // checkRead ends the session of a worker that talks and does not listen: it
@@ -53,12 +62,15 @@ func (b *backlog) remove(m Message) {
 // held.
 func (s *Session) checkRead() bool {
 	stuck := len(s.out) > 0 && time.Since(s.backlog.moved) > silentBeats*s.hub.opts.Beat
-	if !stuck && s.backlog.bytes <= maxUnread {
+	most := maxUnread
+	if s.hub.unread > maxAllUnread {
+		most = fewUnread
+	}
+	if !stuck && s.backlog.bytes <= most {
 		return true
 	}
 	s.finish(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
 		len(s.out)).With("workerId", s.hello.Worker))
 	s.out = slices.DeleteFunc(s.out, func(m Message) bool { return offerOf(m) == "" }) // what has not left is known when it closes
-	s.backlog = backlog{}
 	return false
 }

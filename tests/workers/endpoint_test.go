@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // service is a node service in another process, as its owner would write it.
@@ -285,6 +287,39 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 			},
 			reason: "INVALID_NODE_UPDATE", kind: "InvalidResult", message: "JSON",
 		},
+		"empty parts": {
+			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+				target := &graphdv1.Goto{}
+				send(result(&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
+					GotoTargets: slices.Repeat([]*graphdv1.Goto{target}, 2_000_000),
+				}}}))
+				return nil
+			},
+			reason: "OUTPUT_TOO_LARGE", kind: "InvalidResult", message: "so many parts",
+		},
+		"result of another task": {
+			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+				u := result(completed(`{"x":1}`))
+				u.LeaseToken = []byte("another")
+				send(u)
+				return nil
+			},
+			reason: "INVALID_NODE_UPDATE", kind: "InvalidResult", message: "the lease of another task",
+		},
+		"large headers": {
+			execute: func(*graphdv1.TaskAssignment, func(*graphdv1.TaskUpdate)) error {
+				return status.Error(codes.Aborted, strings.Repeat("x", 100<<10))
+			},
+			reason: "NODE_FAILED", kind: "grpc.Internal", message: "INTERNAL_ERROR",
+		},
+		"a manifest of empty nodes": {
+			manifest: &graphdv1.WorkerManifest{Nodes: slices.Repeat([]*graphdv1.ServedNode{{}}, 400_000)},
+			reason:   "NODE_FAILED", kind: "InvalidManifest", message: "so many parts",
+		},
+		"a manifest of many nodes": {
+			manifest: &graphdv1.WorkerManifest{Nodes: slices.Repeat([]*graphdv1.ServedNode{{Graph: "g"}}, 10_001)},
+			reason:   "NODE_FAILED", kind: "InvalidManifest", message: "at most 10000",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config{}
@@ -301,6 +336,26 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 			require.Contains(t, f.GetMessage(), c.message)
 		})
 	}
+}
+
+// A task that fits into no message is not sent.
+func TestAStateThatFitsNoMessageOfAnEndpointFailsTheTask(t *testing.T) {
+	s := start(t, config{limits: pregel.Limits{Value: 16 << 20, State: 16 << 20}})
+	n := &service{}
+	n.execute = func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+		send(result(completed(`{"log":["` + strings.Repeat("x", 3<<20) + `"]}`)))
+		return nil
+	}
+	n.listen(t)
+	g := at(chain("g", "a", "b", "c", "d"), n.address, nil)
+	for _, node := range g.Nodes[:3] {
+		node.Reads = []string{"x"}
+	}
+	s.put(g)
+	f := s.run("g", `{"x":0}`).GetFailure()
+	require.Equal(t, "OUTPUT_TOO_LARGE", f.GetReason(), f.GetMessage())
+	require.Contains(t, f.GetMessage(), "reads")
+	require.EqualValues(t, 3, n.calls.Load())
 }
 
 // Many tasks share one connection.

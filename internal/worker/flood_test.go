@@ -1,0 +1,220 @@
+package worker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+var errTooMany = &runtime.Error{Reason: runtime.ReasonTooManyRequests}
+
+func TestSoManyWorkersMayBeConnected(t *testing.T) {
+	h := worker.New(worker.Options{Workers: 2})
+	first := open(t, h, hello("w1", 1))
+	open(t, h, hello("w2", 1))
+	_, _, err := h.Open(hello("w3", 1))
+	require.ErrorIs(t, err, errTooMany)
+	again := open(t, h, hello("w1", 1)) // takes the place of the first one
+	<-first.Ended()
+	first.Close()
+	_, _, err = h.Open(hello("w3", 1))
+	require.ErrorIs(t, err, errTooMany)
+	again.Close()
+	open(t, h, hello("w3", 1))
+}
+
+// What workers say of themselves counts while they are connected, however often
+// they come back.
+func TestWhatWorkersServeIsBounded(t *testing.T) {
+	h := worker.New(worker.Options{Served: 100_000})
+	large := hello("large", 1)
+	for i := range 300 {
+		large.Serves = append(large.Serves, worker.Served{Graph: "g", Node: fmt.Sprint(i)})
+	}
+	var last *worker.Session
+	for range 100 {
+		last = open(t, h, large)
+	}
+	second := large
+	second.Worker = "second"
+	s := open(t, h, second)
+	third := large
+	third.Worker = "third"
+	_, _, err := h.Open(third)
+	require.ErrorIs(t, err, errTooMany)
+	credit := worker.Credit{Total: 1, Revision: 1, PerNode: make(map[string]int)}
+	for i := range 1000 {
+		credit.PerNode[fmt.Sprint("g/", i)] = 1
+	}
+	s.Credit(credit)
+	<-s.Ended()
+	_, err = s.Next(t.Context())
+	require.ErrorIs(t, err, errTooMany)
+	s.Close()
+	s = open(t, h, third)
+	s.Close()
+	last.Close()
+	open(t, h, second)
+	open(t, h, third)
+}
+
+// A million bytes count as much as a thousand events.
+func TestLargeTokensAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Events: 8 << 20})
+		s := open(t, h, hello("w1", 1))
+		slow := &run{block: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", slow))
+		a := next(t, s)
+		token := runtime.Emission{Value: payload.JSON(`"` + strings.Repeat("x", 1<<20) + `"`)}
+		for range 100 {
+			s.Emit(a.Token, []runtime.Emission{token}, 0)
+			synctest.Wait()
+		}
+		close(slow.block)
+		complete(t, h, a, "1")
+		<-r
+		require.LessOrEqual(t, len(slow.emitted), 3, "one that is handed on, and a quarter of all")
+		require.NotZero(t, slow.gaps)
+	})
+}
+
+func durable(n int) runtime.Emission {
+	return runtime.Emission{Value: payload.JSON(`"` + strings.Repeat("x", n) + `"`), Durable: true}
+}
+
+// Durable events of an endpoint wait until there is room; none is lost.
+func TestLargeDurableEventsOfAnEndpointWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Events: 8 << 20})
+		slow := &run{block: make(chan struct{})}
+		loan := h.Lend(t.Context(), task("t1", slow), 1, &worker.Memos{})
+		flooded, taken := false, 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ; taken < 50 && !flooded; taken++ {
+				flooded = loan.Emit(t.Context(), []runtime.Emission{durable(1 << 20)}, 0)
+			}
+		}()
+		synctest.Wait()
+		pass(time.Minute)
+		require.LessOrEqual(t, taken, 3)
+		close(slow.block)
+		<-done
+		require.False(t, flooded)
+		loan.Return(t.Context())
+		require.Len(t, slow.emitted, 50)
+	})
+}
+
+// Those of a worker wait for a beat; then their task has failed, and the worker is
+// heard again.
+func TestLargeDurableEventsOfAWorkerFailItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Events: 8 << 20})
+		s := open(t, h, hello("w1", 1))
+		slow := &run{block: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", slow))
+		a := next(t, s)
+		for range 5 {
+			s.Emit(a.Token, []runtime.Emission{durable(1 << 20)}, 0)
+		}
+		close(slow.block)
+		require.Equal(t, "EmitFlood", (<-r).Failure.Type)
+	})
+}
+
+// Results that came on a stream and wait hold no more than they may; others are to
+// come by a call, which is held back before it is read.
+func TestResultsThatWaitBesideTheirStreamAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Results: 1 << 20})
+		s := open(t, h, hello("w1", 1))
+		r := execute(t.Context(), h, task("t1", &run{}))
+		a := next(t, s)
+		c := worker.Completion{Token: a.Token, Result: done("1"), Emitted: 1, Bytes: 600 << 10}
+		for range 3 {
+			s.Complete(t.Context(), c) // waits for an event that never comes
+		}
+		for range 2 {
+			require.ErrorIs(t, reply(t, s).Err, errTooMany)
+		}
+		require.NoError(t, reply(t, s).Err)
+		require.Equal(t, done("1"), <-r)
+		s.Complete(t.Context(), c)
+		require.True(t, reply(t, s).Receipt.Duplicate)
+	})
+}
+
+// Many workers that do not read are not many times one.
+func TestWhatAllWorkersLeaveUnreadIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		forged := make([]string, 1000)
+		for i := range forged {
+			forged[i] = strings.Repeat("x", 1000)
+		}
+		var sessions []*worker.Session
+		for i := range 10 {
+			sessions = append(sessions, open(t, h, hello(fmt.Sprint("w", i), 1)))
+		}
+		left := make(map[*worker.Session]int) // megabytes
+		for range 12 {
+			for _, s := range sessions {
+				s.Beat(1, forged)
+				left[s]++
+				select {
+				case <-s.Ended():
+					left[s] = 0
+				default:
+				}
+			}
+			sum := 0
+			for _, n := range left {
+				sum += n
+			}
+			require.LessOrEqual(t, sum, 75)
+		}
+		s := open(t, h, hello("honest", 1))
+		s.Beat(1, forged)
+		_, err := s.Next(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// A coverage takes what one of its entries takes.
+func TestCoverageIsThatOfItsEntries(t *testing.T) {
+	pick := func(from ...string) string { return from[rand.IntN(len(from))] }
+	for range 2000 {
+		var list []worker.Served
+		for range rand.IntN(20) {
+			list = append(list, worker.Served{Graph: pick("g", "h"), Version: pick("", "1", "2"), Node: pick("", "a", "b", "c")})
+		}
+		if len(list) > 12 && rand.IntN(2) == 0 { // so that something is left out
+			list = list[:9]
+		}
+		covers := worker.NewCoverage(list)
+		for _, graph := range []string{"g", "h", "i"} {
+			for _, version := range []string{"", "1", "2", "3"} {
+				for _, node := range []string{"", "a", "b", "c", "d"} {
+					need := worker.Served{Graph: graph, Version: version, Node: node}
+					want := false
+					for _, s := range list {
+						want = want || s.Takes(need)
+					}
+					require.Equal(t, want, covers.Takes(need), "%v of %v", need, list)
+				}
+			}
+		}
+	}
+}
