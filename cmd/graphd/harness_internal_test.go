@@ -96,14 +96,15 @@ type process struct {
 
 // serveProcess starts `graphd serve` and waits until it serves. An empty
 // listen means any port.
-func serveProcess(t *testing.T, listen, store string) *process {
+func serveProcess(t *testing.T, listen, store string, more ...string) *process {
 	t.Helper()
 	path := built.Graphd(t)
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
 	p := &process{log: newLockedBuffer()}
-	p.cmd = exec.Command(path, "serve", "--listen", listen, "--store", store, "--graphs", examples, "--log-format", "json")
+	args := []string{"serve", "--listen", listen, "--store", store, "--graphs", examples, "--log-format", "json"}
+	p.cmd = exec.Command(path, append(args, more...)...)
 	p.cmd.Stderr = p.log
 	require.NoError(t, p.cmd.Start())
 	t.Cleanup(func() {
@@ -150,13 +151,7 @@ func (b *lockedBuffer) String() string {
 // find waits for a pattern and returns its first group, or all of it.
 func (b *lockedBuffer) find(t *testing.T, pattern *regexp.Regexp) string {
 	t.Helper()
-	return b.findIn(t, 20*time.Second, pattern)
-}
-
-// findIn is find with a patience of its own.
-func (b *lockedBuffer) findIn(t *testing.T, patience time.Duration, pattern *regexp.Regexp) string {
-	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	for {
 		if m := pattern.FindStringSubmatch(b.String()); m != nil {

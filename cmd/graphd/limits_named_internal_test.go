@@ -117,7 +117,8 @@ func beyond() map[string]excess {
 			return s.reason(err)
 		}},
 		"max-live-runs": {value: "1", call: func(s *limited) (string, map[string]string) {
-			s.needPut(remote)
+			// Without a timeout it would give its place up.
+			s.needPut(strings.Replace(remote, `{"remote":{}}`, `{"remote":{},"timeout":"1h"}`, 1))
 			require.NoError(s.t, s.start("a", "r", `{"x":1}`))
 			return s.reason(s.start("b", "r", `{"x":1}`))
 		}},
