@@ -59,8 +59,9 @@ type Head struct {
 	WishUntil time.Time
 	Moves     int // how often the run went to where workers are since it last came further
 	// Lent are the tasks that workers may still run though no server drives the
-	// run; AnyTask stands for all. The server that takes the run up keeps them for
-	// these workers.
+	// run; AnyTask stands for all, and a task followed by Inside for those of the
+	// graph that it runs. The server that takes the run up keeps them for these
+	// workers.
 	Lent []string
 	// Due is when some replica should look at the thread though nobody asks:
 	// work is queued, a question expires, the thread expires. Zero = never. A
@@ -81,6 +82,9 @@ type Head struct {
 
 // AnyTask in Head.Lent stands for every task of the run.
 const AnyTask = "*"
+
+// Inside follows a task of the root in Head.Lent.
+const Inside = "/"
 
 // Leased reports whether somebody holds a lease that has not run out.
 func (h *Head) Leased() bool { return h.Owner != "" && h.LeaseExpires.After(h.Now) }

@@ -143,7 +143,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 	}
 	r := l.session.engine.guard(ctx, task)
 	if fx.lent.Load() {
-		l.session.recovery.leave(t.ID)
+		l.session.recovery.leave(t.ID, l.level.top)
 	}
 	if f := timedOut(ctx, t.Node); f != nil && r.Failure != nil {
 		return pregel.Result{Failure: f}

@@ -44,6 +44,7 @@ type level struct {
 	root    bool
 	stored  bool              // its checkpoints are kept
 	task    string            // the parent's task, "" at the root
+	top     string            // the task of the root that it is inside of, "" at the root
 	parents map[string]string // ancestor namespace → checkpoint
 	again   bool              // the parent's task may have been run before
 	journey *journey          // nil = the run goes forward in time

@@ -131,7 +131,7 @@ func (l *loop) end(t *tx, s *pregel.State, v *verdict) error {
 	v.settled = true
 	if v.state == checkpoint.RunRunning { // handed over as it is
 		t.Head.Due = t.now
-		t.Head.Lent = l.session.recovery.leaves()
+		t.Head.Lent = l.session.recovery.leaves(l.inherited)
 		if to := l.session.moving(); to != "" {
 			l.session.further(t)
 			l.session.engine.wish(t, to)

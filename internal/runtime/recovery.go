@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // before it, and what it leaves to the next one.
 type recovery struct {
 	at   time.Time // when the run was taken up; zero = no worker can have a task of it
-	lent []string  // the tasks that workers may run; AnyTask for all
+	lent []string  // the tasks that workers may run, as in checkpoint.Head
 
 	mu   sync.Mutex
 	left []string
@@ -35,18 +36,29 @@ func lentBy(head *checkpoint.Head) []string {
 	return head.Lent
 }
 
-// leave notes a task that a worker still runs when the run ends here.
-func (r *recovery) leave(task string) {
+// leave notes a task that a worker still runs when the run ends here, and the task
+// of the root that it is inside of, "" for one of the root.
+func (r *recovery) leave(task, top string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = append(r.left, task)
+	if inside := top + checkpoint.Inside; top != "" && !slices.Contains(r.left, inside) {
+		r.left = append(r.left, inside)
+	}
 }
 
-// leaves lists these tasks, for the next server.
-func (r *recovery) leaves() []string {
+// leaves lists these tasks, for the next server. Those of graphs that have not gone
+// on here are still left to it.
+func (r *recovery) leaves(inherited bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clip(r.left)
+	left := slices.Clone(r.left)
+	for _, task := range r.lent {
+		if inherited && strings.HasSuffix(task, checkpoint.Inside) && !slices.Contains(left, task) {
+			left = append(left, task)
+		}
+	}
+	return left
 }
 
 // recovered is when the run was taken up, if a task of the loop's superstep may
@@ -62,4 +74,11 @@ func (l *loop) recovered(task string) time.Time {
 		return r.at
 	}
 	return time.Time{}
+}
+
+// recoveredInside reports whether tasks of a graph that a task of the loop's
+// superstep runs, or calls, may have been handed out before.
+func (l *loop) recoveredInside(task string) bool {
+	return !l.recovered(task).IsZero() ||
+		l.inherited && slices.Contains(l.session.recovery.lent, task+checkpoint.Inside)
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -53,14 +54,14 @@ func (l *loop) descend(v visit) (*loop, error) {
 	child := &loop{
 		session: l.session, run: l.run, state: pregel.New(v.graph, v.space, l.session.engine.opts.Limits),
 		level: level{
-			stored: v.mode != disabled && l.level.stored, task: v.task.ID, parents: l.here(),
+			stored: v.mode != disabled && l.level.stored, task: v.task.ID, top: cmp.Or(l.level.top, v.task.ID), parents: l.here(),
 			together: l.level.together, journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
 		},
 		before: v.before, after: v.after,
 	}
 	child.level.attached = l.mustStay(v.task.Node)
 	if !child.level.stored {
-		child.inherited = !l.recovered(v.task.ID).IsZero()
+		child.inherited = l.recoveredInside(v.task.ID)
 		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))
 		return child, nil
 	}
@@ -85,7 +86,7 @@ func (l *loop) descend(v visit) (*loop, error) {
 	}
 	child.state = pregel.Load(v.graph, cp, l.level.journey != nil, l.session.engine.opts.Limits)
 	child.revisit = l.stoodHere(cp)
-	child.inherited = child.revisit && !l.recovered(v.task.ID).IsZero()
+	child.inherited = child.revisit && l.recoveredInside(v.task.ID)
 	return child, nil
 }
 

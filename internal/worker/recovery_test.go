@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -267,5 +268,44 @@ func TestAMemoOfARunThatIsBeingLostIsToBeRepeated(t *testing.T) {
 		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonWaitTimeout})
 		complete(t, h, a, "2")
 		require.Equal(t, done("2"), <-r)
+	})
+}
+
+// A server stops while a worker is at a task of a subgraph: the server after it
+// keeps the task for the worker, as it does for tasks of the root.
+func TestATaskOfASubgraphIsKeptWhenItsServerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"deep"})
+		deep := w.graphs["g"]
+		outer, err := graph.Compile(&graph.Spec{
+			Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}},
+			Nodes: []graph.NodeSpec{{Name: "sub", Graph: &graph.SubgraphSpec{Name: "deep"}}},
+			Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "sub"}, {From: []string{"sub"}, To: graph.End}},
+		}, graph.Env{Lookup: func(string, string) (*graph.Graph, bool) { return deep, true }})
+		require.NoError(t, err)
+		w.graphs["g"] = outer
+		a := w.server("A")
+		s := open(t, a.hub, hello("w1", 1))
+		run := a.begin("t")
+		held := next(t, s)
+		s.Beat(1, []string{held.Token})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		a.hub.Drain(time.Second, "a restart")
+		a.Drain(ctx)
+		a.hub.Close()
+		s.Close()
+
+		b := w.server("B")
+		b.attach("w2", "")
+		pass(20 * time.Second)
+		require.EqualValues(t, 2, w.head("t").Fence)
+		require.Empty(t, w.took(), "no other worker was given the task")
+		b.come("w1", held.Token)
+		complete(t, b.hub, held, `{"log":["of the holder"]}`)
+		r := b.ends(run, checkpoint.RunSucceeded)
+		require.Contains(t, string(r.Output), "of the holder")
+		require.Empty(t, w.took())
 	})
 }
