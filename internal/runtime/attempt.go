@@ -139,6 +139,7 @@ func (l *loop) callNode(ctx context.Context, t *pregel.Task, n int, b graph.Bran
 		task.Triggers = l.state.Triggers(t)
 		if n == 1 {
 			task.Recovered = l.recovered(t.ID)
+			task.HandedOut = l.session.recovery.handedOut(t.ID)
 		}
 	}
 	r := l.session.engine.guard(ctx, task)

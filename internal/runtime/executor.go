@@ -102,6 +102,9 @@ type Task struct {
 	// executor must not hand it to another worker before the lease of that one can
 	// have ended.
 	Recovered time.Time
+	// HandedOut says that the server before has told that a worker may have the task.
+	// One that died tells nothing.
+	HandedOut bool
 	// Fence counts how often servers have taken the run up.
 	Fence uint64
 	// Keeping is for the executor to say that the task does not go on here. Nil when

@@ -61,6 +61,10 @@ func (r *recovery) leaves(inherited bool) []string {
 	return left
 }
 
+// handedOut reports whether the server before has told that a worker may have a
+// task.
+func (r *recovery) handedOut(task string) bool { return slices.Contains(r.lent, task) }
+
 // recovered is when the run was taken up, if a task of the loop's superstep may
 // have been handed out before; else zero.
 func (l *loop) recovered(task string) time.Time {

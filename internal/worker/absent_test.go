@@ -113,7 +113,7 @@ func TestATaskToBeStoppedIsKeptForAWorkerWhoseStreamBreaks(t *testing.T) {
 				second := open(t, h, hello("w2", 1))
 				stop(cause)
 				nothing(t, second, time.Second)
-				_, welcome, err := h.Open(hello("w1", 1, given.Token))
+				back, welcome, err := h.Open(hello("w1", 1, given.Token))
 				require.NoError(t, err)
 				if !errors.Is(cause, runtime.ErrSibling) {
 					require.Equal(t, []string{given.Token}, welcome.Lost)
@@ -121,6 +121,9 @@ func TestATaskToBeStoppedIsKeptForAWorkerWhoseStreamBreaks(t *testing.T) {
 					return
 				}
 				require.Equal(t, []string{given.Token}, welcome.Renewed)
+				m, err := back.Next(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, worker.Cancel{Token: given.Token, Reason: runtime.ErrSibling.Error(), Grace: 4 * time.Second}, m)
 				complete(t, h, given, "1")
 				require.Equal(t, done("1"), <-r)
 			})

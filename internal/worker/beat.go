@@ -60,6 +60,9 @@ func (h *Hub) keep(s *Session, token string) claim {
 	}
 	if j.session != s {
 		h.attach(j, s)
+		if j.last { // what was said on the stream before may be lost
+			s.sendCancel(j)
+		}
 	}
 	j.stage = started
 	h.renew(j)

@@ -56,6 +56,8 @@ type job struct {
 	via        string                // the lease whose result was answered with this task
 	byCall     bool                  // the answer was that of a call, which no stream keeps in order
 	last       bool                  // is being stopped: nobody else gets it
+	stop       string                // why
+	stopBy     time.Time             // until then its result is of use
 }
 
 func (h *Hub) newJob(ctx context.Context, t *runtime.Task) *job {

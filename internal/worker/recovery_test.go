@@ -91,6 +91,32 @@ func TestAWithheldTaskIsGivenAwayWhenTheLeaseIsOver(t *testing.T) {
 	})
 }
 
+// The server before has told that a worker has a task, and nobody brings it back: a
+// worker is lost, which readers and the operator are told.
+func TestATaskThatNobodyBringsBackIsALostDelivery(t *testing.T) {
+	for name, handedOut := range map[string]bool{"a worker had it": true, "nobody knows": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := worker.New(worker.Options{LeaseTTL: 30 * time.Second})
+				heard := &run{}
+				recovered := task("t1", heard)
+				recovered.Recovered, recovered.HandedOut = time.Now(), handedOut
+				r := execute(t.Context(), h, recovered)
+				pass(30 * time.Second)
+				complete(t, h, next(t, open(t, h, hello("w1", 1))), "1")
+				require.Equal(t, done("1"), <-r)
+				if !handedOut {
+					require.Zero(t, h.Lost())
+					require.NotContains(t, heard.marks, runtime.EventLost)
+					return
+				}
+				require.EqualValues(t, 1, h.Lost())
+				require.Contains(t, heard.marks, runtime.EventLost)
+			})
+		})
+	}
+}
+
 // Of two leases of a task the newer one counts, whichever comes first.
 func TestTheNewerLeaseOfATaskCounts(t *testing.T) {
 	for name, oldFirst := range map[string]bool{"the older comes first": true, "the newer comes first": false} {

@@ -83,11 +83,16 @@ func (h *Hub) warn(j *job, cause error) bool {
 	case j.stage == queued, j.stage == withheld, j.session != nil && j.session.holdsBack(j.token):
 		return false
 	}
-	j.last = true
+	j.last, j.stop, j.stopBy = true, cause.Error(), time.Now().Add(h.opts.Grace)
 	if j.session != nil {
-		j.session.send(Cancel{Token: j.token, Reason: cause.Error(), Grace: h.opts.Grace})
+		j.session.sendCancel(j)
 	}
 	return true
+}
+
+// sendCancel tells the worker of a task that is being stopped so. mu is held.
+func (s *Session) sendCancel(j *job) {
+	s.send(Cancel{Token: j.token, Reason: j.stop, Grace: max(0, time.Until(j.stopBy))})
 }
 
 // withdraw gives a task up whose run does not want it any more. Its worker is

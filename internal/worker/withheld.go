@@ -59,6 +59,10 @@ func (h *Hub) endWithholding(j *job) {
 		return
 	}
 	h.log.Info("no worker came back for a task that an earlier server may have handed out", j.about()...)
+	if j.task.HandedOut {
+		h.lose(j)
+		return
+	}
 	h.release(j)
 	j.stage = queued
 	h.enqueue(j)
