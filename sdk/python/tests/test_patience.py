@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 import pytest
 
+from graphd import START, InMemorySaver, StateGraph
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.trail import Trail
+from graphd.dev import DevServer
 from graphd.errors import GraphdError
+from graphd.transport import server as transport
 from graphd.transport.patience import passes
 
 
@@ -21,3 +27,40 @@ def test_a_full_store_is_told_at_once() -> None:
     problem = GraphdError("no", reason="STORE_FULL", code="RESOURCE_EXHAUSTED")
     with pytest.raises(GraphdError):
         Trail(gs.StreamRequest(request_id="same")).pause(problem)
+
+
+def test_a_call_to_a_full_server_is_logged_when_it_is_made_again(caplog: pytest.LogCaptureFixture) -> None:
+    full = GraphdError("40 streams", reason="TOO_MANY_SUBSCRIBERS", code="RESOURCE_EXHAUSTED", retry_delay=0.5)
+    away = GraphdError("no", reason="STORE_UNAVAILABLE", code="UNAVAILABLE")
+    with caplog.at_level(logging.INFO, logger="graphd.client"):
+        assert Trail(gs.StreamRequest(request_id="same")).pause(full) == 0.5
+        Trail(gs.StreamRequest(request_id="same")).pause(away)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        (
+            "INFO",
+            "the server is full (TOO_MANY_SUBSCRIBERS): the call is made again in 0.5 s; "
+            "delay that the server asks for: 0.5 s; 40 streams",
+        )
+    ]
+
+
+@pytest.mark.parametrize("call", ["get_state", "get_state_history"])
+def test_a_state_is_read_again_when_the_server_was_full(
+    server: DevServer, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = StateGraph(dict).add_node("n", lambda state: {"x": 1}).add_edge(START, "n")
+    program = builder.compile(InMemorySaver(server=server.address), name="read-again")
+    config = {"configurable": {"thread_id": f"read-again-{call}"}}
+    program.invoke({"x": 0}, config)
+    unary, calls = transport.unary, 0
+
+    def refused_once(method: Any, request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise GraphdError("full", reason="TOO_MANY_REQUESTS", code="RESOURCE_EXHAUSTED")
+        return unary(method, request)
+
+    monkeypatch.setattr(transport, "unary", refused_once)
+    assert list(getattr(program, call)(config))
+    assert calls == 2

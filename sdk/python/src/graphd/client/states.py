@@ -18,7 +18,7 @@ from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
 from graphd.names import checkpoint_ref, levels, public
 from graphd.transport.errors import InvalidUpdate, reason_of
-from graphd.transport.server import unary, write
+from graphd.transport.server import read, write
 from graphd.values.state import StateSnapshot, StateUpdate
 
 _PAGE = 100
@@ -44,7 +44,7 @@ class States:
         if reference.checkpoint_id or reference.namespace:
             request.at.CopyFrom(reference)
         try:
-            state = unary(self._stubs.GetState, request)
+            state = read(self._stubs.GetState, request, opened=False)
         except GraphdError as error:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
@@ -104,7 +104,7 @@ class States:
                 include_values=values,
             )
             try:
-                page = unary(self._stubs.ListCheckpoints, request)
+                page = read(self._stubs.ListCheckpoints, request, opened=False)
             except GraphdError as error:
                 if reason_of(error) == "THREAD_NOT_FOUND":
                     return
@@ -178,7 +178,7 @@ def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)
     try:
-        state = unary(home.server.stubs.threads.GetState, request)
+        state = read(home.server.stubs.threads.GetState, request)
     except GraphdError as error:
         if reason_of(error) != "CHECKPOINT_NOT_FOUND":
             raise

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 from graphd.errors import GraphdError
+
+_log = logging.getLogger("graphd.client")
 
 _LIMIT = 30.0  # seconds
 UNOPENED = 5.0  # seconds that a server may be away before it has answered at all
@@ -52,6 +55,15 @@ class Patience:
             pause = min(max(pause, problem.retry_delay or 0.0), _LONGEST)
         if now + pause > self._since + limit:
             raise problem
+        if problem.code == "RESOURCE_EXHAUSTED":
+            asked = "none" if problem.retry_delay is None else f"{problem.retry_delay:g} s"
+            _log.info(
+                "the server is full (%s): the call is made again in %.2g s; delay that the server asks for: %s; %s",
+                problem.reason,
+                pause,
+                asked,
+                problem,
+            )
         return pause
 
 

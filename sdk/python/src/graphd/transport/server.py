@@ -79,9 +79,9 @@ def unary(method: Callable[..., Any], request: Any) -> Any:
         raise describe(error) from None
 
 
-def read(method: Callable[..., Any], request: Any) -> Any:
+def read(method: Callable[..., Any], request: Any, *, opened: bool = True) -> Any:
     """Like unary, for calls that change nothing: they are repeated while the
-    server is away."""
+    server is away, for a short time if it may never have been there (opened)."""
     patience = Patience()
     while True:
         try:
@@ -89,7 +89,7 @@ def read(method: Callable[..., Any], request: Any) -> Any:
         except GraphdError as problem:
             if not passes(problem):
                 raise
-            time.sleep(patience.pause(problem))
+            time.sleep(patience.pause(problem) if opened or problem.reason else patience.pause(problem, UNOPENED))
 
 
 def write(method: Callable[..., Any], request: Any) -> Any:
