@@ -79,8 +79,8 @@ func migrated(m checkpoint.Migration, dry bool) string {
 		did, m.From, m.To, m.Threads, m.Changed)
 }
 
-// isThere refuses a store that can't be there to be migrated: whoever names one
-// has named another than was meant.
+// isThere refuses a store that can't be there to be migrated: an operator who
+// names one has named another than was meant.
 func (n storeName) isThere() error {
 	switch n.kind {
 	case kindMemory:

@@ -2,8 +2,8 @@ package checkpoint
 
 // ReadBytes bounds what a list holds that is read with a limit. A list in which
 // records are small has as many as the limit says; one with large records ends
-// early, with the record at which their sizes come to ReadBytes. So nobody who
-// asks for some records gets all memory filled by what clients have stored.
+// early, with the record at which their sizes come to ReadBytes. So a call
+// for some records does not fill the memory with what clients have stored.
 const ReadBytes = 4 << 20
 
 // Portion counts the records of a list that is read with a limit, by which

@@ -299,7 +299,7 @@ type GraphReader interface {
 }
 
 // DefaultTombstones is how many deleted versions of graphs a store remembers when
-// nobody says.
+// no option says.
 const DefaultTombstones = 10_000
 
 // GraphDigest is what a store keeps of the Source of a deleted version.

@@ -41,7 +41,7 @@ func (p *events) show(e *graphdv1.Event) error {
 		}
 	case *graphdv1.Event_InterruptResolved:
 		for _, q := range k.InterruptResolved.GetInterrupts() {
-			p.remember(q)
+			p.rememberQuestion(q)
 			p.resolved(q)
 		}
 	case *graphdv1.Event_Task:
@@ -190,7 +190,7 @@ func (p *page) failure(indent string, f *graphdv1.Failure) {
 	}
 	first, further := firstLine(text)
 	p.line("%s%s", indent, p.paint(red, first))
-	p.bars(indent+"  ", further)
+	p.printBarred(indent+"  ", further)
 	for line := range strings.Lines(f.GetStack()) {
 		p.line("%s  %s", indent, p.paint(dim, "| "+strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}

@@ -22,7 +22,7 @@ func (p *page) question(q *graphdv1.Interrupt) {
 		what += ": " + first
 	}
 	p.line("  %s%s", p.paint(bold, place(q.GetCheckpoint().GetNamespace(), q.GetNode())), what)
-	p.bars("    ", further)
+	p.printBarred("    ", further)
 	p.line("    %s  %s", p.paint(cyan, "id"), q.GetInterruptId())
 	p.askedAgain(q)
 	if v := q.GetValue(); v != nil && (v.GetJson() != "null" || q.GetMessage() == "") {
@@ -110,8 +110,8 @@ func valueAt(value, pointer string) string {
 	return value
 }
 
-// remember keeps a question in whose place another one may be asked.
-func (p *page) remember(q *graphdv1.Interrupt) {
+// rememberQuestion keeps a question in whose place another one may be asked.
+func (p *page) rememberQuestion(q *graphdv1.Interrupt) {
 	if q.GetState() != graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED {
 		return
 	}
@@ -132,7 +132,7 @@ func (s *Session) lookBack(ctx context.Context, p *page, questions []*graphdv1.I
 			ThreadId: q.GetThreadId(), InterruptId: q.GetReplaces(),
 		})
 		if err == nil {
-			p.remember(before)
+			p.rememberQuestion(before)
 		}
 	}
 }
@@ -162,9 +162,9 @@ func firstLine(s string) (first, further string) {
 	return strings.TrimSuffix(first, "\r"), further
 }
 
-// bars shows lines that come from elsewhere, with a bar before each, so that
+// printBarred shows lines that come from elsewhere, with a bar before each, so that
 // none looks like one of ours.
-func (p *page) bars(indent, lines string) {
+func (p *page) printBarred(indent, lines string) {
 	for line := range strings.Lines(lines) {
 		p.line("%s| %s", indent, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
 	}

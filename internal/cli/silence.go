@@ -32,12 +32,12 @@ type silence struct {
 // explainSilence begins to look until ctx ends; then wait must be called.
 func explainSilence(ctx context.Context, health grpc_health_v1.HealthClient, say func(reason string)) *silence {
 	s := &silence{health: health, say: say, heard: make(chan struct{}, 1)}
-	s.done.Go(func() { s.look(ctx) })
+	s.done.Go(func() { s.lookAtHealth(ctx) })
 	return s
 }
 
-// hear takes in that something was shown.
-func (s *silence) hear(e *graphdv1.Event) {
+// noteEvent takes in that something was shown.
+func (s *silence) noteEvent(e *graphdv1.Event) {
 	if e.GetHeartbeat() != nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (s *silence) hear(e *graphdv1.Event) {
 // wait returns when nothing is said any more.
 func (s *silence) wait() { s.done.Wait() }
 
-func (s *silence) look(ctx context.Context) {
+func (s *silence) lookAtHealth(ctx context.Context) {
 	delay, told := firstSilence, ""
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -43,7 +43,7 @@ func (s *Session) follow(
 	defer quiet.wait()
 	defer stop()
 	f.show = func(e *graphdv1.Event) error {
-		quiet.hear(e)
+		quiet.noteEvent(e)
 		one.Lock()
 		defer one.Unlock()
 		lost = false

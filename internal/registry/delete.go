@@ -127,7 +127,7 @@ func inUse(name string, doomed []*entry, why string) *runtime.Error {
 
 // users names other graphs that contain one of the versions.
 func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]string, error) {
-	if err := r.learn(ctx, doomed); err != nil {
+	if err := r.learnContents(ctx, doomed); err != nil {
 		return nil, err
 	}
 	var found []string
@@ -155,9 +155,9 @@ func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]s
 // readAhead is how many sources are read at the same time.
 const readAhead = 16
 
-// learn reads what is not known yet of what graphs contain, those left out
+// learnContents reads what is not known yet of what graphs contain, those left out
 // which are to go. A server does so once.
-func (r *Registry) learn(ctx context.Context, without []*entry) error {
+func (r *Registry) learnContents(ctx context.Context, without []*entry) error {
 	each, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	unknown := make(chan *entry)

@@ -144,7 +144,7 @@ func (l *loop) mayYield() bool {
 }
 
 // foregoes reports whether the run ends here for now although a superstep was
-// run: all of it was computed, nobody has heard of it, and there is no room for what it
+// run: all of it was computed, no reader has seen it, and there is no room for what it
 // writes. A run that was let in for that superstep keeps what it has computed.
 func (l *loop) foregoes(w *work, steps int) bool {
 	s := l.session

@@ -95,7 +95,7 @@ func TestCallsWaitBeforeTheyReadLargeStates(t *testing.T) {
 				synctest.Wait()
 				require.EqualValues(t, 1, slow.reading.Load(), "large states that are read at a time")
 				_, err := w.engine.Resume(t.Context(), runtime.ResumeRequest{Thread: "small", Single: &runtime.Response{Value: `"yes"`}})
-				require.NoError(t, err, "a call on a small thread waits for nobody")
+				require.NoError(t, err, "a call on a small thread does not wait")
 				rest(time.Minute)
 				require.Len(t, answers, many-1, "calls that waited for too long")
 				var refused []string

@@ -19,7 +19,7 @@ import (
 func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	l := fx.loop
 	m.Task = fx.task.ID
-	done := l.notes.claim(placeOf(m))
+	done := l.notes.claimPlace(placeOf(m))
 	defer done()
 	if fx.over.Load() {
 		return "", false, context.Canceled
@@ -95,9 +95,9 @@ type place struct {
 
 func placeOf(m checkpoint.Memo) place { return place{m.Task, m.Scope, m.Key, m.Index} }
 
-// claim waits until no other caller is about to store a memo at a place. The
+// claimPlace waits until no other caller is about to store a memo at a place. The
 // caller may then do so, and calls done.
-func (n *notes) claim(p place) (done func()) {
+func (n *notes) claimPlace(p place) (done func()) {
 	n.mu.Lock()
 	for n.claims[p] != nil {
 		claim := n.claims[p]

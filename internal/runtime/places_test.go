@@ -245,7 +245,7 @@ func TestAFullServerAsksForLittle(t *testing.T) {
 		rest(time.Minute)
 		due, asked = f.counts.due.Load()-due, f.counts.asked.Load()-asked
 		require.NotZero(t, due)
-		require.LessOrEqual(t, asked, 256*due, "as if nobody were in line")
+		require.LessOrEqual(t, asked, 256*due, "as if the line were empty")
 	})
 }
 

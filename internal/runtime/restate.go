@@ -9,16 +9,16 @@ import (
 
 // An open question shows what its code asks. When a task
 // that runs again, because a graph that it called has got an answer, asks
-// something else at the place, the open question is replaced: nobody is to read
-// what is not asked any more. No answer is lost by that, so it neither fails the
+// something else at the place, the open question is replaced: no person is to
+// read what is not asked any more. No answer is lost by that, so it neither fails the
 // task nor counts as asked anew.
 
 // mostRestated bounds how many questions of one place are kept. After that many
 // the open one stays as it is; its answer is compared, as any.
 const mostRestated = 100
 
-// restated is an open question and the one that takes its place, unless somebody
-// answers the open one before.
+// restated is an open question and the one that takes its place, unless a
+// person answers the open one before.
 type restated struct {
 	before, next checkpoint.Interrupt
 	done         bool

@@ -97,7 +97,7 @@ func (r *restating) answerTo(id, value string) checkpoint.Run {
 }
 
 // TestAnOpenQuestionIsNeverShownStale has the task ask something else while its
-// question waits: nobody reads the old one any more.
+// question waits: no person reads the old one any more.
 func TestAnOpenQuestionIsNeverShownStale(t *testing.T) {
 	for _, drift := range []checkpoint.Drift{checkpoint.DriftAskAgain, checkpoint.DriftFail} {
 		t.Run(string(drift), func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAnAnswerThatComesWhileAnOpenQuestionChanges(t *testing.T) {
 	require.JSONEq(t, `{"log":["yes to 99999"],"n":1}`, r.values("t"))
 }
 
-// TestAnOpenQuestionMayChangeOften: nobody has answered it, so the bound of what
+// TestAnOpenQuestionMayChangeOften: it has no answer, so the bound of what
 // is asked anew after an answer does not count.
 func TestAnOpenQuestionMayChangeOften(t *testing.T) {
 	const rounds = 6

@@ -33,7 +33,7 @@ func TestInboundCountsTheBytesOfCalls(t *testing.T) {
 	require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte("three"), EndHeaders: true}))
 	require.NoError(t, f.WriteData(1, false, make([]byte, 1000)))
 	require.NoError(t, f.WriteDataPadded(3, false, make([]byte, 5000), make([]byte, 100)))
-	require.NoError(t, f.WriteData(5, false, make([]byte, 300))) // nobody's
+	require.NoError(t, f.WriteData(5, false, make([]byte, 300))) // of no call
 	require.NoError(t, f.WritePing(false, [8]byte{}))
 	require.NoError(t, f.WriteData(1, false, make([]byte, 234)))
 	require.NoError(t, f.WriteData(3, true, nil))

@@ -44,8 +44,8 @@ func newRequests(o Options) *requests {
 	}
 }
 
-// know takes in which methods take many messages.
-func (q *requests) know(services map[string]grpc.ServiceInfo) {
+// learnMethods takes in which methods take many messages.
+func (q *requests) learnMethods(services map[string]grpc.ServiceInfo) {
 	q.streams = make(map[string]bool)
 	for name, service := range services {
 		for _, method := range service.Methods {
@@ -120,16 +120,16 @@ func (q *requests) wait(r *request) {
 	}
 }
 
-// settle counts a request no longer among those that arrive. The caller holds mu.
-func (q *requests) settle(r *request) {
+// settleRequest counts a request no longer among those that arrive. The caller holds mu.
+func (q *requests) settleRequest(r *request) {
 	if _, there := q.arriving[r]; there {
 		delete(q.arriving, r)
 		q.pending -= r.held
 	}
 }
 
-// add counts bytes of a request. The caller holds mu.
-func (q *requests) add(r *request, n int64) {
+// countBytes counts bytes of a request. The caller holds mu.
+func (q *requests) countBytes(r *request, n int64) {
 	if r.over {
 		return
 	}
@@ -152,9 +152,9 @@ func (r *request) take(n int64) {
 		r.since = time.Now()
 		q.wait(r)
 	}
-	q.add(r, n)
+	q.countBytes(r, n)
 	if q.most > 0 && q.held > q.most {
-		q.shed()
+		q.cancelLargest()
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *request) whole() {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	if !r.stream {
-		r.of.settle(r)
+		r.of.settleRequest(r)
 	}
 }
 
@@ -177,16 +177,16 @@ func (r *request) charge(wire, memory int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counted := min(int64(wire), r.held) // less than wire for one that was compressed
-	q.add(r, max(int64(memory)-counted, 0))
+	q.countBytes(r, max(int64(memory)-counted, 0))
 	if r.stream {
-		q.settle(r)
+		q.settleRequest(r)
 		r.served, r.taken = true, min(int64(max(memory, wire))+messageHeader, r.held)
 	}
 	if q.most == 0 {
 		return nil
 	}
 	if q.held > q.most {
-		q.shed()
+		q.cancelLargest()
 	}
 	served := q.held - q.pending
 	if _, there := q.arriving[r]; there {
@@ -209,7 +209,7 @@ func (r *request) answered() {
 	}
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	r.of.add(r, -r.held)
+	r.of.countBytes(r, -r.held)
 }
 
 // done notes that a message of a stream has been served: the next one may arrive.
@@ -223,7 +223,7 @@ func (r *request) done() {
 	if !r.served {
 		return
 	}
-	q.add(r, -r.taken)
+	q.countBytes(r, -r.taken)
 	if r.served, r.taken = false, 0; r.held > 0 && !r.over {
 		r.since = time.Now()
 		q.wait(r)
@@ -234,25 +234,25 @@ func (r *request) done() {
 func (r *request) end() {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	r.of.drop(r)
+	r.of.forgetRequest(r)
 	r.of.open--
 	delete(r.on.calls, r.id)
 }
 
-// drop counts nothing of a call any more. The caller holds mu.
-func (q *requests) drop(r *request) {
+// forgetRequest counts nothing of a call any more. The caller holds mu.
+func (q *requests) forgetRequest(r *request) {
 	if r.over {
 		return
 	}
-	q.settle(r)
-	q.add(r, -r.held)
+	q.settleRequest(r)
+	q.countBytes(r, -r.held)
 	r.over = true
 }
 
-// shed cancels requests that arrive, until an eighth of what may be held is free:
+// cancelLargest cancels requests that arrive, until an eighth of what may be held is free:
 // those first whose bytes, times their age, are the most. Who sends in one go is
 // done before his turn comes. The caller holds mu.
-func (q *requests) shed() {
+func (q *requests) cancelLargest() {
 	type load struct {
 		request *request
 		weight  float64
@@ -270,7 +270,7 @@ func (q *requests) shed() {
 		if q.held <= q.most-q.most/8 {
 			break
 		}
-		q.drop(l.request)
+		q.forgetRequest(l.request)
 		l.request.cancel()
 		shed++
 	}
@@ -291,7 +291,7 @@ func (q *requests) look() {
 	var one *request
 	for r := range q.arriving {
 		if r.since.Before(limit) {
-			q.drop(r)
+			q.forgetRequest(r)
 			r.cancel()
 			late, one = late+1, r
 		}

@@ -48,7 +48,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Census counts event streams, nil = not counted.
 	Census Census
-	// Refusals count what is refused, nil = nobody does.
+	// Refusals count what is refused, nil = not counted.
 	Refusals Refusals
 	// Caller names the authenticated caller of a call, nil = nobody is known.
 	Caller func(ctx context.Context) string
@@ -219,7 +219,7 @@ func NewServer(o Options) (*Server, error) {
 	s.countRefusal(nil)
 	s.hub = o.Hub
 	s.register(o, reception{s.grpc, d})
-	incoming.know(s.grpc.GetServiceInfo())
+	incoming.learnMethods(s.grpc.GetServiceInfo())
 	if d.counts != nil {
 		d.counts.know(s.grpc.GetServiceInfo())
 	}

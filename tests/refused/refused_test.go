@@ -98,7 +98,7 @@ func testFullStore(t *testing.T, s *server, log string) {
 }
 
 // A file that is removed or replaced while it is served: nothing is acknowledged that
-// nobody would find, and the file put back is the way out, or a restart.
+// no reader would find, and the file put back is the way out, or a restart.
 func TestAFileThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string][]byte{"removed": nil, "replaced": {}} {

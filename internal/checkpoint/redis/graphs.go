@@ -157,7 +157,7 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(stan
 	case err == nil && made == 0:
 		return errGraphChanged
 	case err != nil && ctx.Err() != nil:
-		missed.cause.Store(&err) // nobody waited for the answer
+		missed.cause.Store(&err) // the caller did not wait for the answer
 	}
 	return err
 }

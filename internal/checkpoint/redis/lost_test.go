@@ -121,7 +121,7 @@ func TestARefusalAfterALostAnswerIsNotTheOutcome(t *testing.T) {
 	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown, "this one was not made")
 }
 
-// Of a change of graphs whose answer is lost nobody knows whether it was made.
+// Of a change of graphs whose answer is lost the server can't tell whether it was made.
 func TestLostAnswerOfAGraph(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)

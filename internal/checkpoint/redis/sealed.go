@@ -98,10 +98,10 @@ func (s *Store) unlock(ctx context.Context, w *location) error {
 // present key: no server starts without its graphs, so they must not be what an
 // old key is kept for.
 func (s *Store) resealGraphs(ctx context.Context) error {
-	if err := s.reseal(ctx, s.keys.graphs(), kindGraph, whole); err != nil {
+	if err := s.resealHash(ctx, s.keys.graphs(), kindGraph, whole); err != nil {
 		return err
 	}
-	return s.reseal(ctx, s.keys.tombstones(), kindTombstone, dated)
+	return s.resealHash(ctx, s.keys.tombstones(), kindTombstone, dated)
 }
 
 // whole says that a value is a record and nothing else.
@@ -113,8 +113,8 @@ func dated(value string) (before, record string) {
 	return value[:end], value[end:]
 }
 
-// reseal seals the records in a hash with the present key.
-func (s *Store) reseal(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
+// resealHash seals the records in a hash with the present key.
+func (s *Store) resealHash(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
 	all, err := s.client.HGetAll(ctx, key).Result()
 	if err != nil {
 		return err

@@ -123,9 +123,9 @@ func (f *file) narrow(name string) error {
 	return nil
 }
 
-// settle notes which log belongs to the database. It is there when something
+// noteLog notes which log belongs to the database. It is there when something
 // was written.
-func (f *file) settle() error {
+func (f *file) noteLog() error {
 	f.log = f.real + "-wal"
 	wal, err := identify(f.log)
 	if err != nil {

@@ -19,7 +19,7 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		case !errors.Is(err, checkpoint.ErrGraphNotFound):
 			return err
 		}
-		if err := s.revive(w, &g); err != nil {
+		if err := s.removeTombstone(w, &g); err != nil {
 			return err
 		}
 		return w.exec(w.stmt.putGraph, g.Name, g.Version, nanos(g.Created), s.box.Seal(graphPlace(&g), g.Source))
@@ -28,8 +28,8 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 	return err
 }
 
-// revive removes the tombstone of a version that comes back as it was.
-func (s *Store) revive(w *writer, g *checkpoint.GraphRecord) error {
+// removeTombstone removes the tombstone of a version that comes back as it was.
+func (s *Store) removeTombstone(w *writer, g *checkpoint.GraphRecord) error {
 	digest, err := s.readSealed(w, w.stmt.tombstone, g, tombstonePlace(g))
 	switch {
 	case errors.Is(err, checkpoint.ErrGraphNotFound):

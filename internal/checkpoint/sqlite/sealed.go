@@ -117,17 +117,17 @@ func (s *Store) unlock(ctx context.Context, db *sql.DB) error {
 // present key: no server starts without its graphs, so they must not be what an
 // old key is kept for.
 func (s *Store) resealGraphs(ctx context.Context, db *sql.DB) error {
-	err := s.reseal(ctx, db, graphPlace,
+	err := s.resealRows(ctx, db, graphPlace,
 		`SELECT name, version, source FROM graphs`, `UPDATE graphs SET source = ? WHERE name = ? AND version = ?`)
 	if err != nil {
 		return err
 	}
-	return s.reseal(ctx, db, tombstonePlace,
+	return s.resealRows(ctx, db, tombstonePlace,
 		`SELECT name, version, digest FROM graph_tombstones`, `UPDATE graph_tombstones SET digest = ? WHERE name = ? AND version = ?`)
 }
 
-// reseal seals what a query finds with the present key, and writes it back.
-func (s *Store) reseal(
+// resealRows seals what a query finds with the present key, and writes it back.
+func (s *Store) resealRows(
 	ctx context.Context, db *sql.DB, place func(*checkpoint.GraphRecord) seal.Place, query, update string,
 ) error {
 	rows, err := db.QueryContext(ctx, query)

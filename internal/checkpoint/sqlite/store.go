@@ -166,7 +166,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 		s.warned = append(s.warned, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
 			s.reserve, err))
 	}
-	return s.file.settle()
+	return s.file.noteLog()
 }
 
 // Paced says that a change waits for its turn and for its end no longer than

@@ -120,7 +120,7 @@ def test_limits_and_delays_are_told() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Its only entry is the time, which passes when somebody sleeps."""
+    """Its only entry is the time, which passes when the code sleeps."""
     now = [100.0]
     monkeypatch.setattr("graphd.transport.patience.time.monotonic", lambda: now[0])
     monkeypatch.setattr("graphd.transport.server.time.sleep", lambda s: now.__setitem__(0, now[0] + s))

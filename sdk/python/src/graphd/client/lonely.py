@@ -23,7 +23,7 @@ _ADVICE = (
 
 
 class LonelyTasks:
-    """The tasks of one call that nobody could take when they were due."""
+    """The tasks of one call that no worker could take when they were due."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

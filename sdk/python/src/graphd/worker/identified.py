@@ -13,7 +13,7 @@ class MessageIds:
     """Gives the messages of one result their ids.
 
     A list of messages in the state names what has no id; ``shown`` are
-    messages of all keys, because somebody watches them.
+    messages of all keys, because a client watches them.
     """
 
     def __init__(self, named: Collection[str], *, shown: bool) -> None:
