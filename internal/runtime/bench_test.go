@@ -134,6 +134,16 @@ func BenchmarkRead(b *testing.B) {
 			require.NoError(b, err)
 		}
 	})
+	b.Run("newest in a call", func(b *testing.B) {
+		b.ReportAllocs()
+		var room runtime.Room
+		ctx := context.WithValue(b.Context(), runtime.RoomKey{}, &room)
+		for b.Loop() {
+			_, err := w.engine.State(ctx, runtime.StateRequest{Thread: "read"})
+			room.End()
+			require.NoError(b, err)
+		}
+	})
 	b.Run("older", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -155,15 +154,9 @@ func cancelFailure(reason string) *checkpoint.Failure {
 func (e *Engine) rollback(ctx context.Context, t *tx, run *checkpoint.Run) error {
 	base := uint64(0)
 	if run.Base != "" {
-		cp, err := e.line.checkpointWithin(ctx, t.Thread, "", run.Base, int(e.bytes.share))
-		large, isLarge := errors.AsType[*checkpoint.LargeError](err)
-		switch {
-		case isLarge:
-			base = large.Seq
-		case err != nil:
+		var err error
+		if base, err = e.seqOfCheckpoint(ctx, t.Thread, run.Base); err != nil {
 			return storeError(err)
-		default:
-			base = cp.Seq
 		}
 	}
 	t.Head.Checkpoint, t.DropAfter = run.Base, &base

@@ -93,16 +93,16 @@ func (r *resumption) amend(ctx context.Context, t *tx) error {
 	room := e.newLoad()
 	defer room.end()
 	var state *pregel.State
+	var p checkpoint.Pending
 	err = e.readLarge(ctx, &room, loadPatience, func() error {
-		state, err = e.load(ctx, &room, &t.Head, g)
+		if state, err = e.load(ctx, &room, &t.Head, g); err != nil {
+			return err
+		}
+		p, err = e.pendingWithin(ctx, &room, t.Thread, state.Checkpoint().ID)
 		return err
 	})
 	if err != nil {
 		return err
-	}
-	p, err := e.store.Pending(ctx, t.Thread, state.Checkpoint().ID)
-	if err != nil {
-		return storeError(err)
 	}
 	l := &loop{session: e.bystander(t.Thread), run: &run, state: state, pending: newProgress(p), level: level{root: true, stored: true}}
 	return command(t, l, r.req.Update, r.req.Goto)

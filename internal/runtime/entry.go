@@ -61,9 +61,9 @@ func (e *Engine) turn(ctx context.Context, t *tx, l *loop) error {
 		return err
 	}
 	if !l.state.Fresh() {
-		p, err := e.store.Pending(ctx, t.Thread, l.state.Checkpoint().ID)
+		p, err := e.pendingWithin(ctx, &l.session.load, t.Thread, l.state.Checkpoint().ID)
 		if err != nil {
-			return storeError(err)
+			return err
 		}
 		l.pending = newProgress(p)
 	}
@@ -98,9 +98,9 @@ func takeIn(ctx context.Context, t *tx, l *loop) error {
 // continueFrom goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
 func (e *Engine) continueFrom(ctx context.Context, t *tx, l *loop) error {
-	p, err := e.store.Pending(ctx, t.Thread, l.state.Checkpoint().ID)
+	p, err := e.pendingWithin(ctx, &l.session.load, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	l.pending, l.revisit = newProgress(p), true
 	l.pending.patch(t.Interrupts) // questions that this change withdraws

@@ -17,11 +17,20 @@ const readPage = 16 * checkpoint.ReadBytes
 // query says, and fewer when they are large. more says that there may be others.
 // The states are read, put together and let go of one part after the other.
 func (e *Engine) States(ctx context.Context, q HistoryQuery) (list []Snapshot, more bool, err error) {
+	room := e.shownIn(ctx, q.Bytes)
+	err = e.readLarge(ctx, room, loadPatience, func() error {
+		list, more, err = e.readStates(ctx, q, room)
+		return err
+	})
+	return list, more, err
+}
+
+func (e *Engine) readStates(ctx context.Context, q HistoryQuery, room *load) (list []Snapshot, more bool, err error) {
 	head, err := e.Thread(ctx, q.Thread)
 	if err != nil {
 		return nil, false, err
 	}
-	h := &history{reader: reader{engine: e, ctx: ctx, head: &head, room: q.Bytes}, query: q}
+	h := &history{reader: reader{engine: e, ctx: ctx, head: &head, room: q.Bytes, load: room}, query: q}
 	for {
 		limit := 0
 		if q.Limit > 0 {
@@ -37,6 +46,9 @@ func (e *Engine) States(ctx context.Context, q HistoryQuery) (list []Snapshot, m
 		for _, cp := range part {
 			portion.Take(cp.Size())
 			h.read += cp.Size()
+		}
+		if err := room.within(h.read); err != nil {
+			return nil, false, err
 		}
 		done, err := h.add(part)
 		if err != nil || done {

@@ -55,9 +55,9 @@ func (f *InterruptFollower) Close() {
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
 		f.looked = time.Now()
-		list, err := f.engine.store.Interrupts(ctx, f.query)
+		list, err := f.engine.listQuestions(ctx, forever, f.query)
 		if err != nil {
-			return nil, storeError(err)
+			return nil, err
 		}
 		if len(list) > 0 {
 			f.query.After.Change = list[len(list)-1].Change

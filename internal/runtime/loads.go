@@ -41,6 +41,10 @@ type load struct {
 	of    *loads
 	bytes int64
 	read  int64 // bytes of what was read
+	// Of what is shown: how often it is held, and for how many bytes there is room at least.
+	shows bool
+	times int64
+	least int64
 }
 
 // await waits for room for some bytes, in place of what the load has. A state that
@@ -74,9 +78,10 @@ func (l *load) await(ctx context.Context, bytes int64, patience time.Duration) e
 	return nil
 }
 
-// settle gives back what was not needed for what was read.
+// settle gives back what was not needed for what was read. What is shown keeps it
+// all until it is on its way.
 func (l *load) settle() {
-	if l.read < l.bytes {
+	if l.read < l.bytes && !l.shows {
 		l.of.release(l.bytes - l.read)
 		l.bytes = l.read
 	}
@@ -84,8 +89,10 @@ func (l *load) settle() {
 
 // end gives back what the load has.
 func (l *load) end() {
-	l.read = 0
-	l.settle()
+	if l.bytes > 0 {
+		l.of.release(l.bytes)
+	}
+	l.bytes, l.read = 0, 0
 }
 
 // enter takes room, or joins those that wait for it: nil when there was room.
@@ -150,7 +157,7 @@ func (e *Engine) readLarge(ctx context.Context, held *load, patience time.Durati
 		if !ok {
 			return err
 		}
-		if err := held.await(ctx, e.sizeOfLarge(large), patience); err != nil {
+		if err := held.await(ctx, held.need(e.sizeOfLarge(large)), patience); err != nil {
 			return err
 		}
 	}
@@ -162,6 +169,14 @@ func unlessLarge(err error) error {
 		return nil
 	}
 	return err
+}
+
+// need is for how many bytes a state of so many needs room.
+func (l *load) need(bytes int64) int64 {
+	if l.shows {
+		return max(bytes*l.times, l.least)
+	}
+	return bytes
 }
 
 // sizeOfLarge is how many bytes to make room for: the most that a state may have
@@ -183,7 +198,44 @@ func (e *Engine) checkpointWithin(ctx context.Context, held *load, thread, names
 		}
 		return cp, err
 	}
-	return e.line.checkpointWithin(ctx, thread, namespace, id, int(e.bytes.share))
+	most := e.bytes.share
+	if held.shows {
+		most = max(most, e.loads.small())
+	}
+	return e.line.checkpointWithin(ctx, thread, namespace, id, int(most))
+}
+
+// pendingWithin reads the progress of a superstep for which a load has room, or that is
+// small. The error is a *checkpoint.LargeError when it is neither.
+func (e *Engine) pendingWithin(ctx context.Context, held *load, thread, id string) (checkpoint.Pending, error) {
+	p, err := e.store.Pending(ctx, thread, id)
+	if err != nil {
+		return p, storeError(err)
+	}
+	if err := held.within(sizeOfPending(&p)); err != nil {
+		return checkpoint.Pending{}, err
+	}
+	return p, nil
+}
+
+// largeOrStoreError is storeError for all but a checkpoint that is read again.
+func largeOrStoreError(err error) error {
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return large
+	}
+	return storeError(err)
+}
+
+// seqOfCheckpoint is the number of a checkpoint of the root, of which it reads little.
+func (e *Engine) seqOfCheckpoint(ctx context.Context, thread, id string) (uint64, error) {
+	cp, err := e.line.checkpointWithin(ctx, thread, "", id, int(e.bytes.share))
+	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
+		return large.Seq, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return cp.Seq, nil
 }
 
 // checkpointWithin asks the store, where it can tell whether a checkpoint is large.

@@ -28,7 +28,7 @@ func result(s *pregel.State) (output payload.JSON, at string) {
 
 // showOutput fills in the output of a run from the checkpoint that shows it.
 // It stays unset when that checkpoint, or the graph, is gone.
-func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
+func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
 	if r.Result == "" {
 		return nil
 	}
@@ -36,11 +36,12 @@ func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run) error {
 	if err != nil {
 		return nil // the run is shown without it
 	}
-	room := e.newLoad()
-	defer room.end()
+	var own load
+	defer own.end()
+	room := e.shown(ctx, &own, answer)
 	var cp *checkpoint.Checkpoint
-	err = e.readLarge(ctx, &room, loadPatience, func() error {
-		cp, err = e.checkpointWithin(ctx, &room, r.Thread, "", r.Result)
+	err = e.readLarge(ctx, room, loadPatience, func() error {
+		cp, err = e.checkpointWithin(ctx, room, r.Thread, "", r.Result)
 		return err
 	})
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {

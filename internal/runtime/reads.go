@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -10,6 +11,15 @@ import (
 // Run returns a run of a thread; with an empty id the newest. The errors are
 // *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
 func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	r, err := e.record(ctx, thread, run)
+	if err == nil {
+		err = e.showOutput(ctx, &r, 0)
+	}
+	return r, err
+}
+
+// record is Run without an output that the store has as a state only.
+func (e *Engine) record(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if run == "" {
 		head, err := e.store.Head(ctx, thread)
 		if err != nil {
@@ -28,8 +38,7 @@ func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, e
 	case err != nil:
 		return r, threadError(thread, err)
 	}
-	err = e.showOutput(ctx, &r)
-	return r, err
+	return r, nil
 }
 
 // Runs lists a thread's runs, newest first, of Order smaller than before (0 =
@@ -41,15 +50,19 @@ func (e *Engine) Runs(
 	if _, err := e.Thread(ctx, thread); err != nil {
 		return nil, false, err
 	}
-	runs, err = e.store.Runs(ctx, thread, before, limit+1)
+	var own load
+	defer own.end()
+	runs, err = listWithin(ctx, e, e.shown(ctx, &own, bytes), loadPatience, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+		return e.store.Runs(ctx, thread, before, limit+1)
+	})
 	if err != nil {
-		return nil, false, storeError(err)
+		return nil, false, err
 	}
 	more = checkpoint.IsPart(runs, limit+1, (*checkpoint.Run).Size)
 	runs = runs[:min(limit, len(runs))]
 	held := 0
 	for i := range runs {
-		if err := e.showOutput(ctx, &runs[i]); err != nil {
+		if err := e.showOutput(ctx, &runs[i], bytes); err != nil {
 			return nil, false, err
 		}
 		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
@@ -73,6 +86,9 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 	defer f.Close()
 	for {
 		r, stopped, err := e.resting(ctx, thread, run)
+		if err == nil && stopped {
+			err = e.showOutput(ctx, &r, 0)
+		}
 		if err != nil || stopped {
 			return r, err
 		}
@@ -105,7 +121,7 @@ func (f *Follower) awaitRunState(ctx context.Context) error {
 // resting reads a run and reports whether it has stopped for good, or until
 // somebody comes: a run that has been answered goes on by itself.
 func (e *Engine) resting(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
-	r, err := e.Run(ctx, thread, run)
+	r, err := e.record(ctx, thread, run)
 	if err != nil || r.State != checkpoint.RunInterrupted {
 		return r, err == nil && Stopped(r.State), err
 	}
@@ -132,14 +148,27 @@ func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, er
 
 // Threads lists threads by update time, newest first.
 func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	heads, err := e.store.Threads(ctx, q)
-	return heads, storeError(err)
+	var own load
+	defer own.end()
+	return listWithin(ctx, e, e.shown(ctx, &own, 0), loadPatience, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
+		return e.store.Threads(ctx, q)
+	})
 }
 
 // Interrupts lists questions over all threads.
 func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	list, err := e.store.Interrupts(ctx, q)
-	return list, storeError(err)
+	return e.listQuestions(ctx, loadPatience, q)
+}
+
+// listQuestions is Interrupts for a caller that waits so long for room.
+func (e *Engine) listQuestions(
+	ctx context.Context, patience time.Duration, q checkpoint.InterruptQuery,
+) ([]checkpoint.Interrupt, error) {
+	var own load
+	defer own.end()
+	return listWithin(ctx, e, e.shown(ctx, &own, 0), patience, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
+		return e.store.Interrupts(ctx, q)
+	})
 }
 
 // eachInterrupt shows all questions that a query finds, one part of them after

@@ -138,9 +138,9 @@ func (e *Engine) pickUp(ctx context.Context, s *session, t *tx, with func(l *loo
 		return nil, err
 	}
 	l := s.root(&run, state)
-	p, err := e.store.Pending(ctx, t.Thread, state.Checkpoint().ID)
+	p, err := e.pendingWithin(ctx, &s.load, t.Thread, state.Checkpoint().ID)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, err
 	}
 	l.pending, l.revisit = newProgress(p), true
 	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy

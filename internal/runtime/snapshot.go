@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
@@ -16,10 +17,26 @@ import (
 // THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
 // those of the store.
 func (e *Engine) State(ctx context.Context, req StateRequest) (Snapshot, error) {
-	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryState(ctx, req, seen) })
+	return e.stateWithin(ctx, req, loadPatience)
 }
 
-func (e *Engine) tryState(ctx context.Context, req StateRequest, seen *checkpoint.Head) (Snapshot, error) {
+// stateWithin is State for a caller that waits so long for room.
+func (e *Engine) stateWithin(ctx context.Context, req StateRequest, patience time.Duration) (Snapshot, error) {
+	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryState(ctx, req, patience, seen) })
+}
+
+func (e *Engine) tryState(
+	ctx context.Context, req StateRequest, patience time.Duration, seen *checkpoint.Head,
+) (snap Snapshot, err error) {
+	room := e.shownIn(ctx, req.Bytes)
+	err = e.readLarge(ctx, room, patience, func() error {
+		snap, err = e.readState(ctx, req, room, seen)
+		return err
+	})
+	return snap, err
+}
+
+func (e *Engine) readState(ctx context.Context, req StateRequest, room *load, seen *checkpoint.Head) (Snapshot, error) {
 	head, err := e.Thread(ctx, req.Thread)
 	if err != nil {
 		return Snapshot{}, err
@@ -28,7 +45,7 @@ func (e *Engine) tryState(ctx context.Context, req StateRequest, seen *checkpoin
 	if head.Graph == "" {
 		return Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
 	}
-	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs, room: req.Bytes}
+	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs, room: req.Bytes, load: room}
 	snap, err := r.read(req.Namespace, req.Checkpoint)
 	if errors.Is(err, errManyResults) {
 		return snap, tooMuch(snap.Checkpoint, r.room)
@@ -58,9 +75,9 @@ func (e *Engine) StateAt(ctx context.Context, thread, namespace, id string) (pay
 	if err != nil {
 		return "", err
 	}
-	room := e.newLoad()
-	defer room.end()
-	s, err := e.stateInRoom(ctx, &room, forever, &head, namespace, id)
+	var own load
+	defer own.end()
+	s, err := e.stateInRoom(ctx, e.shown(ctx, &own, 0), forever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -75,9 +92,9 @@ func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string
 	if err != nil {
 		return "", err
 	}
-	room := e.newLoad()
-	defer room.end()
-	s, err := e.stateInRoom(ctx, &room, forever, &head, namespace, id)
+	var own load
+	defer own.end()
+	s, err := e.stateInRoom(ctx, e.shown(ctx, &own, 0), forever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -93,6 +110,7 @@ type reader struct {
 	engine    *Engine
 	ctx       context.Context //nolint:containedctx // lives as long as one call
 	head      *checkpoint.Head
+	load      *load // for what is read; nil = its size does not matter
 	subgraphs bool
 	room      int // bytes that what is shown beside the values may hold, 0 = any number
 	held      int // of these
@@ -124,7 +142,7 @@ func sizeOfTask(t *SnapshotTask) int {
 }
 
 func (r *reader) read(namespace, id string) (Snapshot, error) {
-	s, err := r.engine.stateAt(r.ctx, nil, r.head, namespace, id)
+	s, err := r.engine.stateAt(r.ctx, r.load, r.head, namespace, id)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -202,8 +220,7 @@ func (r *reader) pending(s *pregel.State) (checkpoint.Pending, error) {
 	if s.Checkpoint().ID == "" {
 		return checkpoint.Pending{}, nil
 	}
-	p, err := r.engine.store.Pending(r.ctx, r.head.Thread, s.Checkpoint().ID)
-	return p, storeError(err)
+	return r.engine.pendingWithin(r.ctx, r.load, r.head.Thread, s.Checkpoint().ID)
 }
 
 // task describes one task of the superstep under way, and the questions that

@@ -304,10 +304,12 @@ func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*gra
 func (e *Engine) find(ctx context.Context, room *load, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	cp, err := e.checkpointWithin(ctx, room, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
-		if room != nil && room.bytes == 0 { // how large it is nobody knows before it is found
+		if room != nil && room.bytes == 0 && !room.shows { // how large it is nobody knows before it is found
 			return nil, &checkpoint.LargeError{}
 		}
-		cp, err = e.findAnyTask(ctx, thread, namespace, id)
+		if cp, err = e.findAnyTask(ctx, thread, namespace, id); err == nil {
+			err = room.within(cp.Size())
+		}
 	}
 	large, isLarge := errors.AsType[*checkpoint.LargeError](err)
 	switch {

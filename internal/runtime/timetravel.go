@@ -30,9 +30,9 @@ func (e *Engine) replay(ctx context.Context, t *tx, l *loop) error {
 	if err := e.withdraw(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
-	p, err := e.store.Pending(ctx, t.Thread, cp.ID)
+	p, err := e.pendingWithin(ctx, &l.session.load, t.Thread, cp.ID)
 	if err != nil {
-		return storeError(err)
+		return err
 	}
 	l.state = pregel.Load(l.graph(), cp, true, l.session.engine.opts.Limits)
 	l.stop = l.state.NextStep() + 1 + l.limit()
@@ -70,14 +70,14 @@ func (e *Engine) destination(ctx context.Context, t *tx, l *loop) (*checkpoint.C
 	j := &journey{been: make(map[string]bool)}
 	if cp.Namespace != "" {
 		j.target = cp
-		if cp, err = e.store.Checkpoint(ctx, t.Thread, "", cp.Parents[""]); err != nil {
-			return nil, storeError(err)
+		if cp, err = e.checkpointWithin(ctx, &l.session.load, t.Thread, "", cp.Parents[""]); err != nil {
+			return nil, largeOrStoreError(err)
 		}
 	}
 	j.before = cp.Seq
 	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
-		if parent, err := e.store.Checkpoint(ctx, t.Thread, "", cp.Parent); err == nil {
-			j.before = parent.Seq
+		if seq, err := e.seqOfCheckpoint(ctx, t.Thread, cp.Parent); err == nil {
+			j.before = seq
 		}
 	}
 	l.level.journey, l.level.onWay = j, j.target != nil

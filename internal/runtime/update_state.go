@@ -102,7 +102,9 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 		return Snapshot{}, err
 	}
 	*seen = checkpoint.Head{} // it is made: never again
-	return e.State(ctx, StateRequest{Thread: req.Thread, Namespace: req.Namespace})
+	u.state = nil
+	room.end()
+	return e.stateWithin(ctx, StateRequest{Thread: req.Thread, Namespace: req.Namespace}, forever)
 }
 
 // wellFormed refuses a list of writes that means nothing.

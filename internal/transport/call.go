@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // Headers of requests and responses.
@@ -18,10 +20,13 @@ const (
 )
 
 // call is what is known of the call that is being served, for logs and errors.
-// Services fill it in as they learn it.
+// Services fill it in as they learn it. It is the context of the call.
 type call struct {
-	id     string // of the call, from the client's header or made here
-	outlet outlet // what the client has not read of it
+	context.Context //nolint:containedctx // it is one
+
+	id     string       // of the call, from the client's header or made here
+	outlet outlet       // what the client has not read of it
+	room   runtime.Room // what it holds of what it shows
 
 	mu     sync.Mutex
 	thread string
@@ -33,13 +38,32 @@ type callKey struct{}
 // newCall gives a call a record. An id that a client sends is taken over if it
 // is fit for a log.
 func newCall(ctx context.Context, u *unread) (context.Context, *call) {
-	c := &call{outlet: u.newOutlet(ctx)}
+	c := &call{Context: ctx, outlet: u.newOutlet(ctx)}
 	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && fitID(ids[0]) {
 		c.id = ids[0]
 	} else {
 		c.id = rand.Text()
 	}
-	return context.WithValue(ctx, callKey{}, c), c
+	return c, c
+}
+
+// Value finds the call itself, and the room for what it shows.
+func (c *call) Value(key any) any {
+	switch key.(type) {
+	case callKey:
+		return c
+	case runtime.RoomKey:
+		return &c.room
+	}
+	return c.Context.Value(key)
+}
+
+// roomOf is the room of a call for what it shows.
+func roomOf(ctx context.Context) *runtime.Room {
+	if r, ok := ctx.Value(runtime.RoomKey{}).(*runtime.Room); ok {
+		return r
+	}
+	return &runtime.Room{}
 }
 
 func fitID(id string) bool {

@@ -21,6 +21,12 @@ type frame struct {
 // small reports whether gRPC does not say when it is done with a frame.
 func (f *frame) small() bool { return mem.IsBelowBufferPoolingThreshold(cap(f.bytes)) }
 
+// isLarge reports whether a frame counts when it is handed over, before gRPC has it: of
+// those that are small many may be on the way at the same time.
+func (f *frame) isLarge() bool { return len(f.bytes) >= largeFrame }
+
+const largeFrame = 64 << 10
+
 // weight is what counts of a frame. A small one is mostly what gRPC puts around
 // it, for each sending anew.
 func (f *frame) weight() int64 {
@@ -64,7 +70,9 @@ func (c framing) Marshal(v any) (mem.BufferSlice, error) {
 	case *frame:
 		return mem.BufferSlice{mem.SliceBuffer(m.bytes)}, nil
 	case *parcel:
-		m.outlet.hold(m.frame)
+		if !m.counted {
+			m.outlet.hold(m.frame)
+		}
 		if m.small() { // gRPC does not say when it is done with those, but lets go of what is behind as well
 			return mem.BufferSlice{mem.SliceBuffer(m.bytes), mem.NewBuffer(&c.nothing, m)}, nil
 		}

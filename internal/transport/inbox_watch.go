@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -24,7 +23,8 @@ type inboxWatch struct {
 	list   string // what its tokens are bound to
 	after  uint64 // last change looked at
 	resume bool
-	out    *sender[*graphdv1.InterruptChange]
+	out    *sender
+	room   *runtime.Room // for what was read and is not sent
 }
 
 // WatchInterrupts follows questions: those that are open, then each change.
@@ -48,7 +48,8 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	life, release := s.lifetime(ctx)
 	defer release()
-	w.out = newSender(stream.Send, sizeOfChange, outletOf(ctx), s.room, s.stall)
+	w.room = roomOf(ctx)
+	w.out = newSender(sending(stream), outletOf(ctx), s.room, s.stall)
 	err := w.relay(ctx, life)
 	err = w.out.close(ctx, err)
 	switch {
@@ -59,8 +60,6 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	return err
 }
-
-func sizeOfChange(m *graphdv1.InterruptChange) int { return proto.Size(m) + around }
 
 func (w *inboxWatch) relay(ctx, life context.Context) error {
 	begin := w.showOpen
@@ -82,7 +81,9 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 		changed, err := f.Next(turn)
 		switch {
 		case err == nil:
-			if err := w.pass(ctx, changed); errors.Is(err, errBehind) {
+			err := w.pass(ctx, changed)
+			w.room.End()
+			if errors.Is(err, errBehind) {
 				f.Close() // what was not taken is read again
 				if err := w.out.wait(ctx); err != nil {
 					return err
@@ -114,6 +115,7 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.room.End()
 	q := w.query
 	if len(q.States) == 0 {
 		q.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
@@ -124,21 +126,39 @@ func (w *inboxWatch) showOpen(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := range open {
-			// Until all are sent a broken stream has to begin again.
-			if err := w.out.send(ctx, &graphdv1.InterruptChange{Interrupt: interruptOut(open[i])}); err != nil {
+		more := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
+		err = w.passOpen(ctx, &q, open)
+		w.room.End() // what was not taken is read again
+		switch {
+		case errors.Is(err, errBehind):
+			if err := w.out.awaitRoom(ctx, largeFrame, w.stall, errStalled); err != nil {
 				return err
 			}
-			q.After = checkpoint.InterruptPosition{
-				Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
-			}
-		}
-		if !checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size) {
-			break
+		case err != nil:
+			return err
+		case !more:
+			w.after = start
+			return w.bookmark(ctx)
 		}
 	}
-	w.after = start
-	return w.bookmark(ctx)
+}
+
+// passOpen sends questions, until the client does not take one soon. Until all are
+// sent a broken stream has to begin again.
+func (w *inboxWatch) passOpen(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
+	for i := range open {
+		f, err := encode(&graphdv1.InterruptChange{Interrupt: interruptOut(open[i])})
+		if err != nil {
+			return err
+		}
+		if err := w.out.offer(ctx, f); err != nil {
+			return err
+		}
+		q.After = checkpoint.InterruptPosition{
+			Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
+		}
+	}
+	return nil
 }
 
 // confirmStore asks for one question, which a store that was replaced refuses. When
@@ -222,7 +242,11 @@ func (w *inboxWatch) pass(ctx context.Context, changed []checkpoint.Interrupt) e
 		if err != nil {
 			return err
 		}
-		if err := w.out.offer(ctx, m); err != nil {
+		f, err := encode(m)
+		if err != nil {
+			return err
+		}
+		if err := w.out.offer(ctx, f); err != nil {
 			w.after = before
 			return err
 		}
@@ -242,5 +266,9 @@ func (w *inboxWatch) bookmark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.out.send(ctx, m)
+	f, err := encode(m)
+	if err != nil {
+		return err
+	}
+	return w.out.send(ctx, f)
 }

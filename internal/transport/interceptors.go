@@ -55,8 +55,9 @@ func (d *desk) unary(
 		resp, err = handler(ctx, req)
 	}
 	if err == nil {
-		resp, err = c.outlet.pack(ctx, resp)
+		resp, err = c.outlet.pack(ctx, resp, &c.room)
 	}
+	c.room.End()
 	end, err := d.mapper.status(err, subject(ctx))
 	if err == nil {
 		n.send()
@@ -76,6 +77,7 @@ func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	} else {
 		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet, desk: d, request: requestOf(ctx)})
 	}
+	c.room.End()
 	end, err := d.mapper.status(err, subject(ctx))
 	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err

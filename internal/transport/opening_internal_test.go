@@ -23,7 +23,9 @@ type deafWire struct {
 
 func (w deafWire) Context() context.Context { return w.ctx }
 
-func (w deafWire) Send(*graphdv1.InterruptChange) error {
+func (deafWire) Send(*graphdv1.InterruptChange) error { panic("messages come encoded") }
+
+func (w deafWire) SendMsg(any) error {
 	<-w.ctx.Done()
 	return w.ctx.Err()
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type subscription struct {
 	head     checkpoint.Head
 	run      *checkpoint.Run // nil = the thread across its runs
 	opened   *checkpoint.Run // shown first; nil = none
+	stripped bool            // its output is not held any more
 	after    uint64          // last event looked at
 	mark     uint32          // of that event, 0 = unknown
 	attached bool
@@ -65,7 +67,9 @@ type watching struct {
 	*pump
 	*subscription
 
-	out *sender[*frame]
+	out   *sender
+	room  *runtime.Room // for what was read and is not sent
+	large int           // bytes of the last message, if it was large
 }
 
 // serve sends until the run stops, the client leaves, or something else ends
@@ -77,7 +81,7 @@ func (p *pump) serve(stream eventStream, sub *subscription) error {
 		runID = sub.opened.ID
 	}
 	note(ctx, sub.head.Thread, runID)
-	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), (*frame).size, outletOf(ctx), p.room, p.stall)}
+	w := &watching{pump: p, subscription: sub, out: newSender(sending(stream), outletOf(ctx), p.room, p.stall), room: roomOf(ctx)}
 	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
 		w.left(ctx)
 		return gone(ctx)
@@ -117,7 +121,7 @@ func gone(ctx context.Context) error {
 }
 
 // sending is how encoded messages are sent.
-func sending(stream eventStream) func(*frame) error {
+func sending(stream grpc.ServerStream) func(*frame) error {
 	return func(f *frame) error { return stream.SendMsg(f) }
 }
 
@@ -137,16 +141,13 @@ func (w *watching) relay(ctx, life context.Context) error {
 	if w.begun != nil {
 		w.begun() // before sending: the client may not read
 	}
-	if w.follower != nil && !given {
-		defer w.follower.Close()
-	}
-	for _, e := range first {
-		if err := w.send(ctx, e); err != nil {
-			return err
+	defer func() {
+		if w.follower != nil && !given {
+			w.follower.Close()
 		}
-	}
-	if err != nil {
-		return err
+	}()
+	if failed := w.sendFirst(ctx, first); failed != nil || err != nil {
+		return cmp.Or(failed, err)
 	}
 	f := w.follower
 	turns := w.turns(life)
@@ -242,7 +243,15 @@ func (w *watching) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
 	opened := &graphdv1.StreamOpened{Head: cursorOut(w.head.LogID, w.head.LastEvent), Attached: w.attached}
 	runID := ""
 	if w.opened != nil {
-		run, err := w.describe(ctx, *w.opened, w.head.LogID)
+		shown := *w.opened
+		if w.stripped {
+			again, err := w.engine.Run(ctx, w.head.Thread, shown.ID)
+			if err != nil {
+				return nil, err
+			}
+			shown.Output = again.Output
+		}
+		run, err := w.describe(ctx, shown, w.head.LogID)
 		if err != nil {
 			return nil, err
 		}
@@ -280,6 +289,7 @@ func (w *watching) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
 // its client gives the events back, and reads them again from the log.
 func (w *watching) passAll(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
 	ended, err = w.pass(ctx, events)
+	w.room.End()
 	if !errors.Is(err, errBehind) {
 		return ended, err
 	}
@@ -397,19 +407,26 @@ func (w *watching) beat(ctx context.Context) error {
 // end sends the last message. stop is the event of the run's stop, if one was
 // met: it says what the run was then.
 func (w *watching) end(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
+	return w.sendRead(ctx, func() (*graphdv1.Event, error) { return w.last(ctx, cause, stop) })
+}
+
+// last is the last message.
+func (w *watching) last(
+	ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event,
+) (*graphdv1.Event, error) {
 	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.cursor()}
 	runID := ""
 	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
 		run, err := w.stopped(ctx, followed.ID, stop)
 		if err != nil {
-			return w.broken(err)
+			return nil, w.broken(err)
 		}
 		last.Run, runID = run, followed.ID
 	}
-	return w.send(ctx, &graphdv1.Event{
+	return &graphdv1.Event{
 		Time: timeOut(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wordLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
-	})
+	}, nil
 }
 
 // stopped is the run that was followed as it is, or as it was when it stopped.

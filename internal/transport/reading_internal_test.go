@@ -31,28 +31,22 @@ func (e *largeStates) read() {
 	e.reading.Add(-1)
 }
 
-func (e *largeStates) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
-	e.read()
-	return runtime.Snapshot{}, nil
-}
-
 func (e *largeStates) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
 	e.read()
 	return nil, false, nil
 }
 
-// However many calls ask for states, few of these are in memory at a time; the
+// However many calls ask for histories, few of these are in memory at a time; the
 // others have their turn, or leave.
-func TestFewCallsReadStatesAtATime(t *testing.T) {
+func TestFewCallsReadHistoriesAtATime(t *testing.T) {
 	const calls = 40
-	e := &largeStates{entered: make(chan struct{}, 2*calls), finish: make(chan struct{})}
+	e := &largeStates{entered: make(chan struct{}, calls), finish: make(chan struct{})}
 	s := &threadService{service: &service{
 		pump:    &pump{streams: &streams{maxBytes: 1 << 20}, engine: e},
 		reading: make(chan struct{}, maxReading),
 	}}
 	var all sync.WaitGroup
 	for range calls {
-		all.Go(func() { _, _ = s.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: "t"}) })
 		all.Go(func() { _, _ = s.ListCheckpoints(t.Context(), &graphdv1.ListCheckpointsRequest{ThreadId: "t"}) })
 	}
 	for range maxReading {
@@ -60,10 +54,10 @@ func TestFewCallsReadStatesAtATime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: "t"})
+	_, err := s.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "t"})
 	require.ErrorIs(t, err, context.Canceled)
 	close(e.finish)
 	all.Wait()
-	require.Len(t, e.entered, 2*calls-maxReading, "every call had its turn")
+	require.Len(t, e.entered, calls-maxReading, "every call had its turn")
 	require.EqualValues(t, maxReading, e.most.Load())
 }

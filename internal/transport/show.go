@@ -12,36 +12,52 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// show sends one event.
+// show sends one event. After a large one the next is read when the client has taken
+// it: while streams wait for their clients they hold nothing.
 func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
+	if w.large > 0 {
+		if err := w.out.ready(ctx, w.large); err != nil {
+			return err
+		}
+	}
+	f, err := w.frame(ctx, e)
+	if err != nil {
+		return w.broken(err)
+	}
+	if w.large = 0; f.isLarge() {
+		w.large = f.size()
+	}
+	err = w.out.offer(ctx, f)
+	w.room.End()
+	return err
+}
+
+// frame is what is sent of an event, encoded.
+func (w *watching) frame(ctx context.Context, e *checkpoint.Event) (*frame, error) {
 	if !w.crowded() {
 		out, err := w.message(ctx, e)
 		if err != nil {
-			return w.broken(err)
+			return nil, err
 		}
-		f, err := encode(out)
-		if err != nil {
-			return err
-		}
-		return w.out.offer(ctx, f)
+		return encode(out)
 	}
 	k := frameKey{event: e, debug: w.debug}
 	if e.Seq == w.after {
 		k.mark = w.mark
 	}
 	if f := w.frames.find(k); f != nil {
-		return w.out.offer(ctx, f)
+		return f, nil
 	}
 	out, err := w.message(ctx, e)
 	if err != nil {
-		return w.broken(err)
+		return nil, err
 	}
 	f, err := encode(out)
 	if err != nil {
-		return w.broken(err)
+		return nil, err
 	}
 	w.frames.keep(k, f)
-	return w.out.offer(ctx, f)
+	return f, nil
 }
 
 // crowded reports whether others follow the thread here as well.

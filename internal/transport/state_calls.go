@@ -25,11 +25,6 @@ func (s *threadService) GetState(
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	leave, err := s.enterReading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	state, err := s.engine.State(ctx, q)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,12 @@ func (o *outlet) hold(f *frame) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	o.count(f)
+}
+
+// count is hold for a caller that holds mu.
+func (o *outlet) count(f *frame) {
+	u := o.of
 	if o.conn.closed {
 		return
 	}
@@ -155,6 +161,24 @@ func (o *outlet) room(n int) (bool, <-chan struct{}) {
 		return true, nil
 	}
 	return false, u.watch()
+}
+
+// admit is room for a frame. A large one counts at once, so that as many as find room
+// also have it; the caller releases it, unless it was admitted to be given to gRPC once.
+func (o *outlet) admit(f *frame) (bool, <-chan struct{}) {
+	u := o.of
+	if u == nil {
+		return true, nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !o.fits(int64(f.size())) {
+		return false, u.watch()
+	}
+	if f.isLarge() {
+		o.count(f)
+	}
+	return true, nil
 }
 
 // drained reports whether the client has read all that is counted; if not, it
@@ -274,8 +298,9 @@ func (c *connection) holds() int64 {
 }
 
 // pack encodes an answer, and waits until there is room for it. So many bytes
-// wait at most as are held; a client that leaves more unread is refused.
-func (o *outlet) pack(ctx context.Context, answer any) (any, error) {
+// wait at most as are held; a client that leaves more unread is refused. The room is
+// what the answer was made in: its bytes count here from now on.
+func (o *outlet) pack(ctx context.Context, answer any, room *runtime.Room) (any, error) {
 	m, ok := answer.(protobuf.Message)
 	if !ok || o.of == nil {
 		return answer, nil
@@ -285,14 +310,15 @@ func (o *outlet) pack(ctx context.Context, answer any) (any, error) {
 		return nil, err
 	}
 	for {
-		ok, freed := o.room(len(f.bytes))
+		ok, freed := o.admit(f)
 		if ok {
-			return &parcel{frame: f, outlet: o}, nil
+			return &parcel{frame: f, outlet: o, counted: f.isLarge()}, nil
 		}
 		if !o.of.queue(len(f.bytes)) {
 			return nil, runtime.Errorf(ReasonSlowConsumer, "the server holds too many answers that clients have not read").
 				Beyond("max-unread", o.of.most, 0)
 		}
+		room.End()
 		select {
 		case <-freed:
 		case <-ctx.Done():
@@ -325,7 +351,8 @@ func (u *unread) unqueue(n int) {
 type parcel struct {
 	*frame
 
-	outlet *outlet
+	outlet  *outlet
+	counted bool // since it was admitted
 }
 
 // Get is part of a pool of buffers, of which nothing is taken.

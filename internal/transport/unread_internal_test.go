@@ -229,7 +229,7 @@ func TestWhoReadsNothingIsClosedWhenOthersWait(t *testing.T) {
 		waiting, _ := u.call(t)
 		done := make(chan error)
 		go func() {
-			_, err := waiting.pack(t.Context(), &graphdv1.Run{RunId: string(make([]byte, share+1))})
+			_, err := waiting.pack(t.Context(), &graphdv1.Run{RunId: string(make([]byte, share+1))}, &runtime.Room{})
 			done <- err
 		}()
 		step := sized(1 << 10)
@@ -257,12 +257,12 @@ func TestAnswersThatWaitAreBounded(t *testing.T) {
 		done := make(chan error)
 		go func() {
 			o, _ := u.call(t)
-			_, err := o.pack(ctx, run)
+			_, err := o.pack(ctx, run, &runtime.Room{})
 			done <- err
 		}()
 		synctest.Wait()
 		o, _ := u.call(t)
-		_, err := o.pack(ctx, run)
+		_, err := o.pack(ctx, run, &runtime.Room{})
 		require.ErrorIs(t, err, &runtime.Error{Reason: ReasonSlowConsumer})
 		leave()
 		require.ErrorIs(t, <-done, context.Canceled)

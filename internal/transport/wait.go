@@ -25,6 +25,7 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 			return nil, err
 		}
 		id = run.ID
+		roomOf(ctx).End()
 	}
 	if req.GetWait() == nil || wait > 0 {
 		if err := s.enter(); err != nil {
@@ -116,6 +117,7 @@ func (s *graphService) untilFinal(ctx context.Context, run checkpoint.Run) error
 			if err != nil || now.State.Terminal() {
 				return err
 			}
+			roomOf(ctx).End()
 			if _, err := f.Next(ctx); err != nil {
 				return err
 			}

@@ -38,6 +38,9 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 		return err
 	}
 	defer begun()
+	if req.GetSnapshotFirst() {
+		roomOf(ctx).Times = 2 // the output of the newest run, and the state
+	}
 	sub, err := s.watched(ctx, thread, run, req)
 	if err != nil {
 		return err

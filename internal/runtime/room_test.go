@@ -1,0 +1,110 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// TestStatesThatAreShownKeepTheirRoom has calls that show large states: there is room
+// for as many as are not on their way yet, and others wait.
+func TestStatesThatAreShownKeepTheirRoom(t *testing.T) {
+	for name, show := range map[string]func(ctx context.Context, e *runtime.Engine, thread string) error{
+		"state": func(ctx context.Context, e *runtime.Engine, thread string) error {
+			_, err := e.State(ctx, runtime.StateRequest{Thread: thread})
+			return err
+		},
+		"history": func(ctx context.Context, e *runtime.Engine, thread string) error {
+			_, _, err := e.States(ctx, runtime.HistoryQuery{Thread: thread, Limit: 5, Values: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const many = 4
+				w, slow := newLoadedWorld(t, many)
+				close(slow.gate)
+				rooms, answers := make([]runtime.Room, many), make([]error, many)
+				var all sync.WaitGroup
+				for i := range many {
+					all.Go(func() {
+						ctx := context.WithValue(t.Context(), runtime.RoomKey{}, &rooms[i])
+						answers[i] = show(ctx, w.engine, fmt.Sprint("t", i))
+					})
+				}
+				all.Wait()
+				shown := 0
+				for i := range many {
+					if answers[i] == nil {
+						require.True(t, rooms[i].Taken())
+						shown++
+						continue
+					}
+					var refused *runtime.Error
+					require.ErrorAs(t, answers[i], &refused)
+					require.Equal(t, runtime.ReasonTooManyRequests, refused.Reason)
+					require.Equal(t, "max-live-bytes", refused.Meta["limit"])
+					require.False(t, rooms[i].Taken())
+				}
+				require.Equal(t, 1, shown, "large states that are shown at a time")
+				var little runtime.Room
+				ctx := context.WithValue(t.Context(), runtime.RoomKey{}, &little)
+				require.NoError(t, show(ctx, w.engine, "small"), "who shows a small state waits for nobody")
+				require.False(t, little.Taken())
+				for i := range rooms {
+					rooms[i].End()
+				}
+				require.Zero(t, runtime.Loads(w.engine))
+				for i := range many {
+					ctx := context.WithValue(t.Context(), runtime.RoomKey{}, &rooms[i])
+					require.NoError(t, show(ctx, w.engine, fmt.Sprint("t", i)), "there is room again")
+					rooms[i].End()
+				}
+				require.Zero(t, runtime.Loads(w.engine))
+			})
+		})
+	}
+}
+
+// TestLargeQuestionsAreListedOneAfterTheOther has lists of large questions.
+func TestLargeQuestionsAreListedOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, slow := newLoadedWorld(t, 1)
+		close(slow.gate)
+		asked := &largeQuestions{Store: w.store}
+		w.engine.Close()
+		w.store = asked
+		w.start()
+		var first, second runtime.Room
+		list := func(room *runtime.Room) error {
+			ctx := context.WithValue(t.Context(), runtime.RoomKey{}, room)
+			found, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{Limit: 10})
+			require.Equal(t, err == nil, len(found) > 0)
+			return err
+		}
+		require.NoError(t, list(&first))
+		require.True(t, first.Taken())
+		began := time.Now()
+		require.ErrorIs(t, list(&second), &runtime.Error{Reason: runtime.ReasonTooManyRequests})
+		require.Positive(t, time.Since(began))
+		first.End()
+		require.NoError(t, list(&second))
+		second.End()
+		require.Zero(t, runtime.Loads(w.engine))
+	})
+}
+
+// largeQuestions is a store whose lists of questions are large.
+type largeQuestions struct{ checkpoint.Store }
+
+func (s *largeQuestions) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return []checkpoint.Interrupt{{ID: "q", Message: string(make([]byte, 1<<20))}}, nil
+}

@@ -1,0 +1,137 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// heavy replaces a state of 7 MB in each of some supersteps.
+const heavy = `channels: { base: {}, x: {}, y: {}, i: { reducer: add, default: 0 } }
+nodes: { n: { expr: { update: { i: "1", x: "state.base + state.base + state.base + string(state.i)", y: "string(state.i) + state.base + state.base + state.base" } } } }
+edges: [START -> n]
+conditional_edges:
+  - { from: n, cases: [ { when: "state.i % 6 != 0", to: n }, { to: END } ] }
+`
+
+// curious asks a question of as much as a value may have in each of some tasks.
+const curious = `channels: { base: {} }
+nodes:
+  fan: { expr: { goto: "lists.range(10).map(i, send('q', {'n': i, 'base': state.base}))" }, destinations: [q] }
+  q: { ask: { message: "'?'", value: "state" } }
+edges: [START -> fan, q -> END]
+`
+
+// reads are inputs that show much of what the attacker has stored before.
+func reads() []input {
+	return []input{
+		{"waits for large outputs", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			a.flood(ctx, 100*a.scale, func(i int) {
+				var err error
+				if i%4 == 0 {
+					_, err = a.client.ListRuns(ctx, &graphdv1.ListRunsRequest{ThreadId: "heavy", PageSize: 500})
+				} else {
+					_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: "heavy", Wait: durationpb.New(30 * time.Second)})
+				}
+				a.heard("WaitRun", err)
+			})
+		}},
+		{"large states at once", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			a.flood(ctx, 100*a.scale, func(i int) {
+				var err error
+				if i%2 == 0 {
+					_, err = a.client.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: "heavy", Subgraphs: true})
+				} else {
+					_, err = a.client.ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: 500, View: graphdv1.ThreadView_THREAD_VIEW_FULL})
+				}
+				a.heard("GetState", err)
+			})
+		}},
+		{"snapshots for slow readers", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			a.flood(ctx, 100*a.scale, func(int) {
+				c, err := a.server.dial(ctx, window()...)
+				if err != nil {
+					return
+				}
+				stream, err := c.Watch(ctx, &graphdv1.WatchRequest{ThreadId: "heavy", Follow: true, SnapshotFirst: true})
+				if err == nil {
+					_, err = stream.Header()
+				}
+				a.heard("Watch", err)
+			})
+			a.bystander.more(ctx, 100*a.scale)
+		}},
+		{"watches of large states", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			a.hold(ctx, 100*a.scale, func(ctx context.Context) (string, receiver, error) {
+				stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{
+					ThreadId: "heavy", Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+					Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_DEBUG}},
+				})
+				return "Watch", func() (err error) {
+					for heard := 0; err == nil && heard < enough; heard++ {
+						_, err = stream.Recv()
+					}
+					return nil
+				}, err
+			})
+		}},
+		{"large questions", func(ctx context.Context, a *attack) {
+			a.put(ctx, "curious", curious)
+			const threads = 4
+			for n := range threads {
+				a.runLarge(ctx, "curious", fmt.Sprint("curious-", n), 900<<10)
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			a.flood(ctx, 200*a.scale, func(i int) {
+				var err error
+				switch i % 4 {
+				case 0:
+					_, err = a.client.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{PageSize: 500})
+				case 1:
+					_, err = a.client.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: fmt.Sprint("curious-", i%threads)})
+				default:
+					c, dialed := a.server.dial(ctx, window()...)
+					if dialed != nil {
+						return
+					}
+					_, err = c.WatchInterrupts(ctx, &graphdv1.WatchInterruptsRequest{})
+				}
+				a.heard("reading questions", err)
+			})
+			a.bystander.more(ctx, 50*a.scale)
+			for n := range threads {
+				a.remove(context.WithoutCancel(ctx), fmt.Sprint("curious-", n))
+			}
+		}},
+	}
+}
+
+// fillHeavy makes a thread with states of 7 MB, once.
+func (a *attack) fillHeavy(ctx context.Context) {
+	a.put(ctx, "heavy", heavy)
+	a.runLarge(ctx, "heavy", "heavy", 1000<<10)
+}
+
+// runLarge runs a graph over an input of so many bytes, until it stops.
+func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
+	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "large-" + thread, Run: &graphdv1.RunSpec{
+		Graph: name, ThreadId: thread, CreateThread: true,
+		Start: &graphdv1.RunSpec_Input{Input: value(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
+	}})
+	a.heard("StartRun", err)
+	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
+	a.heard("WaitRun", err)
+}
