@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -23,7 +22,7 @@ conditional_edges:
 // curious asks a question of as much as a value may have in each of some tasks.
 const curious = `channels: { base: {} }
 nodes:
-  fan: { expr: { goto: "lists.range(10).map(i, send('q', {'n': i, 'base': state.base}))" }, destinations: [q] }
+  fan: { expr: { goto: "lists.range(5).map(i, send('q', {'n': i, 'base': state.base}))" }, destinations: [q] }
   q: { ask: { message: "'?'", value: "state" } }
 edges: [START -> fan, q -> END]
 `
@@ -72,26 +71,11 @@ func reads() []input {
 			})
 			a.bystander.more(ctx, 100*a.scale)
 		}},
-		{"watches of large states", func(ctx context.Context, a *attack) {
-			a.fillHeavy(ctx)
-			a.hold(ctx, 100*a.scale, func(ctx context.Context) (string, receiver, error) {
-				stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{
-					ThreadId: "heavy", Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
-					Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_DEBUG}},
-				})
-				return "Watch", func() (err error) {
-					for heard := 0; err == nil && heard < enough; heard++ {
-						_, err = stream.Recv()
-					}
-					return nil
-				}, err
-			})
-		}},
 		{"large questions", func(ctx context.Context, a *attack) {
 			a.put(ctx, "curious", curious)
 			const threads = 4
 			for n := range threads {
-				a.runLarge(ctx, "curious", fmt.Sprint("curious-", n), 900<<10)
+				a.runLarge(ctx, "curious", fmt.Sprint("curious-", n), 700<<10)
 			}
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -132,6 +116,11 @@ func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
 		Start: &graphdv1.RunSpec_Input{Input: value(`{"base":"` + strings.Repeat("x", bytes) + `"}`)},
 	}})
 	a.heard("StartRun", err)
-	_, err = a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
+	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
 	a.heard("WaitRun", err)
+	if state := run.GetState(); state != graphdv1.RunState_RUN_STATE_SUCCEEDED && state != graphdv1.RunState_RUN_STATE_INTERRUPTED {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.holes = append(a.holes, "nothing large to read: the run is "+state.String()+": "+run.GetFailure().GetMessage())
+	}
 }
