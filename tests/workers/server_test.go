@@ -64,6 +64,7 @@ type config struct {
 	remote transport.EndpointOptions
 	lease  time.Duration
 	limits pregel.Limits
+	live   int // runs at a time, 0 = the default
 }
 
 // start runs a server until the test ends or it is killed.
@@ -94,7 +95,7 @@ func start(tb testing.TB, c config) *server {
 	require.NoError(tb, err)
 	s.reach = &reach{Store: c.store}
 	s.engine = runtime.New(tb.Context(), s.reach, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
-		Lease: c.lease, Sweep: 50 * time.Millisecond, Limits: c.limits,
+		Lease: c.lease, Sweep: 50 * time.Millisecond, Limits: c.limits, MaxLive: c.live, Workers: s.hub,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
