@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from graphd import START, InMemorySaver, Overwrite, StateGraph
+from graphd import START, InMemorySaver, Overwrite, Send, StateGraph, interrupt
 from graphd.dev import DevServer
 from graphd.errors import LimitExceededError
 
@@ -30,6 +30,24 @@ def test_a_value_without_a_json_form_is_named(server: DevServer, value: Any, err
     with pytest.raises(error, match=r"^node 'makes': the value of 'bad' can't be stored: ") as raised:
         run(server, f"no-json-form-{type(value).__name__}", value)
     assert type(raised.value) is error
+
+
+def test_a_question_without_a_json_form_names_its_node(server: DevServer) -> None:
+    def asks(state: State) -> State:
+        return {"bad": interrupt(float("nan"))}
+
+    builder = StateGraph(State).add_node("asks", asks).add_edge(START, "asks")
+    compiled = builder.compile(InMemorySaver(server=server.address), name="asks-no-json")
+    with pytest.raises(ValueError, match=r"^node 'asks': the value of the question can't be stored: "):
+        compiled.invoke({"good": 0}, {"configurable": {"thread_id": "asks-no-json"}})
+
+
+def test_a_send_without_a_json_form_names_its_target(server: DevServer) -> None:
+    builder = StateGraph(State).add_node("to", lambda state: {})
+    builder.add_conditional_edges(START, lambda state: [Send("to", {"x": object()})], ["to"])
+    compiled = builder.compile(InMemorySaver(server=server.address), name="send-no-json")
+    with pytest.raises(TypeError, match=r"^the input for 'to' can't be stored: "):
+        compiled.invoke({"good": 0}, {"configurable": {"thread_id": "send-no-json"}})
 
 
 def test_what_is_nested_too_deep_is_beyond_a_limit(server: DevServer) -> None:

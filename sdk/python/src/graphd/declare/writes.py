@@ -38,6 +38,14 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
 
 
+def _send(send: Send) -> payload_pb2.Send:
+    try:
+        return payload_pb2.Send(node=wire(send.node), input=codec.payload(send.arg))
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"the input for {send.node!r} can't be stored: {error}") from error
+
+
 def gotos(target: Any) -> list[payload_pb2.Goto]:
     """Where a command or a conditional edge leads; END leads nowhere."""
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
@@ -48,8 +56,7 @@ def gotos(target: Any) -> list[payload_pb2.Goto]:
                 raise InvalidUpdateError("Cannot send a packet to the END node")
             if one.timeout is not None:
                 raise InvalidUpdateError("a Send has no timeout of its own in graphd; give one to the node")
-            send = payload_pb2.Send(node=wire(one.node), input=codec.payload(one.arg))
-            found.append(payload_pb2.Goto(send=send))
+            found.append(payload_pb2.Goto(send=_send(one)))
         elif one != END:
             found.append(payload_pb2.Goto(node=wire(str(one))))
     return found

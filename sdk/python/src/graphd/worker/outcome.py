@@ -36,9 +36,9 @@ _DRIFT: dict[str | None, interrupt_pb2.Drift] = {
 class UnsendableError(Exception):
     """A value of a result has no JSON form."""
 
-    def __init__(self, key: str, problem: Exception) -> None:
-        self.key, self.problem = key, problem
-        super().__init__(f"the value of {key!r} can't be stored: {problem}")
+    def __init__(self, what: str, problem: Exception) -> None:
+        self.problem = problem
+        super().__init__(f"{what} can't be stored: {problem}")
 
     def of(self, node: str) -> Exception:
         """The error of the node, of the class that programs know."""
@@ -107,13 +107,13 @@ def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]],
     overwritten = any(isinstance(v, Overwrite) for _, v in flat)
     if not overwritten and len({k for k, _ in flat}) == len(flat):
         if root and flat:
-            outcome.update.CopyFrom(codec.payload(flat[0][1]))
+            outcome.update.CopyFrom(_named("the result", flat[0][1]))
         elif flat:
             outcome.update.CopyFrom(_payload(dict(flat)))
         return
     for channel, value in flat:
         whole = isinstance(value, Overwrite)
-        written = _named(channel, value.value if whole else value)
+        written = _named(f"the value of {channel!r}", value.value if whole else value)
         outcome.writes.add(channel=channel, value=written, overwrite=whole)
 
 
@@ -122,16 +122,16 @@ def _payload(update: dict[Any, Any]) -> payload_pb2.Payload:
         return codec.payload(update)
     except (TypeError, ValueError):  # say which
         for key, value in update.items():
-            _named(key, value)
+            _named(f"the value of {str(key)!r}", value)
         raise
 
 
-def _named(key: Any, value: Any) -> payload_pb2.Payload:
-    """A value as it travels; the error of one that can't names its key."""
+def _named(what: str, value: Any) -> payload_pb2.Payload:
+    """A value as it travels; the error of one that can't says what it is."""
     try:
         return codec.payload(value)
     except (TypeError, ValueError) as error:
-        raise UnsendableError(str(key), error) from error
+        raise UnsendableError(what, error) from error
 
 
 def asks(questions: Iterable[Question]) -> list[pb.Ask]:
@@ -147,7 +147,7 @@ def _ask(question: Question) -> pb.Ask:
         index=place.index,
         reason=options.get("reason") or "",
         message=options.get("message") or "",
-        value=codec.payload(question.value),
+        value=_named("the value of the question", question.value),
         ttl=duration(options.get("ttl")),
         expiry_action=_EXPIRY[options.get("on_expiry")],
         assignees=options.get("assignees") or (),
