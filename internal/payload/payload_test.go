@@ -15,7 +15,7 @@ func TestValidateAccepts(t *testing.T) {
 	for _, text := range []string{
 		`null`, `true`, ` false `, `0`, `-0`, `-1.5e+10`, `1e400`, `9007199254740993`, `""`, `"é退款😀"`,
 		`"\u00e9\ud83d\ude00\\\"\/\b\f\n\r\t"`, `[]`, `[ ]`, `{}`, `{ }`, `[1,[2,[3]]]`,
-		`{"a":1,"b":{"c":1,"c":2}}`, "\t{\n\"a\" : 1 }\r\n", `[{"a":1},{"a":1}]`, `"\ud800"`,
+		`{"a":1,"b":{"c":1,"a":{"c":2,"b":2}},"c":[{"a":1},{"a":1}]}`, "\t{\n\"a\" : 1 }\r\n", `[{"a":1},{"a":1}]`, `"\ud800"`,
 	} {
 		require.NoError(t, payload.Validate(text, payload.Limits{}), text)
 		require.True(t, json.Valid([]byte(text)), text)
@@ -54,6 +54,9 @@ func TestValidateRefuses(t *testing.T) {
 		"wrong bracket":          {`[1}`, 2, "expected , or ] in an array"},
 		"not UTF-8":              {"\"a\xff\"", 2, "invalid UTF-8"},
 		"repeated key":           {`{"a":1, "a":2}`, 8, `key "a" appears twice`},
+		"repeated below":         {`{"a":[0,{"b/c":{"k":1,"k":2}}]}`, 22, `key "k" appears twice, at /a/1/b~1c/k`},
+		"repeated in a list":     {`[{"a":1},{"a":1,"a":1}]`, 16, `key "a" appears twice, at /1/a`},
+		"repeated below many":    {`{"deep":{` + strings.Join(many, ",") + `,"k3":1}}`, 319, `key "k3" appears twice, at /deep/k3`},
 		"repeated in disguise":   {`{"a":1,"\u0061":2}`, 7, `key "\u0061" appears twice`},
 		"repeated after many":    {`{` + strings.Join(many, ",") + `,"k3":1}`, 311, `key "k3" appears twice`},
 		"repeated among the few": {`{"k":1,"l":{},"k":[]}`, 14, `key "k" appears twice`},

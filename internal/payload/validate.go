@@ -3,6 +3,8 @@ package payload
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -10,6 +12,8 @@ import (
 type Limits struct {
 	MaxBytes int // size of the text; 0 = any
 	MaxDepth int // nesting of objects and arrays; 0 = 10000
+	// Repeats lets objects name a key twice, for who looks for that by itself.
+	Repeats bool
 }
 
 // SyntaxError says where text stops being JSON.
@@ -40,10 +44,9 @@ func (e *LimitError) Error() string {
 }
 
 // Validate checks that text is one JSON value in UTF-8 within the limits, with
-// nothing after it, and that an object at its root names no key twice. Keys
-// deeper down are carried as they are. The error is a *SyntaxError or a
-// *LimitError. It allocates nothing for text that passes, unless the root has
-// more than 32 keys.
+// nothing after it, and that no object names a key twice. The error is a
+// *SyntaxError or a *LimitError. It allocates nothing for text that passes,
+// unless objects have many keys, or keys escapes.
 func Validate(text string, limits Limits) error {
 	if limits.MaxBytes > 0 && len(text) > limits.MaxBytes {
 		return &LimitError{Limit: "bytes", Max: limits.MaxBytes, Got: len(text)}
@@ -55,14 +58,15 @@ func Validate(text string, limits Limits) error {
 	if limits.MaxDepth > 0 {
 		s.deepest = min(limits.MaxDepth, hardDepth)
 	}
-	var ok bool
-	if s.peek() == '{' {
-		ok = s.root()
-	} else {
-		ok = s.value()
+	if limits.Repeats {
+		if !s.value() || !s.end() {
+			return s.err()
+		}
+		return nil
 	}
-	if !ok || !s.end() {
-		return s.err()
+	v := validator{scanner: s}
+	if !v.value() || !v.end() {
+		return v.err()
 	}
 	return nil
 }
@@ -82,51 +86,140 @@ func firstInvalid(text string) int {
 // fewKeys is how many keys are compared one by one before a map pays off.
 const fewKeys = 32
 
-// root skips the object at the root and refuses a second use of a key.
-func (s *scanner) root() bool {
-	if !s.open() {
+// validator is a scanner that refuses a second use of a key in an object.
+type validator struct {
+	scanner
+
+	keys    [2 * fewKeys]string // of the objects that are open
+	used    int
+	twice   bool   // a key appears twice
+	pointer string // to that key
+}
+
+func (v *validator) err() error {
+	if strings.Count(v.pointer, "/") > 1 {
+		v.problem += ", at " + v.pointer
+	}
+	return v.scanner.err()
+}
+
+// value skips one value of any kind.
+func (v *validator) value() bool {
+	switch v.peek() {
+	case '{':
+		return v.object()
+	case '[':
+		return v.array()
+	}
+	return v.scanner.value()
+}
+
+func (v *validator) array() bool {
+	if !v.open() {
 		return true
 	}
-	if s.tooDeep {
+	if v.tooDeep {
 		return false
 	}
-	var few [fewKeys]string
-	var many map[string]bool
 	for n := 0; ; n++ {
-		s.space()
-		start := s.at
-		quoted, ok := s.key()
-		if !ok {
-			return false
-		}
-		key := unescape(quoted)
-		if n == fewKeys {
-			many = make(map[string]bool, 2*fewKeys)
-			for _, k := range few[:] {
-				many[k] = true
+		if !v.value() {
+			if v.twice {
+				v.within(strconv.Itoa(n))
 			}
-		}
-		if repeated(few[:min(n, fewKeys)], many, key) {
-			s.at = start
-			return s.fail("key " + quoted + " appears twice")
-		}
-		if many != nil {
-			many[key] = true
-		} else {
-			few[n] = key
-		}
-		if !s.value() {
 			return false
 		}
-		if more, ok := s.next('}'); !ok || !more {
+		if more, ok := v.next(']'); !ok || !more {
 			return ok
 		}
 	}
 }
 
-func repeated(few []string, many map[string]bool, key string) bool {
-	if many != nil {
-		return many[key]
+func (v *validator) object() bool {
+	if !v.open() {
+		return true
 	}
-	return slices.Contains(few, key)
+	if v.tooDeep {
+		return false
+	}
+	base := v.used
+	var marks uint64 // of the keys that came: most are told apart by theirs
+	var many map[string]struct{}
+	for {
+		v.space()
+		start := v.at
+		quoted, ok := v.key()
+		if !ok {
+			return false
+		}
+		key := unescape(quoted)
+		if many == nil && (v.used-base == fewKeys || v.used == len(v.keys)) {
+			many = v.gather(base)
+		}
+		mark := markOf(key)
+		if marks&mark != 0 && v.known(base, many, key) {
+			v.at, v.twice = start, true
+			v.within(key)
+			return v.fail("key " + shortened(quoted) + " appears twice")
+		}
+		marks |= mark
+		if many != nil {
+			many[key] = struct{}{}
+		} else {
+			v.keys[v.used] = key
+			v.used++
+		}
+		if !v.value() {
+			v.within(key)
+			return false
+		}
+		if more, ok := v.next('}'); !ok || !more {
+			v.used = base
+			return ok
+		}
+	}
+}
+
+// gather moves the keys of the object that is open into a map.
+func (v *validator) gather(base int) map[string]struct{} {
+	const few = 8
+	many := make(map[string]struct{}, v.used-base+few)
+	for _, k := range v.keys[base:v.used] {
+		many[k] = struct{}{}
+	}
+	v.used = base
+	return many
+}
+
+// markOf is one of 64 bits.
+func markOf(key string) uint64 {
+	n := len(key)
+	if n == 0 {
+		return 1
+	}
+	return 1 << ((n*5 + int(key[0]) + int(key[n-1])*3 + int(key[n/2])*7) & 63)
+}
+
+// known reports whether a key is among those of the object that is open.
+func (v *validator) known(base int, many map[string]struct{}, key string) bool {
+	if many != nil {
+		_, known := many[key]
+		return known
+	}
+	return slices.Contains(v.keys[base:v.used], key)
+}
+
+// within puts a part before the pointer to a key that appears twice.
+func (v *validator) within(token string) {
+	if v.twice {
+		v.pointer = "/" + escapePointer(shortened(token)) + v.pointer
+	}
+}
+
+// shortened is text as far as a message shows it.
+func shortened(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
