@@ -54,6 +54,8 @@ func (s *server) admitted(name, input string) *graphdv1.Run {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
 	for {
 		run, err := s.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 			CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: text(input)},
@@ -62,7 +64,7 @@ func (s *server) admitted(name, input string) *graphdv1.Run {
 			return run
 		}
 		select {
-		case <-time.After(10 * time.Millisecond):
+		case <-again.C:
 		case <-ctx.Done():
 			require.NoError(s.t, err)
 		}
