@@ -246,14 +246,14 @@ func drivers() []input {
 			})
 		}},
 		{"runs that hold much and compute", func(ctx context.Context, a *attack) {
-			a.put(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
+			a.need(ctx, "hoard-round", hoard("{ expr: { update: { i: \"1\" } } }", "state.i < 10"))
 			a.hoard(ctx, "hoard-round", func(thread string) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread})
 				a.heard("WaitRun", err)
 			})
 		}},
 		{"runs that hold much and wait", func(ctx context.Context, a *attack) {
-			a.put(ctx, "hoard-wait", hoard("{ remote: {} }", "false"))
+			a.need(ctx, "hoard-wait", hoard("{ remote: {} }", "false"))
 			a.hoard(ctx, "hoard-wait", func(thread string) {
 				_, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(5 * time.Second)})
 				a.heard("WaitRun", err)
@@ -263,25 +263,25 @@ func drivers() []input {
 		{"calls on large states", largeStates},
 		{"graph of many nodes", func(ctx context.Context, a *attack) {
 			for i := range 5 * a.scale {
-				a.put(ctx, fmt.Sprint("wide-", i), "channels: { x: append }\nnodes:\n"+
+				_ = a.put(ctx, fmt.Sprint("wide-", i), "channels: { x: append }\nnodes:\n"+
 					lines(12_000, func(n int) string { return fmt.Sprintf("  n%d: { expr: { update: { x: ['%d'] } } }\n", n, n) })+
 					"edges:\n"+lines(12_000, func(n int) string { return fmt.Sprintf("  - START -> n%d\n", n) }))
 			}
 		}},
 		{"many graphs", func(ctx context.Context, a *attack) {
 			a.flood(ctx, 1000, func(i int) {
-				a.put(ctx, fmt.Sprint("small-", i), "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
+				_ = a.put(ctx, fmt.Sprint("small-", i), "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
 			})
 		}},
 		{"many versions", func(ctx context.Context, a *attack) {
 			a.flood(ctx, 500, func(i int) {
-				a.put(ctx, "versions", fmt.Sprintf("description: v%d\nchannels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n", i))
+				_ = a.put(ctx, "versions", fmt.Sprintf("description: v%d\nchannels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n", i))
 			})
 		}},
 		{"subgraph tower", func(ctx context.Context, a *attack) {
-			a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
+			_ = a.put(ctx, "tower-0", "channels: { x: {} }\nnodes: { n: { expr: { update: { x: \"1\" } } } }\nedges: [START -> n -> END]\n")
 			for i := range 40 {
-				a.put(ctx, fmt.Sprint("tower-", i+1), fmt.Sprintf(
+				_ = a.put(ctx, fmt.Sprint("tower-", i+1), fmt.Sprintf(
 					"channels: { x: any }\nnodes: { a: { graph: tower-%d }, b: { graph: tower-%d } }\nedges: [START -> a, START -> b]\n", i, i))
 			}
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
@@ -319,11 +319,22 @@ func (a *attack) start(ctx context.Context, thread, input string) {
 	a.heard("StartRun", err)
 }
 
-func (a *attack) put(ctx context.Context, name, rest string) {
+// put gives the server a graph, which it may refuse.
+func (a *attack) put(ctx context.Context, name, rest string) error {
 	_, err := a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name + ".yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: "graph: " + name + "\n" + rest},
 	})
 	a.heard("PutGraph", err)
+	return err
+}
+
+// need gives the server a graph without which an input would be none.
+func (a *attack) need(ctx context.Context, name, rest string) bool {
+	err := a.put(ctx, name, rest)
+	if err != nil {
+		a.miss("graph " + name + " was refused: " + err.Error())
+	}
+	return err == nil
 }
 
 // receiver waits for the next message of a stream.
@@ -435,7 +446,7 @@ conditional_edges:
 
 // fill makes a thread with a log of some megabytes.
 func (a *attack) fill(ctx context.Context, thread string) {
-	a.put(ctx, "swelling", swelling)
+	a.need(ctx, "swelling", swelling)
 	_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: "fill-" + thread, Run: &graphdv1.RunSpec{
 		Graph: "swelling", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value("{}")},
 	}})

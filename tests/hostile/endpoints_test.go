@@ -394,7 +394,10 @@ func (a *attack) tryAll(ctx context.Context, kind map[string]tricks) {
 
 // runAt runs a node of an endpoint many times at once.
 func (a *attack) runAt(ctx context.Context, name, address string, times int) {
-	a.put(ctx, name, fmt.Sprintf("channels: { x: {} }\nnodes:\n  n: { remote: { endpoint: '%s' }, timeout: 2s }\nedges: [START -> n -> END]\n", address))
+	graph := fmt.Sprintf("channels: { x: {} }\nnodes:\n  n: { remote: { endpoint: '%s' }, timeout: 2s }\nedges: [START -> n -> END]\n", address)
+	if !a.need(ctx, name, graph) {
+		return
+	}
 	a.flood(ctx, times, func(i int) {
 		thread := fmt.Sprint(name, "-", i)
 		_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
@@ -405,6 +408,8 @@ func (a *attack) runAt(ctx context.Context, name, address string, times int) {
 		a.heard("WaitRun", err)
 		a.remove(context.WithoutCancel(ctx), thread)
 	})
+	_, err := a.client.DeleteGraph(ctx, &graphdv1.DeleteGraphRequest{Graph: name, Force: true})
+	a.heard("DeleteGraph", err)
 }
 
 // manyEndpoints are many more endpoints than there are connections to them.

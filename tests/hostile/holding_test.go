@@ -98,7 +98,7 @@ func idleConnections(ctx context.Context, a *attack) {
 
 // slowReadersOfLittle are streams of small events that no client reads.
 func slowReadersOfLittle(ctx context.Context, a *attack) {
-	a.put(ctx, "chatty", `channels: { i: { reducer: add, default: 0 } }
+	a.need(ctx, "chatty", `channels: { i: { reducer: add, default: 0 } }
 nodes: { n: { expr: { update: { i: "1" } } } }
 edges: [START -> n]
 conditional_edges:

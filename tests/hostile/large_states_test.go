@@ -17,7 +17,7 @@ import (
 // of answers and updates of the state.
 func largeStates(ctx context.Context, a *attack) {
 	const threads, calls = 50, 500
-	a.put(ctx, "asks-much", hoard(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
+	a.need(ctx, "asks-much", hoard(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
 	name := func(i int) string { return fmt.Sprint("asks-much-", i) }
 	seed := strings.Repeat("x", 115_000)
 	for i := range threads {

@@ -72,7 +72,7 @@ func reads() []input {
 			a.bystander.more(ctx, 100*a.scale)
 		}},
 		{"large questions", func(ctx context.Context, a *attack) {
-			a.put(ctx, "curious", curious)
+			a.need(ctx, "curious", curious)
 			const threads = 4
 			for n := range threads {
 				a.runLarge(ctx, "curious", fmt.Sprint("curious-", n), 700<<10)
@@ -105,7 +105,7 @@ func reads() []input {
 
 // fillHeavy makes a thread with states of 7 MB, once.
 func (a *attack) fillHeavy(ctx context.Context) {
-	a.put(ctx, "heavy", heavy)
+	a.need(ctx, "heavy", heavy)
 	a.runLarge(ctx, "heavy", "heavy", 1000<<10)
 }
 
@@ -119,8 +119,6 @@ func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
 	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
 	a.heard("WaitRun", err)
 	if state := run.GetState(); state != graphdv1.RunState_RUN_STATE_SUCCEEDED && state != graphdv1.RunState_RUN_STATE_INTERRUPTED {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.holes = append(a.holes, "nothing large to read: the run is "+state.String()+": "+run.GetFailure().GetMessage())
+		a.miss("nothing large to read: the run is "+state.String()+": "+run.GetFailure().GetMessage())
 	}
 }

@@ -18,7 +18,7 @@ func (a *attack) warmUp(t *testing.T) {
 	const graphs, nodes = 8, 1000
 	for g := range graphs {
 		name := fmt.Sprint("honest-", g)
-		a.put(t.Context(), name, "input_schema: { type: object, properties: {"+
+		a.need(t.Context(), name, "input_schema: { type: object, properties: {"+
 			repeated(500, func(i int) string { return fmt.Sprintf(" k%d-%d: { type: string, maxLength: %d }", g, i, i+1) })+" } }\n"+
 			"channels: { x: append }\nnodes:\n"+
 			lines(nodes, func(n int) string {
