@@ -45,12 +45,23 @@ type load struct {
 	shows bool
 	times int64
 	least int64
+	// Whether it is not waited for, and what was wanted then.
+	refuses bool
+	wanted  int64
 }
 
 // await waits for room for some bytes, in place of what the load has. A state that
 // is larger than all of it has to be alone.
 func (l *load) await(ctx context.Context, bytes int64, patience time.Duration) error {
 	l.end()
+	if l.refuses && !l.of.tryEnter(bytes) {
+		l.wanted = bytes
+		return errNoRoomYet
+	}
+	if l.refuses {
+		l.bytes = bytes
+		return nil
+	}
 	x := l.of.enter(bytes)
 	if x == nil {
 		l.bytes = bytes
@@ -106,6 +117,17 @@ func (l *loads) enter(bytes int64) *loadWaiter {
 	x := &loadWaiter{bytes: bytes, ready: make(chan struct{})}
 	l.waiting.PushBack(x)
 	return x
+}
+
+// tryEnter takes room if there is some.
+func (l *loads) tryEnter(bytes int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting.Len() > 0 || !l.fits(bytes) {
+		return false
+	}
+	l.held += bytes
+	return true
 }
 
 // fits reports whether there is room. The caller holds mu.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -17,8 +18,23 @@ type Room struct {
 	// Times is how many large things are held together, such as the output of a run
 	// and a state; 0 = 1.
 	Times int64
+	// Refuses says that a read of something large for which there is no room fails with
+	// an error that IsRefused: who reads it holds other things, gives them back and calls Await.
+	Refuses bool
 
 	load
+}
+
+// errNoRoomYet says that something is large, and that there is no room for it now.
+var errNoRoomYet = errors.New("there is no room yet for what is to be shown")
+
+// IsRefused reports whether a read failed because of Refuses.
+func IsRefused(err error) bool { return errors.Is(err, errNoRoomYet) }
+
+// Await waits for room for what was refused.
+func (r *Room) Await(ctx context.Context) error {
+	r.refuses = false
+	return r.await(ctx, r.wanted, forever)
 }
 
 // RoomKey is the key of a *Room in a context.
@@ -58,6 +74,7 @@ func (e *Engine) shownIn(ctx context.Context, answer int) *load {
 	if !ok {
 		return nil
 	}
+	r.refuses = r.Refuses
 	r.of, r.shows = &e.loads, true
 	r.times = copiesShown * max(r.Times, 1)
 	r.least = max(r.least, copiesShown*int64(answer))

@@ -108,3 +108,32 @@ type largeQuestions struct{ checkpoint.Store }
 func (s *largeQuestions) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return []checkpoint.Interrupt{{ID: "q", Message: string(make([]byte, 1<<20))}}, nil
 }
+
+// TestRoomThatIsRefusedIsAwaited has a reader that holds other things: it is told that there
+// is no room, and waits for it when it has given them back.
+func TestRoomThatIsRefusedIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, slow := newLoadedWorld(t, 2)
+		close(slow.gate)
+		var first, second runtime.Room
+		second.Refuses = true
+		read := func(room *runtime.Room, thread string) error {
+			ctx := context.WithValue(t.Context(), runtime.RoomKey{}, room)
+			_, err := w.engine.State(ctx, runtime.StateRequest{Thread: thread})
+			return err
+		}
+		require.NoError(t, read(&first, "t0"))
+		began := time.Now()
+		require.True(t, runtime.IsRefused(read(&second, "t1")))
+		require.Zero(t, time.Since(began))
+		awaited := make(chan error)
+		go func() { awaited <- second.Await(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, awaited)
+		first.End()
+		require.NoError(t, <-awaited)
+		require.NoError(t, read(&second, "t1"))
+		second.End()
+		require.Zero(t, runtime.Loads(w.engine))
+	})
+}

@@ -286,10 +286,14 @@ func (w *watching) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
 }
 
 // passAll is pass for a client that may not read. A stream that has to wait for
-// its client gives the events back, and reads them again from the log.
+// its client, or for room to read a state, gives the events back, and reads them again from the log.
 func (w *watching) passAll(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
 	ended, err = w.pass(ctx, events)
 	w.room.End()
+	if runtime.IsRefused(err) {
+		w.follower.Unread(w.after, w.mark)
+		return false, w.room.Await(ctx)
+	}
 	if !errors.Is(err, errBehind) {
 		return ended, err
 	}

@@ -20,13 +20,19 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 			return err
 		}
 	}
+	w.room.Refuses = true // the stream holds the events that come after this one
 	f, err := w.frame(ctx, e)
-	if err != nil {
+	w.room.Refuses = false
+	switch {
+	case runtime.IsRefused(err):
+		return err
+	case err != nil:
 		return w.broken(err)
+	case !f.isLarge():
+		w.large = 0
+		return w.out.offer(ctx, f)
 	}
-	if w.large = 0; f.isLarge() {
-		w.large = f.size()
-	}
+	w.large = f.size()
 	err = w.out.offer(ctx, f)
 	w.room.End()
 	return err

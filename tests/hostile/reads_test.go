@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
@@ -70,6 +71,21 @@ func reads() []input {
 				a.heard("Watch", err)
 			})
 			a.bystander.more(ctx, 100*a.scale)
+		}},
+		{"watches of large states", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			a.hold(ctx, 100*a.scale, func(ctx context.Context) (string, receiver, error) {
+				stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{
+					ThreadId: "heavy", Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+					Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_DEBUG}},
+				})
+				return "Watch", func() (err error) {
+					for heard := 0; err == nil && heard < enough; heard++ {
+						_, err = stream.Recv()
+					}
+					return nil
+				}, err
+			})
 		}},
 		{"large questions", func(ctx context.Context, a *attack) {
 			a.need(ctx, "curious", curious)
