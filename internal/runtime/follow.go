@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
@@ -307,6 +308,18 @@ func sizeOf(events []checkpoint.Event) int {
 	return bytes
 }
 
+// atMost is the beginning of some events that have readBytes together, one at least: a
+// stream holds them while it waits for its client, or for room.
+func atMost(events []checkpoint.Event) []checkpoint.Event {
+	bytes := 0
+	for i := range events {
+		if bytes += events[i].Size(); bytes > readBytes && i > 0 {
+			return slices.Clone(events[:i]) // the others are let go of
+		}
+	}
+	return events
+}
+
 // fromStore reads what follows the newest event that was seen. That event is
 // read too: a store that lost its newest changes has gone on without it.
 func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
@@ -332,12 +345,19 @@ func (f *Follower) fromStore(ctx context.Context) ([]checkpoint.Event, error) {
 			return nil, f.setBack(ctx)
 		}
 		f.seen(events[:1])
+		if known := &events[0]; known.Size() > readBytes {
+			events = slices.Clone(events) // the store may share its own
+			events[0] = checkpoint.Event{}
+		}
 		events = events[1:]
 		if len(events) == 0 && f.look { // the one that is known was all that one read holds
 			if events, err = f.read(ctx, f.after); err != nil {
 				return nil, threadError(f.thread, err)
 			}
 		}
+	}
+	if first := atMost(events); len(first) < len(events) {
+		events, f.look = first, true
 	}
 	f.seen(events)
 	return events, nil

@@ -81,6 +81,20 @@ func (e *Engine) shownIn(ctx context.Context, answer int) *load {
 	return &r.load
 }
 
+// Reserve takes room for something of so many bytes that is about to be encoded, in the
+// Room of the context. Where that refuses, the error IsRefused.
+func (f *Follower) Reserve(ctx context.Context, bytes int) error {
+	room := f.engine.shownIn(ctx, 0)
+	if room == nil || int64(bytes) <= room.of.small() {
+		return nil
+	}
+	need := room.need(int64(bytes))
+	if room.bytes >= need {
+		return nil
+	}
+	return room.await(ctx, need, forever)
+}
+
 // within refuses what was read and is large, unless there is room for it: it is
 // dropped then, and read again in its turn.
 func (l *load) within(bytes int) error {

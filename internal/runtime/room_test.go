@@ -137,3 +137,36 @@ func TestRoomThatIsRefusedIsAwaited(t *testing.T) {
 		require.Zero(t, runtime.Loads(w.engine))
 	})
 }
+
+// TestLargeEventHasRoomWhileItIsSent has streams that send large events, each of which holds
+// what it has encoded.
+func TestLargeEventHasRoomWhileItIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, slow := newLoadedWorld(t, 1)
+		close(slow.gate)
+		f := w.engine.Follow(runtime.FollowRequest{Thread: "t0"})
+		defer f.Close()
+		const large = 8 << 20
+		first, second := runtime.Room{Refuses: true}, runtime.Room{Refuses: true}
+		in := func(room *runtime.Room) context.Context {
+			return context.WithValue(t.Context(), runtime.RoomKey{}, room)
+		}
+		require.NoError(t, f.Reserve(t.Context(), large), "what is no stream has no room")
+		require.NoError(t, f.Reserve(in(&first), 1))
+		require.False(t, first.Taken())
+		require.NoError(t, f.Reserve(in(&first), large))
+		require.True(t, first.Taken())
+		require.NoError(t, f.Reserve(in(&first), large), "it has the room")
+		require.True(t, runtime.IsRefused(f.Reserve(in(&second), large)))
+		require.NoError(t, f.Reserve(in(&second), 1))
+		awaited := make(chan error)
+		go func() { awaited <- second.Await(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, awaited)
+		first.End()
+		require.NoError(t, <-awaited)
+		require.NoError(t, f.Reserve(in(&second), large))
+		second.End()
+		require.Zero(t, runtime.Loads(w.engine))
+	})
+}

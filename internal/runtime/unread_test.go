@@ -76,3 +76,36 @@ func TestLargeEventsAreReadAFewAtATime(t *testing.T) {
 		read += len(events)
 	}
 }
+
+// What a follower hands out of the store at a time has 256 KB, or is one event.
+func TestWhatIsHandedOutIsBounded(t *testing.T) {
+	c := talking(t, 0)
+	c.wait(c.begin("first"))
+	head, err := c.store.Head(t.Context(), "t")
+	require.NoError(t, err)
+	change := checkpoint.Change{Thread: "t", Expect: head.Revision, Head: head}
+	const events = 60
+	for i := range events {
+		change.Head.LastEvent++
+		size := []int{10, 200 << 10, 100, 1 << 20, 1 << 20, 100 << 10, 100 << 10}[i%7]
+		change.Events = append(change.Events, checkpoint.Event{
+			Seq: change.Head.LastEvent, Kind: checkpoint.EventCustom, Value: payload.Quote(strings.Repeat("x", size)),
+		})
+	}
+	_, err = c.store.Apply(t.Context(), &change)
+	require.NoError(t, err)
+	f := c.engine.Follow(runtime.FollowRequest{Thread: "t", After: head.LastEvent})
+	defer f.Close()
+	next := head.LastEvent + 1
+	for next <= head.LastEvent+events {
+		batch, err := f.Next(t.Context())
+		require.NoError(t, err)
+		bytes := 0
+		for i := range batch {
+			require.Equal(t, next, batch[i].Seq)
+			next++
+			bytes += batch[i].Size()
+		}
+		require.True(t, bytes <= 256<<10 || len(batch) == 1, "%d events with %d bytes", len(batch), bytes)
+	}
+}

@@ -28,11 +28,10 @@ func (w *watching) show(ctx context.Context, e *checkpoint.Event) error {
 		return err
 	case err != nil:
 		return w.broken(err)
-	case !f.isLarge():
-		w.large = 0
-		return w.out.offer(ctx, f)
 	}
-	w.large = f.size()
+	if w.large = 0; f.isLarge() {
+		w.large = f.size()
+	}
 	err = w.out.offer(ctx, f)
 	w.room.End()
 	return err
@@ -74,19 +73,42 @@ func (w *watching) crowded() bool {
 
 // message is what is sent of an event.
 func (w *watching) message(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
+	size := sizeOfEvent(e)
+	if size >= largeFrame {
+		if err := w.reserve(ctx, size); err != nil {
+			return nil, err
+		}
+	}
 	values, err := w.valuesOf(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	size := len(e.Value) + len(values)
-	for i := range e.Interrupts {
-		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
-	}
+	size += len(values)
 	out := eventOut(e, w.head.Thread, w.head.LogID, values)
 	if e.Seq == w.after {
 		out.Cursor = w.cursor()
 	}
 	return w.fit(out, size), nil
+}
+
+// sizeOfEvent is how many bytes an event has that may be many.
+func sizeOfEvent(e *checkpoint.Event) int {
+	size := len(e.Value)
+	for i := range e.Interrupts {
+		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
+	}
+	return size
+}
+
+// reserve takes room for what a large event holds until it is sent. What is shared with
+// other streams is encoded for each of them.
+func (w *watching) reserve(ctx context.Context, size int) error {
+	if f, ok := w.follower.(interface {
+		Reserve(ctx context.Context, bytes int) error
+	}); ok {
+		return f.Reserve(ctx, size)
+	}
+	return nil
 }
 
 // valuesOf finds the state an event shows. Logs keep a reference to it only.

@@ -176,3 +176,37 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		u.quiet()
 	})
 }
+
+// fullFollower has no room for what is large.
+type fullFollower struct {
+	Follower
+
+	asked []int
+}
+
+var errFull = errors.New("full")
+
+func (f *fullFollower) Reserve(_ context.Context, bytes int) error {
+	f.asked = append(f.asked, bytes)
+	return errFull
+}
+
+// A stream has room for a large event before it encodes it.
+func TestLargeEventIsNotEncodedWithoutRoom(t *testing.T) {
+	full := &fullFollower{}
+	sent := 0
+	w := &watching{
+		pump:         &pump{streams: &streams{maxBytes: 8 << 20}},
+		subscription: &subscription{follower: full}, room: &runtime.Room{},
+		out: newSender(func(*frame) error { sent++; return nil }, &outlet{}, atHand, time.Minute),
+	}
+	require.NoError(t, w.show(t.Context(), &checkpoint.Event{Seq: 1, Kind: checkpoint.EventUpdate, Value: "{}"}))
+	require.Empty(t, full.asked, "the small ones don't ask")
+	require.Equal(t, 1, sent)
+	large := payload.JSON(`"` + strings.Repeat("x", 512<<10) + `"`)
+	require.ErrorIs(t, w.show(t.Context(), &checkpoint.Event{Seq: 2, Kind: checkpoint.EventUpdate, Value: large}), errFull)
+	asked := []checkpoint.Interrupt{{ID: "q", Value: large}}
+	require.ErrorIs(t, w.show(t.Context(), &checkpoint.Event{Seq: 3, Kind: checkpoint.EventInterrupt, Interrupts: asked}), errFull)
+	require.Equal(t, []int{len(large), len(large)}, full.asked)
+	require.Equal(t, 1, sent)
+}

@@ -57,6 +57,9 @@ type eventsReader struct {
 }
 
 func (d *eventsReader) field(sc *scanner, name string) {
+	if sc.packed != nil {
+		sc.packed.copies = len(sc.s) >= largeRecord
+	}
 	switch name {
 	case "seq":
 		d.first = sc.unum()

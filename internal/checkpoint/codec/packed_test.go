@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -262,4 +263,32 @@ func TestEventsThatWerePackedApart(t *testing.T) {
 	got, err = codec.DecodeEvents(string(codec.PackEvents(nil, want)))
 	require.NoError(t, err)
 	require.Equal(t, want, got, "and today's says the same")
+}
+
+// Who keeps a small event does not keep the large one that was stored with it.
+func TestEventsOfALargeRecordAreApart(t *testing.T) {
+	list := superstep(7)
+	list[1].Value = payload.JSON(`"` + strings.Repeat("x", 1<<20) + `"`)
+	text := string(codec.PackEvents(nil, list))
+	back, err := codec.DecodeEvents(text)
+	require.NoError(t, err)
+	require.Equal(t, list, back)
+	const times = 64
+	var kept []checkpoint.Event
+	before := heap()
+	for range times {
+		back, err := codec.DecodeEvents(strings.Clone(text))
+		require.NoError(t, err)
+		kept = append(kept, back[0], back[2])
+	}
+	require.Less(t, heap()-before, int64(times<<20)/2)
+	require.Len(t, kept, 2*times)
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/payload"
@@ -12,7 +13,13 @@ import (
 type unpacker struct {
 	texts []string
 	last  int64
+	// Whether parts are copied that have less than half of the record: who holds one of
+	// them does not hold all of it.
+	copies bool
 }
+
+// largeRecord is from how many bytes on the events of a record are taken apart.
+const largeRecord = 64 << 10
 
 // byte takes one byte.
 func (sc *scanner) byte() byte {
@@ -33,6 +40,9 @@ func (sc *scanner) bytes(n uint64) string {
 	}
 	from := sc.i
 	sc.i += int(n)
+	if sc.packed.copies && n < uint64(len(sc.s)/2) {
+		return strings.Clone(sc.s[from:sc.i])
+	}
 	return sc.s[from:sc.i]
 }
 
