@@ -112,7 +112,8 @@ func (b *builder) schema(path string, schema payload.JSON) bool {
 }
 
 func (b *builder) json(path string, value payload.JSON) bool {
-	if err := payload.Validate(string(value), payload.Limits{}); err != nil {
+	// Repeated keys are refused where graphs come in; an earlier version has kept some.
+	if err := payload.Validate(string(value), payload.Limits{Repeats: payload.AnyRepeats}); err != nil {
 		b.add(path, ReasonInvalidJSON, "%v", err)
 		return false
 	}

@@ -245,6 +245,14 @@ func branch(list ...graph.BranchSpec) func(s *graph.Spec) {
 	return func(s *graph.Spec) { s.Branches = list }
 }
 
+// TestStoredRepeatsCompile compiles a graph that an earlier version has stored.
+func TestStoredRepeatsCompile(t *testing.T) {
+	spec := valid()
+	spec.Channels[0].Default = `{"k":1,"k":2}`
+	_, err := graph.Compile(spec, environment(t))
+	require.NoError(t, err)
+}
+
 func TestProblemText(t *testing.T) {
 	err := &graph.BuildError{Graph: "g", Problems: []graph.Problem{
 		{Path: "a.b", Reason: "X_Y", Message: "wrong", Line: 3}, {Reason: "Z", Message: "bad"},

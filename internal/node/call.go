@@ -147,9 +147,17 @@ func (c *call) Ask(ctx context.Context, q api.Question) (json.RawMessage, error)
 	return json.RawMessage(answer), err
 }
 
+// carriable refuses a value that the server does not carry. It may have come from the
+// store, with keys that are repeated.
+func (c *call) carriable(value payload.JSON) error {
+	limits := c.mux.options.Limits
+	limits.Repeats = payload.AnyRepeats
+	return payload.Validate(string(value), limits)
+}
+
 // askable refuses a question that nobody could answer.
 func (c *call) askable(ctx context.Context, a *pregel.Ask) error {
-	if err := payload.Validate(string(a.Value), c.mux.options.Limits); err != nil {
+	if err := c.carriable(a.Value); err != nil {
 		return fmt.Errorf("the payload of the question: %w", err)
 	}
 	if err := checkDrift(a); err != nil {
@@ -201,7 +209,7 @@ func (c *call) Memo(
 	if err != nil {
 		return nil, err
 	}
-	if err := payload.Validate(string(value), c.mux.options.Limits); err != nil {
+	if err := c.carriable(payload.JSON(value)); err != nil {
 		return nil, api.Permanent(fmt.Errorf("memo %q: %w", key, err))
 	}
 	stored, _, err := c.task.Effects.Remember(ctx, checkpoint.Memo{
@@ -218,7 +226,7 @@ func (c *call) Memo(
 
 // Emit sends an event, unless it was seen before the replay.
 func (c *call) Emit(e api.Event) error {
-	if err := payload.Validate(string(e.Value), c.mux.options.Limits); err != nil {
+	if err := c.carriable(payload.JSON(e.Value)); err != nil {
 		return api.Permanent(fmt.Errorf("the value of an event: %w", err))
 	}
 	if c.past.muted() {

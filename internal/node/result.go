@@ -105,7 +105,11 @@ func (c *call) update(value any, parent bool) (payload.JSON, error) {
 	if value == nil {
 		return "", nil
 	}
-	text, err := c.encode(value)
+	repeats := payload.RepeatsBelow // a channel has one value in an update
+	if isRoot(c.task.Graph) {
+		repeats = payload.AnyRepeats
+	}
+	text, err := c.encode(value, repeats)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +133,7 @@ func (c *call) targets(list []api.Target) ([]checkpoint.Send, error) {
 		if t.Input == nil {
 			continue
 		}
-		input, err := c.encode(t.Input)
+		input, err := c.encode(t.Input, payload.AnyRepeats)
 		if err != nil {
 			return nil, fmt.Errorf("the input for %q: %w", t.Node, err)
 		}
@@ -156,7 +160,7 @@ func (c *call) decision(value any) ([]checkpoint.Send, error) {
 	case nil:
 		return nil, errors.New("it is nothing; return a node, a list of them, or graph.End")
 	}
-	text, err := c.encode(value)
+	text, err := c.encode(value, payload.AnyRepeats)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +176,9 @@ func (c *call) decision(value any) ([]checkpoint.Send, error) {
 	return targets, nil
 }
 
-// encode writes a value as JSON text. Text that is JSON already is only checked.
-func (c *call) encode(value any) (payload.JSON, error) {
+// encode writes a value as JSON text. Text that is JSON already is only checked; it
+// may have come from the store, with keys that are repeated.
+func (c *call) encode(value any, repeats payload.Repeats) (payload.JSON, error) {
 	var text payload.JSON
 	if raw, ok := value.(json.RawMessage); ok && raw != nil {
 		text = payload.JSON(raw)
@@ -186,7 +191,9 @@ func (c *call) encode(value any) (payload.JSON, error) {
 			return "", fmt.Errorf("the result can't be written as JSON: %w", err)
 		}
 	}
-	if err := payload.Validate(string(text), c.mux.options.Limits); err != nil {
+	limits := c.mux.options.Limits
+	limits.Repeats = repeats
+	if err := payload.Validate(string(text), limits); err != nil {
 		return "", err
 	}
 	return text, nil

@@ -95,6 +95,37 @@ func TestFunctionResultsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// TestCarriesStoredRepeats hands on a value that an earlier version has stored with a
+// key that is repeated, in all the ways that a function has.
+func TestCarriesStoredRepeats(t *testing.T) {
+	const stored = `{"k":1,"k":2}`
+	carry := func(f func(ctx context.Context, value json.RawMessage) (any, error)) pregel.Result {
+		task := taskOf(t, oneNode(t, "function: {}"), `{"a":`+stored+`}`)
+		task.Effects = &effects{}
+		return node.New(api.Functions{"n": func(ctx context.Context, state api.State) (any, error) {
+			return f(ctx, state.Get("a"))
+		}}, node.Options{}).Execute(t.Context(), task)
+	}
+	update := func(value json.RawMessage) any { return map[string]any{"b": value} }
+	require.Equal(t, pregel.Result{Update: `{"b":` + stored + `}`}, carry(func(_ context.Context, value json.RawMessage) (any, error) {
+		return update(value), nil
+	}))
+	require.Equal(t, pregel.Result{Goto: []checkpoint.Send{{Node: "other", Input: stored}}},
+		carry(func(_ context.Context, value json.RawMessage) (any, error) { return api.Send("other", value), nil }))
+	r := carry(func(ctx context.Context, value json.RawMessage) (any, error) { return api.Interrupt(ctx, value) })
+	require.Nil(t, r.Failure)
+	require.Equal(t, payload.JSON(stored), r.Asks[0].Value)
+	require.Equal(t, pregel.Result{Update: `{"b":` + stored + `}`}, carry(func(ctx context.Context, value json.RawMessage) (any, error) {
+		if err := api.Emit(ctx, "seen", value); err != nil {
+			return nil, err
+		}
+		kept, err := api.Memo(ctx, "kept", func(context.Context) (json.RawMessage, error) { return value, nil })
+		return update(kept), err
+	}))
+	r = carry(func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(`{"a":1,"a":2}`), nil })
+	require.Equal(t, "INVALID_NODE_UPDATE", r.Failure.Reason, "a channel has one value")
+}
+
 func TestResultsHaveASize(t *testing.T) {
 	o := node.Options{Limits: payload.Limits{MaxBytes: 20, MaxDepth: 5}}
 	r := runWith(t, o, returning(map[string]string{"a": "a text that is far too long"}))

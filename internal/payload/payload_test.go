@@ -32,33 +32,43 @@ func TestValidateRefuses(t *testing.T) {
 		offset  int
 		problem string
 	}{
-		"nothing":                {``, 0, "a value is missing"},
-		"space":                  {`  `, 2, "a value is missing"},
-		"text after":             {`1 2`, 2, "text after the value"},
-		"word":                   {`nul`, 0, "expected null"},
-		"bare word":              {`hello`, 0, "a value cannot begin like this"},
-		"leading zero":           {`01`, 0, "a number cannot begin with 0"},
-		"minus only":             {`-`, 1, "expected a digit"},
-		"no fraction":            {`1.`, 2, "expected a digit after the decimal point"},
-		"no exponent":            {`1e+`, 3, "expected a digit in the exponent"},
-		"open string":            {`"abc`, 0, "string without an end"},
-		"control character":      {"\"a\nb\"", 2, "control character in a string"},
-		"escape":                 {`"\x"`, 1, "unknown escape in a string"},
-		"short escape":           {`"\u12"`, 1, "unknown escape in a string"},
-		"comma at the end":       {`[1,]`, 3, "a value cannot begin like this"},
-		"open array":             {`[1`, 2, "expected , or ] in an array"},
-		"open object":            {`{"a":1`, 6, "expected , or } in an object"},
-		"number as key":          {`{1:2}`, 1, "expected a key in double quotes"},
-		"no colon":               {`{"a" 1}`, 5, "expected : after a key"},
-		"comma in object":        {`{"a":1,}`, 7, "expected a key in double quotes"},
-		"wrong bracket":          {`[1}`, 2, "expected , or ] in an array"},
-		"not UTF-8":              {"\"a\xff\"", 2, "invalid UTF-8"},
-		"repeated key":           {`{"a":1, "a":2}`, 8, `key "a" appears twice`},
-		"repeated below":         {`{"a":[0,{"b/c":{"k":1,"k":2}}]}`, 22, `key "k" appears twice, at /a/1/b~1c/k`},
-		"repeated in a list":     {`[{"a":1},{"a":1,"a":1}]`, 16, `key "a" appears twice, at /1/a`},
-		"repeated below many":    {`{"deep":{` + strings.Join(many, ",") + `,"k3":1}}`, 319, `key "k3" appears twice, at /deep/k3`},
-		"repeated in disguise":   {`{"a":1,"\u0061":2}`, 7, `key "\u0061" appears twice`},
-		"repeated after many":    {`{` + strings.Join(many, ",") + `,"k3":1}`, 311, `key "k3" appears twice`},
+		"nothing":                   {``, 0, "a value is missing"},
+		"space":                     {`  `, 2, "a value is missing"},
+		"text after":                {`1 2`, 2, "text after the value"},
+		"word":                      {`nul`, 0, "expected null"},
+		"bare word":                 {`hello`, 0, "a value cannot begin like this"},
+		"leading zero":              {`01`, 0, "a number cannot begin with 0"},
+		"minus only":                {`-`, 1, "expected a digit"},
+		"no fraction":               {`1.`, 2, "expected a digit after the decimal point"},
+		"no exponent":               {`1e+`, 3, "expected a digit in the exponent"},
+		"open string":               {`"abc`, 0, "string without an end"},
+		"control character":         {"\"a\nb\"", 2, "control character in a string"},
+		"escape":                    {`"\x"`, 1, "unknown escape in a string"},
+		"short escape":              {`"\u12"`, 1, "unknown escape in a string"},
+		"comma at the end":          {`[1,]`, 3, "a value cannot begin like this"},
+		"open array":                {`[1`, 2, "expected , or ] in an array"},
+		"open object":               {`{"a":1`, 6, "expected , or } in an object"},
+		"number as key":             {`{1:2}`, 1, "expected a key in double quotes"},
+		"no colon":                  {`{"a" 1}`, 5, "expected : after a key"},
+		"comma in object":           {`{"a":1,}`, 7, "expected a key in double quotes"},
+		"wrong bracket":             {`[1}`, 2, "expected , or ] in an array"},
+		"not UTF-8":                 {"\"a\xff\"", 2, "invalid UTF-8"},
+		"repeated key":              {`{"a":1, "a":2}`, 8, `key "a" appears twice`},
+		"repeated below":            {`{"a":[0,{"b/c":{"k":1,"k":2}}]}`, 22, `key "k" appears twice, at /a/1/b~1c/k`},
+		"repeated in a list":        {`[{"a":1},{"a":1,"a":1}]`, 16, `key "a" appears twice, at /1/a`},
+		"repeated below many":       {`{"deep":{` + strings.Join(many, ",") + `,"k3":1}}`, 319, `key "k3" appears twice, at /deep/k3`},
+		"repeated in disguise":      {`{"a":1,"\u0061":2}`, 7, `key "\u0061" appears twice`},
+		"repeated after many":       {`{` + strings.Join(many, ",") + `,"k3":1}`, 311, `key "k3" appears twice`},
+		"repeated behind escapes":   {`{"a":1,"\u0062":2,"a":3}`, 18, `key "a" appears twice`},
+		"repeated in two disguises": {`{"\u0061":1,"\u0061":2}`, 12, `key "\u0061" appears twice`},
+		"repeated behind many open": {
+			strings.Repeat(`{"a":1,"b":`, 80) + `{"k":1,"k":2}` + strings.Repeat("}", 80), 887,
+			`key "k" appears twice, at ` + strings.Repeat("/b", 80) + "/k",
+		},
+		"repeated outside of many open": {
+			`{"a":` + strings.Repeat(`{"a":1,"b":`, 80) + "1" + strings.Repeat("}", 80) + `,"a":1}`, 967,
+			`key "a" appears twice`,
+		},
 		"repeated among the few": {`{"k":1,"l":{},"k":[]}`, 14, `key "k" appears twice`},
 	}
 	for name, test := range tests {
@@ -90,12 +100,30 @@ func TestValidateLimits(t *testing.T) {
 }
 
 func TestValidateDoesNotAllocate(t *testing.T) {
-	text := `{"a":[1,2,{"b":"c"}],"d":"é","e":-1.5e3,"f":{"x":{"y":null}}}`
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if payload.Validate(text, payload.Limits{MaxBytes: 1000, MaxDepth: 10}) != nil {
-			t.Fail()
-		}
-	}))
+	for _, text := range []string{
+		`{"a":[1,2,{"b":"c"}],"d":"é","e":-1.5e3,"f":{"x":{"y":null}}}`,
+		object(64, func(int) string { return "1" }),
+		list(10, object(60, func(int) string { return `{"a":1,"b":2,"c":3}` })),
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			if payload.Validate(text, payload.Limits{MaxBytes: 1 << 20, MaxDepth: 10}) != nil {
+				t.Fail()
+			}
+		}), text)
+	}
+}
+
+// TestValidateCarriesRepeats lets through what an earlier version has stored.
+func TestValidateCarriesRepeats(t *testing.T) {
+	stored := payload.Limits{Repeats: payload.RepeatsBelow}
+	for _, text := range []string{`{"a":{"k":1,"k":2}}`, `[{"k":1,"k":2}]`, `{"a":[{"b":{"k":1,"k":2}}]}`} {
+		require.Error(t, payload.Validate(text, payload.Limits{}), text)
+		require.NoError(t, payload.Validate(text, stored), text)
+	}
+	require.EqualError(t, payload.Validate(`{"k":1,"k":2}`, stored), `not JSON: key "k" appears twice (at byte 7)`)
+	require.Error(t, payload.Validate(`{"k":{"a":1,}}`, stored))
+	require.Error(t, payload.Validate(`[{"a":1}`, stored))
+	require.NoError(t, payload.Validate(`{"k":1,"k":2}`, payload.Limits{Repeats: payload.AnyRepeats}))
 }
 
 func TestSplitAndJoin(t *testing.T) {

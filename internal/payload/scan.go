@@ -12,6 +12,7 @@ type scanner struct {
 	depth   int
 	deepest int    // limit of depth
 	problem string // what is wrong at `at`, "" = nothing
+	escapes bool   // a string had some
 	tooDeep bool
 }
 
@@ -181,27 +182,39 @@ func (s *scanner) key() (string, bool) {
 
 func (s *scanner) quoted() bool {
 	text, i := s.text, s.at+1
-	for i < len(text) {
-		switch c := text[i]; {
-		case c == '"':
-			s.at = i + 1
-			return true
-		case c == '\\':
-			n := escape(text[i:])
-			if n == 0 {
-				s.at = i
-				return s.fail("unknown escape in a string")
-			}
-			i += n
-		case c < ' ':
-			s.at = i
-			return s.fail("control character in a string")
-		default:
+	for {
+		for i < len(text) && plain[text[i]] {
 			i++
 		}
+		switch {
+		case i >= len(text):
+			return s.fail("string without an end")
+		case text[i] == '"':
+			s.at = i + 1
+			return true
+		case text[i] != '\\':
+			s.at = i
+			return s.fail("control character in a string")
+		}
+		n := escape(text[i:])
+		if n == 0 {
+			s.at = i
+			return s.fail("unknown escape in a string")
+		}
+		s.escapes = true
+		i += n
 	}
-	return s.fail("string without an end")
 }
+
+// plain tells the bytes of a string that mean nothing but themselves.
+//
+//nolint:gochecknoglobals // a table that never changes
+var plain = func() (is [256]bool) {
+	for c := range is {
+		is[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return is
+}()
 
 // escape returns the length of the escape that text begins with, 0 if it is none.
 func escape(text string) int {

@@ -1,8 +1,9 @@
 package payload
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,11 +11,23 @@ import (
 
 // Limits bounds what Validate accepts.
 type Limits struct {
-	MaxBytes int // size of the text; 0 = any
+	MaxBytes int // size of the text; 0 = 2 GiB
 	MaxDepth int // nesting of objects and arrays; 0 = 10000
-	// Repeats lets objects name a key twice, for who looks for that by itself.
-	Repeats bool
+	Repeats  Repeats
 }
+
+// Repeats is where objects may name a key twice. Values that may come from the store
+// do, because earlier versions have kept such.
+type Repeats int
+
+const (
+	// NoRepeats refuses repeated keys at every depth.
+	NoRepeats Repeats = iota
+	// RepeatsBelow lets objects below the root repeat keys.
+	RepeatsBelow
+	// AnyRepeats lets every object do so.
+	AnyRepeats
+)
 
 // SyntaxError says where text stops being JSON.
 type SyntaxError struct {
@@ -44,12 +57,12 @@ func (e *LimitError) Error() string {
 }
 
 // Validate checks that text is one JSON value in UTF-8 within the limits, with
-// nothing after it, and that no object names a key twice. The error is a
+// nothing after it, and that no object names a key twice, unless limits lets it. The error is a
 // *SyntaxError or a *LimitError. It allocates nothing for text that passes,
-// unless objects have many keys, or keys escapes.
+// unless more than 64 keys are open, or keys have escapes.
 func Validate(text string, limits Limits) error {
-	if limits.MaxBytes > 0 && len(text) > limits.MaxBytes {
-		return &LimitError{Limit: "bytes", Max: limits.MaxBytes, Got: len(text)}
+	if most := cmp.Or(limits.MaxBytes, math.MaxInt32); len(text) > most {
+		return &LimitError{Limit: "bytes", Max: most, Got: len(text)}
 	}
 	if !utf8.ValidString(text) {
 		return &SyntaxError{Offset: firstInvalid(text), Problem: "invalid UTF-8"}
@@ -58,13 +71,14 @@ func Validate(text string, limits Limits) error {
 	if limits.MaxDepth > 0 {
 		s.deepest = min(limits.MaxDepth, hardDepth)
 	}
-	if limits.Repeats {
+	c, repeats := s.peek(), limits.Repeats
+	if c != '{' && c != '[' || c == '[' && repeats == RepeatsBelow || repeats == AnyRepeats {
 		if !s.value() || !s.end() {
 			return s.err()
 		}
 		return nil
 	}
-	v := validator{scanner: s}
+	v := validator{scanner: s, shallow: repeats == RepeatsBelow}
 	if !v.value() || !v.end() {
 		return v.err()
 	}
@@ -83,17 +97,20 @@ func firstInvalid(text string) int {
 	return len(text)
 }
 
-// fewKeys is how many keys are compared one by one before a map pays off.
-const fewKeys = 32
+// fewKeys is how many keys of one object are compared one by one before a set pays
+// off, and of all open objects together before they take memory.
+const fewKeys = 64
 
 // validator is a scanner that refuses a second use of a key in an object.
 type validator struct {
 	scanner
 
-	keys    [2 * fewKeys]string // of the objects that are open
-	used    int
-	twice   bool   // a key appears twice
-	pointer string // to that key
+	first   [fewKeys]uint32 // where the keys of the objects that are open begin, behind their quotes
+	more    []uint32        // those that first has no room for
+	used    int             // of both
+	shallow bool            // objects below the root may name a key twice
+	twice   bool            // a key appears twice
+	pointer string          // to that key
 }
 
 func (v *validator) err() error {
@@ -105,10 +122,17 @@ func (v *validator) err() error {
 
 // value skips one value of any kind.
 func (v *validator) value() bool {
-	switch v.peek() {
-	case '{':
+	if v.shallow && v.depth > 0 {
+		return v.scanner.value()
+	}
+	switch c := v.peek(); {
+	case c == '"':
+		return v.quoted()
+	case isDigit(c):
+		return v.number()
+	case c == '{':
 		return v.object()
-	case '[':
+	case c == '[':
 		return v.array()
 	}
 	return v.scanner.value()
@@ -142,34 +166,40 @@ func (v *validator) object() bool {
 		return false
 	}
 	base := v.used
-	var marks uint64 // of the keys that came: most are told apart by theirs
+	var marks [4]uint64 // of the keys that came: most are told apart by theirs
 	var many map[string]struct{}
 	for {
 		v.space()
 		start := v.at
+		v.escapes = false
 		quoted, ok := v.key()
 		if !ok {
 			return false
 		}
-		key := unescape(quoted)
-		if many == nil && (v.used-base == fewKeys || v.used == len(v.keys)) {
+		key := quoted[1 : len(quoted)-1]
+		escapes := v.escapes
+		if escapes {
+			key = unescape(quoted)
+		}
+		if many == nil && (escapes || v.used-base == fewKeys) {
 			many = v.gather(base)
 		}
-		mark := markOf(key)
-		if marks&mark != 0 && v.known(base, many, key) {
+		word, mark := markOf(key)
+		if marks[word]&mark != 0 && v.known(base, many, key) {
 			v.at, v.twice = start, true
 			v.within(key)
 			return v.fail("key " + shortened(quoted) + " appears twice")
 		}
-		marks |= mark
+		marks[word] |= mark
 		if many != nil {
 			many[key] = struct{}{}
 		} else {
-			v.keys[v.used] = key
-			v.used++
+			v.push(uint32(start + 1))
 		}
 		if !v.value() {
-			v.within(key)
+			if v.twice {
+				v.within(key)
+			}
 			return false
 		}
 		if more, ok := v.next('}'); !ok || !more {
@@ -179,24 +209,47 @@ func (v *validator) object() bool {
 	}
 }
 
-// gather moves the keys of the object that is open into a map.
+// push notes where a key begins.
+func (v *validator) push(at uint32) {
+	if v.used < fewKeys {
+		v.first[v.used] = at
+	} else {
+		if v.more == nil {
+			v.more = make([]uint32, 0, fewKeys)
+		}
+		v.more = append(v.more[:v.used-fewKeys], at)
+	}
+	v.used++
+}
+
+// start is where a key begins that came before.
+func (v *validator) start(i int) int {
+	if i < fewKeys {
+		return int(v.first[i])
+	}
+	return int(v.more[i-fewKeys])
+}
+
+// gather moves the keys of the object that is open into a set.
 func (v *validator) gather(base int) map[string]struct{} {
 	const few = 8
 	many := make(map[string]struct{}, v.used-base+few)
-	for _, k := range v.keys[base:v.used] {
-		many[k] = struct{}{}
+	for i := base; i < v.used; i++ {
+		key := v.text[v.start(i):]
+		many[key[:strings.IndexByte(key, '"')]] = struct{}{} // no key with escapes came before
 	}
 	v.used = base
 	return many
 }
 
-// markOf is one of 64 bits.
-func markOf(key string) uint64 {
+// markOf is one of 256 bits.
+func markOf(key string) (word int, mark uint64) {
 	n := len(key)
 	if n == 0 {
-		return 1
+		return 0, 1
 	}
-	return 1 << ((n*5 + int(key[0]) + int(key[n-1])*3 + int(key[n/2])*7) & 63)
+	sum := n*5 + int(key[0]) + int(key[n-1])*3 + int(key[n/2])*7
+	return sum >> 6 & 3, 1 << (sum & 63)
 }
 
 // known reports whether a key is among those of the object that is open.
@@ -205,7 +258,14 @@ func (v *validator) known(base int, many map[string]struct{}, key string) bool {
 		_, known := many[key]
 		return known
 	}
-	return slices.Contains(v.keys[base:v.used], key)
+	for i := base; i < v.used; i++ {
+		at := v.start(i)
+		end := at + len(key)
+		if end < len(v.text) && v.text[end] == '"' && v.text[at:end] == key {
+			return true
+		}
+	}
+	return false
 }
 
 // within puts a part before the pointer to a key that appears twice.

@@ -15,7 +15,7 @@ import (
 // readJSON reads JSON into the same tree as YAML, numbers as they are spelled.
 func readJSON(data []byte) (*yaml.Node, *graph.Problem) {
 	// A file may repeat keys; the reader of the tree reports that with a line.
-	err := payload.Validate("["+string(data)+"]", payload.Limits{MaxDepth: maxDepth, Repeats: true})
+	err := payload.Validate("["+string(data)+"]", payload.Limits{MaxDepth: maxDepth, Repeats: payload.AnyRepeats})
 	if syntax := (*payload.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, syntaxProblem(lineAt(data, syntax.Offset-1), "not JSON: "+syntax.Problem)
 	}
