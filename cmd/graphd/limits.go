@@ -181,9 +181,10 @@ func (o *limitOptions) payload() payload.Limits {
 }
 
 // endpoints are the limits towards node services.
-func (o *limitOptions) endpoints(log *zap.Logger) transport.EndpointOptions {
+func (o *limitOptions) endpoints(losses int, log *zap.Logger) transport.EndpointOptions {
 	return transport.EndpointOptions{
-		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints, Log: log,
+		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints,
+		Losses: losses, Log: log,
 	}
 }
 

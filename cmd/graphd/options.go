@@ -79,7 +79,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.WorkerBeat, "worker-beat", 10*time.Second, "how often workers give a sign of life")
 	f.DurationVar(&o.WorkerLease, "worker-lease", 30*time.Second,
 		"how long a task waits for its silent worker before another one gets it")
-	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers a task may lose before it fails")
+	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
 	o.limitOptions.register(f)
 	o.graphOptions.register(f)

@@ -158,7 +158,7 @@ func (s *server) wire(
 	o.workers(&workers)
 	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
-	s.remote = transport.NewRemote(hub, o.endpoints(s.log.Named("endpoint")))
+	s.remote = transport.NewRemote(hub, o.endpoints(o.WorkerLosses, s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})

@@ -105,6 +105,9 @@ func (fx *effects) Emit(em Emission) {
 		return
 	}
 	fx.alive()
+	if fx.task.Node == nil { // a reducer: it has no events, and what it does is not shown
+		return
+	}
 	if !fx.restart(em.Kind) {
 		return
 	}

@@ -245,7 +245,7 @@ func (m *Metrics) WatchTasks(tasks Tasks) {
 		waiting("busy", func() int { _, busy := tasks.Waiting(); return busy }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "graphd_deliveries_lost_total",
-			Help: "Tasks taken from a worker that was silent for longer than its lease; what it did may be done again.",
+			Help: "Tasks taken from a worker that was silent for longer than its lease, and calls of endpoints that were lost; what they did may be done again.",
 		}, func() float64 { return float64(tasks.Lost()) }),
 	)
 }

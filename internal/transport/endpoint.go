@@ -119,8 +119,9 @@ func endpointOf(t *runtime.Task) graph.RemoteSpec {
 	return first
 }
 
-// endpointCall is one attempt of a task on an endpoint. Calls that are lost are
-// made again, since it can't be known how far the node came.
+// endpointCall is one attempt of a task on an endpoint. A call that is lost is made
+// again: as it was if it has not left, and as a further delivery if the node may
+// have begun, since it can't be known how far that came.
 type endpointCall struct {
 	remote   *Remote
 	endpoint *endpoint
@@ -128,7 +129,9 @@ type endpointCall struct {
 	task     *runtime.Task
 
 	told   bool // that the endpoint does not answer
-	losses int
+	left   departure
+	losses int          // deliveries that were lost
+	missed int          // calls in a row that have not left
 	memos  worker.Memos // recorded by lost calls
 }
 
@@ -168,29 +171,72 @@ func (c *endpointCall) tell(why string) {
 }
 
 func (c *endpointCall) run(ctx context.Context) worker.Result {
-	for delivery := 1; ; delivery++ {
+	for {
 		if err := c.ready(ctx); err != nil {
 			return c.unconnected(ctx, err)
 		}
-		r, err := c.attempt(ctx, delivery)
+		r, err := c.attempt(ctx)
 		if err == nil {
 			return r
 		}
 		if over(ctx, err) {
+			c.leaveBehind(ctx)
 			return rejected("Cancelled", "the task was stopped: "+context.Cause(ctx).Error())
 		}
 		if r, final := c.judge(err); final {
 			return r
 		}
-		c.remote.opts.Log.Warn("a call of an endpoint was lost", zap.String("endpoint", c.spec.Endpoint),
-			zap.String("task", c.task.ID), zap.Error(errors.New(clip(err.Error(), maxText))))
-		if c.losses++; c.losses >= c.remote.opts.Losses {
-			return failedOn("WorkerLost", fmt.Sprintf("endpoint %q was lost %d times while it ran the task; the last error was: %v",
-				c.spec.Endpoint, c.losses, err))
+		if r, final := c.lose(err); final {
+			return r
 		}
-		if wait(ctx, min(c.remote.opts.Retry<<(c.losses-1), 5*time.Second)) != nil {
+		if wait(ctx, c.pause()) != nil {
+			c.leaveBehind(ctx)
 			return rejected("Cancelled", "the task was stopped between two calls of the endpoint")
 		}
+	}
+}
+
+// lose notes that a call was lost. It is the end of the attempt when that has
+// happened too often.
+func (c *endpointCall) lose(err error) (r worker.Result, final bool) {
+	log := c.remote.opts.Log.With(zap.String("endpoint", c.spec.Endpoint), zap.String("task", c.task.ID),
+		zap.Error(errors.New(clip(err.Error(), maxText))))
+	if !c.left.noted() {
+		log.Warn("a call has not reached its endpoint")
+		c.missed++
+		return failedOn("NotReached", fmt.Sprintf("endpoint %q was not reached in %d calls in a row; the last error was: %v",
+			c.spec.Endpoint, c.missed, err)), c.missed >= c.remote.opts.Losses
+	}
+	log.Warn("a call of an endpoint was lost; the node may have begun")
+	c.missed = 0
+	c.losses++
+	c.remote.hub.CountLoss()
+	return failedOn("WorkerLost", fmt.Sprintf("endpoint %q was lost %d times while it ran the task; the last error was: %v",
+		c.spec.Endpoint, c.losses, err)), c.losses >= c.remote.opts.Losses
+}
+
+// pause is how long to wait before the next call.
+func (c *endpointCall) pause() time.Duration {
+	return min(c.remote.opts.Retry<<min(max(c.losses+c.missed-1, 0), 16), 5*time.Second)
+}
+
+// delivery counts how often the node was called and may have begun, with the call
+// that is made now. Of a server that died it is not known whether it has called.
+func (c *endpointCall) delivery() int {
+	if c.task.Recovered.IsZero() {
+		return c.losses + 1
+	}
+	return c.losses + 2
+}
+
+// lostBefore reports whether the node was called before and may have begun.
+func (c *endpointCall) lostBefore() bool { return c.losses > 0 || c.task.HandedOut }
+
+// leaveBehind tells the server that goes on with the run that the node may have
+// begun.
+func (c *endpointCall) leaveBehind(ctx context.Context) {
+	if errors.Is(context.Cause(ctx), runtime.ErrElsewhere) && (c.losses > 0 || c.left.noted()) && c.task.Lent != nil {
+		c.task.Lent.Store(true)
 	}
 }
 
@@ -253,19 +299,20 @@ func (c *endpointCall) reach(ctx context.Context) bool {
 
 // attempt makes one call. An error says that the call was lost, or why it was
 // refused.
-func (c *endpointCall) attempt(ctx context.Context, delivery int) (worker.Result, error) {
+func (c *endpointCall) attempt(ctx context.Context) (worker.Result, error) {
+	c.left.reset()
 	if problem, err := c.check(ctx); err != nil || problem != "" {
 		return rejected("NotServed", problem), err
 	}
 	ctx, cancel := c.remote.hub.Outlast(ctx, c.task)
 	defer cancel()
-	loan := c.remote.hub.Lend(ctx, c.task, delivery, &c.memos)
+	loan := c.remote.hub.Lend(ctx, c.task, c.delivery(), c.lostBefore(), &c.memos)
 	defer loan.Return(ctx)
 	task := assignmentOut(loan.Assignment)
 	if size, most := proto.Size(task), c.remote.opts.MaxMessageBytes; size > most {
 		return tooLargeToSend(size, most), nil
 	}
-	stream, err := c.endpoint.client.ExecuteTask(ctx, &graphdv1.ExecuteTaskRequest{Task: task})
+	stream, err := c.endpoint.client.ExecuteTask(c.left.follow(ctx), &graphdv1.ExecuteTaskRequest{Task: task})
 	if err != nil {
 		return worker.Result{}, err
 	}

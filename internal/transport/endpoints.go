@@ -238,6 +238,8 @@ func (p *endpoints) dial(spec graph.RemoteSpec) (*grpc.ClientConn, error) {
 	}
 	return grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(newReconnecting(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDisableServiceConfig(), // one of the name's owner could have gRPC repeat calls that have begun
+		grpc.WithStatsHandler(departures{}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.WithMaxHeaderListSize(maxAnswerHeaders),
 		grpc.WithStaticStreamWindowSize(answerWindow), grpc.WithStaticConnWindowSize(connectionWindow),

@@ -276,9 +276,13 @@ type Loan struct {
 
 // Lend leases a task to an endpoint, so that the node can record memos, which
 // are put to those of earlier deliveries, and call graphs. It holds until Return.
-func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos *Memos) *Loan {
+// lost says that an earlier delivery was lost, which readers are told.
+func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, lost bool, memos *Memos) *Loan {
 	j := h.newJob(ctx, t)
 	j.recorded = memos
+	if lost {
+		j.lane.mark(runtime.EventLost)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	j.lent, j.stage, j.deliveries = true, started, delivery
@@ -286,6 +290,9 @@ func (h *Hub) Lend(ctx context.Context, t *runtime.Task, delivery int, memos *Me
 	h.jobs[j.token] = j
 	return &Loan{Assignment: j.assignment(h.opts.LeaseTTL), hub: h, job: j}
 }
+
+// CountLoss counts an endpoint that was lost while it may have run a task.
+func (h *Hub) CountLoss() { h.lost.Add(1) }
 
 // Emit hands on events of the node. It waits until there is room for those that
 // must be kept.

@@ -97,7 +97,7 @@ func TestLargeDurableEventsOfAnEndpointWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{Events: 8 << 20})
 		slow := &run{block: make(chan struct{})}
-		loan := h.Lend(t.Context(), task("t1", slow), 1, &worker.Memos{})
+		loan := h.Lend(t.Context(), task("t1", slow), 1, false, &worker.Memos{})
 		flooded, taken := false, 0
 		done := make(chan struct{})
 		go func() {

@@ -82,7 +82,7 @@ type Hub struct {
 	active   atomic.Int64  // tasks that are asked for
 	waiting  atomic.Int64  // of them, those in a queue
 	unserved atomic.Int64  // of these, those that no connected worker serves
-	lost     atomic.Uint64 // leases that ended because a worker was silent
+	lost     atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
 	events   eventBytes
 
 	mu        sync.Mutex
@@ -245,7 +245,7 @@ func (h *Hub) Waiting() (unserved, busy int) {
 	return unserved, busy
 }
 
-// Lost says how often a worker that had a task was lost.
+// Lost says how often a worker, or an endpoint, that had a task was lost.
 func (h *Hub) Lost() uint64 { return h.lost.Load() }
 
 func failed(kind, message string) pregel.Result {

@@ -5,20 +5,25 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker"
 )
 
 // service is a node service in another process, as its owner would write it.
@@ -201,6 +206,200 @@ func TestALostEndpointIsCalledAgain(t *testing.T) {
 	run = s.wait(run)
 	require.JSONEq(t, `{"x":2,"log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
 	require.EqualValues(t, 2, n.calls.Load())
+}
+
+// A call that may have begun when its connection broke is a lost delivery, of which
+// the endpoint, the readers and the metric hear. One that has not left counts for
+// nothing.
+func TestOnlyACallThatMayHaveBegunIsALostDelivery(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string // the headers of its first call end the connection
+		refuse int32  // connections that are closed at once
+		lost   int
+	}{
+		"closed after the headers":          {method: graphdv1.NodeService_ExecuteTask_FullMethodName, lost: 1},
+		"closed before the task":            {method: graphdv1.NodeService_Describe_FullMethodName},
+		"refused":                           {refuse: 3},
+		"refused, closed after the headers": {method: graphdv1.NodeService_ExecuteTask_FullMethodName, refuse: 2, lost: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config{}
+			cfg.remote.Losses, cfg.remote.Retry = 2, time.Millisecond
+			s := start(t, cfg)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			broken := &breaking{Listener: l}
+			broken.refuse.Store(c.refuse)
+			deliveries := make(chan uint32, 10)
+			n := &service{execute: func(_ context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+				deliveries <- a.GetDelivery()
+				send(result(completed(`{"x":2}`)))
+				return nil
+			}}
+			var once sync.Once
+			server := grpc.NewServer(grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
+				if info.FullMethodName == c.method {
+					once.Do(broken.hangUp)
+				}
+				return ctx, nil
+			}))
+			graphdv1.RegisterNodeServiceServer(server, n)
+			go func() { _ = server.Serve(broken) }()
+			t.Cleanup(server.Stop)
+			s.put(at(chain("g", "a"), l.Addr().String(), nil))
+			run := s.run("g", `{"x":0}`)
+			require.JSONEq(t, `{"x":2,"log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
+			var last uint32
+			for len(deliveries) > 0 {
+				last = <-deliveries
+			}
+			require.EqualValues(t, c.lost+1, last, "the endpoint is told that it may be a repetition")
+			require.EqualValues(t, c.lost, s.hub.Lost())
+			marks := 0
+			for _, e := range s.events(run) {
+				if e.GetTask().GetPhase() == graphdv1.TaskChange_PHASE_RESTARTED {
+					marks++
+					require.Equal(t, "WorkerLost", e.GetTask().GetFailure().GetType())
+				}
+			}
+			require.Equal(t, c.lost, marks)
+		})
+	}
+}
+
+// breaking is a listener whose connections break.
+type breaking struct {
+	net.Listener
+
+	refuse atomic.Int32
+	mu     sync.Mutex
+	conns  []net.Conn
+}
+
+func (b *breaking) Accept() (net.Conn, error) {
+	for {
+		conn, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if b.refuse.Add(-1) >= 0 {
+			_ = conn.Close()
+			continue
+		}
+		b.mu.Lock()
+		b.conns = append(b.conns, conn)
+		b.mu.Unlock()
+		return conn, nil
+	}
+}
+
+// hangUp closes all connections there are.
+func (b *breaking) hangUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, conn := range b.conns {
+		_ = conn.Close()
+	}
+}
+
+// An endpoint that loses every call fails the task after as many deliveries as
+// workers may lose it. One that can't even be asked what it serves was never lost.
+func TestAnEndpointMayLoseATaskAsOftenAsWorkers(t *testing.T) {
+	cfg := config{}
+	cfg.remote.Losses, cfg.remote.Retry = 3, time.Millisecond
+	s := start(t, cfg)
+	n := &service{execute: func(context.Context, *graphdv1.TaskAssignment, func(*graphdv1.TaskUpdate)) error {
+		return status.Error(codes.Unavailable, "busy")
+	}}
+	n.listen(t)
+	s.put(at(chain("g", "a"), n.address, nil))
+	f := s.run("g", `{"x":0}`).GetFailure()
+	require.Equal(t, "WorkerLost", f.GetType(), f.GetMessage())
+	require.EqualValues(t, 3, n.calls.Load())
+	require.EqualValues(t, 3, s.hub.Lost())
+
+	silent := &undescribed{}
+	silent.listen(t)
+	s.put(at(chain("h", "a"), silent.address, nil))
+	f = s.run("h", `{"x":0}`).GetFailure()
+	require.Equal(t, "NotReached", f.GetType(), f.GetMessage())
+	require.Zero(t, silent.calls.Load())
+	require.EqualValues(t, 3, s.hub.Lost())
+}
+
+// undescribed does not say what it serves.
+type undescribed struct{ service }
+
+func (u *undescribed) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
+	return nil, status.Error(codes.Unavailable, "starting")
+}
+
+func (u *undescribed) listen(t *testing.T) {
+	t.Helper()
+	u.serve(t, u)
+}
+
+// What a reducer does is shown to nobody: one that is lost has nothing to tell.
+func TestAReducerWhoseEndpointIsLostIsCalledAgain(t *testing.T) {
+	core, logs := observer.New(zap.ErrorLevel)
+	cfg := config{hub: worker.Options{Beat: time.Minute, LeaseTTL: time.Hour, Logger: zap.New(core)}}
+	cfg.remote.Retry = time.Millisecond
+	s := start(t, cfg)
+	n := &service{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+		switch {
+		case a.GetKind() != graphdv1.TaskKind_TASK_KIND_REDUCER:
+			send(result(completed(`{"sum":"2"}`)))
+		case a.GetDelivery() == 1:
+			return status.Error(codes.Unavailable, "away")
+		default:
+			send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "added", Value: text(`1`), Durable: true,
+			}}}}})
+			send(result(plus(ctx, &task{TaskAssignment: a})))
+		}
+		return nil
+	}}
+	n.listen(t)
+	s.put(at(summing("a"), n.address, nil))
+	run := s.run("g", `{"sum":"1"}`)
+	require.JSONEq(t, `{"sum":"1+2","log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
+	require.Empty(t, logs.All())
+}
+
+// A server that stops, or dies, while an endpoint is at work has the next one tell
+// the endpoint that it may be a repetition.
+func TestTheNextServerTellsAnEndpointOfACallThatMayHaveBegun(t *testing.T) {
+	for name, end := range map[string]func(*server){"killed": (*server).crash, "drained": func(s *server) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // at once
+		_ = s.grpc.Drain(ctx)
+		s.engine.Drain(ctx)
+		s.kill()
+	}} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, config{lease: time.Second})
+			began := make(chan *graphdv1.TaskAssignment, 10)
+			n := &service{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+				began <- a
+				if a.GetDelivery() == 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				send(result(completed(`{"x":2}`)))
+				return nil
+			}}
+			n.listen(t)
+			s.put(at(chain("g", "a"), n.address, nil))
+			run := s.begin("g", `{"x":0}`)
+			first := await(t, began, "the call")
+			end(s)
+			next := start(t, config{store: s.store, lease: time.Second})
+			second := await(t, began, "the call of the next server")
+			require.EqualValues(t, 2, second.GetDelivery())
+			require.Equal(t, first.GetTaskId(), second.GetTaskId())
+			require.JSONEq(t, `{"x":2,"log":[]}`, next.wait(run).GetOutput().GetJson())
+		})
+	}
 }
 
 func TestAnEndpointThatIsAwayOrUnhealthyIsWaitedFor(t *testing.T) {
