@@ -154,6 +154,7 @@ type Engine struct {
 	hub      *hub
 	inbox    inbox
 	reads    chan struct{}    // holds one value for each follower that reads the store
+	large    chan struct{}    // as reads, for those that have met large events
 	copying  chan struct{}    // holds a value while a thread is copied
 	tuner    checkpoint.Tuner // nil when nobody else writes to the store
 	peers    *peers           // nil when it does not matter where workers are
@@ -204,6 +205,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
 		now: clock.now, born: time.Now(), hub: newHub(opts.RecentEvents), base: base, cancel: cancel, commits: commits, cut: cut,
 		reads:    make(chan struct{}, maxReads),
+		large:    make(chan struct{}, maxLargeReads),
 		copying:  make(chan struct{}, 1),
 		draining: make(chan struct{}), wake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),

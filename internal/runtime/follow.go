@@ -39,6 +39,7 @@ type Follower struct {
 	atEnd  bool   // it has passed the whole ring; guarded by the topic's mu
 	stored bool   // the newest events came from the store
 	batch  int    // how many events the next read of the store asks for
+	large  bool   // it has met large events in the store
 	wake   chan struct{}
 	// unfollow ends the listening to other processes; nil as long as there is none.
 	unfollow func()
@@ -273,14 +274,22 @@ const readBatch = 256
 // eventBatch it bounds what they read when the events turn out to be large.
 const maxReads = 8
 
+// maxLargeReads is how many of those that have met large events do: with an event the
+// store reads all of its superstep, several times as it was stored.
+const maxLargeReads = 2
+
 // read reads the log, of which it keeps others from reading too much at once.
 func (f *Follower) read(ctx context.Context, after uint64) ([]checkpoint.Event, error) {
+	turns := f.engine.reads
+	if f.large {
+		turns = f.engine.large
+	}
 	select {
-	case f.engine.reads <- struct{}{}:
+	case turns <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer func() { <-f.engine.reads }()
+	defer func() { <-turns }()
 	return f.engine.store.Events(ctx, f.thread, after, f.batch)
 }
 
@@ -290,7 +299,9 @@ func (f *Follower) adjust(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
-	fitting := len(events) * readBytes / max(sizeOf(events), 1)
+	bytes := sizeOf(events)
+	f.large = f.large || bytes > readBytes
+	fitting := len(events) * readBytes / max(bytes, 1)
 	f.batch = max(2, min(fitting, 4*f.batch, eventBatch))
 }
 

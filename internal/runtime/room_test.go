@@ -3,14 +3,18 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
@@ -169,4 +173,65 @@ func TestLargeEventHasRoomWhileItIsSent(t *testing.T) {
 		second.End()
 		require.Zero(t, runtime.Loads(w.engine))
 	})
+}
+
+// TestLargeEventsAreReadByFewAtATime has many followers of large events, most of which wait
+// when they know how large they are.
+func TestLargeEventsAreReadByFewAtATime(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int
+		most  int64
+	}{"large": {300 << 10, 2}, "small": {1 << 10, 8}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, slow := newLoadedWorld(t, 1)
+				close(slow.gate)
+				log := &longLog{Store: w.store, value: payload.Quote(strings.Repeat("x", c.bytes))}
+				w.engine.Close()
+				w.store = log
+				w.start()
+				var all sync.WaitGroup
+				begun := make(chan struct{})
+				for range 20 {
+					f := w.engine.Follow(runtime.FollowRequest{Thread: "t0"})
+					_, err := f.Next(t.Context())
+					require.NoError(t, err)
+					all.Go(func() {
+						defer f.Close()
+						<-begun
+						for range 5 {
+							_, err := f.Next(t.Context())
+							assert.NoError(t, err)
+						}
+					})
+				}
+				log.most.Store(0)
+				close(begun)
+				all.Wait()
+				require.Equal(t, c.most, log.most.Load())
+			})
+		})
+	}
+}
+
+// longLog is a store whose threads have events without end, which it takes time to read.
+type longLog struct {
+	checkpoint.Store
+
+	value   payload.JSON
+	reading atomic.Int64
+	most    atomic.Int64 // that read at the same time
+}
+
+func (s *longLog) Events(_ context.Context, _ string, after uint64, limit int) (list []checkpoint.Event, err error) {
+	now := s.reading.Add(1)
+	defer s.reading.Add(-1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	timer := time.NewTimer(time.Second)
+	<-timer.C
+	for i := range limit {
+		list = append(list, checkpoint.Event{Seq: after + 1 + uint64(i), Kind: checkpoint.EventCustom, Value: s.value})
+	}
+	return list, nil
 }

@@ -84,6 +84,25 @@ func reads() []input {
 				}, err
 			})
 		}},
+		{"large updates for slow readers", func(ctx context.Context, a *attack) {
+			a.fillHeavy(ctx)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			a.flood(ctx, 40*a.scale, func(i int) {
+				c, err := a.server.dial(ctx, window()...)
+				if err != nil {
+					return
+				}
+				stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
+					ThreadId: "heavy", Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
+				})
+				for heard := 0; i%8 == 0 && err == nil && heard < enough; heard++ {
+					_, err = stream.Recv()
+				}
+				a.heard("Watch", err)
+			})
+			a.bystander.more(ctx, 25*a.scale)
+		}},
 		{"large questions", func(ctx context.Context, a *attack) {
 			a.need(ctx, "curious", curious)
 			const threads = 4
@@ -132,6 +151,6 @@ func (a *attack) runLarge(ctx context.Context, name, thread string, bytes int) {
 	run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: thread, Wait: durationpb.New(time.Minute)})
 	a.heard("WaitRun", err)
 	if state := run.GetState(); state != graphdv1.RunState_RUN_STATE_SUCCEEDED && state != graphdv1.RunState_RUN_STATE_INTERRUPTED {
-		a.miss("nothing large to read: the run is "+state.String()+": "+run.GetFailure().GetMessage())
+		a.miss("nothing large to read: the run is " + state.String() + ": " + run.GetFailure().GetMessage())
 	}
 }
