@@ -7,7 +7,7 @@ import "slices"
 // ends, or the worker comes back without it. mu is held.
 func (h *Hub) detach(j *job) {
 	s := j.session
-	delete(s.jobs, j.token)
+	s.drop(j)
 	j.session, j.absent = nil, s.hello.Worker
 	if h.absent[j.absent] == nil {
 		h.absent[j.absent] = make(map[string]*job, 1)
@@ -33,12 +33,12 @@ func (h *Hub) rejoin(j *job) {
 // attach notes which session has the worker of a task. mu is held.
 func (h *Hub) attach(j *job, s *Session) {
 	if j.session != nil {
-		delete(j.session.jobs, j.token)
+		j.session.drop(j)
 	}
 	h.endAbsence(j)
 	h.rejoin(j)
 	j.session = s
-	s.jobs[j.token] = j
+	s.gain(j)
 }
 
 // endAbsence notes that the worker of a task is back, or not waited for any more.

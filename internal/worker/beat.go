@@ -28,21 +28,32 @@ func (s *Session) touch() bool {
 	return true
 }
 
-// Beat prolongs the leases of the tasks that the worker says it holds.
+// maxForged bounds how many leases a beat may name that nobody has given.
+const maxForged = 1000
+
+// Beat prolongs the leases of the tasks that the worker says it holds. One
+// that names many leases which nobody has given ends the session.
 func (s *Session) Beat(number uint64, running []string) {
 	h := s.hub
+	given, forged := h.readAll(running)
 	h.mu.Lock()
 	defer h.unlockAndTell()
 	if !s.touch() {
 		return
 	}
-	ack := Ack{Number: number}
-	for _, token := range running {
-		switch h.keep(s, token) {
+	if len(forged) > maxForged {
+		s.finish(runtime.Errorf(runtime.ReasonInvalidField,
+			"beat.running names %d leases that no server with this key has given; at most %d are answered", len(forged), maxForged).
+			With("field", "beat.running").InField("beat.running", "must name leases of the worker's tasks"))
+		return
+	}
+	ack := Ack{Number: number, Lost: forged}
+	for _, g := range given {
+		switch h.keep(s, g) {
 		case lost:
-			ack.Lost = append(ack.Lost, token)
+			ack.Lost = append(ack.Lost, g.token)
 		case undecided:
-			ack.Undecided = append(ack.Undecided, token)
+			ack.Undecided = append(ack.Undecided, g.token)
 		case granted:
 		}
 	}
@@ -50,10 +61,10 @@ func (s *Session) Beat(number uint64, running []string) {
 }
 
 // keep prolongs a lease for its worker, which has begun the task. mu is held.
-func (h *Hub) keep(s *Session, token string) claim {
-	j := h.jobs[token]
+func (h *Hub) keep(s *Session, g given) claim {
+	j := h.jobs[g.token]
 	if j == nil {
-		return h.hold(s, token)
+		return h.hold(s, g)
 	}
 	if j.lent {
 		return lost

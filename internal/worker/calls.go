@@ -235,7 +235,7 @@ func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runt
 		h.block(j, &g)
 		r, err := j.calls.call(ctx, g)
 		h.mu.Lock()
-		j.blocked--
+		j.unblock()
 		h.mu.Unlock()
 		switch h.standing(j, token) {
 		case granted:
@@ -258,12 +258,22 @@ func (h *Hub) block(j *job, g *runtime.GraphCall) {
 	if s == nil {
 		return
 	}
+	if j.blocked == 1 {
+		s.blocked++
+	}
 	for _, x := range s.hello.Serves {
 		if g.Version == "" && x.Graph == g.Graph && x.Node == "" {
 			g.Version = x.Version
 		}
 	}
 	h.offerTo(s)
+}
+
+// unblock notes that a call of a task has ended. mu is held.
+func (j *job) unblock() {
+	if j.blocked--; j.blocked == 0 && j.session != nil {
+		j.session.blocked--
+	}
 }
 
 // Loan is the lease of a task that runs on an endpoint.

@@ -93,13 +93,30 @@ func (s *Session) free() int {
 	if s.leaving || s.cause != nil {
 		return 0
 	}
-	busy := 0
-	for _, j := range s.jobs {
-		if j.blocked == 0 {
-			busy++
-		}
+	if s.refused >= maxRefused {
+		return 0
 	}
-	return s.credit.Total - busy - len(s.holds)
+	return s.credit.Total - (len(s.jobs) - s.blocked) - len(s.holds)
+}
+
+// gain notes that the worker has a task, under its lease. mu is held.
+func (s *Session) gain(j *job) {
+	s.drop(j)
+	s.jobs[j.token] = j
+	if j.blocked > 0 {
+		s.blocked++
+	}
+}
+
+// drop notes that it has it no more. mu is held.
+func (s *Session) drop(j *job) {
+	if s.jobs[j.token] != j {
+		return
+	}
+	delete(s.jobs, j.token)
+	if j.blocked > 0 {
+		s.blocked--
+	}
 }
 
 func (s *Session) describe() runtime.Worker {

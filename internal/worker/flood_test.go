@@ -1,8 +1,10 @@
 package worker_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -156,13 +158,79 @@ func TestResultsThatWaitBesideTheirStreamAreBounded(t *testing.T) {
 	})
 }
 
+// A beat is answered for leases that were given, each once, and for some others.
+func TestBeatsNameLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		execute(ctx, h, task("a1", &run{}))
+		token := next(t, s).Token
+		names := slices.Repeat([]string{token, "forged"}, 50_000)
+		s.Beat(1, names)
+		m, err := s.Next(ctx)
+		require.NoError(t, err)
+		require.Equal(t, worker.Ack{Number: 1, Lost: []string{"forged"}}, m)
+		for i := range 1001 {
+			names[i] = fmt.Sprint("forged", i)
+		}
+		s.Beat(2, names)
+		<-s.Ended()
+		_, err = s.Next(ctx)
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonInvalidField})
+		require.ErrorContains(t, err, "beat.running names 1002 leases")
+	})
+}
+
+// A worker that refuses task after task is given no more until it may be asked again.
+func TestRefusingWorkerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{})
+		s := open(t, h, hello("w1", 1000))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for i := range 100 {
+			execute(ctx, h, task(fmt.Sprint("a", i), &run{}))
+		}
+		gone, leave := context.WithCancel(ctx)
+		leave()
+		refused := 0
+		refuse := func() {
+			synctest.Wait()
+			var given []string
+			for {
+				m, err := s.Next(gone) // what is there already
+				if err != nil {
+					break
+				}
+				a, ok := m.(worker.Assignment)
+				require.True(t, ok)
+				given = append(given, a.Token)
+			}
+			for _, token := range given {
+				s.Nack(token, "no", 20*time.Second)
+				refused++
+			}
+		}
+		refuse()
+		require.Equal(t, 100, refused, "what it was given before")
+		execute(ctx, h, task("b", &run{}))
+		refuse()
+		require.Equal(t, 100, refused)
+		pass(25 * time.Second)
+		refuse()
+		require.Equal(t, 201, refused)
+	})
+}
+
 // Many workers that do not read are not many times one.
 func TestWhatAllWorkersLeaveUnreadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
 		forged := make([]string, 1000)
 		for i := range forged {
-			forged[i] = strings.Repeat("x", 1000)
+			forged[i] = fmt.Sprintf("%03d", i) + strings.Repeat("x", 997)
 		}
 		var sessions []*worker.Session
 		for i := range 10 {

@@ -29,9 +29,9 @@ const (
 )
 
 // hold decides about a lease that is not one of a running task here. mu is held.
-func (h *Hub) hold(s *Session, token string) claim {
-	l, ok := h.read(token)
-	if !ok || !l.lasts() || h.settled.has(token) || h.forgotten.has(token) {
+func (h *Hub) hold(s *Session, g given) claim {
+	token, l := g.token, g.lease
+	if !l.lasts() || h.settled.has(token) || h.forgotten.has(token) {
 		return lost
 	}
 	if known := h.held[l.place()]; known != nil {
@@ -206,8 +206,17 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 			h.mu.Unlock()
 			return j, nil
 		}
-		c := h.hold(nil, token)
-		l, _ := h.read(token)
+		h.mu.Unlock()
+		l, ok := h.read(token)
+		if !ok {
+			return nil, leaseLost("")
+		}
+		h.mu.Lock()
+		if h.jobs[token] != nil {
+			h.mu.Unlock()
+			continue
+		}
+		c := h.hold(nil, given{token, l})
 		held := h.held[l.place()]
 		if c == undecided {
 			h.awaitRun(held, +1)

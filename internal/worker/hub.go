@@ -85,28 +85,30 @@ type Hub struct {
 	lost     atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
 	events   eventBytes
 
-	mu        sync.Mutex
-	sessions  map[string]*Session        // by worker
-	jobs      map[string]*job            // by lease
-	absent    map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
-	apart     map[*job]struct{}          // tasks of workers that have no stream here
-	queues    map[route]*queue
-	withheld  map[*job]struct{}
-	claiming  bool                 // the other servers are about to be told of claims
-	byKey     map[string]*job      // tasks that are asked for
-	held      map[string]*heldTask // by place: leases of an earlier server, or of a run that went elsewhere
-	settled   settled              // leases whose results were taken
-	forgotten settled              // leases of an earlier server that no run has asked for
-	departed  settled              // leases of tasks whose run went elsewhere
-	asked     asked                // tasks that a run has asked for here
-	alone     []lonely
-	said      int64 // bytes of what the workers say of themselves
-	unread    int   // bytes that wait for workers to read them
-	results   int64 // bytes of results that came on streams and wait
-	order     uint64
-	fence     uint64
-	draining  bool
-	peers     runtime.Peers // nil when nobody wants to know of workers
+	mu         sync.Mutex
+	sessions   map[string]*Session        // by worker
+	jobs       map[string]*job            // by lease
+	absent     map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
+	apart      map[*job]struct{}          // tasks of workers that have no stream here
+	queues     map[route]*queue
+	withheld   map[*job]struct{}
+	serving    bool                 // the other servers are being told what is served
+	servesAnew bool                 // and that has changed meanwhile
+	claiming   bool                 // the other servers are about to be told of claims
+	byKey      map[string]*job      // tasks that are asked for
+	held       map[string]*heldTask // by place: leases of an earlier server, or of a run that went elsewhere
+	settled    settled              // leases whose results were taken
+	forgotten  settled              // leases of an earlier server that no run has asked for
+	departed   settled              // leases of tasks whose run went elsewhere
+	asked      asked                // tasks that a run has asked for here
+	alone      []lonely
+	said       int64 // bytes of what the workers say of themselves
+	unread     int   // bytes that wait for workers to read them
+	results    int64 // bytes of results that came on streams and wait
+	order      uint64
+	fence      uint64
+	draining   bool
+	peers      runtime.Peers // nil when nobody wants to know of workers
 }
 
 var _ runtime.Executor = (*Hub)(nil)

@@ -138,7 +138,7 @@ func (h *Hub) lend(j *job, s *Session, token string) {
 	h.strand(j, false)
 	h.jobs[token] = j
 	if s != nil {
-		s.jobs[token] = j
+		s.gain(j)
 	}
 	j.expiry = time.AfterFunc(h.opts.LeaseTTL, h.contained(func() { h.expire(j, token) }))
 }
@@ -162,7 +162,7 @@ func (h *Hub) release(j *job) {
 	delete(h.jobs, j.token)
 	h.endAbsence(j)
 	if j.session != nil {
-		delete(j.session.jobs, j.token)
+		j.session.drop(j)
 	}
 	j.session, j.token = nil, ""
 }

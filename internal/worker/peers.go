@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
@@ -46,19 +47,62 @@ func (h *Hub) Look() {
 	}
 }
 
-// announce tells the other servers what is served here. mu is held.
+// fewAnnounced is how many entries are put in order at once, while mu is held.
+const fewAnnounced = 1000
+
+// announce tells the other servers what is served here; where that is a lot, soon.
+// mu is held.
 func (h *Hub) announce() {
-	if h.peers == nil {
-		return
+	switch lists, sum := h.servedBy(); {
+	case h.peers == nil:
+	case h.serving:
+		h.servesAnew = true
+	case sum <= fewAnnounced:
+		h.peers.Serve(union(lists))
+	default:
+		h.serving = true
+		go h.contained(h.tellServed)()
 	}
-	var all []checkpoint.Served
+}
+
+// tellServed puts what is served in order while nobody waits, and tells it. It rests
+// in between: workers may come and go all the time.
+func (h *Hub) tellServed() {
+	for more := true; more; {
+		began := time.Now()
+		h.mu.Lock()
+		h.servesAnew = false
+		peers := h.peers
+		lists, _ := h.servedBy()
+		h.mu.Unlock()
+		peers.Serve(union(lists))
+		if rest := min(9*time.Since(began), time.Second); rest > 0 {
+			timer := time.NewTimer(rest)
+			<-timer.C
+		}
+		h.mu.Lock()
+		more = h.servesAnew
+		h.serving = more
+		h.mu.Unlock()
+	}
+}
+
+// servedBy lists what each worker serves, and how much that is. mu is held.
+func (h *Hub) servedBy() (lists [][]checkpoint.Served, sum int) {
 	for _, s := range h.sessions {
 		if !s.leaving && !h.draining {
-			all = append(all, s.hello.Serves...)
+			lists = append(lists, s.hello.Serves)
+			sum += len(s.hello.Serves)
 		}
 	}
+	return lists, sum
+}
+
+// union is what is in one of the lists, in order.
+func union(lists [][]checkpoint.Served) []checkpoint.Served {
+	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b checkpoint.Served) int {
 		return cmp.Or(cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Node, b.Node))
 	})
-	h.peers.Serve(slices.Compact(all))
+	return slices.Compact(all)
 }

@@ -86,15 +86,44 @@ func (h *Hub) dispatch(r route) {
 	}
 }
 
-func (h *Hub) match(q *queue) (*job, *Session) {
-	for _, j := range q.jobs {
-		var best *Session
-		for _, s := range h.sessions {
-			if s.takes(j) && (best == nil || s.before(best, j)) {
-				best = s
-			}
+// dispatchOne offers a task to whoever takes it, if it is in a queue. mu is held.
+func (h *Hub) dispatchOne(j *job) {
+	if q := h.queues[j.route]; j.stage != queued || q == nil || !slices.Contains(q.jobs, j) {
+		return
+	}
+	if s := h.bestFor(j); s != nil {
+		h.dequeue(j)
+		h.offer(j, s)
+	}
+}
+
+// bestFor picks the worker for a task, nil when nobody takes it now. mu is held.
+func (h *Hub) bestFor(j *job) *Session {
+	var best *Session
+	for _, s := range h.sessions {
+		if s.takes(j) && (best == nil || s.before(best, j)) {
+			best = s
 		}
-		if best != nil {
+	}
+	return best
+}
+
+// hasRoom reports whether a worker serves a route and has room. mu is held.
+func (h *Hub) hasRoom(r route) bool {
+	for _, s := range h.sessions {
+		if s.free() > 0 && s.serves(r) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *Hub) match(q *queue) (*job, *Session) {
+	if !h.hasRoom(q.jobs[0].route) {
+		return nil, nil
+	}
+	for _, j := range q.jobs {
+		if best := h.bestFor(j); best != nil {
 			return j, best
 		}
 		if len(j.avoid) == 0 {

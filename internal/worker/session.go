@@ -24,6 +24,8 @@ type Session struct {
 
 	credit    Credit
 	jobs      map[string]*job // by lease: offered, or started
+	blocked   int             // of them, those that wait for graphs that they have called
+	refused   int             // tasks that it has refused, of which the delay has not passed
 	holds     map[*heldTask]struct{}
 	out       []Message
 	backlog   backlog
@@ -47,13 +49,15 @@ var errGone = errors.New("the session has ended")
 // Open begins a session. An older one of the same worker is ended. The error
 // is an *runtime.Error.
 func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
+	held, forged := h.readAll(hello.Held)
+	covers := NewCoverage(hello.Serves)
 	h.mu.Lock()
 	defer h.unlockAndTell()
 	if h.draining {
 		return nil, Welcome{}, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
 	s := &Session{
-		hub: h, id: uuid.NewString(), hello: hello, covers: NewCoverage(hello.Serves), credit: hello.Credit,
+		hub: h, id: uuid.NewString(), hello: hello, covers: covers, credit: hello.Credit,
 		jobs: make(map[string]*job), holds: make(map[*heldTask]struct{}), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		heard: time.Now(),
 	}
@@ -63,17 +67,17 @@ func (h *Hub) Open(hello Hello) (*Session, Welcome, error) {
 	}
 	h.sessions[hello.Worker] = s
 	s.silence = time.AfterFunc(silentBeats*h.opts.Beat, h.contained(s.silent))
-	w := Welcome{Session: s.id, Beat: h.opts.Beat, LeaseTTL: h.opts.LeaseTTL}
-	for _, token := range hello.Held {
-		switch h.keep(s, token) {
+	w := Welcome{Session: s.id, Beat: h.opts.Beat, LeaseTTL: h.opts.LeaseTTL, Lost: forged}
+	for _, g := range held {
+		switch h.keep(s, g) {
 		case lost:
-			w.Lost = append(w.Lost, token)
+			w.Lost = append(w.Lost, g.token)
 			continue
 		case undecided:
-			w.Undecided = append(w.Undecided, token)
+			w.Undecided = append(w.Undecided, g.token)
 		case granted:
 		}
-		w.Renewed = append(w.Renewed, token)
+		w.Renewed = append(w.Renewed, g.token)
 	}
 	if older != nil {
 		h.replace(older)
@@ -258,6 +262,11 @@ func (s *Session) Nack(token, reason string, delay time.Duration) {
 	h.offerTo(s)
 }
 
+// maxRefused bounds how many tasks a worker may have refused at a time. It is given
+// none beyond that until a delay has passed: they would be looked through, over and
+// over, for one that it has not refused.
+const maxRefused = 64
+
 // refuse gives a task that a worker does not want to others. mu is held.
 func (h *Hub) refuse(j *job, s *Session, reason string, delay time.Duration) {
 	j.nacks++
@@ -269,12 +278,16 @@ func (h *Hub) refuse(j *job, s *Session, reason string, delay time.Duration) {
 		j.avoid = make(map[*Session]struct{})
 	}
 	j.avoid[s] = struct{}{}
+	s.refused++
 	delay = min(max(delay, 10*time.Millisecond), time.Minute)
 	time.AfterFunc(delay, h.contained(func() {
 		h.mu.Lock()
 		defer h.unlockAndTell()
 		delete(j.avoid, s)
-		h.dispatch(j.route)
+		if s.refused--; s.refused == maxRefused-1 {
+			h.offerTo(s)
+		}
+		h.dispatchOne(j)
 	}))
 	h.requeue(j)
 }

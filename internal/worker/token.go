@@ -91,6 +91,30 @@ func (h *Hub) read(token string) (lease, bool) {
 	return l, true
 }
 
+// given is a token and what it says.
+type given struct {
+	token string
+	lease lease
+}
+
+// readAll checks tokens, each once. It takes a while for many, so it is done before mu
+// is taken. Those that this key has not marked are forged.
+func (h *Hub) readAll(tokens []string) (all []given, forged []string) {
+	seen := make(map[string]struct{}, len(tokens))
+	for _, token := range tokens {
+		if _, again := seen[token]; again {
+			continue
+		}
+		seen[token] = struct{}{}
+		if l, ok := h.read(token); ok {
+			all = append(all, given{token, l})
+		} else {
+			forged = append(forged, token)
+		}
+	}
+	return all, forged
+}
+
 // settled remembers the leases whose results were taken, so that a result that
 // comes again is acknowledged again. It forgets the oldest.
 type settled struct {

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,7 +55,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		s := open(t, h, hello("deaf", 1))
 		forged := make([]string, 1000)
 		for i := range forged {
-			forged[i] = strings.Repeat("x", 1000)
+			forged[i] = fmt.Sprintf("%03d", i) + strings.Repeat("x", 997)
 		}
 		taken := 0
 		for ; taken < 1000; taken++ {
