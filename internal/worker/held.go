@@ -14,7 +14,8 @@ type heldTask struct {
 	lease   lease
 	token   string
 	session *Session
-	calls   int // that wait for its run
+	calls   int  // that wait for its run
+	open    bool // nobody has asked for the task in time, and another server may know it
 	timer   *time.Timer
 	decided chan struct{} // closed when the task was asked for, or nobody did in time
 }
@@ -110,7 +111,8 @@ func (h *Hub) claim(j *job, s *Session, token string, l lease) claim {
 }
 
 // forget gives up a held task that no run has asked for. That of a worker which is
-// elsewhere by now may still be in order.
+// elsewhere by now, or has no more than a call here, may still be in order: where
+// its stream is it learns what became of the lease.
 func (h *Hub) forget(held *heldTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,6 +125,9 @@ func (h *Hub) forget(held *heldTask) {
 		h.decide(held)
 	case h.peers != nil && h.peers.Awaited(place): // the run is about to come
 		held.timer.Reset(h.opts.Held)
+	case held.session == nil: // the worker's stream may be at the server that has the task
+		held.open = true
+		h.decide(held)
 	default:
 		h.giveUp(held)
 	}
@@ -193,8 +198,8 @@ func (h *Hub) take(j *job, s *Session, token string) {
 	}
 }
 
-// find returns the task of a lease. For a lease of an earlier server it waits
-// until the run has asked for the task.
+// find returns the task of a lease. For a lease of another server it waits until
+// the run has asked for the task, and has the call repeated if that takes too long.
 func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 	for {
 		h.mu.Lock()
@@ -236,14 +241,15 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		h.mu.Lock()
 		h.awaitRun(held, -1)
 		h.mu.Unlock()
-		if ctx.Err() != nil {
-			return nil, runtime.Errorf(runtime.ReasonWaitTimeout,
-				"the run of task %q is not taken up here yet; repeat the call", l.task())
-		}
 		h.mu.Lock()
+		open := held.open && !h.forgotten.has(token)
 		over := h.jobs[token] == nil && h.held[l.place()] == nil && !h.settled.has(token)
 		h.mu.Unlock()
-		if over {
+		switch {
+		case ctx.Err() != nil, over && open:
+			return nil, runtime.Errorf(runtime.ReasonWaitTimeout,
+				"the run of task %q is not taken up here yet; repeat the call", l.task())
+		case over:
 			return nil, leaseLost(l.task())
 		}
 	}

@@ -335,3 +335,50 @@ func TestATaskOfASubgraphIsKeptWhenItsServerStops(t *testing.T) {
 		require.Empty(t, w.took())
 	})
 }
+
+// A call that goes to another server than the stream of its worker is told to come
+// again: that server can't know that the lease is lost. The one with the stream can.
+func TestACallAtAServerThatDoesNotKnowTheTaskIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := []byte("k")
+		first, other := worker.New(worker.Options{Key: key}), worker.New(worker.Options{Key: key})
+		w := open(t, first, hello("w1", 1))
+		r := execute(t.Context(), first, task("t1", &run{}))
+		a := next(t, w)
+		again := &runtime.Error{Reason: runtime.ReasonWaitTimeout}
+		beat := func(s *worker.Session) {
+			s.Beat(1, []string{a.Token})
+			_, err := s.Next(t.Context())
+			require.NoError(t, err)
+		}
+		for range 3 {
+			stop, ticks := make(chan struct{}), time.NewTicker(5*time.Second)
+			go func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-ticks.C:
+						beat(w)
+					}
+				}
+			}()
+			_, err := other.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+			require.ErrorIs(t, err, again)
+			_, _, err = other.Remember(t.Context(), a.Token, checkpoint.Memo{Key: "k", Value: `1`})
+			require.ErrorIs(t, err, again)
+			close(stop)
+			ticks.Stop()
+		}
+		complete(t, first, a, "1")
+		require.Equal(t, done("1"), <-r)
+
+		s := open(t, other, hello("w1", 1, a.Token)) // the worker has not heard of it, and no run asks for it
+		for range 3 {
+			pass(25 * time.Second)
+			beat(s)
+		}
+		_, err := other.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1")})
+		require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+	})
+}

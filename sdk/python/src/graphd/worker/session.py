@@ -127,7 +127,9 @@ class Session:
         self._outbox.put(request)
 
     def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
-        response: ws.RecordMemoResponse = self._wire.persist("RecordMemo", request)
+        response: ws.RecordMemoResponse = self._wire.persist(
+            "RecordMemo", request, lambda: self._tasks.lost(request.lease_token)
+        )
         return response
 
     @property
@@ -145,7 +147,7 @@ class Session:
         request.lease_token = attempt.token
         self._resize(+1)  # a task that waits must not keep its graph from running
         try:
-            response: ws.CallGraphResponse = self._wire.persist("CallGraph", request)
+            response: ws.CallGraphResponse = self._wire.persist("CallGraph", request, lambda: attempt.lost)
             return response
         finally:
             self._resize(-1)

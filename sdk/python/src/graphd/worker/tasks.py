@@ -43,6 +43,11 @@ class Tasks:
         # collector may run in a thread that holds it.
         return list(self._attempts)
 
+    def lost(self, token: bytes) -> bool:
+        """The server has said that a task is here no more."""
+        attempt = self._attempts.get(token)
+        return attempt is not None and attempt.lost
+
     def begin(self, assignment: pb.TaskAssignment) -> None:
         """Runs a task."""
         self._runner.start(self._job(assignment))
@@ -80,7 +85,7 @@ class Tasks:
         """Hands over a result by a call, however long that takes."""
         try:
             if not attempt.lost:
-                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request)
+                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request, lambda: attempt.lost)
                 if response.HasField("next"):
                     return self._job(response.next)
         except GraphdError as error:
@@ -102,7 +107,7 @@ class Tasks:
         # Silence would have the task run again, by one worker after the other.
         request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
         with contextlib.suppress(GraphdError):
-            self._wire.persist("CompleteTask", request)
+            self._wire.persist("CompleteTask", request, lambda: attempt.lost)
 
     def answered(self, completed: ws.Completed) -> None:
         """The server has taken a result that went on the stream, or wants it by a call."""

@@ -9,6 +9,7 @@ from typing import Any
 import grpc
 
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
+from graphd.errors import GraphdError
 from graphd.transport.errors import describe
 
 _MAY_PASS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -38,8 +39,8 @@ class Wire:
             self.stub = _stub(self._channel)
         old.close()
 
-    def persist(self, method: str, request: Any) -> Any:
-        """Repeats a call until the server has answered it."""
+    def persist(self, method: str, request: Any, lost: Callable[[], bool] = lambda: False) -> Any:
+        """Repeats a call until the server has answered it, or the lease that it is for is lost."""
         pause = 0.05
         while True:
             stub = self.stub
@@ -49,6 +50,10 @@ class Wire:
                 given_up = error.code() is grpc.StatusCode.CANCELLED and stub is not self.stub
                 if self._closed.is_set() or not (given_up or error.code() in _MAY_PASS):
                     raise describe(error) from None
+                # The stream says so; the server of the call can't, if it is another one. After
+                # a broken call the repeated one may bring an answer all the same.
+                if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and lost():
+                    raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST") from None
             except ValueError:  # grpc's word for a channel that was closed just now
                 if self._closed.is_set() or stub is self.stub:
                     raise

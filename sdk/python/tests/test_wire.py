@@ -1,0 +1,56 @@
+"""The calls of a worker are repeated as long as they are of use."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import grpc
+import pytest
+
+from graphd.errors import GraphdError
+from graphd.worker.wire import Wire
+
+
+class Refused(grpc.RpcError):
+    def __init__(self, code: grpc.StatusCode) -> None:
+        self.code = lambda: code
+
+
+def test_a_call_whose_lease_is_lost_is_not_repeated_where_nobody_knows_the_task() -> None:
+    answers: list[Any] = [
+        Refused(grpc.StatusCode.DEADLINE_EXCEEDED),
+        Refused(grpc.StatusCode.UNAVAILABLE),
+        Refused(grpc.StatusCode.DEADLINE_EXCEEDED),
+    ]
+    lost = iter([False, True])
+
+    def complete(request: Any) -> Any:
+        raise answers.pop(0)
+
+    wire = Wire(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    wire.stub = SimpleNamespace(CompleteTask=complete)
+    try:
+        with pytest.raises(GraphdError) as refused:
+            wire.persist("CompleteTask", None, lambda: next(lost))
+    finally:
+        wire.close()
+    assert refused.value.reason == "TASK_LEASE_LOST"
+    assert not answers
+
+
+def test_a_call_is_repeated_though_the_lease_is_lost_when_it_broke() -> None:
+    answers: list[Any] = [Refused(grpc.StatusCode.UNAVAILABLE), "taken"]
+
+    def complete(request: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+    wire = Wire(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    wire.stub = SimpleNamespace(CompleteTask=complete)
+    try:
+        assert wire.persist("CompleteTask", None, lambda: True) == "taken"
+    finally:
+        wire.close()
