@@ -137,7 +137,7 @@ func TestHostileSet(t *testing.T) {
 	a.warmUp(t)
 	before := s.settled(t.Context(), b)
 
-	all := slices.Concat(graphs(t), reads(), endpoints(), drivers())
+	all := slices.Concat(graphs(t), reads(), endpoints(), workers(), drivers())
 	require.GreaterOrEqual(t, len(all), 60)
 	chosen := regexp.MustCompile(*only)
 	all = slices.DeleteFunc(all, func(in input) bool { return !chosen.MatchString(in.name) })
