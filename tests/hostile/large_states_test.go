@@ -16,7 +16,7 @@ import (
 // largeStates are many calls at once on threads that hold 7 MB each: answers, streams
 // of answers and updates of the state.
 func largeStates(ctx context.Context, a *attack) {
-	const threads, calls = 50, 500
+	threads, calls := a.many(30, 50), a.many(200, 1500)
 	a.need(ctx, "asks-much", hoard(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
 	name := func(i int) string { return fmt.Sprint("asks-much-", i) }
 	seed := strings.Repeat("x", 115_000)
@@ -36,7 +36,7 @@ func largeStates(ctx context.Context, a *attack) {
 			Outcome: &graphdv1.InterruptResponse_Value{Value: value(`"yes"`)},
 		}}
 	}
-	a.flood(ctx, calls*a.scale, func(i int) {
+	a.flood(ctx, calls, func(i int) {
 		thread := name(i % threads)
 		switch i % threads % 3 {
 		case 0:

@@ -71,13 +71,14 @@ func reads() []input {
 		}},
 		{"watches of large states", func(ctx context.Context, a *attack) {
 			a.fillHeavy(ctx)
-			a.hold(ctx, 100*a.scale, func(ctx context.Context) (string, receiver, error) {
+			events := a.many(4, enough)
+			a.hold(ctx, a.many(50, 300), func(ctx context.Context) (string, receiver, error) {
 				stream, err := a.client.Watch(ctx, &graphdv1.WatchRequest{
 					ThreadId: "heavy", Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 					Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_DEBUG}},
 				})
 				return "Watch", func() (err error) {
-					for heard := 0; err == nil && heard < enough; heard++ {
+					for heard := 0; err == nil && heard < events; heard++ {
 						_, err = stream.Recv()
 					}
 					return nil
@@ -88,7 +89,8 @@ func reads() []input {
 			a.fillHeavy(ctx)
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			a.flood(ctx, 40*a.scale, func(i int) {
+			events := a.many(4, enough)
+			a.flood(ctx, a.many(24, 120), func(i int) {
 				c, err := a.server.dial(ctx, window()...)
 				if err != nil {
 					return
@@ -96,7 +98,7 @@ func reads() []input {
 				stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
 					ThreadId: "heavy", Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 				})
-				for heard := 0; i%8 == 0 && err == nil && heard < enough; heard++ {
+				for heard := 0; i%8 == 0 && err == nil && heard < events; heard++ {
 					_, err = stream.Recv()
 				}
 				a.heard("Watch", err)
