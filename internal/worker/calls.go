@@ -225,6 +225,14 @@ func (h *Hub) standing(j *job, token string) claim {
 	return lost
 }
 
+// hasLeft reports whether a task is not here any more because its run went to
+// another server, where the worker may have it still.
+func (h *Hub) hasLeft(token string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.jobs[token] == nil && h.departed.has(token)
+}
+
 // Call runs a graph inside a task.
 func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runtime.CallResult, error) {
 	for {
@@ -241,6 +249,9 @@ func (h *Hub) Call(ctx context.Context, token string, g runtime.GraphCall) (runt
 		case granted:
 			return r, comesBack(err)
 		case undecided: // the run goes on elsewhere, or here under another lease
+			if h.hasLeft(token) {
+				return runtime.CallResult{}, notTakenUp(j.task.ID)
+			}
 		case lost:
 			return runtime.CallResult{}, leaseLost(j.task.ID)
 		}

@@ -297,6 +297,7 @@ func TestACallerGoesOnAtTheServerToWhichItWasSent(t *testing.T) {
 					complete(t, a.hub, inner, `{"log":["of the holder"]}`)
 				}
 				require.Contains(t, string((<-result).Output), "of the holder")
+				synctest.Wait() // the worker has read what it is told
 				require.True(t, at.isSure(outer.Token))
 				complete(t, b.hub, outer, `{"log":["end"]}`)
 				b.ends(run, checkpoint.RunSucceeded)
@@ -304,4 +305,41 @@ func TestACallerGoesOnAtTheServerToWhichItWasSent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call is under way at the first server when the run goes to where its worker was
+// sent: it is to be repeated, and does not tell the worker that its lease is lost.
+func TestACallIsRepeatedWhenItsRunGoesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		w.compile([]string{"inner"})
+		w.graphs["sub"] = w.graphs["g"]
+		w.graphs["sub"].Name = "sub"
+		w.compile([]string{"a"})
+		sub := hello("w2", 1)
+		sub.Serves[0].Graph = "sub"
+		a, b := w.server("A"), w.server("B")
+		caller, inside := open(t, a.hub, hello("w1", 1)), open(t, a.hub, sub)
+		run := a.begin("t")
+		outer := next(t, caller)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := a.hub.Call(t.Context(), outer.Token, runtime.GraphCall{Graph: "sub", Input: `{"log":[]}`})
+			answer <- err
+		}()
+		inner := next(t, inside)
+		caller.Close()
+		b.attachTo("other", "sub", "")
+		at := b.come("w1", outer.Token)
+		inside.Close()
+		sub.Held = []string{inner.Token}
+		session, _, err := b.hub.Open(sub)
+		require.NoError(t, err)
+		w.stay(session, inner.Token)
+		pass(5 * time.Minute)
+		require.True(t, at.isSure(outer.Token), "the run has come")
+		require.ErrorIs(t, <-answer, &runtime.Error{Reason: runtime.ReasonWaitTimeout})
+		complete(t, b.hub, outer, `{"log":["end"]}`)
+		b.ends(run, checkpoint.RunSucceeded)
+	})
 }

@@ -247,10 +247,14 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		h.mu.Unlock()
 		switch {
 		case ctx.Err() != nil, over && open:
-			return nil, runtime.Errorf(runtime.ReasonWaitTimeout,
-				"the run of task %q is not taken up here yet; repeat the call", l.task())
+			return nil, notTakenUp(l.task())
 		case over:
 			return nil, leaseLost(l.task())
 		}
 	}
+}
+
+// notTakenUp has a call repeated, here or at the server that has the run.
+func notTakenUp(task string) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonWaitTimeout, "the run of task %q is not taken up here yet; repeat the call", task)
 }

@@ -104,8 +104,8 @@ func (h *Hub) withdraw(j *job, cause error) {
 		return
 	}
 	s, token := j.session, j.token
-	// A task that waits for a graph which it calls begins anew where that moves.
-	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (j.blocked == 0 || !errors.Is(cause, runtime.ErrMoved))
+	// A task that waits for a graph which it calls begins anew where that moves, unless its worker is there already.
+	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (s == nil || j.blocked == 0 || !errors.Is(cause, runtime.ErrMoved))
 	unsent := s != nil && s.unsend(token)
 	if elsewhere {
 		h.asked.remove(j.task)

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
+from graphd._gen.client import status_pb2 as pb
 from graphd.errors import GraphdError
 from graphd.worker.wire import Wire
 
@@ -15,6 +16,8 @@ from graphd.worker.wire import Wire
 class Refused(grpc.RpcError):
     def __init__(self, code: grpc.StatusCode) -> None:
         self.code = lambda: code
+        self.details = lambda: "refused"
+        self.trailing_metadata: Any = lambda: ()
 
 
 def test_a_call_whose_lease_is_lost_is_not_repeated_where_nobody_knows_the_task() -> None:
@@ -37,6 +40,47 @@ def test_a_call_whose_lease_is_lost_is_not_repeated_where_nobody_knows_the_task(
         wire.close()
     assert refused.value.reason == "TASK_LEASE_LOST"
     assert not answers
+
+
+class Denied(Refused):
+    def __init__(self) -> None:
+        super().__init__(grpc.StatusCode.FAILED_PRECONDITION)
+        status = pb.Status(code=9, message="the lease is not valid any more")
+        info = pb.ErrorInfo(reason="TASK_LEASE_LOST", domain="graphd.dev")
+        status.details.add(type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString())
+        text = status.SerializeToString()
+        self.trailing_metadata = lambda: (("grpc-status-details-bin", text),)
+
+
+def test_a_server_without_the_stream_can_not_say_that_a_lease_is_lost() -> None:
+    answers: list[Any] = [Denied(), Denied(), "taken"]
+    wire = Wire(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    wire.stub = SimpleNamespace(CallGraph=lambda request: given(answers))
+    try:
+        assert wire.persist("CallGraph", None, lambda: False) == "taken"
+    finally:
+        wire.close()
+
+
+def test_a_lease_that_the_stream_has_named_lost_is_lost() -> None:
+    answers: list[Any] = [Denied(), Denied(), "taken"]
+    lost = iter([False, True])
+    wire = Wire(lambda: grpc.insecure_channel("127.0.0.1:1"))
+    wire.stub = SimpleNamespace(CallGraph=lambda request: given(answers))
+    try:
+        with pytest.raises(GraphdError) as refused:
+            wire.persist("CallGraph", None, lambda: next(lost))
+    finally:
+        wire.close()
+    assert refused.value.reason == "TASK_LEASE_LOST"
+    assert answers == ["taken"]
+
+
+def given(answers: list[Any]) -> Any:
+    answer = answers.pop(0)
+    if isinstance(answer, Refused):
+        raise answer
+    return answer
 
 
 def test_a_call_is_repeated_though_the_lease_is_lost_when_it_broke() -> None:

@@ -10,9 +10,10 @@ import grpc
 
 from graphd._gen.v1.worker_service_pb2_grpc import WorkerServiceStub
 from graphd.errors import GraphdError
-from graphd.transport.errors import describe
+from graphd.transport.errors import describe, reason_of
 
 _MAY_PASS = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+_LOST = "TASK_LEASE_LOST"
 _LONGEST_PAUSE = 2.0
 
 
@@ -39,8 +40,12 @@ class Wire:
             self.stub = _stub(self._channel)
         old.close()
 
-    def persist(self, method: str, request: Any, lost: Callable[[], bool] = lambda: False) -> Any:
-        """Repeats a call until the server has answered it, or the lease that it is for is lost."""
+    def persist(self, method: str, request: Any, lost: Callable[[], bool]) -> Any:
+        """Repeats a call until the server has answered it, or the lease that it is for is lost.
+
+        Whether it is lost, the stream knows: the call may reach another server than the stream, and
+        that one knows less of the task. A server names each lease that it does not know to the stream.
+        """
         pause = 0.05
         while True:
             stub = self.stub
@@ -48,12 +53,12 @@ class Wire:
                 return getattr(stub, method)(request)
             except grpc.RpcError as error:
                 given_up = error.code() is grpc.StatusCode.CANCELLED and stub is not self.stub
-                if self._closed.is_set() or not (given_up or error.code() in _MAY_PASS):
-                    raise describe(error) from None
-                # The stream says so; the server of the call can't, if it is another one. After
-                # a broken call the repeated one may bring an answer all the same.
-                if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and lost():
-                    raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST") from None
+                denied = reason_of(told := describe(error)) == _LOST
+                if self._closed.is_set() or not (given_up or denied or error.code() in _MAY_PASS):
+                    raise told from None
+                # After a broken call the repeated one may bring an answer all the same.
+                if (denied or error.code() is grpc.StatusCode.DEADLINE_EXCEEDED) and lost():
+                    raise GraphdError("the task was given to another worker", reason=_LOST) from None
             except ValueError:  # grpc's word for a channel that was closed just now
                 if self._closed.is_set() or stub is self.stub:
                     raise
