@@ -78,9 +78,7 @@ func (t tricks) talk(c net.Conn) {
 		switch f := f.(type) {
 		case *http2.SettingsFrame:
 			if !f.IsAck() {
-				p.mu.Lock()
-				_ = p.WriteSettingsAck()
-				p.mu.Unlock()
+				p.once(p.WriteSettingsAck)
 			}
 		case *http2.MetaHeadersFrame:
 			path := f.PseudoValue("path")
@@ -175,15 +173,17 @@ func emit(durable bool, text string, times int) []byte {
 	return message(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}}})
 }
 
-// over and over writes the same until it fails.
+// once writes a frame, apart from what others write.
+func (p *peer) once(write func() error) (ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return write() == nil
+}
+
+// forever writes the same frame until it fails.
 func (p *peer) forever(write func() error) {
-	for {
-		p.mu.Lock()
-		err := write()
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
+	for p.once(write) {
+		continue
 	}
 }
 
@@ -256,15 +256,16 @@ func allTricks() map[string]map[string]tricks {
 				p.data(stream, result(&graphdv1.TaskCompleted{})[:3])
 				_ = p.Close()
 			}},
-			"goes away": {begin: func(p *peer) { _ = p.WriteGoAway(0, http2.ErrCodeNo, nil); _ = p.Close() }},
+			"goes away": {begin: func(p *peer) {
+				p.once(func() error { return p.WriteGoAway(0, http2.ErrCodeNo, nil) })
+				_ = p.Close()
+			}},
 			"goes away at a task": {answer: func(p *peer, _ uint32) {
-				_ = p.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too_many_pings"))
+				p.once(func() error { return p.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too_many_pings")) })
 				_ = p.Close()
 			}},
 			"resets": {answer: func(p *peer, stream uint32) {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				_ = p.WriteRSTStream(stream, http2.ErrCodeRefusedStream)
+				p.once(func() error { return p.WriteRSTStream(stream, http2.ErrCodeRefusedStream) })
 			}},
 			"goes away for ever": {begin: func(p *peer) {
 				p.forever(func() error { return p.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil) })
@@ -276,7 +277,9 @@ func allTricks() map[string]map[string]tricks {
 			"windows":  {begin: func(p *peer) { p.forever(func() error { return p.WriteWindowUpdate(0, 1) }) }},
 			"headers": {answer: func(p *peer, stream uint32) {
 				block := fields("x", strings.Repeat("y", 1000))
-				_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields(":status", "200")})
+				p.once(func() error {
+					return p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields(":status", "200")})
+				})
 				p.forever(func() error { return p.WriteContinuation(stream, false, block) })
 			}},
 			"nothing": {answer: func(p *peer, stream uint32) {
