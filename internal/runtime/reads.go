@@ -160,6 +160,30 @@ func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([
 	return e.listQuestions(ctx, loadPatience, q)
 }
 
+// OpenInterruptIDs names the questions that a run waits for, the oldest first and so
+// many at most. It keeps nothing else of them and needs no room: it also says what
+// became of a change that is made.
+func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+	q := checkpoint.InterruptQuery{
+		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}
+	var ids []string
+	for {
+		open, err := e.store.Interrupts(ctx, q)
+		if err != nil {
+			return nil, storeError(err)
+		}
+		for i := range open {
+			ids = append(ids, open[i].ID)
+			q.After = checkpoint.InterruptPosition{Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID}
+		}
+		part := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
+		if q.Limit = most - len(ids); q.Limit <= 0 || !part {
+			return ids, nil
+		}
+	}
+}
+
 // listQuestions is Interrupts for a caller that waits so long for room.
 func (e *Engine) listQuestions(
 	ctx context.Context, patience time.Duration, q checkpoint.InterruptQuery,

@@ -214,6 +214,17 @@ func (e *engine) InputAt(context.Context, string, string, string, string) (paylo
 
 // Interrupts pages like a store: by creation in the order of e.asks, or by
 // change.
+func (e *engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+	open, err := e.Interrupts(ctx, checkpoint.InterruptQuery{
+		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	})
+	var ids []string
+	for i := range open {
+		ids = append(ids, open[i].ID)
+	}
+	return ids, err
+}
+
 func (e *engine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	if err := e.ask(q); err != nil {
 		return nil, err

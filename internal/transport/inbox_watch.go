@@ -79,6 +79,9 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 		}
 		turn := turns.next(w.out.last)
 		changed, err := f.Next(turn)
+		if err != nil {
+			w.room.End()
+		}
 		switch {
 		case err == nil:
 			err := w.pass(ctx, changed)
@@ -164,6 +167,7 @@ func (w *inboxWatch) passOpen(ctx context.Context, q *checkpoint.InterruptQuery,
 // confirmStore asks for one question, which a store that was replaced refuses. When
 // asked for changes it has none, and a watch of it would be silent for ever.
 func (w *inboxWatch) confirmStore(ctx context.Context) error {
+	defer w.room.End()
 	_, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
 	})

@@ -59,7 +59,7 @@ func (w *watching) sendFirstAgain(ctx context.Context, i int) error {
 		}
 		w.letGo()
 	}
-	if !w.snapshot {
+	if !w.snapshot || w.follower == nil { // nil: what follows could not be read, and the stream ends
 		return nil
 	}
 	if err := w.sendRead(ctx, func() (*graphdv1.Event, error) { return w.snapshotEvent(ctx) }); err != nil {

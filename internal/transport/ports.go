@@ -62,6 +62,7 @@ type States interface {
 // Inbox reads and changes questions of all threads.
 type Inbox interface {
 	Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
 	UpdateInterrupt(ctx context.Context, c runtime.InterruptChange) (checkpoint.Interrupt, error)
 }

@@ -100,6 +100,15 @@ func (th *thread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoi
 	return th.run, nil
 }
 
+func (th *thread) OpenInterruptIDs(ctx context.Context, _, _ string, _ int) ([]string, error) {
+	open, err := th.Interrupts(ctx, checkpoint.InterruptQuery{})
+	var ids []string
+	for i := range open {
+		ids = append(ids, open[i].ID)
+	}
+	return ids, err
+}
+
 func (th *thread) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
 }

@@ -149,23 +149,9 @@ func (p *pump) describe(ctx context.Context, run checkpoint.Run, logID string) (
 	if run.State != checkpoint.RunInterrupted {
 		return runOut(run, logID, nil), nil
 	}
-	q := checkpoint.InterruptQuery{
-		Thread: run.Thread, Run: run.ID, Limit: maxOpenIDs,
-		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	ids, err := p.engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
+	if err != nil {
+		return nil, err
 	}
-	var ids []string
-	for {
-		open, err := p.engine.Interrupts(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range open {
-			ids = append(ids, open[i].ID)
-			q.After = checkpoint.InterruptPosition{Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID}
-		}
-		part := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
-		if q.Limit = maxOpenIDs - len(ids); q.Limit <= 0 || !part {
-			return runOut(run, logID, ids), nil
-		}
-	}
+	return runOut(run, logID, ids), nil
 }

@@ -41,6 +41,7 @@ func (s *Session) Beat(number uint64, running []string) {
 	if !s.touch() {
 		return
 	}
+	s.heldUp = 0
 	if len(forged) > maxForged {
 		s.finish(runtime.Errorf(runtime.ReasonInvalidField,
 			"beat.running names %d leases that no server with this key has given; at most %d are answered", len(forged), maxForged).

@@ -136,6 +136,54 @@ func TestLargeDurableEventsOfAWorkerFailItsTask(t *testing.T) {
 	})
 }
 
+// Events of a task that has failed by them count until they are handed on, and no
+// longer: those of other tasks have their room.
+func TestAFloodGivesItsRoomBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Events: 1 << 20})
+		s := open(t, h, hello("w1", 2))
+		r := execute(t.Context(), h, task("t1", &run{}))
+		events := make([]runtime.Emission, 5000)
+		for i := range events {
+			events[i] = durable(500)
+		}
+		s.Emit(next(t, s).Token, events, 0)
+		require.Equal(t, "EmitFlood", (<-r).Failure.Type)
+		other := &run{}
+		execute(t.Context(), h, task("t2", other))
+		s.Emit(next(t, s).Token, []runtime.Emission{{Value: payload.JSON(`1`)}}, 0)
+		synctest.Wait()
+		require.Len(t, other.emitted, 1)
+	})
+}
+
+// The beats of a worker stand behind its events: those hold them up for one beat at
+// most, however many there are.
+func TestEventsHoldUpNoBeatForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := worker.New(worker.Options{Events: 8 << 20})
+		s := open(t, h, hello("w1", 1))
+		slow := &run{block: make(chan struct{})}
+		r := execute(t.Context(), h, task("t1", slow))
+		a := next(t, s)
+		for number := uint64(1); number < 10; number++ {
+			began := time.Now()
+			for range 4 {
+				s.Emit(a.Token, []runtime.Emission{durable(100 << 10)}, 0)
+			}
+			require.LessOrEqual(t, time.Since(began), 10*time.Second)
+			s.Beat(number, []string{a.Token})
+			pass(5 * time.Second)
+		}
+		select {
+		case lost := <-r:
+			require.Equal(t, "EmitFlood", lost.Failure.Type)
+		default:
+		}
+		close(slow.block)
+	})
+}
+
 // Results that came on a stream and wait hold no more than they may; others are to
 // come by a call, which is held back before it is read.
 func TestResultsThatWaitBesideTheirStreamAreBounded(t *testing.T) {

@@ -66,16 +66,14 @@ func (l *lane) put(events []runtime.Emission, dropped uint64) (lost uint64, floo
 	}
 	l.items = append(l.items, events...)
 	lost = l.trim()
-	if l.durable > maxDurable || l.durable > 1 && l.bytes > l.all.most/laneShare {
-		l.over = true
-		return lost, true
-	}
-	if l.idle == nil && (len(l.items) > 0 || l.lost > 0) {
+	flooded = l.durable > maxDurable || l.durable > 1 && l.bytes > l.all.most/laneShare
+	l.over = flooded
+	if l.idle == nil && (len(l.items) > 0 || l.lost > 0) { // also of a flood: what waits counts until it is handed on
 		l.idle = make(chan struct{})
 		idle := l.idle
 		go contain.Func(func() { l.run(idle) }, contain.Log(l.log, "a lane of events panicked"))()
 	}
-	return lost, false
+	return lost, flooded
 }
 
 // mark puts what the hub says of the events that follow into their order.

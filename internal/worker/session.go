@@ -36,7 +36,8 @@ type Session struct {
 	leaving   bool
 	silence   *time.Timer
 	heard     time.Time
-	dropped   uint64 // emits since the last throttle
+	heldUp    time.Duration // how long events have held up the stream since the last beat
+	dropped   uint64        // emits since the last throttle
 	throttled time.Time
 }
 
@@ -205,23 +206,28 @@ func (s *Session) Close() {
 }
 
 // Emit hands on events of a task. What the run cannot take in time is dropped, and
-// the worker is told to send less. For events that must be kept it waits a beat at
-// most, while there is no room.
+// the worker is told to send less. For events that must be kept it waits while there
+// is no room, but not for longer than a beat between two beats of the worker: they
+// stand behind the events on the stream, and its leases depend on them.
 func (s *Session) Emit(token string, events []runtime.Emission, dropped uint64) {
 	s.hub.mu.Lock()
 	j := s.own(token)
 	if j != nil {
 		j.stage = started
 	}
+	patience := s.hub.opts.Beat - s.heldUp
 	s.hub.unlockAndTell()
 	if j == nil {
 		return
 	}
-	if mustKeep(events) && j.lane.room() != nil {
-		late := make(chan struct{})
-		timer := time.AfterFunc(s.hub.opts.Beat, s.hub.contained(func() { close(late) }))
+	if patience > 0 && mustKeep(events) && j.lane.room() != nil {
+		began, late := time.Now(), make(chan struct{})
+		timer := time.AfterFunc(patience, s.hub.contained(func() { close(late) }))
 		j.lane.admit(late, events)
 		timer.Stop()
+		s.hub.mu.Lock()
+		s.heldUp += time.Since(began)
+		s.hub.mu.Unlock()
 	}
 	lost, flooded := j.lane.put(events, dropped)
 	if lost == 0 && !flooded {

@@ -55,13 +55,19 @@ def session_with(address: str) -> Session:
     return session
 
 
-def test_all_that_a_worker_has_said_arrives_before_it_leaves(stub: tuple[Server, str]) -> None:
+def test_all_that_a_worker_has_said_arrives_before_it_leaves(
+    stub: tuple[Server, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     server, address = stub
     session = session_with(address)
     for number in range(1000):
         session.send(ws.ConnectRequest(credit=ws.Credit(total_slots=1, revision=number + 10)))
-    threading.Timer(0.2, server.read.set).start()
-    session.close()
+    monkeypatch.setattr("graphd.worker.session._FAREWELL", 60.0)
+    leave = threading.Thread(target=session.close)
+    leave.start()
+    server.read.set()
+    leave.join(90)
+    assert not leave.is_alive()
     assert server.ended.is_set(), "the server has read the end of the stream, which was not cut off"
     revisions = [r.credit.revision for r in server.heard if r.HasField("credit")]
     assert revisions[-1000:] == list(range(10, 1010))
