@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -175,7 +176,7 @@ func TestAWorkerThatNeverReadsIsSentAway(t *testing.T) {
 	require.NoError(t, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello("deaf", 1)}}))
 	forged := make([][]byte, 1000)
 	for i := range forged {
-		forged[i] = []byte(strings.Repeat("x", 1000))
+		forged[i] = fmt.Appendf(nil, "%04d%s", i, strings.Repeat("x", 1000)) // the answer names each once
 	}
 	beat := &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Running: forged}}}
 	go func() { // until it is sent away, or nobody reads what it sends either
