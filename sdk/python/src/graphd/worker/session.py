@@ -32,7 +32,6 @@ _TICK = 0.02
 _SILENT_BEATS = 3
 _LONGEST_PAUSE = 5.0  # seconds before another try to connect; less if leases are short: they end without their worker
 _PATIENCE = 2.0  # seconds a server may take to say welcome, however short its beats are
-_FAREWELL = 2.0  # seconds it may take to end the stream of a worker that leaves
 _FINAL = {
     "PROTOCOL_MISMATCH",
     "INVALID_FIELD",
@@ -60,8 +59,6 @@ class Session:
         self.versions: dict[str, str] = {}
         self._wire = Wire(dial)
         self._ready, self._closed, self._over = threading.Event(), threading.Event(), threading.Event()
-        self._leaving, self._apart = threading.Event(), threading.Event()
-        self._apart.set()  # no stream is open
         self._failure: GraphdError | None = None
         self._lock = threading.Lock()
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
@@ -106,17 +103,12 @@ class Session:
         """Takes nothing new, lets running tasks finish for a while, leaves."""
         if self._closed.is_set():
             return
-        self._leaving.set()
         self.send(ws.ConnectRequest(goodbye=ws.Goodbye(reason="the worker leaves")))
         deadline = time.monotonic() + grace
         while self._tasks.leases() and time.monotonic() < deadline:
             self._closed.wait(0.01)
         self._closed.set()
         self._outbox.put(None)
-        # The server ends its side of the stream when it has read ours. Not for long:
-        # it may be away, and what it has not heard waits for the end of a lease only.
-        if threading.current_thread() not in self._threads:
-            self._apart.wait(_FAREWELL)
         self._runner.close()
         self._wire.close()
         self._over.set()
@@ -170,7 +162,6 @@ class Session:
             try:
                 self._outbox = queue.SimpleQueue()
                 self._heard = time.monotonic()
-                self._apart.clear()
                 for response in self._wire.stub.Connect(self._requests(self._outbox)):
                     pause, self._heard = 0.05, time.monotonic()
                     self._take(response)
@@ -179,7 +170,6 @@ class Session:
                 problem = describe(error)
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
-            self._apart.set()
             self._certainty.doubt()
             self._outbox.put(None)
             self._tasks.stranded()
@@ -204,16 +194,15 @@ class Session:
         self._certainty.asked(0)
         yield ws.ConnectRequest(hello=self._hello())
         number, last = 0, time.monotonic()
-        while outbox is self._outbox:  # when it is closed, all that waits still goes
+        while not self._closed.is_set() and outbox is self._outbox:
             try:
                 request = outbox.get(timeout=max(0.0, last + self._beat - time.monotonic()))
                 if request is None:
                     return
                 yield request
             except queue.Empty:
-                if self._closed.is_set():
-                    return
-            if not self._closed.is_set() and time.monotonic() >= last + self._beat:  # beats don't wait for a lull
+                pass
+            if time.monotonic() >= last + self._beat:  # beats don't wait for a lull
                 number, last = number + 1, time.monotonic()
                 self._certainty.asked(number)
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=self._tasks.leases()))
@@ -235,8 +224,6 @@ class Session:
         match response.WhichOneof("kind"):
             case "welcome":
                 self._welcome(response.welcome)
-            case "task" if self._leaving.is_set():
-                self._refuse(response.task)
             case "task":
                 self._tasks.begin(response.task)
             case "completed":
@@ -250,10 +237,6 @@ class Session:
                     self._tasks.stop(token, lost=True)
                 self._tasks.undecided(response.beat_ack.undecided)
                 self._certainty.answered(response.beat_ack.number)
-
-    def _refuse(self, task: pb.TaskAssignment) -> None:
-        """Gives back a task that the server sent before it read the goodbye."""
-        self.send(ws.ConnectRequest(nack=ws.Nack(lease_token=task.lease.token, reason="the worker leaves")))
 
     def _welcome(self, welcome: ws.Welcome) -> None:
         self._tasks.largest = welcome.max_result_bytes or self._tasks.largest
