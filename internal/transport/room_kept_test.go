@@ -55,7 +55,7 @@ func crowded(t *testing.T) *runtime.Engine {
 	}
 	g, err := graph.Compile(s, graph.Env{Expressions: expressions})
 	require.NoError(t, err)
-	e := runtime.New(context.Background(), memory.New(memory.Options{}), graphs{g}, asking{}, nil,
+	e := runtime.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{}, nil,
 		runtime.Options{MaxLiveBytes: 4 << 20})
 	t.Cleanup(e.Close)
 	for thread, input := range map[string]payload.JSON{"asks": `{}`, "large": `{"text":` + largeText + `}`} {
