@@ -61,7 +61,7 @@ func TestStatesThatAreShownKeepTheirRoom(t *testing.T) {
 				require.Equal(t, 1, shown, "large states that are shown at a time")
 				var little runtime.Room
 				ctx := context.WithValue(t.Context(), runtime.RoomKey{}, &little)
-				require.NoError(t, show(ctx, w.engine, "small"), "who shows a small state waits for nobody")
+				require.NoError(t, show(ctx, w.engine, "small"), "a call that shows a small state waits for no other")
 				require.False(t, little.Taken())
 				for i := range rooms {
 					rooms[i].End()

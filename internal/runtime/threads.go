@@ -304,7 +304,7 @@ func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*gra
 func (e *Engine) find(ctx context.Context, room *load, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	cp, err := e.checkpointWithin(ctx, room, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
-		if room != nil && room.bytes == 0 && !room.shows { // how large it is nobody knows before it is found
+		if room != nil && room.bytes == 0 && !room.shows { // its size is not known before it is found
 			return nil, &checkpoint.LargeError{}
 		}
 		if cp, err = e.findAnyTask(ctx, thread, namespace, id); err == nil {

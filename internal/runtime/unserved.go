@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// A run whose tasks all wait for workers that no server has needs nobody to drive
+// A run whose tasks all wait for workers that no server has needs no server to drive
 // it. Where places are short it gives its own up: it ends here as in a drain, and its
 // thread is due after a pause. It comes to the end of the line as soon as a worker for it
 // registers here, and is left to another server that has one. The pauses are for what
@@ -36,7 +36,7 @@ type unserved struct {
 	vain     int                 // how often in a row it had a place and came no further
 	looks    int                 // how often it was looked at since
 	deadline time.Time           // of the run; zero = none
-	revision uint64              // of the head, as long as nobody changes the thread
+	revision uint64              // of the head, as long as no call changes the thread
 	order    uint64
 	until    time.Duration // when it is looked at again at the latest; Engine.uptime
 }
@@ -126,7 +126,7 @@ func (r *unservedRuns) servedNow(now time.Duration, served func(*unserved) bool)
 	return threads
 }
 
-// prune forgets, once a minute, what nobody has looked at for long: other servers
+// prune forgets, once a minute, what no sweep has looked at for long: other servers
 // attend to it, or it is gone.
 func (r *unservedRuns) prune(now time.Duration) {
 	r.mu.Lock()
@@ -290,7 +290,7 @@ func (e *Engine) callServed(ctx context.Context) {
 	r.close()
 }
 
-// stillUnserved reports whether the run of a thread that nobody has changed since
+// stillUnserved reports whether the run of a thread that no call has changed since
 // waits for workers that this server does not have.
 func (e *Engine) stillUnserved(head *checkpoint.Head) bool {
 	u, known := e.unserved.get(head.Thread)

@@ -79,9 +79,6 @@ func (w *inboxWatch) relay(ctx, life context.Context) error {
 		}
 		turn := turns.next(w.out.last)
 		changed, err := f.Next(turn)
-		if err != nil {
-			w.room.End()
-		}
 		switch {
 		case err == nil:
 			err := w.pass(ctx, changed)

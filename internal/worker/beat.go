@@ -28,11 +28,11 @@ func (s *Session) touch() bool {
 	return true
 }
 
-// maxForged bounds how many leases a beat may name that nobody has given.
+// maxForged bounds how many leases a beat may name that no server has given.
 const maxForged = 1000
 
 // Beat prolongs the leases of the tasks that the worker says it holds. One
-// that names many leases which nobody has given ends the session.
+// that names many leases which no server has given ends the session.
 func (s *Session) Beat(number uint64, running []string) {
 	h := s.hub
 	given, forged := h.readAll(running)

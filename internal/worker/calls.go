@@ -21,7 +21,7 @@ type calls struct {
 	parent context.Context //nolint:containedctx // the calls end with the task, not with who asks
 	host   runtime.Host
 	log    *zap.Logger
-	ended  func() // is called when the last one under way has ended; nil = nobody wants to know
+	ended  func() // is called when the last one under way has ended; nil = no hub waits for that
 
 	mu      sync.Mutex
 	ctx     context.Context //nolint:containedctx // of the delivery

@@ -13,7 +13,7 @@ type eventBytes struct {
 
 	mu    sync.Mutex
 	bytes int64
-	freed chan struct{} // closed when there is room again; nil = nobody waits
+	freed chan struct{} // closed when there is room again; nil = no task waits
 }
 
 // laneShare is which part of the bytes the events of one task may take.

@@ -15,7 +15,7 @@ type heldTask struct {
 	token   string
 	session *Session
 	calls   int  // that wait for its run
-	open    bool // nobody has asked for the task in time, and another server may know it
+	open    bool // no run has asked for the task in time, and another server may know it
 	timer   *time.Timer
 	decided chan struct{} // closed when the task was asked for, or nobody did in time
 }
@@ -240,8 +240,6 @@ func (h *Hub) find(ctx context.Context, token string) (*job, error) {
 		}
 		h.mu.Lock()
 		h.awaitRun(held, -1)
-		h.mu.Unlock()
-		h.mu.Lock()
 		open := held.open && !h.forgotten.has(token)
 		over := h.jobs[token] == nil && h.held[l.place()] == nil && !h.settled.has(token)
 		h.mu.Unlock()

@@ -108,7 +108,7 @@ type Hub struct {
 	order      uint64
 	fence      uint64
 	draining   bool
-	peers      runtime.Peers // nil when nobody wants to know of workers
+	peers      runtime.Peers // nil before the engine has asked for what workers take
 }
 
 var _ runtime.Executor = (*Hub)(nil)

@@ -26,7 +26,7 @@ type lane struct {
 	items    []runtime.Emission
 	bytes    int64         // of items, and of those that are being handed on
 	durable  int           // among items
-	freed    chan struct{} // closed when there is room again; nil = nobody waits
+	freed    chan struct{} // closed when there is room again; nil = no stream waits
 	lost     uint64
 	received uint64
 	over     bool

@@ -16,8 +16,8 @@ func (r route) need() checkpoint.Served {
 	return checkpoint.Served{Graph: r.graph, Version: r.version, Node: r.node}
 }
 
-// Meet makes the other servers on the same store known, to which tasks may go
-// that no worker of this one takes.
+// Meet makes those known that are told what workers take: the engine, and by it the
+// other servers on the same store, to which tasks may go that no worker here takes.
 func (h *Hub) Meet(peers runtime.Peers) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Hub) announce() {
 	}
 }
 
-// tellServed puts what is served in order while nobody waits, and tells it. It rests
+// tellServed puts what is served in order while no call waits, and tells it. It rests
 // in between: workers may come and go all the time.
 func (h *Hub) tellServed() {
 	for more := true; more; {

@@ -86,7 +86,7 @@ func (h *Hub) dispatch(r route) {
 	}
 }
 
-// dispatchOne offers a task to whoever takes it, if it is in a queue. mu is held.
+// dispatchOne offers a task to a worker that takes it, if it is in a queue. mu is held.
 func (h *Hub) dispatchOne(j *job) {
 	if q := h.queues[j.route]; j.stage != queued || q == nil || !slices.Contains(q.jobs, j) {
 		return
@@ -97,7 +97,7 @@ func (h *Hub) dispatchOne(j *job) {
 	}
 }
 
-// bestFor picks the worker for a task, nil when nobody takes it now. mu is held.
+// bestFor picks the worker for a task, nil when none takes it now. mu is held.
 func (h *Hub) bestFor(j *job) *Session {
 	var best *Session
 	for _, s := range h.sessions {

@@ -91,10 +91,10 @@ func TestAWithheldTaskIsGivenAwayWhenTheLeaseIsOver(t *testing.T) {
 	})
 }
 
-// The server before has told that a worker has a task, and nobody brings it back: a
+// The server before has told that a worker has a task, and no worker brings it back: a
 // worker is lost, which readers and the operator are told.
-func TestATaskThatNobodyBringsBackIsALostDelivery(t *testing.T) {
-	for name, handedOut := range map[string]bool{"a worker had it": true, "nobody knows": false} {
+func TestATaskThatNoWorkerBringsBackIsALostDelivery(t *testing.T) {
+	for name, handedOut := range map[string]bool{"a worker had it": true, "it is not known": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := worker.New(worker.Options{LeaseTTL: 30 * time.Second})

@@ -82,7 +82,7 @@ func (s *server) strand(n int) []checkpoint.Run {
 	return runs
 }
 
-// unassigned counts how often the log of a thread says that nobody serves a task.
+// unassigned counts how often the log of a thread says that no worker serves a task.
 func (w *town) unassigned(thread string) int {
 	w.t.Helper()
 	events, err := w.Events(w.t.Context(), thread, 0, 0)
@@ -101,7 +101,7 @@ func (w *town) twoGraphs() {
 	w.line("new", nil, []string{"n"})
 }
 
-func TestRunsThatNobodyServesDontKeepTheirPlaces(t *testing.T) {
+func TestUnservedRunsDontKeepTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		w.twoGraphs()
@@ -166,7 +166,7 @@ func TestOnePlaceIsEnoughBesideRunsThatWait(t *testing.T) {
 		for i := range 10 {
 			a.ends(a.beginOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
 		}
-		for range 3 { // workers that come and go take nobody's turn
+		for range 3 { // workers that come and go take no run's turn
 			leave := a.attachTo("w old", "old", "nothing")
 			pass(time.Second)
 			leave()

@@ -339,7 +339,7 @@ func (u *undescribed) listen(t *testing.T) {
 	u.serve(t, u)
 }
 
-// What a reducer does is shown to nobody: one that is lost has nothing to tell.
+// What a reducer does is shown to no reader: one that is lost has nothing to tell.
 func TestAReducerWhoseEndpointIsLostIsCalledAgain(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	cfg := config{hub: worker.Options{Beat: time.Minute, LeaseTTL: time.Hour, Logger: zap.New(core)}}

@@ -12,7 +12,7 @@ import (
 
 // Five answered threads wait for a worker of the old version, on a server that
 // drives two runs at a time. Runs of the new version go on all the while.
-func TestThreadsOfAnOldVersionKeepNobodyOut(t *testing.T) {
+func TestThreadsOfAnOldVersionKeepNoOtherOut(t *testing.T) {
 	s := start(t, config{live: 2})
 	asks := map[string]code{"a": func(_ context.Context, k *task) *graphdv1.TaskResult {
 		return completed(`{"x":` + k.ask(`"sure?"`) + `}`)

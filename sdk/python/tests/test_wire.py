@@ -20,7 +20,7 @@ class Refused(grpc.RpcError):
         self.trailing_metadata: Any = lambda: ()
 
 
-def test_a_call_whose_lease_is_lost_is_not_repeated_where_nobody_knows_the_task() -> None:
+def test_a_call_whose_lease_is_lost_is_not_repeated_where_no_server_knows_the_task() -> None:
     answers: list[Any] = [
         Refused(grpc.StatusCode.DEADLINE_EXCEEDED),
         Refused(grpc.StatusCode.UNAVAILABLE),
