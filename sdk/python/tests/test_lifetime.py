@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypedDict
@@ -86,3 +87,23 @@ def test_a_graph_on_a_saver_ends_with_its_last_reference(server: DevServer) -> N
     del bound
     gc.collect()
     until(lambda: session.closed)  # another thread may have collected it just now
+
+
+def test_collecting_a_graph_waits_for_no_lock(server: DevServer) -> None:
+    """The collector runs in the middle of anything, say of a pool that takes work."""
+    graph = builder("collected").compile(InMemorySaver(server=server.address), name="collected")
+    session = session_of(graph)
+    with session._runner._pool._shutdown_lock:
+        collected = threading.Event()
+
+        def collect(graph: list[Any]) -> None:
+            graph.clear()
+            gc.collect()
+            collected.set()
+
+        held = [graph]
+        del graph
+        threading.Thread(target=collect, args=(held,), daemon=True).start()
+        assert collected.wait(60)
+        assert not session.closed
+    until(lambda: session.closed)

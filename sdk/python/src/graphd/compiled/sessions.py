@@ -9,6 +9,7 @@ what compile returned. When a graph of the same name is attached, it takes over.
 from __future__ import annotations
 
 import atexit
+import queue
 import threading
 import weakref
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ def attach(program: Program, address: str, owner: object, *, lasting: bool) -> A
     specs = [*(spec_of(child, as_child=True) for child in below), spec_of(program)]
     session = Session(server.address, server.dial, specs, {p.name: p for p in [*below, program]})
     if not lasting:
-        weakref.finalize(owner, session.close)
+        _close_after(owner, session)
     _register(session)
     try:
         versions = session.wait_ready(ATTACH_TIMEOUT)
@@ -70,6 +71,27 @@ def leave(attachment: Attachment, grace: float) -> None:
             _lasting[key] = [one for one in known if one.session is not attachment.session]
             if not _lasting[key]:
                 del _lasting[key]
+
+
+# Sessions whose graphs are gone. The collector may run in any thread, in the middle of
+# anything, with any lock held: a finalizer must not close a session itself.
+_orphans: queue.SimpleQueue[Session] = queue.SimpleQueue()
+_closer: threading.Thread | None = None
+
+
+def _close_after(owner: object, session: Session) -> None:
+    """Closes a session when its graph is collected."""
+    global _closer
+    with _lock:
+        if _closer is None or not _closer.is_alive():  # a fork has no threads
+            _closer = threading.Thread(target=_close_orphans, name="graphd-closer", daemon=True)
+            _closer.start()
+    weakref.finalize(owner, _orphans.put, session)
+
+
+def _close_orphans() -> None:
+    while True:
+        _orphans.get().close()
 
 
 def _register(session: Session) -> None:
