@@ -148,7 +148,7 @@ func fan(r *round) [][]measure.Cell {
 	return groups
 }
 
-// crowd is how many threads are at work at once in W5.
+// crowd is how many threads run at once in W5.
 func (b *bench) crowd() int { return map[string]int{smoke: 20, normal: 1000, full: 1000}[b.size] }
 
 func crowd(r *round) [][]measure.Cell {

@@ -23,7 +23,7 @@ func TestSnippetsOfThePagesCompile(t *testing.T) {
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(t, err)
 	schemas := schema.New(schema.Limits{})
-	env := graph.Env{Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit}
+	env := graph.Env{Expressions: expressions, CheckSchema: schemas.CheckSchema, CheckValue: schemas.CheckValue}
 	for page, least := range map[string]int{"graphs.md": 7, "quickstart.md": 1} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))
 		require.NoError(t, err)

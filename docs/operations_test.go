@@ -65,9 +65,9 @@ func TestOperationsPageQuotesMessages(t *testing.T) {
 	page := read(t, "docs", "operations.md")
 	_, table, found := strings.Cut(page, "\n## When something is wrong\n")
 	require.True(t, found)
-	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "internal", "checkpoint", "redis", "agree.go") +
+	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "internal", "checkpoint", "redis", "metadata.go") +
 		read(t, "cmd", "graphd", "server.go") +
-		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "check.go")
+		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
 	for _, words := range []string{
 		"the store can't be opened: ", " did not answer while the server ", "the server refuses: ", "the server is Redis ",
 		"the server is a replica and takes no changes", "maxmemory-policy is ", ", so the server may throw threads away",

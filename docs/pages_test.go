@@ -25,7 +25,7 @@ const root = ".."
 // Neither may know a row that the other does not.
 func TestProtocolPageHasTheErrorTable(t *testing.T) {
 	inCode := map[string]string{}
-	for _, row := range transport.Table() {
+	for _, row := range transport.ErrorTable() {
 		inCode[row.Reason] = codeName(row.Code)
 	}
 	require.Equal(t, inCode, documentedReasons(t))
@@ -34,7 +34,7 @@ func TestProtocolPageHasTheErrorTable(t *testing.T) {
 // A reason without an exception reaches Python programs as one that means nothing.
 func TestPythonHasAnExceptionForEveryReason(t *testing.T) {
 	classes := read(t, "sdk", "python", "src", "graphd", "transport", "errors.py")
-	for _, row := range transport.Table() {
+	for _, row := range transport.ErrorTable() {
 		require.Contains(t, classes, `"`+row.Reason+`"`, "transport/errors.py of the SDK lacks a reason")
 	}
 }

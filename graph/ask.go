@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ExpiryAction says what happens when nobody answers in time.
+// ExpiryAction says what happens without an answer in time.
 type ExpiryAction string
 
 // What may happen when a question expires.
@@ -98,7 +98,7 @@ func DriftIgnore(parts ...string) AskOption {
 // one, or a json.RawMessage.
 func Schema(schema any) AskOption {
 	return func(q *Question) (err error) {
-		if q.Schema, err = encode(schema); err != nil {
+		if q.Schema, err = encodeJSON(schema); err != nil {
 			return fmt.Errorf("the schema of a question: %w", err)
 		}
 		return nil
@@ -120,13 +120,13 @@ func ExpiresAfter(ttl time.Duration, action ExpiryAction) AskOption {
 	}
 }
 
-// DefaultAfter answers the question with a default when nobody else has.
+// DefaultAfter answers the question with a default without another answer.
 func DefaultAfter(ttl time.Duration, answer any) AskOption {
 	return func(q *Question) (err error) {
 		if ttl <= 0 {
 			return fmt.Errorf("a question must expire after a positive time, not %s", ttl)
 		}
-		if q.Default, err = encode(answer); err != nil {
+		if q.Default, err = encodeJSON(answer); err != nil {
 			return fmt.Errorf("the default answer of a question: %w", err)
 		}
 		q.TTL, q.Expiry = ttl, resumeDefault
@@ -147,12 +147,12 @@ func DefaultAfter(ttl time.Duration, answer any) AskOption {
 // Several questions of one attempt, from several goroutines with a Scope each or
 // simply one after the other, go out together.
 func Interrupt(ctx context.Context, payload any, options ...AskOption) (json.RawMessage, error) {
-	b, err := bound(ctx)
+	b, err := boundTask(ctx)
 	if err != nil {
 		return nil, err
 	}
 	q := Question{Scope: scopeOf(ctx)}
-	if q.Value, err = encode(payload); err != nil {
+	if q.Value, err = encodeJSON(payload); err != nil {
 		return nil, Permanent(fmt.Errorf("the payload of a question: %w", err))
 	}
 	for _, option := range options {
@@ -171,7 +171,7 @@ func Ask[T any](ctx context.Context, payload any, options ...AskOption) (T, erro
 	if err != nil {
 		return answer, err
 	}
-	if err := decode(text, &answer); err != nil {
+	if err := decodeJSON(text, &answer); err != nil {
 		return answer, OfType("AnswerMismatch", Permanent(fmt.Errorf("the answer %.120s: %w", text, err)))
 	}
 	return answer, nil

@@ -32,8 +32,8 @@ func Send(node string, input any) Target {
 }
 
 // Overwrite is an update of one channel that bypasses its reducer.
-func Overwrite(value any) any { return overwrite{Value: value} }
+func Overwrite(value any) any { return overwriteValue{Value: value} }
 
-type overwrite struct {
+type overwriteValue struct {
 	Value any `json:"__overwrite__"`
 }

@@ -16,10 +16,10 @@ type Interrupted struct { //nolint:errname // it is an error by type only, never
 
 // Error names the question.
 func (e *Interrupted) Error() string {
-	return "waiting for the answer to " + place(e.Scope, e.Key, e.Index)
+	return "waiting for the answer to " + questionPosition(e.Scope, e.Key, e.Index)
 }
 
-// DismissedError says that nobody will answer a question.
+// DismissedError says that a question was dismissed.
 type DismissedError struct {
 	Question string
 	Note     string // why, in the words of who dismissed it
@@ -33,7 +33,7 @@ func (e *DismissedError) Error() string {
 	return e.Question + " was dismissed: " + e.Note
 }
 
-// ExpiredError says that nobody answered a question in time.
+// ExpiredError says that a question was not answered in time.
 type ExpiredError struct {
 	Question string
 }
@@ -54,7 +54,7 @@ func (e *NonDeterministicError) Error() string {
 		"the same calls must come in the same order, or carry keys", e.Before, e.Now)
 }
 
-func place(scope, key string, index int) string {
+func questionPosition(scope, key string, index int) string {
 	text := "question " + strconv.Itoa(index+1)
 	if key != "" {
 		text += " of key " + strconv.Quote(key)

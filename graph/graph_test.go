@@ -12,14 +12,14 @@ import (
 	"github.com/graphd-dev/graphd/graph"
 )
 
-// desk answers every question the same way: a Task for tests of functions.
-type desk struct {
+// fakeTask answers every question the same way: a Task for tests of functions.
+type fakeTask struct {
 	answer json.RawMessage
 	asked  []graph.Question
 	events []graph.Event
 }
 
-func (d *desk) Ask(_ context.Context, q graph.Question) (json.RawMessage, error) {
+func (d *fakeTask) Ask(_ context.Context, q graph.Question) (json.RawMessage, error) {
 	d.asked = append(d.asked, q)
 	if d.answer == nil {
 		return nil, &graph.Interrupted{Scope: q.Scope, Key: q.Key}
@@ -27,21 +27,21 @@ func (d *desk) Ask(_ context.Context, q graph.Question) (json.RawMessage, error)
 	return d.answer, nil
 }
 
-func (*desk) Memo(
+func (*fakeTask) Memo(
 	ctx context.Context, _, _ string, run graph.Effect,
 ) (json.RawMessage, error) {
 	return run(ctx, "the same each time")
 }
 
-func (d *desk) Emit(e graph.Event) error {
+func (d *fakeTask) Emit(e graph.Event) error {
 	d.events = append(d.events, e)
 	return nil
 }
 
-// text is a State made of one JSON text.
-type text string
+// jsonValues is a State made of one JSON text.
+type jsonValues string
 
-func (t text) Lookup(key string) (string, bool) {
+func (t jsonValues) Lookup(key string) (string, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(t), &fields) != nil {
 		return "", false
@@ -50,9 +50,9 @@ func (t text) Lookup(key string) (string, bool) {
 	return string(value), ok
 }
 
-func (text) Keys() []string { return nil }
+func (jsonValues) Keys() []string { return nil }
 
-func (t text) Text() string { return string(t) }
+func (t jsonValues) Text() string { return string(t) }
 
 func refund(ctx context.Context, state graph.State) (any, error) {
 	var amount json.Number
@@ -74,10 +74,10 @@ func refund(ctx context.Context, state graph.State) (any, error) {
 }
 
 func TestAFunctionCanBeTestedAlone(t *testing.T) {
-	d := &desk{answer: json.RawMessage("true")}
+	d := &fakeTask{answer: json.RawMessage("true")}
 	ctx := graph.WithTask(t.Context(), &graph.Info{Node: "refund"}, d)
 	require.Equal(t, "refund", graph.TaskInfo(ctx).Node)
-	result, err := refund(ctx, graph.NewState(text(`{"amount": 9007199254740993.50}`)))
+	result, err := refund(ctx, graph.NewState(jsonValues(`{"amount": 9007199254740993.50}`)))
 	require.NoError(t, err)
 	require.Equal(t, graph.Command{
 		Update: map[string]any{"payment": "p-1"}, Goto: []graph.Target{{Node: "pay"}},
@@ -85,7 +85,7 @@ func TestAFunctionCanBeTestedAlone(t *testing.T) {
 	require.Equal(t, []graph.Question{{Reason: "approval", Value: json.RawMessage(`{"amount":9007199254740993.50}`)}}, d.asked)
 	require.Equal(t, []graph.Event{{Name: "decided", Value: json.RawMessage("true")}}, d.events)
 
-	_, err = refund(graph.WithTask(t.Context(), nil, &desk{}), graph.NewState(text(`{"amount":1}`)))
+	_, err = refund(graph.WithTask(t.Context(), nil, &fakeTask{}), graph.NewState(jsonValues(`{"amount":1}`)))
 	waiting, ok := errors.AsType[*graph.Interrupted](err)
 	require.True(t, ok)
 	require.EqualError(t, waiting, "waiting for the answer to question 1")
@@ -97,7 +97,7 @@ func ExampleTyped() {
 	double := graph.Typed(func(_ context.Context, s struct{ N int }) (any, error) {
 		return map[string]int{"n": 2 * s.N}, nil
 	})
-	result, err := double(context.Background(), graph.NewState(text(`{"n": 21}`)))
+	result, err := double(context.Background(), graph.NewState(jsonValues(`{"n": 21}`)))
 	fmt.Println(result, err)
 	// Output: map[n:42] <nil>
 }
@@ -110,7 +110,7 @@ func TestTheIdempotencyKeyOfAMemo(t *testing.T) {
 }
 
 func TestAMemoWithItsKey(t *testing.T) {
-	ctx := graph.WithTask(t.Context(), &graph.Info{}, &desk{})
+	ctx := graph.WithTask(t.Context(), &graph.Info{}, &fakeTask{})
 	got, err := graph.MemoWithKey(ctx, "charge", func(_ context.Context, key string) (string, error) { return "by " + key, nil })
 	require.NoError(t, err)
 	require.Equal(t, "by the same each time", got)

@@ -29,7 +29,7 @@ func MemoWithKey[T any](
 	ctx context.Context, key string, f func(ctx context.Context, idempotencyKey string) (T, error),
 ) (T, error) {
 	var value T
-	b, err := bound(ctx)
+	b, err := boundTask(ctx)
 	if err != nil {
 		return value, err
 	}
@@ -41,7 +41,7 @@ func MemoWithKey[T any](
 		if err != nil {
 			return nil, err
 		}
-		text, err := encode(fresh)
+		text, err := encodeJSON(fresh)
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("memo %q: %w", key, err))
 		}
@@ -50,7 +50,7 @@ func MemoWithKey[T any](
 	if err != nil {
 		return value, err
 	}
-	if err := decode(text, &value); err != nil {
+	if err := decodeJSON(text, &value); err != nil {
 		return value, Permanent(fmt.Errorf("memo %q holds %.120s: %w", key, text, err))
 	}
 	return value, nil

@@ -44,7 +44,7 @@ func (s State) Decode(key string, v any) error {
 	if text == nil {
 		return &KeyError{Key: key, Known: s.Keys()}
 	}
-	if err := decode(text, v); err != nil {
+	if err := decodeJSON(text, v); err != nil {
 		return fmt.Errorf("state key %q: %w", key, err)
 	}
 	return nil
@@ -53,7 +53,7 @@ func (s State) Decode(key string, v any) error {
 // Unmarshal reads the state into v, usually a pointer to a struct. Channels
 // that are unset leave their fields as they are.
 func (s State) Unmarshal(v any) error {
-	if err := decode([]byte(s.Raw()), v); err != nil {
+	if err := decodeJSON([]byte(s.Raw()), v); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	return nil
@@ -90,14 +90,14 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("state key %q is not set or not read by the node; %s", e.Key, known)
 }
 
-func decode(text []byte, v any) error {
+func decodeJSON(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	return d.Decode(v)
 }
 
-// encode writes a value as JSON text. JSON text is taken as it is.
-func encode(v any) (json.RawMessage, error) {
+// encodeJSON writes a value as JSON text. JSON text is taken as it is.
+func encodeJSON(v any) (json.RawMessage, error) {
 	if raw, ok := v.(json.RawMessage); ok && raw != nil {
 		if !json.Valid(raw) {
 			return nil, fmt.Errorf("the json.RawMessage is not JSON: %.60q", raw)

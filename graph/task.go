@@ -56,7 +56,7 @@ type Failure struct {
 	Details map[string]string
 }
 
-// Event is something a running node tells those who watch.
+// Event is something a running node tells the followers of its run.
 type Event struct {
 	Name    string
 	Message bool // part of a chat message; Name is empty
@@ -85,20 +85,20 @@ type taskKey struct{}
 
 type scopeKey struct{}
 
-type binding struct {
+type taskBinding struct {
 	info *Info
 	task Task
 }
 
 // WithTask returns a ctx for one call of a function.
 func WithTask(ctx context.Context, info *Info, t Task) context.Context {
-	return context.WithValue(ctx, taskKey{}, binding{info: info, task: t})
+	return context.WithValue(ctx, taskKey{}, taskBinding{info: info, task: t})
 }
 
-func bound(ctx context.Context) (binding, error) {
-	b, ok := ctx.Value(taskKey{}).(binding)
+func boundTask(ctx context.Context) (taskBinding, error) {
+	b, ok := ctx.Value(taskKey{}).(taskBinding)
 	if !ok || b.task == nil {
-		return binding{}, ErrNoTask
+		return taskBinding{}, ErrNoTask
 	}
 	return b, nil
 }
@@ -106,7 +106,7 @@ func bound(ctx context.Context) (binding, error) {
 // TaskInfo tells what the function runs as; the zero Info when ctx is not one
 // that a function was given.
 func TaskInfo(ctx context.Context) Info {
-	b, err := bound(ctx)
+	b, err := boundTask(ctx)
 	if err != nil || b.info == nil {
 		return Info{}
 	}

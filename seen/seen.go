@@ -13,5 +13,5 @@ import (
 // schema. ignore names parts that may differ: JSON pointers into the value, or
 // "message", "schema", "value".
 func Digest(message string, value, schema json.RawMessage, ignore ...string) string {
-	return payload.Seen(payload.Shown(message, payload.JSON(value), payload.JSON(schema), ignore))
+	return payload.ShownDigest(payload.ShownParts(message, payload.JSON(value), payload.JSON(schema), ignore))
 }

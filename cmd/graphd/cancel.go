@@ -11,13 +11,13 @@ func (p *program) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel THREAD [RUN]",
 		Short: "Stop a run",
-		Args:  between(1, "THREAD", "RUN"),
+		Args:  argsBetween(1, "THREAD", "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
 			if len(args) > 1 {
 				o.Run = args[1]
 			}
-			return p.session(func(s *cli.Session) error { return s.Cancel(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.CancelRun(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

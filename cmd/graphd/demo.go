@@ -38,7 +38,7 @@ update as it streams, stop at the question, answer it, and show what came of it.
 The answer is taken from --answer or asked at the terminal. Without both, everything stays stored
 and the command that resumes is printed; the exit code is then 3.`,
 		Example: `  graphd demo --answer '{"decision": "approved_with_conditions", "conditions": "10% restocking fee"}'`,
-		Args:    noSuchCommand,
+		Args:    refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Thread = "demo-" + strings.ToLower(rand.Text()[:8])
 			o.Name, o.Document = refundreview.File, refundreview.Document
@@ -49,7 +49,7 @@ and the command that resumes is printed; the exit code is then 3.`,
 				}
 				o.Name, o.Document = o.graph, string(text)
 			}
-			return p.demo(cmd.Context(), o)
+			return p.runDemo(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -67,7 +67,7 @@ func (p *program) demoResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume THREAD --store sqlite:PATH",
 		Short: "Go on with a demo that waits for an answer",
-		Args:  exactly("THREAD"),
+		Args:  exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
 			if path, ok := strings.CutPrefix(o.store, "sqlite:"); ok {
@@ -75,7 +75,7 @@ func (p *program) demoResumeCommand() *cobra.Command {
 					return fmt.Errorf("no demo waits in %s: a demo removes its store when it has ended", path)
 				}
 			}
-			return p.demo(cmd.Context(), o)
+			return p.runDemo(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&o.Answer, "answer", "", "the answer to the question: JSON, @FILE or -")
@@ -84,42 +84,42 @@ func (p *program) demoResumeCommand() *cobra.Command {
 	return cmd
 }
 
-// demo starts a server, plays the demo against it over a loopback port, and
+// runDemo starts a server, plays the demo against it over a loopback port, and
 // drains it. The store goes when nothing waits in it.
-func (p *program) demo(ctx context.Context, o demoOptions) (err error) {
+func (p *program) runDemo(ctx context.Context, o demoOptions) (err error) {
 	kept := o.store != "" && o.Document != ""
 	if o.store == "" {
-		o.store = demoStore(o.Thread)
+		o.store = demoStoreURL(o.Thread)
 	}
-	o.Again = []string{"demo", "resume", o.Thread, "--store", o.store}
+	o.ResumeArgs = []string{"demo", "resume", o.Thread, "--store", o.store}
 	life := context.WithoutCancel(ctx)
 	s, err := newServer(life, serverOptions{Listen: "127.0.0.1:0", Store: o.store}, zap.NewNop(), p.version)
 	if err != nil {
 		return err
 	}
-	s.start()
-	p.server = s.address()
-	if p.output == string(cli.Text) {
-		if err := cli.Line(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
+	s.startServing()
+	p.serverAddress = s.address()
+	if p.outputFormat == string(cli.Text) {
+		if err := cli.WriteLine(p.Out, "server %s  store %s", s.address(), o.store); err != nil {
 			return err
 		}
 	}
-	err = p.session(func(session *cli.Session) error {
-		session.Self = cli.Self{Program: p.program}
-		return session.Demo(ctx, o.DemoOptions)
+	err = p.withSession(func(session *cli.Session) error {
+		session.Invocation = cli.Invocation{Program: p.invocation}
+		return session.RunDemo(ctx, o.DemoOptions)
 	})
 	limit, cancel := context.WithTimeout(life, 5*time.Second)
 	defer cancel()
-	err = errors.Join(err, s.drain(limit))
-	if !kept && over(err, o.Document != "") {
+	err = errors.Join(err, s.drainServer(limit))
+	if !kept && isDemoOver(err, o.Document != "") {
 		err = errors.Join(err, removeStore(o.store))
 	}
 	return err
 }
 
-// over reports whether nothing waits in the store of a demo. What went wrong
+// isDemoOver reports whether nothing waits in the store of a demo. What went wrong
 // with a demo that was stored before says nothing about it.
-func over(err error, fresh bool) bool {
+func isDemoOver(err error, fresh bool) bool {
 	switch cli.ExitCode(err) {
 	case cli.ExitDone, cli.ExitFailed:
 		return true
@@ -129,10 +129,10 @@ func over(err error, fresh bool) bool {
 	return fresh && cli.Reason(err) != "RESPONSE_SCHEMA_MISMATCH"
 }
 
-// demoStore is where a demo keeps its thread until it is answered: in the
+// demoStoreURL is where a demo keeps its thread until it is answered: in the
 // user's state folder, so that it survives the process, or else among the
 // temporary files.
-func demoStore(thread string) string {
+func demoStoreURL(thread string) string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil {
 		dir = filepath.Join(home, ".local", "state")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files instead of comparing")
+var updateGolden = flag.Bool("update", false, "write the golden files instead of comparing")
 
 func TestTheDemoShowsTheWholeReview(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -27,28 +27,28 @@ func TestTheDemoShowsTheWholeReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			r := caller{}.call(t, append([]string{"demo", "--store", "sqlite:" + filepath.Join(dir, "demo.db")}, test.args...)...)
+			r := commandRunner{}.runCommand(t, append([]string{"demo", "--store", "sqlite:" + filepath.Join(dir, "demo.db")}, test.args...)...)
 			require.Equal(t, test.code, r.code, r.err)
-			golden(t, name, normal(r.out, dir))
+			requireGolden(t, name, normalizeOutput(r.out, dir))
 		})
 	}
 }
 
 func TestTheDemoRefusesAWrongAnswer(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "demo.db")
-	r := caller{}.call(t, "demo", "--store", store, "--answer", `{"decision":"approved_with_conditions"}`)
+	r := commandRunner{}.runCommand(t, "demo", "--store", store, "--answer", `{"decision":"approved_with_conditions"}`)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "RESPONSE_SCHEMA_MISMATCH")
 	require.Contains(t, r.err, "conditions: is missing")
 	require.Contains(t, r.err, "graphd demo resume demo-")
-	r = caller{}.call(t, "demo", "--answer", `approved`)
+	r = commandRunner{}.runCommand(t, "demo", "--answer", `approved`)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "not JSON")
 }
 
-// normal replaces what differs from run to run by words of the same length, so
+// normalizeOutput replaces what differs from run to run by words of the same length, so
 // that columns stay columns.
-func normal(text, dir string) string {
+func normalizeOutput(text, dir string) string {
 	for _, r := range []struct{ pattern, with string }{
 		{regexp.QuoteMeta(dir), "DIR"},
 		{`demo-[a-z2-7]{8}`, "demo-xxxxxxxx"},
@@ -62,10 +62,10 @@ func normal(text, dir string) string {
 	return text
 }
 
-func golden(t *testing.T, name, got string) {
+func requireGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "demo-"+name+".golden")
-	if *update {
+	if *updateGolden {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(path)
@@ -75,14 +75,14 @@ func golden(t *testing.T, name, got string) {
 
 func TestTheDemoAsksAtATerminal(t *testing.T) {
 	state := t.TempDir()
-	c := caller{terminal: true, in: "approved_with_conditions\n{\"decision\": \"approved_with_conditions\", \"conditions\": \"5% fee\"}\n"}
-	r := c.call(t, "demo", "--store", "sqlite:"+filepath.Join(state, "a.db"))
+	c := commandRunner{isTerminal: true, stdin: "approved_with_conditions\n{\"decision\": \"approved_with_conditions\", \"conditions\": \"5% fee\"}\n"}
+	r := c.runCommand(t, "demo", "--store", "sqlite:"+filepath.Join(state, "a.db"))
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "RESPONSE_SCHEMA_MISMATCH")
 	require.Contains(t, r.out, "under this condition: 5% fee")
 
-	c.in = ""
-	r = c.call(t, "demo", "--store", "sqlite:"+filepath.Join(state, "b.db"))
+	c.stdin = ""
+	r = c.runCommand(t, "demo", "--store", "sqlite:"+filepath.Join(state, "b.db"))
 	require.Equal(t, 3, r.code, r.err)
 	require.Contains(t, r.out, "graphd demo resume ")
 }
@@ -90,7 +90,7 @@ func TestTheDemoAsksAtATerminal(t *testing.T) {
 func TestTheDemoWaitsOnAfterAWrongAnswer(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
-	r := caller{}.call(t, "demo", "--answer", `{"decision":"maybe"}`)
+	r := commandRunner{}.runCommand(t, "demo", "--answer", `{"decision":"maybe"}`)
 	require.Equal(t, 1, r.code)
 	again := regexp.MustCompile(`graphd demo resume (demo-\S+) --store (\S+) --answer '([^']*)'`).FindStringSubmatch(r.err)
 	require.NotNil(t, again, r.err)
@@ -98,7 +98,7 @@ func TestTheDemoWaitsOnAfterAWrongAnswer(t *testing.T) {
 		answer string
 		code   int
 	}{{`{"decision":"perhaps"}`, 1}, {again[3], 0}} {
-		r = caller{}.call(t, "demo", "resume", again[1], "--store", again[2], "--answer", test.answer)
+		r = commandRunner{}.runCommand(t, "demo", "resume", again[1], "--store", again[2], "--answer", test.answer)
 		require.Equal(t, test.code, r.code, r.err)
 	}
 	require.Contains(t, r.out, "Your refund has been approved.")

@@ -23,8 +23,8 @@ import (
 
 const repository = "../.."
 
-// decode reads all documents of a file into values that make gives for kinds.
-func decode(t *testing.T, file string, into func(kind string) any) {
+// decodeDocuments reads all documents of a file into values that make gives for kinds.
+func decodeDocuments(t *testing.T, file string, into func(kind string) any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, file))
 	require.NoError(t, err)
@@ -51,13 +51,13 @@ func decode(t *testing.T, file string, into func(kind string) any) {
 	}
 }
 
-// shippedOptions reads a command line as graphd does.
-func shippedOptions(t *testing.T, args []string, env map[string]string) *serverOptions {
+// parseShippedOptions reads a command line as graphd does.
+func parseShippedOptions(t *testing.T, args []string, env map[string]string) *serverOptions {
 	t.Helper()
 	require.Equal(t, "serve", args[0])
 	o := &serverOptions{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	o.register(flags)
+	o.registerFlags(flags)
 	require.NoError(t, flags.Parse(args[1:]))
 	require.Empty(t, flags.Args())
 	for name := range env {
@@ -67,7 +67,7 @@ func shippedOptions(t *testing.T, args []string, env map[string]string) *serverO
 			require.False(t, flags.Changed(option), "%s is a flag already", name)
 		}
 	}
-	require.NoError(t, o.complete(flags, func(name string) string { return env[name] }))
+	require.NoError(t, o.completeOptions(flags, func(name string) string { return env[name] }))
 	store, err := parseStore(o.Store)
 	require.NoError(t, err)
 	require.Equal(t, kindRedis, store.kind, "several servers need a store that they can share")
@@ -136,7 +136,7 @@ func (b *composeBuild) UnmarshalYAML(node *yaml.Node) error {
 
 func TestComposeFileFits(t *testing.T) {
 	var file composeFile
-	decode(t, "compose.yaml", func(string) any { return &file })
+	decodeDocuments(t, "compose.yaml", func(string) any { return &file })
 	keys, published := map[string]bool{}, map[string]bool{}
 	servers := 0
 	for name, s := range file.Services {
@@ -160,7 +160,7 @@ func TestComposeFileFits(t *testing.T) {
 			continue
 		}
 		servers++
-		o := shippedOptions(t, s.Command, s.Environment)
+		o := parseShippedOptions(t, s.Command, s.Environment)
 		requirePort(t, "7700", o.Listen)
 		requirePort(t, "9090", o.Metrics)
 		require.Greater(t, s.StopGracePeriod, o.DrainTimeout, "%s would be killed while it drains", name)
@@ -185,7 +185,7 @@ func TestComposeFileFits(t *testing.T) {
 // of the build lets it pass.
 func TestImagesHaveWhatTheyCopy(t *testing.T) {
 	var file composeFile
-	decode(t, "compose.yaml", func(string) any { return &file })
+	decodeDocuments(t, "compose.yaml", func(string) any { return &file })
 	for _, service := range file.Services {
 		if service.Build.Dockerfile == "" {
 			require.Empty(t, service.Build.Context)
@@ -198,7 +198,7 @@ func TestImagesHaveWhatTheyCopy(t *testing.T) {
 		}
 		require.NoError(t, err)
 		passes := strings.Split(string(ignore), "\n")
-		for _, source := range copied(t, service.Build.Dockerfile) {
+		for _, source := range copiedPaths(t, service.Build.Dockerfile) {
 			_, err := os.Stat(filepath.Join(repository, source))
 			require.NoError(t, err, service.Build.Dockerfile)
 			passed := source
@@ -210,8 +210,8 @@ func TestImagesHaveWhatTheyCopy(t *testing.T) {
 	}
 }
 
-// copied lists what a Dockerfile copies from the repository.
-func copied(t *testing.T, dockerfile string) []string {
+// copiedPaths lists what a Dockerfile copies from the repository.
+func copiedPaths(t *testing.T, dockerfile string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, dockerfile))
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ type metadata struct {
 	Labels labels `yaml:"labels"`
 }
 
-type typed struct {
+type manifestHeader struct {
 	APIVersion string   `yaml:"apiVersion"`
 	Kind       string   `yaml:"kind"`
 	Metadata   metadata `yaml:"metadata"`
@@ -103,7 +103,7 @@ type podSpec struct {
 }
 
 type deployment struct {
-	typed `yaml:",inline"`
+	manifestHeader `yaml:",inline"`
 
 	Spec struct {
 		Replicas int           `yaml:"replicas"`
@@ -120,7 +120,7 @@ type deployment struct {
 }
 
 type service struct {
-	typed `yaml:",inline"`
+	manifestHeader `yaml:",inline"`
 
 	Spec struct {
 		ClusterIP string `yaml:"clusterIP"`
@@ -134,8 +134,8 @@ type service struct {
 	} `yaml:"spec"`
 }
 
-type budget struct {
-	typed `yaml:",inline"`
+type disruptionBudget struct {
+	manifestHeader `yaml:",inline"`
 
 	Spec struct {
 		MaxUnavailable int           `yaml:"maxUnavailable"`
@@ -143,8 +143,8 @@ type budget struct {
 	} `yaml:"spec"`
 }
 
-type network struct {
-	typed `yaml:",inline"`
+type networkPolicy struct {
+	manifestHeader `yaml:",inline"`
 
 	Spec struct {
 		PodSelector labelSelector `yaml:"podSelector"`
@@ -163,7 +163,7 @@ type network struct {
 }
 
 type secret struct {
-	typed `yaml:",inline"`
+	manifestHeader `yaml:",inline"`
 
 	Type       string            `yaml:"type"`
 	StringData map[string]string `yaml:"stringData"`
@@ -185,10 +185,10 @@ type kustomization struct {
 type cluster struct {
 	servers, worker             deployment
 	service                     service
-	budget                      budget
-	network                     network
+	budget                      disruptionBudget
+	network                     networkPolicy
 	secret                      secret
-	namespace                   typed
+	namespace                   manifestHeader
 	kustomizeOne, kustomizeBoth kustomization
 }
 
@@ -210,7 +210,7 @@ func readCluster(t *testing.T) *cluster {
 		"with-worker/kustomization.yaml": {"kustomize.config.k8s.io/v1beta1", "Kustomization", &c.kustomizeBoth},
 	} {
 		file = filepath.Join(manifests, file)
-		decode(t, file, func(kind string) any {
+		decodeDocuments(t, file, func(kind string) any {
 			require.Equal(t, into.kind, kind, file)
 			return into.value
 		})
@@ -289,7 +289,7 @@ func TestServersInKubernetesAreStartedRight(t *testing.T) {
 		}
 		require.NotEmpty(t, env[e.Name], e.Name)
 	}
-	o := shippedOptions(t, server.Args, env)
+	o := parseShippedOptions(t, server.Args, env)
 	requirePort(t, "7700", o.Listen)
 	requirePort(t, "9090", o.Metrics)
 	require.NotContains(t, strings.Join(server.Args, " "), "store", "its password would be seen by all who may see pods")
@@ -318,7 +318,7 @@ func TestServersInKubernetesAreStartedRight(t *testing.T) {
 func TestImagesAreTheSameEverywhere(t *testing.T) {
 	c := readCluster(t)
 	var compose composeFile
-	decode(t, "compose.yaml", func(string) any { return &compose })
+	decodeDocuments(t, "compose.yaml", func(string) any { return &compose })
 	server := c.kustomizeOne.Images[0]
 	require.Equal(t, c.servers.Spec.Template.Spec.Containers[0].Image, server.Name)
 	require.Equal(t, compose.Graphd.Image, server.NewName+":"+server.NewTag)

@@ -16,8 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
-// lookEvery is how soon a changed graph file is noticed.
-const lookEvery = 500 * time.Millisecond
+// graphWatchInterval is how soon a changed graph file is noticed.
+const graphWatchInterval = 500 * time.Millisecond
 
 // devStore is where `dev` keeps threads unless it is told otherwise.
 const devStore = ".graphd/dev.db"
@@ -29,20 +29,20 @@ func (p *program) devCommand() *cobra.Command {
 		Short: "Serve on a local store and take up changed graph files",
 		Long: `Serve like ` + "`serve`" + `, on a store in .graphd and with logs for people. The graph files of --graphs
 (default: this folder) are read again when they change: a changed file is a new version of its graph.`,
-		Args: exactly(),
+		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Store, o.LogFormat, o.quiet = "", telemetry.FormatConsole, true
-			if err := o.complete(cmd.Flags(), p.getenv); err != nil {
+			o.Store, o.LogFormat, o.logsFailuresOnly = "", telemetry.FormatConsole, true
+			if err := o.completeOptions(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
-			return p.dev(cmd.Context(), o)
+			return p.runDev(cmd.Context(), o)
 		},
 	}
-	o.register(cmd.Flags())
+	o.registerFlags(cmd.Flags())
 	return cmd
 }
 
-func (p *program) dev(ctx context.Context, o serverOptions) error {
+func (p *program) runDev(ctx context.Context, o serverOptions) error {
 	if o.Store == "" {
 		if err := os.MkdirAll(filepath.Dir(devStore), 0o700); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (p *program) dev(ctx context.Context, o serverOptions) error {
 	if len(o.Graphs) == 0 {
 		o.Graphs = []string{"."}
 	}
-	log, err := p.logger(o)
+	log, err := p.newLogger(o)
 	if err != nil {
 		return err
 	}
@@ -62,18 +62,18 @@ func (p *program) dev(ctx context.Context, o serverOptions) error {
 	defer stop()
 	dirs := o.Graphs
 	o.Graphs = nil // a broken file must not keep a developer from starting
-	return p.serve(ctx, o, log, func(s *server) {
+	return p.runServer(ctx, o, log, func(s *server) {
 		for _, dir := range dirs {
-			watching.Go(s.registry.Watch(watch, dir, lookEvery, s.reloaded))
+			watching.Go(s.registry.WatchDir(watch, dir, graphWatchInterval, s.logReload))
 		}
-		if err := p.welcome(s.address()); err != nil {
+		if err := p.printWelcome(s.address()); err != nil {
 			log.Warn("the welcome can't be printed", zap.Error(err))
 		}
 	})
 }
 
-// reloaded logs what became of changed graph files.
-func (s *server) reloaded(loaded []*graph.Graph, err error) {
+// logReload logs what became of changed graph files.
+func (s *server) logReload(loaded []*graph.Graph, err error) {
 	s.logLoaded(loaded)
 	if err != nil {
 		s.log.Error("graph files are wrong; the versions before them stay")
@@ -83,15 +83,15 @@ func (s *server) reloaded(loaded []*graph.Graph, err error) {
 	}
 }
 
-// welcome says how to call the server.
-func (p *program) welcome(address string) error {
-	p.server = address
-	call := p.self()
-	return cli.Line(p.Err, `
+// printWelcome says how to call the server.
+func (p *program) printWelcome(address string) error {
+	p.serverAddress = address
+	call := p.newInvocation()
+	return cli.WriteLine(p.Err, `
 graphd listens on %s. In another terminal:
   %s
   %s
   %s
-`, address, call.Command("graph", "list"),
-		call.Command("run", "GRAPH", "--thread", "t1", "--input", "{}"), call.Command("inbox"))
+`, address, call.CommandLine("graph", "list"),
+		call.CommandLine("run", "GRAPH", "--thread", "t1", "--input", "{}"), call.CommandLine("inbox"))
 }

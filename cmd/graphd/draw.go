@@ -18,15 +18,15 @@ func (p *program) graphDrawCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "draw NAME[@VERSION] | FILE",
 		Short: "Draw a graph of the server, or of a file, as Mermaid",
-		Args:  exactly("NAME or FILE"),
+		Args:  exactArgs("NAME or FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.session(func(s *cli.Session) error {
-				g, err := drawn(cmd.Context(), s, args[0])
+			return p.withSession(func(s *cli.Session) error {
+				g, err := compileForDrawing(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}
 				if s.Format == cli.Text {
-					return cli.Document(p.Out, g.Mermaid())
+					return cli.WriteDocument(p.Out, g.Mermaid())
 				}
 				return cli.WriteValue(p.Out, s.Format, map[string]string{"graph": g.Name, "version": g.Version, "mermaid": g.Mermaid()})
 			})
@@ -34,9 +34,9 @@ func (p *program) graphDrawCommand() *cobra.Command {
 	}
 }
 
-// drawn compiles what is to be drawn. Subgraphs are fetched from the server.
-func drawn(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
-	env, err := compileEnv(schema.New(schema.Limits{}), expr.Options{})
+// compileForDrawing compiles what is to be drawn. Subgraphs are fetched from the server.
+func compileForDrawing(ctx context.Context, s *cli.Session, name string) (*graph.Graph, error) {
+	env, err := newCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +44,21 @@ func drawn(ctx context.Context, s *cli.Session, name string) (*graph.Graph, erro
 		if version != "" {
 			name += "@" + version
 		}
-		g, err := fetched(ctx, s, name, env)
+		g, err := fetchGraph(ctx, s, name, env)
 		return g, err == nil
 	}
 	if info, err := os.Stat(name); err != nil || info.IsDir() {
-		return fetched(ctx, s, name, env)
+		return fetchGraph(ctx, s, name, env)
 	}
-	file, err := graphfile.Read(name)
+	file, err := graphfile.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	return file.Compile(env)
 }
 
-func fetched(ctx context.Context, s *cli.Session, name string, env graph.Env) (*graph.Graph, error) {
-	g, err := s.Graph(ctx, name)
+func fetchGraph(ctx context.Context, s *cli.Session, name string, env graph.Env) (*graph.Graph, error) {
+	g, err := s.FetchGraph(ctx, name)
 	if err != nil {
 		return nil, err
 	}

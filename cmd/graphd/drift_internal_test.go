@@ -19,33 +19,33 @@ nodes: { ask: { ask: { message: "'Pay?'", value: { pay: state.pay }, update: { o
 edges: [START -> ask -> END]
 `
 
-// TestADriftIsSeenAndLeadsOn answers a question that is another one when the
+// TestADriftIsSeenAndLeadsOn answers an interrupt that is another one when the
 // node runs again, and follows what the command line says then.
 func TestADriftIsSeenAndLeadsOn(t *testing.T) {
-	c := serving(t, "memory")
-	answer := func(drift string) result {
+	c := startServer(t, "memory")
+	answer := func(drift string) commandResult {
 		file := filepath.Join(t.TempDir(), "pay.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(payGraph, "DRIFT", drift)), 0o600))
-		require.Zero(t, c.call(t, "graph", "put", file).code)
-		require.Equal(t, cli.ExitWaiting, c.call(t, "run", "pay", "--thread", drift, "--input", `{"pay":100}`).code)
-		return c.call(t, "resume", drift, "--value", "true", "--update", `{"pay":99999}`)
+		require.Zero(t, c.runCommand(t, "graph", "put", file).code)
+		require.Equal(t, cli.ExitWaiting, c.runCommand(t, "run", "pay", "--thread", drift, "--input", `{"pay":100}`).code)
+		return c.runCommand(t, "resume", drift, "--value", "true", "--update", `{"pay":99999}`)
 	}
 	r := answer("fail")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.out, "the one that was answered: /pay: 100 → 99999. ")
 	command := regexp.MustCompile(`graphd (run pay --thread fail --from-checkpoint \S+) --server`).FindStringSubmatch(r.out)
 	require.NotEmpty(t, command, r.out)
-	require.Equal(t, cli.ExitFailed, c.call(t, "run", "pay", "--thread", "fail").code)
-	r = c.call(t, strings.Fields(command[1])...)
+	require.Equal(t, cli.ExitFailed, c.runCommand(t, "run", "pay", "--thread", "fail").code)
+	r = c.runCommand(t, strings.Fields(command[1])...)
 	require.Equal(t, cli.ExitWaiting, r.code, r)
 	require.Contains(t, r.out, "pay  99999")
-	require.Zero(t, c.call(t, "resume", "fail", "--value", "true").code)
+	require.Zero(t, c.runCommand(t, "resume", "fail", "--value", "true").code)
 
 	r = answer("ask_again")
 	require.Equal(t, cli.ExitWaiting, r.code)
 	for _, shown := range []string{
-		r.out, c.call(t, "inbox", "--thread", "ask_again").out, c.call(t, "state", "ask_again").out,
-		c.call(t, "watch", "ask_again", "--no-follow").out,
+		r.out, c.runCommand(t, "inbox", "--thread", "ask_again").out, c.runCommand(t, "state", "ask_again").out,
+		c.runCommand(t, "watch", "ask_again", "--no-follow").out,
 	} {
 		require.Contains(t, shown, "differs from what was answered with true\n      /pay  100 → 99999\n")
 	}
@@ -53,8 +53,8 @@ func TestADriftIsSeenAndLeadsOn(t *testing.T) {
 	r = answer("accept")
 	require.Zero(t, r.code)
 	for _, shown := range []string{
-		r.out, c.call(t, "inbox", "--thread", "accept", "--filter", `state = "*"`).out,
-		c.call(t, "watch", "accept", "--no-follow").out,
+		r.out, c.runCommand(t, "inbox", "--thread", "accept", "--filter", `state = "*"`).out,
+		c.runCommand(t, "watch", "accept", "--no-follow").out,
 	} {
 		require.Regexp(t, `accepted.*\n?.*for what the node asked later, which differs: /pay\n`, shown)
 	}

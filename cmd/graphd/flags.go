@@ -30,5 +30,5 @@ func flagHint(cmd *cobra.Command, err error) string {
 	return strings.Replace(strings.TrimPrefix(graph.Suggest("--"+name, known), "; "), "?;", "?", 1)
 }
 
-// usage makes an error the fault of the command line.
-func usage(err error) error { return cli.Usagef("%v", err).WithHint("see --help") }
+// asUsageError makes an error the fault of the command line.
+func asUsageError(err error) error { return cli.Usagef("%v", err).WithHint("see --help") }

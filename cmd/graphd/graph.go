@@ -17,29 +17,29 @@ import (
 
 func (p *program) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "graph", Short: "List, show, check, draw, put and delete graphs", Args: noSuchCommand,
+		Use: "graph", Short: "List, show, check, draw, put and delete graphs", Args: refuseArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "List the graphs of the server", Args: exactly(),
+			Use: "list", Short: "List the graphs of the server", Args: exactArgs(),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return p.session(func(s *cli.Session) error { return s.ListGraphs(cmd.Context()) })
+				return p.withSession(func(s *cli.Session) error { return s.ListGraphs(cmd.Context()) })
 			},
 		},
 		&cobra.Command{
-			Use: "show NAME[@VERSION]", Short: "Show a graph of the server", Args: exactly("NAME"),
+			Use: "show NAME[@VERSION]", Short: "Show a graph of the server", Args: exactArgs("NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return p.session(func(s *cli.Session) error { return s.ShowGraph(cmd.Context(), args[0]) })
+				return p.withSession(func(s *cli.Session) error { return s.ShowGraph(cmd.Context(), args[0]) })
 			},
 		},
 		&cobra.Command{
-			Use: "put FILE", Short: "Send a graph file to the server, which checks and keeps it", Args: exactly("FILE"),
+			Use: "put FILE", Short: "Send a graph file to the server, which checks and keeps it", Args: exactArgs("FILE"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				if err := notFolder(args[0]); err != nil {
+				if err := refuseFolder(args[0]); err != nil {
 					return err
 				}
-				return p.session(func(s *cli.Session) error { return s.PutGraph(cmd.Context(), args[0]) })
+				return p.withSession(func(s *cli.Session) error { return s.PutGraph(cmd.Context(), args[0]) })
 			},
 		},
 		p.graphDeleteCommand(), p.graphCheckCommand(), p.graphDrawCommand(),
@@ -51,11 +51,11 @@ func (p *program) graphDeleteCommand() *cobra.Command {
 	var version string
 	var force bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a graph of the server, or one version of it", Args: exactly("NAME"),
+		Use: "delete NAME", Short: "Delete a graph of the server, or one version of it", Args: exactArgs("NAME"),
 		Long: `Delete a graph of the server, or one version of it. It is refused while threads run a version or other
 graphs contain it. With --force these threads and graphs stand still until the same version is put again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.session(func(s *cli.Session) error { return s.DeleteGraph(cmd.Context(), args[0], version, force) })
+			return p.withSession(func(s *cli.Session) error { return s.DeleteGraph(cmd.Context(), args[0], version, force) })
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "delete this version only (default: all)")
@@ -71,12 +71,12 @@ func (p *program) graphCheckCommand() *cobra.Command {
 subgraphs are checked together. No server is needed.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exactly("FILE")(cmd, args)
+				return exactArgs("FILE")(cmd, args)
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			format, err := cli.ParseFormat(p.output)
+			format, err := cli.ParseFormat(p.outputFormat)
 			if err != nil {
 				return err
 			}
@@ -85,17 +85,17 @@ subgraphs are checked together. No server is needed.`,
 				return err
 			}
 			if format != cli.Text {
-				return p.checkedForPrograms(format, failures)
+				return p.writeProblems(format, failures)
 			}
-			return p.checked(good, failures)
+			return p.printChecked(good, failures)
 		},
 	}
 }
 
-// checked tells a person which graphs are right and what is wrong.
-func (p *program) checked(good []*graph.Graph, failures []error) error {
+// printChecked tells a person which graphs are right and what is wrong.
+func (p *program) printChecked(good []*graph.Graph, failures []error) error {
 	for _, g := range good {
-		if err := cli.Line(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
+		if err := cli.WriteLine(p.Out, "ok  %s  version %s", g.Name, g.Version); err != nil {
 			return err
 		}
 	}
@@ -106,11 +106,11 @@ func (p *program) checked(good []*graph.Graph, failures []error) error {
 	return wrong
 }
 
-// checkedForPrograms lists what is wrong; the list is empty when nothing is.
-func (p *program) checkedForPrograms(format cli.Format, failures []error) error {
+// writeProblems lists what is wrong; the list is empty when nothing is.
+func (p *program) writeProblems(format cli.Format, failures []error) error {
 	problems := []fileProblem{}
 	for _, failure := range failures {
-		problems = append(problems, problemsOf(failure)...)
+		problems = append(problems, listProblems(failure)...)
 	}
 	var err error
 	if format == cli.JSON {
@@ -121,7 +121,7 @@ func (p *program) checkedForPrograms(format cli.Format, failures []error) error 
 		}
 	}
 	if err == nil && len(problems) > 0 {
-		return &cli.EndedError{Code: cli.ExitError}
+		return &cli.ExitCodeError{Code: cli.ExitError}
 	}
 	return err
 }
@@ -135,7 +135,7 @@ type fileProblem struct {
 	Message string       `json:"message"`
 }
 
-func problemsOf(failure error) []fileProblem {
+func listProblems(failure error) []fileProblem {
 	file, isFile := errors.AsType[*graphfile.FileError](failure)
 	build, isBuild := errors.AsType[*graph.BuildError](failure)
 	switch {
@@ -151,8 +151,8 @@ func problemsOf(failure error) []fileProblem {
 	return []fileProblem{{Message: failure.Error()}}
 }
 
-// notFolder refuses a folder where a file is wanted.
-func notFolder(path string) error {
+// refuseFolder refuses a folder where a file is wanted.
+func refuseFolder(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return cli.Usagef("%s is a folder", path).WithHint("name the files in it, like %s", filepath.Join(path, "*.yaml"))
 	}
@@ -164,17 +164,17 @@ func notFolder(path string) error {
 func checkFiles(paths []string) (good []*graph.Graph, failures []error, err error) {
 	var files []graphfile.File
 	for _, path := range paths {
-		if err := notFolder(path); err != nil {
+		if err := refuseFolder(path); err != nil {
 			return nil, nil, err
 		}
-		file, err := graphfile.Read(path)
+		file, err := graphfile.ReadFile(path)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		files = append(files, file)
 	}
-	env, err := compileEnv(schema.New(schema.Limits{}), expr.Options{})
+	env, err := newCompileEnv(schema.New(schema.Limits{}), expr.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,11 +14,11 @@ func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the server whether it takes work; exit code 0 or 1",
-		Args:  exactly(),
+		Args:  exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return p.session(func(s *cli.Session) error { return s.CheckHealth(ctx) })
+			return p.withSession(func(s *cli.Session) error { return s.CheckHealth(ctx) })
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Second, "how long to wait for the answer")

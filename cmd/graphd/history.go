@@ -11,10 +11,10 @@ func (p *program) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history THREAD",
 		Short: "List the checkpoints of a thread, newest first",
-		Args:  exactly("THREAD"),
+		Args:  exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
-			return p.session(func(s *cli.Session) error { return s.History(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.ShowHistory(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

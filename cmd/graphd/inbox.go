@@ -11,9 +11,9 @@ func (p *program) inboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "Show who is asked what, over all threads",
-		Args:  exactly(),
+		Args:  exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.session(func(s *cli.Session) error { return s.Inbox(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.ShowInbox(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// invocation is how to call this program again from the present folder. The
-// binary that `go run` makes is gone by then, so that call is named instead.
-func invocation() []string {
+// currentInvocation returns how to call this program again from the present folder.
+// The binary that `go run` makes is gone by then, so that call is named instead.
+func currentInvocation() []string {
 	path, err := os.Executable()
 	if err != nil || !strings.Contains(filepath.ToSlash(path), "/go-build") {
 		return []string{os.Args[0]}

@@ -58,8 +58,8 @@ type limitOptions struct {
 	StoreTimeout     time.Duration
 }
 
-// register is the table of the limits: names, defaults and what they mean.
-func (o *limitOptions) register(f *pflag.FlagSet) {
+// registerFlags is the table of the limits: names, defaults and what they mean.
+func (o *limitOptions) registerFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 5000, "how many clients may be connected; others wait until one leaves")
 	f.IntVar(&o.MaxCalls, "max-connection-calls", 5000, "how many calls one connection may have at a time; further ones wait in the client")
 	f.IntVar(&o.MaxOpenCalls, "max-open-calls", 10_000,
@@ -104,7 +104,7 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 		"how many bytes of events of nodes may wait to be stored or shown; tokens beyond it are dropped, others keep their sender waiting")
 	f.Int64Var(&o.MaxWaitingResult, "max-waiting-results", 64<<20,
 		"how many bytes of results that came on the streams of workers may wait for their runs; further ones are to be sent by CompleteTask")
-	f.IntVar(&o.MetricNames, "metric-names", telemetry.DefaultNames,
+	f.IntVar(&o.MetricNames, "metric-names", telemetry.DefaultLabelValues,
 		"how many graphs, nodes and reasons have metrics of their own; further ones are counted as other")
 	f.IntVar(&o.StepLimit, "step-limit", 10_000, "how many supersteps a run may have when neither it nor its graph says")
 	f.IntVar(&o.ParallelTasks, "parallel-tasks", 64, "how many tasks of one superstep run at the same time")
@@ -114,8 +114,8 @@ func (o *limitOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.EndpointIdle, "endpoint-idle", time.Minute, "how long a connection to an endpoint stays open without calls")
 }
 
-// check refuses limits that leave no room to work.
-func (o *limitOptions) check() error {
+// validateOptions refuses limits that are too small to work with.
+func (o *limitOptions) validateOptions() error {
 	for _, limit := range []struct {
 		flag        string
 		value, most int
@@ -176,57 +176,57 @@ func (o *limitOptions) check() error {
 	return nil
 }
 
-func (o *limitOptions) payload() payload.Limits {
+func (o *limitOptions) payloadLimits() payload.Limits {
 	return payload.Limits{MaxBytes: o.MaxPayload, MaxDepth: o.MaxDepth}
 }
 
-// endpoints are the limits towards node services.
-func (o *limitOptions) endpoints(losses int, log *zap.Logger) transport.EndpointOptions {
+// endpointOptions are the limits towards node services.
+func (o *limitOptions) endpointOptions(losses int, log *zap.Logger) transport.EndpointOptions {
 	return transport.EndpointOptions{
-		Limits: o.payload(), MaxMessageBytes: o.MaxMessage, Idle: o.EndpointIdle, MaxConns: o.MaxEndpoints,
-		Losses: losses, Log: log,
+		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
+		MaxLosses: losses, Log: log,
 	}
 }
 
-// workers sets the limits of workers.
-func (o *limitOptions) workers(w *worker.Options) {
-	w.Workers, w.Served, w.Events, w.Results = o.MaxWorkers, o.MaxWorkerBytes, o.MaxWaitingEvents, o.MaxWaitingResult
+// setWorkerLimits sets the limits of workers.
+func (o *limitOptions) setWorkerLimits(w *worker.Options) {
+	w.MaxWorkers, w.MaxProfileBytes, w.MaxEventBytes, w.MaxWaitingResultBytes = o.MaxWorkers, o.MaxWorkerBytes, o.MaxWaitingEvents, o.MaxWaitingResult
 }
 
-// engine sets the limits of runs.
-func (o *limitOptions) engine(r *runtime.Options) {
-	r.MaxLiveBytes = o.liveBytes(debug.SetMemoryLimit(-1))
-	r.MemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
-	r.RecentEvents, r.CopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
-	r.StepLimit, r.Parallel, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
+// setEngineLimits sets the limits of runs.
+func (o *limitOptions) setEngineLimits(r *runtime.Options) {
+	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
+	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
+	r.RecentEventBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxCopyBytes
+	r.StepLimit, r.ParallelTasks, r.QueueLimit, r.StoreTimeout = o.StepLimit, o.ParallelTasks, o.QueuedRuns, o.StoreTimeout
 }
 
 // What live runs may hold: a part of the memory that Go may use, or that of a
 // container with 1 GiB where no option says how much that is.
 const (
-	liveShare    = 4
-	usualLiveMax = 256 << 20
+	liveMemoryDivisor = 4
+	defaultLiveBytes  = 256 << 20
 )
 
-// liveBytes is what live runs may hold where Go may use so much memory.
-func (o *limitOptions) liveBytes(memory int64) int64 {
+// liveByteLimit is what live runs may hold where Go may use so much memory.
+func (o *limitOptions) liveByteLimit(memory int64) int64 {
 	switch {
 	case o.MaxLiveBytes > 0:
 		return o.MaxLiveBytes
 	case memory == math.MaxInt64:
-		return usualLiveMax
+		return defaultLiveBytes
 	}
-	return max(memory/liveShare, 1)
+	return max(memory/liveMemoryDivisor, 1)
 }
 
-// apply sets the limits towards clients.
-func (o *limitOptions) apply(t *transport.Options) {
-	t.Limits, t.MaxMessageBytes = o.payload(), o.MaxMessage
+// setTransportLimits sets the limits towards clients.
+func (o *limitOptions) setTransportLimits(t *transport.Options) {
+	t.Limits, t.MaxMessageBytes = o.payloadLimits(), o.MaxMessage
 	t.MaxConnections, t.MaxCalls, t.MaxStreams = o.MaxConnections, o.MaxCalls, o.MaxStreams
 	t.MaxOpenCalls, t.MaxIncoming, t.RequestPatience = o.MaxOpenCalls, o.MaxIncoming, o.RequestPatience
 	t.MaxThreadStreams, t.MaxInboxStreams = o.MaxThreadStreams, o.MaxInboxStreams
 	t.MaxConnectionAge, t.ConnectionGrace = o.ConnectionAge, o.ConnectionGrace
 	t.ConnectionIdle = cmp.Or(o.ConnectionIdle, -1)
 	t.MaxUnread, t.MaxStreamUnread, t.UnreadPatience = o.MaxUnread, o.MaxStreamUnread, o.UnreadPatience
-	t.Heartbeat, t.Stall, t.NoReflection = o.Heartbeat, o.Stall, !o.Reflection
+	t.Heartbeat, t.StallTimeout, t.NoReflection = o.Heartbeat, o.Stall, !o.Reflection
 }

@@ -1,7 +1,7 @@
 // Command graphd serves stateful graphs over gRPC and is the client of such a
-// server. Here flags are parsed, rooms are wired together, and signals are
-// turned into a drain; what a command does is in internal/cli, what the
-// server does in the other rooms.
+// server. Here flags are parsed, packages are wired together, and signals are
+// turned into a drain; what a command does is in internal/cli, what the server does
+// in the other packages.
 package main
 
 import (
@@ -20,25 +20,25 @@ import (
 var version string
 
 func main() {
-	os.Exit(run())
+	os.Exit(runProgram())
 }
 
-func run() int {
+func runProgram() int {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	p := &program{
 		IO: cli.IO{
 			In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-			Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
-			Color:    isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+			IsTerminal: isTerminal(os.Stdin) && isTerminal(os.Stdout),
+			HasColor:   isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		},
-		errTerminal: isTerminal(os.Stderr),
-		getenv:      os.Getenv,
-		environ:     os.Environ,
-		program:     invocation(),
-		version:     buildVersion(version, debug.ReadBuildInfo),
+		isErrTerminal: isTerminal(os.Stderr),
+		getenv:        os.Getenv,
+		environ:       os.Environ,
+		invocation:    currentInvocation(),
+		version:       buildVersion(version, debug.ReadBuildInfo),
 	}
-	return p.execute(ctx, os.Args[1:])
+	return p.executeCommand(ctx, os.Args[1:])
 }
 
 // withSignals returns a context that the first SIGINT or SIGTERM ends, in

@@ -19,12 +19,12 @@ func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
 		"off":    `"msg":"(no memory limit): `,
 	} {
 		log := newLockedBuffer()
-		serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json")
+		serve := newCommandIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--log-format", "json")
 		serve.Env = append(os.Environ(), "GOMEMLIMIT="+limit)
 		serve.Stderr = log
 		require.NoError(t, serve.Start())
-		log.find(t, regexp.MustCompile(says))
-		log.find(t, regexp.MustCompile(`("serving")`))
+		log.waitForMatch(t, regexp.MustCompile(says))
+		log.waitForMatch(t, regexp.MustCompile(`("serving")`))
 		require.NoError(t, serve.Process.Signal(os.Interrupt))
 		require.NoError(t, serve.Wait())
 	}
@@ -34,19 +34,19 @@ func TestGOMEMLIMITIsRespectedAndLogged(t *testing.T) {
 // has left, also when nothing has been collected since.
 func TestSpareMemoryIsGivenBackAtRest(t *testing.T) {
 	const mib = 1 << 20
-	var s spare
-	require.False(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1000 * mib, collections: 1}), "what is held was just used")
-	require.False(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1500 * mib, collections: 2}), "and again")
-	require.True(t, s.look(heap{live: 100 * mib, held: 500 * mib, allocated: 1501 * mib, collections: 2}), "hardly anything is used now")
-	require.False(t, s.look(heap{live: 100 * mib, held: 110 * mib, allocated: 1502 * mib, collections: 3}), "nothing is spare")
+	var s heapWatcher
+	require.False(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 500 * mib, allocatedBytes: 1000 * mib, collections: 1}), "what is held was just used")
+	require.False(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 500 * mib, allocatedBytes: 1500 * mib, collections: 2}), "and again")
+	require.True(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 500 * mib, allocatedBytes: 1501 * mib, collections: 2}), "hardly anything is used now")
+	require.False(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 110 * mib, allocatedBytes: 1502 * mib, collections: 3}), "nothing is spare")
 
 	allocated := uint64(1502 * mib)
-	for range longUncollected - 1 {
+	for range maxChecksWithoutGC - 1 {
 		allocated += 2 * mib
-		require.False(t, s.look(heap{live: 100 * mib, held: 116 * mib, allocated: allocated, collections: 3}))
+		require.False(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 116 * mib, allocatedBytes: allocated, collections: 3}))
 	}
-	require.True(t, s.look(heap{live: 100 * mib, held: 116 * mib, allocated: allocated, collections: 3}), "what is live is known from long ago")
-	for range 2 * longUncollected {
-		require.False(t, s.look(heap{live: 20 * mib, held: 25 * mib, allocated: allocated, collections: 4}), "nothing happens")
+	require.True(t, s.shouldFreeMemory(heapStats{liveBytes: 100 * mib, heldBytes: 116 * mib, allocatedBytes: allocated, collections: 3}), "what is live is known from long ago")
+	for range 2 * maxChecksWithoutGC {
+		require.False(t, s.shouldFreeMemory(heapStats{liveBytes: 20 * mib, heldBytes: 25 * mib, allocatedBytes: allocated, collections: 4}), "nothing happens")
 	}
 }

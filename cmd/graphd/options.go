@@ -49,11 +49,11 @@ type serverOptions struct {
 	valueOptions
 	storeOptions
 
-	quiet bool // calls that go well are not logged, unless at level debug
+	logsFailuresOnly bool // calls that go well are not logged, unless at level debug
 }
 
-// register is the table of the options: names, defaults and what they mean.
-func (o *serverOptions) register(f *pflag.FlagSet) {
+// registerFlags registers the options: names, defaults and what they mean.
+func (o *serverOptions) registerFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", cli.DefaultServer, "address to serve gRPC on, HOST:PORT")
 	f.StringVar(&o.Store, "store", defaultStore, "memory, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT/DB, which servers can share")
 	f.BoolVar(&o.Migrate, "migrate", false, "bring a store of an earlier graphd to the format of this one before serving; no other server may use it then")
@@ -68,7 +68,7 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Checkpoints, "checkpoints", "",
 		"how many checkpoints to keep of a thread at rest, with the events since, or all (default: 64 with redis, else all)")
 	f.BoolVar(&o.Compress, "compress", false, "compress what the store keeps: records of 512 bytes and more")
-	f.StringVar(&o.EncryptionKeys, flagKeys, "",
+	f.StringVar(&o.EncryptionKeys, flagEncryptionKeys, "",
 		"file with keys that encrypt what the store keeps: lines \"id: base64 of 32 bytes\", the first one encrypts, all decrypt")
 	f.StringVar(&o.Events, "events", keepAll,
 		"how many events to keep of a thread, also while it runs; who follows it and is further behind loses its place")
@@ -81,10 +81,10 @@ func (o *serverOptions) register(f *pflag.FlagSet) {
 		"how long a task waits for its silent worker before another one gets it")
 	f.IntVar(&o.WorkerLosses, "worker-losses", 5, "how many workers, or calls of an endpoint, a task may lose before it fails")
 	f.StringVar(&o.Config, "config", "", "YAML file with options")
-	o.limitOptions.register(f)
-	o.graphOptions.register(f)
-	o.valueOptions.register(f)
-	o.storeOptions.register(f)
+	o.limitOptions.registerFlags(f)
+	o.graphOptions.registerFlags(f)
+	o.valueOptions.registerFlags(f)
+	o.storeOptions.registerFlags(f)
 }
 
 // minLease leaves time to renew a lease three times over a slow store.
@@ -93,43 +93,43 @@ const minLease = time.Second
 const (
 	defaultStore = "sqlite:graphd.db"
 
-	flagConfig = "config"
-	flagKeys   = "encryption-keys"
+	flagConfig         = "config"
+	flagEncryptionKeys = "encryption-keys"
 )
 
-// complete takes what no flag said from the environment, then from the file,
+// completeOptions takes what no flag said from the environment, then from the file,
 // and checks the whole.
-func (o *serverOptions) complete(f *pflag.FlagSet, getenv func(string) string) error {
-	if err := o.gather(f, getenv); err != nil {
+func (o *serverOptions) completeOptions(f *pflag.FlagSet, getenv func(string) string) error {
+	if err := o.readSources(f, getenv); err != nil {
 		return err
 	}
-	return o.check()
+	return o.validateOptions()
 }
 
-func (o *serverOptions) gather(f *pflag.FlagSet, getenv func(string) string) error {
+func (o *serverOptions) readSources(f *pflag.FlagSet, getenv func(string) string) error {
 	own := &serverOptions{}
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.register(table)
+	own.registerFlags(table)
 	given := make(map[string]bool)
 	table.VisitAll(func(t *pflag.Flag) { given[t.Name] = f.Changed(t.Name) })
-	if err := fromEnv(f, given, getenv); err != nil {
+	if err := setFromEnv(f, given, getenv); err != nil {
 		return err
 	}
 	if o.Config == "" {
 		return nil
 	}
-	return fromFile(f, given, o.Config)
+	return setFromFile(f, given, o.Config)
 }
 
-// check refuses values that can't work together.
-func (o *serverOptions) check() error {
+// validateOptions refuses values that can't work together.
+func (o *serverOptions) validateOptions() error {
 	switch {
 	case o.Lease < minLease:
 		return cli.Usagef("--lease is %s: a server must have the time to renew it", o.Lease).
 			WithHint("want at least %s, like 15s", minLease)
 	case o.Checkpoints != "" && o.Checkpoints != keepAll && !isCount(o.Checkpoints):
 		return cli.Usagef("--checkpoints is %q", o.Checkpoints).WithHint("want a number of 1 or more, or %s", keepAll)
-	case o.Events != keepAll && o.events() < minEvents:
+	case o.Events != keepAll && o.eventLimit() < minEvents:
 		return cli.Usagef("--events is %q: who follows a quick run must not lose its place", o.Events).
 			WithHint("want a number of %d or more, or %s", minEvents, keepAll)
 	case o.Profiles && o.Metrics == "":
@@ -144,7 +144,7 @@ func (o *serverOptions) check() error {
 	case o.WorkerLosses <= 0:
 		return cli.Usagef("--worker-losses is %d", o.WorkerLosses).WithHint("want 1 or more")
 	}
-	return errors.Join(o.limitOptions.check(), o.graphOptions.check(), o.valueOptions.check(), o.storeOptions.check())
+	return errors.Join(o.limitOptions.validateOptions(), o.graphOptions.validateOptions(), o.valueOptions.validateOptions(), o.storeOptions.validateOptions())
 }
 
 // keepAll is the option that keeps every checkpoint.
@@ -155,11 +155,11 @@ func isCount(text string) bool {
 	return err == nil && n > 0
 }
 
-// checkpoints is how many checkpoints a thread at rest keeps, 0 = all.
-func (o *serverOptions) checkpoints(store storeName) uint64 {
+// checkpointLimit is how many checkpoints a thread at rest keeps, 0 = all.
+func (o *serverOptions) checkpointLimit(store storeConfig) uint64 {
 	switch o.Checkpoints {
 	case "":
-		return store.checkpoints()
+		return store.defaultCheckpoints()
 	case keepAll:
 		return 0
 	}
@@ -170,8 +170,8 @@ func (o *serverOptions) checkpoints(store storeName) uint64 {
 // minEvents is a second of a quick run.
 const minEvents = 1000
 
-// events is how many events a thread keeps, 0 = all.
-func (o *serverOptions) events() uint64 {
+// eventLimit is how many events a thread keeps, 0 = all.
+func (o *serverOptions) eventLimit() uint64 {
 	n, _ := strconv.ParseUint(o.Events, 10, 32) // 0 for what is no number, too
 	return n
 }
@@ -186,7 +186,7 @@ func envName(flag string) string {
 func unknownVariables(environ []string) []string {
 	known := []string{"GRAPHD_SERVER", "GRAPHD_BIN"} // for clients; servers that they start inherit them
 	table := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&serverOptions{}).register(table)
+	(&serverOptions{}).registerFlags(table)
 	table.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
 	var texts []string
 	for _, variable := range environ {
@@ -203,7 +203,7 @@ func unknownVariables(environ []string) []string {
 	return texts
 }
 
-func fromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) string) error {
+func setFromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) string) error {
 	var all []error
 	for name, done := range given {
 		text := getenv(envName(name))
@@ -215,12 +215,12 @@ func fromEnv(f *pflag.FlagSet, given map[string]bool, getenv func(string) string
 		if _, many := f.Lookup(name).Value.(pflag.SliceValue); many {
 			parts = filepath.SplitList(text)
 		}
-		all = append(all, set(f, name, envName(name), parts))
+		all = append(all, setFlag(f, name, envName(name), parts))
 	}
 	return errors.Join(all...)
 }
 
-func fromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
+func setFromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return cli.Usagef("--config: %v", err).WithHint("want a YAML file like `listen: 0.0.0.0:7700`")
@@ -234,7 +234,7 @@ func fromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
 		done, known := given[key]
 		where := fmt.Sprintf("%s line %d: %s", path, node.Line, key)
 		if !known || key == flagConfig {
-			names := slices.DeleteFunc(keys(given), func(name string) bool { return name == flagConfig })
+			names := slices.DeleteFunc(optionNames(given), func(name string) bool { return name == flagConfig })
 			all = append(all, cli.Usagef("%s: unknown option%s", where, graph.Suggest(key, names)).WithHint("correct the file"))
 			continue
 		}
@@ -247,13 +247,13 @@ func fromFile(f *pflag.FlagSet, given map[string]bool, path string) error {
 			}
 		}
 		if !done {
-			all = append(all, set(f, key, where, parts))
+			all = append(all, setFlag(f, key, where, parts))
 		}
 	}
 	return errors.Join(all...)
 }
 
-func keys(m map[string]bool) []string {
+func optionNames(m map[string]bool) []string {
 	var names []string
 	for name := range m {
 		names = append(names, name)
@@ -261,8 +261,8 @@ func keys(m map[string]bool) []string {
 	return names
 }
 
-// set gives a flag the values that were found elsewhere.
-func set(f *pflag.FlagSet, name, where string, values []string) error {
+// setFlag gives a flag the values that were found elsewhere.
+func setFlag(f *pflag.FlagSet, name, where string, values []string) error {
 	if _, many := f.Lookup(name).Value.(pflag.SliceValue); !many && len(values) != 1 {
 		return cli.Usagef("%s: takes one value", where).WithHint("correct it, or use --%s", name)
 	}
@@ -274,13 +274,13 @@ func set(f *pflag.FlagSet, name, where string, values []string) error {
 	return nil
 }
 
-// fields shows all options in a log line, secrets masked.
-func (o *serverOptions) fields() []zap.Field {
+// logFields returns all options as fields of a log line, secrets masked.
+func (o *serverOptions) logFields() []zap.Field {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c := &serverOptions{}
-	c.register(shown)
+	c.registerFlags(shown)
 	*c = *o
-	c.Store = redis.Masked(o.Store)
+	c.Store = redis.MaskPassword(o.Store)
 	if o.WorkerKey != "" {
 		c.WorkerKey = "xxxxx"
 	}

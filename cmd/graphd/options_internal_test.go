@@ -19,8 +19,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// options reads what a server is told in the three ways there are.
-func options(t *testing.T, args []string, env map[string]string, file string) (*serverOptions, error) {
+// readOptions reads what a server is told in the three ways there are.
+func readOptions(t *testing.T, args []string, env map[string]string, file string) (*serverOptions, error) {
 	t.Helper()
 	if file != "" {
 		path := filepath.Join(t.TempDir(), "graphd.yaml")
@@ -29,15 +29,15 @@ func options(t *testing.T, args []string, env map[string]string, file string) (*
 	}
 	var o serverOptions
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.register(f)
+	o.registerFlags(f)
 	require.NoError(t, f.Parse(args))
-	return &o, o.complete(f, func(name string) string { return env[name] })
+	return &o, o.completeOptions(f, func(name string) string { return env[name] })
 }
 
 func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 	file := "listen: a:1\nstore: memory\ngraphs: [x, y]\ndrain-timeout: 3s\nlog-level: warn\n"
 	env := map[string]string{"GRAPHD_LISTEN": "b:2", "GRAPHD_STORE": "sqlite:env.db"}
-	o, err := options(t, []string{"--listen", "c:3"}, env, file)
+	o, err := readOptions(t, []string{"--listen", "c:3"}, env, file)
 	require.NoError(t, err)
 	require.Equal(t, "c:3", o.Listen)
 	require.Equal(t, "sqlite:env.db", o.Store)
@@ -45,7 +45,7 @@ func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 	require.Equal(t, 3*time.Second, o.DrainTimeout)
 	require.Equal(t, "warn", o.LogLevel)
 
-	o, err = options(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
+	o, err = readOptions(t, nil, map[string]string{"GRAPHD_GRAPHS": "p" + string(os.PathListSeparator) + "q"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"p", "q"}, o.Graphs)
 	require.Equal(t, cli.DefaultServer, o.Listen)
@@ -54,7 +54,7 @@ func TestFlagsWinOverTheEnvironmentOverTheFile(t *testing.T) {
 func TestTheFileMayComeFromTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("store: memory\n"), 0o600))
-	o, err := options(t, nil, map[string]string{"GRAPHD_CONFIG": path}, "")
+	o, err := readOptions(t, nil, map[string]string{"GRAPHD_CONFIG": path}, "")
 	require.NoError(t, err)
 	require.Equal(t, "memory", o.Store)
 }
@@ -89,7 +89,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"no metrics":      {file: "profiles: true\n", says: []string{"--profiles", "--metrics"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := options(t, nil, test.env, test.file)
+			_, err := readOptions(t, nil, test.env, test.file)
 			require.Error(t, err)
 			require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
 			for _, words := range test.says {
@@ -141,27 +141,27 @@ func TestOurOwnVariablesAreNoMistypedOptions(t *testing.T) {
 func TestFilesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, verb := range []string{"check", "put"} {
-		r := caller{}.call(t, "graph", verb, dir)
+		r := commandRunner{}.runCommand(t, "graph", verb, dir)
 		require.Equal(t, cli.ExitUsage, r.code)
 		require.Contains(t, r.err, "is a folder\nhint: name the files in it")
 	}
 	file := filepath.Join(dir, "counting.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(countingGraph), 0o600))
 	core, logs := observer.New(zap.WarnLevel)
 	_, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{file}}, zap.New(core), "test")
 	require.ErrorContains(t, err, "is a file")
 	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
 	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{t.TempDir()}}, zap.New(core), "test")
 	require.NoError(t, err)
-	s.start()
+	s.startServing()
 	require.Len(t, logs.FilterMessage("the folder has no graph files").All(), 1)
-	require.NoError(t, s.drain(t.Context()))
+	require.NoError(t, s.drainServer(t.Context()))
 }
 
 func TestSecretsAreMasked(t *testing.T) {
 	for _, store := range []string{"redis://user:sesame@host:6379", "redis://:#sesame@host:6379", "redis://:%sesame@host"} {
 		o := &serverOptions{Store: store, WorkerKey: "sesame"}
-		for _, f := range o.fields() {
+		for _, f := range o.logFields() {
 			require.NotContains(t, f.String, "sesame")
 		}
 	}
@@ -173,14 +173,14 @@ func TestDevTakesUpChangedFiles(t *testing.T) {
 	file := filepath.Join(dir, "counting.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("graph: broken\nnodes: {}\n"), 0o600))
 	log := newLockedBuffer()
-	dev := execIn(dir, path, "dev", "--listen", "127.0.0.1:0")
+	dev := newCommandIn(dir, path, "dev", "--listen", "127.0.0.1:0")
 	dev.Stderr = log
 	require.NoError(t, dev.Start())
-	address := log.find(t, regexp.MustCompile(`graph list --server (\S+)`))
+	address := log.waitForMatch(t, regexp.MustCompile(`graph list --server (\S+)`))
 	require.Contains(t, log.String(), "graph files are wrong")
-	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
-	log.find(t, regexp.MustCompile(`graph loaded.*counting`))
-	r := caller{server: address}.call(t, "graph", "list")
+	require.NoError(t, os.WriteFile(file, []byte(countingGraph), 0o600))
+	log.waitForMatch(t, regexp.MustCompile(`graph loaded.*counting`))
+	r := commandRunner{server: address}.runCommand(t, "graph", "list")
 	require.Contains(t, r.out, "counting")
 	require.NoError(t, dev.Process.Signal(os.Interrupt))
 	require.NoError(t, dev.Wait())
@@ -190,12 +190,12 @@ func TestDevTakesUpChangedFiles(t *testing.T) {
 func TestServeUntilInputEnds(t *testing.T) {
 	path := built.Graphd(t)
 	log := newLockedBuffer()
-	serve := execIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--until-input-ends")
+	serve := newCommandIn(t.TempDir(), path, "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--until-input-ends")
 	serve.Stderr = log
 	input, err := serve.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, serve.Start())
-	log.find(t, regexp.MustCompile(`serving`))
+	log.waitForMatch(t, regexp.MustCompile(`serving`))
 	require.NoError(t, input.Close())
 	require.NoError(t, serve.Wait())
 	require.Contains(t, log.String(), "stopped")
@@ -216,19 +216,19 @@ func TestCheckpointsKept(t *testing.T) {
 		name, err := parseStore(tc.store)
 		require.NoError(t, err)
 		o := serverOptions{Checkpoints: tc.option}
-		require.Equal(t, tc.want, o.checkpoints(name), tc)
+		require.Equal(t, tc.want, o.checkpointLimit(name), tc)
 	}
 }
 
 func TestEventsKept(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "counting.yaml"), []byte(counting), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "counting.yaml"), []byte(countingGraph), 0o600))
 	o := serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{dir}, Events: "1000"}
 	s, err := newServer(t.Context(), o, zap.NewNop(), "test")
 	require.NoError(t, err)
-	s.start()
-	defer func() { require.NoError(t, s.drain(t.Context())) }()
-	r := caller{server: s.address()}.call(t, "run", "counting", "-t", "c", "-i", `{"n": 0}`, "--step-limit", "2000", "--detach")
+	s.startServing()
+	defer func() { require.NoError(t, s.drainServer(t.Context())) }()
+	r := commandRunner{server: s.address()}.runCommand(t, "run", "counting", "-t", "c", "-i", `{"n": 0}`, "--step-limit", "2000", "--detach")
 	require.Equal(t, 0, r.code, r.err)
 	_, err = s.engine.WaitRun(t.Context(), "c", "")
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestEventsKept(t *testing.T) {
 	require.Greater(t, head.LastEvent, uint64(5000))
 	require.GreaterOrEqual(t, kept, uint64(1000))
 	require.LessOrEqual(t, kept, uint64(1250))
-	r = caller{server: s.address()}.call(t, "watch", "c", "--from", head.LogID+":1")
+	r = commandRunner{server: s.address()}.runCommand(t, "watch", "c", "--from", head.LogID+":1")
 	require.Contains(t, r.err, "CURSOR_TRIMMED")
-	require.Zero(t, (&serverOptions{Events: keepAll}).events())
+	require.Zero(t, (&serverOptions{Events: keepAll}).eventLimit())
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// counting takes one superstep per number, so that a server can be ended in
+// countingGraph takes one superstep per number, so that a server can be ended in
 // the middle of it.
-const counting = `
+const countingGraph = `
 graph: counting
 channels: { n: {reducer: add, default: 0} }
 nodes:
@@ -28,22 +28,22 @@ edges: [ START -> tick ]
 
 func TestAKilledServerLosesNothing(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "g.db")
-	first := serveProcess(t, "", store)
-	c := caller{server: first.address}
-	r := c.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+	first := startServerProcess(t, "", store)
+	c := commandRunner{server: first.address}
+	r := c.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput)
 	require.Equal(t, 3, r.code, r.err)
-	first.kill(t)
-	require.Equal(t, 1, c.call(t, "inbox").code, "nobody should listen")
+	first.killServer(t)
+	require.Equal(t, 1, c.runCommand(t, "inbox").code, "no server should listen")
 
-	second := serveProcess(t, first.address, store)
+	second := startServerProcess(t, first.address, store)
 	c.server = second.address
-	r = c.call(t, "inbox")
+	r = c.runCommand(t, "inbox")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "Refund requested: I want a refund for order 8841")
-	r = c.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+	r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "approved"}`)
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "Your refund has been approved")
-	r = c.call(t, "state", "t1", "-o", "json")
+	r = c.runCommand(t, "state", "t1", "-o", "json")
 	require.Contains(t, r.out, `"user_id": 9007199254740993`)
 	requireLinear(t, c, "t1", 5)
 }
@@ -53,10 +53,10 @@ func TestAKilledServerLosesNothing(t *testing.T) {
 func TestAStreamOutlivesItsServers(t *testing.T) {
 	dir := t.TempDir()
 	store, file := "sqlite:"+filepath.Join(dir, "g.db"), filepath.Join(dir, "counting.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
-	server := serveProcess(t, "", store)
+	require.NoError(t, os.WriteFile(file, []byte(countingGraph), 0o600))
+	server := startServerProcess(t, "", store)
 	address := server.address
-	require.Equal(t, 0, caller{server: address}.call(t, "graph", "put", file).code)
+	require.Equal(t, 0, commandRunner{server: address}.runCommand(t, "graph", "put", file).code)
 
 	path := built.Graphd(t)
 	out, complaints := newLockedBuffer(), newLockedBuffer()
@@ -65,14 +65,14 @@ func TestAStreamOutlivesItsServers(t *testing.T) {
 	run.Stdout, run.Stderr = out, complaints
 	require.NoError(t, run.Start())
 
-	out.find(t, regexp.MustCompile(`"step":40,`))
+	out.waitForMatch(t, regexp.MustCompile(`"step":40,`))
 	require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.cmd.Wait(), "a drain ends well")
 	require.Contains(t, out.String(), "CAUSE_DRAINING")
-	server = serveProcess(t, address, store)
-	out.find(t, regexp.MustCompile(`"step":400,`))
-	server.kill(t)
-	serveProcess(t, address, store)
+	server = startServerProcess(t, address, store)
+	out.waitForMatch(t, regexp.MustCompile(`"step":400,`))
+	server.killServer(t)
+	startServerProcess(t, address, store)
 	require.NoError(t, run.Wait(), complaints)
 	require.Equal(t, 1500, strings.Count(out.String(), `"update":{"values":{"n":1}}`))
 
@@ -88,17 +88,17 @@ func TestAStreamOutlivesItsServers(t *testing.T) {
 
 func TestTwoServersDoNotShareAPortOrAStore(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "g.db")
-	first := serveProcess(t, "", store)
+	first := startServerProcess(t, "", store)
 	for listen, says := range map[string]string{
 		first.address: "address already in use",
 		"127.0.0.1:0": "is in use by pid",
 	} {
-		r := caller{}.call(t, "serve", "--listen", listen, "--store", store, "--log-level", "error")
+		r := commandRunner{}.runCommand(t, "serve", "--listen", listen, "--store", store, "--log-level", "error")
 		require.Equal(t, 1, r.code, r.err)
 		require.Contains(t, r.err, says)
 		require.Contains(t, r.err, "hint: ")
 	}
-	r := caller{}.call(t, "serve", "--listen", "127.0.0.1:0", "--store", "sqlite:/no/such/dir/g.db", "--log-level", "error")
+	r := commandRunner{}.runCommand(t, "serve", "--listen", "127.0.0.1:0", "--store", "sqlite:/no/such/dir/g.db", "--log-level", "error")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "/no/such/dir/g.db")
 }

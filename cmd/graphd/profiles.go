@@ -5,8 +5,8 @@ import (
 	"net/http/pprof"
 )
 
-// serveProfiles lets the tools of Go look at the running server.
-func serveProfiles(routes *http.ServeMux) {
+// registerProfiles lets the tools of Go look at the running server.
+func registerProfiles(routes *http.ServeMux) {
 	routes.HandleFunc("/debug/pprof/", pprof.Index)
 	routes.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	routes.HandleFunc("/debug/pprof/symbol", pprof.Symbol)

@@ -15,11 +15,11 @@ import (
 func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 	for asked, want := range map[bool]int{true: http.StatusOK, false: http.StatusNotFound} {
 		s := &server{log: zap.NewNop()}
-		require.NoError(t, s.listenWeb(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
+		require.NoError(t, s.listenMetrics(serverOptions{Metrics: "127.0.0.1:0", Profiles: asked}, telemetry.NewMetrics("test", 0)))
 		served := make(chan error, 1)
-		go func() { served <- s.web.Serve(s.webOn) }()
+		go func() { served <- s.metricsServer.Serve(s.metricsListener) }()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-			"http://"+s.webOn.Addr().String()+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+			"http://"+s.metricsListener.Addr().String()+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
 		require.NoError(t, err)
 		answer, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestProfilesAreServedWhereTheyAreAskedFor(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, want, answer.StatusCode)
 		require.Equal(t, asked, len(text) > 100)
-		require.NoError(t, s.web.Close())
+		require.NoError(t, s.metricsServer.Close())
 		require.ErrorIs(t, <-served, http.ErrServerClosed)
 	}
 }

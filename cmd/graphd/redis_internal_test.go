@@ -16,42 +16,42 @@ import (
 )
 
 func TestServersShareOneRedis(t *testing.T) {
-	share(t, redistest.Start(t).URL(""))
+	testSharedStore(t, redistest.Start(t).URL(""))
 }
 
 func TestServersShareOneCluster(t *testing.T) {
-	share(t, redistest.StartCluster(t, 3)[2].URL(""))
+	testSharedStore(t, redistest.StartCluster(t, 3)[2].URL(""))
 }
 
-// share asks on one server and answers on another.
-func share(t *testing.T, store string) {
+// testSharedStore asks on one server and answers on another.
+func testSharedStore(t *testing.T, store string) {
 	t.Helper()
-	asks, answers := serving(t, store), serving(t, store)
-	r := asks.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+	asks, answers := startServer(t, store), startServer(t, store)
+	r := asks.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput)
 	require.Equal(t, 3, r.code, r.err)
-	r = answers.call(t, "inbox")
+	r = answers.runCommand(t, "inbox")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "human_review asks (approval)")
-	watched, leave := asks.begin(t, "watch", "t1")
+	watched, leave := asks.startCommand(t, "watch", "t1")
 	defer leave()
-	r = answers.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+	r = answers.runCommand(t, "resume", "t1", "--value", `{"decision": "approved"}`)
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "Your refund has been approved")
-	watched.find(t, regexp.MustCompile("Your refund has been approved"))
+	watched.waitForMatch(t, regexp.MustCompile("Your refund has been approved"))
 	requireLinear(t, asks, "t1", 5)
-	r = asks.call(t, "threads", "list")
+	r = asks.runCommand(t, "threads", "list")
 	require.Contains(t, r.out, "t1")
 }
 
 // A graph that one server is given runs on the others as well.
 func TestGraphsReachOtherServers(t *testing.T) {
 	store := redistest.Start(t).URL("")
-	one, other := serving(t, store), serving(t, store)
+	one, other := startServer(t, store), startServer(t, store)
 	file := filepath.Join(t.TempDir(), "short.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(counting, "1499", "2")), 0o600))
-	require.Equal(t, 0, one.call(t, "graph", "put", file).code)
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(countingGraph, "1499", "2")), 0o600))
+	require.Equal(t, 0, one.runCommand(t, "graph", "put", file).code)
 	require.Eventually(t, func() bool {
-		return other.call(t, "run", "counting", "-i", `{"n": 0}`).code == 0
+		return other.runCommand(t, "run", "counting", "-i", `{"n": 0}`).code == 0
 	}, time.Minute, 50*time.Millisecond)
 }
 
@@ -60,11 +60,11 @@ func TestGraphsReachOtherServers(t *testing.T) {
 func TestAnotherServerTakesOver(t *testing.T) {
 	store := redistest.Start(t, "--appendfsync", "everysec").URL("")
 	file := filepath.Join(t.TempDir(), "counting.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(counting), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(countingGraph), 0o600))
 	lease := []string{"--lease", "2s"}
-	first := serveProcess(t, "", store, lease...)
-	require.Equal(t, 0, caller{server: first.address}.call(t, "graph", "put", file).code)
-	second := serveProcess(t, "", store, lease...)
+	first := startServerProcess(t, "", store, lease...)
+	require.Equal(t, 0, commandRunner{server: first.address}.runCommand(t, "graph", "put", file).code)
+	second := startServerProcess(t, "", store, lease...)
 
 	path := built.Graphd(t)
 	run := exec.Command(path, "run", "counting", "-t", "c1", "-i", `{"n": 0}`, "--step-limit", "2000",
@@ -72,17 +72,17 @@ func TestAnotherServerTakesOver(t *testing.T) {
 	begun := newLockedBuffer()
 	run.Stdout = begun
 	require.NoError(t, run.Start())
-	begun.find(t, regexp.MustCompile("tick"))
-	c := caller{server: second.address}
-	watched, leave := c.begin(t, "watch", "c1", "-e", "updates", "-o", "jsonl")
-	watched.find(t, regexp.MustCompile(`"step":40,`))
-	first.kill(t)
+	begun.waitForMatch(t, regexp.MustCompile("tick"))
+	c := commandRunner{server: second.address}
+	watched, leave := c.startCommand(t, "watch", "c1", "-e", "updates", "-o", "jsonl")
+	watched.waitForMatch(t, regexp.MustCompile(`"step":40,`))
+	first.killServer(t)
 	require.NoError(t, run.Process.Kill())
 	_ = run.Wait() // ended as it should
-	watched.find(t, regexp.MustCompile(`"step":1500,`))
+	watched.waitForMatch(t, regexp.MustCompile(`"step":1500,`))
 	r := leave()
 	require.Equal(t, 1500, strings.Count(r.out, `"update":{"values":{"n":1}}`))
-	r = c.call(t, "state", "c1", "-o", "json")
+	r = c.runCommand(t, "state", "c1", "-o", "json")
 	require.Contains(t, r.out, `"n": 1500`)
 }
 
@@ -98,7 +98,7 @@ func TestRedisThatDoesNotFit(t *testing.T) {
 		"redis://u:sesame@h:port":            {2, []string{"can't be read", "redis://"}},
 		server.URL("eviction=true&prefix={"): {2, []string{"brace"}},
 	} {
-		r := caller{}.call(t, "serve", "--listen", "127.0.0.1:0", "--store", store, "--log-level", "error")
+		r := commandRunner{}.runCommand(t, "serve", "--listen", "127.0.0.1:0", "--store", store, "--log-level", "error")
 		require.Equal(t, test.code, r.code, "%s: %s", store, r.err)
 		for _, words := range test.says {
 			require.Contains(t, r.err, words)

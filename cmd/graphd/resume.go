@@ -17,10 +17,10 @@ The only open question takes --value; several take --answer ID=JSON each. All an
 none. Without an answer a terminal is asked; after breakpoints none is needed.`,
 		Example: `  graphd resume ticket-1 --value '{"decision": "approved"}'
   graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='nobody knows'`,
-		Args: exactly("THREAD"),
+		Args: exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
-			return p.session(func(s *cli.Session) error { return s.Resume(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.Resume(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

@@ -15,34 +15,34 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
-// A question, its answer and the history, on each store that is built in.
+// An interrupt, its answer and the history, on each store that is built in.
 func TestAQuestionIsAskedAnsweredAndRemembered(t *testing.T) {
 	for name, store := range map[string]string{
 		"memory": "memory", "sqlite": "sqlite:" + filepath.Join(t.TempDir(), "g.db"),
 		"redis": redistest.Start(t).URL(""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := serving(t, store)
-			r := c.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+			c := startServer(t, store)
+			r := c.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput)
 			require.Equal(t, 3, r.code, r.err)
 			require.Contains(t, r.out, "__interrupt__")
 			require.Contains(t, r.out, "9007199254740993")
 			require.Contains(t, r.out, "graphd resume t1 --value '{\"decision\":\"approved\"}' --server "+c.server)
 
-			r = c.call(t, "inbox")
+			r = c.runCommand(t, "inbox")
 			require.Equal(t, 0, r.code, r.err)
 			require.Contains(t, r.out, "human_review asks (approval)")
 
-			r = c.call(t, "resume", "t1", "--value", `{"decision": "perhaps"}`)
+			r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "perhaps"}`)
 			require.Equal(t, 1, r.code)
 			require.Contains(t, r.err, "RESPONSE_SCHEMA_MISMATCH")
 			require.Contains(t, r.err, "decision")
 
-			r = c.call(t, "resume", "t1", "--value", `{"decision": "approved_with_conditions", "conditions": "10% fee"}`)
+			r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "approved_with_conditions", "conditions": "10% fee"}`)
 			require.Equal(t, 0, r.code, r.err)
 			require.Contains(t, r.out, "under this condition: 10% fee")
 
-			r = c.call(t, "resume", "t1", "--value", `{"decision": "approved"}`)
+			r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "approved"}`)
 			require.Equal(t, 1, r.code)
 			require.Contains(t, r.err, "THREAD_NOT_INTERRUPTED")
 			require.Contains(t, r.err, "hint:")
@@ -52,9 +52,9 @@ func TestAQuestionIsAskedAnsweredAndRemembered(t *testing.T) {
 }
 
 // requireLinear checks that each checkpoint is the parent of the next.
-func requireLinear(t *testing.T, c caller, thread string, count int) {
+func requireLinear(t *testing.T, c commandRunner, thread string, count int) {
 	t.Helper()
-	r := c.call(t, "history", thread, "-o", "jsonl")
+	r := c.runCommand(t, "history", thread, "-o", "jsonl")
 	require.Equal(t, 0, r.code, r.err)
 	type ref struct{ CheckpointID string }
 	var newest *ref
@@ -72,21 +72,21 @@ func requireLinear(t *testing.T, c caller, thread string, count int) {
 }
 
 func TestValuesComeFromFlagsFilesAndStandardInput(t *testing.T) {
-	c := serving(t, "memory")
+	c := startServer(t, "memory")
 	file := filepath.Join(t.TempDir(), "in.json")
-	require.NoError(t, os.WriteFile(file, []byte("\ufeff"+request+"\n"), 0o600))
-	r := c.call(t, "run", "refund-review", "-t", "a", "--input", "@"+file)
+	require.NoError(t, os.WriteFile(file, []byte("\ufeff"+refundInput+"\n"), 0o600))
+	r := c.runCommand(t, "run", "refund-review", "-t", "a", "--input", "@"+file)
 	require.Equal(t, 3, r.code, r.err)
-	c.in = request
-	r = c.call(t, "run", "refund-review", "-t", "b", "--input", "-", "--detach", "-o", "json")
+	c.stdin = refundInput
+	r = c.runCommand(t, "run", "refund-review", "-t", "b", "--input", "-", "--detach", "-o", "json")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, `"threadId": "b"`)
-	r = c.call(t, "watch", "b", "--run", field(t, r.out, "runId"))
+	r = c.runCommand(t, "watch", "b", "--run", jsonField(t, r.out, "runId"))
 	require.Equal(t, 3, r.code, r.err)
 	require.Contains(t, r.out, "__interrupt__")
 }
 
-func field(t *testing.T, document, name string) string {
+func jsonField(t *testing.T, document, name string) string {
 	t.Helper()
 	var all map[string]any
 	require.NoError(t, json.Unmarshal([]byte(document), &all), document)
@@ -96,8 +96,8 @@ func field(t *testing.T, document, name string) string {
 }
 
 func TestOutputIsReadableJSON(t *testing.T) {
-	c := serving(t, "memory")
-	r := c.call(t, "run", "refund-review", "-t", "a", "-i", request, "-e", "values,updates", "-o", "jsonl")
+	c := startServer(t, "memory")
+	r := c.runCommand(t, "run", "refund-review", "-t", "a", "-i", refundInput, "-e", "values,updates", "-o", "jsonl")
 	require.Equal(t, 3, r.code, r.err)
 	kinds := map[string]bool{}
 	for line := range strings.Lines(r.out) {
@@ -112,9 +112,9 @@ func TestOutputIsReadableJSON(t *testing.T) {
 	}
 	require.Contains(t, r.out, `"user_id":9007199254740993`)
 
-	r = c.call(t, "run", "refund-review", "-t", "b", "-i", `{"user_id": 1, "user_request": "hello"}`, "-o", "json")
+	r = c.runCommand(t, "run", "refund-review", "-t", "b", "-i", `{"user_id": 1, "user_request": "hello"}`, "-o", "json")
 	require.Equal(t, 0, r.code, r.err)
-	require.Equal(t, "RUN_STATE_SUCCEEDED", field(t, r.out, "state"))
+	require.Equal(t, "RUN_STATE_SUCCEEDED", jsonField(t, r.out, "state"))
 
 	for _, args := range [][]string{
 		{"state", "a"},
@@ -126,20 +126,20 @@ func TestOutputIsReadableJSON(t *testing.T) {
 		{"health"},
 		{"version"},
 	} {
-		r = c.call(t, append(args, "-o", "json")...)
+		r = c.runCommand(t, append(args, "-o", "json")...)
 		require.Equal(t, 0, r.code, "%v: %s", args, r.err)
 		require.True(t, json.Valid([]byte(r.out)), "%v: %s", args, r.out)
-		r = c.call(t, args...)
+		r = c.runCommand(t, args...)
 		require.Equal(t, 0, r.code, "%v: %s", args, r.err)
 		require.NotEmpty(t, r.out, args)
 	}
-	r = c.call(t, "state", "a", "-o", "json")
+	r = c.runCommand(t, "state", "a", "-o", "json")
 	require.Contains(t, r.out, `"user_id": 9007199254740993`)
 }
 
 func TestExitCodesAndWhatIsSaid(t *testing.T) {
-	c := serving(t, "memory")
-	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "open", "-i", request).code)
+	c := startServer(t, "memory")
+	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "open", "-i", refundInput).code)
 	for _, test := range []struct {
 		args []string
 		code int
@@ -151,11 +151,11 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 			4, nil,
 		},
 		{
-			[]string{"run", "refund-review", "-t", "open", "-i", request},
+			[]string{"run", "refund-review", "-t", "open", "-i", refundInput},
 			1,
 			[]string{"THREAD_INTERRUPTED", "openInterruptIds", "inbox --thread open"},
 		},
-		{[]string{"run", "refund-review", "-t", "open", "-i", request, "--on-open", "discard"}, 3, nil},
+		{[]string{"run", "refund-review", "-t", "open", "-i", refundInput, "--on-open", "discard"}, 3, nil},
 		{[]string{"run", "refund-reviw", "-i", "{}"}, 1, []string{"GRAPH_NOT_FOUND", "graph list"}},
 		{[]string{"state", "nobody"}, 1, []string{"THREAD_NOT_FOUND", "nobody", "threads"}},
 		{[]string{"graph", "show", "nothing"}, 1, []string{"GRAPH_NOT_FOUND"}},
@@ -189,7 +189,7 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 		{[]string{"serve", "--drain-timeout", "soon"}, 2, []string{"drain-timeout"}},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			r := c.call(t, test.args...)
+			r := c.runCommand(t, test.args...)
 			require.Equal(t, test.code, r.code, "%s%s", r.out, r.err)
 			for _, words := range test.says {
 				require.Contains(t, r.err, words)
@@ -205,8 +205,8 @@ func TestExitCodesAndWhatIsSaid(t *testing.T) {
 }
 
 func TestErrorsForPrograms(t *testing.T) {
-	c := serving(t, "memory")
-	r := c.call(t, "state", "nobody", "-o", "json")
+	c := startServer(t, "memory")
+	r := c.runCommand(t, "state", "nobody", "-o", "json")
 	require.Equal(t, 1, r.code)
 	var said struct {
 		Error struct{ Code, Reason, Message string }
@@ -217,9 +217,9 @@ func TestErrorsForPrograms(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
-	c := caller{server: "127.0.0.1:1"}
+	c := commandRunner{server: "127.0.0.1:1"}
 	for _, args := range [][]string{{"inbox"}, {"health"}, {"run", "g", "-i", "{}"}} {
-		r := c.call(t, args...)
+		r := c.runCommand(t, args...)
 		require.Equal(t, 1, r.code, args)
 		require.Contains(t, r.err, "no answer from 127.0.0.1:1")
 		require.Contains(t, r.err, "graphd serve")
@@ -227,129 +227,129 @@ func TestNoServer(t *testing.T) {
 }
 
 func TestBreakpointsTimeTravelForksAndUpdates(t *testing.T) {
-	c := serving(t, "memory")
+	c := startServer(t, "memory")
 	in := `{"user_id": 1, "user_request": "hi"}`
-	r := c.call(t, "run", "refund-review", "-t", "a", "-i", in, "--interrupt-before", "execute")
+	r := c.runCommand(t, "run", "refund-review", "-t", "a", "-i", in, "--interrupt-before", "execute")
 	require.Equal(t, 3, r.code, r.err)
 	require.Contains(t, r.out, "graphd resume a --server")
-	r = c.call(t, "update", "a", "--values", `{"request_type": "changed"}`, "--as-node", "human_review", "--supersede", "-o", "json")
+	r = c.runCommand(t, "update", "a", "--values", `{"request_type": "changed"}`, "--as-node", "human_review", "--supersede", "-o", "json")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, `"request_type": "changed"`)
-	r = c.call(t, "run", "refund-review", "-t", "a")
+	r = c.runCommand(t, "run", "refund-review", "-t", "a")
 	require.Equal(t, 0, r.code, "%s%s", r.out, r.err)
 	require.Contains(t, r.out, `"changed"`)
-	r = c.call(t, "threads", "fork", "a", "b")
+	r = c.runCommand(t, "threads", "fork", "a", "b")
 	require.Equal(t, 0, r.code, r.err)
-	r = c.call(t, "threads", "list", "-o", "jsonl")
+	r = c.runCommand(t, "threads", "list", "-o", "jsonl")
 	require.Equal(t, 2, strings.Count(r.out, "\n"), r.out)
-	require.Equal(t, 0, c.call(t, "threads", "delete", "b").code)
-	r = c.call(t, "watch", "a", "--no-follow", "-e", "checkpoints")
+	require.Equal(t, 0, c.runCommand(t, "threads", "delete", "b").code)
+	r = c.runCommand(t, "watch", "a", "--no-follow", "-e", "checkpoints")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "end of the log, cursor ")
-	r = c.call(t, "cancel", "a")
+	r = c.runCommand(t, "cancel", "a")
 	require.Equal(t, 0, r.code, r.err)
 }
 
 func TestGraphFiles(t *testing.T) {
-	c := serving(t, "memory")
-	good, bad := filepath.Join(examples, "graph.yaml"), filepath.Join(t.TempDir(), "bad.yaml")
+	c := startServer(t, "memory")
+	good, bad := filepath.Join(examplesDir, "graph.yaml"), filepath.Join(t.TempDir(), "bad.yaml")
 	require.NoError(t, os.WriteFile(bad, []byte("graph: bad\nchannels: {a: {reducer: sum}}\nnodes:\n  n: {expr: {update: {a: 'state.'}}}\nedges: [START -> m]\n"), 0o600))
-	offline := caller{server: "127.0.0.1:1"}
-	r := offline.call(t, "graph", "check", good)
+	offline := commandRunner{server: "127.0.0.1:1"}
+	r := offline.runCommand(t, "graph", "check", good)
 	require.Equal(t, 0, r.code, r.err)
-	r = offline.call(t, "graph", "check", good, bad)
+	r = offline.runCommand(t, "graph", "check", good, bad)
 	require.Equal(t, 1, r.code)
 	for _, words := range []string{"bad.yaml:2: ", "sum", "bad.yaml:4: ", "bad.yaml:5: "} {
 		require.Contains(t, r.err, words)
 	}
-	fromFile := offline.call(t, "graph", "draw", good)
+	fromFile := offline.runCommand(t, "graph", "draw", good)
 	require.Equal(t, 0, fromFile.code, fromFile.err)
 	require.Contains(t, fromFile.out, "flowchart TD")
-	fromServer := c.call(t, "graph", "draw", "refund-review")
+	fromServer := c.runCommand(t, "graph", "draw", "refund-review")
 	require.Equal(t, fromFile.out, fromServer.out, fromServer.err)
-	r = c.call(t, "graph", "put", bad)
+	r = c.runCommand(t, "graph", "put", bad)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "INVALID_GRAPH")
 	for _, words := range []string{"line 2", "line 4", "line 5"} {
 		require.Equal(t, 1, strings.Count(r.err, words), r.err)
 	}
 	for _, problem := range []string{"bad.yaml:2: ", "bad.yaml:4: ", "bad.yaml:5: "} {
-		require.Equal(t, 1, strings.Count(offline.call(t, "graph", "check", bad).err, problem))
+		require.Equal(t, 1, strings.Count(offline.runCommand(t, "graph", "check", bad).err, problem))
 	}
-	require.Equal(t, 0, c.call(t, "graph", "put", good).code)
+	require.Equal(t, 0, c.runCommand(t, "graph", "put", good).code)
 }
 
 func TestTheInboxAndAThreadAreWatchedUntilOneLeaves(t *testing.T) {
-	c := serving(t, "memory")
-	inbox, leaveInbox := c.begin(t, "inbox", "--watch")
-	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
-	thread, leaveThread := c.begin(t, "watch", "a")
-	inbox.find(t, regexp.MustCompile(`a  open  `))
-	thread.find(t, regexp.MustCompile(`run [0-9a-f]+ interrupted`))
-	require.Equal(t, 0, c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`).code)
-	inbox.find(t, regexp.MustCompile(`a  consumed  `))
-	thread.find(t, regexp.MustCompile(`run [0-9a-f]+ succeeded`))
+	c := startServer(t, "memory")
+	inbox, leaveInbox := c.startCommand(t, "inbox", "--watch")
+	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "a", "-i", refundInput).code)
+	thread, leaveThread := c.startCommand(t, "watch", "a")
+	inbox.waitForMatch(t, regexp.MustCompile(`a  open  `))
+	thread.waitForMatch(t, regexp.MustCompile(`run [0-9a-f]+ interrupted`))
+	require.Equal(t, 0, c.runCommand(t, "resume", "a", "--value", `{"decision": "rejected"}`).code)
+	inbox.waitForMatch(t, regexp.MustCompile(`a  consumed  `))
+	thread.waitForMatch(t, regexp.MustCompile(`run [0-9a-f]+ succeeded`))
 	require.Equal(t, 0, leaveInbox().code)
 	r := leaveThread()
 	require.Equal(t, 0, r.code)
 	from := regexp.MustCompile(`graphd watch a --from (\S+)`).FindStringSubmatch(r.err)
 	require.NotNil(t, from, r.err)
-	r = c.call(t, "watch", "a", "--from", from[1], "--no-follow")
+	r = c.runCommand(t, "watch", "a", "--from", from[1], "--no-follow")
 	require.Equal(t, 0, r.code, r.err)
 	require.NotContains(t, r.out, "succeeded", "the cursor is past it")
 }
 
 func TestWhoLeavesTheInboxWhileTheServerIsAwayMeetsNoError(t *testing.T) {
-	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{examples}}, zap.NewNop(), "test")
+	s, err := newServer(t.Context(), serverOptions{Listen: "127.0.0.1:0", Store: "memory", Graphs: []string{examplesDir}}, zap.NewNop(), "test")
 	require.NoError(t, err)
-	s.start()
-	c := caller{server: s.address()}
-	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
+	s.startServing()
+	c := commandRunner{server: s.address()}
+	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "a", "-i", refundInput).code)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	out, complaints, ended := newLockedBuffer(), newLockedBuffer(), make(chan int, 1)
-	go func() { ended <- c.execute(ctx, out, complaints, []string{"inbox", "--watch"}) }()
-	out.find(t, regexp.MustCompile(`a  open  `))
-	require.NoError(t, s.drain(t.Context()))
-	complaints.find(t, regexp.MustCompile(`looking for the server again`))
+	go func() { ended <- c.executeCommand(ctx, out, complaints, []string{"inbox", "--watch"}) }()
+	out.waitForMatch(t, regexp.MustCompile(`a  open  `))
+	require.NoError(t, s.drainServer(t.Context()))
+	complaints.waitForMatch(t, regexp.MustCompile(`looking for the server again`))
 	leave()
 	require.Zero(t, <-ended)
 	require.NotContains(t, complaints.String(), "error:")
 }
 
 func TestAnEditWithAnUnknownKeyIsRefused(t *testing.T) {
-	c := serving(t, "memory")
-	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "u", "-i", request).code)
-	before := c.call(t, "history", "u").out
-	r := c.call(t, "update", "u", "--values", `{"nokey": 1, "request_type": "x"}`, "--as-node", "analyze", "--supersede")
+	c := startServer(t, "memory")
+	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "u", "-i", refundInput).code)
+	before := c.runCommand(t, "history", "u").out
+	r := c.runCommand(t, "update", "u", "--values", `{"nokey": 1, "request_type": "x"}`, "--as-node", "analyze", "--supersede")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, `INVALID_FIELD: "nokey" is no channel; known: analysis_result`)
-	require.Equal(t, before, c.call(t, "history", "u").out)
+	require.Equal(t, before, c.runCommand(t, "history", "u").out)
 }
 
 func TestAServerHasAPort(t *testing.T) {
-	r := caller{}.call(t, "inbox", "--server", "foo")
+	r := commandRunner{}.runCommand(t, "inbox", "--server", "foo")
 	require.Equal(t, 2, r.code)
 	require.Equal(t, "error: --server foo names no port\nhint: want HOST:PORT, like 127.0.0.1:7700\n", r.err)
-	r = caller{}.call(t, "inbox", "--server", "redis://localhost:6379")
+	r = commandRunner{}.runCommand(t, "inbox", "--server", "redis://localhost:6379")
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.err, "--server redis:// is no address of a server\nhint: want HOST:PORT, like 127.0.0.1:7700\n")
 }
 
 func TestListsForProgramsAreThereWhenEmpty(t *testing.T) {
-	c := serving(t, "memory")
+	c := startServer(t, "memory")
 	for list, args := range map[string][]string{
 		"interrupts": {"inbox"}, "threads": {"threads", "list"},
 	} {
-		r := c.call(t, append(args, "-o", "json")...)
+		r := c.runCommand(t, append(args, "-o", "json")...)
 		require.Equal(t, 0, r.code, r.err)
 		require.JSONEq(t, `{"`+list+`": []}`, r.out)
 	}
 }
 
 func TestARunThatWaitsBringsItsQuestions(t *testing.T) {
-	c := serving(t, "memory")
-	r := c.call(t, "run", "refund-review", "-t", "w", "-i", request, "-o", "json")
+	c := startServer(t, "memory")
+	r := c.runCommand(t, "run", "refund-review", "-t", "w", "-i", refundInput, "-o", "json")
 	require.Equal(t, 3, r.code, r.err)
 	var run struct {
 		State      string
@@ -362,16 +362,16 @@ func TestARunThatWaitsBringsItsQuestions(t *testing.T) {
 
 	// The beginning of its id is enough to answer it.
 	id := run.Interrupts[0].InterruptID
-	r = c.call(t, "resume", "w", "--answer", id[:6]+`={"decision":"rejected"}`)
+	r = c.runCommand(t, "resume", "w", "--answer", id[:6]+`={"decision":"rejected"}`)
 	require.Equal(t, 0, r.code, r.err)
-	r = c.call(t, "resume", "w", "--answer", id+`={"decision":"approved"}`)
+	r = c.runCommand(t, "resume", "w", "--answer", id+`={"decision":"approved"}`)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "was answered already")
 	require.NotContains(t, r.err, "responder")
-	r = c.call(t, "cancel", "w")
+	r = c.runCommand(t, "cancel", "w")
 	require.Equal(t, 0, r.code, r.err)
 	require.Contains(t, r.out, "had already succeeded; nothing to cancel")
-	r = c.call(t, "inbox", "--thread", "w", "--filter", `state = "CONSUMED"`)
+	r = c.runCommand(t, "inbox", "--thread", "w", "--filter", `state = "CONSUMED"`)
 	require.Contains(t, r.out, `answered  {"decision":"rejected"}`)
 }
 
@@ -380,20 +380,20 @@ func TestGraphFilesForPrograms(t *testing.T) {
 	wrong := filepath.Join(dir, "wrong.yaml")
 	require.NoError(t, os.WriteFile(wrong, []byte("graph: w\nchannels: [x]\nnodes: {}\nedges: [START -> a]\n"), 0o600))
 	none := filepath.Join(dir, "none.yaml")
-	r := caller{}.call(t, "graph", "check", wrong, none, "-o", "json")
+	r := commandRunner{}.runCommand(t, "graph", "check", wrong, none, "-o", "json")
 	require.Equal(t, 1, r.code)
 	require.Empty(t, r.err)
 	require.JSONEq(t, `[
 		{"file": "`+none+`", "message": "can't read `+none+`: no such file or directory"},
 		{"file": "`+wrong+`", "line": 4, "path": "edges[0]", "reason": "UNKNOWN_NODE", "message": "unknown node \"a\"; known: END"}
 	]`, r.out)
-	r = caller{}.call(t, "graph", "check", none)
+	r = commandRunner{}.runCommand(t, "graph", "check", none)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "error: can't read "+none+": no such file or directory\n", r.err)
-	r = caller{}.call(t, "graph", "check", filepath.Join(examples, "graph.yaml"), "-o", "json")
+	r = commandRunner{}.runCommand(t, "graph", "check", filepath.Join(examplesDir, "graph.yaml"), "-o", "json")
 	require.Equal(t, 0, r.code)
 	require.JSONEq(t, `[]`, r.out)
-	r = caller{}.call(t, "graph", "draw", filepath.Join(examples, "graph.yaml"), "-o", "json")
+	r = commandRunner{}.runCommand(t, "graph", "draw", filepath.Join(examplesDir, "graph.yaml"), "-o", "json")
 	require.Equal(t, 0, r.code, r.err)
 	var drawn struct{ Graph, Mermaid string }
 	require.NoError(t, json.Unmarshal([]byte(r.out), &drawn))
@@ -401,7 +401,7 @@ func TestGraphFilesForPrograms(t *testing.T) {
 }
 
 func TestAFailureOfSeveralNodesIsToldOnce(t *testing.T) {
-	c := serving(t, "memory")
+	c := startServer(t, "memory")
 	file := filepath.Join(t.TempDir(), "twice.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`
 graph: twice
@@ -411,54 +411,54 @@ nodes:
   c: { expr: { update: { log: "'one'" } } }
 edges: ["START -> [b, c]"]
 `), 0o600))
-	require.Equal(t, 0, c.call(t, "graph", "put", file).code)
-	r := c.call(t, "run", "twice", "-t", "d", "-i", "{}")
+	require.Equal(t, 0, c.runCommand(t, "graph", "put", file).code)
+	r := c.runCommand(t, "run", "twice", "-t", "d", "-i", "{}")
 	require.Equal(t, 4, r.code)
 	require.Contains(t, r.out, "b, c: INVALID_NODE_UPDATE: channel log")
-	r = c.call(t, "state", "d")
+	r = c.runCommand(t, "state", "d")
 	require.Equal(t, 1, strings.Count(r.out, "INVALID_NODE_UPDATE"), r.out)
 	require.Contains(t, r.out, "b, c: INVALID_NODE_UPDATE")
 }
 
 func TestARunThatNobodyWorksOnSaysSo(t *testing.T) {
-	c := serving(t, "memory")
+	c := startServer(t, "memory")
 	file := filepath.Join(t.TempDir(), "away.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(
 		"graph: away\nchannels: { x: {} }\nnodes: { think: { remote: {} } }\nedges: [START -> think]\n"), 0o600))
-	require.Equal(t, 0, c.call(t, "graph", "put", file).code)
-	run, leave := c.begin(t, "run", "away", "-t", "a", "-i", `{"x": 1}`)
-	run.find(t, regexp.MustCompile(`think: no worker of graph away is connected; the task waits`))
+	require.Equal(t, 0, c.runCommand(t, "graph", "put", file).code)
+	run, leave := c.startCommand(t, "run", "away", "-t", "a", "-i", `{"x": 1}`)
+	run.waitForMatch(t, regexp.MustCompile(`think: no worker of graph away is connected; the task waits`))
 	r := leave()
 	require.Equal(t, 1, r.code)
 	require.NotContains(t, r.out, "scheduled", "other events of tasks are for those who ask for them")
-	r = c.call(t, "watch", "a", "--no-follow", "--events", "tasks")
+	r = c.runCommand(t, "watch", "a", "--no-follow", "--events", "tasks")
 	require.Contains(t, r.out, "think scheduled")
 	require.Contains(t, r.out, "NO_WORKER_AVAILABLE")
-	r = c.call(t, "watch", "a", "--no-follow", "-o", "jsonl")
+	r = c.runCommand(t, "watch", "a", "--no-follow", "-o", "jsonl")
 	require.Contains(t, r.out, "NO_WORKER_AVAILABLE", "what waits for an operator is told to every stream")
 }
 
 func TestAGraphIsDeletedAndPutAgain(t *testing.T) {
-	c := serving(t, "memory")
-	require.Equal(t, 3, c.call(t, "run", "refund-review", "-t", "a", "-i", request).code)
-	r := c.call(t, "graph", "delete", "refund-review")
+	c := startServer(t, "memory")
+	require.Equal(t, 3, c.runCommand(t, "run", "refund-review", "-t", "a", "-i", refundInput).code)
+	r := c.runCommand(t, "graph", "delete", "refund-review")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "GRAPH_IN_USE")
 	require.Contains(t, r.err, "a")
-	r = c.call(t, "graph", "delete", "refund-review", "--version", "none")
+	r = c.runCommand(t, "graph", "delete", "refund-review", "--version", "none")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "GRAPH_VERSION_UNAVAILABLE")
-	r = c.call(t, "graph", "delete", "refund-review", "--force")
+	r = c.runCommand(t, "graph", "delete", "refund-review", "--force")
 	require.Equal(t, 0, r.code, r.err)
 	require.Regexp(t, `^refund-review  version \S+  deleted\n$`, r.out)
-	require.NotContains(t, c.call(t, "graph", "list").out, "refund-review")
-	r = c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`)
+	require.NotContains(t, c.runCommand(t, "graph", "list").out, "refund-review")
+	r = c.runCommand(t, "resume", "a", "--value", `{"decision": "rejected"}`)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.err, "GRAPH_VERSION_UNAVAILABLE")
-	require.Contains(t, c.call(t, "inbox").out, "a", "the question stays")
-	require.Equal(t, 0, c.call(t, "graph", "put", filepath.Join(examples, "graph.yaml")).code)
-	r = c.call(t, "resume", "a", "--value", `{"decision": "rejected"}`)
+	require.Contains(t, c.runCommand(t, "inbox").out, "a", "the question stays")
+	require.Equal(t, 0, c.runCommand(t, "graph", "put", filepath.Join(examplesDir, "graph.yaml")).code)
+	r = c.runCommand(t, "resume", "a", "--value", `{"decision": "rejected"}`)
 	require.Equal(t, 0, r.code, r.err)
-	require.Equal(t, 0, c.call(t, "threads", "delete", "a").code)
-	require.Equal(t, 0, c.call(t, "graph", "delete", "refund-review").code)
+	require.Equal(t, 0, c.runCommand(t, "threads", "delete", "a").code)
+	require.Equal(t, 0, c.runCommand(t, "graph", "delete", "refund-review").code)
 }

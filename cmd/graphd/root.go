@@ -16,19 +16,19 @@ import (
 type program struct {
 	cli.IO
 
-	errTerminal bool // a person reads Err
-	getenv      func(string) string
-	environ     func() []string // NAME=VALUE, all there are; may be nil
-	program     []string        // how to call it again
-	version     string
+	isErrTerminal bool // a person reads Err
+	getenv        func(string) string
+	environ       func() []string // NAME=VALUE, all there are; may be nil
+	invocation    []string        // how to call it again
+	version       string
 
-	server string // --server
-	output string // -o
+	serverAddress string // --server
+	outputFormat  string // -o
 }
 
-// execute runs the command line and returns the exit code.
-func (p *program) execute(ctx context.Context, args []string) int {
-	root := p.root()
+// executeCommand runs the command line and returns the exit code.
+func (p *program) executeCommand(ctx context.Context, args []string) int {
+	root := p.newRootCommand()
 	root.SetArgs(args)
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
@@ -37,20 +37,20 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	if err == nil {
 		return cli.ExitDone
 	}
-	err = asUsage(cmd, err)
-	format, bad := cli.ParseFormat(p.output)
+	err = classifyError(cmd, err)
+	format, bad := cli.ParseFormat(p.outputFormat)
 	if bad != nil {
 		format = cli.Text
 	}
-	self := p.self()
+	self := p.newInvocation()
 	self.Verb = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	cli.Explain(p.Err, err, format, p.server, self)
+	cli.ReportError(p.Err, err, format, p.serverAddress, self)
 	return cli.ExitCode(err)
 }
 
-// asUsage finds the errors of cobra, which have no type: what fails before a
+// classifyError finds the errors of cobra, which have no type: what fails before a
 // command begins is the fault of the command line.
-func asUsage(cmd *cobra.Command, err error) error {
+func classifyError(cmd *cobra.Command, err error) error {
 	var usage *cli.UsageError
 	if errors.As(err, &usage) && usage.Hint != "" {
 		return err
@@ -63,7 +63,7 @@ func asUsage(cmd *cobra.Command, err error) error {
 		WithHint("see `%s --help`", cmd.CommandPath())
 }
 
-func (p *program) root() *cobra.Command {
+func (p *program) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graphd",
 		Short: "Run stateful graphs that ask people and go on where they stopped",
@@ -72,7 +72,7 @@ and paused for as long as a person takes to answer.
 
 Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the run failed.`,
 		SilenceErrors: true, SilenceUsage: true,
-		Args:               noSuchCommand,
+		Args:               refuseArgs,
 		RunE:               func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 		DisableAutoGenTag:  true,
@@ -82,17 +82,17 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 		return cli.Usagef("%v", err).WithHint("%s", flagHint(cmd, err))
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.server, "server", p.orEnv("GRAPHD_SERVER", cli.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
-	flags.StringVarP(&p.output, "output", "o", "text", "text for people, json or jsonl for programs")
+	flags.StringVar(&p.serverAddress, "server", p.envOr("GRAPHD_SERVER", cli.DefaultServer), "server to call, HOST:PORT (env GRAPHD_SERVER)")
+	flags.StringVarP(&p.outputFormat, "output", "o", "text", "text for people, json or jsonl for programs")
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},
 		&cobra.Group{ID: groupRun, Title: "Run graphs:"},
-		&cobra.Group{ID: groupLook, Title: "Look and change:"},
+		&cobra.Group{ID: groupInspect, Title: "Look and change:"},
 	)
 	for group, list := range map[string][]*cobra.Command{
 		groupServer: {p.serveCommand(), p.devCommand(), p.demoCommand(), p.healthCommand(), p.storeCommand()},
 		groupRun:    {p.runCommand(), p.resumeCommand(), p.watchCommand(), p.cancelCommand()},
-		groupLook: {
+		groupInspect: {
 			p.inboxCommand(), p.stateCommand(), p.historyCommand(), p.threadsCommand(),
 			p.updateCommand(), p.graphCommand(),
 		},
@@ -108,46 +108,46 @@ Exit codes: 0 done, 1 error, 2 wrong command line, 3 waiting for a person, 4 the
 
 // Groups of the help.
 const (
-	groupServer = "server"
-	groupRun    = "run"
-	groupLook   = "look"
+	groupServer  = "server"
+	groupRun     = "run"
+	groupInspect = "look"
 )
 
-func (p *program) orEnv(name, fallback string) string {
+func (p *program) envOr(name, fallback string) string {
 	if v := p.getenv(name); v != "" {
 		return v
 	}
 	return fallback
 }
 
-// self is how to call graphd again for the same server.
-func (p *program) self() cli.Self {
-	s := cli.Self{Program: p.program}
-	if p.server != p.orEnv("GRAPHD_SERVER", cli.DefaultServer) {
-		s.Flags = []string{"--server", p.server}
+// newInvocation returns how to call graphd again for the same server.
+func (p *program) newInvocation() cli.Invocation {
+	s := cli.Invocation{Program: p.invocation}
+	if p.serverAddress != p.envOr("GRAPHD_SERVER", cli.DefaultServer) {
+		s.ServerFlags = []string{"--server", p.serverAddress}
 	}
 	return s
 }
 
-// session makes the client side of a command and closes it after do.
-func (p *program) session(do func(s *cli.Session) error) error {
-	format, err := cli.ParseFormat(p.output)
+// withSession makes the client side of a command and closes it after do.
+func (p *program) withSession(do func(s *cli.Session) error) error {
+	format, err := cli.ParseFormat(p.outputFormat)
 	if err != nil {
 		return err
 	}
-	client, err := cli.Dial(p.server)
+	client, err := cli.Dial(p.serverAddress)
 	if err != nil {
 		return err
 	}
-	s := &cli.Session{Client: client, IO: p.IO, Format: format, Self: p.self()}
+	s := &cli.Session{Client: client, IO: p.IO, Format: format, Invocation: p.newInvocation()}
 	return errors.Join(do(s), client.Close())
 }
 
-// exactly is cobra.ExactArgs with words for what is missing.
-func exactly(names ...string) cobra.PositionalArgs { return between(len(names), names...) }
+// exactArgs is cobra.ExactArgs with words for what is missing.
+func exactArgs(names ...string) cobra.PositionalArgs { return argsBetween(len(names), names...) }
 
-// between takes at least `least` of the named arguments.
-func between(least int, names ...string) cobra.PositionalArgs {
+// argsBetween takes at least `least` of the named arguments.
+func argsBetween(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
@@ -161,8 +161,8 @@ func between(least int, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// noSuchCommand refuses arguments of a command that only has subcommands.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
+// refuseArgs refuses arguments of a command that only has subcommands.
+func refuseArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

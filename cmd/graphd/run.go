@@ -13,10 +13,10 @@ func (p *program) runCommand() *cobra.Command {
 		Short: "Run a graph and show what it does until it stops",
 		Example: `  graphd run refund-review --thread ticket-1 --input '{"user_id": 42, "user_request": "refund, please"}'
   graphd run refund-review --thread ticket-2 --input @ticket.json --events updates,values -o jsonl`,
-		Args: exactly("GRAPH"),
+		Args: exactArgs("GRAPH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Graph = args[0]
-			return p.session(func(s *cli.Session) error { return s.Run(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.Run(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

@@ -19,34 +19,34 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli"
 )
 
-func inBase64(b string) string {
+func testKey(b string) string {
 	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32)))
 }
 
-// started starts a server with keys; what it logs is in seen.
-func started(t *testing.T, store, keys string) (c caller, stop func(), seen *observer.ObservedLogs, err error) {
+// startSealedServer starts a server with keys; what it logs is in seen.
+func startSealedServer(t *testing.T, store, keys string) (c commandRunner, stop func(), seen *observer.ObservedLogs, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, os.WriteFile(file, []byte(keys), 0o600))
 	core, seen := observer.New(zap.DebugLevel)
 	o := serverOptions{
-		Listen: "127.0.0.1:0", Store: store, Graphs: []string{examples}, Compress: true, EncryptionKeys: file,
+		Listen: "127.0.0.1:0", Store: store, Graphs: []string{examplesDir}, Compress: true, EncryptionKeys: file,
 		Lease: 15 * time.Second,
 	}
 	if keys == "" {
 		o.EncryptionKeys = ""
 	}
 	log := zap.New(core)
-	log.Info("configuration", o.fields()...)
+	log.Info("configuration", o.logFields()...)
 	s, err := newServer(t.Context(), o, log, "test")
 	if err != nil {
 		return c, nil, seen, err
 	}
-	s.start()
-	return caller{server: s.address()}, func() {
+	s.startServing()
+	return commandRunner{server: s.address()}, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		require.NoError(t, s.drain(ctx))
+		require.NoError(t, s.drainServer(ctx))
 	}, seen, nil
 }
 
@@ -60,45 +60,45 @@ func TestKeysOfAServer(t *testing.T) {
 	} {
 		kind, _, _ := strings.Cut(store, ":")
 		t.Run(kind, func(t *testing.T) {
-			k1, k2 := "k1: "+inBase64("1")+"\n", "k2: "+inBase64("2")+"\n"
-			c, stop, _, err := started(t, store, k1)
+			k1, k2 := "k1: "+testKey("1")+"\n", "k2: "+testKey("2")+"\n"
+			c, stop, _, err := startSealedServer(t, store, k1)
 			require.NoError(t, err)
-			r := c.call(t, "run", "refund-review", "--thread", "t1", "--input", request)
+			r := c.runCommand(t, "run", "refund-review", "--thread", "t1", "--input", refundInput)
 			require.Equal(t, 3, r.code, r.err)
 			stop()
-			require.False(t, inFiles(t, files, "order 8841"))
+			require.False(t, containsText(t, files, "order 8841"))
 
 			for keys, want := range map[string]string{
 				"": `sealed with, "k1", are not given`, k2: `sealed with, "k1", are not given`,
-				"k1: " + inBase64("3"): `key "k1" is not the one that the store knows by this id`,
+				"k1: " + testKey("3"): `key "k1" is not the one that the store knows by this id`,
 			} {
-				_, _, seen, err := started(t, store, keys)
+				_, _, seen, err := startSealedServer(t, store, keys)
 				require.ErrorContains(t, err, want)
 				requireNoSecrets(t, seen, err.Error())
 			}
 
-			c, stop, seen, err := started(t, store, "# new one first\n"+k2+k1)
+			c, stop, seen, err := startSealedServer(t, store, "# new one first\n"+k2+k1)
 			require.NoError(t, err)
-			r = c.call(t, "resume", "t1", "--value", `{"decision": "approved", "note": "quite all right"}`)
+			r = c.runCommand(t, "resume", "t1", "--value", `{"decision": "approved", "note": "quite all right"}`)
 			require.Equal(t, 0, r.code, r.err)
 			require.Contains(t, r.out, "Your refund has been approved")
-			require.Contains(t, c.call(t, "state", "t1").out, "order 8841")
+			require.Contains(t, c.runCommand(t, "state", "t1").out, "order 8841")
 			stop()
 			for _, text := range []string{"order 8841", "quite all right", "has been approved"} {
-				require.False(t, inFiles(t, files, text), text)
+				require.False(t, containsText(t, files, text), text)
 			}
 			requireNoSecrets(t, seen, "")
 			require.Empty(t, seen.FilterMessageSnippet("keys").FilterLevelExact(zap.WarnLevel).All())
 
 			// The first key may go when nothing is left of its time; until then graphd says so.
-			c, stop, seen, err = started(t, store, k2)
+			c, stop, seen, err = startSealedServer(t, store, k2)
 			require.NoError(t, err)
 			require.Len(t, seen.FilterMessageSnippet(`the keys "k1" are not given`).All(), 1)
-			r = c.call(t, "history", "t1")
+			r = c.runCommand(t, "history", "t1")
 			require.NotEqual(t, 0, r.code)
 			require.Contains(t, r.err, "threadId: t1")
-			require.Contains(t, allOf(seen), `sealed with the key "k1", which was not given`)
-			r = c.call(t, "run", "refund-review", "--thread", "t2", "--input", request)
+			require.Contains(t, logText(seen), `sealed with the key "k1", which was not given`)
+			r = c.runCommand(t, "run", "refund-review", "--thread", "t2", "--input", refundInput)
 			require.Equal(t, 3, r.code, r.err)
 			stop()
 		})
@@ -107,14 +107,14 @@ func TestKeysOfAServer(t *testing.T) {
 
 func requireNoSecrets(t *testing.T, seen *observer.ObservedLogs, text string) {
 	t.Helper()
-	text += allOf(seen)
+	text += logText(seen)
 	for _, b := range []string{"1", "2", "3"} {
-		require.NotContains(t, text, inBase64(b)[:12])
+		require.NotContains(t, text, testKey(b)[:12])
 	}
 }
 
-// allOf is all that was logged.
-func allOf(seen *observer.ObservedLogs) string {
+// logText is all that was logged.
+func logText(seen *observer.ObservedLogs) string {
 	var b strings.Builder
 	for _, entry := range seen.All() {
 		fmt.Fprintln(&b, entry.Message, entry.ContextMap())
@@ -122,7 +122,7 @@ func allOf(seen *observer.ObservedLogs) string {
 	return b.String()
 }
 
-func inFiles(t *testing.T, dir, text string) bool {
+func containsText(t *testing.T, dir, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 		"empty":     {"sqlite:a.db", "# none", "the keys are missing"},
 		"no base64": {"sqlite:a.db", "k1: ***", `line 1: key "k1" is not in base64`},
 		"short":     {"sqlite:a.db", "k1: c2hvcnQ=", `line 1: key "k1" has 5 bytes`},
-		"memory":    {"memory", "k1: " + inBase64("1"), "nothing that could be"},
+		"memory":    {"memory", "k1: " + testKey("1"), "nothing that could be"},
 	} {
 		file := filepath.Join(dir, name)
 		if c.text != "" {
@@ -160,7 +160,7 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 		parsed, err := parseStore(c.store)
 		require.NoError(t, err)
 		o := serverOptions{EncryptionKeys: file}
-		_, err = o.seal(parsed, zap.New(core))
+		_, err = o.readSealOptions(parsed, zap.New(core))
 		var wrong *cli.UsageError
 		require.ErrorAs(t, err, &wrong, name)
 		require.ErrorContains(t, err, c.want)
@@ -168,10 +168,10 @@ func TestKeyFilesThatCanNotBeUsed(t *testing.T) {
 	require.Zero(t, seen.Len())
 
 	open := filepath.Join(dir, "open")
-	require.NoError(t, os.WriteFile(open, []byte("k1: "+inBase64("1")), 0o600))
+	require.NoError(t, os.WriteFile(open, []byte("k1: "+testKey("1")), 0o600))
 	require.NoError(t, os.Chmod(open, 0o644))
 	o := serverOptions{EncryptionKeys: open}
-	opts, err := o.seal(storeName{kind: kindRedis}, zap.New(core))
+	opts, err := o.readSealOptions(storeConfig{kind: kindRedis}, zap.New(core))
 	require.NoError(t, err)
 	require.Equal(t, "k1", opts.Keys[0].ID)
 	require.Equal(t, 1, seen.FilterMessageSnippet("others may read").Len())

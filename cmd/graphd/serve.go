@@ -24,49 +24,49 @@ stream where to go on. A second signal stops at once.
 Every flag may also be an environment variable (GRAPHD_STORE for --store; several folders in
 GRAPHD_GRAPHS are separated like those in PATH) or a line of the YAML file that --config names
 (store: sqlite:graphd.db). Flags win over the environment, the environment over the file.`,
-		Args: exactly(),
+		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(cmd.Flags(), p.getenv); err != nil {
+			if err := o.completeOptions(cmd.Flags(), p.getenv); err != nil {
 				return err
 			}
-			log, err := p.logger(o)
+			log, err := p.newLogger(o)
 			if err != nil {
 				return err
 			}
-			log.Info("configuration", o.fields()...)
+			log.Info("configuration", o.logFields()...)
 			ctx := cmd.Context()
 			if untilInputEnds {
 				var stop context.CancelFunc
 				ctx, stop = context.WithCancel(ctx)
-				go ended(p.In, stop)
+				go stopAtEOF(p.In, stop)
 			}
-			return p.serve(ctx, o, log, nil)
+			return p.runServer(ctx, o, log, nil)
 		},
 	}
-	o.register(cmd.Flags())
+	o.registerFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&untilInputEnds, "until-input-ends", false,
 		"stop when standard input ends; a program that starts a server keeps it open, so that the server ends with it")
 	return cmd
 }
 
-// ended calls stop when a reader has no more to say.
-func ended(r io.Reader, stop func()) {
+// stopAtEOF calls stop when a reader has no more to say.
+func stopAtEOF(r io.Reader, stop func()) {
 	_, _ = io.Copy(io.Discard, r) // however it ends, it has ended
 	stop()
 }
 
-// logger makes the log of a server; people get lines to read.
-func (p *program) logger(o serverOptions) (*zap.Logger, error) {
+// newLogger makes the log of a server; people get lines to read.
+func (p *program) newLogger(o serverOptions) (*zap.Logger, error) {
 	format := o.LogFormat
 	if format == "" {
 		format = telemetry.FormatJSON
-		if p.errTerminal {
+		if p.isErrTerminal {
 			format = telemetry.FormatConsole
 		}
 	}
 	log, err := telemetry.NewLogger(format, o.LogLevel)
 	if _, wrong := errors.AsType[*telemetry.OptionError](err); wrong {
-		return nil, usage(err)
+		return nil, asUsageError(err)
 	}
 	if err == nil && p.environ != nil {
 		for _, text := range unknownVariables(p.environ()) {
@@ -76,21 +76,21 @@ func (p *program) logger(o serverOptions) (*zap.Logger, error) {
 	return log, err
 }
 
-// serve runs a server until ctx ends, and drains it. ready is told when it
+// runServer runs a server until ctx ends, and drains it. ready is told when it
 // serves; it may be nil.
-func (p *program) serve(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
-	collectLess(p.getenv)
+func (p *program) runServer(ctx context.Context, o serverOptions, log *zap.Logger, ready func(*server)) error {
+	raiseGCPercent(p.getenv)
 	limitMemory(log)
-	go returnMemory(ctx)
+	go returnUnusedMemory(ctx)
 	life := context.WithoutCancel(ctx)
 	s, err := newServer(life, o, log, p.version)
 	if err != nil {
 		return err
 	}
-	s.start()
+	s.startServing()
 	fields := []zap.Field{zap.String("address", s.address()), zap.String("version", p.version)}
-	if s.webOn != nil {
-		fields = append(fields, zap.String("metrics", s.webOn.Addr().String()))
+	if s.metricsListener != nil {
+		fields = append(fields, zap.String("metrics", s.metricsListener.Addr().String()))
 	}
 	log.Info("serving", fields...)
 	if ready != nil {
@@ -100,11 +100,11 @@ func (p *program) serve(ctx context.Context, o serverOptions, log *zap.Logger, r
 	select {
 	case <-ctx.Done():
 		log.Info("draining", zap.Duration("timeout", o.DrainTimeout))
-	case failed = <-s.failed:
+	case failed = <-s.serveErrors:
 	}
 	limit, cancel := context.WithTimeout(life, o.DrainTimeout)
 	defer cancel()
-	err = errors.Join(failed, s.drain(limit))
+	err = errors.Join(failed, s.drainServer(limit))
 	if err == nil || errors.Is(err, net.ErrClosed) {
 		log.Info("stopped")
 	}

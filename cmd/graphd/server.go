@@ -32,34 +32,34 @@ import (
 
 // server is a whole graphd in this process.
 type server struct {
-	log      *zap.Logger
-	store    store
-	registry *registry.Registry
-	remote   *transport.Remote
-	engine   *runtime.Engine
-	grpc     *transport.Server
-	listener net.Listener
-	web      *http.Server
-	webOn    net.Listener // nil = no metrics are served
-	failed   chan error   // serving has ended by itself
-	upkeep   func()       // ends what keepUp began; nil = nothing
-	draining atomic.Bool
+	log             *zap.Logger
+	store           store
+	registry        *registry.Registry
+	remote          *transport.RemoteExecutor
+	engine          *runtime.Engine
+	grpc            *transport.Server
+	listener        net.Listener
+	metricsServer   *http.Server
+	metricsListener net.Listener // nil = no metrics are served
+	serveErrors     chan error   // serving has ended by itself
+	stopBackground  func()       // ends what startBackground started; nil = nothing
+	isDraining      atomic.Bool
 }
 
 // newServer wires a server and begins to listen; serve starts it. Whatever was
 // opened before an error is closed again.
 func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version string) (_ *server, err error) {
-	s := &server{log: log, failed: make(chan error, 2)}
+	s := &server{log: log, serveErrors: make(chan error, 2)}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.release())
+			err = errors.Join(err, s.closeAll())
 		}
 	}()
 	name, err := parseStore(o.Store)
 	if err != nil {
 		return s, err
 	}
-	sealed, err := o.seal(name, log)
+	sealed, err := o.readSealOptions(name, log)
 	if err != nil {
 		return s, err
 	}
@@ -69,57 +69,57 @@ func newServer(ctx context.Context, o serverOptions, log *zap.Logger, version st
 			Err: fmt.Errorf("can't listen: %w", err), Hint: "choose another address with --listen HOST:PORT",
 		}
 	}
-	name.bounds = o.storeOptions
-	if s.store, err = o.openStore(ctx, name, log, sealed); err != nil {
+	name.options = o.storeOptions
+	if s.store, err = o.migrateAndOpen(ctx, name, log, sealed); err != nil {
 		return s, err
 	}
 	metrics := telemetry.NewMetrics(version, o.MetricNames)
-	if err := s.wire(ctx, o, name, metrics, transport.Info{
-		Version: version, Features: features(o), Store: name.kind, Started: time.Now(),
+	if err := s.buildServices(ctx, o, name, metrics, transport.Info{
+		Version: version, Features: listFeatures(o), Store: name.kind, Started: time.Now(),
 	}); err != nil {
 		return s, err
 	}
-	if err := s.load(ctx, o.Graphs); err != nil {
-		return s, name.away("put its graphs there", err)
+	if err := s.loadGraphs(ctx, o.Graphs); err != nil {
+		return s, name.explainUnavailable("put its graphs there", err)
 	}
-	if err = s.listenWeb(o, metrics); err == nil {
-		s.keepUp(ctx, name.poll() > 0)
+	if err = s.listenMetrics(o, metrics); err == nil {
+		s.startBackground(ctx, name.pollInterval() > 0)
 	}
 	return s, err
 }
 
-// features are the optional parts of the server that clients may ask for.
-func features(o serverOptions) []string {
+// listFeatures are the optional parts of the server that clients may ask for.
+func listFeatures(o serverOptions) []string {
 	if o.Reflection {
 		return []string{"reflection", "workers"}
 	}
 	return []string{"workers"}
 }
 
-// lookForGraphs is how often a server looks for graphs that other servers on
+// graphRefreshInterval is how often a server looks for graphs that other servers on
 // the same store were given.
-const lookForGraphs = time.Second
+const graphRefreshInterval = time.Second
 
-// keepUp looks at the store until the server is released: whether it takes
+// startBackground checks the store until the server is released: whether it takes
 // changes, and, when others write to it too, which graphs they were given.
-func (s *server) keepUp(ctx context.Context, shared bool) {
+func (s *server) startBackground(ctx context.Context, shared bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	if store, ok := s.store.(checkpoint.Condition); ok {
-		tasks.Go(contain.Func(func() { s.grpc.WatchStore(ctx, store) }, contain.Log(s.log, "watching the store panicked")))
+	if store, ok := s.store.(checkpoint.WriteChecker); ok {
+		tasks.Go(contain.Func(func() { s.grpc.WatchStore(ctx, store) }, contain.LogPanic(s.log, "watching the store panicked")))
 	}
 	if shared {
-		tasks.Go(contain.Func(func() { s.takeGraphs(ctx) }, contain.Log(s.log, "looking for graphs panicked")))
+		tasks.Go(contain.Func(func() { s.keepRefreshingGraphs(ctx) }, contain.LogPanic(s.log, "looking for graphs panicked")))
 	}
-	s.upkeep = func() {
+	s.stopBackground = func() {
 		cancel()
 		tasks.Wait()
 	}
 }
 
-// takeGraphs takes up the graphs of other servers until ctx ends.
-func (s *server) takeGraphs(ctx context.Context) {
-	tick := time.NewTicker(lookForGraphs)
+// keepRefreshingGraphs takes up the graphs of other servers until ctx ends.
+func (s *server) keepRefreshingGraphs(ctx context.Context) {
+	tick := time.NewTicker(graphRefreshInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -127,61 +127,61 @@ func (s *server) takeGraphs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := s.refreshGraphs(ctx); err != nil && ctx.Err() == nil {
 			s.log.Debug("graphs of other servers were not looked for", zap.Error(err))
 		}
 	}
 }
 
-// refresh takes up what is new. A graph over which it panics must not keep the
+// refreshGraphs takes up what is new. A graph over which it panics must not keep the
 // next ones out.
-func (s *server) refresh(ctx context.Context) (err error) {
+func (s *server) refreshGraphs(ctx context.Context) (err error) {
 	if p := contain.Call(func() { err = s.registry.Refresh(ctx) }); p != nil {
 		s.log.Error("taking up the graphs of other servers panicked", p.Fields()...)
 	}
 	return err
 }
 
-// wire connects the rooms, from the inside out.
-func (s *server) wire(
-	ctx context.Context, o serverOptions, name storeName, metrics *telemetry.Metrics, info transport.Info,
+// buildServices connects the packages, from the inside out.
+func (s *server) buildServices(
+	ctx context.Context, o serverOptions, name storeConfig, metrics *telemetry.Metrics, info transport.Info,
 ) error {
-	schemas := schema.New(o.Schemas)
-	key, err := s.workerKey(ctx, o)
+	schemas := schema.New(o.SchemaLimits)
+	key, err := s.readWorkerKey(ctx, o)
 	if err != nil {
-		return name.away("read the key of the workers' leases", err)
+		return name.explainUnavailable("read the key of the workers' leases", err)
 	}
 	workers := worker.Options{
-		Beat: o.WorkerBeat, LeaseTTL: o.WorkerLease, Losses: o.WorkerLosses,
-		Key: key, Held: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
+		HeartbeatInterval: o.WorkerBeat, LeaseTTL: o.WorkerLease, MaxLosses: o.WorkerLosses,
+		Key: key, ReclaimTimeout: o.Lease + 2*o.WorkerLease + time.Minute, Logger: s.log.Named("worker"),
 	}
-	o.workers(&workers)
+	o.setWorkerLimits(&workers)
 	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
-	s.remote = transport.NewRemote(hub, o.endpoints(o.WorkerLosses, s.log.Named("endpoint")))
+	s.remote = transport.NewRemoteExecutor(hub, o.endpointOptions(o.WorkerLosses, s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})
-	env, err := compileEnv(schemas, o.expressions())
+	env, err := newCompileEnv(schemas, o.expressionOptions())
 	if err != nil {
 		return err
 	}
-	env.HasFunction, env.Limits = mux.Has, o.Limits
+	env.HasFunction, env.Limits = mux.HasFunction, o.GraphLimits
 	s.registry, err = registry.New(ctx, registry.Options{
-		Store: s.store, Threads: s.store, Env: env, Limits: o.Kept, Logger: s.log.Named("registry"),
+		Store: s.store, Threads: s.store, Env: env, Limits: o.RegistryLimits, Logger: s.log.Named("registry"),
 	})
 	if err != nil {
-		return name.away("read its graphs", err)
+		return name.explainUnavailable("read its graphs", err)
 	}
 	engine := runtime.Options{
-		Logger: s.log.Named("runtime"), Observer: metrics, Poll: name.poll(), Lease: o.Lease, Workers: hub,
-		Checkpoints: o.checkpoints(name), EventLimit: o.events(), Together: o.StepsPerCommit, MaxLive: o.MaxLiveRuns,
-		Limits: o.values(),
+		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
+		KeepCheckpoints: o.checkpointLimit(name), EventLimit: o.eventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
+		Limits: o.stateLimits(),
 	}
-	o.engine(&engine)
+	o.setEngineLimits(&engine)
 	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, engine)
 	calls := s.log.Named("transport")
-	if o.quiet && !calls.Core().Enabled(zap.DebugLevel) {
+	if o.logsFailuresOnly && !calls.Core().Enabled(zap.DebugLevel) {
 		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
 	}
 	options := transport.Options{
@@ -191,16 +191,16 @@ func (s *server) wire(
 			return s.engine.FollowInterrupts(q, after)
 		},
 		Registry: s.registry, Hub: hub, Info: info, Log: calls, Now: s.engine.Now,
-		Metrics: metrics.Registry(), Census: metrics, Refusals: metrics,
+		Metrics: metrics.Registry(), StreamMetrics: metrics, RefusalMetrics: metrics,
 	}
-	o.apply(&options)
+	o.setTransportLimits(&options)
 	s.grpc, err = transport.NewServer(options)
 	return err
 }
 
-// workerKey marks the leases of workers. Without an option all servers on the
+// readWorkerKey marks the leases of workers. Without an option all servers on the
 // store share one that it keeps.
-func (s *server) workerKey(ctx context.Context, o serverOptions) ([]byte, error) {
+func (s *server) readWorkerKey(ctx context.Context, o serverOptions) ([]byte, error) {
 	if o.WorkerKey != "" {
 		return []byte(o.WorkerKey), nil
 	}
@@ -208,20 +208,20 @@ func (s *server) workerKey(ctx context.Context, o serverOptions) ([]byte, error)
 	return []byte(key), err
 }
 
-// compileEnv is what graphs are checked against.
-func compileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
+// newCompileEnv is what graphs are checked against.
+func newCompileEnv(schemas *schema.Checker, limits expr.Options) (graph.Env, error) {
 	expressions, err := expr.New(limits)
 	if err != nil {
 		return graph.Env{}, err
 	}
 	return graph.Env{
-		Expressions: expressions, CheckSchema: schemas.Compile, CheckValue: schemas.Fit, Limits: graph.DefaultLimits(),
+		Expressions: expressions, CheckSchema: schemas.CheckSchema, CheckValue: schemas.CheckValue, Limits: graph.DefaultLimits(),
 	}, nil
 }
 
-// load reads the folders with graphs. A server does not start with a broken
-// graph: nobody would look for it later.
-func (s *server) load(ctx context.Context, dirs []string) error {
+// loadGraphs reads the folders with graphs. A server does not start with a broken
+// graph: it would not be looked for later.
+func (s *server) loadGraphs(ctx context.Context, dirs []string) error {
 	var all []error
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -245,28 +245,28 @@ func (s *server) logLoaded(loaded []*graph.Graph) {
 	}
 }
 
-func (s *server) listenWeb(o serverOptions, metrics *telemetry.Metrics) error {
+func (s *server) listenMetrics(o serverOptions, metrics *telemetry.Metrics) error {
 	if o.Metrics == "" {
 		return nil
 	}
 	var err error
-	if s.webOn, err = net.Listen("tcp", o.Metrics); err != nil { //nolint:noctx // has no effect on listening
+	if s.metricsListener, err = net.Listen("tcp", o.Metrics); err != nil { //nolint:noctx // has no effect on listening
 		return &cli.HintError{
 			Err: fmt.Errorf("can't listen for metrics: %w", err), Hint: "choose another address with --metrics HOST:PORT",
 		}
 	}
 	routes := http.NewServeMux()
 	routes.Handle("/metrics", metrics.Handler())
-	routes.HandleFunc("/healthz", s.healthz)
+	routes.HandleFunc("/healthz", s.handleHealth)
 	if o.Profiles {
-		serveProfiles(routes)
+		registerProfiles(routes)
 	}
-	s.web = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
+	s.metricsServer = &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second}
 	return nil
 }
 
-func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
-	if s.draining.Load() {
+func (s *server) handleHealth(w http.ResponseWriter, _ *http.Request) {
+	if s.isDraining.Load() {
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 		return
 	}
@@ -280,53 +280,53 @@ func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
 // address is where gRPC is served.
 func (s *server) address() string { return s.listener.Addr().String() }
 
-// start serves in the background; failed tells when that ends by itself.
-func (s *server) start() {
+// startServing serves in the background; failed tells when that ends by itself.
+func (s *server) startServing() {
 	go func() {
 		if err := s.grpc.Serve(s.listener); err != nil {
-			s.failed <- fmt.Errorf("serving gRPC: %w", err)
+			s.serveErrors <- fmt.Errorf("serving gRPC: %w", err)
 		}
 	}()
-	if s.web == nil {
+	if s.metricsServer == nil {
 		return
 	}
 	go func() {
-		if err := s.web.Serve(s.webOn); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving metrics: %w", err)
+		if err := s.metricsServer.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
+			s.serveErrors <- fmt.Errorf("serving metrics: %w", err)
 		}
 	}()
 }
 
-// drain ends the server in order: health says no, streams are told where to go
+// drainServer ends the server in order: health says no, streams are told where to go
 // on, runs finish their superstep, and only then the store is let go. When ctx
 // ends first the rest is cut; it will run again.
-func (s *server) drain(ctx context.Context) error {
-	s.draining.Store(true)
-	told := make(chan error, 1)
-	go func() { told <- s.grpc.Drain(ctx) }()
+func (s *server) drainServer(ctx context.Context) error {
+	s.isDraining.Store(true)
+	drained := make(chan error, 1)
+	go func() { drained <- s.grpc.Drain(ctx) }()
 	s.engine.Drain(ctx)
-	err := <-told
+	err := <-drained
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the drain timeout has passed; what was left was cut")
 		err = nil
 	}
-	return errors.Join(err, s.release())
+	return errors.Join(err, s.closeAll())
 }
 
-// release lets go of what is open.
-func (s *server) release() error {
+// closeAll closes what is open.
+func (s *server) closeAll() error {
 	var all []error
-	if s.upkeep != nil {
-		s.upkeep()
-		s.upkeep = nil
+	if s.stopBackground != nil {
+		s.stopBackground()
+		s.stopBackground = nil
 	}
 	if s.listener != nil {
 		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			all = append(all, err)
 		}
 	}
-	if s.web != nil {
-		all = append(all, s.web.Close())
+	if s.metricsServer != nil {
+		all = append(all, s.metricsServer.Close())
 	}
 	if s.engine != nil {
 		s.engine.Close()

@@ -11,10 +11,10 @@ func (p *program) stateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state THREAD",
 		Short: "Show the state of a thread, what is due and what is asked",
-		Args:  exactly("THREAD"),
+		Args:  exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
-			return p.session(func(s *cli.Session) error { return s.State(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.ShowState(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

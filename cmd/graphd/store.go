@@ -29,33 +29,33 @@ type store interface {
 	io.Closer
 }
 
-// A storeName is what --store says, taken apart.
-type storeName struct {
+// A storeConfig is the parsed value of --store.
+type storeConfig struct {
 	text string
 	kind string // memory, sqlite or redis
 	path string // of the file, for sqlite
 
-	bounds storeOptions // of changes, and of what is remembered
+	options storeOptions // of changes, and of what is remembered
 }
 
-// pollOthers is how often a server looks for what other servers on the same
+// sharedPollInterval is how often a server looks for what other servers on the same
 // store have done.
-const pollOthers = 50 * time.Millisecond
+const sharedPollInterval = 50 * time.Millisecond
 
-// poll is how often a follower looks at the store, 0 = never: nobody else
-// writes to it.
-func (n storeName) poll() time.Duration {
+// pollInterval is how often a follower looks at the store, 0 = never: no other
+// process writes to it.
+func (n storeConfig) pollInterval() time.Duration {
 	if n.kind == kindRedis {
-		return pollOthers
+		return sharedPollInterval
 	}
 	return 0
 }
 
-// checkpoints is how many checkpoints are kept of a thread when nobody says, 0 =
+// defaultCheckpoints is how many checkpoints are kept of a thread by default, 0 =
 // all: disk is cheap, Redis is memory.
-func (n storeName) checkpoints() uint64 {
+func (n storeConfig) defaultCheckpoints() uint64 {
 	if n.kind == kindRedis {
-		return runtime.ScarceCheckpoints
+		return runtime.MemoryStoreCheckpoints
 	}
 	return 0
 }
@@ -66,9 +66,9 @@ const (
 )
 
 // parseStore refuses what names no store.
-func parseStore(text string) (storeName, error) {
+func parseStore(text string) (storeConfig, error) {
 	kind, path, hasPath := strings.Cut(text, ":")
-	name := storeName{text: text, kind: kind, path: path}
+	name := storeConfig{text: text, kind: kind, path: path}
 	switch {
 	case kind == kindMemory && !hasPath, kind == "sqlite" && path != "":
 		return name, nil
@@ -76,40 +76,40 @@ func parseStore(text string) (storeName, error) {
 		name.kind = kindRedis
 		return name, nil
 	}
-	return name, cli.Usagef("--store %q is no store", redis.Masked(text)).
+	return name, cli.Usagef("--store %q is no store", redis.MaskPassword(text)).
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
-// open opens the store.
-func (n storeName) open(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
+// openStore opens the store.
+func (n storeConfig) openStore(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	switch n.kind {
 	case kindMemory:
-		return memory.New(memory.Options{Tombstones: n.bounds.GraphTombstones}), nil
+		return memory.New(memory.Options{Tombstones: n.options.GraphTombstones}), nil
 	case kindRedis:
 		return n.openRedis(ctx, log, sealed)
 	}
-	s, err := sqlite.Open(ctx, n.bounds.sqlite(n.path, sealed))
+	s, err := sqlite.Open(ctx, n.options.sqliteOptions(n.path, sealed))
 	if err != nil {
-		return nil, notOpened(n.text, err)
+		return nil, explainSQLiteError(n.text, err)
 	}
-	warn(log, s.Warnings())
+	logWarnings(log, s.Warnings())
 	return s, nil
 }
 
-func (n storeName) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
+func (n storeConfig) openRedis(ctx context.Context, log *zap.Logger, sealed seal.Options) (store, error) {
 	logging.Disable() // what the client would print comes back as errors
 	s, err := redis.Open(ctx, redis.Options{
-		URL: n.text, Seal: sealed, Tombstones: n.bounds.GraphTombstones, Logger: log.Named("redis"),
+		URL: n.text, Seal: sealed, Tombstones: n.options.GraphTombstones, Logger: log.Named("redis"),
 	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, explainRedisError(err)
 	}
-	warn(log, s.Warnings())
+	logWarnings(log, s.Warnings())
 	return s, nil
 }
 
-// refused says why a store on Redis can't be used.
-func refused(err error) error {
+// explainRedisError says why a store on Redis can't be used.
+func explainRedisError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -132,9 +132,9 @@ func refused(err error) error {
 	}
 }
 
-// away says what was tried when a store that was open did not answer a server
+// explainUnavailable says what was tried when a store that was open did not answer a server
 // which starts. Other errors stay as they are.
-func (n storeName) away(tried string, err error) error {
+func (n storeConfig) explainUnavailable(tried string, err error) error {
 	refused, ok := errors.AsType[*runtime.Error](err)
 	switch {
 	case ok && (refused.Reason == runtime.ReasonStoreUnavailable || refused.Reason == runtime.ReasonOutcomeUnknown):
@@ -144,21 +144,21 @@ func (n storeName) away(tried string, err error) error {
 	}
 	return &cli.HintError{
 		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
-			runtime.ReasonStoreUnavailable, redis.Masked(n.text), tried, err),
+			runtime.ReasonStoreUnavailable, redis.MaskPassword(n.text), tried, err),
 		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
 			"and what was begun is done again",
 	}
 }
 
-func warn(log *zap.Logger, warnings []string) {
+func logWarnings(log *zap.Logger, warnings []string) {
 	for _, w := range warnings {
 		log.Warn("store: " + w)
 	}
 }
 
-func notOpened(name string, err error) error {
+func explainSQLiteError(name string, err error) error {
 	hint := "choose another file with --store sqlite:PATH"
-	if other, ok := errors.AsType[*sqlite.SchemaError](err); ok && other.Older() {
+	if other, ok := errors.AsType[*sqlite.SchemaError](err); ok && other.IsOlder() {
 		hint = "stop the server, copy the file as a backup and run graphd store migrate --store " + name +
 			", or start a server with --migrate"
 	}
@@ -169,8 +169,8 @@ func notOpened(name string, err error) error {
 	if _, stray := errors.AsType[*sqlite.StrayLogError](err); stray {
 		hint = "a file and its log belong together: name the file as it was named before, or move both"
 	}
-	if wrong, misfit := errors.AsType[*seal.KeyError](err); misfit {
-		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.What()), Hint: wrong.Want}
+	if wrong, isKeyError := errors.AsType[*seal.KeyError](err); isKeyError {
+		return &cli.HintError{Err: fmt.Errorf("the store %s can't be used: %s", name, wrong.Describe()), Hint: wrong.Want}
 	}
 	return &cli.HintError{Err: fmt.Errorf("the store %s can't be opened: %w", name, err), Hint: hint}
 }

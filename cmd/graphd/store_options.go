@@ -22,8 +22,8 @@ type storeOptions struct {
 	DiskReserve    int64
 }
 
-// register is the table of these limits.
-func (o *storeOptions) register(f *pflag.FlagSet) {
+// registerFlags is the table of these limits.
+func (o *storeOptions) registerFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.GraphTombstones, "graph-tombstones", checkpoint.DefaultTombstones,
 		"how many deleted versions of graphs are remembered, so that nothing else comes under their names")
 	f.IntVar(&o.MaxChangeBytes, "max-change-bytes", 256<<20, "how many bytes one change of a thread may store with sqlite")
@@ -33,8 +33,8 @@ func (o *storeOptions) register(f *pflag.FlagSet) {
 		"how many bytes of the disk to hold back with sqlite, so that threads can be deleted when it is full")
 }
 
-// check refuses limits that leave no room to work.
-func (o *storeOptions) check() error {
+// validateOptions refuses limits that are too small to work with.
+func (o *storeOptions) validateOptions() error {
 	const leastBytes, leastRows, leastReserve, mostTombstones = 16 << 20, 10_000, 1 << 20, 1 << 20
 	switch {
 	case o.GraphTombstones < 1 || o.GraphTombstones > mostTombstones:
@@ -54,9 +54,9 @@ func (o *storeOptions) check() error {
 	return nil
 }
 
-func (o *storeOptions) sqlite(path string, sealed seal.Options) sqlite.Options {
+func (o *storeOptions) sqliteOptions(path string, sealed seal.Options) sqlite.Options {
 	return sqlite.Options{
-		Path: path, Seal: sealed, Reserve: o.DiskReserve, Turn: o.ChangeWait,
+		Path: path, Seal: sealed, Reserve: o.DiskReserve, TurnTimeout: o.ChangeWait,
 		Tombstones: o.GraphTombstones, MaxChangeBytes: o.MaxChangeBytes, MaxChangeRows: o.MaxChangeRows,
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func (p *program) threadsCommand() *cobra.Command {
 	cmd := p.threadsListCommand("threads", "List, copy, fork, prune and delete threads")
-	cmd.Args = noSuchCommand
+	cmd.Args = refuseArgs
 	cmd.AddCommand(
 		p.threadsListCommand("list", "List threads, last changed first"),
 		p.threadsCopyCommand(), p.threadsForkCommand(), p.threadsPruneCommand(), p.threadsDeleteCommand(),
@@ -19,9 +19,9 @@ func (p *program) threadsCommand() *cobra.Command {
 func (p *program) threadsListCommand(use, short string) *cobra.Command {
 	var o cli.ThreadsOptions
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: exactly(),
+		Use: use, Short: short, Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.session(func(s *cli.Session) error { return s.ListThreads(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.ListThreads(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()
@@ -35,13 +35,13 @@ func (p *program) threadsCopyCommand() *cobra.Command {
 	var o cli.CopyOptions
 	cmd := &cobra.Command{
 		Use: "copy THREAD [NEW]", Short: "Copy a thread with its history and its open questions",
-		Args: between(1, "THREAD", "NEW"),
+		Args: argsBetween(1, "THREAD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Source = args[0]
 			if len(args) > 1 {
 				o.Thread = args[1]
 			}
-			return p.session(func(s *cli.Session) error { return s.CopyThread(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.CopyThread(cmd.Context(), o) })
 		},
 	}
 	cmd.Flags().StringVar(&o.RequestID, "request-id", "", "makes the call repeatable (default: a random one)")
@@ -52,13 +52,13 @@ func (p *program) threadsForkCommand() *cobra.Command {
 	var o cli.ForkOptions
 	cmd := &cobra.Command{
 		Use: "fork THREAD [NEW]", Short: "Begin a thread where another one is, or was at a checkpoint",
-		Args: between(1, "THREAD", "NEW"),
+		Args: argsBetween(1, "THREAD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Source = args[0]
 			if len(args) > 1 {
 				o.Thread = args[1]
 			}
-			return p.session(func(s *cli.Session) error { return s.ForkThread(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.ForkThread(cmd.Context(), o) })
 		},
 	}
 	cmd.Flags().StringVar(&o.Checkpoint, "at", "", "last checkpoint to copy (default: the newest)")
@@ -70,9 +70,9 @@ func (p *program) threadsPruneCommand() *cobra.Command {
 	var keep int32
 	cmd := &cobra.Command{
 		Use: "prune THREAD", Short: "Remove all but the newest checkpoints of a thread, and the events before them",
-		Args: exactly("THREAD"),
+		Args: exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.session(func(s *cli.Session) error { return s.PruneThread(cmd.Context(), args[0], keep) })
+			return p.withSession(func(s *cli.Session) error { return s.PruneThread(cmd.Context(), args[0], keep) })
 		},
 	}
 	cmd.Flags().Int32Var(&keep, "keep", 1, "how many checkpoints stay; what the thread needs to go on does in any case")
@@ -83,9 +83,9 @@ func (p *program) threadsDeleteCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "delete THREAD", Short: "Delete a thread with everything that belongs to it",
-		Args: exactly("THREAD"),
+		Args: exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.session(func(s *cli.Session) error { return s.DeleteThread(cmd.Context(), args[0], force) })
+			return p.withSession(func(s *cli.Session) error { return s.DeleteThread(cmd.Context(), args[0], force) })
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also when a run is active, which is stopped")

@@ -12,10 +12,10 @@ func (p *program) updateCommand() *cobra.Command {
 		Use:     "update THREAD --values JSON",
 		Short:   "Write to the state of a thread as if a node had done it",
 		Example: `  graphd update ticket-1 --values '{"request_type": "refund"}' --as-node analyze`,
-		Args:    exactly("THREAD"),
+		Args:    exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
-			return p.session(func(s *cli.Session) error { return s.Update(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.UpdateState(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

@@ -18,8 +18,8 @@ type valueOptions struct {
 	MaxSends  int
 }
 
-// register is the table of these limits.
-func (o *valueOptions) register(f *pflag.FlagSet) {
+// registerFlags is the table of these limits.
+func (o *valueOptions) registerFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.MaxSteps, "max-expression-steps", 10_000_000,
 		"how much work an expression may do: about one step of 100 ns per call, per part of a loop, and per 32 bytes of text")
 	f.Int64Var(&o.MaxBytes, "max-expression-bytes", 64<<20, "how much memory an expression may use, all its intermediate values together")
@@ -30,8 +30,8 @@ func (o *valueOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxSends, "max-sends", 4096, "how many Sends one superstep may make")
 }
 
-// check refuses limits that leave no room to work.
-func (o *valueOptions) check() error {
+// validateOptions refuses limits that are too small to work with.
+func (o *valueOptions) validateOptions() error {
 	for _, limit := range []struct {
 		flag        string
 		value, most int64
@@ -50,12 +50,12 @@ func (o *valueOptions) check() error {
 	return nil
 }
 
-// values are the limits of what graphs hold.
-func (o *valueOptions) values() pregel.Limits {
-	return pregel.Limits{Value: o.MaxValue, State: o.MaxState, Writes: o.MaxWrites, Sends: o.MaxSends}
+// stateLimits are the limits of what graphs hold.
+func (o *valueOptions) stateLimits() pregel.Limits {
+	return pregel.Limits{MaxValueBytes: o.MaxValue, MaxStateBytes: o.MaxState, MaxWriteBytes: o.MaxWrites, MaxSends: o.MaxSends}
 }
 
-// expressions are the limits of one evaluation.
-func (o *serverOptions) expressions() expr.Options {
+// expressionOptions are the limits of one evaluation.
+func (o *serverOptions) expressionOptions() expr.Options {
 	return expr.Options{MaxSteps: o.MaxSteps, MaxBytes: o.MaxBytes, MaxResult: o.MaxValue, MaxDepth: o.MaxDepth}
 }

@@ -13,28 +13,28 @@ func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this program",
-		Args:  exactly(),
+		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			format, err := cli.ParseFormat(p.output)
+			format, err := cli.ParseFormat(p.outputFormat)
 			if err != nil {
 				return err
 			}
 			if format == cli.Text {
-				return cli.Line(p.Out, "graphd %s (%s, %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return cli.WriteLine(p.Out, "graphd %s (%s, %s/%s)", p.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			}
 			return cli.WriteValue(p.Out, cli.JSONL, map[string]string{
-				"version": p.version, "go": runtime.Version(), "commit": commit(),
+				"version": p.version, "go": runtime.Version(), "commit": commitHash(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		},
 	}
 }
 
-// commit is what the Go tool recorded of the checkout, "" when nothing.
-func commit() string {
+// commitHash is what the Go tool recorded of the checkout, "" when nothing.
+func commitHash() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
-	return settingOf(info, "vcs.revision")
+	return buildSetting(info, "vcs.revision")
 }

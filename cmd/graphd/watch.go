@@ -11,10 +11,10 @@ func (p *program) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch THREAD",
 		Short: "Follow the events of a thread or a run",
-		Args:  exactly("THREAD"),
+		Args:  exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
-			return p.session(func(s *cli.Session) error { return s.Watch(cmd.Context(), o) })
+			return p.withSession(func(s *cli.Session) error { return s.Watch(cmd.Context(), o) })
 		},
 	}
 	f := cmd.Flags()

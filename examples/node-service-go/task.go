@@ -35,8 +35,8 @@ func using(result *graphdv1.TaskResult, question *graphdv1.Ask, answer *graphdv1
 	return result
 }
 
-// tell sends an event to whoever follows the run. Such events may be dropped;
-// the result never is.
+// tell sends an event to the followers of the run. Such events may be dropped; the
+// result never is.
 func tell(stream graphdv1.NodeService_ExecuteTaskServer, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package arch_test holds the house to its plan: who may import whom, what a
-// room may link, how wide a package reaches, and that each one says what it is.
+// Package arch_test checks the layers: which imports are allowed, what a layer may
+// link, how wide a package reaches, and that each one has a comment.
 //
-// depguard checks the direct imports of a file while it is written. This test
-// sees what is linked in the end, and knows every room by name.
+// depguard checks the direct imports of a file while it is written. This test sees
+// what is linked in the end, and knows every layer by name.
 package arch_test
 
 import (
@@ -33,7 +33,7 @@ const (
 )
 
 // A listed package is what `go list -json` tells of one.
-type listed struct {
+type goPackage struct {
 	ImportPath string
 	Dir        string
 	Doc        string
@@ -42,31 +42,31 @@ type listed struct {
 	Deps       []string
 }
 
-func TestEveryPackageBelongsToARoom(t *testing.T) {
-	for _, p := range packages(t) {
-		_, ok := roomOf(p.ImportPath)
-		require.True(t, ok, "%s is in no room: give it one in internal/arch/rooms_test.go", p.ImportPath)
+func TestEveryPackageBelongsToALayer(t *testing.T) {
+	for _, p := range listPackages(t) {
+		_, ok := layerOf(p.ImportPath)
+		require.True(t, ok, "%s is in no room: give it one in internal/arch/layers_test.go", p.ImportPath)
 	}
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
-	eachBroken(t, func(p listed) error { return checkArrows(p.ImportPath, p.Imports) })
+	checkPackages(t, func(p goPackage) error { return checkImports(p.ImportPath, p.Imports) })
 }
 
-func TestRoomsDoNotLinkWhatTheyMustNotKnow(t *testing.T) {
-	eachBroken(t, func(p listed) error { return checkLinks(p.ImportPath, p.Deps) })
+func TestLayersDoNotLinkWhatTheyMustNotKnow(t *testing.T) {
+	checkPackages(t, func(p goPackage) error { return checkLinks(p.ImportPath, p.Deps) })
 }
 
 func TestNothingThatShipsLinksTestSupport(t *testing.T) {
-	eachBroken(t, func(p listed) error { return checkSupport(p.ImportPath, p.Deps) })
+	checkPackages(t, func(p goPackage) error { return checkTestSupport(p.ImportPath, p.Deps) })
 }
 
 func TestPackagesStayNarrow(t *testing.T) {
-	eachBroken(t, func(p listed) error { return checkFanOut(p.ImportPath, p.Imports) })
+	checkPackages(t, func(p goPackage) error { return checkFanOut(p.ImportPath, p.Imports) })
 }
 
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
-	for _, p := range packages(t) {
+	for _, p := range listPackages(t) {
 		if len(p.GoFiles) == 0 || strings.HasPrefix(p.ImportPath, module+"/gen/") {
 			continue
 		}
@@ -74,28 +74,28 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestPureRoomsDoNotReadTheClock(t *testing.T) {
-	eachBroken(t, func(p listed) error {
-		if r, ok := roomOf(p.ImportPath); !ok || !r.pure {
+func TestPureLayersDoNotReadTheClock(t *testing.T) {
+	checkPackages(t, func(p goPackage) error {
+		if r, ok := layerOf(p.ImportPath); !ok || !r.isPure {
 			return nil
 		}
-		return eachFile(p, checkClock)
+		return checkFiles(p, checkClock)
 	})
 }
 
-// TestPanicsAreContained finds goroutines and timers of rooms that touch what
+// TestPanicsAreContained finds goroutines and timers of layers that touch what
 // users send, and are not started through internal/contain.
 func TestPanicsAreContained(t *testing.T) {
-	eachBroken(t, func(p listed) error {
-		if r, ok := roomOf(p.ImportPath); !ok || !r.contained {
+	checkPackages(t, func(p goPackage) error {
+		if r, ok := layerOf(p.ImportPath); !ok || !r.containsPanics {
 			return nil
 		}
-		return eachFile(p, checkGoroutines)
+		return checkFiles(p, checkGoroutines)
 	})
 }
 
-// eachFile applies a check to the sources of a package.
-func eachFile(p listed, check func(name string, src []byte) error) error {
+// checkFiles applies a check to the sources of a package.
+func checkFiles(p goPackage, check func(name string, src []byte) error) error {
 	var all []error
 	for _, name := range p.GoFiles {
 		src, err := os.ReadFile(filepath.Join(p.Dir, name))
@@ -107,43 +107,43 @@ func eachFile(p listed, check func(name string, src []byte) error) error {
 	return errors.Join(all...)
 }
 
-// eachBroken reports every package that a rule finds fault with.
-func eachBroken(t *testing.T, rule func(listed) error) {
+// checkPackages reports every package that a rule finds fault with.
+func checkPackages(t *testing.T, rule func(goPackage) error) {
 	t.Helper()
 	var all []error
-	for _, p := range packages(t) {
+	for _, p := range listPackages(t) {
 		all = append(all, rule(p))
 	}
 	require.NoError(t, errors.Join(all...))
 }
 
-func checkArrows(importPath string, imports []string) error {
-	r, ok := roomOf(importPath)
-	if !ok || r.everything {
+func checkImports(importPath string, imports []string) error {
+	r, ok := layerOf(importPath)
+	if !ok || r.importsAnything {
 		return nil
 	}
 	var all []error
 	for _, imp := range imports {
-		target, ok := roomOf(imp)
-		if !ok || target.path == r.path || target.everywhere || slices.Contains(r.may, target.path) {
+		target, ok := layerOf(imp)
+		if !ok || target.path == r.path || target.isOpenToAll || slices.Contains(r.mayImport, target.path) {
 			continue
 		}
 		all = append(all, fmt.Errorf("%s imports %s, but room %s may import only %v",
-			importPath, imp, r.path, r.may))
+			importPath, imp, r.path, r.mayImport))
 	}
 	return errors.Join(all...)
 }
 
 func checkLinks(importPath string, deps []string) error {
-	r, ok := roomOf(importPath)
+	r, ok := layerOf(importPath)
 	if !ok {
 		return nil
 	}
 	var all []error
-	for _, prefix := range r.never {
+	for _, prefix := range r.neverLinks {
 		var found []string
 		for _, dep := range deps {
-			if within(dep, prefix) {
+			if isWithin(dep, prefix) {
 				found = append(found, dep)
 			}
 		}
@@ -156,14 +156,14 @@ func checkLinks(importPath string, deps []string) error {
 	return errors.Join(all...)
 }
 
-func checkSupport(importPath string, deps []string) error {
-	if r, ok := roomOf(importPath); !ok || r.support {
+func checkTestSupport(importPath string, deps []string) error {
+	if r, ok := layerOf(importPath); !ok || r.isTestSupport {
 		return nil
 	}
 	var all []error
 	for _, dep := range deps {
-		target, ok := roomOf(dep)
-		if (ok && target.support) || within(dep, "github.com/stretchr/testify") {
+		target, ok := layerOf(dep)
+		if (ok && target.isTestSupport) || isWithin(dep, "github.com/stretchr/testify") {
 			all = append(all, fmt.Errorf("%s ships and links %s, which is for tests", importPath, dep))
 		}
 	}
@@ -171,13 +171,13 @@ func checkSupport(importPath string, deps []string) error {
 }
 
 func checkFanOut(importPath string, imports []string) error {
-	if r, ok := roomOf(importPath); !ok || r.everything {
+	if r, ok := layerOf(importPath); !ok || r.importsAnything {
 		return nil
 	}
 	var own []string
 	for _, imp := range imports {
-		target, _ := roomOf(imp)
-		if _, ok := relative(imp); ok && !target.everywhere {
+		target, _ := layerOf(imp)
+		if _, ok := relativePath(imp); ok && !target.isOpenToAll {
 			own = append(own, imp)
 		}
 	}
@@ -246,7 +246,7 @@ func checkGoroutines(name string, src []byte) error {
 }
 
 // isContained reports whether an expression is contain.Func(…), or a method
-// named contained of whatever has the log.
+// named containPanics of whatever has the log.
 func isContained(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -257,11 +257,11 @@ func isContained(e ast.Expr) bool {
 		return false
 	}
 	of, _ := f.X.(*ast.Ident)
-	return f.Sel.Name == "contained" || f.Sel.Name == "Func" && of != nil && of.Name == "contain"
+	return f.Sel.Name == "containPanics" || f.Sel.Name == "Func" && of != nil && of.Name == "contain"
 }
 
-// packages lists every package of the module.
-func packages(t *testing.T) []listed {
+// listPackages lists every package of the module.
+func listPackages(t *testing.T) []goPackage {
 	t.Helper()
 	touchSources(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list",
@@ -271,9 +271,9 @@ func packages(t *testing.T) []listed {
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	require.NoError(t, cmd.Run(), complaints.String())
 
-	var all []listed
+	var all []goPackage
 	for dec := json.NewDecoder(&out); ; {
-		var p listed
+		var p goPackage
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			break

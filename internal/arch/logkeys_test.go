@@ -42,7 +42,7 @@ var logKeys = map[string]string{
 }
 
 func TestLogsHaveOneSetOfKeys(t *testing.T) {
-	eachBroken(t, func(p listed) error { return eachFile(p, checkLogKeys) })
+	checkPackages(t, func(p goPackage) error { return checkFiles(p, checkLogKeys) })
 }
 
 // checkLogKeys finds fields of logs whose key is not on the list, or can't be
@@ -59,7 +59,7 @@ func checkLogKeys(name string, src []byte) error {
 	var all []error
 	ast.Inspect(file, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
-			if problem := badLogKey(call); problem != "" {
+			if problem := logKeyProblem(call); problem != "" {
 				all = append(all, fmt.Errorf("%s: %s", set.Position(call.Pos()), problem))
 			}
 		}
@@ -68,9 +68,9 @@ func checkLogKeys(name string, src []byte) error {
 	return errors.Join(all...)
 }
 
-// badLogKey says what is wrong with the key of a field; "" = nothing, or the
+// logKeyProblem says what is wrong with the key of a field; "" = nothing, or the
 // call makes no field.
-func badLogKey(call *ast.CallExpr) string {
+func logKeyProblem(call *ast.CallExpr) string {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) != 2 {
 		return ""

@@ -21,7 +21,7 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/node", "/gen/graphd/v1", "may import only"},
 		{"/internal/transport", "/internal/checkpoint/redis", "may import only"},
 	} {
-		err := checkArrows(module+c.from, []string{"fmt", module + c.imports})
+		err := checkImports(module+c.from, []string{"fmt", module + c.imports})
 		require.ErrorContains(t, err, c.complaint, "%s imports %s", c.from, c.imports)
 		require.ErrorContains(t, err, module+c.imports)
 	}
@@ -33,7 +33,7 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/checkpoint/redis", "/internal/checkpoint"},
 		{"/cmd/graphd", "/internal/checkpoint/memory"},
 	} {
-		require.NoError(t, checkArrows(module+c.from, []string{module + c.imports}))
+		require.NoError(t, checkImports(module+c.from, []string{module + c.imports}))
 	}
 }
 
@@ -61,8 +61,8 @@ func TestSupportRefusesALeak(t *testing.T) {
 		module + "/internal/checkpoint/checkpointtest",
 		"github.com/stretchr/testify/require",
 	} {
-		require.ErrorContains(t, checkSupport(module+"/cmd/graphd", []string{dep}), dep)
-		require.NoError(t, checkSupport(module+"/internal/testkit", []string{dep}))
+		require.ErrorContains(t, checkTestSupport(module+"/cmd/graphd", []string{dep}), dep)
+		require.NoError(t, checkTestSupport(module+"/internal/testkit", []string{dep}))
 	}
 }
 
@@ -91,12 +91,12 @@ func later(t time.Time) time.Time { return t.Add(wait) }`
 	}
 }
 
-func TestUnknownPackageHasNoRoom(t *testing.T) {
-	_, ok := roomOf(module + "/internal/util")
+func TestUnknownPackageHasNoLayer(t *testing.T) {
+	_, ok := layerOf(module + "/internal/util")
 	require.False(t, ok)
-	_, ok = roomOf("fmt")
+	_, ok = layerOf("fmt")
 	require.False(t, ok)
-	r, ok := roomOf(module + "/internal/checkpoint/sqlite/schema")
+	r, ok := layerOf(module + "/internal/checkpoint/sqlite/schema")
 	require.True(t, ok)
 	require.Equal(t, "internal/checkpoint/sqlite", r.path)
 }
@@ -106,8 +106,8 @@ func TestUncontainedGoroutinesAreFound(t *testing.T) {
 func f() {
 	go contain.Func(work, caught)()
 	group.Go(contain.Func(work, caught))
-	time.AfterFunc(1, hub.contained(work))
-	go h.contained(work)()
+	time.AfterFunc(1, hub.containPanics(work))
+	go h.containPanics(work)()
 }`
 	require.NoError(t, checkGoroutines("fine.go", []byte(contained)))
 	for _, start := range []string{

@@ -2,7 +2,7 @@
 // thread and the contract of the stores that keep it.
 //
 // A thread is one versioned record, its Head, with checkpoints, task results,
-// questions, runs and a numbered event log around it. It is changed in one way
+// interrupts, runs and a numbered event log around it. It is changed in one way
 // only: by a Change, which a store applies completely or not at all, and only
 // when the Head is still at the revision that the writer saw. Every rule about
 // leases, admission and answers is therefore plain Go above the store, and a
@@ -46,7 +46,7 @@ type Checkpoint struct {
 	Seen     []NodeSeen // which versions each node has reacted to
 	Updated  []string   // channels the last superstep changed, sorted
 	Next     []NextTask // tasks that are due at this checkpoint
-	Event    uint64     // number of the event that told of it; what its tasks did follows
+	Event    uint64     // number of the event that announced it; the events of its tasks follow
 }
 
 // Channel is one channel of a checkpoint. A channel that holds nothing (a
@@ -72,9 +72,9 @@ type List struct {
 	// Segments name where the elements are stored, in order; their lengths add
 	// up to len(Items). A fork starts a segment of its own.
 	Segments []Segment
-	// Fresh is the number of elements at the end of Items that the checkpoint
+	// Appended is the number of elements at the end of Items that the checkpoint
 	// itself appends to the last segment.
-	Fresh int
+	Appended int
 }
 
 // Segment is the first Len elements of one stored list of elements. ID is the
@@ -113,8 +113,8 @@ type Task struct {
 	State      TaskState
 	Writes     []Write
 	Failure    *Failure
-	// Waiting lists the questions that keep the task from going on; for a
-	// subgraph they are the questions of its tasks.
+	// Waiting lists the interrupts that keep the task from going on; for a
+	// subgraph they are the interrupts of its tasks.
 	Waiting []string
 	Attempt int
 	// Update, Goto and, as they are, Writes are what the node of a returned task

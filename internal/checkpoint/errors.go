@@ -57,12 +57,12 @@ func (e *LargeError) Error() string {
 // SizeError says that a change is larger than the store takes. Nothing was
 // applied, and it never will be.
 type SizeError struct {
-	Limit     string // the option that sets it, like max-change-bytes
-	Unit      string // "bytes" or "rows"
-	Most, Got int
+	Limit       string // the option that sets it, like max-change-bytes
+	Unit        string // "bytes" or "rows"
+	Max, Actual int
 }
 
 // Error names the limit.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the change has %d %s, and the store takes %d at most (%s)", e.Got, e.Unit, e.Most, e.Limit)
+	return fmt.Sprintf("the change has %d %s, and the store takes %d at most (%s)", e.Actual, e.Unit, e.Max, e.Limit)
 }

@@ -12,7 +12,7 @@ type Migration struct {
 
 // Loss is what is missing of a store.
 type Loss struct {
-	Agreement bool     // what the whole store agrees on, and with it perhaps its graphs
-	Parts     []string // parts of it that are gone with their threads
-	Of        int      // how many parts there are
+	MetadataLost   bool     // the metadata of the store, and perhaps its graphs with it
+	LostPartitions []string // parts of it that are gone with their threads
+	PartitionCount int      // how many parts there are
 }

@@ -71,7 +71,7 @@ func (e *Event) Size() int {
 	return n
 }
 
-// Size is about how many bytes a question holds.
+// Size is about how many bytes an interrupt holds.
 func (i *Interrupt) Size() int {
 	n := 2*recordBytes + len(i.Namespace) + len(i.Message) + len(i.Value) + len(i.Schema) + len(i.Default) + len(i.Response) + len(i.Note)
 	for _, list := range [][]string{i.Assignees, i.DriftIgnore, i.Differs, i.Accepted} {
@@ -85,7 +85,7 @@ func (i *Interrupt) Size() int {
 // Size is about how many bytes a head holds.
 func (h *Head) Size() int {
 	n := 2*recordBytes + sizeOfLabels(h.Metadata)
-	for _, list := range [][]string{h.Queue, h.Lent} {
+	for _, list := range [][]string{h.Queue, h.RemoteTasks} {
 		for _, text := range list {
 			n += headerBytes + len(text)
 		}

@@ -13,8 +13,8 @@ import (
 //
 // The caller may reuse a Change and its slices afterwards, save Events, which
 // are given away. What their elements refer to, checkpoints, maps, pointers and
-// slices inside, is shared from then on and nobody may change it; the same
-// holds for what a store returns.
+// slices inside, is shared from then on and must not be changed; the same holds
+// for what a store returns.
 type Change struct {
 	Thread string
 	// Expect is the revision of the Head the change was computed from; 0 means
@@ -43,16 +43,16 @@ type Change struct {
 	// ClearTasks names checkpoints whose task records and memos are used up.
 	ClearTasks []string
 	// Interrupts are inserted or replaced by ID. The store sets Change to a
-	// number that grows over all threads, in the order in which questions
+	// number that grows over all threads, in the order in which interrupts
 	// become visible, and Revision to 1 or one more than it was.
 	Interrupts []Interrupt
 	// Runs are inserted or replaced by ID; the store sets Revision likewise.
 	Runs    []Run
 	Events  []Event  // appended; their Seq continue the log
 	Request *Request // remembered for idempotence; replaces one of the same ID
-	// Whole says that the checkpoints come from another thread: their values and
-	// list elements are written whoever wrote them there, each once.
-	Whole bool
+	// IsCopy says that the checkpoints come from another thread: the store
+	// writes each of their values and list elements once.
+	IsCopy bool
 	// DropAfter, when set, removes every checkpoint with a greater Seq, its
 	// values, list elements, task records and memos: the rollback of a run.
 	DropAfter *uint64
@@ -61,8 +61,8 @@ type Change struct {
 	// checkpoint shows any more: the end of what a history reaches back to.
 	// Those of Spare stay, and the newest of the root and of each namespace that
 	// has no task ids: the state of a persistent subgraph.
-	DropBefore uint64
-	Spare      []string // ids of checkpoints
+	DropBefore      uint64
+	KeepCheckpoints []string // ids of checkpoints
 	// TrimEvents, when set, removes events with a smaller Seq.
 	TrimEvents uint64
 	// Delete removes the thread and all that belongs to it; the other fields
@@ -95,7 +95,7 @@ type Receipt struct {
 type Pending struct {
 	Tasks      []Task      // sorted by ID
 	Memos      []Memo      // sorted by Task, Scope, Key, Index
-	Interrupts []Interrupt // questions whose Checkpoint it is, in any state, in the order of their first put
+	Interrupts []Interrupt // interrupts whose Checkpoint it is, in any state, in the order of their first put
 }
 
 // Writer reads and changes the head of a thread.
@@ -140,8 +140,8 @@ type CheckpointQuery struct {
 	Namespace string
 	Before    uint64 // only smaller Seq; 0 = all
 	Limit     int    // 0 = all
-	// Everywhere asks for all namespaces; Namespace does not matter then.
-	Everywhere bool
+	// AllNamespaces asks for all namespaces; Namespace does not matter then.
+	AllNamespaces bool
 	// AnyTask matches namespaces by node names alone, whatever the task ids:
 	// "a|b" and "a:1|b:2" both find "a:3|b:4".
 	AnyTask bool
@@ -155,7 +155,7 @@ type Log interface {
 	Events(ctx context.Context, thread string, after uint64, limit int) ([]Event, error)
 }
 
-// Records reads runs, questions and remembered requests.
+// Records reads runs, interrupts and remembered requests.
 type Records interface {
 	// Run must return ErrRunNotFound when the thread has no such run.
 	Run(ctx context.Context, thread, run string) (Run, error)
@@ -163,7 +163,7 @@ type Records interface {
 	// before or limit of 0 means all. A list with a limit must end early, see
 	// ReadBytes.
 	Runs(ctx context.Context, thread string, before uint64, limit int) ([]Run, error)
-	// Interrupt must return ErrInterruptNotFound when there is no such question.
+	// Interrupt must return ErrInterruptNotFound when there is no such interrupt.
 	Interrupt(ctx context.Context, thread, id string) (Interrupt, error)
 	// Request must return ErrRequestNotFound when the id was not used.
 	Request(ctx context.Context, thread, id string) (Request, error)
@@ -175,7 +175,7 @@ type Index interface {
 	// Threads lists heads by update time, newest first, then by Thread. A
 	// record that can't be read is left out; reading it by name tells why.
 	Threads(ctx context.Context, q ThreadQuery) ([]Head, error)
-	// Interrupts lists questions by Created, oldest first, then by Thread and
+	// Interrupts lists interrupts by Created, oldest first, then by Thread and
 	// ID, or, with ByChange, in the order of their last change. It leaves out
 	// what can't be read, as Threads does.
 	Interrupts(ctx context.Context, q InterruptQuery) ([]Interrupt, error)
@@ -200,7 +200,7 @@ type ThreadPosition struct {
 	Thread  string
 }
 
-// InterruptQuery selects questions. Zero fields select all.
+// InterruptQuery selects interrupts. Zero fields select all.
 type InterruptQuery struct {
 	Thread   string
 	Run      string
@@ -247,21 +247,22 @@ type GraphRecord struct {
 // Clock is a store that several processes share and that counts time for all
 // of them. The clocks of the processes may be wrong.
 type Clock interface {
-	Present(ctx context.Context) (time.Time, error)
+	Now(ctx context.Context) (time.Time, error)
 }
 
-// Condition is a store that says whether it takes changes, without making one.
-type Condition interface {
-	// Writable returns nil when the store takes changes. An error that wraps
+// WriteChecker is a store that can check whether it accepts changes without
+// making one.
+type WriteChecker interface {
+	// CheckWritable returns nil when the store takes changes. An error that wraps
 	// ErrStoreReplaced or ErrStoreFull says that it refuses them until an operator
 	// acts, and tells the operator what has happened and what to do. Any other
 	// error says that the store did not answer.
-	Writable(ctx context.Context) error
+	CheckWritable(ctx context.Context) error
 }
 
-// Paced is a store that bounds by itself how long a change waits for its turn,
-// answered with ErrStoreBusy, and how long it takes. Its callers need not.
-type Paced interface{ Paced() }
+// TimeBounded is a store that bounds how long a change waits, answered with
+// ErrStoreBusy, and how long it takes. Callers need no timeout of their own.
+type TimeBounded interface{ TimeBounded() }
 
 // Graphs keeps graph definitions.
 type Graphs interface {

@@ -43,29 +43,31 @@ type Head struct {
 
 	Run   string   // the run that is active, waits or ended last; "" = none yet
 	Queue []string // runs waiting behind it, in order
-	// Open counts the questions of the thread that wait for an answer, and
-	// Answered the answers that have come since the run was last taken up.
+	// Open counts the interrupts of the thread that wait for an answer, and
+	// Answered the answers that arrived since the run was last resumed.
 	Open     int
 	Answered int
-	// Hold keeps answers from waking the thread until none is Open.
-	Hold   bool
-	Cancel *Cancel // a cancel request that Run has not yet obeyed
+	// NeedsAllAnswers is set when answers do not resume the thread before
+	// every interrupt is answered.
+	NeedsAllAnswers bool
+	Cancel          *Cancel // a cancel request that Run has not yet applied
 
 	Fence uint64 // raised by each lease
-	Owner string // who holds the lease, "" = nobody
-	// Wish names who should take the lease next, because the run needs workers
-	// that are attached there; until WishUntil others leave it to them.
-	Wish      string
-	WishUntil time.Time
-	Moves     int // how often the run went to where workers are since it last came further
-	// Lent are the tasks that workers may still run though no server drives the
+	Owner string // server that holds the lease, "" = none
+	// PreferredOwner is the server that should take the lease next, because
+	// the run needs workers that are attached to it. Until PreferredUntil
+	// other servers do not take the lease.
+	PreferredOwner string
+	PreferredUntil time.Time
+	Handoffs       int // hand-offs of the run to the servers of its workers since it last made progress
+	// RemoteTasks are the tasks that workers may still run though no server drives the
 	// run; AnyTask stands for all, and a task followed by Inside for those of the
 	// graph that it runs. The server that takes the run up keeps them for these
 	// workers.
-	Lent []string
-	// Due is when some replica should look at the thread though nobody asks:
-	// work is queued, a question expires, the thread expires. Zero = never. A
-	// store also treats the end of a lease as due.
+	RemoteTasks []string
+	// Due is the time at which a server should look at the thread without a
+	// call: work is queued, an interrupt expires, the thread expires. Zero =
+	// never. A store also treats the end of a lease as due.
 	Due time.Time
 
 	// Faults is how often in a row a server failed when it took the thread up;
@@ -80,13 +82,13 @@ type Head struct {
 	Now          time.Time
 }
 
-// AnyTask in Head.Lent stands for every task of the run.
+// AnyTask in Head.RemoteTasks stands for every task of the run.
 const AnyTask = "*"
 
-// Inside follows a task of the root in Head.Lent.
+// Inside follows a task of the root in Head.RemoteTasks.
 const Inside = "/"
 
-// Leased reports whether somebody holds a lease that has not run out.
+// Leased reports whether a server holds a lease that has not expired.
 func (h *Head) Leased() bool { return h.Owner != "" && h.LeaseExpires.After(h.Now) }
 
 // Cancel asks the active run to stop.
@@ -126,7 +128,7 @@ func (s RunState) Terminal() bool {
 }
 
 // Run is one pass of a graph over a thread, from an input to a stop. It goes
-// on under the same id after questions are answered.
+// on under the same id after interrupts are answered.
 type Run struct {
 	ID       string
 	Thread   string
@@ -142,7 +144,7 @@ type Run struct {
 
 	Request RunRequest
 	Base    string // root checkpoint before the run, for rollback
-	Stop    int    // step at which the limit of supersteps is reached
+	MaxStep int    // step at which the limit of supersteps is reached
 	Output  payload.JSON
 	// Result is the root checkpoint that shows the output, in place of an Output
 	// that is too large to be stored twice.
@@ -153,8 +155,8 @@ type Run struct {
 	Revision   uint64 // changes with each update; the etag
 }
 
-// RunRequest is what the client asked for and what every later superstep of
-// the run obeys. Input never changes: a store may keep what it was first.
+// RunRequest is what the client asked for and what every later superstep of the run
+// applies. Input never changes: a store may keep what it was first.
 type RunRequest struct {
 	Input           payload.JSON // "" = continue what the thread has
 	From            string       // checkpoint to replay from, "" = newest
@@ -167,7 +169,7 @@ type RunRequest struct {
 	StepLimit       int
 	Timeout         time.Duration
 	Expected        string // checkpoint the thread must be at, "" = any
-	DiscardOpen     bool   // open questions are superseded when the run starts
+	DiscardOpen     bool   // open interrupts are superseded when the run starts
 	OnDisconnect    string // "" = continue, "cancel"
 }
 
@@ -177,10 +179,10 @@ type Send struct {
 	Input payload.JSON
 }
 
-// InterruptState is how far a question has come.
+// InterruptState is how far an interrupt has come.
 type InterruptState string
 
-// States of a question.
+// States of an interrupt.
 const (
 	InterruptOpen       InterruptState = "open"
 	InterruptAnswered   InterruptState = "answered" // stored, not yet used
@@ -190,7 +192,7 @@ const (
 	InterruptSuperseded InterruptState = "superseded"
 )
 
-// Interrupt is one question to a person, with its answer once there is one.
+// Interrupt is one request to a person, with its answer once there is one.
 type Interrupt struct {
 	ID         string
 	Thread     string
@@ -215,24 +217,24 @@ type Interrupt struct {
 	Expiry    ExpiryAction
 	Default   payload.JSON
 	Assignees []string
-	// Change is the store's number of the last change of any question; the
-	// cursor of those who watch the inbox. Set by the store.
+	// Change is the store's number of the last change of any interrupt; the
+	// cursor of clients that watch interrupts. Set by the store.
 	Change   uint64
 	Revision uint64
 
-	Response  payload.JSON // "" = none; a dismissed question has none
+	Response  payload.JSON // "" = none; a dismissed interrupt has none
 	Dismissed bool
 	Note      string // the answerer's remark, or the reason of a dismissal
 	Responder string
 	Request   string // id of the request that answered
 
-	// Seen is the digest of what is shown: message, value and schema.
-	Seen        string
+	// ShownDigest is the digest of what is shown: message, value and schema.
+	ShownDigest string
 	Drift       Drift    // what happens when a replay asks something else
 	DriftIgnore []string // parts that may differ: JSON pointers, or see DriftParts
 	Round       int      // how often the place was asked anew, because a replay asked something else
-	Replaces    string   // the question whose answer was not used for this one, "" = none
-	Differs     []string // what differs from that question
+	Replaces    string   // the interrupt whose answer was not used for this one, "" = none
+	Differs     []string // what differs from that interrupt
 	// Accepted is what differed in what the node asked when it used the answer
 	// all the same.
 	Accepted []string
@@ -248,16 +250,16 @@ type Drift string
 
 // What may happen then.
 const (
-	DriftDefault  Drift = "" // as the graph says, or else as the reason of the question demands
+	DriftDefault  Drift = "" // as the graph says, or else as the reason of the interrupt demands
 	DriftFail     Drift = "fail"
 	DriftAskAgain Drift = "ask_again"
 	DriftAccept   Drift = "accept"
 )
 
-// ExpiryAction says what happens when nobody answers in time.
+// ExpiryAction says what happens when an interrupt expires without an answer.
 type ExpiryAction string
 
-// What may happen when a question expires.
+// What may happen when an interrupt expires.
 const (
 	ExpiryNone          ExpiryAction = ""
 	ExpiryFailNode      ExpiryAction = "fail_node"

@@ -31,9 +31,9 @@ type Client struct {
 // A server may allow larger messages than gRPC's 4 MiB; a dead connection is
 // noticed by pings that the server permits.
 const (
-	maxMessage = 64 << 20
-	pingAfter  = 20 * time.Second
-	pingWait   = 10 * time.Second
+	maxMessageBytes  = 64 << 20
+	keepaliveTime    = 20 * time.Second
+	keepaliveTimeout = 10 * time.Second
 )
 
 // Dial makes a client; it connects with the first call. More options are for
@@ -48,8 +48,8 @@ func Dial(target string, more ...grpc.DialOption) (*Client, error) {
 	}
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingWait}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second,

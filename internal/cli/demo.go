@@ -15,91 +15,91 @@ type DemoOptions struct {
 	Request  string // what the customer writes
 	User     string // JSON: who the customer is
 	Answer   string // JSON; "" = ask at a terminal
-	// Again are the arguments of a call that resumes, without the answer.
-	Again []string
+	// ResumeArgs are the arguments of a call that resumes, without the answer.
+	ResumeArgs []string
 }
 
-// Demo plays one refund review against a server: it shows each update as it
+// RunDemo plays one refund review against a server: it shows each update as it
 // streams, stops at the question, takes the answer, and shows what came out.
-func (s *Session) Demo(ctx context.Context, o DemoOptions) error {
+func (s *Session) RunDemo(ctx context.Context, o DemoOptions) error {
 	answer := ""
 	if o.Answer != "" {
-		value, err := s.Value("--answer", o.Answer)
+		value, err := s.ReadValue("--answer", o.Answer)
 		if err != nil {
 			return err
 		}
 		answer = value.GetJson()
 	}
-	d := &demo{Session: s, events: &events{page: s.page()}, o: o, answer: answer}
+	d := &demo{Session: s, eventPrinter: &eventPrinter{printer: s.newPrinter()}, options: o, answer: answer}
 	if o.Document != "" {
-		if err := d.begin(ctx); err != nil {
+		if err := d.startRun(ctx); err != nil {
 			return err
 		}
 	}
-	if err := d.review(ctx); err != nil {
+	if err := d.answerInterrupts(ctx); err != nil {
 		return err
 	}
-	if err := d.epilogue(ctx); err != nil {
+	if err := d.printOutcome(ctx); err != nil {
 		return err
 	}
-	return verdict(d.end)
+	return exitErrorOf(d.end)
 }
 
 type demo struct {
 	*Session
-	*events
+	*eventPrinter
 
-	o      DemoOptions
-	answer string
-	ask    *prompt
-	end    *graphdv1.EndOfStream
+	options DemoOptions
+	answer  string
+	asker   *prompter
+	end     *graphdv1.EndOfStream
 }
 
-// begin puts the graph and runs it to its first stop.
-func (d *demo) begin(ctx context.Context) error {
-	g, err := d.putDocument(ctx, d.o.Name, d.o.Document)
+// startRun puts the graph and runs it to its first stop.
+func (d *demo) startRun(ctx context.Context) error {
+	g, err := d.putGraphDocument(ctx, d.options.Name, d.options.Document)
 	if err != nil {
 		return err
 	}
-	user, err := d.Value("--user", d.o.User)
+	user, err := d.ReadValue("--user", d.options.User)
 	if err != nil {
 		return err
 	}
-	input := `{"user_id":` + user.GetJson() + `,"user_request":` + jsonString(d.o.Request) + `}`
-	d.line("%s %s", d.paint(bold, "graph"), g.GetGraph())
-	d.line("%s %s", d.paint(bold, "input"), input)
-	d.line("")
-	req := &graphdv1.StreamRequest{RequestId: requestID(""), Run: &graphdv1.RunSpec{
-		Graph: g.GetGraph(), GraphVersion: g.GetVersion(), ThreadId: d.o.Thread, CreateThread: true,
+	input := `{"user_id":` + user.GetJson() + `,"user_request":` + jsonString(d.options.Request) + `}`
+	d.printLine("%s %s", d.colorize(bold, "graph"), g.GetGraph())
+	d.printLine("%s %s", d.colorize(bold, "input"), input)
+	d.printLine("")
+	req := &graphdv1.StreamRequest{RequestId: requestIDOrNew(""), Run: &graphdv1.RunSpec{
+		Graph: g.GetGraph(), GraphVersion: g.GetVersion(), ThreadId: d.options.Thread, CreateThread: true,
 		Start: &graphdv1.RunSpec_Input{Input: jsonPayload(input)},
 	}}
-	return d.play(ctx, func(ctx context.Context) (eventStream, error) {
+	return d.followRun(ctx, func(ctx context.Context) (eventStream, error) {
 		return d.Graphs.Stream(ctx, req)
 	})
 }
 
-func (d *demo) play(ctx context.Context, open func(context.Context) (eventStream, error)) error {
-	f := &follow{ofRun: true, show: d.show}
-	end, err := d.follow(ctx, f, open)
+func (d *demo) followRun(ctx context.Context, open func(context.Context) (eventStream, error)) error {
+	f := &follower{followsRun: true, onEvent: d.printEvent}
+	end, err := d.showStream(ctx, f, open)
 	if err == nil {
 		d.end = end
 	}
 	return err
 }
 
-// review answers until nothing is asked any more.
-func (d *demo) review(ctx context.Context) error {
+// answerInterrupts answers until nothing is asked any more.
+func (d *demo) answerInterrupts(ctx context.Context) error {
 	for {
 		if d.end != nil && d.end.GetRun().GetState() != graphdv1.RunState_RUN_STATE_INTERRUPTED {
 			return nil
 		}
-		questions, err := d.openQuestions(ctx, d.o.Thread)
+		questions, err := d.listOpenInterrupts(ctx, d.options.Thread)
 		if err != nil {
 			return err
 		}
-		spec := &graphdv1.ResumeSpec{ThreadId: d.o.Thread}
+		spec := &graphdv1.ResumeSpec{ThreadId: d.options.Thread}
 		if asked := withoutBreakpoints(questions); len(asked) > 0 {
-			if spec.Single, err = d.decide(ctx, asked[0]); err != nil {
+			if spec.Single, err = d.takeAnswer(ctx, asked[0]); err != nil {
 				return err
 			}
 			if len(questions) > 1 {
@@ -107,14 +107,14 @@ func (d *demo) review(ctx context.Context) error {
 				spec.Responses[0].InterruptId = asked[0].GetInterruptId()
 			}
 		}
-		req := &graphdv1.ResumeRequest{Resume: spec, RequestId: requestID("")}
-		err = d.play(ctx, func(ctx context.Context) (eventStream, error) { return d.Graphs.Resume(ctx, req) })
-		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" && d.ask != nil {
-			refusal(err).write(d.Out)
+		req := &graphdv1.ResumeRequest{Resume: spec, RequestId: requestIDOrNew("")}
+		err = d.followRun(ctx, func(ctx context.Context) (eventStream, error) { return d.Graphs.Resume(ctx, req) })
+		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" && d.asker != nil {
+			newStatusReport(err).printReport(d.Out)
 			continue
 		}
 		if Reason(err) == "RESPONSE_SCHEMA_MISMATCH" {
-			return &HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.again(questions[0])}
+			return &HintError{Err: err, Hint: "the question is still open; go on with\n  " + d.resumeCommand(questions[0])}
 		}
 		if err != nil {
 			return err
@@ -122,96 +122,96 @@ func (d *demo) review(ctx context.Context) error {
 	}
 }
 
-// again is the command that resumes with an answer that fits.
-func (d *demo) again(q *graphdv1.Interrupt) string {
-	example := formOf(q.GetResponseSchema().GetJson()).example()
-	return d.Self.Command(append(d.o.Again, "--answer", example)...)
+// resumeCommand returns the command that resumes with an answer that fits.
+func (d *demo) resumeCommand(q *graphdv1.Interrupt) string {
+	example := parseForm(q.GetResponseSchema().GetJson()).exampleText()
+	return d.Invocation.CommandLine(append(d.options.ResumeArgs, "--answer", example)...)
 }
 
-// decide takes the answer that was given beforehand, once, or asks for one.
-func (d *demo) decide(
+// takeAnswer takes the answer that was given beforehand, once, or asks for one.
+func (d *demo) takeAnswer(
 	ctx context.Context, q *graphdv1.Interrupt,
 ) (*graphdv1.InterruptResponse, error) {
 	text := d.answer
 	d.answer = ""
 	switch {
 	case text != "":
-	case d.Terminal:
-		if d.ask == nil {
-			d.ask = d.prompt()
+	case d.IsTerminal:
+		if d.asker == nil {
+			d.asker = d.newPrompter()
 		}
 		var err error
-		if text, err = d.ask.read(ctx, formOf(q.GetResponseSchema().GetJson())); err != nil {
-			return nil, d.waits(q)
+		if text, err = d.asker.readAnswer(ctx, parseForm(q.GetResponseSchema().GetJson())); err != nil {
+			return nil, d.endWaiting(q)
 		}
 	default:
-		return nil, d.waits(q)
+		return nil, d.endWaiting(q)
 	}
-	d.line("")
-	d.line("%s %s", d.paint(bold, "answer"), Compact(text))
-	d.line("")
+	d.printLine("")
+	d.printLine("%s %s", d.colorize(bold, "answer"), Compact(text))
+	d.printLine("")
 	return &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)}}, d.err
 }
 
-// waits says how to go on later.
-func (d *demo) waits(q *graphdv1.Interrupt) error {
-	d.line("")
-	d.line("%s", d.paint(yellow, "waiting for a person; everything is stored. Resume with"))
-	d.line("  %s", d.again(q))
+// endWaiting says how to go on later.
+func (d *demo) endWaiting(q *graphdv1.Interrupt) error {
+	d.printLine("")
+	d.printLine("%s", d.colorize(yellow, "waiting for a person; everything is stored. Resume with"))
+	d.printLine("  %s", d.resumeCommand(q))
 	if d.err != nil {
 		return d.err
 	}
-	return &EndedError{Code: ExitWaiting}
+	return &ExitCodeError{Code: ExitWaiting}
 }
 
-// epilogue shows the outcome, the conversation and the checkpoints.
-func (d *demo) epilogue(ctx context.Context) error {
+// printOutcome shows the outcome, the conversation and the checkpoints.
+func (d *demo) printOutcome(ctx context.Context) error {
 	if f := d.end.GetRun().GetFailure(); f != nil {
-		d.failure("", f)
+		d.printFailure("", f)
 	}
-	state, err := d.Threads.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: d.o.Thread})
+	state, err := d.Threads.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: d.options.Thread})
 	if err != nil {
 		return err
 	}
-	values := asMap(state.GetValues().GetJson())
-	d.line("")
-	d.line("%s", d.paint(green, "final response"))
-	d.prose(readable(values["final_response"]))
-	d.line("")
-	d.line("%s", d.paint(green, "conversation history"))
-	for _, entry := range elements(values["conversation_history"]) {
-		parts := asMap(entry)
+	values := membersByKey(state.GetValues().GetJson())
+	d.printLine("")
+	d.printLine("%s", d.colorize(green, "final response"))
+	d.printProse(readableText(values["final_response"]))
+	d.printLine("")
+	d.printLine("%s", d.colorize(green, "conversation history"))
+	for _, entry := range splitArray(values["conversation_history"]) {
+		parts := membersByKey(entry)
 		if parts["node"] == "" || parts["content"] == "" {
-			d.line("  %s", entry)
+			d.printLine("  %s", entry)
 			continue
 		}
-		d.line("  %s: %s", readable(parts["node"]), readable(parts["content"]))
+		d.printLine("  %s: %s", readableText(parts["node"]), readableText(parts["content"]))
 	}
-	all, err := d.checkpoints(ctx, HistoryOptions{Thread: d.o.Thread})
+	all, err := d.listCheckpoints(ctx, HistoryOptions{Thread: d.options.Thread})
 	if err != nil {
 		return err
 	}
-	d.line("")
-	d.line("%s", d.paint(green, "checkpoints, newest first"))
-	d.history(all, false)
+	d.printLine("")
+	d.printLine("%s", d.colorize(green, "checkpoints, newest first"))
+	d.printHistory(all, false)
 	return d.err
 }
 
-// prose writes a text that may have several lines, which then have a bar before
+// printProse writes a text that may have several lines, which then have a bar before
 // them, so that none looks like one of ours.
-func (p *page) prose(s string) {
+func (p *printer) printProse(s string) {
 	if !strings.Contains(s, "\n") {
-		p.line("  %s", s)
+		p.printLine("  %s", s)
 		return
 	}
 	for line := range strings.Lines(s) {
-		p.line("  | %s", strings.TrimRight(line, "\r\n"))
+		p.printLine("  | %s", strings.TrimRight(line, "\r\n"))
 	}
 }
 
-// readable is a JSON string as the text it is, and any other value as JSON.
-func readable(text string) string {
-	if s, ok := plainText(text); ok {
+// readableText is a JSON string as the text it is, and any other value as JSON.
+func readableText(text string) string {
+	if s, ok := unquoteJSON(text); ok {
 		return strings.TrimRight(s, "\n")
 	}
 	return orDash(Compact(text))

@@ -14,11 +14,11 @@ const (
 	ExitFailed  = 4 // the run failed
 )
 
-// EndedError is a command that has said everything and ends with a code.
-type EndedError struct{ Code int }
+// ExitCodeError is a command that has said everything and ends with a code.
+type ExitCodeError struct{ Code int }
 
 // Error names the code.
-func (e *EndedError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+func (e *ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
 // UsageError is a command line that is wrong.
 type UsageError struct {
@@ -53,7 +53,7 @@ func (e *HintError) Unwrap() error { return e.Err }
 
 // ExitCode is what the process ends with after err.
 func ExitCode(err error) int {
-	var ended *EndedError
+	var ended *ExitCodeError
 	var usage *UsageError
 	switch {
 	case err == nil:

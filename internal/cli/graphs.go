@@ -10,7 +10,7 @@ import (
 
 // ListGraphs lists the graphs of the server.
 func (s *Session) ListGraphs(ctx context.Context) error {
-	all, err := collect(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
+	all, err := collectPages(0, func(token string, size int32) ([]*graphdv1.Graph, string, error) {
 		resp, err := s.Registry.ListGraphs(ctx, &graphdv1.ListGraphsRequest{PageSize: size, PageToken: token})
 		return resp.GetGraphs(), resp.GetNextPageToken(), err
 	})
@@ -18,40 +18,40 @@ func (s *Session) ListGraphs(ctx context.Context) error {
 		return err
 	}
 	if s.Format != Text {
-		return list(s, &graphdv1.ListGraphsResponse{Graphs: all}, all)
+		return showList(s, &graphdv1.ListGraphsResponse{Graphs: all}, all)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	rows := [][]string{{"GRAPH", "VERSION", "VERSIONS", "DESCRIPTION"}}
 	for _, g := range all {
 		rows = append(rows, []string{
-			g.GetGraph(), g.GetVersion(), number(len(g.GetVersions())), g.GetDescription(),
+			g.GetGraph(), g.GetVersion(), formatInteger(len(g.GetVersions())), g.GetDescription(),
 		})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	return p.err
 }
 
 // ShowGraph shows one graph, NAME or NAME@VERSION.
 func (s *Session) ShowGraph(ctx context.Context, name string) error {
-	g, err := s.Graph(ctx, name)
+	g, err := s.FetchGraph(ctx, name)
 	if err != nil {
 		return err
 	}
 	if s.Format != Text {
-		return s.message(g)
+		return s.showMessage(g)
 	}
-	p := s.page()
-	p.line("%s  version %s", p.paint(bold, g.GetGraph()), g.GetVersion())
+	p := s.newPrinter()
+	p.printLine("%s  version %s", p.colorize(bold, g.GetGraph()), g.GetVersion())
 	if g.GetDescription() != "" {
-		p.line("%s", g.GetDescription())
+		p.printLine("%s", g.GetDescription())
 	}
-	p.line("")
+	p.printLine("")
 	rows := [][]string{{"NODE", "KIND", "DESCRIPTION"}}
 	for _, n := range g.GetSpec().GetNodes() {
-		rows = append(rows, []string{n.GetName(), nodeKind(n), n.GetDescription()})
+		rows = append(rows, []string{n.GetName(), nodeKindName(n), n.GetDescription()})
 	}
-	p.table(rows)
-	p.line("")
+	p.printTable(rows)
+	p.printLine("")
 	rows = [][]string{{"CHANNEL", "REDUCER", "DEFAULT"}}
 	for _, c := range g.GetSpec().GetChannels() {
 		reducer := c.GetReducer()
@@ -60,22 +60,22 @@ func (s *Session) ShowGraph(ctx context.Context, name string) error {
 		}
 		rows = append(rows, []string{c.GetName(), reducer, orDash(Compact(c.GetDefaultValue().GetJson()))})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	if g.GetInputSchema() != nil {
-		p.line("")
-		p.line("input  %s", formOf(g.GetInputSchema().GetJson()).describe())
+		p.printLine("")
+		p.printLine("input  %s", parseForm(g.GetInputSchema().GetJson()).describeAnswer())
 	}
 	return p.err
 }
 
-// Graph fetches a graph in full, by NAME or NAME@VERSION.
-func (s *Session) Graph(ctx context.Context, name string) (*graphdv1.Graph, error) {
+// FetchGraph fetches a graph in full, by NAME or NAME@VERSION.
+func (s *Session) FetchGraph(ctx context.Context, name string) (*graphdv1.Graph, error) {
 	req := &graphdv1.GetGraphRequest{View: graphdv1.GraphView_GRAPH_VIEW_FULL}
-	req.Graph, req.Version = graphName(name)
+	req.Graph, req.Version = splitGraphName(name)
 	return s.Registry.GetGraph(ctx, req)
 }
 
-func nodeKind(n *graphdv1.NodeSpec) string {
+func nodeKindName(n *graphdv1.NodeSpec) string {
 	switch k := n.GetKind().(type) {
 	case *graphdv1.NodeSpec_Function:
 		return "function"
@@ -97,21 +97,21 @@ func (s *Session) PutGraph(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	g, err := s.putDocument(ctx, filepath.Base(path), string(text))
+	g, err := s.putGraphDocument(ctx, filepath.Base(path), string(text))
 	if err != nil {
 		return err
 	}
 	if s.Format != Text {
-		return s.message(g)
+		return s.showMessage(g)
 	}
-	p := s.page()
-	p.line("%s  version %s", g.GetGraph(), g.GetVersion())
+	p := s.newPrinter()
+	p.printLine("%s  version %s", g.GetGraph(), g.GetVersion())
 	return p.err
 }
 
 // DeleteGraph deletes a version of a graph, or all for an empty version.
 func (s *Session) DeleteGraph(ctx context.Context, name, version string, force bool) error {
-	if at, found := graphName(name); found != "" && version == "" {
+	if at, found := splitGraphName(name); found != "" && version == "" {
 		name, version = at, found
 	}
 	var gone *graphdv1.DeleteGraphResponse
@@ -125,16 +125,16 @@ func (s *Session) DeleteGraph(ctx context.Context, name, version string, force b
 		return err
 	}
 	if s.Format != Text {
-		return s.message(gone)
+		return s.showMessage(gone)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	for _, v := range gone.GetVersions() {
-		p.line("%s  version %s  deleted", name, v)
+		p.printLine("%s  version %s  deleted", name, v)
 	}
 	return p.err
 }
 
-func (s *Session) putDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
+func (s *Session) putGraphDocument(ctx context.Context, name, text string) (*graphdv1.Graph, error) {
 	return s.Registry.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name, Definition: &graphdv1.PutGraphRequest_Document{Document: text},
 	})

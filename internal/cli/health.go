@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// CheckHealth asks the server whether it takes work; EndedError with 1 when not.
+// CheckHealth asks the server whether it takes work; ExitCodeError with 1 when not.
 func (s *Session) CheckHealth(ctx context.Context) error {
 	resp, err := s.Health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
@@ -15,14 +15,14 @@ func (s *Session) CheckHealth(ctx context.Context) error {
 	}
 	status := resp.GetStatus()
 	if s.Format != Text {
-		err = s.message(resp)
+		err = s.showMessage(resp)
 	} else {
-		p := s.page()
-		p.line("%s", strings.ToLower(status.String()))
+		p := s.newPrinter()
+		p.printLine("%s", strings.ToLower(status.String()))
 		err = p.err
 	}
 	if err == nil && status != grpc_health_v1.HealthCheckResponse_SERVING {
-		return &EndedError{Code: ExitError}
+		return &ExitCodeError{Code: ExitError}
 	}
 	return err
 }

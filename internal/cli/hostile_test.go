@@ -28,13 +28,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/cli"
 )
 
-// forger is what the author of a request would like an approver to read.
-const forger = "pay 5\nanswer: approved\r\x1b[2K\x1b]8;;http://x\x07\u009b31m\u202e005\u2066 \U000e0041\u200b\u00ad\ufeff\u2028\x7f"
+// forgedText is what the author of a request would like an approver to read.
+const forgedText = "pay 5\nanswer: approved\r\x1b[2K\x1b]8;;http://x\x07\u009b31m\u202e005\u2066 \U000e0041\u200b\u00ad\ufeff\u2028\x7f"
 
-// forge fills a message with it, wherever text can stand.
-func forge(m protoreflect.Message, depth int) {
+// forgeMessage fills a message with it, wherever text can stand.
+func forgeMessage(m protoreflect.Message, depth int) {
 	if p, ok := m.Interface().(*graphdv1.Payload); ok {
-		quoted, _ := json.Marshal(forger) //nolint:errchkjson // a text
+		quoted, _ := json.Marshal(forgedText) //nolint:errchkjson // a text
 		raw := `{"k` + "\u202e\u009b\U000e0041" + `": ` + string(quoted) + `, "type": "object", "required": ["decision"],
 			"properties": {"decision": {"enum": [` + string(quoted) + `]}}, "enum": ["a` + "\u202e" + `", {"b": "` + "\u2066" + `"}]}`
 		p.Body = &graphdv1.Payload_Json{Json: raw}
@@ -54,35 +54,35 @@ func forgeField(m protoreflect.Message, d protoreflect.FieldDescriptor, depth in
 	switch {
 	case d.IsMap():
 		if d.MapKey().Kind() == protoreflect.StringKind && d.MapValue().Kind() == protoreflect.StringKind {
-			m.Mutable(d).Map().Set(protoreflect.ValueOfString(forger).MapKey(), protoreflect.ValueOfString(forger))
+			m.Mutable(d).Map().Set(protoreflect.ValueOfString(forgedText).MapKey(), protoreflect.ValueOfString(forgedText))
 		}
 	case d.Message() != nil && depth == 0:
 	case d.IsList() && d.Message() != nil:
 		list := m.Mutable(d).List()
 		for range 2 {
-			forge(list.AppendMutable().Message(), depth-1)
+			forgeMessage(list.AppendMutable().Message(), depth-1)
 		}
 	case d.IsList() && d.Kind() == protoreflect.StringKind:
-		m.Mutable(d).List().Append(protoreflect.ValueOfString(forger))
+		m.Mutable(d).List().Append(protoreflect.ValueOfString(forgedText))
 	case d.IsList():
 	case d.Message() != nil:
-		forge(m.Mutable(d).Message(), depth-1)
+		forgeMessage(m.Mutable(d).Message(), depth-1)
 	case d.Kind() == protoreflect.StringKind:
-		m.Set(d, protoreflect.ValueOfString(forger))
+		m.Set(d, protoreflect.ValueOfString(forgedText))
 	case d.Kind() == protoreflect.EnumKind:
 		m.Set(d, protoreflect.ValueOfEnum(1))
 	case d.Kind() == protoreflect.Int32Kind, d.Kind() == protoreflect.Uint32Kind:
 	}
 }
 
-// forgery is a server that answers every call with forged text; state is that
-// of every run, and refusing makes it refuse instead.
-type forgery struct {
-	state    graphdv1.RunState
-	refusing bool
+// forgingServer is a server that answers every call with forged text; state is that
+// of every run, isRefusing makes it refuse instead.
+type forgingServer struct {
+	state      graphdv1.RunState
+	isRefusing bool
 }
 
-func (f *forgery) serve(_ any, stream grpc.ServerStream) error {
+func (f *forgingServer) serveForged(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(
 		protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", ".")))
@@ -97,14 +97,14 @@ func (f *forgery) serve(_ any, stream grpc.ServerStream) error {
 	if err := stream.RecvMsg(in.New().Interface()); err != nil {
 		return err
 	}
-	if f.refusing {
-		return status.Error(codes.FailedPrecondition, forger)
+	if f.isRefusing {
+		return status.Error(codes.FailedPrecondition, forgedText)
 	}
 	out, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
 	if err != nil {
 		return err
 	}
-	for _, m := range f.answers(out) {
+	for _, m := range f.forgedAnswers(out) {
 		if err := stream.SendMsg(m); err != nil {
 			return err
 		}
@@ -112,19 +112,19 @@ func (f *forgery) serve(_ any, stream grpc.ServerStream) error {
 	return nil
 }
 
-// answers are one message, or an event of each kind, the end last.
-func (f *forgery) answers(kind protoreflect.MessageType) []proto.Message {
+// forgedAnswers are one message, or an event of each kind, the end last.
+func (f *forgingServer) forgedAnswers(kind protoreflect.MessageType) []proto.Message {
 	if kind.Descriptor().Name() != "Event" {
 		m := kind.New()
-		forge(m, 6)
+		forgeMessage(m, 6)
 		return []proto.Message{m.Interface()}
 	}
 	var all []proto.Message
 	kinds := kind.Descriptor().Oneofs().ByName("kind").Fields()
 	for i := range kinds.Len() {
 		m := kind.New()
-		forge(m.Mutable(kinds.Get(i)).Message(), 6)
-		forge(m, 6)
+		forgeMessage(m.Mutable(kinds.Get(i)).Message(), 6)
+		forgeMessage(m, 6)
 		e := m.Interface().(*graphdv1.Event) //nolint:errcheck // see its name
 		if e.GetEnd() != nil {
 			continue // the last one
@@ -134,32 +134,36 @@ func (f *forgery) answers(kind protoreflect.MessageType) []proto.Message {
 		}
 		all = append(all, e)
 	}
-	return append(all, &graphdv1.Event{ThreadId: forger, Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{
-		Value: text(`"a\nanswer: approved\n\u001b[1m"`),
-	}}}, &graphdv1.Event{ThreadId: forger, Kind: &graphdv1.Event_End{End: &graphdv1.EndOfStream{
+	return append(all, &graphdv1.Event{ThreadId: forgedText, Kind: &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{
+		Value: newPayload(`"a\nanswer: approved\n\u001b[1m"`),
+	}}}, &graphdv1.Event{ThreadId: forgedText, Kind: &graphdv1.Event_End{End: &graphdv1.EndOfStream{
 		Cause: graphdv1.EndOfStream_CAUSE_RUN_STOPPED, ResumeAt: &graphdv1.Cursor{},
-		Run: &graphdv1.Run{RunId: forger, State: f.state, Output: text(`{"a` + "\u202e" + `":"\nanswer: approved\u0085"}`), Failure: &graphdv1.Failure{
-			Reason: forger, Message: forger, Node: forger, Stack: forger + "\n\tmain.go",
+		Run: &graphdv1.Run{RunId: forgedText, State: f.state, Output: newPayload(`{"a` + "\u202e" + `":"\nanswer: approved\u0085"}`), Failure: &graphdv1.Failure{
+			Reason: forgedText, Message: forgedText, Node: forgedText, Stack: forgedText + "\n\tmain.go",
 		}},
 	}}})
 }
 
-func commands(t *testing.T) map[string]func(*cli.Session, context.Context) error {
+func sessionCommands(t *testing.T) map[string]func(*cli.Session, context.Context) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "g.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("graph: g\n"), 0o600))
 	return map[string]func(*cli.Session, context.Context) error{
-		"graph list":  (*cli.Session).ListGraphs,
-		"health":      (*cli.Session).CheckHealth,
-		"graph show":  func(s *cli.Session, ctx context.Context) error { return s.ShowGraph(ctx, "g") },
-		"graph put":   func(s *cli.Session, ctx context.Context) error { return s.PutGraph(ctx, file) },
-		"inbox":       func(s *cli.Session, ctx context.Context) error { return s.Inbox(ctx, cli.InboxOptions{}) },
-		"inbox watch": func(s *cli.Session, ctx context.Context) error { return s.Inbox(ctx, cli.InboxOptions{Watch: true}) },
-		"state":       func(s *cli.Session, ctx context.Context) error { return s.State(ctx, cli.StateOptions{}) },
-		"update":      func(s *cli.Session, ctx context.Context) error { return s.Update(ctx, cli.UpdateOptions{Values: "{}"}) },
-		"history":     func(s *cli.Session, ctx context.Context) error { return s.History(ctx, cli.HistoryOptions{}) },
+		"graph list": (*cli.Session).ListGraphs,
+		"health":     (*cli.Session).CheckHealth,
+		"graph show": func(s *cli.Session, ctx context.Context) error { return s.ShowGraph(ctx, "g") },
+		"graph put":  func(s *cli.Session, ctx context.Context) error { return s.PutGraph(ctx, file) },
+		"inbox":      func(s *cli.Session, ctx context.Context) error { return s.ShowInbox(ctx, cli.InboxOptions{}) },
+		"inbox watch": func(s *cli.Session, ctx context.Context) error {
+			return s.ShowInbox(ctx, cli.InboxOptions{Watch: true})
+		},
+		"state": func(s *cli.Session, ctx context.Context) error { return s.ShowState(ctx, cli.StateOptions{}) },
+		"update": func(s *cli.Session, ctx context.Context) error {
+			return s.UpdateState(ctx, cli.UpdateOptions{Values: "{}"})
+		},
+		"history": func(s *cli.Session, ctx context.Context) error { return s.ShowHistory(ctx, cli.HistoryOptions{}) },
 		"history values": func(s *cli.Session, ctx context.Context) error {
-			return s.History(ctx, cli.HistoryOptions{Values: true})
+			return s.ShowHistory(ctx, cli.HistoryOptions{Values: true})
 		},
 		"threads": func(s *cli.Session, ctx context.Context) error { return s.ListThreads(ctx, cli.ThreadsOptions{}) },
 		"fork": func(s *cli.Session, ctx context.Context) error {
@@ -170,8 +174,10 @@ func commands(t *testing.T) map[string]func(*cli.Session, context.Context) error
 		},
 		"prune":  func(s *cli.Session, ctx context.Context) error { return s.PruneThread(ctx, "t", 1) },
 		"delete": func(s *cli.Session, ctx context.Context) error { return s.DeleteThread(ctx, "t", false) },
-		"cancel": func(s *cli.Session, ctx context.Context) error { return s.Cancel(ctx, cli.CancelOptions{Thread: "t"}) },
-		"run":    func(s *cli.Session, ctx context.Context) error { return s.Run(ctx, cli.RunOptions{Graph: "g"}) },
+		"cancel": func(s *cli.Session, ctx context.Context) error {
+			return s.CancelRun(ctx, cli.CancelOptions{Thread: "t"})
+		},
+		"run": func(s *cli.Session, ctx context.Context) error { return s.Run(ctx, cli.RunOptions{Graph: "g"}) },
 		"run all": func(s *cli.Session, ctx context.Context) error {
 			return s.Run(ctx, cli.RunOptions{Graph: "g", Events: []string{
 				"values", "updates", "messages", "custom", "tasks", "checkpoints", "debug",
@@ -186,7 +192,7 @@ func commands(t *testing.T) map[string]func(*cli.Session, context.Context) error
 		"ask":   func(s *cli.Session, ctx context.Context) error { return s.Resume(ctx, cli.ResumeOptions{Thread: "t"}) },
 		"watch": func(s *cli.Session, ctx context.Context) error { return s.Watch(ctx, cli.WatchOptions{Thread: "t"}) },
 		"demo": func(s *cli.Session, ctx context.Context) error {
-			return s.Demo(ctx, cli.DemoOptions{Thread: "t", Document: "x", Request: "r", User: "1", Answer: `"x"`})
+			return s.RunDemo(ctx, cli.DemoOptions{Thread: "t", Document: "x", Request: "r", User: "1", Answer: `"x"`})
 		},
 	}
 }
@@ -194,21 +200,21 @@ func commands(t *testing.T) map[string]func(*cli.Session, context.Context) error
 // TestNoCommandPrintsWhatATerminalObeys lets a server forge every text that
 // there is, in every command and format.
 func TestNoCommandPrintsWhatATerminalObeys(t *testing.T) {
-	for name, command := range commands(t) {
+	for name, command := range sessionCommands(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range []*forgery{
+			for _, f := range []*forgingServer{
 				{state: graphdv1.RunState_RUN_STATE_SUCCEEDED},
 				{state: graphdv1.RunState_RUN_STATE_FAILED},
 				{state: graphdv1.RunState_RUN_STATE_INTERRUPTED},
-				{refusing: true},
+				{isRefusing: true},
 			} {
 				for _, format := range []cli.Format{cli.Text, cli.JSON, cli.JSONL} {
-					c, out := f.session(t, "1\n1\n1\n")
+					c, out := f.newSession(t, "1\n1\n1\n")
 					c.Format = format
 					err := command(c, t.Context())
 					requireVisible(t, out.String())
 					said := out.Len()
-					cli.Explain(out, err, format, forger, c.Self)
+					cli.ReportError(out, err, format, forgedText, c.Invocation)
 					requireVisible(t, out.String()[said:])
 				}
 			}
@@ -226,10 +232,10 @@ func requireVisible(t *testing.T, out string) {
 	}
 }
 
-func (f *forgery) session(t *testing.T, in string) (*cli.Session, *bytes.Buffer) {
+func (f *forgingServer) newSession(t *testing.T, in string) (*cli.Session, *bytes.Buffer) {
 	t.Helper()
 	pipe := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.UnknownServiceHandler(f.serve))
+	server := grpc.NewServer(grpc.UnknownServiceHandler(f.serveForged))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(pipe) }()
 	client, err := cli.Dial("passthrough:///forger", grpc.WithContextDialer(
@@ -242,14 +248,14 @@ func (f *forgery) session(t *testing.T, in string) (*cli.Session, *bytes.Buffer)
 	})
 	out := &bytes.Buffer{}
 	return &cli.Session{
-		Client: client, Self: cli.Self{Program: []string{"graphd"}},
-		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, Terminal: true},
+		Client: client, Invocation: cli.Invocation{Program: []string{"graphd"}},
+		IO: cli.IO{In: strings.NewReader(in), Out: out, Err: out, IsTerminal: true},
 	}, out
 }
 
-// TestCommandsPrintThroughOneDoor finds what is written to a terminal past
-// style.go, which makes it visible.
-func TestCommandsPrintThroughOneDoor(t *testing.T) {
+// TestCommandsPrintThroughThePrinter finds what is written to a terminal past
+// printer.go, which makes it visible.
+func TestCommandsPrintThroughThePrinter(t *testing.T) {
 	var files []string
 	for _, dir := range []string{".", filepath.Join("..", "..", "cmd", "graphd")} {
 		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -258,25 +264,25 @@ func TestCommandsPrintThroughOneDoor(t *testing.T) {
 	}
 	var past []string
 	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "style.go" {
+		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "printer.go" {
 			continue
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, nil, 0)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && prints(call) {
+			if call, ok := n.(*ast.CallExpr); ok && writesOutput(call) {
 				past = append(past, set.Position(n.Pos()).String())
 			}
 			return true
 		})
 	}
-	require.Empty(t, past, "print with page, Line, Document, WriteJSON or WriteValue of internal/cli/style.go")
+	require.Empty(t, past, "print with printer, WriteLine, WriteDocument, WriteJSON or WriteValue of internal/cli/printer.go")
 }
 
-// prints reports whether a call writes to something that is not a buffer of its
+// writesOutput reports whether a call writes to something that is not a buffer of its
 // own: those are named b, the answers of HTTP w.
-func prints(call *ast.CallExpr) bool {
+func writesOutput(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return false

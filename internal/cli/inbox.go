@@ -16,12 +16,12 @@ type InboxOptions struct {
 	Watch  bool
 }
 
-// Inbox lists the open questions, or follows them.
-func (s *Session) Inbox(ctx context.Context, o InboxOptions) error {
+// ShowInbox lists the open questions, or follows them.
+func (s *Session) ShowInbox(ctx context.Context, o InboxOptions) error {
 	if o.Watch {
-		return s.watchInbox(ctx, o)
+		return s.watchInterrupts(ctx, o)
 	}
-	all, err := collect(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
+	all, err := collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Interrupt, string, error) {
 		resp, err := s.Interrupts.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{
 			ThreadId: o.Thread, Filter: o.Filter, PageSize: size, PageToken: token,
 		})
@@ -36,66 +36,67 @@ func (s *Session) Inbox(ctx context.Context, o InboxOptions) error {
 		}
 	}
 	if s.Format != Text {
-		return list(s, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
+		return showList(s, &graphdv1.ListInterruptsResponse{Interrupts: all}, all)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	if len(all) == 0 {
-		p.line("%s", p.paint(dim, "nobody is asked anything"))
+		p.printLine("%s", p.colorize(dim, "nobody is asked anything"))
 		return p.err
 	}
-	s.lookBack(ctx, p, all)
+	s.fetchReplaced(ctx, p, all)
 	now := time.Now()
 	for _, q := range all {
-		p.line("%s", p.paint(yellow, q.GetThreadId())+p.paint(dim, "  "+q.GetGraph()+"  "+age(q.GetCreateTime(), now)+" ago"+stateNote(q)))
-		p.question(q)
+		p.printLine("%s", p.colorize(yellow, q.GetThreadId())+p.colorize(dim, "  "+q.GetGraph()+"  "+formatAge(q.GetCreateTime(), now)+" ago"+formatStateNote(q)))
+		p.printInterrupt(q)
 		if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-			p.line("    %s", p.paint(dim, s.Self.Command(inboxArgs(q)...)))
+			p.printLine("    %s", p.colorize(dim, s.Invocation.CommandLine(resumeArgsFor(q)...)))
 		}
 	}
 	return p.err
 }
 
-// inboxArgs answer one question among others that may be open.
-func inboxArgs(q *graphdv1.Interrupt) []string {
+// resumeArgsFor returns the arguments that answer one interrupt among others that
+// may be open.
+func resumeArgsFor(q *graphdv1.Interrupt) []string {
 	if q.GetReason() == "breakpoint" {
 		return []string{"resume", q.GetThreadId()}
 	}
-	example := formOf(q.GetResponseSchema().GetJson()).example()
+	example := parseForm(q.GetResponseSchema().GetJson()).exampleText()
 	return []string{"resume", q.GetThreadId(), "--answer", q.GetInterruptId() + "=" + example}
 }
 
-func stateNote(q *graphdv1.Interrupt) string {
+func formatStateNote(q *graphdv1.Interrupt) string {
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
 		return ""
 	}
-	return "  " + questionWord(q)
+	return "  " + interruptStateName(q)
 }
 
-// watchInbox follows the questions until the caller leaves, over restarts of
+// watchInterrupts follows the questions until the caller leaves, over restarts of
 // the server.
-func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
+func (s *Session) watchInterrupts(ctx context.Context, o InboxOptions) error {
 	req := &graphdv1.WatchInterruptsRequest{Filter: o.Filter}
 	if o.Thread != "" {
-		req.Filter = both(req.Filter, "thread_id = "+strconv.Quote(o.Thread))
+		req.Filter = joinFilters(req.Filter, "thread_id = "+strconv.Quote(o.Thread))
 	}
-	r := newRetry(patience)
-	defer r.stop()
+	r := newRetryTimer(reconnectTimeout)
+	defer r.stopTimer()
 	heard, lost := false, false
 	for {
-		err := s.readInbox(ctx, req, func() { heard, lost = true, false; r.progress() })
-		again, _ := MayPass(Reason(err))
+		err := s.readInterruptChanges(ctx, req, func() { heard, lost = true, false; r.resetDelay() })
+		again, _ := IsRetryable(Reason(err))
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case (!heard || !unreachable(err)) && !again:
+		case (!heard || !isUnreachable(err)) && !again:
 			return err
 		}
 		if s.Format == Text && !lost {
-			s.note("%s", why(err))
+			s.printNote("%s", explainReconnect(err))
 		}
 		lost = true
 		switch {
-		case r.wait(ctx):
+		case r.waitForAttempt(ctx):
 		case ctx.Err() != nil:
 			return nil // left while the server was away
 		default:
@@ -104,8 +105,8 @@ func (s *Session) watchInbox(ctx context.Context, o InboxOptions) error {
 	}
 }
 
-// readInbox shows changes until the stream ends, which is always an error.
-func (s *Session) readInbox(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
+// readInterruptChanges shows changes until the stream ends, which is always an error.
+func (s *Session) readInterruptChanges(ctx context.Context, req *graphdv1.WatchInterruptsRequest, heard func()) error {
 	stream, err := s.Interrupts.WatchInterrupts(ctx, req)
 	if err != nil {
 		return err
@@ -117,28 +118,28 @@ func (s *Session) readInbox(ctx context.Context, req *graphdv1.WatchInterruptsRe
 		}
 		heard()
 		req.ResumeToken = change.GetResumeToken()
-		if err := s.showChange(ctx, change); err != nil {
+		if err := s.showInterruptChange(ctx, change); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Session) showChange(ctx context.Context, change *graphdv1.InterruptChange) error {
+func (s *Session) showInterruptChange(ctx context.Context, change *graphdv1.InterruptChange) error {
 	if s.Format != Text {
-		return s.message(change)
+		return s.showMessage(change)
 	}
 	q := change.GetInterrupt()
 	if q == nil {
 		return nil
 	}
-	p := s.page()
-	p.line("%s  %s  %s", p.paint(yellow, q.GetThreadId()), questionWord(q), p.paint(dim, clock(q.GetUpdateTime())))
+	p := s.newPrinter()
+	p.printLine("%s  %s  %s", p.colorize(yellow, q.GetThreadId()), interruptStateName(q), p.colorize(dim, formatTime(q.GetUpdateTime())))
 	if q.GetState() == graphdv1.InterruptState_INTERRUPT_STATE_OPEN {
-		s.lookBack(ctx, p, []*graphdv1.Interrupt{q})
-		p.question(q)
+		s.fetchReplaced(ctx, p, []*graphdv1.Interrupt{q})
+		p.printInterrupt(q)
 	}
 	if len(q.GetAccepted()) > 0 {
-		p.resolved(q)
+		p.printResolved(q)
 	}
 	return p.err
 }

@@ -15,29 +15,29 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// Marshal writes a message on one line as protojson does, except that a
-// payload is the JSON value it carries, character by character: as a string in
-// a string nobody could read it, and no query language could look inside.
+// Marshal writes a message on one line as protojson does, except that a payload is
+// the JSON value it carries, character by character: as a string in a string it
+// would not be readable, and no query language could look inside.
 func Marshal(m proto.Message) []byte {
-	w := &writer{}
-	w.message(m.ProtoReflect())
-	return w.b.Bytes()
+	w := &jsonWriter{}
+	w.writeMessage(m.ProtoReflect())
+	return w.buf.Bytes()
 }
 
-// marshalWhole is Marshal for a response that is a list: its lists are there
+// marshalWithEmptyLists is Marshal for a response that is a list: its lists are there
 // when they are empty too, so that programs can count on them.
-func marshalWhole(m proto.Message) []byte {
-	w := &writer{}
+func marshalWithEmptyLists(m proto.Message) []byte {
+	w := &jsonWriter{}
 	r := m.ProtoReflect()
-	set := fieldsOf(r)
+	set := presentFields(r)
 	all := r.Descriptor().Fields()
 	for i := range all.Len() {
 		if d := all.Get(i); d.IsList() && !r.Has(d) {
-			set = append(set, field{d, r.Get(d)})
+			set = append(set, protoField{d, r.Get(d)})
 		}
 	}
-	w.fields(set)
-	return w.b.Bytes()
+	w.writeFields(set)
+	return w.buf.Bytes()
 }
 
 // Indent breaks JSON text into lines. Numbers and the order of keys stay.
@@ -58,139 +58,139 @@ func Compact(text string) string {
 	return b.String()
 }
 
-// writer writes messages as JSON. Fields come in the order of the contract.
-type writer struct{ b bytes.Buffer }
+// jsonWriter writes messages as JSON. Fields come in the order of the contract.
+type jsonWriter struct{ buf bytes.Buffer }
 
-type field struct {
-	d protoreflect.FieldDescriptor
-	v protoreflect.Value
+type protoField struct {
+	descriptor protoreflect.FieldDescriptor
+	value      protoreflect.Value
 }
 
-func (w *writer) message(m protoreflect.Message) {
+func (w *jsonWriter) writeMessage(m protoreflect.Message) {
 	if p, ok := m.Interface().(*graphdv1.Payload); ok {
-		w.payload(p)
+		w.writePayload(p)
 		return
 	}
 	if m.Descriptor().ParentFile().Package() == "google.protobuf" {
-		w.wellKnown(m)
+		w.writeWellKnown(m)
 		return
 	}
-	w.fields(fieldsOf(m))
+	w.writeFields(presentFields(m))
 }
 
-func fieldsOf(m protoreflect.Message) []field {
-	var fields []field
+func presentFields(m protoreflect.Message) []protoField {
+	var fields []protoField
 	m.Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		fields = append(fields, field{d, v})
+		fields = append(fields, protoField{d, v})
 		return true
 	})
 	return fields
 }
 
-func (w *writer) fields(fields []field) {
-	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.d.Index(), b.d.Index()) })
-	w.b.WriteByte('{')
+func (w *jsonWriter) writeFields(fields []protoField) {
+	slices.SortFunc(fields, func(a, b protoField) int { return cmp.Compare(a.descriptor.Index(), b.descriptor.Index()) })
+	w.buf.WriteByte('{')
 	for i, f := range fields {
 		if i > 0 {
-			w.b.WriteByte(',')
+			w.buf.WriteByte(',')
 		}
-		w.text(f.d.JSONName())
-		w.b.WriteByte(':')
-		w.value(f)
+		w.writeString(f.descriptor.JSONName())
+		w.buf.WriteByte(':')
+		w.writeValue(f)
 	}
-	w.b.WriteByte('}')
+	w.buf.WriteByte('}')
 }
 
-func (w *writer) value(f field) {
+func (w *jsonWriter) writeValue(f protoField) {
 	switch {
-	case f.d.IsMap():
-		w.object(f)
-	case f.d.IsList():
-		w.b.WriteByte('[')
-		for i := range f.v.List().Len() {
+	case f.descriptor.IsMap():
+		w.writeMap(f)
+	case f.descriptor.IsList():
+		w.buf.WriteByte('[')
+		for i := range f.value.List().Len() {
 			if i > 0 {
-				w.b.WriteByte(',')
+				w.buf.WriteByte(',')
 			}
-			w.single(f.d, f.v.List().Get(i))
+			w.writeSingular(f.descriptor, f.value.List().Get(i))
 		}
-		w.b.WriteByte(']')
+		w.buf.WriteByte(']')
 	default:
-		w.single(f.d, f.v)
+		w.writeSingular(f.descriptor, f.value)
 	}
 }
 
-func (w *writer) object(f field) {
+func (w *jsonWriter) writeMap(f protoField) {
 	type entry struct {
 		key   string
 		value protoreflect.Value
 	}
 	var entries []entry
-	f.v.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+	f.value.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
 		entries = append(entries, entry{k.String(), v})
 		return true
 	})
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
-	w.b.WriteByte('{')
+	w.buf.WriteByte('{')
 	for i, e := range entries {
 		if i > 0 {
-			w.b.WriteByte(',')
+			w.buf.WriteByte(',')
 		}
-		w.text(e.key)
-		w.b.WriteByte(':')
-		w.single(f.d.MapValue(), e.value)
+		w.writeString(e.key)
+		w.buf.WriteByte(':')
+		w.writeSingular(f.descriptor.MapValue(), e.value)
 	}
-	w.b.WriteByte('}')
+	w.buf.WriteByte('}')
 }
 
-func (w *writer) single(d protoreflect.FieldDescriptor, v protoreflect.Value) {
+func (w *jsonWriter) writeSingular(d protoreflect.FieldDescriptor, v protoreflect.Value) {
 	switch d.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		w.message(v.Message())
+		w.writeMessage(v.Message())
 	case protoreflect.EnumKind:
 		if known := d.Enum().Values().ByNumber(v.Enum()); known != nil {
-			w.text(string(known.Name()))
+			w.writeString(string(known.Name()))
 			return
 		}
-		w.b.WriteString(strconv.Itoa(int(v.Enum())))
+		w.buf.WriteString(strconv.Itoa(int(v.Enum())))
 	case protoreflect.BytesKind:
-		w.text(base64.StdEncoding.EncodeToString(v.Bytes()))
+		w.writeString(base64.StdEncoding.EncodeToString(v.Bytes()))
 	case protoreflect.StringKind,
 		protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind,
 		protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		w.text(v.String())
+		w.writeString(v.String())
 	case protoreflect.BoolKind, protoreflect.FloatKind, protoreflect.DoubleKind,
 		protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind,
 		protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		w.b.WriteString(v.String())
+		w.buf.WriteString(v.String())
 	}
 }
 
-// payload writes what a payload carries; what is not JSON keeps its message.
-func (w *writer) payload(p *graphdv1.Payload) {
+// writePayload writes what a payload carries; what is not JSON keeps its message.
+func (w *jsonWriter) writePayload(p *graphdv1.Payload) {
 	text, ok := p.GetBody().(*graphdv1.Payload_Json)
 	if ok && json.Valid([]byte(text.Json)) {
-		w.b.WriteString(Compact(text.Json))
+		w.buf.WriteString(Compact(text.Json))
 		return
 	}
-	w.wellKnown(p.ProtoReflect())
+	w.writeWellKnown(p.ProtoReflect())
 }
 
-// wellKnown leaves a message to protojson, whose spaces vary by design.
-func (w *writer) wellKnown(m protoreflect.Message) {
+// writeWellKnown leaves a message to protojson, whose spaces vary by design.
+func (w *jsonWriter) writeWellKnown(m protoreflect.Message) {
 	text, err := protojson.Marshal(m.Interface())
 	if err != nil {
-		w.text(err.Error())
+		w.writeString(err.Error())
 		return
 	}
-	w.b.WriteString(Compact(string(text)))
+	w.buf.WriteString(Compact(string(text)))
 }
 
-func (w *writer) text(s string) {
+func (w *jsonWriter) writeString(s string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
 		return
 	}
-	w.b.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	w.buf.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

@@ -27,35 +27,35 @@ type ResumeOptions struct {
 // Resume answers questions and shows the run that goes on. Without an answer
 // it asks at a terminal.
 func (s *Session) Resume(ctx context.Context, o ResumeOptions) error {
-	spec, err := s.resumeSpec(o)
+	spec, err := s.buildResumeSpec(o)
 	if err != nil {
 		return err
 	}
-	if err := s.fullIDs(ctx, spec); err != nil {
+	if err := s.completeIDs(ctx, spec); err != nil {
 		return err
 	}
-	chosen, err := s.selection(o.Events)
+	chosen, err := s.parseSelection(o.Events)
 	if err != nil {
 		return err
 	}
-	if o.empty() && s.Terminal && s.Format == Text {
+	if o.hasNoAnswer() && s.IsTerminal && s.Format == Text {
 		return s.askAndResume(ctx, spec, chosen, o)
 	}
-	return s.resume(ctx, spec, chosen, o)
+	return s.resumeRun(ctx, spec, chosen, o)
 }
 
-// idLength is how long the ids of questions are.
-const idLength = 32
+// interruptIDLength is how long the ids of questions are.
+const interruptIDLength = 32
 
-// fullIDs completes ids of which only the beginning was given. The server takes
+// completeIDs completes ids of which only the beginning was given. The server takes
 // whole ids only.
-func (s *Session) fullIDs(ctx context.Context, spec *graphdv1.ResumeSpec) error {
+func (s *Session) completeIDs(ctx context.Context, spec *graphdv1.ResumeSpec) error {
 	if !slices.ContainsFunc(spec.GetResponses(), func(r *graphdv1.InterruptResponse) bool {
-		return len(r.GetInterruptId()) < idLength
+		return len(r.GetInterruptId()) < interruptIDLength
 	}) {
 		return nil
 	}
-	questions, err := s.openQuestions(ctx, spec.GetThreadId())
+	questions, err := s.listOpenInterrupts(ctx, spec.GetThreadId())
 	if err != nil {
 		return err
 	}
@@ -77,31 +77,31 @@ func (s *Session) fullIDs(ctx context.Context, spec *graphdv1.ResumeSpec) error 
 	return nil
 }
 
-func (o *ResumeOptions) empty() bool {
+func (o *ResumeOptions) hasNoAnswer() bool {
 	return o.Value == "" && len(o.Answers) == 0 && len(o.Dismiss) == 0
 }
 
-func (s *Session) resume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
+func (s *Session) resumeRun(
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen eventSelection, o ResumeOptions,
 ) error {
-	id := requestID(o.RequestID)
+	id := requestIDOrNew(o.RequestID)
 	if o.Detach {
 		run, err := s.Graphs.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: spec, RequestId: id})
 		if err != nil {
 			return err
 		}
-		return s.detached(run)
+		return s.showDetached(run)
 	}
 	req := &graphdv1.ResumeRequest{Resume: spec, Filter: chosen.filter, RequestId: id}
-	return s.stream(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	return s.streamRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Resume(ctx, req)
 	})
 }
 
-func (s *Session) resumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
+func (s *Session) buildResumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
 	spec := &graphdv1.ResumeSpec{ThreadId: o.Thread}
 	var err error
-	if spec.Responses, err = s.responses(o); err != nil {
+	if spec.Responses, err = s.parseResponses(o); err != nil {
 		return nil, err
 	}
 	switch {
@@ -112,7 +112,7 @@ func (s *Session) resumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
 		return nil, Usagef("--value without --interrupt is for the only question").
 			WithHint("answer several by id: --answer ID=JSON")
 	case o.Value != "":
-		value, err := s.Value("--value", o.Value)
+		value, err := s.ReadValue("--value", o.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -126,18 +126,18 @@ func (s *Session) resumeSpec(o ResumeOptions) (*graphdv1.ResumeSpec, error) {
 		}
 	}
 	if o.Update != "" {
-		if spec.Update, err = s.Value("--update", o.Update); err != nil {
+		if spec.Update, err = s.ReadValue("--update", o.Update); err != nil {
 			return nil, err
 		}
 	}
-	if spec.Metadata, err = labels("--metadata", o.Metadata); err != nil {
+	if spec.Metadata, err = parseLabels("--metadata", o.Metadata); err != nil {
 		return nil, err
 	}
-	spec.Coverage, err = coverageOf(o.Coverage)
+	spec.Coverage, err = parseCoverage(o.Coverage)
 	return spec, err
 }
 
-func (s *Session) responses(o ResumeOptions) ([]*graphdv1.InterruptResponse, error) {
+func (s *Session) parseResponses(o ResumeOptions) ([]*graphdv1.InterruptResponse, error) {
 	var all []*graphdv1.InterruptResponse
 	for _, answer := range o.Answers {
 		id, text, ok := strings.Cut(answer, "=")
@@ -145,7 +145,7 @@ func (s *Session) responses(o ResumeOptions) ([]*graphdv1.InterruptResponse, err
 			return nil, Usagef("--answer %q: want ID=JSON", answer).
 				WithHint("the only open question takes --value JSON")
 		}
-		value, err := s.Value("--answer "+id+"=", text)
+		value, err := s.ReadValue("--answer "+id+"=", text)
 		if err != nil {
 			return nil, err
 		}
@@ -170,30 +170,30 @@ func (s *Session) responses(o ResumeOptions) ([]*graphdv1.InterruptResponse, err
 // askAndResume asks for every open question in turn. What the server refuses
 // because of its schema is asked again.
 func (s *Session) askAndResume(
-	ctx context.Context, spec *graphdv1.ResumeSpec, chosen selection, o ResumeOptions,
+	ctx context.Context, spec *graphdv1.ResumeSpec, chosen eventSelection, o ResumeOptions,
 ) error {
-	questions, err := s.openQuestions(ctx, o.Thread)
+	questions, err := s.listOpenInterrupts(ctx, o.Thread)
 	if err != nil {
 		return err
 	}
-	ask := s.prompt()
-	s.lookBack(ctx, ask.page, questions)
+	ask := s.newPrompter()
+	s.fetchReplaced(ctx, ask.printer, questions)
 	for {
 		spec.Responses = nil
 		for _, q := range withoutBreakpoints(questions) {
-			text, err := ask.answer(ctx, q)
+			text, err := ask.askInterrupt(ctx, q)
 			if err != nil {
-				return s.unanswered(err, o.Thread, questions)
+				return s.endUnanswered(err, o.Thread, questions)
 			}
 			spec.Responses = append(spec.Responses, &graphdv1.InterruptResponse{
 				InterruptId: q.GetInterruptId(),
 				Outcome:     &graphdv1.InterruptResponse_Value{Value: jsonPayload(text)},
 			})
 		}
-		err := s.resume(ctx, spec, chosen, o)
+		err := s.resumeRun(ctx, spec, chosen, o)
 		if Reason(err) != "RESPONSE_SCHEMA_MISMATCH" || len(spec.GetResponses()) == 0 {
 			return err
 		}
-		refusal(err).write(s.Out)
+		newStatusReport(err).printReport(s.Out)
 	}
 }

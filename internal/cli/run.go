@@ -32,43 +32,43 @@ type RunOptions struct {
 
 // Run starts a run and shows it until it stops.
 func (s *Session) Run(ctx context.Context, o RunOptions) error {
-	spec, err := s.runSpec(o)
+	spec, err := s.buildRunSpec(o)
 	if err != nil {
 		return err
 	}
-	chosen, err := s.selection(o.Events)
+	chosen, err := s.parseSelection(o.Events)
 	if err != nil {
 		return err
 	}
-	id := requestID(o.RequestID)
+	id := requestIDOrNew(o.RequestID)
 	if o.Detach {
 		run, err := s.Graphs.StartRun(ctx, &graphdv1.StartRunRequest{Run: spec, RequestId: id})
 		if err != nil {
 			return err
 		}
-		return s.detached(run)
+		return s.showDetached(run)
 	}
 	req := &graphdv1.StreamRequest{Run: spec, Filter: chosen.filter, RequestId: id}
-	return s.stream(ctx, chosen, func(ctx context.Context) (eventStream, error) {
+	return s.streamRun(ctx, chosen, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Stream(ctx, req)
 	})
 }
 
-// requestID makes a call repeatable, so that it may be tried again when the
+// requestIDOrNew makes a call repeatable, so that it may be tried again when the
 // answer was lost.
-func requestID(given string) string {
+func requestIDOrNew(given string) string {
 	if given == "" {
 		return rand.Text()
 	}
 	return given
 }
 
-func (s *Session) runSpec(o RunOptions) (*graphdv1.RunSpec, error) {
+func (s *Session) buildRunSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 	spec := &graphdv1.RunSpec{
 		ThreadId: o.Thread, CreateThread: true, StepLimit: o.StepLimit,
 		InterruptBefore: o.Before, InterruptAfter: o.After,
 	}
-	spec.Graph, spec.GraphVersion = graphName(o.Graph)
+	spec.Graph, spec.GraphVersion = splitGraphName(o.Graph)
 	if o.Timeout > 0 {
 		spec.RunTimeout = durationpb.New(o.Timeout)
 	}
@@ -76,7 +76,7 @@ func (s *Session) runSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 		return nil, Usagef("--input and --from-checkpoint do not go together")
 	}
 	if o.Input != "" {
-		input, err := s.Value("--input", o.Input)
+		input, err := s.ReadValue("--input", o.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -87,39 +87,39 @@ func (s *Session) runSpec(o RunOptions) (*graphdv1.RunSpec, error) {
 	}
 	var err error
 	if o.Context != "" {
-		if spec.Context, err = s.Value("--context", o.Context); err != nil {
+		if spec.Context, err = s.ReadValue("--context", o.Context); err != nil {
 			return nil, err
 		}
 	}
-	if spec.Metadata, err = labels("--metadata", o.Metadata); err != nil {
+	if spec.Metadata, err = parseLabels("--metadata", o.Metadata); err != nil {
 		return nil, err
 	}
-	if spec.Concurrency, err = busyPolicy(o.OnBusy); err != nil {
+	if spec.Concurrency, err = parseBusyPolicy(o.OnBusy); err != nil {
 		return nil, err
 	}
-	spec.OpenInterrupts, err = openPolicy(o.OnOpen)
+	spec.OpenInterrupts, err = parseOpenPolicy(o.OnOpen)
 	return spec, err
 }
 
-// stream follows one run from its opening and ends as the run stands.
-func (s *Session) stream(
-	ctx context.Context, chosen selection, open func(context.Context) (eventStream, error),
+// streamRun follows one run from its opening and ends as the run stands.
+func (s *Session) streamRun(
+	ctx context.Context, chosen eventSelection, open func(context.Context) (eventStream, error),
 ) error {
-	f := &follow{selection: chosen, ofRun: true}
-	end, err := s.follow(ctx, f, open)
+	f := &follower{eventSelection: chosen, followsRun: true}
+	end, err := s.showStream(ctx, f, open)
 	if err != nil {
 		return err
 	}
-	return s.concluded(ctx, f.thread, end)
+	return s.showEnd(ctx, f.thread, end)
 }
 
-// detached shows a run that nobody follows yet.
-func (s *Session) detached(run *graphdv1.Run) error {
+// showDetached shows a run that is not followed yet.
+func (s *Session) showDetached(run *graphdv1.Run) error {
 	if s.Format != Text {
-		return s.message(run)
+		return s.showMessage(run)
 	}
-	p := s.page()
-	p.line("thread %s  run %s  %s", run.GetThreadId(), run.GetRunId(), stateWord(run.GetState()))
-	p.line("follow it with\n  %s", s.Self.Command("watch", run.GetThreadId(), "--run", run.GetRunId()))
+	p := s.newPrinter()
+	p.printLine("thread %s  run %s  %s", run.GetThreadId(), run.GetRunId(), runStateName(run.GetState()))
+	p.printLine("follow it with\n  %s", s.Invocation.CommandLine("watch", run.GetThreadId(), "--run", run.GetRunId()))
 	return p.err
 }

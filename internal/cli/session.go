@@ -32,9 +32,9 @@ type IO struct {
 	In  io.Reader
 	Out io.Writer // what was asked for
 	Err io.Writer // everything else
-	// Terminal says that a person reads Out and types In.
-	Terminal bool
-	Color    bool
+	// IsTerminal says that a person reads Out and types In.
+	IsTerminal bool
+	HasColor   bool
 }
 
 // Session is a command on its way: a server and a person or program.
@@ -42,24 +42,24 @@ type Session struct {
 	*Client
 	IO
 
-	Format Format
-	Self   Self
+	Format     Format
+	Invocation Invocation
 }
 
-// Self is how to call this graphd again from where the caller stands.
-type Self struct {
-	Program []string // one word, or those of "go run"
-	Flags   []string // that lead to the same server
-	Verb    string   // what this call does: "run", "threads delete"
+// Invocation is how to call this graphd again from where the caller stands.
+type Invocation struct {
+	Program     []string // one word, or those of "go run"
+	ServerFlags []string // that lead to the same server
+	Verb        string   // what this call does: "run", "threads delete"
 }
 
-// Command words a call so that it can be pasted into a shell.
-func (s Self) Command(args ...string) string {
-	return CommandLine(slices.Concat(s.Program, args, s.Flags)...)
+// CommandLine words a call so that it can be pasted into a shell.
+func (s Invocation) CommandLine(args ...string) string {
+	return QuoteCommand(slices.Concat(s.Program, args, s.ServerFlags)...)
 }
 
-// message shows a message as JSON, in the session's format.
-func (s *Session) message(m proto.Message) error {
+// showMessage shows a message as JSON, in the session's format.
+func (s *Session) showMessage(m proto.Message) error {
 	var text []byte
 	if s.Format == JSON {
 		text = Indent(Marshal(m))
@@ -69,23 +69,23 @@ func (s *Session) message(m proto.Message) error {
 	return WriteJSON(s.Out, text)
 }
 
-// list shows a whole response as one document, or its elements one per line.
-func list[T proto.Message](s *Session, whole proto.Message, elements []T) error {
+// showList shows a whole response as one document, or its elements one per line.
+func showList[T proto.Message](s *Session, whole proto.Message, elements []T) error {
 	if s.Format == JSON {
-		return WriteJSON(s.Out, Indent(marshalWhole(whole)))
+		return WriteJSON(s.Out, Indent(marshalWithEmptyLists(whole)))
 	}
 	for _, e := range elements {
-		if err := s.message(e); err != nil {
+		if err := s.showMessage(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// note tells a person something that is not the result.
-func (s *Session) note(format string, args ...any) {
+// printNote tells a person something that is not the result.
+func (s *Session) printNote(format string, args ...any) {
 	if isPrintf {
 		_ = fmt.Sprintf(format, args...)
 	}
-	_ = Line(s.Err, format, args...) // there is no other place to say so
+	_ = WriteLine(s.Err, format, args...) // there is no other place to say so
 }

@@ -16,8 +16,8 @@ type StateOptions struct {
 	Subgraphs  bool
 }
 
-// State shows the state of a thread and what comes next.
-func (s *Session) State(ctx context.Context, o StateOptions) error {
+// ShowState shows the state of a thread and what comes next.
+func (s *Session) ShowState(ctx context.Context, o StateOptions) error {
 	req := &graphdv1.GetStateRequest{ThreadId: o.Thread, Keys: o.Keys, Subgraphs: o.Subgraphs}
 	if o.Checkpoint != "" {
 		req.At = &graphdv1.CheckpointRef{CheckpointId: o.Checkpoint}
@@ -26,7 +26,7 @@ func (s *Session) State(ctx context.Context, o StateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.snapshot(ctx, state)
+	return s.showSnapshot(ctx, state)
 }
 
 // UpdateOptions are the flags of `update`.
@@ -39,15 +39,15 @@ type UpdateOptions struct {
 	RequestID  string
 }
 
-// Update writes to the state of a thread and shows the new one.
-func (s *Session) Update(ctx context.Context, o UpdateOptions) error {
-	values, err := s.Value("--values", o.Values)
+// UpdateState writes to the state of a thread and shows the new one.
+func (s *Session) UpdateState(ctx context.Context, o UpdateOptions) error {
+	values, err := s.ReadValue("--values", o.Values)
 	if err != nil {
 		return err
 	}
 	req := &graphdv1.UpdateStateRequest{
 		ThreadId: o.Thread, Values: values, AsNode: o.AsNode,
-		SupersedeInterrupts: o.Supersede, RequestId: requestID(o.RequestID),
+		SupersedeInterrupts: o.Supersede, RequestId: requestIDOrNew(o.RequestID),
 	}
 	if o.Checkpoint != "" {
 		req.At = &graphdv1.CheckpointRef{CheckpointId: o.Checkpoint}
@@ -56,47 +56,47 @@ func (s *Session) Update(ctx context.Context, o UpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.snapshot(ctx, state)
+	return s.showSnapshot(ctx, state)
 }
 
-func (s *Session) snapshot(ctx context.Context, state *graphdv1.StateSnapshot) error {
+func (s *Session) showSnapshot(ctx context.Context, state *graphdv1.StateSnapshot) error {
 	if s.Format != Text {
-		return s.message(state)
+		return s.showMessage(state)
 	}
-	p := s.page()
-	s.lookBack(ctx, p, state.GetInterrupts())
-	p.snapshot("", state)
+	p := s.newPrinter()
+	s.fetchReplaced(ctx, p, state.GetInterrupts())
+	p.printSnapshot("", state)
 	return p.err
 }
 
-func (p *page) snapshot(indent string, state *graphdv1.StateSnapshot) {
+func (p *printer) printSnapshot(indent string, state *graphdv1.StateSnapshot) {
 	if state.GetCheckpoint() == nil {
-		p.line("%s%s", indent, p.paint(dim, "no checkpoint yet"))
+		p.printLine("%s%s", indent, p.colorize(dim, "no checkpoint yet"))
 	} else {
-		p.line("%s%s", indent, p.paint(dim, "checkpoint "+state.GetCheckpoint().GetCheckpointId()+
-			"  step "+number(state.GetStep())+"  "+sourceWord(state.GetSource())+"  "+clock(state.GetCreateTime())))
+		p.printLine("%s%s", indent, p.colorize(dim, "checkpoint "+state.GetCheckpoint().GetCheckpointId()+
+			"  step "+formatInteger(state.GetStep())+"  "+sourceName(state.GetSource())+"  "+formatTime(state.GetCreateTime())))
 	}
-	p.pairs(indent, members(state.GetValues().GetJson()))
+	p.printMembers(indent, splitObject(state.GetValues().GetJson()))
 	next := strings.Join(state.GetNext(), ", ")
-	p.line("%s%s %s", indent, p.paint(bold, "next:"), orDash(next))
-	p.failures(indent+"  ", state.GetTasks())
+	p.printLine("%s%s %s", indent, p.colorize(bold, "next:"), orDash(next))
+	p.printFailures(indent+"  ", state.GetTasks())
 	for _, t := range state.GetTasks() {
 		if t.GetResult() != nil {
-			p.line("%s  %s is done: %s", indent, t.GetNode(), p.value(indent+"    ", t.GetResult().GetJson()))
+			p.printLine("%s  %s is done: %s", indent, t.GetNode(), p.formatValue(indent+"    ", t.GetResult().GetJson()))
 		}
 		if t.GetState() != nil {
-			p.line("%s  %s", indent, p.paint(bold, place(t.GetNamespace(), "")))
-			p.snapshot(indent+"    ", t.GetState())
+			p.printLine("%s  %s", indent, p.colorize(bold, nodePath(t.GetNamespace(), "")))
+			p.printSnapshot(indent+"    ", t.GetState())
 		}
 	}
 	for _, q := range state.GetInterrupts() {
-		p.question(q)
+		p.printInterrupt(q)
 	}
 }
 
-// failures shows why tasks failed; what failed for the same reason is told once,
+// printFailures shows why tasks failed; what failed for the same reason is told once,
 // with the names of all its nodes.
-func (p *page) failures(indent string, tasks []*graphdv1.SnapshotTask) {
+func (p *printer) printFailures(indent string, tasks []*graphdv1.SnapshotTask) {
 	var causes []*graphdv1.Failure
 	for _, t := range tasks {
 		f := t.GetFailure()
@@ -115,7 +115,7 @@ func (p *page) failures(indent string, tasks []*graphdv1.SnapshotTask) {
 		})
 	}
 	for _, f := range causes {
-		p.failure(indent, f)
+		p.printFailure(indent, f)
 	}
 }
 
@@ -126,22 +126,22 @@ type HistoryOptions struct {
 	Values bool
 }
 
-// History lists the checkpoints of a thread, newest first.
-func (s *Session) History(ctx context.Context, o HistoryOptions) error {
-	all, err := s.checkpoints(ctx, o)
+// ShowHistory lists the checkpoints of a thread, newest first.
+func (s *Session) ShowHistory(ctx context.Context, o HistoryOptions) error {
+	all, err := s.listCheckpoints(ctx, o)
 	if err != nil {
 		return err
 	}
 	if s.Format != Text {
-		return list(s, &graphdv1.ListCheckpointsResponse{Checkpoints: all}, all)
+		return showList(s, &graphdv1.ListCheckpointsResponse{Checkpoints: all}, all)
 	}
-	p := s.page()
-	p.history(all, o.Values)
+	p := s.newPrinter()
+	p.printHistory(all, o.Values)
 	return p.err
 }
 
-func (s *Session) checkpoints(ctx context.Context, o HistoryOptions) ([]*graphdv1.StateSnapshot, error) {
-	return collect(o.Limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
+func (s *Session) listCheckpoints(ctx context.Context, o HistoryOptions) ([]*graphdv1.StateSnapshot, error) {
+	return collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.StateSnapshot, string, error) {
 		resp, err := s.Threads.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
 			ThreadId: o.Thread, PageSize: size, PageToken: token, IncludeValues: o.Values,
 		})
@@ -149,27 +149,27 @@ func (s *Session) checkpoints(ctx context.Context, o HistoryOptions) ([]*graphdv
 	})
 }
 
-func (p *page) history(all []*graphdv1.StateSnapshot, values bool) {
+func (p *printer) printHistory(all []*graphdv1.StateSnapshot, values bool) {
 	rows := [][]string{{"STEP", "SOURCE", "CHECKPOINT", "PARENT", "TIME", "NEXT"}}
 	for _, c := range all {
 		rows = append(rows, []string{
-			number(c.GetStep()), sourceWord(c.GetSource()), c.GetCheckpoint().GetCheckpointId(),
-			orDash(c.GetParent().GetCheckpointId()), clock(c.GetCreateTime()),
+			formatInteger(c.GetStep()), sourceName(c.GetSource()), c.GetCheckpoint().GetCheckpointId(),
+			orDash(c.GetParent().GetCheckpointId()), formatTime(c.GetCreateTime()),
 			orDash(strings.Join(c.GetNext(), ", ")),
 		})
 	}
 	if !values {
-		p.table(rows)
+		p.printTable(rows)
 		return
 	}
 	for i, c := range all {
-		p.table([][]string{rows[0], rows[i+1]})
-		p.pairs("  ", members(c.GetValues().GetJson()))
+		p.printTable([][]string{rows[0], rows[i+1]})
+		p.printMembers("  ", splitObject(c.GetValues().GetJson()))
 	}
 }
 
-// collect reads pages until there are limit elements; 0 = all there are.
-func collect[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
+// collectPages reads pages until there are limit elements; 0 = all there are.
+func collectPages[T any](limit int, page func(token string, size int32) ([]T, string, error)) ([]T, error) {
 	const most = 500
 	all, token := []T{}, ""
 	for {

@@ -20,14 +20,14 @@ type ThreadsOptions struct {
 func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 	filter := o.Filter
 	if o.State != "" {
-		n, err := choice("--state", o.State, graphdv1.ThreadState_value, "THREAD_STATE_")
+		n, err := parseEnum("--state", o.State, graphdv1.ThreadState_value, "THREAD_STATE_")
 		if err != nil {
 			return err
 		}
 		word := strings.TrimPrefix(graphdv1.ThreadState(n).String(), "THREAD_STATE_")
-		filter = both(filter, "state = "+strconv.Quote(word))
+		filter = joinFilters(filter, "state = "+strconv.Quote(word))
 	}
-	all, err := collect(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
+	all, err := collectPages(o.Limit, func(token string, size int32) ([]*graphdv1.Thread, string, error) {
 		resp, err := s.Threads.ListThreads(ctx, &graphdv1.ListThreadsRequest{
 			PageSize: size, PageToken: token, Filter: filter,
 		})
@@ -37,29 +37,29 @@ func (s *Session) ListThreads(ctx context.Context, o ThreadsOptions) error {
 		return err
 	}
 	if s.Format != Text {
-		return list(s, &graphdv1.ListThreadsResponse{Threads: all}, all)
+		return showList(s, &graphdv1.ListThreadsResponse{Threads: all}, all)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	rows := [][]string{{"THREAD", "STATE", "GRAPH", "VERSION", "CHANGED", "LABELS"}}
 	for _, t := range all {
 		rows = append(rows, []string{
-			t.GetThreadId(), threadWord(t.GetState()) + faultWord(t.GetFault()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
-			age(t.GetUpdateTime(), time.Now()) + " ago", labelText(t.GetMetadata()),
+			t.GetThreadId(), threadStateName(t.GetState()) + formatFault(t.GetFault()), orDash(t.GetGraph()), orDash(t.GetGraphVersion()),
+			formatAge(t.GetUpdateTime(), time.Now()) + " ago", formatLabels(t.GetMetadata()),
 		})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	return p.err
 }
 
-// faultWord says that servers fail over a thread.
-func faultWord(f *graphdv1.ThreadFault) string {
+// formatFault says that servers fail over a thread.
+func formatFault(f *graphdv1.ThreadFault) string {
 	if f == nil {
 		return ""
 	}
 	return ", put off after " + strconv.Itoa(int(f.GetFailures())) + " failures"
 }
 
-func both(a, b string) string {
+func joinFilters(a, b string) string {
 	if a == "" {
 		return b
 	}
@@ -73,8 +73,8 @@ func (s *Session) DeleteThread(ctx context.Context, thread string, force bool) e
 		return err
 	}
 	if s.Format == Text {
-		p := s.page()
-		p.line("deleted %s", thread)
+		p := s.newPrinter()
+		p.printLine("deleted %s", thread)
 		return p.err
 	}
 	return nil
@@ -91,7 +91,7 @@ type ForkOptions struct {
 // ForkThread copies a thread up to a checkpoint.
 func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 	req := &graphdv1.ForkThreadRequest{
-		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestID(o.RequestID),
+		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestIDOrNew(o.RequestID),
 	}
 	if o.Checkpoint != "" {
 		req.At = &graphdv1.CheckpointRef{CheckpointId: o.Checkpoint}
@@ -101,14 +101,14 @@ func (s *Session) ForkThread(ctx context.Context, o ForkOptions) error {
 		return err
 	}
 	if s.Format != Text {
-		return s.message(t)
+		return s.showMessage(t)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	from := "its newest checkpoint"
 	if o.Checkpoint != "" {
 		from = "checkpoint " + o.Checkpoint
 	}
-	p.line("thread %s continues %s from %s, as checkpoint %s",
+	p.printLine("thread %s continues %s from %s, as checkpoint %s",
 		t.GetThreadId(), o.Source, from, orDash(t.GetCheckpoint().GetCheckpointId()))
 	return p.err
 }
@@ -123,16 +123,16 @@ type CopyOptions struct {
 // CopyThread copies a thread as it is.
 func (s *Session) CopyThread(ctx context.Context, o CopyOptions) error {
 	t, err := s.Threads.CopyThread(ctx, &graphdv1.CopyThreadRequest{
-		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestID(o.RequestID),
+		SourceThreadId: o.Source, ThreadId: o.Thread, RequestId: requestIDOrNew(o.RequestID),
 	})
 	if err != nil {
 		return err
 	}
 	if s.Format != Text {
-		return s.message(t)
+		return s.showMessage(t)
 	}
-	p := s.page()
-	p.line("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, threadWord(t.GetState()))
+	p := s.newPrinter()
+	p.printLine("thread %s is a copy of %s, %s", t.GetThreadId(), o.Source, threadStateName(t.GetState()))
 	return p.err
 }
 
@@ -143,10 +143,10 @@ func (s *Session) PruneThread(ctx context.Context, thread string, keep int32) er
 		return err
 	}
 	if s.Format != Text {
-		return s.message(t)
+		return s.showMessage(t)
 	}
-	p := s.page()
-	p.line("pruned %s", thread)
+	p := s.newPrinter()
+	p.printLine("pruned %s", thread)
 	return p.err
 }
 
@@ -159,8 +159,8 @@ type CancelOptions struct {
 	NoWait   bool
 }
 
-// Cancel asks a run to stop.
-func (s *Session) Cancel(ctx context.Context, o CancelOptions) error {
+// CancelRun asks a run to stop.
+func (s *Session) CancelRun(ctx context.Context, o CancelOptions) error {
 	req := &graphdv1.CancelRunRequest{
 		ThreadId: o.Thread, RunId: o.Run, Reason: o.Reason, Wait: !o.NoWait,
 		Action: graphdv1.CancelRunRequest_ACTION_KEEP,
@@ -173,14 +173,14 @@ func (s *Session) Cancel(ctx context.Context, o CancelOptions) error {
 		return err
 	}
 	if s.Format != Text {
-		return s.message(run)
+		return s.showMessage(run)
 	}
-	p := s.page()
+	p := s.newPrinter()
 	switch state := run.GetState(); {
-	case final(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
-		p.line("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), stateWord(state))
+	case isFinal(state) && state != graphdv1.RunState_RUN_STATE_CANCELLED:
+		p.printLine("run %s of thread %s had already %s; nothing to cancel", run.GetRunId(), run.GetThreadId(), runStateName(state))
 	default:
-		p.line("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), stateWord(state))
+		p.printLine("run %s of thread %s is %s", run.GetRunId(), run.GetThreadId(), runStateName(state))
 	}
 	return p.err
 }

@@ -12,10 +12,10 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// Value reads JSON that a flag gives: the text itself, @FILE, or - for
+// ReadValue reads JSON that a flag gives: the text itself, @FILE, or - for
 // standard input. The text stays as it is.
-func (s *Session) Value(flag, given string) (*graphdv1.Payload, error) {
-	text, from, err := s.source(given)
+func (s *Session) ReadValue(flag, given string) (*graphdv1.Payload, error) {
+	text, from, err := s.readSource(given)
 	if err != nil {
 		return nil, Usagef("%s: %v", flag, err).WithHint("want JSON, @FILE, or - for standard input")
 	}
@@ -23,7 +23,7 @@ func (s *Session) Value(flag, given string) (*graphdv1.Payload, error) {
 	if err := checkJSON(text); err != nil {
 		hint := "want JSON, @FILE, or - for standard input"
 		if text != "" && !strings.ContainsAny(text[:1], `{["`) {
-			hint += "; text is JSON in double quotes: " + CommandLine(flag, quoted(text))
+			hint += "; text is JSON in double quotes: " + QuoteCommand(flag, quoteForHint(text))
 		}
 		return nil, Usagef("%s: %s is not JSON: %v", flag, from, err).WithHint("%s", hint)
 	}
@@ -34,8 +34,8 @@ func jsonPayload(text string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: text}}
 }
 
-// source returns the text of a value and how to name where it came from.
-func (s *Session) source(given string) (text, from string, err error) {
+// readSource returns the text of a value and how to name where it came from.
+func (s *Session) readSource(given string) (text, from string, err error) {
 	switch name, isFile := strings.CutPrefix(given, "@"); {
 	case isFile:
 		data, err := os.ReadFile(name) //nolint:gosec // the caller names the file
@@ -70,8 +70,8 @@ func checkJSON(text string) error {
 	return nil
 }
 
-// quoted is text as a JSON string, shortened for a hint.
-func quoted(text string) string {
+// quoteForHint is text as a JSON string, shortened for a hint.
+func quoteForHint(text string) string {
 	const most = 40
 	if len([]rune(text)) > most {
 		text = string([]rune(text)[:most]) + "…"
@@ -81,16 +81,16 @@ func quoted(text string) string {
 
 // jsonString writes text as a JSON string.
 func jsonString(text string) string {
-	w := &writer{}
-	w.text(text)
-	return w.b.String()
+	w := &jsonWriter{}
+	w.writeString(text)
+	return w.buf.String()
 }
 
 // member is one key of a JSON object with its value as text.
 type member struct{ key, value string }
 
-// members splits a JSON object, in order; nil when it is none.
-func members(text string) []member {
+// splitObject splits a JSON object, in order; nil when it is none.
+func splitObject(text string) []member {
 	dec := json.NewDecoder(strings.NewReader(text))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
 		return nil
@@ -111,8 +111,8 @@ func members(text string) []member {
 	return list
 }
 
-// elements splits a JSON array; nil when it is none.
-func elements(text string) []string {
+// splitArray splits a JSON array; nil when it is none.
+func splitArray(text string) []string {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil
@@ -124,8 +124,8 @@ func elements(text string) []string {
 	return list
 }
 
-// plainText is a JSON string without its quotes; false for any other value.
-func plainText(text string) (string, bool) {
+// unquoteJSON is a JSON string without its quotes; false for any other value.
+func unquoteJSON(text string) (string, bool) {
 	var s *string
 	if err := json.Unmarshal([]byte(text), &s); err != nil || s == nil {
 		return "", false

@@ -20,7 +20,7 @@ type WatchOptions struct {
 
 // Watch shows the log of a thread or a run.
 func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
-	chosen, err := s.selection(o.Events)
+	chosen, err := s.parseSelection(o.Events)
 	if err != nil {
 		return err
 	}
@@ -28,20 +28,20 @@ func (s *Session) Watch(ctx context.Context, o WatchOptions) error {
 		ThreadId: o.Thread, RunId: o.Run, Filter: chosen.filter,
 		SnapshotFirst: o.Snapshot, Follow: !o.NoFollow,
 	}
-	if err := begin(req, o); err != nil {
+	if err := setWatchStart(req, o); err != nil {
 		return err
 	}
-	f := &follow{selection: chosen, run: o.Run, bounded: o.NoFollow}
-	end, err := s.follow(ctx, f, func(ctx context.Context) (eventStream, error) {
+	f := &follower{eventSelection: chosen, run: o.Run, endsWithLog: o.NoFollow}
+	end, err := s.showStream(ctx, f, func(ctx context.Context) (eventStream, error) {
 		return s.Graphs.Watch(ctx, req)
 	})
 	if err != nil {
 		return err
 	}
-	return s.concluded(ctx, o.Thread, end)
+	return s.showEnd(ctx, o.Thread, end)
 }
 
-func begin(req *graphdv1.WatchRequest, o WatchOptions) error {
+func setWatchStart(req *graphdv1.WatchRequest, o WatchOptions) error {
 	if o.From != "" && o.Snapshot {
 		return Usagef("--snapshot begins with the present state, so it does not go with --from")
 	}
@@ -52,7 +52,7 @@ func begin(req *graphdv1.WatchRequest, o WatchOptions) error {
 	case "now":
 		req.Start = &graphdv1.WatchRequest_Now{Now: &emptypb.Empty{}}
 	default:
-		cursor, err := cursorOf(o.From)
+		cursor, err := parseCursor(o.From)
 		if err != nil {
 			return err
 		}

@@ -26,14 +26,14 @@ func (p *PanicError) Fields() []zap.Field {
 	return []zap.Field{zap.String("panic", p.Value), zap.ByteString("stack", p.Stack)}
 }
 
-// maxValue bounds the text of a panic: the value may be what a user has sent.
-const maxValue = 1 << 10
+// maxValueBytes bounds the text of a panic: the value may be what a user has sent.
+const maxValueBytes = 1 << 10
 
 // Call runs f. It returns nil, or the panic that ended f.
 func Call(f func()) (caught *PanicError) {
 	defer func() {
 		if v := recover(); v != nil {
-			caught = Caught(v)
+			caught = NewPanicError(v)
 		}
 	}()
 	f()
@@ -50,16 +50,16 @@ func Func(f func(), caught func(*PanicError)) func() {
 	}
 }
 
-// Log returns a caught for Func that writes a line at level error.
-func Log(log *zap.Logger, what string) func(*PanicError) {
+// LogPanic returns a caught for Func that writes a line at level error.
+func LogPanic(log *zap.Logger, what string) func(*PanicError) {
 	return func(p *PanicError) { log.Error(what, p.Fields()...) }
 }
 
-// Caught is the panic that recover has just returned as v.
-func Caught(v any) *PanicError {
+// NewPanicError is the panic that recover has just returned as v.
+func NewPanicError(v any) *PanicError {
 	text := fmt.Sprint(v) // also when its own methods panic
-	if len(text) > maxValue {
-		text = text[:maxValue] + "…"
+	if len(text) > maxValueBytes {
+		text = text[:maxValueBytes] + "…"
 	}
 	return &PanicError{Value: text, Stack: debug.Stack()}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-type spiteful struct{}
+type panickingError struct{}
 
-func (spiteful) Error() string { panic("in Error") }
+func (panickingError) Error() string { panic("in Error") }
 
 func TestCallCatchesWhateverIsPanickedWith(t *testing.T) {
 	require.Nil(t, contain.Call(func() {}))
@@ -24,7 +24,7 @@ func TestCallCatchesWhateverIsPanickedWith(t *testing.T) {
 	}{
 		{"a defect", "a defect"},
 		{errors.New("an error"), "an error"},
-		{spiteful{}, "PANIC=Error method: in Error"},
+		{panickingError{}, "PANIC=Error method: in Error"},
 		{strings.Repeat("x", 1<<20), "xxx"},
 	} {
 		p := contain.Call(func() { panic(c.value) })
@@ -42,7 +42,7 @@ func TestCallCatchesWhateverIsPanickedWith(t *testing.T) {
 
 func TestFuncTellsOfAPanic(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	caught := contain.Log(zap.New(core), "a goroutine panicked")
+	caught := contain.LogPanic(zap.New(core), "a goroutine panicked")
 	contain.Func(func() {}, caught)()
 	require.Zero(t, logs.Len())
 	contain.Func(func() { panic("a defect") }, caught)()

@@ -17,99 +17,99 @@ const (
 	joinPrefix    = "join:"
 )
 
-// stateKeys compiles the declared channels.
-func (b *builder) stateKeys() {
+// buildStateKeys compiles the declared channels.
+func (b *builder) buildStateKeys() {
 	if len(b.spec.Channels) == 0 {
-		b.add("channels", ReasonMissing, "the graph declares no channels, so it has no state")
+		b.addProblem("channels", ReasonMissing, "the graph declares no channels, so it has no state")
 	}
 	for i := range b.spec.Channels {
-		b.stateKey(&b.spec.Channels[i])
+		b.buildStateKey(&b.spec.Channels[i])
 	}
-	b.g.Input = b.keys("input", b.spec.Input)
-	b.g.Output = b.keys("output", b.spec.Output)
+	b.graph.InputKeys = b.resolveKeys("input", b.spec.Input)
+	b.graph.OutputKeys = b.resolveKeys("output", b.spec.Output)
 }
 
-func (b *builder) stateKey(spec *ChannelSpec) {
+func (b *builder) buildStateKey(spec *ChannelSpec) {
 	path := "channels." + spec.Name
-	if _, taken := b.g.channels[spec.Name]; taken {
-		b.add(path, ReasonDuplicateName, "channel %q is declared twice", spec.Name)
+	if _, taken := b.graph.channels[spec.Name]; taken {
+		b.addProblem(path, ReasonDuplicateName, "channel %q is declared twice", spec.Name)
 		return
 	}
-	b.channelName(path, spec.Name)
+	b.checkChannelName(path, spec.Name)
 	reducer, ok := findReducer(spec.Reducer)
 	if !ok {
-		b.unknown(path+".reducer", ReasonUnknownReducer, "reducer", spec.Reducer, reducerNames)
+		b.addUnknown(path+".reducer", ReasonUnknownReducer, "reducer", spec.Reducer, reducerNames)
 	}
 	value := reducer.Empty
-	if spec.Default != "" && b.json(path+".default", spec.Default) && ok {
+	if spec.Default != "" && b.checkJSON(path+".default", spec.Default) && ok {
 		value = payload.Trim(spec.Default)
 		b.checkDefault(path+".default", reducer, value)
 	}
 	if ok {
-		b.reducerFunction(path, spec, reducer)
-		b.g.secrets = b.g.secrets || reducer.Kind == Untracked
+		b.checkReducerFunction(path, spec, reducer)
+		b.graph.hasUntracked = b.graph.hasUntracked || reducer.Kind == Untracked
 	}
-	b.g.State = append(b.g.State, b.channel(Channel{
-		Name: spec.Name, Kind: reducer.Kind, Default: value, State: true, Function: spec.Function,
+	b.graph.StateKeys = append(b.graph.StateKeys, b.addChannel(Channel{
+		Name: spec.Name, Kind: reducer.Kind, Default: value, IsStateKey: true, Function: spec.Function,
 	}))
 }
 
-// reducerFunction checks that a function is named where one is needed.
-func (b *builder) reducerFunction(path string, spec *ChannelSpec, r Reducer) {
+// checkReducerFunction checks that a function is named where one is needed.
+func (b *builder) checkReducerFunction(path string, spec *ChannelSpec, r Reducer) {
 	switch {
 	case r.Kind == ByWorker && spec.Function == "":
-		b.add(path+".function", ReasonMissing, "reducer remote needs the name of the function in the worker")
+		b.addProblem(path+".function", ReasonMissing, "reducer remote needs the name of the function in the worker")
 	case r.Kind == ByWorker:
-		b.g.byWorker = true
+		b.graph.hasWorkerReducer = true
 	case spec.Function != "":
-		b.add(path+".function", ReasonConflict, "a function goes with reducer remote, not with %s", r.Name)
+		b.addProblem(path+".function", ReasonConflict, "a function goes with reducer remote, not with %s", r.Name)
 	}
 }
 
 func (b *builder) checkDefault(path string, r Reducer, value payload.JSON) {
 	kind := payload.KindOf(value)
-	if r.fits(kind) {
+	if r.acceptsDefault(kind) {
 		return
 	}
-	if len(r.Takes) == 0 {
-		b.add(path, ReasonInvalidDefault, "reducer %s holds a value for one superstep only and takes no default", r.Name)
+	if len(r.DefaultKinds) == 0 {
+		b.addProblem(path, ReasonInvalidDefault, "reducer %s holds a value for one superstep only and takes no default", r.Name)
 		return
 	}
-	names := make([]string, len(r.Takes))
-	for i, k := range r.Takes {
+	names := make([]string, len(r.DefaultKinds))
+	for i, k := range r.DefaultKinds {
 		names[i] = k.String()
 	}
-	b.add(path, ReasonInvalidDefault, "reducer %s needs a default of kind %s, not %s",
+	b.addProblem(path, ReasonInvalidDefault, "reducer %s needs a default of kind %s, not %s",
 		r.Name, strings.Join(names, " or "), kind)
 }
 
-// madeChannels adds what edges and Sends are compiled to.
-func (b *builder) madeChannels() {
-	b.g.StartChannel = b.channel(Channel{Name: Start, Kind: Guard})
-	b.g.Sends = b.channel(Channel{Name: SendsChannel, Kind: TopicOnce})
-	for _, n := range b.g.Nodes {
+// addControlChannels adds what edges and Sends are compiled to.
+func (b *builder) addControlChannels() {
+	b.graph.StartChannel = b.addChannel(Channel{Name: Start, Kind: Guard})
+	b.graph.SendsChannel = b.addChannel(Channel{Name: SendsChannel, Kind: TopicOnce})
+	for _, n := range b.graph.Nodes {
 		if n.Spec == nil {
-			n.Channel = b.g.StartChannel
+			n.TriggerChannel = b.graph.StartChannel
 		} else {
 			kind := Trigger
 			if n.Spec.Defer {
 				kind = LastFinish
 			}
-			n.Channel = b.channel(Channel{Name: triggerPrefix + n.Name, Kind: kind})
+			n.TriggerChannel = b.addChannel(Channel{Name: triggerPrefix + n.Name, Kind: kind})
 		}
-		n.Triggers = []int{n.Channel}
+		n.Triggers = []int{n.TriggerChannel}
 	}
 }
 
-// barrier adds the channel of a join, or finds it.
-func (b *builder) barrier(members []string, to *Node) (at int, added bool) {
+// addBarrier adds the channel of a join, or finds it.
+func (b *builder) addBarrier(members []string, to *Node) (at int, added bool) {
 	kind := Barrier
 	if to.Spec.Defer {
 		kind = BarrierFinish
 	}
-	before := len(b.g.Channels)
-	at = b.channel(Channel{
+	before := len(b.graph.Channels)
+	at = b.addChannel(Channel{
 		Name: joinPrefix + strings.Join(members, "+") + ":" + to.Name, Kind: kind, Members: members,
 	})
-	return at, len(b.g.Channels) > before
+	return at, len(b.graph.Channels) > before
 }

@@ -13,15 +13,15 @@ const (
 	DriftAccept   = "accept"
 )
 
-// MostDriftIgnore bounds how many parts of a question may differ.
-const MostDriftIgnore = 100
+// MaxDriftIgnore bounds how many parts of an interrupt may differ.
+const MaxDriftIgnore = 100
 
 // Drifts lists what may be chosen.
 func Drifts() []string { return []string{DriftAccept, DriftAskAgain, DriftFail} }
 
-// NotIgnorable says why text names no part of a question that may differ, ""
-// if it does.
-func NotIgnorable(text string) string {
+// IgnoreProblem says why text names no part of an interrupt that may differ, "" if it
+// does.
+func IgnoreProblem(text string) string {
 	switch {
 	case text == payload.PartMessage, text == payload.PartSchema, text == payload.PartValue, payload.IsPointer(text):
 		return ""
@@ -31,20 +31,20 @@ func NotIgnorable(text string) string {
 	return `must be a JSON pointer into the value, like "/asked_at", or one of message, schema, value`
 }
 
-// drift checks what a graph or a question says about replays that ask
+// checkDrift checks what a graph or an interrupt says about replays that ask
 // something else.
-func (b *builder) drift(path, drift string, ignore []string) {
+func (b *builder) checkDrift(path, drift string, ignore []string) {
 	if drift != "" && !slices.Contains(Drifts(), drift) {
-		b.unknown(path+"drift", ReasonUnknownValue, "drift", drift, Drifts)
+		b.addUnknown(path+"drift", ReasonUnknownValue, "drift", drift, Drifts)
 	}
 	at := path + "drift_ignore"
-	if len(ignore) > MostDriftIgnore {
-		b.add(at, ReasonOutOfRange, "has %d entries; at most %d are allowed", len(ignore), MostDriftIgnore)
+	if len(ignore) > MaxDriftIgnore {
+		b.addProblem(at, ReasonOutOfRange, "has %d entries; at most %d are allowed", len(ignore), MaxDriftIgnore)
 		return
 	}
 	for i, part := range ignore {
-		if problem := NotIgnorable(part); problem != "" {
-			b.add(index(at, i), ReasonUnknownValue, "%q %s", part, problem)
+		if problem := IgnoreProblem(part); problem != "" {
+			b.addProblem(indexPath(at, i), ReasonUnknownValue, "%q %s", part, problem)
 		}
 	}
 }

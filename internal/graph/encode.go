@@ -13,131 +13,131 @@ import (
 func Digest(spec *Spec) string {
 	unnamed := *spec
 	unnamed.Version = ""
-	return "sha-" + payload.Canonical(payload.JSON(EncodeSpec(&unnamed)))[:12]
+	return "sha-" + payload.CanonicalDigest(payload.JSON(EncodeSpec(&unnamed)))[:12]
 }
 
 // EncodeSpec writes a Spec as JSON with the field names of a graph file, so
 // that graphfile reads it back. Fields that are not set are left out.
 func EncodeSpec(s *Spec) string {
-	o := object{}
-	o.text("graph", s.Name)
-	o.text("version", s.Version)
-	o.text("description", s.Description)
-	o.stringMap("metadata", s.Metadata)
-	o.raw("channels", encodeChannels(s.Channels))
-	o.list("input", s.Input)
-	o.list("output", s.Output)
-	o.flag("strict", s.Strict)
-	o.raw("input_schema", s.InputSchema)
-	o.raw("output_schema", s.OutputSchema)
-	o.raw("context_schema", s.ContextSchema)
-	o.raw("nodes", encodeNodes(s.Nodes))
-	o.raw("edges", encodeEdges(s.Edges))
-	o.raw("conditional_edges", encodeBranches(s.Branches))
-	o.list("interrupt_before", s.InterruptBefore)
-	o.list("interrupt_after", s.InterruptAfter)
-	o.number("step_limit", s.StepLimit)
-	o.duration("step_timeout", s.StepTimeout)
-	defaults := object{}
-	defaults.policy(&s.Defaults)
-	o.raw("defaults", defaults.orNothing())
-	o.text("drift", s.Drift)
-	o.list("drift_ignore", s.DriftIgnore)
-	return string(o.json())
+	o := jsonObject{}
+	o.addText("graph", s.Name)
+	o.addText("version", s.Version)
+	o.addText("description", s.Description)
+	o.addStringMap("metadata", s.Metadata)
+	o.addJSON("channels", encodeChannels(s.Channels))
+	o.addList("input", s.Input)
+	o.addList("output", s.Output)
+	o.addBool("strict", s.Strict)
+	o.addJSON("input_schema", s.InputSchema)
+	o.addJSON("output_schema", s.OutputSchema)
+	o.addJSON("context_schema", s.ContextSchema)
+	o.addJSON("nodes", encodeNodes(s.Nodes))
+	o.addJSON("edges", encodeEdges(s.Edges))
+	o.addJSON("conditional_edges", encodeBranches(s.Branches))
+	o.addList("interrupt_before", s.InterruptBefore)
+	o.addList("interrupt_after", s.InterruptAfter)
+	o.addInt("step_limit", s.StepLimit)
+	o.addDuration("step_timeout", s.StepTimeout)
+	defaults := jsonObject{}
+	defaults.addPolicy(&s.Defaults)
+	o.addJSON("defaults", defaults.toJSONOrEmpty())
+	o.addText("drift", s.Drift)
+	o.addList("drift_ignore", s.DriftIgnore)
+	return string(o.toJSON())
 }
 
 func encodeChannels(list []ChannelSpec) payload.JSON {
-	all := object{}
+	all := jsonObject{}
 	for i := range list {
-		o := object{}
-		o.text("reducer", list[i].Reducer)
-		o.text("function", list[i].Function)
-		o.raw("default", list[i].Default)
-		all.raw(list[i].Name, o.json())
+		o := jsonObject{}
+		o.addText("reducer", list[i].Reducer)
+		o.addText("function", list[i].Function)
+		o.addJSON("default", list[i].Default)
+		all.addJSON(list[i].Name, o.toJSON())
 	}
-	return all.json()
+	return all.toJSON()
 }
 
 func encodeNodes(list []NodeSpec) payload.JSON {
-	all := object{}
+	all := jsonObject{}
 	for i := range list {
 		n := &list[i]
-		o := object{}
-		o.text("description", n.Description)
-		o.stringMap("metadata", n.Metadata)
-		o.list("reads", n.Reads)
-		o.flag("defer", n.Defer)
+		o := jsonObject{}
+		o.addText("description", n.Description)
+		o.addStringMap("metadata", n.Metadata)
+		o.addList("reads", n.Reads)
+		o.addBool("defer", n.Defer)
 		if n.Destinations != nil {
-			o.raw("destinations", encodeList(n.Destinations))
+			o.addJSON("destinations", encodeList(n.Destinations))
 		}
-		o.policy(&n.Policy)
-		o.kinds(n)
-		all.raw(n.Name, o.json())
+		o.addPolicy(&n.Policy)
+		o.addKinds(n)
+		all.addJSON(n.Name, o.toJSON())
 	}
-	return all.json()
+	return all.toJSON()
 }
 
-func (o *object) kinds(n *NodeSpec) {
+func (o *jsonObject) addKinds(n *NodeSpec) {
 	if s := n.Function; s != nil {
-		k := object{}
-		k.text("name", s.Name)
-		o.raw("function", k.json())
+		k := jsonObject{}
+		k.addText("name", s.Name)
+		o.addJSON("function", k.toJSON())
 	}
 	if s := n.Expr; s != nil {
-		k := object{}
-		k.assignments("update", s.Update)
-		k.text("goto", s.Goto)
-		o.raw("expr", k.json())
+		k := jsonObject{}
+		k.addAssignments("update", s.Update)
+		k.addText("goto", s.Goto)
+		o.addJSON("expr", k.toJSON())
 	}
 	if s := n.Ask; s != nil {
-		o.raw("ask", encodeAsk(s))
+		o.addJSON("ask", encodeAsk(s))
 	}
 	if s := n.Graph; s != nil {
-		k := object{}
-		k.text("name", s.Name)
-		k.text("version", s.Version)
-		k.text("persistence", s.Persistence)
-		o.raw("graph", k.json())
+		k := jsonObject{}
+		k.addText("name", s.Name)
+		k.addText("version", s.Version)
+		k.addText("persistence", s.Persistence)
+		o.addJSON("graph", k.toJSON())
 	}
 	if s := n.Remote; s != nil {
-		k := object{}
-		k.text("endpoint", s.Endpoint)
-		k.flag("tls", s.TLS)
-		o.raw("remote", k.json())
+		k := jsonObject{}
+		k.addText("endpoint", s.Endpoint)
+		k.addBool("tls", s.TLS)
+		o.addJSON("remote", k.toJSON())
 	}
 }
 
 func encodeAsk(s *AskSpec) payload.JSON {
-	o := object{}
-	o.text("when", s.When)
-	o.text("value", s.Value)
-	o.text("message", s.Message)
-	o.text("key", s.Key)
-	o.text("reason", s.Reason)
-	o.raw("schema", s.Schema)
-	o.assignments("update", s.Update)
-	o.assignments("otherwise", s.Otherwise)
-	o.text("goto", s.Goto)
-	o.list("assignees", s.Assignees)
-	o.duration("ttl", s.TTL)
-	o.text("expiry", s.Expiry)
-	o.raw("default", s.Default)
-	o.text("drift", s.Drift)
-	o.list("drift_ignore", s.DriftIgnore)
-	return o.json()
+	o := jsonObject{}
+	o.addText("when", s.When)
+	o.addText("value", s.Value)
+	o.addText("message", s.Message)
+	o.addText("key", s.Key)
+	o.addText("reason", s.Reason)
+	o.addJSON("schema", s.Schema)
+	o.addAssignments("update", s.Update)
+	o.addAssignments("otherwise", s.Otherwise)
+	o.addText("goto", s.Goto)
+	o.addList("assignees", s.Assignees)
+	o.addDuration("ttl", s.TTL)
+	o.addText("expiry", s.Expiry)
+	o.addJSON("default", s.Default)
+	o.addText("drift", s.Drift)
+	o.addList("drift_ignore", s.DriftIgnore)
+	return o.toJSON()
 }
 
 func encodeEdges(list []EdgeSpec) payload.JSON {
 	items := make([]payload.JSON, len(list))
 	for i := range list {
-		o := object{}
+		o := jsonObject{}
 		if len(list[i].From) == 1 {
-			o.text("from", list[i].From[0])
+			o.addText("from", list[i].From[0])
 		} else {
-			o.raw("from", encodeList(list[i].From))
+			o.addJSON("from", encodeList(list[i].From))
 		}
-		o.text("to", list[i].To)
-		items[i] = o.json()
+		o.addText("to", list[i].To)
+		items[i] = o.toJSON()
 	}
 	return payload.Array(items)
 }
@@ -149,20 +149,20 @@ func encodeBranches(list []BranchSpec) payload.JSON {
 	items := make([]payload.JSON, len(list))
 	for i := range list {
 		s := &list[i]
-		o := object{}
-		o.text("from", s.From)
-		o.text("name", s.Name)
+		o := jsonObject{}
+		o.addText("from", s.From)
+		o.addText("name", s.Name)
 		if len(s.Cases) > 0 {
-			o.raw("cases", encodeCases(s.Cases))
+			o.addJSON("cases", encodeCases(s.Cases))
 		}
-		o.text("expr", s.Expr)
-		o.text("router", s.Router)
-		o.flag("in_worker", s.InWorker)
-		o.stringMap("paths", s.Paths)
+		o.addText("expr", s.Expr)
+		o.addText("router", s.Router)
+		o.addBool("in_worker", s.InWorker)
+		o.addStringMap("paths", s.Paths)
 		if s.Then != nil {
-			o.raw("then", encodeList(s.Then))
+			o.addJSON("then", encodeList(s.Then))
 		}
-		items[i] = o.json()
+		items[i] = o.toJSON()
 	}
 	return payload.Array(items)
 }
@@ -170,112 +170,112 @@ func encodeBranches(list []BranchSpec) payload.JSON {
 func encodeCases(list []CaseSpec) payload.JSON {
 	items := make([]payload.JSON, len(list))
 	for i := range list {
-		o := object{}
-		o.text("when", list[i].When)
+		o := jsonObject{}
+		o.addText("when", list[i].When)
 		if len(list[i].To) == 1 {
-			o.text("to", list[i].To[0])
+			o.addText("to", list[i].To[0])
 		} else {
-			o.raw("to", encodeList(list[i].To))
+			o.addJSON("to", encodeList(list[i].To))
 		}
-		items[i] = o.json()
+		items[i] = o.toJSON()
 	}
 	return payload.Array(items)
 }
 
-// object collects the fields that are set.
-type object struct{ fields []payload.Field }
+// jsonObject collects the fields that are set.
+type jsonObject struct{ fields []payload.Field }
 
-func (o *object) json() payload.JSON { return payload.Object(o.fields) }
+func (o *jsonObject) toJSON() payload.JSON { return payload.Object(o.fields) }
 
-func (o *object) orNothing() payload.JSON {
+func (o *jsonObject) toJSONOrEmpty() payload.JSON {
 	if len(o.fields) == 0 {
 		return ""
 	}
-	return o.json()
+	return o.toJSON()
 }
 
-func (o *object) raw(key string, value payload.JSON) {
+func (o *jsonObject) addJSON(key string, value payload.JSON) {
 	if value != "" {
 		o.fields = append(o.fields, payload.Field{Key: key, Value: value})
 	}
 }
 
-func (o *object) text(key, value string) {
+func (o *jsonObject) addText(key, value string) {
 	if value != "" {
-		o.raw(key, payload.Quote(value))
+		o.addJSON(key, payload.Quote(value))
 	}
 }
 
-func (o *object) flag(key string, value bool) {
+func (o *jsonObject) addBool(key string, value bool) {
 	if value {
-		o.raw(key, "true")
+		o.addJSON(key, "true")
 	}
 }
 
-func (o *object) number(key string, value int) {
+func (o *jsonObject) addInt(key string, value int) {
 	if value != 0 {
-		o.raw(key, payload.JSON(strconv.Itoa(value)))
+		o.addJSON(key, payload.JSON(strconv.Itoa(value)))
 	}
 }
 
-func (o *object) duration(key string, value time.Duration) {
+func (o *jsonObject) addDuration(key string, value time.Duration) {
 	if value != 0 {
-		o.text(key, value.String())
+		o.addText(key, value.String())
 	}
 }
 
-func (o *object) list(key string, values []string) {
+func (o *jsonObject) addList(key string, values []string) {
 	if len(values) > 0 {
-		o.raw(key, encodeList(values))
+		o.addJSON(key, encodeList(values))
 	}
 }
 
-func (o *object) stringMap(key string, values map[string]string) {
+func (o *jsonObject) addStringMap(key string, values map[string]string) {
 	if len(values) == 0 {
 		return
 	}
-	m := object{}
+	m := jsonObject{}
 	for _, k := range sortedKeys(values) {
-		m.raw(k, payload.Quote(values[k]))
+		m.addJSON(k, payload.Quote(values[k]))
 	}
-	o.raw(key, m.json())
+	o.addJSON(key, m.toJSON())
 }
 
-func (o *object) assignments(key string, list []Assignment) {
+func (o *jsonObject) addAssignments(key string, list []Assignment) {
 	if len(list) == 0 {
 		return
 	}
-	m := object{}
+	m := jsonObject{}
 	for _, a := range list {
-		m.raw(a.Channel, payload.Quote(a.Expr))
+		m.addJSON(a.Channel, payload.Quote(a.Expr))
 	}
-	o.raw(key, m.json())
+	o.addJSON(key, m.toJSON())
 }
 
-func (o *object) policy(p *PolicySpec) {
+func (o *jsonObject) addPolicy(p *PolicySpec) {
 	if len(p.Retry) > 0 {
 		items := make([]payload.JSON, len(p.Retry))
 		for i := range p.Retry {
 			items[i] = encodeRetry(&p.Retry[i])
 		}
-		o.raw("retry", payload.Array(items))
+		o.addJSON("retry", payload.Array(items))
 	}
-	o.duration("timeout", p.Timeout)
-	o.duration("idle_timeout", p.IdleTimeout)
-	o.text("error_handler", p.ErrorHandler)
+	o.addDuration("timeout", p.Timeout)
+	o.addDuration("idle_timeout", p.IdleTimeout)
+	o.addText("error_handler", p.ErrorHandler)
 }
 
 func encodeRetry(r *RetrySpec) payload.JSON {
-	o := object{}
-	o.number("max_attempts", r.MaxAttempts)
-	o.duration("initial_interval", r.InitialInterval)
+	o := jsonObject{}
+	o.addInt("max_attempts", r.MaxAttempts)
+	o.addDuration("initial_interval", r.InitialInterval)
 	if r.Backoff != 0 {
-		o.raw("backoff", payload.JSON(strconv.FormatFloat(r.Backoff, 'g', -1, 64)))
+		o.addJSON("backoff", payload.JSON(strconv.FormatFloat(r.Backoff, 'g', -1, 64)))
 	}
-	o.duration("max_interval", r.MaxInterval)
-	o.flag("no_jitter", r.NoJitter)
-	o.list("on", r.On)
-	return o.json()
+	o.addDuration("max_interval", r.MaxInterval)
+	o.addBool("no_jitter", r.NoJitter)
+	o.addList("on", r.On)
+	return o.toJSON()
 }
 
 func encodeList(values []string) payload.JSON {

@@ -18,13 +18,13 @@ type Graph struct {
 	Channels []Channel
 	// Nodes in the order of declaration; Nodes[0] is the hidden start node.
 	Nodes []*Node
-	// Sends is the position of the channel that holds pending Sends.
-	Sends int
+	// SendsChannel is the position of the channel that holds pending Sends.
+	SendsChannel int
 	// StartChannel is the position of the channel that receives the input.
 	StartChannel int
-	State        []int // positions of the state keys
-	Input        []int // state keys a run may set
-	Output       []int // state keys of the result
+	StateKeys    []int // positions of the state keys
+	InputKeys    []int // state keys a run may set
+	OutputKeys   []int // state keys of the result
 
 	// Depth is how many graphs are inside of one another, itself included;
 	// Expanded how many nodes they have, each as often as it is in the graph.
@@ -33,19 +33,19 @@ type Graph struct {
 	InterruptBefore []string
 	InterruptAfter  []string
 
-	byWorker bool // some channel is combined by a worker
-	secrets  bool // some channel is never stored
-	commands bool // code in it, or in a graph in it, may choose nodes of the graph around
-	channels map[string]int
-	nodes    map[string]*Node
+	hasWorkerReducer bool // some channel is combined by a worker
+	hasUntracked     bool // some channel is never stored
+	mayCommandParent bool // code in it, or in a graph in it, may choose nodes of the graph around
+	channels         map[string]int
+	nodes            map[string]*Node
 }
 
-// Kind is how a channel combines the values written to it.
-type Kind int
+// ChannelKind is how a channel combines the values written to it.
+type ChannelKind int
 
 // Kinds of channels. The first group are reducers that a Spec may name.
 const (
-	Last Kind = iota
+	Last ChannelKind = iota
 	Any
 	Append
 	Add
@@ -72,12 +72,12 @@ const (
 
 // Channel is one compiled channel.
 type Channel struct {
-	Name    string
-	Kind    Kind
-	Default payload.JSON // "" = unset before the first write
-	Members []string     // Barrier: the nodes it waits for
-	State   bool         // a state key, shown to people
-	// Function is what combines the values of a ByWorker channel.
+	Name       string
+	Kind       ChannelKind
+	Default    payload.JSON // "" = unset before the first write
+	Members    []string     // Barrier: the nodes it waits for
+	IsStateKey bool         // a state key, shown to people
+	// Function is what combines the values of a HasWorkerReducer channel.
 	Function string
 }
 
@@ -96,13 +96,13 @@ const (
 
 // Node is one compiled node.
 type Node struct {
-	Name     string
-	Index    int // position in Graph.Nodes
-	Kind     NodeKind
-	Spec     *NodeSpec // nil for the start node
-	Channel  int       // position of branch:to:<name>; of __start__ for the start node
-	Triggers []int     // channels that make it due, Channel first
-	Reads    []int     // state keys it sees
+	Name           string
+	Index          int // position in Graph.Nodes
+	Kind           NodeKind
+	Spec           *NodeSpec // nil for the start node
+	TriggerChannel int       // position of branch:to:<name>; of __start__ for the start node
+	Triggers       []int     // channels that make it due, Channel first
+	Reads          []int     // state keys it sees
 
 	Edges    []int    // positions of the trigger channels that its plain edges write
 	Joins    []int    // positions of the barriers it reports to
@@ -151,16 +151,16 @@ type Program interface {
 
 // Vars are what an expression sees.
 type Vars struct {
-	State   Reader       // `state`
+	State   StateReader  // `state`
 	Answer  payload.JSON // `answer`, "" = null
 	Input   payload.JSON // `input`: the value of a Send, "" = null
 	Context payload.JSON // `context`, "" = null
 	Failed  payload.JSON // `error`: in an error handler, "" = null
 }
 
-// Reader gives the values of state keys.
-type Reader interface {
-	// Lookup returns the value of a key, or false when it is unset.
+// StateReader gives the values of state keys.
+type StateReader interface {
+	// GraphLookup returns the value of a key, or false when it is unset.
 	Lookup(key string) (payload.JSON, bool)
 	// Keys lists the keys that are set, in a fixed order.
 	Keys() []string
@@ -171,8 +171,8 @@ type Expressions interface {
 	Compile(source string) (Program, error)
 }
 
-// Lookup returns the graph by name and version that a subgraph node refers to.
-type Lookup func(name, version string) (*Graph, bool)
+// GraphLookup returns the graph by name and version that a subgraph node refers to.
+type GraphLookup func(name, version string) (*Graph, bool)
 
 // Node returns a node by name.
 func (g *Graph) Node(name string) (*Node, bool) {
@@ -180,11 +180,11 @@ func (g *Graph) Node(name string) (*Node, bool) {
 	return n, ok
 }
 
-// ByWorker reports whether workers combine the values of some channel.
-func (g *Graph) ByWorker() bool { return g.byWorker }
+// HasWorkerReducer reports whether workers combine the values of some channel.
+func (g *Graph) HasWorkerReducer() bool { return g.hasWorkerReducer }
 
 // HasUntracked reports whether the values of some channel are never stored.
-func (g *Graph) HasUntracked() bool { return g.secrets }
+func (g *Graph) HasUntracked() bool { return g.hasUntracked }
 
 // ChannelIndex returns the position of a channel by name.
 func (g *Graph) ChannelIndex(name string) (int, bool) {

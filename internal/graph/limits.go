@@ -17,46 +17,46 @@ func DefaultLimits() Limits {
 	return Limits{Nodes: 1000, Bytes: 1 << 20, ExpressionBytes: 256 << 10, Depth: 16, Expanded: 10_000}
 }
 
-// oversized reports whether a Spec is beyond a limit that can be seen without
+// exceedsLimits reports whether a Spec is beyond a limit that can be seen without
 // compiling it.
-func (b *builder) oversized() bool {
+func (b *builder) exceedsLimits() bool {
 	l := b.env.Limits
-	b.within("nodes", "nodes", "max-graph-nodes", len(b.spec.Nodes), l.Nodes)
-	b.within("channels", "channels", "max-graph-nodes", len(b.spec.Channels), l.Nodes)
-	b.within("nodes", "bytes of expressions", "max-graph-expression-bytes", b.spec.ExpressionBytes(), l.ExpressionBytes)
+	b.checkLimit("nodes", "nodes", "max-graph-nodes", len(b.spec.Nodes), l.Nodes)
+	b.checkLimit("channels", "channels", "max-graph-nodes", len(b.spec.Channels), l.Nodes)
+	b.checkLimit("nodes", "bytes of expressions", "max-graph-expression-bytes", b.spec.ExpressionBytes(), l.ExpressionBytes)
 	if l.Bytes > 0 {
-		b.within("", "bytes of JSON", "max-graph-bytes", len(EncodeSpec(b.spec)), l.Bytes)
+		b.checkLimit("", "bytes of JSON", "max-graph-bytes", len(EncodeSpec(b.spec)), l.Bytes)
 	}
 	return len(b.found) > 0
 }
 
-func (b *builder) within(path, what, limit string, got, most int) {
+func (b *builder) checkLimit(path, what, limit string, got, most int) {
 	if most > 0 && got > most {
-		b.addError(path, ReasonLimitExceeded, "%v", &LimitError{
-			Limit: limit, Most: int64(most), Need: int64(got),
+		b.addErrorProblem(path, ReasonLimitExceeded, "%v", &LimitError{
+			Limit: limit, Max: int64(most), Needed: int64(got),
 			Problem: fmt.Sprintf("the graph has %d %s; the limit is %d (%s)", got, what, most, limit),
 		})
 	}
 }
 
-// expand counts what the graphs in the graph add up to. They are compiled, so
+// countExpanded counts what the graphs in the graph add up to. They are compiled, so
 // each knows of itself; none is walked through.
-func (b *builder) expand() {
-	g := b.g
+func (b *builder) countExpanded() {
+	g := b.graph
 	g.Depth, g.Expanded = 1, len(g.Nodes)-1
 	for _, n := range g.Nodes {
 		if n.Kind == KindFunction || n.Kind == KindRemote {
-			g.commands = true
+			g.mayCommandParent = true
 		}
 		if n.Sub == nil {
 			continue
 		}
 		g.Depth = max(g.Depth, n.Sub.Depth+1)
 		g.Expanded = min(g.Expanded+n.Sub.Expanded, maxExpanded)
-		g.commands = g.commands || n.Sub.commands
+		g.mayCommandParent = g.mayCommandParent || n.Sub.mayCommandParent
 	}
-	b.within("nodes", "graphs inside of one another", "max-graph-depth", g.Depth, b.env.Limits.Depth)
-	b.within("nodes", "nodes, those of graphs in it included", "max-graph-expanded-nodes", g.Expanded, b.env.Limits.Expanded)
+	b.checkLimit("nodes", "graphs inside of one another", "max-graph-depth", g.Depth, b.env.Limits.Depth)
+	b.checkLimit("nodes", "nodes, those of graphs in it included", "max-graph-expanded-nodes", g.Expanded, b.env.Limits.Expanded)
 }
 
 // maxExpanded is where counting stops, far from overflow.
@@ -64,12 +64,12 @@ const maxExpanded = 1 << 30
 
 // ExpressionBytes is the length of all expressions.
 func (s *Spec) ExpressionBytes() int {
-	bytes, _ := s.expressions()
+	bytes, _ := s.measureExpressions()
 	return bytes
 }
 
-// expressions sums up the expressions of a Spec.
-func (s *Spec) expressions() (bytes, count int) {
+// measureExpressions sums up the expressions of a Spec.
+func (s *Spec) measureExpressions() (bytes, count int) {
 	add := func(sources ...string) {
 		for _, source := range sources {
 			if source != "" {
@@ -113,6 +113,6 @@ const (
 // Footprint is about what a compiled graph takes in memory, without those that
 // are in it.
 func (g *Graph) Footprint(source int) int {
-	bytes, count := g.Spec.expressions()
+	bytes, count := g.Spec.measureExpressions()
 	return nodeBytes*len(g.Nodes) + programBytes*count + expressionBytes*bytes + specBytes*source
 }

@@ -6,40 +6,40 @@ import (
 )
 
 // Mermaid draws the graph as a Mermaid flowchart: solid arrows are edges,
-// dotted ones conditional edges and gotos, a rounded bar joins. Questions to
+// dotted ones conditional edges and gotos, a rounded bar joins. Interrupts to
 // people are slanted, subgraphs double-edged.
 func (g *Graph) Mermaid() string {
-	d := drawing{g: g, ids: make(map[string]string)}
-	d.line("flowchart TD")
+	d := mermaidWriter{graph: g, nodeIDs: make(map[string]string)}
+	d.writeLine("flowchart TD")
 	for _, n := range g.Nodes {
-		d.node(n)
+		d.writeNode(n)
 	}
-	d.line("  END([END])")
-	d.ids[End] = "END"
+	d.writeLine("  END([END])")
+	d.nodeIDs[End] = "END"
 	drawn := make(map[string]bool)
 	for i := range g.Spec.Edges {
-		d.edge(&g.Spec.Edges[i], drawn)
+		d.writeEdge(&g.Spec.Edges[i], drawn)
 	}
 	for i := range g.Spec.Branches {
-		d.branch(&g.Spec.Branches[i])
+		d.writeBranch(&g.Spec.Branches[i])
 	}
 	for _, n := range g.Nodes[1:] {
 		for _, to := range n.Spec.Destinations {
-			d.arrow(n.Name, "-.->", "goto", to)
+			d.writeArrow(n.Name, "-.->", "goto", to)
 		}
 		if n.Handler != nil {
-			d.arrow(n.Name, "-.->", "on error", n.Handler.Name)
+			d.writeArrow(n.Name, "-.->", "on error", n.Handler.Name)
 		}
-		if g.stops(n) {
-			d.arrow(n.Name, "-->", "", End)
+		if g.endsRun(n) {
+			d.writeArrow(n.Name, "-->", "", End)
 		}
 	}
 	return d.text.String()
 }
 
-// stops reports whether a branch of the run ends at the node.
-func (g *Graph) stops(n *Node) bool {
-	if len(n.Edges)+len(n.Joins)+len(n.Branches) > 0 || n.goesAnywhere() || len(n.Spec.Destinations) > 0 {
+// endsRun reports whether a branch of the run ends at the node.
+func (g *Graph) endsRun(n *Node) bool {
+	if len(n.Edges)+len(n.Joins)+len(n.Branches) > 0 || n.canGoAnywhere() || len(n.Spec.Destinations) > 0 {
 		return false
 	}
 	for i := range g.Spec.Edges {
@@ -51,83 +51,83 @@ func (g *Graph) stops(n *Node) bool {
 	return true
 }
 
-type drawing struct {
-	g    *Graph
-	ids  map[string]string
-	text strings.Builder
+type mermaidWriter struct {
+	graph   *Graph
+	nodeIDs map[string]string
+	text    strings.Builder
 }
 
-func (d *drawing) line(s string) {
+func (d *mermaidWriter) writeLine(s string) {
 	d.text.WriteString(s)
 	d.text.WriteByte('\n')
 }
 
-func (d *drawing) node(n *Node) {
+func (d *mermaidWriter) writeNode(n *Node) {
 	id := fmt.Sprintf("n%d", n.Index)
-	d.ids[n.Name] = id
+	d.nodeIDs[n.Name] = id
 	label := `"` + escapeLabel(n.Name) + `"`
 	switch n.Kind {
 	case KindStart:
-		d.ids[n.Name] = "START"
-		d.line("  START([START])")
+		d.nodeIDs[n.Name] = "START"
+		d.writeLine("  START([START])")
 	case KindAsk:
-		d.line("  " + id + "[/" + label + "/]")
+		d.writeLine("  " + id + "[/" + label + "/]")
 	case KindGraph:
-		d.line("  " + id + "[[" + label + "]]")
+		d.writeLine("  " + id + "[[" + label + "]]")
 	case KindRemote:
-		d.line("  " + id + "[(" + label + ")]")
+		d.writeLine("  " + id + "[(" + label + ")]")
 	case KindFunction, KindExpr:
-		d.line("  " + id + "[" + label + "]")
+		d.writeLine("  " + id + "[" + label + "]")
 	}
 }
 
-func (d *drawing) edge(e *EdgeSpec, drawn map[string]bool) {
+func (d *mermaidWriter) writeEdge(e *EdgeSpec, drawn map[string]bool) {
 	key := strings.Join(e.From, "\x00") + "\x00\x00" + e.To
 	if drawn[key] {
 		return
 	}
 	drawn[key] = true
 	if len(e.From) == 1 {
-		d.arrow(e.From[0], "-->", "", e.To)
+		d.writeArrow(e.From[0], "-->", "", e.To)
 		return
 	}
 	id := fmt.Sprintf("j%d", len(drawn))
-	d.line("  " + id + `(["all of"])`)
+	d.writeLine("  " + id + `(["all of"])`)
 	for _, from := range e.From {
-		d.line("  " + d.ids[from] + " --- " + id)
+		d.writeLine("  " + d.nodeIDs[from] + " --- " + id)
 	}
-	d.line("  " + id + " --> " + d.ids[e.To])
+	d.writeLine("  " + id + " --> " + d.nodeIDs[e.To])
 }
 
-func (d *drawing) branch(s *BranchSpec) {
+func (d *mermaidWriter) writeBranch(s *BranchSpec) {
 	for _, c := range s.Cases {
 		label := c.When
 		if label == "" {
 			label = "else"
 		}
 		for _, to := range c.To {
-			d.arrow(s.From, "-.->", label, to)
+			d.writeArrow(s.From, "-.->", label, to)
 		}
 	}
 	for _, key := range sortedKeys(s.Paths) {
-		d.arrow(s.From, "-.->", key, s.Paths[key])
+		d.writeArrow(s.From, "-.->", key, s.Paths[key])
 	}
 	for _, to := range s.Then {
-		d.arrow(s.From, "-.->", "", to)
+		d.writeArrow(s.From, "-.->", "", to)
 	}
 	if (s.Expr != "" || s.Router != "") && s.Paths == nil && s.Then == nil {
-		for _, n := range d.g.Nodes[1:] {
-			d.arrow(s.From, "-.->", "", n.Name)
+		for _, n := range d.graph.Nodes[1:] {
+			d.writeArrow(s.From, "-.->", "", n.Name)
 		}
-		d.arrow(s.From, "-.->", "", End)
+		d.writeArrow(s.From, "-.->", "", End)
 	}
 }
 
-func (d *drawing) arrow(from, arrow, label, to string) {
+func (d *mermaidWriter) writeArrow(from, arrow, label, to string) {
 	if label != "" {
 		arrow += `|"` + escapeLabel(label) + `"|`
 	}
-	d.line("  " + d.ids[from] + " " + arrow + " " + d.ids[to])
+	d.writeLine("  " + d.nodeIDs[from] + " " + arrow + " " + d.nodeIDs[to])
 }
 
 // escapeLabel keeps text from ending a Mermaid label, and long ones short.

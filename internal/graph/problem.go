@@ -82,39 +82,39 @@ func (e *BuildError) Error() string {
 	return b.String()
 }
 
-// problems collects what is wrong, so that an author sees all of it at once.
-type problems struct {
-	found []Problem
-	line  func(path string) int
+// problemList collects what is wrong, so that an author sees all of it at once.
+type problemList struct {
+	found  []Problem
+	lineOf func(path string) int
 }
 
-func (p *problems) add(path string, reason Reason, format string, args ...any) {
+func (p *problemList) addProblem(path string, reason Reason, format string, args ...any) {
 	if len(p.found) == maxProblems {
 		return
 	}
 	problem := Problem{Path: path, Reason: reason, Message: fmt.Sprintf(format, args...)}
-	if p.line != nil {
-		problem.Line = p.line(path)
+	if p.lineOf != nil {
+		problem.Line = p.lineOf(path)
 	}
 	p.found = append(p.found, problem)
 }
 
-// bounded is an error that a limit is the cause of.
-type bounded interface {
+// limitedError is an error that a limit is the cause of.
+type limitedError interface {
 	error
-	Bound() (option string, most, need int64)
+	ExceededLimit() (option string, most, need int64)
 }
 
-// addError adds a problem and, when a limit is its cause, which one.
-func (p *problems) addError(path string, reason Reason, format string, err error) {
+// addErrorProblem adds a problem and, when a limit is its cause, which one.
+func (p *problemList) addErrorProblem(path string, reason Reason, format string, err error) {
 	before := len(p.found)
-	p.add(path, reason, format, err)
-	var limit bounded
+	p.addProblem(path, reason, format, err)
+	var limit limitedError
 	if before == len(p.found) || !errors.As(err, &limit) {
 		return
 	}
-	option, most, need := limit.Bound()
-	p.found[before].Limit = &LimitError{Limit: option, Most: most, Need: need}
+	option, most, need := limit.ExceededLimit()
+	p.found[before].Limit = &LimitError{Limit: option, Max: most, Needed: need}
 }
 
 // What is told of a graph in which very much is wrong.
@@ -124,13 +124,13 @@ const (
 	maxSuggestions = 20  // problems that come with the name that would have been right
 )
 
-// unknown reports a name that is not among the known ones, and the likely one.
-func (p *problems) unknown(path string, reason Reason, what, name string, known func() []string) {
+// addUnknown reports a name that is not among the known ones, and the likely one.
+func (p *problemList) addUnknown(path string, reason Reason, what, name string, known func() []string) {
 	suggestion := ""
 	if len(p.found) < maxSuggestions {
 		suggestion = Suggest(name, known())
 	}
-	p.add(path, reason, "unknown %s %q%s", what, name, suggestion)
+	p.addProblem(path, reason, "unknown %s %q%s", what, name, suggestion)
 }
 
 // Suggest ends a message about an unknown name with the names that would have
@@ -140,7 +140,7 @@ func Suggest(name string, known []string) string {
 		return "; there are none"
 	}
 	text := ""
-	if best := closest(name, known); best != "" {
+	if best := closestName(name, known); best != "" {
 		text = fmt.Sprintf("; did you mean %q?", best)
 	}
 	names := slices.Clone(known)
@@ -154,11 +154,11 @@ func Suggest(name string, known []string) string {
 	return text + "; known: " + strings.Join(names, ", ") + rest
 }
 
-// closest returns the known name that is few typing errors away, or "".
-func closest(name string, known []string) string {
+// closestName returns the known name that is few typing errors away, or "".
+func closestName(name string, known []string) string {
 	best, least := "", len(name)/3+2
 	for _, k := range known[:min(len(known), maxCompared)] {
-		d := distance(strings.ToLower(name), strings.ToLower(k))
+		d := editDistance(strings.ToLower(name), strings.ToLower(k))
 		if d < least && d < max(len(name), len(k)) { // some letter must be the same
 			best, least = k, d
 		}
@@ -166,8 +166,8 @@ func closest(name string, known []string) string {
 	return best
 }
 
-// distance counts the letters to insert, delete or change to get from a to b.
-func distance(a, b string) int {
+// editDistance counts the letters to insert, delete or change to get from a to b.
+func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	row := make([]int, len(y)+1)
 	for j := range row {

@@ -13,31 +13,31 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// valid is a graph that each test spoils in one way.
-func valid() *graph.Spec {
+// validSpec is a graph that each test breaks in one way.
+func validSpec() *graph.Spec {
 	return &graph.Spec{
 		Name:     "g",
 		Channels: []graph.ChannelSpec{{Name: "x"}, {Name: "log", Reducer: "append"}},
 		Nodes: []graph.NodeSpec{
-			pure("a"), pure("b"), pure("c"),
+			exprNode("a"), exprNode("b"), exprNode("c"),
 			{Name: "q", Ask: &graph.AskSpec{Value: "state.x"}},
 		},
 		Edges: []graph.EdgeSpec{
-			edge(graph.Start, "a"), edge(graph.Start, "b"),
+			newEdge(graph.Start, "a"), newEdge(graph.Start, "b"),
 			{From: []string{"a", "b"}, To: "c"},
-			edge("c", "q"), edge("q", graph.End),
+			newEdge("c", "q"), newEdge("q", graph.End),
 		},
 	}
 }
 
-// pure is a node that cannot choose where to go.
-func pure(name string) graph.NodeSpec {
+// exprNode is a node that cannot choose where to go.
+func exprNode(name string) graph.NodeSpec {
 	return graph.NodeSpec{Name: name, Expr: &graph.ExprSpec{Update: []graph.Assignment{{Channel: "x", Expr: "1"}}}}
 }
 
-func edge(from, to string) graph.EdgeSpec { return graph.EdgeSpec{From: []string{from}, To: to} }
+func newEdge(from, to string) graph.EdgeSpec { return graph.EdgeSpec{From: []string{from}, To: to} }
 
-func environment(tb testing.TB) graph.Env {
+func newEnv(tb testing.TB) graph.Env {
 	tb.Helper()
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
@@ -72,7 +72,7 @@ func TestProblems(t *testing.T) {
 		"no channels": {func(s *graph.Spec) {
 			s.Channels = nil
 			s.Nodes = s.Nodes[:0]
-			s.Edges = []graph.EdgeSpec{edge(graph.Start, graph.End)}
+			s.Edges = []graph.EdgeSpec{newEdge(graph.Start, graph.End)}
 		}, []string{"channels MISSING_FIELD no channels"}},
 		"channel twice": {func(s *graph.Spec) { s.Channels = append(s.Channels, s.Channels[0]) }, []string{"channels.x DUPLICATE_NAME declared twice"}},
 		"no function":   {func(s *graph.Spec) { s.Channels[1].Reducer = "remote" }, []string{"channels.log.function MISSING_FIELD name of the function"}},
@@ -101,24 +101,27 @@ func TestProblems(t *testing.T) {
 		"output schema":  {func(s *graph.Spec) { s.OutputSchema = "[]" }, []string{"output_schema INVALID_SCHEMA an object or a boolean, not array"}},
 		"context schema": {func(s *graph.Spec) { s.ContextSchema = `{"type":"nonsense"}` }, []string{"context_schema INVALID_SCHEMA nonsense in it"}},
 
-		"node twice": {func(s *graph.Spec) { s.Nodes = append(s.Nodes, pure("a")) }, []string{"nodes.a DUPLICATE_NAME declared twice"}},
-		"node START": {func(s *graph.Spec) { s.Nodes = append(s.Nodes, pure("__start__")) }, []string{"nodes.__start__ RESERVED_NAME without declaring it"}},
+		"node twice": {func(s *graph.Spec) { s.Nodes = append(s.Nodes, exprNode("a")) }, []string{"nodes.a DUPLICATE_NAME declared twice"}},
+		"node START": {func(s *graph.Spec) { s.Nodes = append(s.Nodes, exprNode("__start__")) }, []string{"nodes.__start__ RESERVED_NAME without declaring it"}},
 		"node END": {func(s *graph.Spec) {
-			s.Nodes = append(s.Nodes, pure("__end__"))
-			s.Edges = append(s.Edges, edge("a", graph.End))
+			s.Nodes = append(s.Nodes, exprNode("__end__"))
+			s.Edges = append(s.Edges, newEdge("a", graph.End))
 		}, []string{"nodes.__end__ RESERVED_NAME without declaring it", "nodes.__end__ UNREACHABLE_NODE no run"}},
 		"node __x": {func(s *graph.Spec) {
-			s.Nodes = append(s.Nodes, pure("__x"))
-			s.Edges = append(s.Edges, edge("a", "__x"))
+			s.Nodes = append(s.Nodes, exprNode("__x"))
+			s.Edges = append(s.Edges, newEdge("a", "__x"))
 		}, []string{"nodes.__x RESERVED_NAME begins with __"}},
-		"node *": {func(s *graph.Spec) { s.Nodes = append(s.Nodes, pure("*")); s.Edges = append(s.Edges, edge("a", "*")) }, []string{"nodes.* RESERVED_NAME is reserved"}},
+		"node *": {func(s *graph.Spec) {
+			s.Nodes = append(s.Nodes, exprNode("*"))
+			s.Edges = append(s.Edges, newEdge("a", "*"))
+		}, []string{"nodes.* RESERVED_NAME is reserved"}},
 		"node |": {func(s *graph.Spec) {
-			s.Nodes = append(s.Nodes, pure("a|b"))
-			s.Edges = append(s.Edges, edge("a", "a|b"))
+			s.Nodes = append(s.Nodes, exprNode("a|b"))
+			s.Edges = append(s.Edges, newEdge("a", "a|b"))
 		}, []string{"nodes.a|b INVALID_NAME must not contain any of | :"}},
 		"node :": {func(s *graph.Spec) {
-			s.Nodes = append(s.Nodes, pure("a:b"))
-			s.Edges = append(s.Edges, edge("a", "a:b"))
+			s.Nodes = append(s.Nodes, exprNode("a:b"))
+			s.Edges = append(s.Edges, newEdge("a", "a:b"))
 		}, []string{"nodes.a:b INVALID_NAME contains ':'"}},
 		"no kind":          {func(s *graph.Spec) { s.Nodes[0].Expr = nil }, []string{"nodes.a MISSING_FIELD needs one of function, expr, ask, graph, remote"}},
 		"two kinds":        {func(s *graph.Spec) { s.Nodes[0].Remote = &graph.RemoteSpec{} }, []string{"nodes.a CONFLICTING_FIELDS keep one"}},
@@ -159,36 +162,36 @@ func TestProblems(t *testing.T) {
 		}, []string{"nodes.a.graph.persistence UNKNOWN_VALUE known: disabled, inherit, persist", "nodes.a.graph.name MISSING_FIELD no name"}},
 
 		"no entry":        {func(s *graph.Spec) { s.Edges = s.Edges[3:] }, []string{"edges NO_ENTRY add an edge like START -> a"}},
-		"END as source":   {func(s *graph.Spec) { s.Edges = append(s.Edges, edge(graph.End, "a")) }, []string{"edges[5] INVALID_EDGE END cannot be the source"}},
-		"START as target": {func(s *graph.Spec) { s.Edges = append(s.Edges, edge("a", graph.Start)) }, []string{"edges[5] INVALID_EDGE START cannot be the target"}},
-		"unknown source":  {func(s *graph.Spec) { s.Edges = append(s.Edges, edge("z", "a")) }, []string{"edges[5] UNKNOWN_NODE known: START, a, b, c, q"}},
-		"unknown target":  {func(s *graph.Spec) { s.Edges = append(s.Edges, edge("a", "z")) }, []string{"edges[5] UNKNOWN_NODE known: END, a, b, c, q"}},
-		"both unknown":    {func(s *graph.Spec) { s.Edges = append(s.Edges, edge("y", "z")) }, []string{`edges[5] UNKNOWN_NODE unknown node "y"`, `edges[5] UNKNOWN_NODE unknown node "z"`}},
+		"END as source":   {func(s *graph.Spec) { s.Edges = append(s.Edges, newEdge(graph.End, "a")) }, []string{"edges[5] INVALID_EDGE END cannot be the source"}},
+		"START as target": {func(s *graph.Spec) { s.Edges = append(s.Edges, newEdge("a", graph.Start)) }, []string{"edges[5] INVALID_EDGE START cannot be the target"}},
+		"unknown source":  {func(s *graph.Spec) { s.Edges = append(s.Edges, newEdge("z", "a")) }, []string{"edges[5] UNKNOWN_NODE known: START, a, b, c, q"}},
+		"unknown target":  {func(s *graph.Spec) { s.Edges = append(s.Edges, newEdge("a", "z")) }, []string{"edges[5] UNKNOWN_NODE known: END, a, b, c, q"}},
+		"both unknown":    {func(s *graph.Spec) { s.Edges = append(s.Edges, newEdge("y", "z")) }, []string{`edges[5] UNKNOWN_NODE unknown node "y"`, `edges[5] UNKNOWN_NODE unknown node "z"`}},
 		"no source":       {func(s *graph.Spec) { s.Edges = append(s.Edges, graph.EdgeSpec{To: "a"}) }, []string{"edges[5] INVALID_EDGE has no source"}},
 		"join of unknown": {func(s *graph.Spec) { s.Edges = append(s.Edges, graph.EdgeSpec{From: []string{"a", "z"}, To: "c"}) }, []string{`edges[5] UNKNOWN_NODE unknown node "z"`}},
 		"join of START": {func(s *graph.Spec) {
 			s.Edges = append(s.Edges, graph.EdgeSpec{From: []string{"a", graph.Start}, To: "c"})
 		}, []string{"edges[5] INVALID_EDGE START cannot be part of a join"}},
 		"join of one, twice":  {func(s *graph.Spec) { s.Edges = append(s.Edges, graph.EdgeSpec{From: []string{"a", "a"}, To: "c"}) }, []string{"edges[5] INVALID_EDGE appears twice"}},
-		"unreachable":         {func(s *graph.Spec) { s.Nodes = append(s.Nodes, pure("lost")) }, []string{"nodes.lost UNREACHABLE_NODE lead an edge to it or remove it"}},
+		"unreachable":         {func(s *graph.Spec) { s.Nodes = append(s.Nodes, exprNode("lost")) }, []string{"nodes.lost UNREACHABLE_NODE lead an edge to it or remove it"}},
 		"join waits for ever": {func(s *graph.Spec) { s.Edges = append(s.Edges[:1], s.Edges[2:]...) }, []string{"nodes.b UNREACHABLE_NODE no run", `edges[1] JOIN_NEVER_COMPLETES the join into "c" waits for b`}},
 		"unreachable circle": {func(s *graph.Spec) {
-			s.Nodes = append(s.Nodes, pure("l"), pure("m"))
-			s.Edges = append(s.Edges, edge("l", "m"), edge("m", "l"))
+			s.Nodes = append(s.Nodes, exprNode("l"), exprNode("m"))
+			s.Edges = append(s.Edges, newEdge("l", "m"), newEdge("m", "l"))
 		}, []string{"nodes.l UNREACHABLE_NODE no", "nodes.m UNREACHABLE_NODE no"}},
-		"branch without kind":  {branch(graph.BranchSpec{From: "a"}), []string{"conditional_edges[0] MISSING_FIELD one of cases, expr, router"}},
-		"branch of two kinds":  {branch(graph.BranchSpec{From: "a", Expr: "'b'", Router: "known"}), []string{"conditional_edges[0] CONFLICTING_FIELDS keep one"}},
-		"branch with paths":    {branch(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{To: []string{"b"}}}, Then: []string{"b"}}), []string{"conditional_edges[0] CONFLICTING_FIELDS cases name their targets"}},
-		"branch paths, then":   {branch(graph.BranchSpec{From: "a", Expr: "'b'", Paths: map[string]string{"b": "b"}, Then: []string{"b"}}), []string{"conditional_edges[0] CONFLICTING_FIELDS then repeats"}},
-		"branch source":        {branch(graph.BranchSpec{From: "z", Expr: "'b'"}), []string{"conditional_edges[0].from UNKNOWN_NODE known: START"}},
-		"branch from END":      {branch(graph.BranchSpec{From: graph.End, Expr: "'b'"}), []string{"conditional_edges[0].from INVALID_EDGE END cannot be the source"}},
-		"branch path":          {branch(graph.BranchSpec{From: "a", Expr: "'k'", Paths: map[string]string{"k": "z"}}), []string{"conditional_edges[0].paths.k UNKNOWN_NODE"}},
-		"branch then":          {branch(graph.BranchSpec{From: "a", Expr: "'k'", Then: []string{"__start__"}}), []string{"conditional_edges[0].then[0] INVALID_EDGE START cannot be the target"}},
-		"branch case":          {branch(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "1 +", To: []string{"z"}}, {}}}), []string{"conditional_edges[0].cases[0].to UNKNOWN_NODE", "conditional_edges[0].cases[0].when INVALID_EXPRESSION", "conditional_edges[0].cases[1].to MISSING_FIELD leads nowhere"}},
-		"branch expression":    {branch(graph.BranchSpec{From: "a", Expr: "1 +"}), []string{"conditional_edges[0].expr INVALID_EXPRESSION"}},
-		"branch nowhere":       {branch(graph.BranchSpec{From: "a", InWorker: true, Expr: "'b'"}), []string{"conditional_edges[0] MISSING_FIELD no function of the worker"}},
-		"branch router":        {branch(graph.BranchSpec{From: "a", Router: "r"}), []string{`conditional_edges[0].router UNKNOWN_FUNCTION no function "r"`}},
-		"branches of one name": {branch(graph.BranchSpec{From: "a", Name: "n", Router: "known"}, graph.BranchSpec{From: "a", Name: "n", Router: "known"}), []string{`conditional_edges[1].name DUPLICATE_NAME two conditional edges named "n"`}},
+		"branch without kind":  {withBranches(graph.BranchSpec{From: "a"}), []string{"conditional_edges[0] MISSING_FIELD one of cases, expr, router"}},
+		"branch of two kinds":  {withBranches(graph.BranchSpec{From: "a", Expr: "'b'", Router: "known"}), []string{"conditional_edges[0] CONFLICTING_FIELDS keep one"}},
+		"branch with paths":    {withBranches(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{To: []string{"b"}}}, Then: []string{"b"}}), []string{"conditional_edges[0] CONFLICTING_FIELDS cases name their targets"}},
+		"branch paths, then":   {withBranches(graph.BranchSpec{From: "a", Expr: "'b'", Paths: map[string]string{"b": "b"}, Then: []string{"b"}}), []string{"conditional_edges[0] CONFLICTING_FIELDS then repeats"}},
+		"branch source":        {withBranches(graph.BranchSpec{From: "z", Expr: "'b'"}), []string{"conditional_edges[0].from UNKNOWN_NODE known: START"}},
+		"branch from END":      {withBranches(graph.BranchSpec{From: graph.End, Expr: "'b'"}), []string{"conditional_edges[0].from INVALID_EDGE END cannot be the source"}},
+		"branch path":          {withBranches(graph.BranchSpec{From: "a", Expr: "'k'", Paths: map[string]string{"k": "z"}}), []string{"conditional_edges[0].paths.k UNKNOWN_NODE"}},
+		"branch then":          {withBranches(graph.BranchSpec{From: "a", Expr: "'k'", Then: []string{"__start__"}}), []string{"conditional_edges[0].then[0] INVALID_EDGE START cannot be the target"}},
+		"branch case":          {withBranches(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "1 +", To: []string{"z"}}, {}}}), []string{"conditional_edges[0].cases[0].to UNKNOWN_NODE", "conditional_edges[0].cases[0].when INVALID_EXPRESSION", "conditional_edges[0].cases[1].to MISSING_FIELD leads nowhere"}},
+		"branch expression":    {withBranches(graph.BranchSpec{From: "a", Expr: "1 +"}), []string{"conditional_edges[0].expr INVALID_EXPRESSION"}},
+		"branch nowhere":       {withBranches(graph.BranchSpec{From: "a", InWorker: true, Expr: "'b'"}), []string{"conditional_edges[0] MISSING_FIELD no function of the worker"}},
+		"branch router":        {withBranches(graph.BranchSpec{From: "a", Router: "r"}), []string{`conditional_edges[0].router UNKNOWN_FUNCTION no function "r"`}},
+		"branches of one name": {withBranches(graph.BranchSpec{From: "a", Name: "n", Router: "known"}, graph.BranchSpec{From: "a", Name: "n", Router: "known"}), []string{`conditional_edges[1].name DUPLICATE_NAME two conditional edges named "n"`}},
 
 		"breakpoint before": {func(s *graph.Spec) { s.InterruptBefore = []string{"*", "z"} }, []string{"interrupt_before[1] UNKNOWN_NODE known: *, a, b, c, q"}},
 		"breakpoint after":  {func(s *graph.Spec) { s.InterruptAfter = []string{"__start__"} }, []string{"interrupt_after[0] UNKNOWN_NODE"}},
@@ -214,15 +217,15 @@ func TestProblems(t *testing.T) {
 		"all at once": {func(s *graph.Spec) { s.StepLimit = -1; s.Edges[0].To = "aa"; s.Channels[0].Reducer = "lst" }, []string{
 			"channels.x.reducer UNKNOWN_REDUCER", "edges[0] UNKNOWN_NODE", "step_limit OUT_OF_RANGE",
 		}},
-		"condition of text": {branch(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "'yes'", To: []string{"b"}}, {When: "state.x", To: []string{"b"}}}}), []string{
+		"condition of text": {withBranches(graph.BranchSpec{From: "a", Cases: []graph.CaseSpec{{When: "'yes'", To: []string{"b"}}, {When: "state.x", To: []string{"b"}}}}), []string{
 			"conditional_edges[0].cases[0].when INVALID_EXPRESSION always of type string",
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec := valid()
+			spec := validSpec()
 			test.spoil(spec)
-			g, err := graph.Compile(spec, environment(t))
+			g, err := graph.Compile(spec, newEnv(t))
 			require.Nil(t, g)
 			var build *graph.BuildError
 			require.ErrorAs(t, err, &build)
@@ -241,15 +244,15 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func branch(list ...graph.BranchSpec) func(s *graph.Spec) {
+func withBranches(list ...graph.BranchSpec) func(s *graph.Spec) {
 	return func(s *graph.Spec) { s.Branches = list }
 }
 
 // TestStoredRepeatsCompile compiles a graph that an earlier version has stored.
 func TestStoredRepeatsCompile(t *testing.T) {
-	spec := valid()
+	spec := validSpec()
 	spec.Channels[0].Default = `{"k":1,"k":2}`
-	_, err := graph.Compile(spec, environment(t))
+	_, err := graph.Compile(spec, newEnv(t))
 	require.NoError(t, err)
 }
 

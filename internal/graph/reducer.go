@@ -9,13 +9,13 @@ import (
 // Reducer is a way to combine writes that a Spec may name.
 type Reducer struct {
 	Name string
-	Kind Kind
+	Kind ChannelKind
 	// Empty is the value before the first write when the Spec gives no
 	// default; "" = unset.
 	Empty payload.JSON
-	// Takes lists the kinds a default may have; nil = any, empty = a default
+	// DefaultKinds lists the kinds a default may have; nil = any, empty = a default
 	// makes no sense.
-	Takes []payload.Kind
+	DefaultKinds []payload.Kind
 }
 
 // Reducers lists what a channel may name as its reducer, the default first.
@@ -26,17 +26,17 @@ func Reducers() []Reducer {
 	return []Reducer{
 		{Name: "last", Kind: Last},
 		{Name: "any", Kind: Any},
-		{Name: "append", Kind: Append, Empty: "[]", Takes: list},
-		{Name: "add", Kind: Add, Takes: append(ordered[:2:2], payload.ArrayKind)},
-		{Name: "merge", Kind: Merge, Empty: "{}", Takes: object},
-		{Name: "deep_merge", Kind: DeepMerge, Empty: "{}", Takes: object},
-		{Name: "union", Kind: Union, Empty: "[]", Takes: list},
-		{Name: "min", Kind: Min, Takes: ordered},
-		{Name: "max", Kind: Max, Takes: ordered},
-		{Name: "messages", Kind: Messages, Empty: "[]", Takes: list},
-		{Name: "ephemeral", Kind: Ephemeral, Takes: []payload.Kind{}},
+		{Name: "append", Kind: Append, Empty: "[]", DefaultKinds: list},
+		{Name: "add", Kind: Add, DefaultKinds: append(ordered[:2:2], payload.ArrayKind)},
+		{Name: "merge", Kind: Merge, Empty: "{}", DefaultKinds: object},
+		{Name: "deep_merge", Kind: DeepMerge, Empty: "{}", DefaultKinds: object},
+		{Name: "union", Kind: Union, Empty: "[]", DefaultKinds: list},
+		{Name: "min", Kind: Min, DefaultKinds: ordered},
+		{Name: "max", Kind: Max, DefaultKinds: ordered},
+		{Name: "messages", Kind: Messages, Empty: "[]", DefaultKinds: list},
+		{Name: "ephemeral", Kind: Ephemeral, DefaultKinds: []payload.Kind{}},
 		{Name: "untracked", Kind: Untracked},
-		{Name: "topic", Kind: Topic, Takes: []payload.Kind{}},
+		{Name: "topic", Kind: Topic, DefaultKinds: []payload.Kind{}},
 		{Name: "remote", Kind: ByWorker},
 	}
 }
@@ -63,7 +63,7 @@ func reducerNames() []string {
 	return names
 }
 
-// fits reports whether a default of this kind suits the reducer.
-func (r Reducer) fits(k payload.Kind) bool {
-	return r.Takes == nil || slices.Contains(r.Takes, k)
+// acceptsDefault reports whether a default of this kind suits the reducer.
+func (r Reducer) acceptsDefault(k payload.Kind) bool {
+	return r.DefaultKinds == nil || slices.Contains(r.DefaultKinds, k)
 }

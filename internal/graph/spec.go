@@ -16,8 +16,8 @@ import (
 const (
 	Start = "__start__"
 	End   = "__end__"
-	// Every stands for all nodes in a list of breakpoints.
-	Every = "*"
+	// AllNodes stands for all nodes in a list of breakpoints.
+	AllNodes = "*"
 )
 
 // Spec is a graph as its author wrote it. Compile checks it and makes a Graph.
@@ -46,8 +46,8 @@ type Spec struct {
 	StepLimit       int           // supersteps of one run, 0 = server default
 	StepTimeout     time.Duration // one superstep, 0 = none
 	Defaults        PolicySpec    // for nodes that set none of their own
-	// Drift holds for questions that say nothing themselves, of code in a worker
-	// too; "" = as their reasons demand. DriftIgnore holds for all questions.
+	// Drift holds for interrupts that say nothing themselves, of code in a worker
+	// too; "" = as their reasons demand. DriftIgnore holds for all interrupts.
 	Drift       string
 	DriftIgnore []string
 }
@@ -102,7 +102,7 @@ type Assignment struct {
 // Schema are CEL expressions over the state; in Update, `answer` is the reply.
 type AskSpec struct {
 	When      string // "" = always ask
-	Value     string // the question's payload
+	Value     string // the interrupt's payload
 	Message   string // a prompt to show when nothing else is known
 	Key       string // "" = matched by position
 	Reason    string // "approval", "input", …

@@ -11,50 +11,50 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// ask runs a node of kind ask: it asks, or goes on with the answer, or passes
+// executeAsk runs a node of kind ask: it asks, or goes on with the answer, or passes
 // through when there is nothing to ask.
-func ask(t *runtime.Task) pregel.Result {
-	vars := varsOf(t)
-	needed, err := condition(t.Node.When, vars)
+func executeAsk(t *runtime.Task) pregel.Result {
+	vars := newVars(t)
+	needed, err := evalCondition(t.Node.When, vars)
 	if err != nil {
-		return failed(misfit("when", err))
+		return failedResult(expressionFailure("when", err))
 	}
 	if !needed {
-		return assign(t.Node.Otherwise, t.Node.Spec.Ask.Otherwise, t.Node.Goto, vars)
+		return evalUpdate(t.Node.Otherwise, t.Node.Spec.Ask.Otherwise, t.Node.Goto, vars)
 	}
-	key, err := text(t.Node.Key, vars)
+	key, err := evalText(t.Node.Key, vars)
 	if err != nil {
-		return failed(misfit("key", err))
+		return failedResult(expressionFailure("key", err))
 	}
 	var r replay
-	r.begin(t)
-	asked := question(t, key, vars)
-	known := r.answer(place{key: key})
-	if known == nil || asked.Failure != nil || !r.fits(known, &asked.Asks[0]) {
+	r.loadJournal(t)
+	asked := buildAsk(t, key, vars)
+	known := r.findAnswer(journalKey{key: key})
+	if known == nil || asked.Failure != nil || !r.canUseAnswer(known, &asked.Asks[0]) {
 		return asked
 	}
 	switch {
 	case known.Dismissed:
-		return failed(failureFrom(&api.DismissedError{Question: "the question", Note: known.Reason}))
+		return failedResult(failureOfError(&api.DismissedError{Question: "the question", Note: known.Reason}))
 	case known.Expired:
-		return failed(failureFrom(&api.ExpiredError{Question: "the question"}))
+		return failedResult(failureOfError(&api.ExpiredError{Question: "the question"}))
 	}
 	vars.Answer = known.Value
-	result := assign(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
-	result.Used = r.used
+	result := evalUpdate(t.Node.Update, t.Node.Spec.Ask.Update, t.Node.Goto, vars)
+	result.UsedAnswers = r.usedAnswers
 	return result
 }
 
-func question(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
+func buildAsk(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	spec := t.Node.Spec.Ask
-	message, err := text(t.Node.Message, vars)
+	message, err := evalText(t.Node.Message, vars)
 	if err != nil {
-		return failed(misfit("message", err))
+		return failedResult(expressionFailure("message", err))
 	}
 	value := payload.Null
 	if t.Node.Value != nil {
 		if value, err = t.Node.Value.Eval(vars); err != nil {
-			return failed(misfit("value", err))
+			return failedResult(expressionFailure("value", err))
 		}
 	}
 	return pregel.Result{Asks: []pregel.Ask{{
@@ -64,8 +64,8 @@ func question(t *runtime.Task, key string, vars graph.Vars) pregel.Result {
 	}}}
 }
 
-// condition evaluates a condition; without one it holds.
-func condition(p graph.Program, vars graph.Vars) (bool, error) {
+// evalCondition evaluates a condition; without one it holds.
+func evalCondition(p graph.Program, vars graph.Vars) (bool, error) {
 	if p == nil {
 		return true, nil
 	}
@@ -76,12 +76,12 @@ func condition(p graph.Program, vars graph.Vars) (bool, error) {
 	case value == "true", value == "false":
 		return value == "true", nil
 	}
-	return false, fmt.Errorf("a condition must be true or false, not %s", brief(value))
+	return false, fmt.Errorf("a condition must be true or false, not %s", shortenValue(value))
 }
 
-// text evaluates an expression that yields words. Other values are shown as
+// evalText evaluates an expression that yields words. Other values are shown as
 // JSON, null and a missing expression as nothing.
-func text(p graph.Program, vars graph.Vars) (string, error) {
+func evalText(p graph.Program, vars graph.Vars) (string, error) {
 	if p == nil {
 		return "", nil
 	}

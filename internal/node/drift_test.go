@@ -13,8 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// pays asks for an amount and pays it when somebody has said yes.
-func pays(amount int, paid *int, options ...api.AskOption) api.Func {
+// payFunc asks for an amount and pays it when a person has agreed.
+func payFunc(amount int, paid *int, options ...api.AskOption) api.Func {
 	return func(ctx context.Context, _ api.State) (any, error) {
 		answer, err := api.Interrupt(ctx, map[string]int{"pay": amount}, options...)
 		if err != nil {
@@ -26,13 +26,13 @@ func pays(amount int, paid *int, options ...api.AskOption) api.Func {
 }
 
 // TestAnswerToAnotherQuestion lets the replay ask something else than was
-// answered: nothing behind the question happens, unless that is accepted.
+// answered: nothing behind the interrupt happens, unless that is accepted.
 func TestAnswerToAnotherQuestion(t *testing.T) {
-	yes := to(`{"pay":100}`, pregel.Answer{Value: `"yes"`})
+	yes := answerTo(`{"pay":100}`, pregel.Answer{Value: `"yes"`})
 	for name, outcome := range map[string]pregel.Answer{
 		"answered":  yes,
-		"dismissed": to(`{"pay":100}`, pregel.Answer{Dismissed: true}),
-		"expired":   to(`{"pay":100}`, pregel.Answer{Expired: true}),
+		"dismissed": answerTo(`{"pay":100}`, pregel.Answer{Dismissed: true}),
+		"expired":   answerTo(`{"pay":100}`, pregel.Answer{Expired: true}),
 		"unknown":   {Value: `"yes"`}, // a journal that does not say what was shown
 	} {
 		for drift, options := range map[checkpoint.Drift][]api.AskOption{
@@ -40,30 +40,30 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 			checkpoint.DriftFail:     {api.Reason("approval")},
 		} {
 			paid := 0
-			r := run(t, pays(99999, &paid, options...), answers(outcome))
+			r := runFunction(t, payFunc(99999, &paid, options...), withAnswers(outcome))
 			require.Len(t, r.Asks, 1, "%s: the engine decides what happens to it", name)
 			require.Equal(t, payload.JSON(`{"pay":99999}`), r.Asks[0].Value, name)
 			require.Equal(t, drift, r.Asks[0].Drift, name)
 			require.Zero(t, paid, name)
-			require.Empty(t, r.Used)
+			require.Empty(t, r.UsedAnswers)
 		}
 	}
 
 	paid := 0
-	r := run(t, pays(99999, &paid, api.OnDrift(api.DriftAccept)), answers(yes))
-	sameText(t, `{"a":"yes"}`, r.Update)
+	r := runFunction(t, payFunc(99999, &paid, api.OnDrift(api.DriftAccept)), withAnswers(yes))
+	requireText(t, `{"a":"yes"}`, r.Update)
 	require.Equal(t, 99999, paid)
-	require.Len(t, r.Used, 1)
-	require.Equal(t, payload.JSON(`{"pay":99999}`), r.Used[0].Asked.Value)
+	require.Len(t, r.UsedAnswers, 1)
+	require.Equal(t, payload.JSON(`{"pay":99999}`), r.UsedAnswers[0].Asked.Value)
 
-	r = run(t, pays(99999, &paid, api.DriftIgnore("/pay")), answers(pregel.Answer{
-		Value: `"yes"`, Seen: (&pregel.Ask{Value: `{}`}).Seen(),
+	r = runFunction(t, payFunc(99999, &paid, api.DriftIgnore("/pay")), withAnswers(pregel.Answer{
+		Value: `"yes"`, ShownDigest: (&pregel.Ask{Value: `{}`}).ShownDigest(),
 	}))
-	sameText(t, `{"a":"yes"}`, r.Update)
-	require.Empty(t, r.Used)
+	requireText(t, `{"a":"yes"}`, r.Update)
+	require.Empty(t, r.UsedAnswers)
 }
 
-// TestOneOfSeveralIsAnother asks anew where the question is another one, and
+// TestOneOfSeveralIsAnother asks anew where the interrupt is another one, and
 // keeps the answer behind it.
 func TestOneOfSeveralIsAnother(t *testing.T) {
 	f := func(ctx context.Context, _ api.State) (any, error) {
@@ -74,23 +74,23 @@ func TestOneOfSeveralIsAnother(t *testing.T) {
 		second, err := api.Interrupt(ctx, "second")
 		return map[string]any{"a": first, "b": second}, err
 	}
-	second := to(`"second"`, pregel.Answer{Index: 1, Value: "2"})
-	r := run(t, f, answers(to(`"A"`, pregel.Answer{Value: "1"}), second))
+	second := answerTo(`"second"`, pregel.Answer{Index: 1, Value: "2"})
+	r := runFunction(t, f, withAnswers(answerTo(`"A"`, pregel.Answer{Value: "1"}), second))
 	require.Nil(t, r.Failure)
 	require.Len(t, r.Asks, 1)
 	require.Zero(t, r.Asks[0].Index)
-	sameText(t, `{"a":1,"b":2}`, run(t, f, answers(to(`"B"`, pregel.Answer{Value: "1"}), second)).Update)
+	requireText(t, `{"a":1,"b":2}`, runFunction(t, f, withAnswers(answerTo(`"B"`, pregel.Answer{Value: "1"}), second)).Update)
 }
 
 // TestNothingIsRecordedBehindAnotherQuestion holds for a function that swallows
-// the error of its question.
+// the error of its interrupt.
 func TestNothingIsRecordedBehindAnotherQuestion(t *testing.T) {
-	fx := &effects{}
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
+	fx := &effectRecorder{}
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		_, _ = api.Interrupt(ctx, "B")
 		_, _ = api.Memo(ctx, "pay", func(context.Context) (int, error) { return 1, nil })
 		return map[string]any{"a": "went on"}, nil
-	}, func(t *runtime.Task) { t.Effects = fx }, answers(to(`"A"`, pregel.Answer{Value: "1"})))
+	}, func(t *runtime.Task) { t.Effects = fx }, withAnswers(answerTo(`"A"`, pregel.Answer{Value: "1"})))
 	require.Len(t, r.Asks, 1)
 	require.Empty(t, r.Update)
 	require.Empty(t, fx.memos)
@@ -104,23 +104,23 @@ func TestDriftThatIsNone(t *testing.T) {
 		"101 parts of the question may diff": api.DriftIgnore(make([]string, 101)...),
 	} {
 		paid := 0
-		r := run(t, pays(1, &paid, option))
+		r := runFunction(t, payFunc(1, &paid, option))
 		require.Contains(t, r.Failure.Message, says)
 		require.True(t, r.Failure.Permanent)
 	}
 }
 
-// TestAskNodeComparesToo changes the state between question and answer.
+// TestAskNodeComparesToo changes the state between interrupt and answer.
 func TestAskNodeComparesToo(t *testing.T) {
 	for drift, goesOn := range map[string]bool{"": false, "drift: fail, ": false, "drift: accept, ": true} {
-		g := oneNode(t, `ask: {`+drift+`value: '{"pay": state.a, "at": 1}', drift_ignore: [/at], update: {b: answer}}`)
-		task := taskOf(t, g, `{"a":99999}`)
+		g := oneNodeGraph(t, `ask: {`+drift+`value: '{"pay": state.a, "at": 1}', drift_ignore: [/at], update: {b: answer}}`)
+		task := newTask(t, g, `{"a":99999}`)
 		shown := pregel.Ask{Value: `{"pay":100}`}
-		task.Journal.Answers = []pregel.Answer{{Value: `"yes"`, Seen: shown.Seen()}}
-		r := execute(t, task)
+		task.Journal.Answers = []pregel.Answer{{Value: `"yes"`, ShownDigest: shown.ShownDigest()}}
+		r := executeTask(t, task)
 		if goesOn {
-			sameText(t, `{"b":"yes"}`, r.Update)
-			require.Len(t, r.Used, 1)
+			requireText(t, `{"b":"yes"}`, r.Update)
+			require.Len(t, r.UsedAnswers, 1)
 			continue
 		}
 		require.Empty(t, r.Update)

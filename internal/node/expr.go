@@ -12,24 +12,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// evaluate runs a node of kind expr.
-func evaluate(t *runtime.Task) pregel.Result {
-	return assign(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, varsOf(t))
+// executeExpr runs a node of kind expr.
+func executeExpr(t *runtime.Task) pregel.Result {
+	return evalUpdate(t.Node.Update, t.Node.Spec.Expr.Update, t.Node.Goto, newVars(t))
 }
 
-// varsOf are the variables of the expressions of a node.
-func varsOf(t *runtime.Task) graph.Vars {
-	in := inputOf(t)
-	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failedText(t.Failed)}
+// newVars are the variables of the expressions of a node.
+func newVars(t *runtime.Task) graph.Vars {
+	in := newTaskInput(t)
+	return graph.Vars{State: &in, Input: t.Send, Context: t.Context, Failed: failureJSON(t.Failed)}
 }
 
-// assign computes an update and where to go.
-func assign(programs []graph.Program, list []graph.Assignment, goTo graph.Program, vars graph.Vars) pregel.Result {
+// evalUpdate computes an update and where to go.
+func evalUpdate(programs []graph.Program, list []graph.Assignment, goTo graph.Program, vars graph.Vars) pregel.Result {
 	fields := make([]payload.Field, len(programs))
 	for i, p := range programs {
 		value, err := p.Eval(vars)
 		if err != nil {
-			return failed(misfit(list[i].Channel, err))
+			return failedResult(expressionFailure(list[i].Channel, err))
 		}
 		fields[i] = payload.Field{Key: list[i].Channel, Value: value}
 	}
@@ -43,15 +43,15 @@ func assign(programs []graph.Program, list []graph.Assignment, goTo graph.Progra
 	if goTo == nil {
 		return r
 	}
-	targets, err := gotoOf(goTo, vars)
+	targets, err := evalGoto(goTo, vars)
 	if err != nil {
-		return failed(misfit("goto", err))
+		return failedResult(expressionFailure("goto", err))
 	}
 	r.Goto = targets
 	return r
 }
 
-func gotoOf(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
+func evalGoto(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
 	value, err := p.Eval(vars)
 	if err != nil {
 		return nil, err
@@ -59,21 +59,21 @@ func gotoOf(p graph.Program, vars graph.Vars) ([]checkpoint.Send, error) {
 	if value == payload.Null {
 		return nil, nil
 	}
-	return pregel.Targets(value)
+	return pregel.ParseTargets(value)
 }
 
-// misfit is the failure of an expression. The same state gives the same
+// expressionFailure is the failure of an expression. The same state gives the same
 // failure, so it is not repeated.
-func misfit(where string, err error) *pregel.Failure {
-	f := permanent(runtime.FailedNode, "ExpressionError", clip(fmt.Sprintf("%s: %v", where, err)))
+func expressionFailure(where string, err error) *pregel.Failure {
+	f := permanentFailure(runtime.FailedNode, "ExpressionError", clipText(fmt.Sprintf("%s: %v", where, err)))
 	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
 		f.Reason, f.Details = runtime.FailedLimit, limit.Details()
 	}
 	return f
 }
 
-// failedText is a failure as expressions see it.
-func failedText(f *checkpoint.Failure) payload.JSON {
+// failureJSON is a failure as expressions see it.
+func failureJSON(f *checkpoint.Failure) payload.JSON {
 	if f == nil {
 		return ""
 	}

@@ -14,22 +14,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// maxMessage bounds the words of a failure, in bytes: they are stored.
-const maxMessage = 8 << 10
+// maxMessageBytes bounds the words of a failure, in bytes: they are stored.
+const maxMessageBytes = 8 << 10
 
-func failed(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
+func failedResult(f *pregel.Failure) pregel.Result { return pregel.Result{Failure: f} }
 
-func permanent(reason, kind, message string) *pregel.Failure {
+func permanentFailure(reason, kind, message string) *pregel.Failure {
 	return &pregel.Failure{
 		Failure:   checkpoint.Failure{Reason: reason, Type: kind, Message: message},
 		Permanent: true,
 	}
 }
 
-// failureFrom turns the error of a function into a failure.
-func failureFrom(err error) *pregel.Failure {
+// failureOfError turns the error of a function into a failure.
+func failureOfError(err error) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: errorType(err), Message: clip(err.Error()),
+		Reason: runtime.FailedNode, Type: errorType(err), Message: clipText(err.Error()),
 	}}
 	var (
 		lasting   *api.PermanentError
@@ -91,22 +91,22 @@ func typeName(err error) string {
 	return ""
 }
 
-func clip(text string) string {
-	if len(text) > maxMessage {
-		text = text[:maxMessage] + "…"
+func clipText(text string) string {
+	if len(text) > maxMessageBytes {
+		text = text[:maxMessageBytes] + "…"
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// panicked is the failure of a node that panicked with p, or left its
+// panicFailure is the failure of a node that panicked with p, or left its
 // goroutine when p is nil. It must be called by the function that recovered.
-func panicked(p any) *pregel.Failure {
+func panicFailure(p any) *pregel.Failure {
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: runtime.FailedNode, Type: "panic"}}
 	if p == nil {
 		f.Type, f.Message = "Goexit", errNoResult.Error()
 		return f
 	}
-	f.Message, f.Stack = clip("panic: "+panicText(p)), stack()
+	f.Message, f.Stack = clipText("panic: "+panicText(p)), panicStack()
 	return f
 }
 
@@ -123,9 +123,9 @@ func panicText(p any) (text string) {
 	return fmt.Sprint(p)
 }
 
-// stack lists where a panic came from, innermost first, at most 20 lines: the
+// panicStack lists where a panic came from, innermost first, at most 20 lines: the
 // frames between the panic and the executor, without those of the Go runtime.
-func stack() string {
+func panicStack() string {
 	const most = 20
 	pcs := make([]uintptr, 128)
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(1, pcs)])
@@ -137,7 +137,7 @@ func stack() string {
 		case frame.Function == "runtime.gopanic":
 			lines, panicking = nil, true
 		case !panicking || strings.HasPrefix(frame.Function, "runtime."):
-		case strings.HasPrefix(frame.Function, ownFrames):
+		case strings.HasPrefix(frame.Function, ownFramePrefix):
 			more = false
 		case len(lines) < most:
 			lines = append(lines, fmt.Sprintf("%s %s:%d", frame.Function,
@@ -149,12 +149,12 @@ func stack() string {
 	}
 }
 
-// ownFrames begins the names of this package's functions; below them is
+// ownFramePrefix begins the names of this package's functions; below them is
 // nothing that the author of a node wrote.
-const ownFrames = "github.com/graphd-dev/graphd/internal/node."
+const ownFramePrefix = "github.com/graphd-dev/graphd/internal/node."
 
-// failureOf shows an error handler what it takes over.
-func failureOf(f *checkpoint.Failure) *api.Failure {
+// toAPIFailure shows an error handler what it takes over.
+func toAPIFailure(f *checkpoint.Failure) *api.Failure {
 	if f == nil {
 		return nil
 	}

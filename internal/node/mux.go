@@ -1,5 +1,5 @@
 // Package node runs the nodes that need no other process: Go functions,
-// expressions, and questions to people. It implements the runtime's Executor.
+// expressions, and interrupts to people. It implements the runtime's Executor.
 package node
 
 import (
@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Remote runs nodes of kind remote; without it they fail.
 	Remote runtime.Executor
-	// Schemas checks the schema and the default of a question before it is
+	// Schemas checks the schema and the default of an interrupt before it is
 	// asked; unchecked when nil.
 	Schemas runtime.Schemas
 	// Limits bound every value that a node hands over.
@@ -31,11 +31,12 @@ type Options struct {
 	// Grace is how long a function may go on after its ctx has ended before it
 	// is given up; 500 ms.
 	Grace time.Duration
-	// Apart gives every function a goroutine of its own, as those with a time
-	// limit have anyway, so that Execute ends with its ctx whatever the function
-	// does. It costs a few microseconds per call. Without it a function that
-	// ignores the end of its ctx holds its run for as long as it goes on.
-	Apart bool
+	// SeparateGoroutines runs every function in a goroutine of its own, as
+	// those with a time limit have anyway, so that Execute ends with its ctx
+	// whatever the function does. It costs a few microseconds per call. Without
+	// it a function that ignores the end of its ctx holds its run for as long
+	// as it goes on.
+	SeparateGoroutines bool
 	// StrictReplay fails a function that ends without asking for all that its
 	// journal holds. Otherwise it is logged.
 	StrictReplay bool
@@ -65,46 +66,46 @@ func New(functions api.Functions, options Options) *Mux {
 	return m
 }
 
-// Has reports whether a function is registered under a name.
-func (m *Mux) Has(name string) bool { return m.functions[name] != nil }
+// HasFunction reports whether a function is registered under a name.
+func (m *Mux) HasFunction(name string) bool { return m.functions[name] != nil }
 
 // Execute makes one attempt of a node or of a router.
 func (m *Mux) Execute(ctx context.Context, t *runtime.Task) (r pregel.Result) {
 	ended := false
 	defer func() {
 		if !ended {
-			r = pregel.Result{Failure: panicked(recover())}
+			r = pregel.Result{Failure: panicFailure(recover())}
 		}
 	}()
-	r = m.execute(ctx, t)
+	r = m.executeTask(ctx, t)
 	ended = true
 	return r
 }
 
-func (m *Mux) execute(ctx context.Context, t *runtime.Task) pregel.Result {
+func (m *Mux) executeTask(ctx context.Context, t *runtime.Task) pregel.Result {
 	switch {
 	case t.Reduce != nil || t.InWorker:
-		return m.remote(ctx, t)
+		return m.executeRemote(ctx, t)
 	case t.Router != "":
-		return m.function(ctx, t, t.Router)
+		return m.executeFunction(ctx, t, t.Router)
 	}
 	switch t.Node.Kind {
 	case graph.KindFunction:
-		return m.function(ctx, t, functionName(t.Node))
+		return m.executeFunction(ctx, t, functionName(t.Node))
 	case graph.KindExpr:
-		return m.fitting(evaluate(t))
+		return m.checkResultSize(executeExpr(t))
 	case graph.KindAsk:
-		return m.fitting(ask(t))
+		return m.checkResultSize(executeAsk(t))
 	case graph.KindRemote:
-		return m.remote(ctx, t)
+		return m.executeRemote(ctx, t)
 	case graph.KindStart, graph.KindGraph:
 	}
-	return failed(permanent(runtime.ReasonInternal, "Internal",
+	return failedResult(permanentFailure(runtime.ReasonInternal, "Internal",
 		fmt.Sprintf("node %q is not for an executor to run", t.Node.Name)))
 }
 
-// fitting refuses what expressions have made too large.
-func (m *Mux) fitting(r pregel.Result) pregel.Result {
+// checkResultSize refuses what expressions have made too large.
+func (m *Mux) checkResultSize(r pregel.Result) pregel.Result {
 	most := m.options.Limits.MaxBytes
 	size := len(r.Update)
 	for i := range r.Asks {
@@ -116,7 +117,7 @@ func (m *Mux) fitting(r pregel.Result) pregel.Result {
 	if most <= 0 || size <= most {
 		return r
 	}
-	return failed(invalid(&payload.LimitError{Limit: "bytes", Max: most, Got: size}))
+	return failedResult(invalidResult(&payload.LimitError{Limit: "bytes", Max: most, Got: size}))
 }
 
 func functionName(n *graph.Node) string {
@@ -126,7 +127,7 @@ func functionName(n *graph.Node) string {
 	return n.Name
 }
 
-func (m *Mux) remote(ctx context.Context, t *runtime.Task) pregel.Result {
+func (m *Mux) executeRemote(ctx context.Context, t *runtime.Task) pregel.Result {
 	if m.options.Remote != nil {
 		return m.options.Remote.Execute(ctx, t)
 	}
@@ -134,17 +135,17 @@ func (m *Mux) remote(ctx context.Context, t *runtime.Task) pregel.Result {
 	if t.Node != nil {
 		what = fmt.Sprintf("node %q", t.Node.Name)
 	}
-	return failed(permanent(runtime.ReasonNoWorkerAvailable, "NoWorker",
+	return failedResult(permanentFailure(runtime.ReasonNoWorkerAvailable, "NoWorker",
 		fmt.Sprintf("%s of graph %q runs in a worker, and this server connects to none", what, t.Graph.Name)))
 }
 
-// function runs a registered function.
-func (m *Mux) function(ctx context.Context, t *runtime.Task, name string) pregel.Result {
+// executeFunction runs a registered function.
+func (m *Mux) executeFunction(ctx context.Context, t *runtime.Task, name string) pregel.Result {
 	f := m.functions[name]
 	if f == nil {
-		return failed(permanent(runtime.FailedNode, "UnknownFunction",
+		return failedResult(permanentFailure(runtime.FailedNode, "UnknownFunction",
 			fmt.Sprintf("no function %q is registered in this process%s", name,
 				graph.Suggest(name, slices.Sorted(maps.Keys(m.functions))))))
 	}
-	return newCall(m, t).run(ctx, f)
+	return newFunctionCall(m, t).runFunction(ctx, f)
 }

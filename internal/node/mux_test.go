@@ -21,7 +21,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-func execute(tb testing.TB, task *runtime.Task) pregel.Result {
+func executeTask(tb testing.TB, task *runtime.Task) pregel.Result {
 	tb.Helper()
 	return node.New(nil, node.Options{}).Execute(tb.Context(), task)
 }
@@ -32,10 +32,10 @@ func TestFunctionSeesTheStateAndItself(t *testing.T) {
 		info = api.TaskInfo(ctx)
 		var whole struct{ A, B json.RawMessage }
 		require.NoError(t, s.Unmarshal(&whole))
-		sameText(t, "1", payload.JSON(whole.A))
-		sameText(t, `{"a":1,"c":[]}`, payload.JSON(s.Raw()))
+		requireText(t, "1", payload.JSON(whole.A))
+		requireText(t, `{"a":1,"c":[]}`, payload.JSON(s.Raw()))
 		require.Equal(t, []string{"a", "c"}, s.Keys())
-		sameText(t, "1", payload.JSON(s.Get("a")))
+		requireText(t, "1", payload.JSON(s.Get("a")))
 		require.Nil(t, s.Get("b"))
 		var n int
 		require.NoError(t, s.Decode("a", &n))
@@ -43,7 +43,7 @@ func TestFunctionSeesTheStateAndItself(t *testing.T) {
 		require.ErrorContains(t, s.Decode("a", &whole), `state key "a"`)
 		return nil, nil
 	}
-	r := run(t, f, func(t *runtime.Task) {
+	r := runFunction(t, f, func(t *runtime.Task) {
 		t.Context, t.Metadata = `{"user":1.0}`, map[string]string{"k": "v"}
 		t.Failed = &checkpoint.Failure{Node: "other", Reason: "NODE_FAILED", Type: "T", Message: "m", Attempt: 3}
 	})
@@ -57,9 +57,9 @@ func TestFunctionSeesTheStateAndItself(t *testing.T) {
 
 func TestTypedFunction(t *testing.T) {
 	f := api.Typed(func(_ context.Context, s struct{ A int }) (any, error) { return map[string]int{"b": s.A + 1}, nil })
-	sameText(t, `{"b":2}`, run(t, f).Update)
+	requireText(t, `{"b":2}`, runFunction(t, f).Update)
 	bad := api.Typed(func(_ context.Context, s struct{ A string }) (any, error) { return nil, nil })
-	require.True(t, run(t, bad).Failure.Permanent)
+	require.True(t, runFunction(t, bad).Failure.Permanent)
 }
 
 func TestSendIsTheInput(t *testing.T) {
@@ -68,7 +68,7 @@ func TestSendIsTheInput(t *testing.T) {
 		`[1]`:                   `{"x":null,"keys":null}`,
 		`null`:                  `{"x":null,"keys":null}`,
 	} {
-		r := run(t, func(ctx context.Context, s api.State) (any, error) {
+		r := runFunction(t, func(ctx context.Context, s api.State) (any, error) {
 			require.Equal(t, string(sent), s.Raw())
 			require.Equal(t, string(sent), api.TaskInfo(ctx).Input)
 			return struct {
@@ -79,18 +79,18 @@ func TestSendIsTheInput(t *testing.T) {
 		require.Equal(t, payload.JSON(want), r.Update)
 	}
 	// A conditional edge decides on the state, also after a Send.
-	r := run(t, func(_ context.Context, s api.State) (any, error) {
-		sameText(t, `{"a":1,"c":[]}`, payload.JSON(s.Raw()))
+	r := runFunction(t, func(_ context.Context, s api.State) (any, error) {
+		requireText(t, `{"a":1,"c":[]}`, payload.JSON(s.Raw()))
 		return "n", nil
 	}, asRouter, func(t *runtime.Task) { t.Send = `{"x":1}` })
 	require.Nil(t, r.Failure)
 }
 
-type explosive struct{}
+type panickingError struct{}
 
-func (explosive) Error() string { panic("again") }
+func (panickingError) Error() string { panic("again") }
 
-func explode(how func()) api.Func {
+func panicFunc(how func()) api.Func {
 	return func(context.Context, api.State) (any, error) {
 		how()
 		return nil, nil
@@ -100,12 +100,12 @@ func explode(how func()) api.Func {
 func TestPanics(t *testing.T) {
 	var none map[string]int
 	for says, f := range map[string]api.Func{
-		"panic: boom":                 explode(func() { panic("boom") }),
-		"panic: assignment to entry":  explode(func() { none["x"] = 1 }),
-		"panic: bad luck":             explode(func() { panic(errors.New("bad luck")) }),
-		"a node_test.explosive whose": explode(func() { panic(explosive{}) }),
+		"panic: boom":                      panicFunc(func() { panic("boom") }),
+		"panic: assignment to entry":       panicFunc(func() { none["x"] = 1 }),
+		"panic: bad luck":                  panicFunc(func() { panic(errors.New("bad luck")) }),
+		"a node_test.panickingError whose": panicFunc(func() { panic(panickingError{}) }),
 	} {
-		r := run(t, f)
+		r := runFunction(t, f)
 		require.NotNil(t, r.Failure, says)
 		require.Equal(t, "NODE_FAILED", r.Failure.Reason)
 		require.Equal(t, "panic", r.Failure.Type)
@@ -113,12 +113,12 @@ func TestPanics(t *testing.T) {
 		lines := strings.Split(r.Failure.Stack, "\n")
 		require.Contains(t, lines[0], "node_test.TestPanics")
 		require.Contains(t, lines[0], "node/mux_test.go:")
-		require.Contains(t, lines[len(lines)-1], "explode")
+		require.Contains(t, lines[len(lines)-1], "panicFunc")
 		require.NotContains(t, r.Failure.Stack, "runtime.")
 	}
-	r := run(t, returning(marshaler(func() ([]byte, error) { panic("in the result") })))
+	r := runFunction(t, returnFunc(marshaler(func() ([]byte, error) { panic("in the result") })))
 	require.Contains(t, r.Failure.Message, "in the result")
-	r = runWith(t, node.Options{Apart: true}, explode(func() { goruntime.Goexit() }))
+	r = runFunctionWith(t, node.Options{SeparateGoroutines: true}, panicFunc(func() { goruntime.Goexit() }))
 	require.Equal(t, "Goexit", r.Failure.Type)
 }
 
@@ -126,25 +126,25 @@ type marshaler func() ([]byte, error)
 
 func (m marshaler) MarshalJSON() ([]byte, error) { return m() }
 
-func deep(n int) {
+func panicDeep(n int) {
 	if n == 0 {
 		panic("deep")
 	}
-	deep(n - 1)
+	panicDeep(n - 1)
 }
 
 func TestStackIsTrimmed(t *testing.T) {
-	r := run(t, explode(func() { deep(50) }))
+	r := runFunction(t, panicFunc(func() { panicDeep(50) }))
 	require.Len(t, strings.Split(r.Failure.Stack, "\n"), 20)
 }
 
 func TestExecuteEndsWithItsContext(t *testing.T) {
-	task := taskOf(t, oneNode(t, "function: {}"), `{}`)
+	task := newTask(t, oneNodeGraph(t, "function: {}"), `{}`)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too slow"))
 		defer cancel()
 		release := make(chan struct{})
-		fx := &effects{}
+		fx := &effectRecorder{}
 		attempt := *task
 		attempt.Effects = fx
 		started := time.Now()
@@ -157,9 +157,9 @@ func TestExecuteEndsWithItsContext(t *testing.T) {
 		require.Contains(t, r.Failure.Message, "too slow")
 		close(release)
 	})
-	for _, o := range []node.Options{{Apart: true}, {}} {
+	for _, o := range []node.Options{{SeparateGoroutines: true}, {}} {
 		synctest.Test(t, func(t *testing.T) {
-			// Without a deadline: somebody cancels.
+			// Without a deadline: the caller cancels.
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			attempt := *task
@@ -200,24 +200,24 @@ func TestExpressions(t *testing.T) {
 		"goes and sets": {`expr: {update: {a: '1'}, goto: '[END, send("other", state.b)]'}`, `{"b":1.0}`, pregel.Result{Update: `{"a":1}`, Goto: []checkpoint.Send{{Node: "__end__"}, {Node: "other", Input: "1.0"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, execute(t, taskOf(t, oneNode(t, c.kind), c.state)))
+			require.Equal(t, c.want, executeTask(t, newTask(t, oneNodeGraph(t, c.kind), c.state)))
 		})
 	}
 }
 
 func TestExpressionVariables(t *testing.T) {
-	g := oneNode(t, `expr: {update: {a: 'error.message', b: 'context.user', c: '[input]'}}`)
-	task := taskOf(t, g, `{}`)
+	g := oneNodeGraph(t, `expr: {update: {a: 'error.message', b: 'context.user', c: '[input]'}}`)
+	task := newTask(t, g, `{}`)
 	task.Context, task.Send = `{"user":1.0}`, `{"x":2.0}`
 	task.Failed = &checkpoint.Failure{Message: "it broke"}
-	require.Equal(t, pregel.Result{Update: `{"a":"it broke","b":1.0,"c":[{"x":2.0}]}`}, execute(t, task))
+	require.Equal(t, pregel.Result{Update: `{"a":"it broke","b":1.0,"c":[{"x":2.0}]}`}, executeTask(t, task))
 
-	task = taskOf(t, oneNode(t, `expr: {update: {b: 'state.a'}}`), `{"a":"of the graph"}`)
+	task = newTask(t, oneNodeGraph(t, `expr: {update: {b: 'state.a'}}`), `{"a":"of the graph"}`)
 	task.Send = `{"a":"of the send"}`
-	require.Equal(t, pregel.Result{Update: `{"b":"of the send"}`}, execute(t, task))
-	task = taskOf(t, oneNode(t, `expr: {update: {b: 'input'}}`), `{"a":"of the graph"}`)
+	require.Equal(t, pregel.Result{Update: `{"b":"of the send"}`}, executeTask(t, task))
+	task = newTask(t, oneNodeGraph(t, `expr: {update: {b: 'input'}}`), `{"a":"of the graph"}`)
 	task.Send = `17`
-	require.Equal(t, pregel.Result{Update: `{"b":17}`}, execute(t, task))
+	require.Equal(t, pregel.Result{Update: `{"b":17}`}, executeTask(t, task))
 }
 
 func TestExpressionsThatFail(t *testing.T) {
@@ -230,7 +230,7 @@ func TestExpressionsThatFail(t *testing.T) {
 		`ask: {value: '1', when: 'false', goto: '[["n"]]'}`:    "goto: must yield a node name",
 		`ask: {value: '1', when: 'state.a', update: {a: '1'}}`: "when: state has no key",
 	} {
-		r := execute(t, taskOf(t, oneNode(t, kind), `{}`))
+		r := executeTask(t, newTask(t, oneNodeGraph(t, kind), `{}`))
 		require.NotNil(t, r.Failure, kind)
 		require.Equal(t, "ExpressionError", r.Failure.Type)
 		require.True(t, r.Failure.Permanent)
@@ -239,79 +239,79 @@ func TestExpressionsThatFail(t *testing.T) {
 }
 
 func TestAsk(t *testing.T) {
-	g := oneNode(t, `ask: {when: 'state.a > 1', value: '{"n": state.a}', message: '"really " + string(state.a) + "?"', `+
+	g := oneNodeGraph(t, `ask: {when: 'state.a > 1', value: '{"n": state.a}', message: '"really " + string(state.a) + "?"', `+
 		`key: k, reason: approval, schema: {type: boolean}, assignees: [ann], ttl: 1h, expiry: resume_default, default: false, `+
 		`update: {b: answer}, otherwise: {b: '"not asked"'}, goto: 'answer == null ? END : "other"'}`)
 	require.Equal(t, pregel.Result{Asks: []pregel.Ask{{
 		Key: "k", Reason: "approval", Message: "really 2?", Value: `{"n":2}`, Schema: `{"type":"boolean"}`,
 		TTL: time.Hour, Expiry: checkpoint.ExpiryResumeDefault, Default: "false", Assignees: []string{"ann"},
-	}}}, execute(t, taskOf(t, g, `{"a":2}`)))
+	}}}, executeTask(t, newTask(t, g, `{"a":2}`)))
 
 	require.Equal(t, pregel.Result{Update: `{"b":"not asked"}`, Goto: []checkpoint.Send{{Node: "__end__"}}},
-		execute(t, taskOf(t, g, `{"a":1}`)))
+		executeTask(t, newTask(t, g, `{"a":1}`)))
 
-	task := taskOf(t, g, `{"a":2}`)
+	task := newTask(t, g, `{"a":2}`)
 	shown := pregel.Ask{Message: "really 2?", Value: `{"n":2}`, Schema: `{"type":"boolean"}`}
-	task.Journal.Answers = []pregel.Answer{{Key: "other", Value: "1"}, {Key: "k", Value: "true", Seen: shown.Seen()}}
-	require.Equal(t, pregel.Result{Update: `{"b":true}`, Goto: []checkpoint.Send{{Node: "other"}}}, execute(t, task))
+	task.Journal.Answers = []pregel.Answer{{Key: "other", Value: "1"}, {Key: "k", Value: "true", ShownDigest: shown.ShownDigest()}}
+	require.Equal(t, pregel.Result{Update: `{"b":true}`, Goto: []checkpoint.Send{{Node: "other"}}}, executeTask(t, task))
 }
 
 func TestAskTakesEveryAnswer(t *testing.T) {
-	g := oneNode(t, `ask: {value: '1', update: {b: answer}}`)
+	g := oneNodeGraph(t, `ask: {value: '1', update: {b: answer}}`)
 	for _, answer := range []payload.JSON{`null`, `false`, `0`, `""`, `9007199254740993`, `{"x": 1.0}`} {
-		task := taskOf(t, g, `{}`)
-		task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Value: answer})}
-		require.Equal(t, pregel.Result{Update: `{"b":` + answer + `}`}, execute(t, task))
+		task := newTask(t, g, `{}`)
+		task.Journal.Answers = []pregel.Answer{answerTo("1", pregel.Answer{Value: answer})}
+		require.Equal(t, pregel.Result{Update: `{"b":` + answer + `}`}, executeTask(t, task))
 	}
-	task := taskOf(t, g, `{}`)
-	task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Dismissed: true, Reason: "spam"})}
-	r := execute(t, task)
+	task := newTask(t, g, `{}`)
+	task.Journal.Answers = []pregel.Answer{answerTo("1", pregel.Answer{Dismissed: true, Reason: "spam"})}
+	r := executeTask(t, task)
 	require.Equal(t, "Dismissed", r.Failure.Type)
 	require.Equal(t, "the question was dismissed: spam", r.Failure.Message)
-	task.Journal.Answers = []pregel.Answer{to("1", pregel.Answer{Expired: true})}
-	r = execute(t, task)
+	task.Journal.Answers = []pregel.Answer{answerTo("1", pregel.Answer{Expired: true})}
+	r = executeTask(t, task)
 	require.Equal(t, "INTERRUPT_EXPIRED", r.Failure.Reason)
 	require.True(t, r.Failure.Permanent)
 }
 
 func TestAskWithMessageOnly(t *testing.T) {
-	r := execute(t, taskOf(t, oneNode(t, `ask: {message: '"ok?"'}`), `{}`))
+	r := executeTask(t, newTask(t, oneNodeGraph(t, `ask: {message: '"ok?"'}`), `{}`))
 	require.Equal(t, []pregel.Ask{{Message: "ok?", Value: "null"}}, r.Asks)
-	r = execute(t, taskOf(t, oneNode(t, `ask: {message: '[1]'}`), `{}`))
+	r = executeTask(t, newTask(t, oneNodeGraph(t, `ask: {message: '[1]'}`), `{}`))
 	require.Equal(t, "[1]", r.Asks[0].Message)
 }
 
-type remote struct{}
+type remoteExecutor struct{}
 
-func (remote) Execute(context.Context, *runtime.Task) pregel.Result {
+func (remoteExecutor) Execute(context.Context, *runtime.Task) pregel.Result {
 	return pregel.Result{Update: `{"a":"from afar"}`}
 }
 
 func TestRemote(t *testing.T) {
-	task := taskOf(t, oneNode(t, `remote: {}`), `{}`)
-	r := execute(t, task)
+	task := newTask(t, oneNodeGraph(t, `remote: {}`), `{}`)
+	r := executeTask(t, task)
 	require.Equal(t, "NO_WORKER_AVAILABLE", r.Failure.Reason)
 	require.True(t, r.Failure.Permanent)
 	require.Contains(t, r.Failure.Message, `node "n" of graph "g"`)
-	r = node.New(nil, node.Options{Remote: remote{}}).Execute(t.Context(), task)
-	sameText(t, `{"a":"from afar"}`, r.Update)
+	r = node.New(nil, node.Options{Remote: remoteExecutor{}}).Execute(t.Context(), task)
+	requireText(t, `{"a":"from afar"}`, r.Update)
 }
 
 func TestNodesOfTheEngine(t *testing.T) {
-	g := oneNode(t, "function: {}")
-	r := execute(t, &runtime.Task{Graph: g, Node: g.Nodes[0]})
+	g := oneNodeGraph(t, "function: {}")
+	r := executeTask(t, &runtime.Task{Graph: g, Node: g.Nodes[0]})
 	require.Equal(t, graph.Start, g.Nodes[0].Name)
 	require.Equal(t, "INTERNAL", r.Failure.Reason)
 }
 
 func BenchmarkFunction(b *testing.B) {
-	task := taskOf(b, oneNode(b, "function: {}"), `{"a":1}`)
+	task := newTask(b, oneNodeGraph(b, "function: {}"), `{"a":1}`)
 	for name, f := range map[string]api.Func{
-		"text": returning(json.RawMessage(`{"a":2}`)),
+		"text": returnFunc(json.RawMessage(`{"a":2}`)),
 		"map":  func(context.Context, api.State) (any, error) { return map[string]any{"a": 2}, nil },
 	} {
 		for place, apart := range map[string]bool{"inline": false, "apart": true} {
-			m := node.New(api.Functions{"n": f}, node.Options{Apart: apart})
+			m := node.New(api.Functions{"n": f}, node.Options{SeparateGoroutines: apart})
 			b.Run(name+"/"+place, func(b *testing.B) {
 				ctx, cancel := context.WithCancel(b.Context())
 				defer cancel()
@@ -327,7 +327,7 @@ func BenchmarkFunction(b *testing.B) {
 }
 
 func BenchmarkExpression(b *testing.B) {
-	task := taskOf(b, oneNode(b, `expr: {update: {a: 'state.a + 1'}}`), `{"a":1}`)
+	task := newTask(b, oneNodeGraph(b, `expr: {update: {a: 'state.a + 1'}}`), `{"a":1}`)
 	m := node.New(nil, node.Options{})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -18,20 +18,20 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// effects keeps what a node did besides returning.
-type effects struct {
+// effectRecorder keeps what a node did besides returning.
+type effectRecorder struct {
 	mu      sync.Mutex
 	emitted []runtime.Emission
 	memos   []checkpoint.Memo
 }
 
-func (e *effects) Emit(em runtime.Emission) {
+func (e *effectRecorder) EmitEvent(em runtime.Emission) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.emitted = append(e.emitted, em)
 }
 
-func (e *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+func (e *effectRecorder) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, known := range e.memos {
@@ -43,8 +43,8 @@ func (e *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, 
 	return m.Value, false, nil
 }
 
-// built compiles a graph file that only says what the test is about.
-func built(tb testing.TB, text string) *graph.Graph {
+// compileGraph compiles a graph file that only says what the test is about.
+func compileGraph(tb testing.TB, text string) *graph.Graph {
 	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
@@ -55,15 +55,15 @@ func built(tb testing.TB, text string) *graph.Graph {
 	return g
 }
 
-// oneNode is a graph with channels a, b, c and the node n.
-func oneNode(tb testing.TB, kind string) *graph.Graph {
+// oneNodeGraph is a graph with channels a, b, c and the node n.
+func oneNodeGraph(tb testing.TB, kind string) *graph.Graph {
 	tb.Helper()
-	return built(tb, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
+	return compileGraph(tb, "graph: g\nversion: v1\nchannels: {a: {}, b: {}, c: {reducer: append}}\n"+
 		"nodes:\n  n: {"+kind+"}\n  other: {function: {}}\nedges: [START -> n, START -> other]\n")
 }
 
-// taskOf is an attempt of node n over a state, an object.
-func taskOf(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
+// newTask is an attempt of node n over a state, an object.
+func newTask(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
 	tb.Helper()
 	n, ok := g.Node("n")
 	require.True(tb, ok)
@@ -73,57 +73,57 @@ func taskOf(tb testing.TB, g *graph.Graph, state payload.JSON) *runtime.Task {
 	for i, f := range fields {
 		writes[i] = checkpoint.Write{Channel: f.Key, Value: f.Value}
 	}
-	s, err := pregel.New(g, "", pregel.Limits{}).Inject(writes)
+	s, err := pregel.NewState(g, "", pregel.Limits{}).InjectWrites(writes)
 	require.NoError(tb, err)
 	return &runtime.Task{
 		Thread: "t", Run: "r", ID: "task", Graph: g, Node: n, Step: 1, Attempt: 1,
-		State: s.View(n), Effects: &effects{},
+		State: s.NodeView(n), Effects: &effectRecorder{},
 	}
 }
 
-// run makes one attempt of a function node over {"a": 1}.
-func run(tb testing.TB, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+// runFunction makes one attempt of a function node over {"a": 1}.
+func runFunction(tb testing.TB, f api.Func, change ...func(*runtime.Task)) pregel.Result {
 	tb.Helper()
-	return runWith(tb, node.Options{}, f, change...)
+	return runFunctionWith(tb, node.Options{}, f, change...)
 }
 
-func runWith(tb testing.TB, o node.Options, f api.Func, change ...func(*runtime.Task)) pregel.Result {
+func runFunctionWith(tb testing.TB, o node.Options, f api.Func, change ...func(*runtime.Task)) pregel.Result {
 	tb.Helper()
-	task := taskOf(tb, oneNode(tb, "function: {}"), `{"a":1}`)
+	task := newTask(tb, oneNodeGraph(tb, "function: {}"), `{"a":1}`)
 	for _, c := range change {
 		c(task)
 	}
 	return node.New(api.Functions{"n": f, "router": f}, o).Execute(tb.Context(), task)
 }
 
-func returning(v any) api.Func {
+func returnFunc(v any) api.Func {
 	return func(context.Context, api.State) (any, error) { return v, nil }
 }
 
-func answers(list ...pregel.Answer) func(*runtime.Task) {
+func withAnswers(list ...pregel.Answer) func(*runtime.Task) {
 	return func(t *runtime.Task) { t.Journal.Answers = list }
 }
 
-// to is an answer to a question that showed a value.
-func to(value payload.JSON, a pregel.Answer) pregel.Answer {
-	a.Seen = (&pregel.Ask{Value: value}).Seen()
+// answerTo is an answer to an interrupt that showed a value.
+func answerTo(value payload.JSON, a pregel.Answer) pregel.Answer {
+	a.ShownDigest = (&pregel.Ask{Value: value}).ShownDigest()
 	return a
 }
 
-func memos(list ...checkpoint.Memo) func(*runtime.Task) {
+func withMemos(list ...checkpoint.Memo) func(*runtime.Task) {
 	return func(t *runtime.Task) { t.Journal.Memos = list }
 }
 
 func asRouter(t *runtime.Task) { t.Router = "router" }
 
-// sameText compares values as text: what is carried must not be rewritten.
-func sameText(tb testing.TB, want string, got payload.JSON) {
+// requireText compares values as text: what is carried must not be rewritten.
+func requireText(tb testing.TB, want string, got payload.JSON) {
 	tb.Helper()
 	require.Equal(tb, want, string(got))
 }
 
 func TestAnExpressionBeyondItsBudgetSaysSo(t *testing.T) {
-	task := taskOf(t, oneNode(t, `expr: {update: {b: "lists.range(1000000).map(i, lists.range(1000)).size()"}}`), `{"a":1}`)
+	task := newTask(t, oneNodeGraph(t, `expr: {update: {b: "lists.range(1000000).map(i, lists.range(1000)).size()"}}`), `{"a":1}`)
 	r := node.New(nil, node.Options{}).Execute(t.Context(), task)
 	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason)
 	require.True(t, r.Failure.Permanent)

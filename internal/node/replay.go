@@ -13,15 +13,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// place is where a question or a memo stands in a function: the index-th
-// question without a key of a scope, or the index-th use of a key.
-type place struct {
+// journalKey is the position of an interrupt or a memo in a function: the index-th
+// interrupt without a key of a scope, or the index-th use of a key.
+type journalKey struct {
 	scope string
 	key   string
 	index int
 }
 
-func (p place) String() string {
+func (p journalKey) String() string {
 	text := "number " + strconv.Itoa(p.index+1)
 	if p.key != "" {
 		text += " of key " + strconv.Quote(p.key)
@@ -34,57 +34,57 @@ func (p place) String() string {
 
 // replay matches what a function does with what it did before.
 type replay struct {
-	mu      sync.Mutex
-	spec    *graph.Spec // what the graph says of questions
-	journal pregel.Journal
-	passed  map[place]bool
-	left    int                        // journal entries that have not come up yet
-	next    map[place]int              // by scope and key: the next index
-	asks    []pregel.Ask               // raised by this attempt
-	again   map[place]bool             // of those: where something else was answered
-	used    []pregel.Use               // answers used for something else than was shown
-	differs *api.NonDeterministicError // the first difference
+	mu             sync.Mutex
+	spec           *graph.Spec // what the graph says of interrupts
+	journal        pregel.Journal
+	matched        map[journalKey]bool
+	unmatchedCount int                        // journal entries that have not come up yet
+	nextIndexes    map[journalKey]int         // by scope and key: the next index
+	asks           []pregel.Ask               // raised by this attempt
+	askedAgain     map[journalKey]bool        // of those: where something else was answered
+	usedAnswers    []pregel.UsedAnswer        // answers used for something else than was shown
+	difference     *api.NonDeterministicError // the first difference
 }
 
-func (r *replay) begin(t *runtime.Task) {
+func (r *replay) loadJournal(t *runtime.Task) {
 	r.journal = t.Journal
 	if t.Graph != nil {
 		r.spec = t.Graph.Spec
 	}
 	if t.Router == "" {
-		r.left = len(t.Journal.Answers) + len(t.Journal.Memos)
+		r.unmatchedCount = len(t.Journal.Answers) + len(t.Journal.Memos)
 	}
 }
 
-// muted reports whether the function is still doing what it did before.
-func (r *replay) muted() bool {
+// isReplaying reports whether the function is still doing what it did before.
+func (r *replay) isReplaying() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.left > 0
+	return r.unmatchedCount > 0
 }
 
-func (r *replay) take(scope, key string) place {
-	if r.next == nil {
-		r.next = make(map[place]int, 2)
+func (r *replay) nextKey(scope, key string) journalKey {
+	if r.nextIndexes == nil {
+		r.nextIndexes = make(map[journalKey]int, 2)
 	}
-	p := place{scope: scope, key: key}
-	i := r.next[p]
-	r.next[p] = i + 1
+	p := journalKey{scope: scope, key: key}
+	i := r.nextIndexes[p]
+	r.nextIndexes[p] = i + 1
 	p.index = i
 	return p
 }
 
-func (r *replay) pass(p place) {
-	if r.passed == nil {
-		r.passed = make(map[place]bool, r.left)
+func (r *replay) markMatched(p journalKey) {
+	if r.matched == nil {
+		r.matched = make(map[journalKey]bool, r.unmatchedCount)
 	}
-	if !r.passed[p] {
-		r.passed[p] = true
-		r.left--
+	if !r.matched[p] {
+		r.matched[p] = true
+		r.unmatchedCount--
 	}
 }
 
-func (r *replay) answer(p place) *pregel.Answer {
+func (r *replay) findAnswer(p journalKey) *pregel.Answer {
 	for i := range r.journal.Answers {
 		if a := &r.journal.Answers[i]; a.Scope == p.scope && a.Key == p.key && a.Index == p.index {
 			return a
@@ -93,7 +93,7 @@ func (r *replay) answer(p place) *pregel.Answer {
 	return nil
 }
 
-func (r *replay) record(p place) (payload.JSON, bool) {
+func (r *replay) findMemo(p journalKey) (payload.JSON, bool) {
 	for i := range r.journal.Memos {
 		if m := &r.journal.Memos[i]; m.Scope == p.scope && m.Key == p.key && m.Index == p.index {
 			return m.Value, true
@@ -102,32 +102,32 @@ func (r *replay) record(p place) (payload.JSON, bool) {
 	return "", false
 }
 
-// ask returns the answer of a question, or raises it.
-func (r *replay) ask(a pregel.Ask) (payload.JSON, error) {
+// answerOrRaise returns the answer of an interrupt, or raises it.
+func (r *replay) answerOrRaise(a pregel.Ask) (payload.JSON, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.differs != nil {
-		return "", r.differs
+	if r.difference != nil {
+		return "", r.difference
 	}
-	p := r.take(a.Scope, a.Key)
+	p := r.nextKey(a.Scope, a.Key)
 	a.Index = p.index
-	if _, memo := r.record(p); memo {
-		r.differs = &api.NonDeterministicError{Before: "memo " + p.String(), Now: "question " + p.String()}
-		return "", r.differs
+	if _, memo := r.findMemo(p); memo {
+		r.difference = &api.NonDeterministicError{Before: "memo " + p.String(), Now: "question " + p.String()}
+		return "", r.difference
 	}
-	known := r.answer(p)
+	known := r.findAnswer(p)
 	if known == nil {
 		r.asks = append(r.asks, a)
-		return "", waiting(&a)
+		return "", interruptedError(&a)
 	}
-	r.pass(p)
-	if !r.fits(known, &a) {
-		if r.again == nil {
-			r.again = make(map[place]bool, 1)
+	r.markMatched(p)
+	if !r.canUseAnswer(known, &a) {
+		if r.askedAgain == nil {
+			r.askedAgain = make(map[journalKey]bool, 1)
 		}
-		r.again[p] = true
+		r.askedAgain[p] = true
 		r.asks = append(r.asks, a)
-		return "", waiting(&a)
+		return "", interruptedError(&a)
 	}
 	switch {
 	case known.Dismissed:
@@ -138,83 +138,83 @@ func (r *replay) ask(a pregel.Ask) (payload.JSON, error) {
 	return known.Value, nil
 }
 
-// fits reports whether an answer may be used for a question: it was given to
-// this question, or the program accepts that it was another one.
-func (r *replay) fits(known *pregel.Answer, a *pregel.Ask) bool {
-	a.Settle(r.spec)
-	if known.Fits(a) {
+// canUseAnswer reports whether an answer may be used for an interrupt: it was given to
+// this interrupt, or the program accepts that it was another one.
+func (r *replay) canUseAnswer(known *pregel.Answer, a *pregel.Ask) bool {
+	a.SetDriftDefaults(r.spec)
+	if known.Matches(a) {
 		return true
 	}
 	if a.Drift != checkpoint.DriftAccept {
 		return false
 	}
-	r.used = append(r.used, pregel.Use{Scope: a.Scope, Key: a.Key, Index: a.Index, Seen: a.Seen(), Asked: a})
+	r.usedAnswers = append(r.usedAnswers, pregel.UsedAnswer{Scope: a.Scope, Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), Asked: a})
 	return true
 }
 
-// memo returns the record of the next use of a key, "" when there is none. It
+// nextMemo returns the record of the next use of a key, "" when there is none. It
 // refuses to go on in a scope that waits for an answer.
-func (r *replay) memo(scope, key string) (payload.JSON, int, error) {
+func (r *replay) nextMemo(scope, key string) (payload.JSON, int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.differs != nil {
-		return "", 0, r.differs
+	if r.difference != nil {
+		return "", 0, r.difference
 	}
-	p := r.take(scope, key)
-	if r.answer(p) != nil {
-		r.differs = &api.NonDeterministicError{Before: "question " + p.String(), Now: "memo " + p.String()}
-		return "", 0, r.differs
+	p := r.nextKey(scope, key)
+	if r.findAnswer(p) != nil {
+		r.difference = &api.NonDeterministicError{Before: "question " + p.String(), Now: "memo " + p.String()}
+		return "", 0, r.difference
 	}
-	value, ok := r.record(p)
+	value, ok := r.findMemo(p)
 	if ok {
-		r.pass(p)
+		r.markMatched(p)
 		return value, p.index, nil
 	}
 	for i := range r.asks {
 		if r.asks[i].Scope == scope {
-			return "", 0, waiting(&r.asks[i])
+			return "", 0, interruptedError(&r.asks[i])
 		}
 	}
 	return "", p.index, nil
 }
 
-func waiting(a *pregel.Ask) error {
+func interruptedError(a *pregel.Ask) error {
 	return &api.Interrupted{Scope: a.Scope, Key: a.Key, Index: a.Index}
 }
 
-// end says what the attempt came to: the questions it raised, one of the
-// entries that it did not come past, if there are any, or a difference.
-func (r *replay) end() (asks []pregel.Ask, unused string, differs error) {
+// finishReplay returns the asks of the attempt, one of the entries that it did not
+// match, or a difference.
+func (r *replay) finishReplay() (asks []pregel.Ask, unused string, differs error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.differs == nil && r.left > 0 && len(r.asks) > 0 {
-		r.differs = r.moved()
+	if r.difference == nil && r.unmatchedCount > 0 && len(r.asks) > 0 {
+		r.difference = r.findMoved()
 	}
-	if r.differs != nil {
-		return nil, "", r.differs
+	if r.difference != nil {
+		return nil, "", r.difference
 	}
-	return r.asks, r.unused(), nil
+	return r.asks, r.firstUnmatched(), nil
 }
 
-// moved finds an answer that was not asked for in a scope that asked something
-// else: its question has another position now, or another key. One key more
-// or less is what keys are for.
-func (r *replay) moved() *api.NonDeterministicError {
+// findMoved finds an answer that was not asked for in a scope that asked something
+// else: its interrupt has another position now, or another key. One key more or less
+// is what keys are for.
+func (r *replay) findMoved() *api.NonDeterministicError {
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
-		p := place{a.Scope, a.Key, a.Index}
-		if r.passed[p] || foreign(a.Scope) {
+		p := journalKey{a.Scope, a.Key, a.Index}
+		if r.matched[p] || isRouterScope(a.Scope) {
 			continue
 		}
 		for k := range r.asks {
 			now := &r.asks[k]
-			if r.again[place{now.Scope, now.Key, now.Index}] {
+			if r.askedAgain[journalKey{now.Scope, now.Key, now.Index}] {
 				continue // it stands where it stood; what comes behind it is still to come
 			}
 			if now.Scope == a.Scope && (a.Key == "" || now.Key == "") {
 				return &api.NonDeterministicError{
 					Before: "question " + p.String(),
-					Now:    "question " + place{now.Scope, now.Key, now.Index}.String(),
+					Now:    "question " + journalKey{now.Scope, now.Key, now.Index}.String(),
 				}
 			}
 		}
@@ -222,24 +222,24 @@ func (r *replay) moved() *api.NonDeterministicError {
 	return nil
 }
 
-func (r *replay) unused() string {
-	if r.left <= 0 {
+func (r *replay) firstUnmatched() string {
+	if r.unmatchedCount <= 0 {
 		return ""
 	}
 	for i := range r.journal.Answers {
 		a := &r.journal.Answers[i]
-		if p := (place{a.Scope, a.Key, a.Index}); !r.passed[p] && !foreign(a.Scope) {
+		if p := (journalKey{a.Scope, a.Key, a.Index}); !r.matched[p] && !isRouterScope(a.Scope) {
 			return "question " + p.String()
 		}
 	}
 	for i := range r.journal.Memos {
 		m := &r.journal.Memos[i]
-		if p := (place{m.Scope, m.Key, m.Index}); !r.passed[p] && !foreign(m.Scope) {
+		if p := (journalKey{m.Scope, m.Key, m.Index}); !r.matched[p] && !isRouterScope(m.Scope) {
 			return "memo " + p.String()
 		}
 	}
 	return ""
 }
 
-// foreign reports whether an entry belongs to a conditional edge of the node.
-func foreign(scope string) bool { return strings.HasPrefix(scope, routerScope) }
+// isRouterScope reports whether an entry belongs to a conditional edge of the node.
+func isRouterScope(scope string) bool { return strings.HasPrefix(scope, routerScopePrefix) }

@@ -21,8 +21,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// twice asks two questions one after the other.
-func twice(ctx context.Context, _ api.State) (any, error) {
+// askTwice asks two interrupts one after the other.
+func askTwice(ctx context.Context, _ api.State) (any, error) {
 	first, err := api.Interrupt(ctx, "first?", api.Reason("input"), api.Message("say it"))
 	if err != nil {
 		return nil, err
@@ -35,16 +35,16 @@ func twice(ctx context.Context, _ api.State) (any, error) {
 }
 
 func TestQuestionsOneAfterTheOther(t *testing.T) {
-	r := run(t, twice)
+	r := runFunction(t, askTwice)
 	require.Equal(t, pregel.Result{Asks: []pregel.Ask{{
 		Reason: "input", Message: "say it", Value: `"first?"`,
 	}}}, r)
 
-	first := pregel.Answer{Value: "1.0", Seen: (&pregel.Ask{Message: "say it", Value: `"first?"`}).Seen()}
-	r = run(t, twice, answers(first))
+	first := pregel.Answer{Value: "1.0", ShownDigest: (&pregel.Ask{Message: "say it", Value: `"first?"`}).ShownDigest()}
+	r = runFunction(t, askTwice, withAnswers(first))
 	require.Equal(t, pregel.Result{Asks: []pregel.Ask{{Index: 1, Value: `{"n":9007199254740993}`}}}, r)
 
-	r = run(t, twice, answers(to(`{"n":9007199254740993}`, pregel.Answer{Index: 1, Value: "9007199254740993"}), first))
+	r = runFunction(t, askTwice, withAnswers(answerTo(`{"n":9007199254740993}`, pregel.Answer{Index: 1, Value: "9007199254740993"}), first))
 	require.Equal(t, pregel.Result{Update: `{"a":1.0,"b":9007199254740993}`}, r)
 }
 
@@ -54,12 +54,12 @@ func TestEveryValueIsAnAnswer(t *testing.T) {
 			answer, err := api.Interrupt(ctx, nil)
 			return map[string]any{"a": answer}, err
 		}
-		require.Equal(t, `{"a":`+value+`}`, run(t, raw, answers(to("null", pregel.Answer{Value: value}))).Update)
+		require.Equal(t, `{"a":`+value+`}`, runFunction(t, raw, withAnswers(answerTo("null", pregel.Answer{Value: value}))).Update)
 		decoded := func(ctx context.Context, _ api.State) (any, error) {
 			answer, err := api.Ask[any](ctx, nil)
 			return map[string]any{"a": answer}, err
 		}
-		require.Equal(t, `{"a":`+value+`}`, run(t, decoded, answers(to("null", pregel.Answer{Value: value}))).Update)
+		require.Equal(t, `{"a":`+value+`}`, runFunction(t, decoded, withAnswers(answerTo("null", pregel.Answer{Value: value}))).Update)
 	}
 }
 
@@ -69,15 +69,15 @@ func TestAnswersAreDecoded(t *testing.T) {
 		d, err := api.Ask[decision](ctx, "?")
 		return map[string]any{"a": d.Decision}, err
 	}
-	sameText(t, `{"a":"yes"}`, run(t, f, answers(to(`"?"`, pregel.Answer{Value: `{"decision":"yes"}`}))).Update)
-	sameText(t, `{"a":""}`, run(t, f, answers(to(`"?"`, pregel.Answer{Value: `null`}))).Update)
-	r := run(t, f, answers(to(`"?"`, pregel.Answer{Value: `17`})))
+	requireText(t, `{"a":"yes"}`, runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `{"decision":"yes"}`}))).Update)
+	requireText(t, `{"a":""}`, runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `null`}))).Update)
+	r := runFunction(t, f, withAnswers(answerTo(`"?"`, pregel.Answer{Value: `17`})))
 	require.Equal(t, "AnswerMismatch", r.Failure.Type)
 	require.True(t, r.Failure.Permanent)
 }
 
 func TestQuestionOptions(t *testing.T) {
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		_, _ = api.Interrupt(ctx, json.RawMessage(`{"q" :1.0}`), api.Key("k"), api.Assignees("ann", "bob"),
 			api.Schema(map[string]any{"type": "string"}), api.DefaultAfter(time.Hour, "none"))
 		_, err := api.Interrupt(ctx, nil, api.Key("k"), api.ExpiresAfter(time.Minute, api.CancelRun))
@@ -92,9 +92,9 @@ func TestQuestionOptions(t *testing.T) {
 	}, r.Asks)
 }
 
-type schemas struct{}
+type fakeSchemas struct{}
 
-func (schemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
+func (fakeSchemas) Check(_ context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
 	if schema == `"broken"` {
 		return nil, errors.New("no schema")
 	}
@@ -115,19 +115,19 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 		"no schema":               {api.Schema("broken")},
 		"/x is bad":               {api.Schema(true), api.DefaultAfter(1, "bad")},
 	} {
-		r := runWith(t, node.Options{Schemas: schemas{}}, func(ctx context.Context, _ api.State) (any, error) {
+		r := runFunctionWith(t, node.Options{Schemas: fakeSchemas{}}, func(ctx context.Context, _ api.State) (any, error) {
 			return api.Interrupt(ctx, 1, options...)
 		})
 		require.NotNil(t, r.Failure, says)
 		require.Contains(t, r.Failure.Message, says)
 		require.True(t, r.Failure.Permanent)
 	}
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, func() {}) })
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, func() {}) })
 	require.Contains(t, r.Failure.Message, "the payload of a question")
 }
 
-// tools asks from several goroutines, each in its own scope, in any order.
-func tools(keys ...string) api.Func {
+// askInScopes asks from several goroutines, each in its own scope, in any order.
+func askInScopes(keys ...string) api.Func {
 	return func(ctx context.Context, _ api.State) (any, error) {
 		var group sync.WaitGroup
 		found := make([]json.RawMessage, len(keys))
@@ -143,7 +143,7 @@ func tools(keys ...string) api.Func {
 }
 
 func TestScopesAskTogether(t *testing.T) {
-	r := run(t, tools("one", "two", "three"))
+	r := runFunction(t, askInScopes("one", "two", "three"))
 	require.Len(t, r.Asks, 3)
 	scopes := map[string]payload.JSON{}
 	for _, a := range r.Asks {
@@ -152,17 +152,17 @@ func TestScopesAskTogether(t *testing.T) {
 	}
 	require.Equal(t, map[string]payload.JSON{"one": `"one"`, "two": `"two"`, "three": `"three"`}, scopes)
 
-	r = run(t, tools("one", "two"), answers(
-		to(`"two"`, pregel.Answer{Scope: "two", Value: "2"}), to(`"one"`, pregel.Answer{Scope: "one", Value: "1"})))
+	r = runFunction(t, askInScopes("one", "two"), withAnswers(
+		answerTo(`"two"`, pregel.Answer{Scope: "two", Value: "2"}), answerTo(`"one"`, pregel.Answer{Scope: "one", Value: "1"})))
 	require.Equal(t, pregel.Result{Update: `{"a":[1,2]}`}, r)
 
-	// One answer has come, the other question stands.
-	r = run(t, tools("one", "two"), answers(to(`"two"`, pregel.Answer{Scope: "two", Value: "2"})))
+	// One answer has come, the other interrupt stands.
+	r = runFunction(t, askInScopes("one", "two"), withAnswers(answerTo(`"two"`, pregel.Answer{Scope: "two", Value: "2"})))
 	require.Equal(t, []pregel.Ask{{Scope: "one", Value: `"one"`}}, r.Asks)
 }
 
 func TestScopesNest(t *testing.T) {
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		return api.Interrupt(api.Scope(api.Scope(ctx, "outer"), "inner"), 1)
 	})
 	require.Equal(t, "outer/inner", r.Asks[0].Scope)
@@ -182,20 +182,20 @@ func TestKeysMayMove(t *testing.T) {
 			return map[string]any{"a": all}, nil
 		}
 	}
-	journal := answers(to(`"x"`, pregel.Answer{Key: "x", Value: "1"}), to(`"y"`, pregel.Answer{Key: "y", Value: "2"}))
-	sameText(t, `{"a":[1,2]}`, run(t, f("x", "y"), journal).Update)
-	sameText(t, `{"a":[2,1]}`, run(t, f("y", "x"), journal).Update)
-	require.Equal(t, []pregel.Ask{{Key: "x", Index: 1, Value: `"x"`}}, run(t, f("x", "x"), journal).Asks)
-	require.Equal(t, []pregel.Ask{{Key: "z", Value: `"z"`}}, run(t, f("z"), journal).Asks)
+	journal := withAnswers(answerTo(`"x"`, pregel.Answer{Key: "x", Value: "1"}), answerTo(`"y"`, pregel.Answer{Key: "y", Value: "2"}))
+	requireText(t, `{"a":[1,2]}`, runFunction(t, f("x", "y"), journal).Update)
+	requireText(t, `{"a":[2,1]}`, runFunction(t, f("y", "x"), journal).Update)
+	require.Equal(t, []pregel.Ask{{Key: "x", Index: 1, Value: `"x"`}}, runFunction(t, f("x", "x"), journal).Asks)
+	require.Equal(t, []pregel.Ask{{Key: "z", Value: `"z"`}}, runFunction(t, f("z"), journal).Asks)
 }
 
 func TestDismissedAndExpired(t *testing.T) {
 	f := func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, 1) }
-	r := run(t, f, answers(to("1", pregel.Answer{Dismissed: true, Reason: "spam"})))
+	r := runFunction(t, f, withAnswers(answerTo("1", pregel.Answer{Dismissed: true, Reason: "spam"})))
 	require.Equal(t, &pregel.Failure{Failure: checkpoint.Failure{
 		Reason: "NODE_FAILED", Type: "Dismissed", Message: "question number 1 was dismissed: spam",
 	}, Permanent: true}, r.Failure)
-	r = run(t, f, answers(to("1", pregel.Answer{Expired: true})))
+	r = runFunction(t, f, withAnswers(answerTo("1", pregel.Answer{Expired: true})))
 	require.Equal(t, &pregel.Failure{Failure: checkpoint.Failure{
 		Reason: "INTERRUPT_EXPIRED", Type: "InterruptExpired", Message: "question number 1 expired without an answer",
 	}, Permanent: true}, r.Failure)
@@ -207,7 +207,7 @@ func TestDismissedAndExpired(t *testing.T) {
 		}
 		return nil, err
 	}
-	sameText(t, `{"a":"spam"}`, run(t, caught, answers(to("1", pregel.Answer{Dismissed: true, Reason: "spam"}))).Update)
+	requireText(t, `{"a":"spam"}`, runFunction(t, caught, withAnswers(answerTo("1", pregel.Answer{Dismissed: true, Reason: "spam"}))).Update)
 }
 
 func TestAQuestionStandsWhateverTheFunctionDoes(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAQuestionStandsWhateverTheFunctionDoes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, pregel.Result{Asks: []pregel.Ask{{Value: "1"}}}, run(t, f))
+			require.Equal(t, pregel.Result{Asks: []pregel.Ask{{Value: "1"}}}, runFunction(t, f))
 		})
 	}
 }
@@ -251,13 +251,13 @@ func TestReplayThatDiffers(t *testing.T) {
 		journal func(*runtime.Task)
 		says    []string
 	}{
-		"a memo was there":  {question(api.Key("k")), memos(checkpoint.Memo{Key: "k", Value: "1"}), []string{"before it was memo number 1 of key \"k\"", "now it is question number 1 of key \"k\""}},
-		"a question was":    {memo, answers(pregel.Answer{Key: "k", Value: "1"}), []string{"before it was question number 1 of key", "now it is memo"}},
-		"it has a key now":  {question(api.Key("k")), answers(pregel.Answer{Value: "1"}), []string{"before it was question number 1, now it is question number 1 of key \"k\""}},
-		"it had a key then": {question(), answers(pregel.Answer{Key: "k", Value: "1"}), []string{"before it was question number 1 of key \"k\", now it is question number 1;"}},
+		"a memo was there":  {question(api.Key("k")), withMemos(checkpoint.Memo{Key: "k", Value: "1"}), []string{"before it was memo number 1 of key \"k\"", "now it is question number 1 of key \"k\""}},
+		"a question was":    {memo, withAnswers(pregel.Answer{Key: "k", Value: "1"}), []string{"before it was question number 1 of key", "now it is memo"}},
+		"it has a key now":  {question(api.Key("k")), withAnswers(pregel.Answer{Value: "1"}), []string{"before it was question number 1, now it is question number 1 of key \"k\""}},
+		"it had a key then": {question(), withAnswers(pregel.Answer{Key: "k", Value: "1"}), []string{"before it was question number 1 of key \"k\", now it is question number 1;"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, c.f, c.journal)
+			r := runFunction(t, c.f, c.journal)
 			require.NotNil(t, r.Failure)
 			require.Equal(t, "NON_DETERMINISTIC_NODE", r.Failure.Reason)
 			require.True(t, r.Failure.Permanent)
@@ -274,11 +274,11 @@ func TestWhatIsLeftOfTheJournal(t *testing.T) {
 		t.Journal.Answers = []pregel.Answer{{Value: "1"}}
 		t.Journal.Memos = []checkpoint.Memo{{Key: "k", Value: "1"}}
 	}
-	require.Nil(t, run(t, returning(nil), journal).Failure)
-	r := runWith(t, node.Options{StrictReplay: true}, returning(nil), journal)
+	require.Nil(t, runFunction(t, returnFunc(nil), journal).Failure)
+	r := runFunctionWith(t, node.Options{StrictReplay: true}, returnFunc(nil), journal)
 	require.Equal(t, "NON_DETERMINISTIC_NODE", r.Failure.Reason)
 	require.Contains(t, r.Failure.Message, "before it was question number 1, now it is the end of the function")
-	r = runWith(t, node.Options{StrictReplay: true}, returning(nil), memos(checkpoint.Memo{Key: "k", Value: "1"}))
+	r = runFunctionWith(t, node.Options{StrictReplay: true}, returnFunc(nil), withMemos(checkpoint.Memo{Key: "k", Value: "1"}))
 	require.Contains(t, r.Failure.Message, `before it was memo number 1 of key "k"`)
 }
 
@@ -295,17 +295,17 @@ func TestMemoRunsOnce(t *testing.T) {
 		_, err = api.Interrupt(ctx, id)
 		return map[string]int64{"a": id}, err
 	}
-	fx := &effects{}
+	fx := &effectRecorder{}
 	with := func(t *runtime.Task) { t.Effects = fx }
-	require.Len(t, run(t, f, with).Asks, 1)
+	require.Len(t, runFunction(t, f, with).Asks, 1)
 	require.Equal(t, []checkpoint.Memo{{Task: "task", Key: "order", Value: "9007199254740993"}}, fx.memos)
-	r := run(t, f, with, memos(fx.memos...), answers(to("9007199254740993", pregel.Answer{Value: "null"})))
-	sameText(t, `{"a":9007199254740993}`, r.Update)
+	r := runFunction(t, f, with, withMemos(fx.memos...), withAnswers(answerTo("9007199254740993", pregel.Answer{Value: "null"})))
+	requireText(t, `{"a":9007199254740993}`, r.Update)
 	require.Equal(t, 1, ran)
 
 	// Another attempt was faster: its record counts.
 	fx.memos[0].Value = "7"
-	require.Equal(t, payload.JSON("7"), run(t, f, with).Asks[0].Value)
+	require.Equal(t, payload.JSON("7"), runFunction(t, f, with).Asks[0].Value)
 }
 
 func TestAMemoIsGivenTheSameKeyOnEveryAttempt(t *testing.T) {
@@ -322,24 +322,24 @@ func TestAMemoIsGivenTheSameKeyOnEveryAttempt(t *testing.T) {
 		}
 		return nil, nil
 	}
-	run(t, f)
-	run(t, f)
+	runFunction(t, f)
+	runFunction(t, f)
 	require.Equal(t, keys[:4], keys[4:])
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(keys))), 4)
 }
 
 func TestMemoFails(t *testing.T) {
-	fx := &effects{}
+	fx := &effectRecorder{}
 	with := func(t *runtime.Task) { t.Effects = fx }
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		return api.Memo(ctx, "k", func(context.Context) (any, error) { return nil, &rateLimitedError{} })
 	}, with)
 	require.Equal(t, "rateLimitedError", r.Failure.Type)
-	r = run(t, func(ctx context.Context, _ api.State) (any, error) {
+	r = runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		return api.Memo(ctx, "k", func(context.Context) (any, error) { return func() {}, nil })
 	}, with)
 	require.Contains(t, r.Failure.Message, `memo "k": json: unsupported type`)
-	r = run(t, func(ctx context.Context, _ api.State) (any, error) {
+	r = runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		return api.Memo(ctx, "", func(context.Context) (any, error) { return 1, nil })
 	}, with)
 	require.Contains(t, r.Failure.Message, "needs a key")
@@ -347,8 +347,8 @@ func TestMemoFails(t *testing.T) {
 }
 
 func TestNothingIsRecordedBehindAQuestion(t *testing.T) {
-	fx := &effects{}
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) {
+	fx := &effectRecorder{}
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) {
 		_, _ = api.Interrupt(ctx, 1)
 		_, err := api.Memo(ctx, "k", func(context.Context) (int, error) { return 1, nil })
 		if _, waits := errors.AsType[*api.Interrupted](err); !waits {
@@ -374,31 +374,31 @@ func TestEventsAreMutedDuringReplay(t *testing.T) {
 		}
 		return nil, api.Emit(ctx, "progress", json.RawMessage(`1.0`))
 	}
-	first, second := &effects{}, &effects{}
-	run(t, f, func(t *runtime.Task) { t.Effects = first })
+	first, second := &effectRecorder{}, &effectRecorder{}
+	runFunction(t, f, func(t *runtime.Task) { t.Effects = first })
 	require.Equal(t, []runtime.Emission{{Kind: "custom", Name: "progress", Value: `{"at":"<start>"}`}}, first.emitted)
-	run(t, f, func(t *runtime.Task) { t.Effects = second }, answers(to("1", pregel.Answer{Value: "1"})))
+	runFunction(t, f, func(t *runtime.Task) { t.Effects = second }, withAnswers(answerTo("1", pregel.Answer{Value: "1"})))
 	require.Equal(t, []runtime.Emission{
 		{Kind: "message", Value: `"hel"`, Durable: true}, {Kind: "custom", Name: "progress", Value: "1.0"},
 	}, second.emitted)
 
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) { return nil, api.Emit(ctx, "", 1) })
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) { return nil, api.Emit(ctx, "", 1) })
 	require.Contains(t, r.Failure.Message, "an event needs a name")
-	r = run(t, func(ctx context.Context, _ api.State) (any, error) { return nil, api.Emit(ctx, "x", func() {}) })
+	r = runFunction(t, func(ctx context.Context, _ api.State) (any, error) { return nil, api.Emit(ctx, "x", func() {}) })
 	require.Contains(t, r.Failure.Message, "the value of an event")
 }
 
 func TestRouterHasAJournalOfItsOwn(t *testing.T) {
-	r := run(t, func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, 1) },
-		asRouter, answers(pregel.Answer{Value: `"n"`}))
+	r := runFunction(t, func(ctx context.Context, _ api.State) (any, error) { return api.Interrupt(ctx, 1) },
+		asRouter, withAnswers(pregel.Answer{Value: `"n"`}))
 	require.Len(t, r.Asks, 1, "the node's answer is not the router's; the engine refuses the question")
 
-	fx := &effects{}
+	fx := &effectRecorder{}
 	router := func(ctx context.Context, _ api.State) (any, error) {
 		return api.Memo(ctx, "k", func(context.Context) (string, error) { return "other", nil })
 	}
 	with := func(t *runtime.Task) { t.Effects = fx }
-	require.Equal(t, "other", run(t, router, asRouter, with, memos(checkpoint.Memo{Key: "k", Value: `"n"`})).Goto[0].Node)
+	require.Equal(t, "other", runFunction(t, router, asRouter, with, withMemos(checkpoint.Memo{Key: "k", Value: `"n"`})).Goto[0].Node)
 	require.True(t, strings.HasPrefix(fx.memos[0].Scope, "router:router"))
 }
 

@@ -14,74 +14,74 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// result turns what a function returned into a result.
-func (c *call) result(value any) pregel.Result {
-	r, err := c.convert(value)
+// toResult turns what a function returned into a result.
+func (c *functionCall) toResult(value any) pregel.Result {
+	r, err := c.convertValue(value)
 	if err != nil {
-		return failed(invalid(err))
+		return failedResult(invalidResult(err))
 	}
 	return r
 }
 
-func (c *call) convert(value any) (pregel.Result, error) {
+func (c *functionCall) convertValue(value any) (pregel.Result, error) {
 	switch v := value.(type) {
 	case nil:
 		return pregel.Result{}, nil
 	case api.Command:
-		return c.commands([]api.Command{v})
+		return c.combineCommands([]api.Command{v})
 	case *api.Command:
 		if v == nil {
 			return pregel.Result{}, nil
 		}
-		return c.commands([]api.Command{*v})
+		return c.combineCommands([]api.Command{*v})
 	case []api.Command:
-		return c.commands(v)
+		return c.combineCommands(v)
 	case api.Target:
-		targets, err := c.targets([]api.Target{v})
+		targets, err := c.encodeTargets([]api.Target{v})
 		return pregel.Result{Goto: targets}, err
 	case []api.Target:
 		return pregel.Result{}, errors.New("a list of targets is no update; return graph.Command{Goto: …}")
 	}
-	update, err := c.update(value, false)
+	update, err := c.encodeUpdate(value, false)
 	return pregel.Result{Update: update}, err
 }
 
-// commands puts several commands into one result, in their order.
-func (c *call) commands(list []api.Command) (pregel.Result, error) {
+// combineCommands puts several commands into one result, in their order.
+func (c *functionCall) combineCommands(list []api.Command) (pregel.Result, error) {
 	var r pregel.Result
 	var updates []payload.JSON
 	for i := range list {
-		if i > 0 && list[i].Parent != r.Parent {
+		if i > 0 && list[i].Parent != r.ToParent {
 			return r, errors.New("some of the commands are for the parent graph, some are not; return one kind")
 		}
-		r.Parent = list[i].Parent
-		update, err := c.update(list[i].Update, r.Parent)
+		r.ToParent = list[i].Parent
+		update, err := c.encodeUpdate(list[i].Update, r.ToParent)
 		if err != nil {
 			return r, err
 		}
 		if update != "" && update != payload.Null {
 			updates = append(updates, update)
 		}
-		targets, err := c.targets(list[i].Goto)
+		targets, err := c.encodeTargets(list[i].Goto)
 		if err != nil {
 			return r, err
 		}
 		r.Goto = append(r.Goto, targets...)
 	}
-	err := c.combine(&r, updates)
+	err := c.setUpdates(&r, updates)
 	return r, err
 }
 
-// combine sets what several updates write. Several values for one channel all
+// setUpdates sets what several updates write. Several values for one channel all
 // go to its reducer, in order.
-func (c *call) combine(r *pregel.Result, updates []payload.JSON) error {
+func (c *functionCall) setUpdates(r *pregel.Result, updates []payload.JSON) error {
 	switch {
 	case len(updates) == 0:
 		return nil
 	case len(updates) == 1:
 		r.Update = updates[0]
 		return nil
-	case isRoot(c.task.Graph):
+	case hasRootChannel(c.task.Graph):
 		for _, u := range updates {
 			r.Writes = append(r.Writes, checkpoint.Write{Channel: graph.Root, Value: u})
 		}
@@ -99,28 +99,28 @@ func (c *call) combine(r *pregel.Result, updates []payload.JSON) error {
 	return nil
 }
 
-// update encodes an update. Only the whole state of a graph may be something
+// encodeUpdate encodes an update. Only the whole state of a graph may be something
 // else than an object; of a parent graph that is not known here.
-func (c *call) update(value any, parent bool) (payload.JSON, error) {
+func (c *functionCall) encodeUpdate(value any, parent bool) (payload.JSON, error) {
 	if value == nil {
 		return "", nil
 	}
-	repeats := payload.RepeatsBelow // a channel has one value in an update
-	if isRoot(c.task.Graph) {
-		repeats = payload.AnyRepeats
+	repeats := payload.AllowRepeatedKeysBelowRoot // a channel has one value in an update
+	if hasRootChannel(c.task.Graph) {
+		repeats = payload.AllowRepeatedKeys
 	}
-	text, err := c.encode(value, repeats)
+	text, err := c.encodeValue(value, repeats)
 	if err != nil {
 		return "", err
 	}
 	kind := payload.KindOf(text)
-	if kind != payload.ObjectKind && kind != payload.NullKind && !parent && !isRoot(c.task.Graph) {
-		return "", fmt.Errorf("a node returns an object with a key per channel, not %s %s (%T)", kind, brief(text), value)
+	if kind != payload.ObjectKind && kind != payload.NullKind && !parent && !hasRootChannel(c.task.Graph) {
+		return "", fmt.Errorf("a node returns an object with a key per channel, not %s %s (%T)", kind, shortenValue(text), value)
 	}
 	return text, nil
 }
 
-func (c *call) targets(list []api.Target) ([]checkpoint.Send, error) {
+func (c *functionCall) encodeTargets(list []api.Target) ([]checkpoint.Send, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (c *call) targets(list []api.Target) ([]checkpoint.Send, error) {
 		if t.Input == nil {
 			continue
 		}
-		input, err := c.encode(t.Input, payload.AnyRepeats)
+		input, err := c.encodeValue(t.Input, payload.AllowRepeatedKeys)
 		if err != nil {
 			return nil, fmt.Errorf("the input for %q: %w", t.Node, err)
 		}
@@ -142,29 +142,29 @@ func (c *call) targets(list []api.Target) ([]checkpoint.Send, error) {
 	return out, nil
 }
 
-// route turns what the function of a conditional edge returned into targets.
-func (c *call) route(value any) pregel.Result {
-	targets, err := c.decision(value)
+// toRouterResult turns what the function of a conditional edge returned into targets.
+func (c *functionCall) toRouterResult(value any) pregel.Result {
+	targets, err := c.encodeDecision(value)
 	if err != nil {
-		return failed(invalid(fmt.Errorf("the decision of router %q: %w", c.task.Router, err)))
+		return failedResult(invalidResult(fmt.Errorf("the decision of router %q: %w", c.task.Router, err)))
 	}
 	return pregel.Result{Goto: targets}
 }
 
-func (c *call) decision(value any) ([]checkpoint.Send, error) {
+func (c *functionCall) encodeDecision(value any) ([]checkpoint.Send, error) {
 	switch v := value.(type) {
 	case api.Target:
-		return c.targets([]api.Target{v})
+		return c.encodeTargets([]api.Target{v})
 	case []api.Target:
-		return c.targets(v)
+		return c.encodeTargets(v)
 	case nil:
 		return nil, errors.New("it is nothing; return a node, a list of them, or graph.End")
 	}
-	text, err := c.encode(value, payload.AnyRepeats)
+	text, err := c.encodeValue(value, payload.AllowRepeatedKeys)
 	if err != nil {
 		return nil, err
 	}
-	targets, err := pregel.Targets(text)
+	targets, err := pregel.ParseTargets(text)
 	if err != nil {
 		return nil, err
 	}
@@ -176,23 +176,23 @@ func (c *call) decision(value any) ([]checkpoint.Send, error) {
 	return targets, nil
 }
 
-// encode writes a value as JSON text. Text that is JSON already is only checked; it
+// encodeValue writes a value as JSON text. Text that is JSON already is only checked; it
 // may have come from the store, with keys that are repeated.
-func (c *call) encode(value any, repeats payload.Repeats) (payload.JSON, error) {
+func (c *functionCall) encodeValue(value any, repeats payload.RepeatedKeys) (payload.JSON, error) {
 	var text payload.JSON
 	if raw, ok := value.(json.RawMessage); ok && raw != nil {
 		text = payload.JSON(raw)
 	} else {
 		e, _ := c.mux.encoders.Get().(*encoder)
 		var err error
-		text, err = e.encode(value)
+		text, err = e.encodeJSON(value)
 		c.mux.encoders.Put(e)
 		if err != nil {
 			return "", fmt.Errorf("the result can't be written as JSON: %w", err)
 		}
 	}
 	limits := c.mux.options.Limits
-	limits.Repeats = repeats
+	limits.RepeatedKeys = repeats
 	if err := payload.Validate(string(text), limits); err != nil {
 		return "", err
 	}
@@ -201,26 +201,26 @@ func (c *call) encode(value any, repeats payload.Repeats) (payload.JSON, error) 
 
 // encoder writes JSON into a buffer that is used again.
 type encoder struct {
-	buf bytes.Buffer
-	enc *json.Encoder
+	buf         bytes.Buffer
+	jsonEncoder *json.Encoder
 }
 
 func newEncoder() *encoder {
 	e := &encoder{}
-	e.renew()
+	e.resetEncoder()
 	return e
 }
 
-func (e *encoder) renew() {
-	e.enc = json.NewEncoder(&e.buf)
-	e.enc.SetEscapeHTML(false)
+func (e *encoder) resetEncoder() {
+	e.jsonEncoder = json.NewEncoder(&e.buf)
+	e.jsonEncoder.SetEscapeHTML(false)
 }
 
-func (e *encoder) encode(value any) (payload.JSON, error) {
+func (e *encoder) encodeJSON(value any) (payload.JSON, error) {
 	const keep = 64 << 10
 	e.buf.Reset()
-	if err := e.enc.Encode(value); err != nil {
-		e.renew()
+	if err := e.jsonEncoder.Encode(value); err != nil {
+		e.resetEncoder()
 		return "", err
 	}
 	text := payload.JSON(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")))
@@ -230,24 +230,24 @@ func (e *encoder) encode(value any) (payload.JSON, error) {
 	return text, nil
 }
 
-// invalid is the failure of a node whose result can't be used.
-func invalid(err error) *pregel.Failure {
-	f := permanent(runtime.FailedInvalidUpdate, "InvalidResult", clip(err.Error()))
+// invalidResult is the failure of a node whose result can't be used.
+func invalidResult(err error) *pregel.Failure {
+	f := permanentFailure(runtime.FailedInvalidUpdate, "InvalidResult", clipText(err.Error()))
 	switch limit, _ := errors.AsType[*payload.LimitError](err); {
 	case limit == nil:
 	case limit.Limit == "bytes":
 		f.Reason = runtime.FailedOutputTooLarge
 	default:
 		f.Reason = runtime.FailedLimit
-		f.Details = (&graph.LimitError{Limit: "max-depth", Most: int64(limit.Max)}).Details()
+		f.Details = (&graph.LimitError{Limit: "max-depth", Max: int64(limit.Max)}).Details()
 	}
 	return f
 }
 
-func brief(v payload.JSON) string {
+func shortenValue(v payload.JSON) string {
 	const most = 60
 	if len(v) <= most {
 		return string(v)
 	}
-	return clip(string(v[:most])) + "…"
+	return clipText(string(v[:most])) + "…"
 }

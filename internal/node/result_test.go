@@ -51,12 +51,12 @@ func TestFunctionResults(t *testing.T) {
 			},
 			pregel.Result{Update: `{"c":1,"a":3,"c":2}`, Goto: []checkpoint.Send{{Node: "n"}, {Node: "other"}}},
 		},
-		"for the parent":     {api.Command{Update: map[string]int{"x": 1}, Parent: true}, pregel.Result{Update: `{"x":1}`, Parent: true}},
+		"for the parent":     {api.Command{Update: map[string]int{"x": 1}, Parent: true}, pregel.Result{Update: `{"x":1}`, ToParent: true}},
 		"a send":             {api.Send("n", nil), pregel.Result{Goto: []checkpoint.Send{{Node: "n", Input: "null"}}}},
 		"an unknown channel": {map[string]int{"zzz": 1}, pregel.Result{Update: `{"zzz":1}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, run(t, returning(c.value)))
+			require.Equal(t, c.want, runFunction(t, returnFunc(c.value)))
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestFunctionResultsThatCannotBeUsed(t *testing.T) {
 		"a number in a command": {api.Command{Update: 1}, "not number 1 (int)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, returning(c.value))
+			r := runFunction(t, returnFunc(c.value))
 			require.NotNil(t, r.Failure)
 			require.Equal(t, "INVALID_NODE_UPDATE", r.Failure.Reason)
 			require.True(t, r.Failure.Permanent)
@@ -100,8 +100,8 @@ func TestFunctionResultsThatCannotBeUsed(t *testing.T) {
 func TestCarriesStoredRepeats(t *testing.T) {
 	const stored = `{"k":1,"k":2}`
 	carry := func(f func(ctx context.Context, value json.RawMessage) (any, error)) pregel.Result {
-		task := taskOf(t, oneNode(t, "function: {}"), `{"a":`+stored+`}`)
-		task.Effects = &effects{}
+		task := newTask(t, oneNodeGraph(t, "function: {}"), `{"a":`+stored+`}`)
+		task.Effects = &effectRecorder{}
 		return node.New(api.Functions{"n": func(ctx context.Context, state api.State) (any, error) {
 			return f(ctx, state.Get("a"))
 		}}, node.Options{}).Execute(t.Context(), task)
@@ -128,9 +128,9 @@ func TestCarriesStoredRepeats(t *testing.T) {
 
 func TestResultsHaveASize(t *testing.T) {
 	o := node.Options{Limits: payload.Limits{MaxBytes: 20, MaxDepth: 5}}
-	r := runWith(t, o, returning(map[string]string{"a": "a text that is far too long"}))
+	r := runFunctionWith(t, o, returnFunc(map[string]string{"a": "a text that is far too long"}))
 	require.Equal(t, "OUTPUT_TOO_LARGE", r.Failure.Reason)
-	r = runWith(t, o, returning(json.RawMessage(`{"a":[[[[[[1]]]]]]}`)))
+	r = runFunctionWith(t, o, returnFunc(json.RawMessage(`{"a":[[[[[[1]]]]]]}`)))
 	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason)
 	require.Equal(t, map[string]string{"limit": "max-depth", "most": "5"}, r.Failure.Details)
 	require.Contains(t, r.Failure.Message, "deeper")
@@ -138,7 +138,7 @@ func TestResultsHaveASize(t *testing.T) {
 		`expr: {update: {a: 'state.a + state.a'}}`, `ask: {value: '[state.a, state.a]'}`,
 		`expr: {goto: 'send("n", state.a + state.a)'}`,
 	} {
-		task := taskOf(t, oneNode(t, kind), `{"a":"0123456789"}`)
+		task := newTask(t, oneNodeGraph(t, kind), `{"a":"0123456789"}`)
 		r = node.New(nil, o).Execute(t.Context(), task)
 		require.NotNil(t, r.Failure, kind)
 		require.Equal(t, "OUTPUT_TOO_LARGE", r.Failure.Reason)
@@ -146,10 +146,10 @@ func TestResultsHaveASize(t *testing.T) {
 }
 
 func TestStateOfOneValueTakesAnyResult(t *testing.T) {
-	g := built(t, "graph: g\nchannels: {__root__: {reducer: append}}\nnodes: {n: {function: {}}}\nedges: [START -> n]\n")
-	task := taskOf(t, g, `{"__root__":[1]}`)
+	g := compileGraph(t, "graph: g\nchannels: {__root__: {reducer: append}}\nnodes: {n: {function: {}}}\nedges: [START -> n]\n")
+	task := newTask(t, g, `{"__root__":[1]}`)
 	execute := func(v any) pregel.Result {
-		return node.New(api.Functions{"n": returning(v)}, node.Options{}).Execute(t.Context(), task)
+		return node.New(api.Functions{"n": returnFunc(v)}, node.Options{}).Execute(t.Context(), task)
 	}
 	require.Equal(t, pregel.Result{Update: "[2]"}, execute([]int{2}))
 	require.Equal(t, pregel.Result{Update: `"x"`}, execute("x"))
@@ -172,7 +172,7 @@ func TestRouters(t *testing.T) {
 		"JSON text":  {json.RawMessage(`["n",{"$send":["other",1.0]}]`), []checkpoint.Send{{Node: "n"}, {Node: "other", Input: "1.0"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, returning(c.value), asRouter)
+			r := runFunction(t, returnFunc(c.value), asRouter)
 			require.Nil(t, r.Failure)
 			require.Equal(t, c.want, r.Goto)
 			require.Empty(t, r.Update)
@@ -183,7 +183,7 @@ func TestRouters(t *testing.T) {
 		"a command": api.Command{Goto: []api.Target{api.To("n")}}, "a list in a list": [][]string{{"n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, returning(value), asRouter)
+			r := runFunction(t, returnFunc(value), asRouter)
 			require.NotNil(t, r.Failure)
 			require.Equal(t, "INVALID_NODE_UPDATE", r.Failure.Reason)
 			require.Contains(t, r.Failure.Message, `router "router"`)
@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, func(context.Context, api.State) (any, error) { return map[string]int{"a": 1}, c.err })
+			r := runFunction(t, func(context.Context, api.State) (any, error) { return map[string]int{"a": 1}, c.err })
 			c.want.Reason = runtime.FailedNode
 			require.Equal(t, pregel.Result{Failure: &c.want}, r)
 		})
@@ -224,8 +224,8 @@ func TestFailures(t *testing.T) {
 }
 
 func TestUnknownFunction(t *testing.T) {
-	task := taskOf(t, oneNode(t, "function: {name: analyse}"), `{}`)
-	r := node.New(api.Functions{"analyze": returning(nil), "void": nil}, node.Options{}).Execute(t.Context(), task)
+	task := newTask(t, oneNodeGraph(t, "function: {name: analyse}"), `{}`)
+	r := node.New(api.Functions{"analyze": returnFunc(nil), "void": nil}, node.Options{}).Execute(t.Context(), task)
 	require.True(t, r.Failure.Permanent)
 	require.Contains(t, r.Failure.Message, `no function "analyse" is registered in this process; did you mean "analyze"?`)
 }
@@ -236,13 +236,13 @@ func FuzzResult(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":1}`, `null`, `[1`, `{"a":9007199254740993}`, `"x"`, ` {"a" : 1.0 }`, "{\"\xff\":1}"} {
 		f.Add(seed)
 	}
-	g := oneNode(f, "function: {}")
-	task := taskOf(f, g, `{}`)
+	g := oneNodeGraph(f, "function: {}")
+	task := newTask(f, g, `{}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, router := range []string{"", "n"} {
 			attempt := *task
 			attempt.Router = router
-			r := node.New(api.Functions{"n": returning(json.RawMessage(text))}, node.Options{}).Execute(t.Context(), &attempt)
+			r := node.New(api.Functions{"n": returnFunc(json.RawMessage(text))}, node.Options{}).Execute(t.Context(), &attempt)
 			if r.Failure != nil {
 				require.Contains(t, []string{runtime.FailedInvalidUpdate, runtime.FailedLimit}, r.Failure.Reason)
 				continue

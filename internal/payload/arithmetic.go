@@ -29,16 +29,16 @@ func Add(a, b JSON) (JSON, error) {
 	if left != right {
 		return "", &OperandError{Op: "add", Left: left, Right: right, Problem: "both must be of one kind"}
 	}
-	if err := wellFormed(a, b); err != nil {
+	if err := checkWellFormed(a, b); err != nil {
 		return "", err
 	}
 	switch left {
 	case Number:
-		return sum(string(a), string(b))
+		return addNumbers(string(a), string(b))
 	case String:
 		return a[:len(a)-1] + b[1:], nil
 	case ArrayKind:
-		return join(a, b), nil
+		return joinArrays(a, b), nil
 	case None, NullKind, Bool, ObjectKind:
 	}
 	return "", &OperandError{
@@ -56,33 +56,33 @@ func Less(a, b JSON) (bool, error) {
 			Op: "compare", Left: left, Right: right, Problem: "both must be numbers, or both strings",
 		}
 	}
-	if err := wellFormed(a, b); err != nil {
+	if err := checkWellFormed(a, b); err != nil {
 		return false, err
 	}
 	if left == String {
-		return unescape(string(a)) < unescape(string(b)), nil
+		return unescapeString(string(a)) < unescapeString(string(b)), nil
 	}
 	return compareNumbers(string(a), string(b)) < 0, nil
 }
 
-func wellFormed(values ...JSON) error {
+func checkWellFormed(values ...JSON) error {
 	for _, j := range values {
 		s := newScanner(string(j))
-		if !s.value() || !s.end() {
-			return s.err()
+		if !s.skipValue() || !s.expectEnd() {
+			return s.problemError()
 		}
 	}
 	return nil
 }
 
-func sum(a, b string) (JSON, error) {
-	if x, y, ok := small(a, b); ok {
+func addNumbers(a, b string) (JSON, error) {
+	if x, y, ok := parseSmallInts(a, b); ok {
 		return JSON(strconv.FormatInt(x+y, 10)), nil
 	}
 	x, exactX := parseDecimal(a)
 	y, exactY := parseDecimal(b)
 	if exactX && exactY {
-		return x.plus(y).json(), nil
+		return x.addDecimal(y).toJSON(), nil
 	}
 	f, _ := strconv.ParseFloat(a, 64) // out of range is ±Inf, seen below
 	g, _ := strconv.ParseFloat(b, 64)
@@ -95,8 +95,8 @@ func sum(a, b string) (JSON, error) {
 	return JSON(strconv.FormatFloat(total, 'g', -1, 64)), nil
 }
 
-// small returns both numbers when they and their sum fit easily.
-func small(a, b string) (x, y int64, ok bool) {
+// parseSmallInts returns both numbers when they and their sum fit easily.
+func parseSmallInts(a, b string) (x, y int64, ok bool) {
 	const safe = 18 // digits
 	if len(a) > safe || len(b) > safe {
 		return 0, 0, false
@@ -106,8 +106,8 @@ func small(a, b string) (x, y int64, ok bool) {
 	return x, y, errX == nil && errY == nil
 }
 
-// join puts the elements of b behind those of a, as text.
-func join(a, b JSON) JSON {
+// joinArrays puts the elements of b behind those of a, as text.
+func joinArrays(a, b JSON) JSON {
 	left, right := Trim(a[1:len(a)-1]), Trim(b[1:len(b)-1])
 	switch {
 	case left == "":

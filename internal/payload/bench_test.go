@@ -8,7 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-func object(n int, value func(i int) string) string {
+func newObjectText(n int, value func(i int) string) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i := range n {
@@ -21,23 +21,23 @@ func object(n int, value func(i int) string) string {
 	return b.String()
 }
 
-func list(n int, item string) string {
+func newArrayText(n int, item string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 }
 
 func BenchmarkValidate(b *testing.B) {
 	scalar := func(i int) string { return [...]string{`"some text"`, "12345", "true"}[i%3] }
-	record := object(10, scalar)
+	record := newObjectText(10, scalar)
 	for _, bench := range []struct{ name, text string }{
 		{"tiny", `{"n":1}`},
 		{"root of 10", record},
-		{"root of 30", object(30, scalar)},
+		{"root of 30", newObjectText(30, scalar)},
 		{"message", `{"messages":[{"role":"user","content":"Please look at the invoice of last month and tell me whether it was paid.","id":"m1"},{"role":"assistant","content":"It was paid.","id":"m2","tool_calls":[{"id":"t","name":"look","args":{"month":10}}]}]}`},
-		{"100 records of 10", `{"rows":` + list(100, record) + `}`},
-		{"100 records of 4", list(100, object(4, scalar))},
+		{"100 records of 10", `{"rows":` + newArrayText(100, record) + `}`},
+		{"100 records of 4", newArrayText(100, newObjectText(4, scalar))},
 		{"deep", strings.Repeat(`{"a":1,"b":`, 40) + "1" + strings.Repeat("}", 40)},
-		{"root of 60", object(60, scalar)},
-		{"root of 1000", object(1000, scalar)},
+		{"root of 60", newObjectText(60, scalar)},
+		{"root of 1000", newObjectText(1000, scalar)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Canonical returns a digest, 32 hex digits, that is equal for values that
+// CanonicalDigest returns a digest, 32 hex digits, that is equal for values that
 // differ only in white space, in the order of object keys and in how strings
 // are escaped. Number spelling counts: 1 and 1.0 differ. Text that is not JSON
 // is digested as it is.
-func Canonical(j JSON) string {
+func CanonicalDigest(j JSON) string {
 	sum := sha256.Sum256([]byte(CanonicalText(j)))
 	return hex.EncodeToString(sum[:16])
 }
 
-// CanonicalText returns the form that Canonical digests: no white space, keys
+// CanonicalText returns the form that CanonicalDigest digests: no white space, keys
 // sorted at all levels, the last of a repeated key. Text that is not JSON is
 // returned as it is.
 func CanonicalText(j JSON) JSON {
 	s := newScanner(string(j))
-	if !s.value() || !s.end() {
+	if !s.skipValue() || !s.expectEnd() {
 		return j
 	}
 	var b strings.Builder
 	b.Grow(len(j))
-	canonical{}.write(&b, Trim(j))
+	canonicalWriter{}.writeValue(&b, Trim(j))
 	return JSON(b.String())
 }
 
@@ -36,16 +36,16 @@ func Equal(a, b JSON) bool {
 	return a == b || CanonicalText(a) == CanonicalText(b)
 }
 
-// canonical writes values in one form.
-type canonical struct {
-	number func(text string) string // how a number is spelled; nil = as it is
+// canonicalWriter writes values in one form.
+type canonicalWriter struct {
+	formatNumber func(text string) string // how a number is spelled; nil = as it is
 }
 
-// write needs well-formed text, so no step of it can fail.
-func (c canonical) write(b *strings.Builder, j JSON) {
+// writeValue needs well-formed text, so no step of it can fail.
+func (c canonicalWriter) writeValue(b *strings.Builder, j JSON) {
 	switch KindOf(j) {
 	case String:
-		WriteQuoted(b, unescape(string(j)))
+		WriteQuoted(b, unescapeString(string(j)))
 	case ArrayKind:
 		items, _ := Elements(j) // checked by the caller
 		b.WriteByte('[')
@@ -53,24 +53,24 @@ func (c canonical) write(b *strings.Builder, j JSON) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			c.write(b, item)
+			c.writeValue(b, item)
 		}
 		b.WriteByte(']')
 	case ObjectKind:
 		b.WriteByte('{')
-		for i, field := range sorted(j) {
+		for i, field := range sortedFields(j) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			WriteQuoted(b, field.Key)
 			b.WriteByte(':')
-			c.write(b, field.Value)
+			c.writeValue(b, field.Value)
 		}
 		b.WriteByte('}')
 	case Number:
 		text := string(j)
-		if c.number != nil {
-			text = c.number(text)
+		if c.formatNumber != nil {
+			text = c.formatNumber(text)
 		}
 		b.WriteString(text)
 	case None, NullKind, Bool:
@@ -78,8 +78,8 @@ func (c canonical) write(b *strings.Builder, j JSON) {
 	}
 }
 
-// sorted returns the fields of an object by key, each key once.
-func sorted(j JSON) []Field {
+// sortedFields returns the fields of an object by key, each key once.
+func sortedFields(j JSON) []Field {
 	fields, _ := Fields(j) // checked by the caller
 	slices.SortStableFunc(fields, func(x, y Field) int { return cmp.Compare(x.Key, y.Key) })
 	kept := fields[:0]

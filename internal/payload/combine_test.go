@@ -72,20 +72,20 @@ func FuzzAdd(f *testing.F) {
 	f.Add(int64(1), int64(-1), uint8(3), uint8(0))
 	f.Add(int64(9007199254740993), int64(-9223372036854775808), uint8(1), uint8(19))
 	f.Fuzz(func(t *testing.T, a, b int64, scaleA, scaleB uint8) {
-		x, y := scaled(a, scaleA%30), scaled(b, scaleB%30)
+		x, y := formatScaled(a, scaleA%30), formatScaled(b, scaleB%30)
 		got, err := payload.Add(payload.JSON(x), payload.JSON(y))
 		require.NoError(t, err)
 		require.NoError(t, payload.Validate(string(got), payload.Limits{}))
-		want := new(big.Rat).Add(rational(t, x), rational(t, y))
-		require.Zero(t, want.Cmp(rational(t, string(got))), "%s + %s = %s", x, y, got)
+		want := new(big.Rat).Add(parseRational(t, x), parseRational(t, y))
+		require.Zero(t, want.Cmp(parseRational(t, string(got))), "%s + %s = %s", x, y, got)
 		less, err := payload.Less(payload.JSON(x), payload.JSON(y))
 		require.NoError(t, err)
-		require.Equal(t, rational(t, x).Cmp(rational(t, y)) < 0, less, "%s < %s", x, y)
+		require.Equal(t, parseRational(t, x).Cmp(parseRational(t, y)) < 0, less, "%s < %s", x, y)
 	})
 }
 
-// scaled spells a number with an exponent or without.
-func scaled(n int64, scale uint8) string {
+// formatScaled spells a number with an exponent or without.
+func formatScaled(n int64, scale uint8) string {
 	text := strconv.FormatInt(n, 10)
 	switch scale % 3 {
 	case 1:
@@ -96,7 +96,7 @@ func scaled(n int64, scale uint8) string {
 	return text
 }
 
-func rational(t *testing.T, text string) *big.Rat {
+func parseRational(t *testing.T, text string) *big.Rat {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(text)
 	require.True(t, ok, text)

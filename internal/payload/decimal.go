@@ -36,8 +36,8 @@ func parseDecimal(text string) (decimal, bool) {
 	return d, true
 }
 
-// far is beyond any exponent that is computed with.
-const far = 1 << 62
+// farExponent is beyond any exponent that is computed with.
+const farExponent = 1 << 62
 
 // splitExponent returns the exponent as a number from -far to far.
 func splitExponent(text string) (mantissa string, exponent int) {
@@ -47,15 +47,15 @@ func splitExponent(text string) (mantissa string, exponent int) {
 	}
 	n, err := strconv.ParseInt(text[i+1:], 10, 64)
 	if err != nil {
-		n = far
+		n = farExponent
 		if text[i+1] == '-' {
-			n = -far
+			n = -farExponent
 		}
 	}
-	return text[:i], int(max(-far, min(far, n)))
+	return text[:i], int(max(-farExponent, min(farExponent, n)))
 }
 
-func (d decimal) plus(e decimal) decimal {
+func (d decimal) addDecimal(e decimal) decimal {
 	scale := max(d.scale, e.scale)
 	x := d.digits + strings.Repeat("0", scale-d.scale)
 	y := e.digits + strings.Repeat("0", scale-e.scale)
@@ -97,9 +97,9 @@ func subtractDigits(x, y string) string {
 	return string(difference)
 }
 
-// json spells the number without an exponent; it keeps the zeros of its scale,
+// toJSON spells the number without an exponent; it keeps the zeros of its scale,
 // so that 1.5 + 1.5 is 3.0.
-func (d decimal) json() JSON {
+func (d decimal) toJSON() JSON {
 	digits := d.digits
 	if pad := d.scale + 1 - len(digits); pad > 0 {
 		digits = strings.Repeat("0", pad) + digits
@@ -122,36 +122,36 @@ func (d decimal) json() JSON {
 // compareNumbers orders two well-formed numbers exactly, whatever their
 // exponents.
 func compareNumbers(a, b string) int {
-	x, y := normalize(a), normalize(b)
+	x, y := normalizeNumber(a), normalizeNumber(b)
 	if x.sign != y.sign {
 		return cmp.Compare(x.sign, y.sign)
 	}
-	return x.sign * cmp.Or(compareFar(x, y), cmp.Compare(x.point, y.point), cmp.Compare(x.digits, y.digits))
+	return x.sign * cmp.Or(compareFarExponents(x, y), cmp.Compare(x.point, y.point), cmp.Compare(x.digits, y.digits))
 }
 
-// compareFar compares two exponents of 19 digits or more on the same side of zero
+// compareFarExponents compares two exponents of 19 digits or more on the same side of zero
 // by their digits; how many digits the numbers have besides makes no difference.
-func compareFar(x, y normal) int {
-	if x.far == "" || y.far == "" || (x.point < 0) != (y.point < 0) {
+func compareFarExponents(x, y normalizedNumber) int {
+	if x.farDigits == "" || y.farDigits == "" || (x.point < 0) != (y.point < 0) {
 		return 0
 	}
-	order := cmp.Or(cmp.Compare(len(x.far), len(y.far)), cmp.Compare(x.far, y.far))
+	order := cmp.Or(cmp.Compare(len(x.farDigits), len(y.farDigits)), cmp.Compare(x.farDigits, y.farDigits))
 	if x.point < 0 {
 		return -order
 	}
 	return order
 }
 
-// normal is 0.digits × 10^point with no zero at either end of digits.
-type normal struct {
-	sign   int // -1, 0, 1
-	digits string
-	point  int
-	far    string // the digits of an exponent that point only stands for
+// normalizedNumber is 0.digits × 10^point with no zero at either end of digits.
+type normalizedNumber struct {
+	sign      int // -1, 0, 1
+	digits    string
+	point     int
+	farDigits string // the digits of an exponent that point only stands for
 }
 
-func normalize(text string) normal {
-	n := normal{sign: 1}
+func normalizeNumber(text string) normalizedNumber {
+	n := normalizedNumber{sign: 1}
 	if rest, negative := strings.CutPrefix(text, "-"); negative {
 		text, n.sign = rest, -1
 	}
@@ -159,12 +159,12 @@ func normalize(text string) normal {
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {
-		return normal{}
+		return normalizedNumber{}
 	}
 	n.point = len(whole) + exponent - (len(whole) + len(fraction) - len(digits))
 	n.digits = strings.TrimRight(digits, "0")
-	if exponent == far || exponent == -far {
-		n.far = strings.TrimLeft(text[len(mantissa)+1:], "+-0")
+	if exponent == farExponent || exponent == -farExponent {
+		n.farDigits = strings.TrimLeft(text[len(mantissa)+1:], "+-0")
 	}
 	return n
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-func seeds(f *testing.F) {
+func addSeeds(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{
 		`null`, `-1.5e10`, `1e400`, `9007199254740993`, `"1.0"`, `"é\u00e9\ud83d\ude00"`, `{"a":1,"a":2}`,
@@ -23,7 +23,7 @@ func seeds(f *testing.F) {
 }
 
 func FuzzValidate(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := payload.Validate(text, payload.Limits{})
 		var syntax *payload.SyntaxError
@@ -36,7 +36,7 @@ func FuzzValidate(f *testing.F) {
 }
 
 func FuzzSplit(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
 			return

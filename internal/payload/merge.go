@@ -3,13 +3,13 @@ package payload
 // Merge returns object a with the entries of object b put over it: a key that
 // both have keeps its place and takes b's value, new keys follow in b's order.
 // The error is an *OperandError, or a *SyntaxError for text that is not JSON.
-func Merge(a, b JSON) (JSON, error) { return merge(a, b, false) }
+func Merge(a, b JSON) (JSON, error) { return mergeObjects(a, b, false) }
 
 // DeepMerge is Merge that goes on inside where both values of a key are
 // objects. Anything else, an array too, is replaced.
-func DeepMerge(a, b JSON) (JSON, error) { return merge(a, b, true) }
+func DeepMerge(a, b JSON) (JSON, error) { return mergeObjects(a, b, true) }
 
-func merge(a, b JSON, deep bool) (JSON, error) {
+func mergeObjects(a, b JSON, deep bool) (JSON, error) {
 	left, right := KindOf(a), KindOf(b)
 	if left != ObjectKind || right != ObjectKind {
 		return "", &OperandError{Op: "merge", Left: left, Right: right, Problem: "both must be objects"}
@@ -35,7 +35,7 @@ func merge(a, b JSON, deep bool) (JSON, error) {
 		}
 		value := over[i].Value
 		if deep && KindOf(value) == ObjectKind && KindOf(fields[at].Value) == ObjectKind {
-			if value, err = merge(fields[at].Value, value, true); err != nil {
+			if value, err = mergeObjects(fields[at].Value, value, true); err != nil {
 				return "", err
 			}
 		}

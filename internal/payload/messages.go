@@ -50,24 +50,24 @@ func MergeMessages(current []JSON, update JSON, newID func(n int) string) ([]JSO
 		return nil, err
 	}
 	for i, m := range slices.Backward(right) {
-		if m.remove && m.id == RemoveAll {
-			return texts(right[i+1:]), nil
+		if m.isRemoval && m.id == RemoveAll {
+			return messageTexts(right[i+1:]), nil
 		}
 	}
 	merged, err := mergeByID(left, right)
 	if err != nil {
 		return nil, err
 	}
-	return texts(merged), nil
+	return messageTexts(merged), nil
 }
 
-type message struct {
-	id     string
-	remove bool
-	text   JSON
+type chatMessage struct {
+	id        string
+	isRemoval bool
+	text      JSON
 }
 
-func texts(messages []message) []JSON {
+func messageTexts(messages []chatMessage) []JSON {
 	out := make([]JSON, len(messages))
 	for i := range messages {
 		out[i] = messages[i].text
@@ -75,7 +75,7 @@ func texts(messages []message) []JSON {
 	return out
 }
 
-func mergeByID(left, right []message) ([]message, error) {
+func mergeByID(left, right []chatMessage) ([]chatMessage, error) {
 	merged := slices.Clone(left)
 	place := make(map[string]int, len(left)+len(right))
 	for i := range merged {
@@ -85,9 +85,9 @@ func mergeByID(left, right []message) ([]message, error) {
 	for i, m := range right {
 		at, known := place[m.id]
 		switch {
-		case m.remove && !known:
+		case m.isRemoval && !known:
 			return nil, &MessageError{Index: i, ID: m.id, Problem: fmt.Sprintf("cannot remove %q: no message has this id", m.id)}
-		case m.remove:
+		case m.isRemoval:
 			gone[m.id] = true
 		case known:
 			delete(gone, m.id)
@@ -97,11 +97,11 @@ func mergeByID(left, right []message) ([]message, error) {
 			merged = append(merged, m)
 		}
 	}
-	return slices.DeleteFunc(merged, func(m message) bool { return gone[m.id] }), nil
+	return slices.DeleteFunc(merged, func(m chatMessage) bool { return gone[m.id] }), nil
 }
 
-func readMessages(items []JSON, next func() string) ([]message, error) {
-	out := make([]message, 0, len(items))
+func readMessages(items []JSON, next func() string) ([]chatMessage, error) {
+	out := make([]chatMessage, 0, len(items))
 	for i, item := range items {
 		m, err := readMessage(item, next)
 		if err != nil {
@@ -120,62 +120,62 @@ func atMessage(index int, err error) error {
 	return err
 }
 
-func readMessage(item JSON, next func() string) (message, error) {
+func readMessage(item JSON, next func() string) (chatMessage, error) {
 	switch KindOf(item) {
 	case String:
-		return fromParts("human", item, next), nil
+		return newMessage("human", item, next), nil
 	case ArrayKind:
-		if role, content, ok := pair(item); ok {
-			return fromParts(roleType(role), content, next), nil
+		if role, content, ok := readPair(item); ok {
+			return newMessage(roleType(role), content, next), nil
 		}
-		return message{}, &MessageError{Problem: "an array must be a pair [role, content]"}
+		return chatMessage{}, &MessageError{Problem: "an array must be a pair [role, content]"}
 	case ObjectKind:
-		return fromObject(item, next)
+		return readObjectMessage(item, next)
 	case None, NullKind, Bool, Number:
 	}
-	return message{}, &MessageError{
+	return chatMessage{}, &MessageError{
 		Problem: fmt.Sprintf("%s is no message; use an object, a string or [role, content]", KindOf(item)),
 	}
 }
 
-func fromParts(kind string, content JSON, next func() string) message {
+func newMessage(kind string, content JSON, next func() string) chatMessage {
 	id := next()
-	return message{id: id, text: Object([]Field{
+	return chatMessage{id: id, text: Object([]Field{
 		{Key: "type", Value: Quote(kind)},
 		{Key: "content", Value: content},
 		{Key: "id", Value: Quote(id)},
 	})}
 }
 
-func fromObject(item JSON, next func() string) (message, error) {
+func readObjectMessage(item JSON, next func() string) (chatMessage, error) {
 	fields, err := Fields(item)
 	if err != nil {
-		return message{}, err
+		return chatMessage{}, err
 	}
-	kind, known, changed := position(fields, "type"), position(fields, "id"), false
+	kind, known, changed := fieldPosition(fields, "type"), fieldPosition(fields, "id"), false
 	if kind < 0 {
-		if kind = position(fields, "role"); kind < 0 {
-			return message{}, &MessageError{Problem: `the object has neither "type" nor "role"`}
+		if kind = fieldPosition(fields, "role"); kind < 0 {
+			return chatMessage{}, &MessageError{Problem: `the object has neither "type" nor "role"`}
 		}
 		role, err := Unquote(fields[kind].Value)
 		if err != nil {
-			return message{}, &MessageError{Problem: `"role" must be a string`}
+			return chatMessage{}, &MessageError{Problem: `"role" must be a string`}
 		}
 		fields[kind] = Field{Key: "type", Value: Quote(roleType(role))}
 		changed = true
 	}
 	name, err := Unquote(fields[kind].Value)
 	if err != nil {
-		return message{}, &MessageError{Problem: `"type" must be a string`}
+		return chatMessage{}, &MessageError{Problem: `"type" must be a string`}
 	}
-	m := message{remove: name == "remove", text: item}
+	m := chatMessage{isRemoval: name == "remove", text: item}
 	switch {
 	case known >= 0 && KindOf(fields[known].Value) != NullKind:
 		if m.id, err = Unquote(fields[known].Value); err != nil {
-			return message{}, &MessageError{Problem: `"id" must be a string`}
+			return chatMessage{}, &MessageError{Problem: `"id" must be a string`}
 		}
-	case m.remove:
-		return message{}, &MessageError{Problem: `a remove message needs the "id" of the message to remove`}
+	case m.isRemoval:
+		return chatMessage{}, &MessageError{Problem: `a remove message needs the "id" of the message to remove`}
 	default:
 		m.id, changed = next(), true
 		fields = setField(fields, known, Field{Key: "id", Value: Quote(m.id)})
@@ -194,8 +194,8 @@ func setField(fields []Field, at int, field Field) []Field {
 	return fields
 }
 
-// position returns where the last entry of a key is, -1 when there is none.
-func position(fields []Field, key string) int {
+// fieldPosition returns where the last entry of a key is, -1 when there is none.
+func fieldPosition(fields []Field, key string) int {
 	for i, f := range slices.Backward(fields) {
 		if f.Key == key {
 			return i
@@ -216,13 +216,13 @@ func roleType(role string) string {
 }
 
 func isPair(j JSON) bool {
-	_, _, ok := pair(j)
+	_, _, ok := readPair(j)
 	return ok
 }
 
-// pair reads [role, content]. A list of two strings is a pair only when the
+// readPair reads [role, content]. A list of two strings is a pair only when the
 // first is a role, for it could be two human messages.
-func pair(j JSON) (role string, content JSON, ok bool) {
+func readPair(j JSON) (role string, content JSON, ok bool) {
 	items, err := Elements(j)
 	if err != nil || len(items) != 2 {
 		return "", "", false

@@ -1,9 +1,9 @@
 // Package payload looks into JSON text only as deep as it must.
 //
 // graphd carries user values as JSON text and never re-encodes what it only
-// carries, so 9007199254740993 stays 9007199254740993. This package checks
-// text at the border, splits one level of an object or an array without
-// touching what is inside, and combines numbers where a reducer asks for it.
+// carries, so 9007199254740993 stays 9007199254740993. This package checks text at
+// the API, splits one level of an object or an array without touching what is
+// inside, and combines numbers where a reducer asks for it.
 package payload
 
 // JSON is one JSON value as text: any root, numbers untouched. The empty

@@ -102,8 +102,8 @@ func TestValidateLimits(t *testing.T) {
 func TestValidateDoesNotAllocate(t *testing.T) {
 	for _, text := range []string{
 		`{"a":[1,2,{"b":"c"}],"d":"é","e":-1.5e3,"f":{"x":{"y":null}}}`,
-		object(64, func(int) string { return "1" }),
-		list(10, object(60, func(int) string { return `{"a":1,"b":2,"c":3}` })),
+		newObjectText(64, func(int) string { return "1" }),
+		newArrayText(10, newObjectText(60, func(int) string { return `{"a":1,"b":2,"c":3}` })),
 	} {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			if payload.Validate(text, payload.Limits{MaxBytes: 1 << 20, MaxDepth: 10}) != nil {
@@ -115,7 +115,7 @@ func TestValidateDoesNotAllocate(t *testing.T) {
 
 // TestValidateCarriesRepeats lets through what an earlier version has stored.
 func TestValidateCarriesRepeats(t *testing.T) {
-	stored := payload.Limits{Repeats: payload.RepeatsBelow}
+	stored := payload.Limits{RepeatedKeys: payload.AllowRepeatedKeysBelowRoot}
 	for _, text := range []string{`{"a":{"k":1,"k":2}}`, `[{"k":1,"k":2}]`, `{"a":[{"b":{"k":1,"k":2}}]}`} {
 		require.Error(t, payload.Validate(text, payload.Limits{}), text)
 		require.NoError(t, payload.Validate(text, stored), text)
@@ -123,7 +123,7 @@ func TestValidateCarriesRepeats(t *testing.T) {
 	require.EqualError(t, payload.Validate(`{"k":1,"k":2}`, stored), `not JSON: key "k" appears twice (at byte 7)`)
 	require.Error(t, payload.Validate(`{"k":{"a":1,}}`, stored))
 	require.Error(t, payload.Validate(`[{"a":1}`, stored))
-	require.NoError(t, payload.Validate(`{"k":1,"k":2}`, payload.Limits{Repeats: payload.AnyRepeats}))
+	require.NoError(t, payload.Validate(`{"k":1,"k":2}`, payload.Limits{RepeatedKeys: payload.AllowRepeatedKeys}))
 }
 
 func TestSplitAndJoin(t *testing.T) {
@@ -211,7 +211,7 @@ func TestCanonical(t *testing.T) {
 	}
 	for _, pair := range same {
 		require.True(t, payload.Equal(pair[0], pair[1]), "%s %s", pair[0], pair[1])
-		require.Equal(t, payload.Canonical(pair[0]), payload.Canonical(pair[1]))
+		require.Equal(t, payload.CanonicalDigest(pair[0]), payload.CanonicalDigest(pair[1]))
 	}
 	different := [][2]payload.JSON{
 		{`1`, `1.0`},
@@ -224,7 +224,7 @@ func TestCanonical(t *testing.T) {
 	}
 	for _, pair := range different {
 		require.False(t, payload.Equal(pair[0], pair[1]), "%s %s", pair[0], pair[1])
-		require.NotEqual(t, payload.Canonical(pair[0]), payload.Canonical(pair[1]))
+		require.NotEqual(t, payload.CanonicalDigest(pair[0]), payload.CanonicalDigest(pair[1]))
 	}
-	require.Regexp(t, "^[0-9a-f]{32}$", payload.Canonical("{}"))
+	require.Regexp(t, "^[0-9a-f]{32}$", payload.CanonicalDigest("{}"))
 }

@@ -43,28 +43,28 @@ func EachField(j JSON, visit func(key string, value JSON) bool) error {
 		return &KindError{Want: ObjectKind, Got: KindOf(j)}
 	}
 	s := newScanner(string(j))
-	s.space()
-	if !s.open() {
-		return s.finish()
+	s.skipSpace()
+	if !s.openContainer() {
+		return s.finishValue()
 	}
 	for {
-		quoted, ok := s.key()
+		quoted, ok := s.readKey()
 		if !ok {
-			return s.err()
+			return s.problemError()
 		}
-		value, ok := s.raw()
+		value, ok := s.scanRaw()
 		if !ok {
-			return s.err()
+			return s.problemError()
 		}
-		if !visit(unescape(quoted), value) {
+		if !visit(unescapeString(quoted), value) {
 			return nil
 		}
-		more, ok := s.next('}')
+		more, ok := s.nextElement('}')
 		if !ok {
-			return s.err()
+			return s.problemError()
 		}
 		if !more {
-			return s.finish()
+			return s.finishValue()
 		}
 	}
 }
@@ -91,24 +91,24 @@ func EachElement(j JSON, visit func(value JSON) bool) error {
 		return &KindError{Want: ArrayKind, Got: KindOf(j)}
 	}
 	s := newScanner(string(j))
-	s.space()
-	if !s.open() {
-		return s.finish()
+	s.skipSpace()
+	if !s.openContainer() {
+		return s.finishValue()
 	}
 	for {
-		value, ok := s.raw()
+		value, ok := s.scanRaw()
 		if !ok {
-			return s.err()
+			return s.problemError()
 		}
 		if !visit(value) {
 			return nil
 		}
-		more, ok := s.next(']')
+		more, ok := s.nextElement(']')
 		if !ok {
-			return s.err()
+			return s.problemError()
 		}
 		if !more {
-			return s.finish()
+			return s.finishValue()
 		}
 	}
 }
@@ -171,19 +171,19 @@ func Array(items []JSON) JSON {
 	return JSON(b.String())
 }
 
-// raw skips a value and returns its text.
-func (s *scanner) raw() (JSON, bool) {
-	s.space()
-	start := s.at
-	if !s.value() {
+// scanRaw skips a value and returns its text.
+func (s *scanner) scanRaw() (JSON, bool) {
+	s.skipSpace()
+	start := s.pos
+	if !s.skipValue() {
 		return "", false
 	}
-	return JSON(s.text[start:s.at]), true
+	return JSON(s.text[start:s.pos]), true
 }
 
-func (s *scanner) finish() error {
-	if !s.end() {
-		return s.err()
+func (s *scanner) finishValue() error {
+	if !s.expectEnd() {
+		return s.problemError()
 	}
 	return nil
 }

@@ -11,22 +11,22 @@ import (
 
 // Limits bounds what Validate accepts.
 type Limits struct {
-	MaxBytes int // size of the text; 0 = 2 GiB
-	MaxDepth int // nesting of objects and arrays; 0 = 10000
-	Repeats  Repeats
+	MaxBytes     int // size of the text; 0 = 2 GiB
+	MaxDepth     int // nesting of objects and arrays; 0 = 10000
+	RepeatedKeys RepeatedKeys
 }
 
-// Repeats is where objects may name a key twice. Values that may come from the store
+// RepeatedKeys is where objects may name a key twice. Values that may come from the store
 // do, because earlier versions have kept such.
-type Repeats int
+type RepeatedKeys int
 
 const (
-	// NoRepeats refuses repeated keys at every depth.
-	NoRepeats Repeats = iota
-	// RepeatsBelow lets objects below the root repeat keys.
-	RepeatsBelow
-	// AnyRepeats lets every object do so.
-	AnyRepeats
+	// RejectRepeatedKeys refuses repeated keys at every depth.
+	RejectRepeatedKeys RepeatedKeys = iota
+	// AllowRepeatedKeysBelowRoot lets objects below the root repeat keys.
+	AllowRepeatedKeysBelowRoot
+	// AllowRepeatedKeys lets every object do so.
+	AllowRepeatedKeys
 )
 
 // SyntaxError says where text stops being JSON.
@@ -65,27 +65,27 @@ func Validate(text string, limits Limits) error {
 		return &LimitError{Limit: "bytes", Max: most, Got: len(text)}
 	}
 	if !utf8.ValidString(text) {
-		return &SyntaxError{Offset: firstInvalid(text), Problem: "invalid UTF-8"}
+		return &SyntaxError{Offset: firstInvalidByte(text), Problem: "invalid UTF-8"}
 	}
 	s := newScanner(text)
 	if limits.MaxDepth > 0 {
-		s.deepest = min(limits.MaxDepth, hardDepth)
+		s.maxDepth = min(limits.MaxDepth, maxScanDepth)
 	}
-	c, repeats := s.peek(), limits.Repeats
-	if c != '{' && c != '[' || c == '[' && repeats == RepeatsBelow || repeats == AnyRepeats {
-		if !s.value() || !s.end() {
-			return s.err()
+	c, repeats := s.peekByte(), limits.RepeatedKeys
+	if c != '{' && c != '[' || c == '[' && repeats == AllowRepeatedKeysBelowRoot || repeats == AllowRepeatedKeys {
+		if !s.skipValue() || !s.expectEnd() {
+			return s.problemError()
 		}
 		return nil
 	}
-	v := validator{scanner: s, shallow: repeats == RepeatsBelow}
-	if !v.value() || !v.end() {
-		return v.err()
+	v := validator{scanner: s, isRootOnly: repeats == AllowRepeatedKeysBelowRoot}
+	if !v.skipValue() || !v.expectEnd() {
+		return v.problemError()
 	}
 	return nil
 }
 
-func firstInvalid(text string) int {
+func firstInvalidByte(text string) int {
 	for i, r := range text {
 		if r != utf8.RuneError {
 			continue
@@ -97,153 +97,153 @@ func firstInvalid(text string) int {
 	return len(text)
 }
 
-// fewKeys is how many keys of one object are compared one by one before a set pays
+// inlineKeys is how many keys of one object are compared one by one before a set pays
 // off, and of all open objects together before they take memory.
-const fewKeys = 64
+const inlineKeys = 64
 
 // validator is a scanner that refuses a second use of a key in an object.
 type validator struct {
 	scanner
 
-	first   [fewKeys]uint32 // where the keys of the objects that are open begin, behind their quotes
-	more    []uint32        // those that first has no room for
-	used    int             // of both
-	shallow bool            // objects below the root may name a key twice
-	twice   bool            // a key appears twice
-	pointer string          // to that key
+	inlineStarts   [inlineKeys]uint32 // where the keys of the objects that are open begin, behind their quotes
+	spilledStarts  []uint32           // those beyond inlineStarts
+	usedKeys       int                // of both
+	isRootOnly     bool               // objects below the root may name a key twice
+	hasRepeatedKey bool               // a key appears twice
+	pointer        string             // to that key
 }
 
-func (v *validator) err() error {
+func (v *validator) problemError() error {
 	if strings.Count(v.pointer, "/") > 1 {
 		v.problem += ", at " + v.pointer
 	}
-	return v.scanner.err()
+	return v.scanner.problemError()
 }
 
-// value skips one value of any kind.
-func (v *validator) value() bool {
-	if v.shallow && v.depth > 0 {
-		return v.scanner.value()
+// skipValue skips one value of any kind.
+func (v *validator) skipValue() bool {
+	if v.isRootOnly && v.depth > 0 {
+		return v.scanner.skipValue()
 	}
-	switch c := v.peek(); {
+	switch c := v.peekByte(); {
 	case c == '"':
-		return v.quoted()
+		return v.skipString()
 	case isDigit(c):
-		return v.number()
+		return v.skipNumber()
 	case c == '{':
-		return v.object()
+		return v.skipObject()
 	case c == '[':
-		return v.array()
+		return v.skipArray()
 	}
-	return v.scanner.value()
+	return v.scanner.skipValue()
 }
 
-func (v *validator) array() bool {
-	if !v.open() {
+func (v *validator) skipArray() bool {
+	if !v.openContainer() {
 		return true
 	}
-	if v.tooDeep {
+	if v.isTooDeep {
 		return false
 	}
 	for n := 0; ; n++ {
-		if !v.value() {
-			if v.twice {
-				v.within(strconv.Itoa(n))
+		if !v.skipValue() {
+			if v.hasRepeatedKey {
+				v.prependPointer(strconv.Itoa(n))
 			}
 			return false
 		}
-		if more, ok := v.next(']'); !ok || !more {
+		if more, ok := v.nextElement(']'); !ok || !more {
 			return ok
 		}
 	}
 }
 
-func (v *validator) object() bool {
-	if !v.open() {
+func (v *validator) skipObject() bool {
+	if !v.openContainer() {
 		return true
 	}
-	if v.tooDeep {
+	if v.isTooDeep {
 		return false
 	}
-	base := v.used
+	base := v.usedKeys
 	var marks [4]uint64 // of the keys that came: most are told apart by theirs
 	var many map[string]struct{}
 	for {
-		v.space()
-		start := v.at
-		v.escapes = false
-		quoted, ok := v.key()
+		v.skipSpace()
+		start := v.pos
+		v.hasEscapes = false
+		quoted, ok := v.readKey()
 		if !ok {
 			return false
 		}
 		key := quoted[1 : len(quoted)-1]
-		escapes := v.escapes
+		escapes := v.hasEscapes
 		if escapes {
-			key = unescape(quoted)
+			key = unescapeString(quoted)
 		}
-		if many == nil && (escapes || v.used-base == fewKeys) {
-			many = v.gather(base)
+		if many == nil && (escapes || v.usedKeys-base == inlineKeys) {
+			many = v.gatherKeys(base)
 		}
-		word, mark := markOf(key)
-		if marks[word]&mark != 0 && v.known(base, many, key) {
-			v.at, v.twice = start, true
-			v.within(key)
-			return v.fail("key " + shortened(quoted) + " appears twice")
+		word, mark := keyMark(key)
+		if marks[word]&mark != 0 && v.isKnownKey(base, many, key) {
+			v.pos, v.hasRepeatedKey = start, true
+			v.prependPointer(key)
+			return v.setProblem("key " + shortenText(quoted) + " appears twice")
 		}
 		marks[word] |= mark
 		if many != nil {
 			many[key] = struct{}{}
 		} else {
-			v.push(uint32(start + 1))
+			v.addKeyStart(uint32(start + 1))
 		}
-		if !v.value() {
-			if v.twice {
-				v.within(key)
+		if !v.skipValue() {
+			if v.hasRepeatedKey {
+				v.prependPointer(key)
 			}
 			return false
 		}
-		if more, ok := v.next('}'); !ok || !more {
-			v.used = base
+		if more, ok := v.nextElement('}'); !ok || !more {
+			v.usedKeys = base
 			return ok
 		}
 	}
 }
 
-// push notes where a key begins.
-func (v *validator) push(at uint32) {
-	if v.used < fewKeys {
-		v.first[v.used] = at
+// addKeyStart notes where a key begins.
+func (v *validator) addKeyStart(at uint32) {
+	if v.usedKeys < inlineKeys {
+		v.inlineStarts[v.usedKeys] = at
 	} else {
-		if v.more == nil {
-			v.more = make([]uint32, 0, fewKeys)
+		if v.spilledStarts == nil {
+			v.spilledStarts = make([]uint32, 0, inlineKeys)
 		}
-		v.more = append(v.more[:v.used-fewKeys], at)
+		v.spilledStarts = append(v.spilledStarts[:v.usedKeys-inlineKeys], at)
 	}
-	v.used++
+	v.usedKeys++
 }
 
-// start is where a key begins that came before.
-func (v *validator) start(i int) int {
-	if i < fewKeys {
-		return int(v.first[i])
+// keyStart is where a key begins that came before.
+func (v *validator) keyStart(i int) int {
+	if i < inlineKeys {
+		return int(v.inlineStarts[i])
 	}
-	return int(v.more[i-fewKeys])
+	return int(v.spilledStarts[i-inlineKeys])
 }
 
-// gather moves the keys of the object that is open into a set.
-func (v *validator) gather(base int) map[string]struct{} {
+// gatherKeys moves the keys of the object that is open into a set.
+func (v *validator) gatherKeys(base int) map[string]struct{} {
 	const few = 8
-	many := make(map[string]struct{}, v.used-base+few)
-	for i := base; i < v.used; i++ {
-		key := v.text[v.start(i):]
+	many := make(map[string]struct{}, v.usedKeys-base+few)
+	for i := base; i < v.usedKeys; i++ {
+		key := v.text[v.keyStart(i):]
 		many[key[:strings.IndexByte(key, '"')]] = struct{}{} // no key with escapes came before
 	}
-	v.used = base
+	v.usedKeys = base
 	return many
 }
 
-// markOf is one of 256 bits.
-func markOf(key string) (word int, mark uint64) {
+// keyMark is one of 256 bits.
+func keyMark(key string) (word int, mark uint64) {
 	n := len(key)
 	if n == 0 {
 		return 0, 1
@@ -252,14 +252,14 @@ func markOf(key string) (word int, mark uint64) {
 	return sum >> 6 & 3, 1 << (sum & 63)
 }
 
-// known reports whether a key is among those of the object that is open.
-func (v *validator) known(base int, many map[string]struct{}, key string) bool {
+// isKnownKey reports whether a key is among those of the object that is open.
+func (v *validator) isKnownKey(base int, many map[string]struct{}, key string) bool {
 	if many != nil {
 		_, known := many[key]
 		return known
 	}
-	for i := base; i < v.used; i++ {
-		at := v.start(i)
+	for i := base; i < v.usedKeys; i++ {
+		at := v.keyStart(i)
 		end := at + len(key)
 		if end < len(v.text) && v.text[end] == '"' && v.text[at:end] == key {
 			return true
@@ -268,15 +268,15 @@ func (v *validator) known(base int, many map[string]struct{}, key string) bool {
 	return false
 }
 
-// within puts a part before the pointer to a key that appears twice.
-func (v *validator) within(token string) {
-	if v.twice {
-		v.pointer = "/" + escapePointer(shortened(token)) + v.pointer
+// prependPointer puts a part before the pointer to a key that appears twice.
+func (v *validator) prependPointer(token string) {
+	if v.hasRepeatedKey {
+		v.pointer = "/" + escapePointer(shortenText(token)) + v.pointer
 	}
 }
 
-// shortened is text as far as a message shows it.
-func shortened(text string) string {
+// shortenText is text as far as a message shows it.
+func shortenText(text string) string {
 	const most = 200
 	if len(text) <= most {
 		return text

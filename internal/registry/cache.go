@@ -8,106 +8,106 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// cache keeps the compiled graphs that were used last, within a size. What it
+// compiledCache keeps the compiled graphs that were used last, within a size. What it
 // drops lives on as long as a run holds it, and is taken back from there
 // rather than compiled again. Using a graph that is kept takes no lock.
-type cache struct {
+type compiledCache struct {
 	uses atomic.Int64
 
-	mu    sync.Mutex
-	left  int
-	kept  map[*entry]struct{}
-	alive map[*entry]dropped // perhaps still held
+	mu            sync.Mutex
+	freeBytes     int
+	ready         map[*graphVersion]struct{}
+	droppedGraphs map[*graphVersion]droppedGraph // perhaps still held
 }
 
-// dropped is a graph that the cache has let go of.
-type dropped struct {
+// droppedGraph is a graph that the cache has let go of.
+type droppedGraph struct {
 	graph weak.Pointer[graph.Graph]
 	bytes int
 }
 
-func newCache(bytes int) *cache {
-	return &cache{
-		left: bytes, kept: make(map[*entry]struct{}), alive: make(map[*entry]dropped),
+func newCompiledCache(bytes int) *compiledCache {
+	return &compiledCache{
+		freeBytes: bytes, ready: make(map[*graphVersion]struct{}), droppedGraphs: make(map[*graphVersion]droppedGraph),
 	}
 }
 
-// get returns what is kept, or nil.
-func (c *cache) get(v *entry) *graph.Graph {
-	l := v.loaded.Load()
+// getCompiled returns what is kept, or nil.
+func (c *compiledCache) getCompiled(v *graphVersion) *graph.Graph {
+	l := v.compiled.Load()
 	if l == nil {
 		return nil
 	}
-	l.used.Store(c.uses.Add(1))
+	l.lastUse.Store(c.uses.Add(1))
 	return l.graph
 }
 
-// restore keeps again what was dropped and is held by a run, and returns it; nil
+// restoreDropped keeps again what was dropped and is held by a run, and returns it; nil
 // = there is no such graph.
-func (c *cache) restore(v *entry) *graph.Graph {
+func (c *compiledCache) restoreDropped(v *graphVersion) *graph.Graph {
 	c.mu.Lock()
-	held, ok := c.alive[v]
+	held, ok := c.droppedGraphs[v]
 	c.mu.Unlock()
 	if !ok {
 		return nil
 	}
 	g := held.graph.Value()
 	if g != nil {
-		c.put(v, g, held.bytes)
+		c.putCompiled(v, g, held.bytes)
 	}
 	return g
 }
 
-// put keeps a graph. The one that was used longest ago makes room. The graph at
-// hand stays even if it is larger than all the room there is.
-func (c *cache) put(v *entry, g *graph.Graph, bytes int) {
+// putCompiled keeps a graph. The least recently used one is dropped. The graph at
+// hand stays even if it is larger than the cache.
+func (c *compiledCache) putCompiled(v *graphVersion, g *graph.Graph, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(v)
-	delete(c.alive, v)
-	l := &loaded{graph: g, bytes: bytes}
-	l.used.Store(c.uses.Add(1))
-	v.loaded.Store(l)
-	c.kept[v] = struct{}{}
-	c.left -= bytes
-	for c.left < 0 && len(c.kept) > 1 {
-		c.drop(c.oldest())
+	c.removeReady(v)
+	delete(c.droppedGraphs, v)
+	l := &compiledGraph{graph: g, bytes: bytes}
+	l.lastUse.Store(c.uses.Add(1))
+	v.compiled.Store(l)
+	c.ready[v] = struct{}{}
+	c.freeBytes -= bytes
+	for c.freeBytes < 0 && len(c.ready) > 1 {
+		c.dropCompiled(c.leastRecentlyUsed())
 	}
 }
 
-// forget lets go of a version that is no more.
-func (c *cache) forget(v *entry) {
+// removeVersion lets go of a version that is no more.
+func (c *compiledCache) removeVersion(v *graphVersion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remove(v)
-	delete(c.alive, v)
+	c.removeReady(v)
+	delete(c.droppedGraphs, v)
 }
 
-func (c *cache) drop(v *entry) {
-	l := v.loaded.Load()
-	c.remove(v)
-	for other, held := range c.alive { // of those that runs have let go of
+func (c *compiledCache) dropCompiled(v *graphVersion) {
+	l := v.compiled.Load()
+	c.removeReady(v)
+	for other, held := range c.droppedGraphs { // of those that runs have let go of
 		if held.graph.Value() == nil {
-			delete(c.alive, other)
+			delete(c.droppedGraphs, other)
 		}
 	}
-	c.alive[v] = dropped{weak.Make(l.graph), l.bytes}
+	c.droppedGraphs[v] = droppedGraph{weak.Make(l.graph), l.bytes}
 }
 
-func (c *cache) remove(v *entry) {
-	if _, ok := c.kept[v]; !ok {
+func (c *compiledCache) removeReady(v *graphVersion) {
+	if _, ok := c.ready[v]; !ok {
 		return
 	}
-	c.left += v.loaded.Load().bytes
-	v.loaded.Store(nil)
-	delete(c.kept, v)
+	c.freeBytes += v.compiled.Load().bytes
+	v.compiled.Store(nil)
+	delete(c.ready, v)
 }
 
-func (c *cache) oldest() *entry {
-	var oldest *entry
+func (c *compiledCache) leastRecentlyUsed() *graphVersion {
+	var oldest *graphVersion
 	var least int64
-	for v := range c.kept {
-		if used := v.loaded.Load().used.Load(); oldest == nil || used < least {
+	for v := range c.ready {
+		if used := v.compiled.Load().lastUse.Load(); oldest == nil || used < least {
 			oldest, least = v, used
 		}
 	}

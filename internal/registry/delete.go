@@ -16,9 +16,9 @@ import (
 
 // How far is looked for what uses a graph.
 const (
-	maxThreadsSeen = 10_000 // those that changed last
-	threadsPerPage = 500
-	maxNamed       = 10 // users that an error names
+	maxThreadsChecked = 10_000 // those that changed last
+	threadsPerPage    = 500
+	maxNamedUsers     = 10 // users that an error names
 )
 
 // DeleteGraph removes a version of a graph, or all for an empty version, and
@@ -30,93 +30,93 @@ func (r *Registry) DeleteGraph(ctx context.Context, name, version string, force 
 	if err := r.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	doomed, err := r.doomed(name, version)
+	doomed, err := r.selectVersions(name, version)
 	if err != nil {
 		return nil, err
 	}
 	if !force {
-		if err := r.unused(ctx, name, doomed); err != nil {
+		if err := r.checkUnused(ctx, name, doomed); err != nil {
 			return nil, err
 		}
 	}
-	var gone []*entry
+	var gone []*graphVersion
 	for _, v := range doomed {
-		if err = r.remove(ctx, v); err != nil {
+		if err = r.deleteStored(ctx, v); err != nil {
 			break
 		}
 		gone = append(gone, v)
 	}
-	r.hide(name, gone)
-	return newVersions(gone).names(), err
+	r.unpublishVersions(name, gone)
+	return newVersionList(gone).versionNames(), err
 }
 
-// doomed lists the versions that are meant.
-func (r *Registry) doomed(name, version string) ([]*entry, error) {
-	all := *r.shelf.Load()
+// selectVersions lists the versions that are meant.
+func (r *Registry) selectVersions(name, version string) ([]*graphVersion, error) {
+	all := *r.catalog.Load()
 	switch {
 	case all[name] == nil:
-		return nil, r.missing(name, "")
+		return nil, r.missingError(name, "")
 	case version == "":
 		return slices.Clone(all[name].list), nil
 	}
-	v := all[name].by[version]
+	v := all[name].byVersion[version]
 	if v == nil {
-		return nil, r.missing(name, version)
+		return nil, r.missingError(name, version)
 	}
-	return []*entry{v}, nil
+	return []*graphVersion{v}, nil
 }
 
-func (r *Registry) remove(ctx context.Context, v *entry) error {
+func (r *Registry) deleteStored(ctx context.Context, v *graphVersion) error {
 	if r.store == nil {
 		return nil
 	}
 	err := r.store.DeleteGraph(ctx, v.name, v.version)
 	if err != nil && !errors.Is(err, checkpoint.ErrGraphNotFound) {
-		return storeError(err)
+		return translateStoreError(err)
 	}
 	return nil
 }
 
-// hide takes versions from the shelf.
-func (r *Registry) hide(name string, gone []*entry) {
+// unpublishVersions removes versions from the catalog.
+func (r *Registry) unpublishVersions(name string, gone []*graphVersion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for path, id := range r.files {
-		if slices.ContainsFunc(gone, func(v *entry) bool { return v.identity == id }) {
-			delete(r.files, path) // a changed file may bring it back
+	for path, id := range r.versionByFile {
+		if slices.ContainsFunc(gone, func(v *graphVersion) bool { return v.versionID == id }) {
+			delete(r.versionByFile, path) // a changed file may bring it back
 		}
 	}
 	for _, v := range gone {
-		r.cache.forget(v)
+		r.cache.removeVersion(v)
 	}
-	if all := *r.shelf.Load(); all[name] != nil {
-		r.shelf.Store(all.without(name, gone))
+	if all := *r.catalog.Load(); all[name] != nil {
+		r.catalog.Store(all.withoutVersions(name, gone))
 	}
 }
 
-// unused refuses versions that something uses, or may use.
-func (r *Registry) unused(ctx context.Context, name string, doomed []*entry) error {
-	graphs, err := r.users(ctx, name, doomed)
+// checkUnused refuses versions that something uses, or may use.
+func (r *Registry) checkUnused(ctx context.Context, name string, doomed []*graphVersion) error {
+	graphs, err := r.findUsers(ctx, name, doomed)
 	if err != nil {
 		return err
 	}
 	if len(graphs) > 0 {
-		return inUse(name, doomed, "other graphs contain it: "+strings.Join(graphs, ", ")).With("graphs", strings.Join(graphs, ","))
+		return inUseError(name, doomed, "other graphs contain it: "+strings.Join(graphs, ", ")).With("graphs", strings.Join(graphs, ","))
 	}
-	threads, complete, err := r.pinned(ctx, name, doomed)
+	threads, complete, err := r.findPinnedThreads(ctx, name, doomed)
 	switch {
 	case err != nil:
-		return storeError(err)
+		return translateStoreError(err)
 	case len(threads) > 0:
-		return inUse(name, doomed, "threads run it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
+		return inUseError(name, doomed, "threads run it, among them "+strings.Join(threads, ", ")).With("threads", strings.Join(threads, ","))
 	case !complete:
-		return inUse(name, doomed, "threads may run it: there are more than the "+strconv.Itoa(maxThreadsSeen)+
+		return inUseError(name, doomed, "threads may run it: there are more than the "+strconv.Itoa(maxThreadsChecked)+
 			" that were looked at, those that changed last")
 	}
 	return nil
 }
 
-func inUse(name string, doomed []*entry, why string) *runtime.Error {
+func inUseError(name string, doomed []*graphVersion, why string) *runtime.Error {
 	e := runtime.Errorf(runtime.ReasonGraphInUse, "graph %q can't be deleted: %s; force it if they need not go on", name, why).
 		With("graph", name)
 	if len(doomed) == 1 {
@@ -125,25 +125,25 @@ func inUse(name string, doomed []*entry, why string) *runtime.Error {
 	return e
 }
 
-// users names other graphs that contain one of the versions.
-func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]string, error) {
-	if err := r.learnContents(ctx, doomed); err != nil {
+// findUsers names other graphs that contain one of the versions.
+func (r *Registry) findUsers(ctx context.Context, name string, doomed []*graphVersion) ([]string, error) {
+	if err := r.readUnknownSubgraphs(ctx, doomed); err != nil {
 		return nil, err
 	}
 	var found []string
-	for _, versions := range *r.shelf.Load() {
+	for _, versions := range *r.catalog.Load() {
 		for _, v := range versions.list {
 			if slices.Contains(doomed, v) {
 				continue
 			}
-			inside, err := r.contents(ctx, v)
+			inside, err := r.readSubgraphs(ctx, v)
 			if err != nil {
 				return nil, err
 			}
-			if slices.ContainsFunc(inside, func(id identity) bool { return id.name == name && isAmong(doomed, id.version) }) {
+			if slices.ContainsFunc(inside, func(id versionID) bool { return id.name == name && containsVersion(doomed, id.version) }) {
 				found = append(found, v.String())
 			}
-			if len(found) == maxNamed {
+			if len(found) == maxNamedUsers {
 				return found, nil
 			}
 		}
@@ -152,29 +152,29 @@ func (r *Registry) users(ctx context.Context, name string, doomed []*entry) ([]s
 	return found, nil
 }
 
-// readAhead is how many sources are read at the same time.
-const readAhead = 16
+// maxParallelReads is how many sources are read at the same time.
+const maxParallelReads = 16
 
-// learnContents reads what is not known yet of what graphs contain, those left out
+// readUnknownSubgraphs reads what is not known yet of what graphs contain, those left out
 // which are to go. A server does so once.
-func (r *Registry) learnContents(ctx context.Context, without []*entry) error {
+func (r *Registry) readUnknownSubgraphs(ctx context.Context, without []*graphVersion) error {
 	each, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	unknown := make(chan *entry)
+	unknown := make(chan *graphVersion)
 	var readers sync.WaitGroup
-	for range readAhead {
+	for range maxParallelReads {
 		readers.Go(contain.Func(func() {
 			for v := range unknown {
 				if each.Err() != nil {
 					continue
 				}
-				if _, err := r.contents(each, v); err != nil {
+				if _, err := r.readSubgraphs(each, v); err != nil {
 					stop(err)
 				}
 			}
 		}, func(p *contain.PanicError) { stop(p) }))
 	}
-	r.eachUnknown(without, func(v *entry) bool {
+	r.visitUnknown(without, func(v *graphVersion) bool {
 		select {
 		case unknown <- v:
 		case <-each.Done():
@@ -189,67 +189,67 @@ func (r *Registry) learnContents(ctx context.Context, without []*entry) error {
 	return nil
 }
 
-// eachUnknown visits the versions of which is not known what they contain, until
+// visitUnknown visits the versions of which is not known what they contain, until
 // visit says that it is enough.
-func (r *Registry) eachUnknown(without []*entry, visit func(*entry) bool) {
-	for _, versions := range *r.shelf.Load() {
+func (r *Registry) visitUnknown(without []*graphVersion, visit func(*graphVersion) bool) {
+	for _, versions := range *r.catalog.Load() {
 		for _, v := range versions.list {
-			if v.inside.Load() == nil && !slices.Contains(without, v) && !visit(v) {
+			if v.subgraphs.Load() == nil && !slices.Contains(without, v) && !visit(v) {
 				return
 			}
 		}
 	}
 }
 
-func isAmong(list []*entry, version string) bool {
-	return slices.ContainsFunc(list, func(v *entry) bool { return v.version == version })
+func containsVersion(list []*graphVersion, version string) bool {
+	return slices.ContainsFunc(list, func(v *graphVersion) bool { return v.version == version })
 }
 
-// contents lists the graphs that a version contains. As versions never change
+// readSubgraphs lists the graphs that a version contains. As versions never change
 // it is read at most once.
-func (r *Registry) contents(ctx context.Context, v *entry) ([]identity, error) {
-	if known := v.inside.Load(); known != nil {
+func (r *Registry) readSubgraphs(ctx context.Context, v *graphVersion) ([]versionID, error) {
+	if known := v.subgraphs.Load(); known != nil {
 		return *known, nil
 	}
-	g, _, err := r.described(ctx, v)
+	g, _, err := r.describeVersion(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	inside := insideOf(g.Spec)
-	v.inside.Store(&inside)
+	inside := subgraphsOf(g.Spec)
+	v.subgraphs.Store(&inside)
 	return inside, nil
 }
 
-func insideOf(s *graph.Spec) []identity {
-	inside := []identity{}
+func subgraphsOf(s *graph.Spec) []versionID {
+	inside := []versionID{}
 	if s == nil {
 		return inside
 	}
 	for i := range s.Nodes {
 		if sub := s.Nodes[i].Graph; sub != nil {
-			inside = append(inside, identity{sub.Name, sub.Version})
+			inside = append(inside, versionID{sub.Name, sub.Version})
 		}
 	}
 	return inside
 }
 
-// pinned names threads that are pinned to one of the versions, and says
+// findPinnedThreads names threads that are pinned to one of the versions, and says
 // whether all threads were looked at.
-func (r *Registry) pinned(ctx context.Context, name string, doomed []*entry) (threads []string, complete bool, err error) {
+func (r *Registry) findPinnedThreads(ctx context.Context, name string, doomed []*graphVersion) (threads []string, complete bool, err error) {
 	if r.threads == nil {
 		return nil, true, nil
 	}
 	q := checkpoint.ThreadQuery{Limit: threadsPerPage}
-	for range maxThreadsSeen / threadsPerPage {
+	for range maxThreadsChecked / threadsPerPage {
 		heads, err := r.threads.Threads(ctx, q)
 		if err != nil {
 			return nil, false, err
 		}
 		for i := range heads {
-			if h := &heads[i]; h.Graph == name && isAmong(doomed, h.Version) {
+			if h := &heads[i]; h.Graph == name && containsVersion(doomed, h.Version) {
 				threads = append(threads, h.Thread)
 			}
-			if len(threads) == maxNamed {
+			if len(threads) == maxNamedUsers {
 				return threads, true, nil
 			}
 		}

@@ -17,14 +17,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// heads is a store with that many threads.
-type heads struct {
+// threadListStore is a store with that many threads.
+type threadListStore struct {
 	list  []checkpoint.Head
-	looks int
+	calls int
 }
 
-func (h *heads) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	h.looks++
+func (h *threadListStore) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	h.calls++
 	list := h.list
 	for i := range list {
 		if q.Before.Thread != "" && list[i].Thread == q.Before.Thread {
@@ -35,7 +35,7 @@ func (h *heads) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoi
 	return list[:min(len(list), q.Limit)], nil
 }
 
-func many(n int) []checkpoint.Head {
+func newHeads(n int) []checkpoint.Head {
 	list := make([]checkpoint.Head, n)
 	for i := range list {
 		list[i] = checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(int64(n-i), 0), Graph: "other", Version: "v1"}
@@ -46,13 +46,13 @@ func many(n int) []checkpoint.Head {
 func TestDelete(t *testing.T) {
 	for name, store := range map[string]checkpoint.Graphs{"stored": memory.New(memory.Options{}), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
-			o := options(t, store)
-			threads := &heads{list: many(1200)}
+			o := newOptions(t, store)
+			threads := &threadListStore{list: newHeads(1200)}
 			o.Threads = threads
 			r, err := registry.New(t.Context(), o)
 			require.NoError(t, err)
 			for _, v := range []string{"v1", "v2", "v3"} {
-				put(t, r, text("g", v, "1"))
+				putGraph(t, r, graphText("g", v, "1"))
 			}
 			_, err = r.DeleteGraph(t.Context(), "h", "", false)
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphNotFound})
@@ -62,14 +62,14 @@ func TestDelete(t *testing.T) {
 			gone, err := r.DeleteGraph(t.Context(), "g", "v3", false)
 			require.NoError(t, err)
 			require.Equal(t, []string{"v3"}, gone)
-			require.Equal(t, 3, threads.looks)
+			require.Equal(t, 3, threads.calls)
 			g, err := r.Graph("g", "")
 			require.NoError(t, err)
 			require.Equal(t, "v2", g.Version)
 
 			threads.list[700].Graph, threads.list[700].Version = "g", "v1"
 			_, err = r.DeleteGraph(t.Context(), "g", "", false)
-			require.Equal(t, map[string]string{"graph": "g", "threads": "t700"}, refused(t, err, runtime.ReasonGraphInUse).Meta)
+			require.Equal(t, map[string]string{"graph": "g", "threads": "t700"}, requireRefused(t, err, runtime.ReasonGraphInUse).Meta)
 			_, err = r.DeleteGraph(t.Context(), "g", "v2", false)
 			require.NoError(t, err, "another version is used")
 			gone, err = r.DeleteGraph(t.Context(), "g", "", true)
@@ -79,7 +79,7 @@ func TestDelete(t *testing.T) {
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphNotFound})
 			_, err = r.Graph("g", "v1")
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable})
-			put(t, r, text("g", "v1", "1"))
+			putGraph(t, r, graphText("g", "v1", "1"))
 			_, err = r.Graph("g", "v1")
 			require.NoError(t, err)
 		})
@@ -87,29 +87,29 @@ func TestDelete(t *testing.T) {
 }
 
 func TestDeleteLooksAtABoundedNumberOfThreads(t *testing.T) {
-	o := options(t, memory.New(memory.Options{}))
-	threads := &heads{list: many(30_000)}
+	o := newOptions(t, memory.New(memory.Options{}))
+	threads := &threadListStore{list: newHeads(30_000)}
 	o.Threads = threads
 	r, err := registry.New(t.Context(), o)
 	require.NoError(t, err)
-	put(t, r, text("g", "v1", "1"))
+	putGraph(t, r, graphText("g", "v1", "1"))
 	_, err = r.DeleteGraph(t.Context(), "g", "", false)
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
 	require.ErrorContains(t, err, "more than the 10000")
-	require.Equal(t, 20, threads.looks)
+	require.Equal(t, 20, threads.calls)
 	_, err = r.DeleteGraph(t.Context(), "g", "", true)
 	require.NoError(t, err)
 }
 
 func TestAGraphInAnotherIsNotDeleted(t *testing.T) {
 	store := memory.New(memory.Options{})
-	one := open(t, store)
-	put(t, one, text("sub", "v1", "1"))
-	put(t, one, text("sub", "v2", "2"))
-	put(t, one, around("outer", "v1", "sub", "v1"))
-	for _, r := range []*registry.Registry{one, open(t, store)} {
+	one := openRegistry(t, store)
+	putGraph(t, one, graphText("sub", "v1", "1"))
+	putGraph(t, one, graphText("sub", "v2", "2"))
+	putGraph(t, one, wrappingGraph("outer", "v1", "sub", "v1"))
+	for _, r := range []*registry.Registry{one, openRegistry(t, store)} {
 		_, err := r.DeleteGraph(t.Context(), "sub", "", false)
-		require.Equal(t, map[string]string{"graph": "sub", "graphs": "outer@v1"}, refused(t, err, runtime.ReasonGraphInUse).Meta)
+		require.Equal(t, map[string]string{"graph": "sub", "graphs": "outer@v1"}, requireRefused(t, err, runtime.ReasonGraphInUse).Meta)
 	}
 	_, err := one.DeleteGraph(t.Context(), "sub", "v2", false)
 	require.NoError(t, err)
@@ -118,8 +118,8 @@ func TestAGraphInAnotherIsNotDeleted(t *testing.T) {
 // A version is what it was, or is not.
 func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	store := memory.New(memory.Options{})
-	one, two := open(t, store), open(t, store)
-	put(t, one, text("g", "v1", "1"))
+	one, two := openRegistry(t, store), openRegistry(t, store)
+	putGraph(t, one, graphText("g", "v1", "1"))
 	require.NoError(t, two.Refresh(t.Context()))
 	held, err := two.Graph("g", "v1")
 	require.NoError(t, err)
@@ -128,10 +128,10 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 	require.NoError(t, two.Refresh(t.Context()), "other servers notice")
 	_, err = two.Graph("g", "v1")
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable})
-	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2")})
+	_, err = two.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v1", "2")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 	require.ErrorContains(t, err, "was deleted", "no list shows it")
-	put(t, two, text("g", "v1", "1"))
+	putGraph(t, two, graphText("g", "v1", "1"))
 	require.NoError(t, one.Refresh(t.Context()))
 	again, err := one.Graph("g", "v1")
 	require.NoError(t, err)
@@ -143,10 +143,10 @@ func TestADeletedVersionComesBackAsItWas(t *testing.T) {
 // compiled, is not what the store has.
 func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
 	store := memory.New(memory.Options{Tombstones: 1})
-	one, away := open(t, store), open(t, store)
-	put(t, one, text("g", "v1", "1"))
-	put(t, one, text("g", "v2", "1"))
-	put(t, one, around("outer", "v1", "g", "v1"))
+	one, away := openRegistry(t, store), openRegistry(t, store)
+	putGraph(t, one, graphText("g", "v1", "1"))
+	putGraph(t, one, graphText("g", "v2", "1"))
+	putGraph(t, one, wrappingGraph("outer", "v1", "g", "v1"))
 	require.NoError(t, away.Refresh(t.Context()))
 	held, err := away.Graph("g", "v1")
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
 		_, err = one.DeleteGraph(t.Context(), "g", v, true)
 		require.NoError(t, err)
 	}
-	put(t, one, text("g", "v1", "2"))
+	putGraph(t, one, graphText("g", "v1", "2"))
 	want, err := one.Graph("g", "v1")
 	require.NoError(t, err)
 
@@ -176,14 +176,14 @@ func TestAServerThatWasAwayTakesUpWhatCameLater(t *testing.T) {
 	require.Equal(t, want.Spec, outer.Nodes[1].Sub.Spec)
 }
 
-// silent is a store that answers no read of a graph before its caller leaves.
-type silent struct {
+// blockingStore is a store that answers no read of a graph before its caller leaves.
+type blockingStore struct {
 	checkpoint.Graphs
 
 	reads atomic.Int32
 }
 
-func (s *silent) GraphRecord(ctx context.Context, _, _ string) (checkpoint.GraphRecord, error) {
+func (s *blockingStore) GraphRecord(ctx context.Context, _, _ string) (checkpoint.GraphRecord, error) {
 	s.reads.Add(1)
 	<-ctx.Done()
 	return checkpoint.GraphRecord{}, ctx.Err()
@@ -192,12 +192,12 @@ func (s *silent) GraphRecord(ctx context.Context, _, _ string) (checkpoint.Graph
 func TestDeleteEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := memory.New(memory.Options{})
-		first := open(t, kept)
+		first := openRegistry(t, kept)
 		for i := range 40 {
-			put(t, first, text("g", fmt.Sprint("v", i), "1"))
+			putGraph(t, first, graphText("g", fmt.Sprint("v", i), "1"))
 		}
-		store := &silent{Graphs: kept}
-		r := open(t, store)
+		store := &blockingStore{Graphs: kept}
+		r := openRegistry(t, store)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ended := make(chan error, 1)
@@ -215,25 +215,25 @@ func TestDeleteEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// together is a store whose reads wait until several are under way.
-type together struct {
+// gatedStore is a store whose reads wait until several are under way.
+type gatedStore struct {
 	checkpoint.Graphs
 
-	mu   sync.Mutex
-	here int
-	all  chan struct{} // closed when there are enough
+	mu      sync.Mutex
+	waiting int
+	enough  chan struct{} // closed when there are enough
 }
 
-const enoughReads = 8
+const gatedReads = 8
 
-func (s *together) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
+func (s *gatedStore) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
 	s.mu.Lock()
-	if s.here++; s.here == enoughReads {
-		close(s.all)
+	if s.waiting++; s.waiting == gatedReads {
+		close(s.enough)
 	}
 	s.mu.Unlock()
 	select {
-	case <-s.all:
+	case <-s.enough:
 	case <-ctx.Done():
 		return checkpoint.GraphRecord{}, context.Cause(ctx)
 	}
@@ -243,18 +243,18 @@ func (s *together) GraphRecord(ctx context.Context, name, version string) (check
 // What a server does not know yet of the graphs of others it reads several at a
 // time, and once.
 func TestDeleteReadsSeveralSourcesAtATime(t *testing.T) {
-	store := &together{Graphs: memory.New(memory.Options{}), all: make(chan struct{})}
-	first := open(t, store.Graphs)
+	store := &gatedStore{Graphs: memory.New(memory.Options{}), enough: make(chan struct{})}
+	first := openRegistry(t, store.Graphs)
 	for i := range 40 {
-		put(t, first, text("g", fmt.Sprint("v", i), "1"))
+		putGraph(t, first, graphText("g", fmt.Sprint("v", i), "1"))
 	}
-	put(t, first, around("outer", "v1", "g", "v3"))
-	second := open(t, store)
+	putGraph(t, first, wrappingGraph("outer", "v1", "g", "v3"))
+	second := openRegistry(t, store)
 	_, err := second.DeleteGraph(t.Context(), "g", "v3", false)
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphInUse})
-	read := store.here
+	read := store.waiting
 	_, err = second.DeleteGraph(t.Context(), "g", "v4", false)
 	require.NoError(t, err)
 	require.Equal(t, 40, read)
-	require.Equal(t, read+1, store.here, "v3 may contain v4")
+	require.Equal(t, read+1, store.waiting, "v3 may contain v4")
 }

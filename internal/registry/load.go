@@ -18,28 +18,28 @@ import (
 // storeTimeout bounds the reading of one graph.
 const storeTimeout = 5 * time.Second
 
-// load returns the compiled form of a version. The error is a *runtime.Error.
-func (r *Registry) load(v *entry) (*graph.Graph, error) {
-	return r.loadWithin(v, nil)
+// loadGraph returns the compiled form of a version. The error is a *runtime.Error.
+func (r *Registry) loadGraph(v *graphVersion) (*graph.Graph, error) {
+	return r.loadNested(v, nil)
 }
 
-// loadWithin is load for a graph that others contain, the innermost last.
-func (r *Registry) loadWithin(v *entry, around []identity) (*graph.Graph, error) {
-	if g := r.cache.get(v); g != nil {
+// loadNested is loadGraph for a graph that others contain, the innermost last.
+func (r *Registry) loadNested(v *graphVersion, around []versionID) (*graph.Graph, error) {
+	if g := r.cache.getCompiled(v); g != nil {
 		return g, nil
 	}
-	now := r.shelf.Load()
-	if f := v.broken.Load(); f != nil && f.shelf == now {
+	now := r.catalog.Load()
+	if f := v.failure.Load(); f != nil && f.catalog == now {
 		return nil, f.err
 	}
-	g, err := r.make(v, around)
+	g, err := r.compileVersion(v, around)
 	if err == nil {
-		v.broken.Store(nil)
+		v.failure.Store(nil)
 		return g, nil
 	}
 	if errors.Is(err, &runtime.Error{Reason: runtime.ReasonGraphVersionUnavailable}) {
-		v.broken.Store(&failure{err, now})
-		if !v.warned.Swap(true) {
+		v.failure.Store(&compileFailure{err, now})
+		if !v.wasWarned.Swap(true) {
 			r.log.Warn("a stored graph can't be used in this server", zap.String("graph", v.name),
 				zap.String("version", v.version), zap.Error(err))
 		}
@@ -47,27 +47,27 @@ func (r *Registry) loadWithin(v *entry, around []identity) (*graph.Graph, error)
 	return nil, err
 }
 
-// make compiles a version, once for all who ask at the same time. Graphs in it
+// compileVersion compiles a version, once for all concurrent callers. Graphs in it
 // are loaded first: nothing is waited for while others wait for this one.
-func (r *Registry) make(v *entry, around []identity) (*graph.Graph, error) {
-	if g := r.cache.restore(v); g != nil {
+func (r *Registry) compileVersion(v *graphVersion, around []versionID) (*graph.Graph, error) {
+	if g := r.cache.restoreDropped(v); g != nil {
 		return g, nil
 	}
-	made, err, _ := r.reads.Do(v.String(), func() (any, error) {
-		ctx, cancel := r.patience()
+	made, err, _ := r.readGroup.Do(v.String(), func() (any, error) {
+		ctx, cancel := r.newReadContext()
 		defer cancel()
-		return r.read(ctx, v)
+		return r.readVersion(ctx, v)
 	})
 	if err != nil {
 		return nil, err
 	}
 	file, _ := made.(storedFile)
-	inside, err := r.inside(file.Spec, append(slices.Clone(around), v.identity))
+	inside, err := r.loadSubgraphs(file.Spec, append(slices.Clone(around), v.versionID))
 	if err != nil {
 		return nil, err
 	}
-	made, err, _ = r.compiles.Do(v.String(), func() (any, error) {
-		if g := r.cache.get(v); g != nil {
+	made, err, _ = r.compileGroup.Do(v.String(), func() (any, error) {
+		if g := r.cache.getCompiled(v); g != nil {
 			return g, nil
 		}
 		return r.compileStored(v, file, inside)
@@ -83,22 +83,22 @@ type storedFile struct {
 	bytes int
 }
 
-// read gets the source of a version and reads it.
-func (r *Registry) read(ctx context.Context, v *entry) (storedFile, error) {
-	source, err := r.source(ctx, v)
+// readVersion gets the source of a version and reads it.
+func (r *Registry) readVersion(ctx context.Context, v *graphVersion) (storedFile, error) {
+	source, err := r.fetchSource(ctx, v)
 	if err != nil {
 		return storedFile{}, err
 	}
-	file, err := parse(v.name+".json", source)
+	file, err := parseFile(v.name+".json", source)
 	if err != nil {
-		return storedFile{}, unusable(v, err)
+		return storedFile{}, unusableError(v, err)
 	}
-	inside := insideOf(file.Spec)
-	v.inside.Store(&inside)
+	inside := subgraphsOf(file.Spec)
+	v.subgraphs.Store(&inside)
 	return storedFile{file, len(source)}, nil
 }
 
-func (r *Registry) source(ctx context.Context, v *entry) (string, error) {
+func (r *Registry) fetchSource(ctx context.Context, v *graphVersion) (string, error) {
 	if v.source != "" {
 		return v.source, nil
 	}
@@ -111,35 +111,35 @@ func (r *Registry) source(ctx context.Context, v *entry) (string, error) {
 		err = fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, context.Cause(ctx))
 	}
 	if err != nil {
-		return "", storeError(err)
+		return "", translateStoreError(err)
 	}
 	return record.Source, nil
 }
 
-// subgraphs are the graphs that a Spec names, compiled.
-type subgraphs map[identity]*graph.Graph
+// compiledSubgraphs are the graphs that a Spec names, compiled.
+type compiledSubgraphs map[versionID]*graph.Graph
 
-func (s subgraphs) lookup(name, version string) (*graph.Graph, bool) {
-	g, ok := s[identity{name, version}]
+func (s compiledSubgraphs) lookupSubgraph(name, version string) (*graph.Graph, bool) {
+	g, ok := s[versionID{name, version}]
 	return g, ok
 }
 
-// inside loads the graphs that a Spec with pinned versions contains. Those that
+// loadSubgraphs loads the graphs that a Spec with pinned versions contains. Those that
 // can't be had are left out, for the compiler to name.
-func (r *Registry) inside(s *graph.Spec, around []identity) (subgraphs, error) {
-	subs := make(subgraphs)
+func (r *Registry) loadSubgraphs(s *graph.Spec, around []versionID) (compiledSubgraphs, error) {
+	subs := make(compiledSubgraphs)
 	for i := range s.Nodes {
 		sub := s.Nodes[i].Graph
 		if sub == nil {
 			continue
 		}
-		id := identity{sub.Name, sub.Version}
-		v := r.shelf.Load().find(id)
+		id := versionID{sub.Name, sub.Version}
+		v := r.catalog.Load().findVersion(id)
 		if v == nil || subs[id] != nil || slices.Contains(around, id) {
 			continue
 		}
-		g, err := r.loadWithin(v, around)
-		if isUnread(err) {
+		g, err := r.loadNested(v, around)
+		if isReadFailure(err) {
 			return nil, err
 		}
 		if err == nil {
@@ -151,20 +151,20 @@ func (r *Registry) inside(s *graph.Spec, around []identity) (subgraphs, error) {
 
 // compileStored compiles what was checked when it was put. Schemas are checked
 // when they are used, and limits were those of then.
-func (r *Registry) compileStored(v *entry, file storedFile, inside subgraphs) (*graph.Graph, error) {
+func (r *Registry) compileStored(v *graphVersion, file storedFile, inside compiledSubgraphs) (*graph.Graph, error) {
 	env := r.env
-	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookup, nil, nil, graph.Limits{}
-	r.compiling <- struct{}{}
-	defer func() { <-r.compiling }()
+	env.Lookup, env.CheckSchema, env.CheckValue, env.Limits = inside.lookupSubgraph, nil, nil, graph.Limits{}
+	r.compileSlots <- struct{}{}
+	defer func() { <-r.compileSlots }()
 	g, err := compileFile(file.File, env)
 	if err != nil {
-		return nil, unusable(v, err)
+		return nil, unusableError(v, err)
 	}
-	r.cache.put(v, g, g.Footprint(file.bytes))
+	r.cache.putCompiled(v, g, g.Footprint(file.bytes))
 	return g, nil
 }
 
-func unusable(v *entry, cause error) error {
+func unusableError(v *graphVersion, cause error) error {
 	return runtime.Errorf(runtime.ReasonGraphVersionUnavailable,
 		"graph %q version %q is stored, but does not compile in this server: %w", v.name, v.version, cause).
 		With("graph", v.name).With("version", v.version)

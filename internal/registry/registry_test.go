@@ -29,61 +29,61 @@ var (
 	_ transport.Registry = (*registry.Registry)(nil)
 )
 
-// clock ticks a second with every look at it.
-type clock struct {
+// tickingClock ticks a second with every look at it.
+type tickingClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (c *clock) tick() time.Time {
+func (c *tickingClock) nextSecond() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(time.Second)
 	return c.now
 }
 
-func options(tb testing.TB, store checkpoint.Graphs, functions ...string) registry.Options {
+func newOptions(tb testing.TB, store checkpoint.Graphs, functions ...string) registry.Options {
 	tb.Helper()
 	compiler, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
 	checker := schema.New(schema.Limits{})
-	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := &tickingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	return registry.Options{
-		Store: store, Now: c.tick,
+		Store: store, Now: c.nextSecond,
 		Env: graph.Env{
-			Expressions: compiler, CheckSchema: checker.Compile, CheckValue: checker.Fit,
+			Expressions: compiler, CheckSchema: checker.CheckSchema, CheckValue: checker.CheckValue,
 			HasFunction: func(name string) bool { return strings.Contains(strings.Join(functions, " "), name) },
 		},
 	}
 }
 
-func open(tb testing.TB, store checkpoint.Graphs, functions ...string) *registry.Registry {
+func openRegistry(tb testing.TB, store checkpoint.Graphs, functions ...string) *registry.Registry {
 	tb.Helper()
-	r, err := registry.New(tb.Context(), options(tb, store, functions...))
+	r, err := registry.New(tb.Context(), newOptions(tb, store, functions...))
 	require.NoError(tb, err)
 	return r
 }
 
-// text is a graph with one node that sets x to an expression.
-func text(name, version, value string) string {
+// graphText is a graph with one node that sets x to an expression.
+func graphText(name, version, value string) string {
 	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
 		"nodes:\n  n: {expr: {update: {x: '" + value + "'}}}\nedges: [START -> n]\n"
 }
 
-// around is a graph that contains another.
-func around(name, version, sub, subVersion string) string {
+// wrappingGraph is a graph that contains another.
+func wrappingGraph(name, version, sub, subVersion string) string {
 	return "graph: " + name + "\nversion: " + version + "\nchannels: {x: {}}\n" +
 		"nodes:\n  n: {graph: {name: " + sub + ", version: " + subVersion + "}}\nedges: [START -> n]\n"
 }
 
-func put(tb testing.TB, r *registry.Registry, document string) runtime.GraphEntry {
+func putGraph(tb testing.TB, r *registry.Registry, document string) runtime.GraphEntry {
 	tb.Helper()
-	e, err := r.PutGraph(tb.Context(), runtime.GraphPut{Document: document})
+	e, err := r.PutGraph(tb.Context(), runtime.PutGraphRequest{Document: document})
 	require.NoError(tb, err)
 	return e
 }
 
-func refused(tb testing.TB, err error, reason string) *runtime.Error {
+func requireRefused(tb testing.TB, err error, reason string) *runtime.Error {
 	tb.Helper()
 	var e *runtime.Error
 	require.ErrorAs(tb, err, &e)
@@ -92,13 +92,13 @@ func refused(tb testing.TB, err error, reason string) *runtime.Error {
 }
 
 func TestPutAndGet(t *testing.T) {
-	r := open(t, memory.New(memory.Options{}))
-	first := put(t, r, text("g", "v1", "1"))
+	r := openRegistry(t, memory.New(memory.Options{}))
+	first := putGraph(t, r, graphText("g", "v1", "1"))
 	require.Equal(t, []string{"v1"}, first.Versions)
 	require.Equal(t, "v1", first.Graph.Version)
 	require.False(t, first.Created.IsZero())
-	put(t, r, text("g", "v2", "2"))
-	put(t, r, text("a", `""`, "1"))
+	putGraph(t, r, graphText("g", "v2", "2"))
+	putGraph(t, r, graphText("a", `""`, "1"))
 
 	e, err := r.GetGraph(t.Context(), "g", "")
 	require.NoError(t, err)
@@ -127,14 +127,14 @@ func TestPutAndGet(t *testing.T) {
 }
 
 func TestGetSaysWhatThereIs(t *testing.T) {
-	r := open(t, memory.New(memory.Options{}))
-	put(t, r, text("refund", "v1", "1"))
+	r := openRegistry(t, memory.New(memory.Options{}))
+	putGraph(t, r, graphText("refund", "v1", "1"))
 	_, err := r.GetGraph(t.Context(), "refunds", "")
-	e := refused(t, err, runtime.ReasonGraphNotFound)
+	e := requireRefused(t, err, runtime.ReasonGraphNotFound)
 	require.Contains(t, e.Message, `did you mean "refund"?`)
 	require.Equal(t, map[string]string{"graph": "refunds"}, e.Meta)
 	_, err = r.GetGraph(t.Context(), "refund", "v9")
-	e = refused(t, err, runtime.ReasonGraphVersionUnavailable)
+	e = requireRefused(t, err, runtime.ReasonGraphVersionUnavailable)
 	require.Contains(t, e.Message, "known: v1")
 	require.Equal(t, map[string]string{"graph": "refund", "version": "v9"}, e.Meta)
 }
@@ -142,21 +142,21 @@ func TestGetSaysWhatThereIs(t *testing.T) {
 func TestAVersionNeverChanges(t *testing.T) {
 	for name, store := range map[string]checkpoint.Graphs{"stored": memory.New(memory.Options{}), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
-			r := open(t, store)
-			first := put(t, r, text("g", "v1", "1"))
-			again := put(t, r, "# the same\n"+text("g", "v1", "1"))
+			r := openRegistry(t, store)
+			first := putGraph(t, r, graphText("g", "v1", "1"))
+			again := putGraph(t, r, "# the same\n"+graphText("g", "v1", "1"))
 			require.Same(t, first.Graph, again.Graph)
-			_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2")})
-			e := refused(t, err, runtime.ReasonGraphExists)
+			_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v1", "2")})
+			e := requireRefused(t, err, runtime.ReasonGraphExists)
 			require.Equal(t, map[string]string{"graph": "g", "version": "v1"}, e.Meta)
-			_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "2"), ValidateOnly: true})
+			_, err = r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v1", "2"), ValidateOnly: true})
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 			g, _ := r.Graph("g", "")
 			require.Same(t, first.Graph, g)
 
 			// Putting an old version again does not make it the newest.
-			put(t, r, text("g", "v2", "2"))
-			put(t, r, text("g", "v1", "1"))
+			putGraph(t, r, graphText("g", "v2", "2"))
+			putGraph(t, r, graphText("g", "v1", "1"))
 			g, _ = r.Graph("g", "")
 			require.Equal(t, "v2", g.Version)
 		})
@@ -166,27 +166,27 @@ func TestAVersionNeverChanges(t *testing.T) {
 func TestOrderDoesNotMakeAVersion(t *testing.T) {
 	const one = "graph: g\nchannels: {a: {}, b: {}}\nnodes: {n: {expr: {update: {a: '1'}}}}\nedges: [START -> n]\n"
 	const two = "graph: g\nchannels: {b: {}, a: {}}\nnodes: {n: {expr: {update: {a: '1'}}}}\nedges: [START -> n]\n"
-	r := open(t, memory.New(memory.Options{}))
-	require.Same(t, put(t, r, one).Graph, put(t, r, two).Graph)
+	r := openRegistry(t, memory.New(memory.Options{}))
+	require.Same(t, putGraph(t, r, one).Graph, putGraph(t, r, two).Graph)
 }
 
 func TestProblemsComeAsBuildErrors(t *testing.T) {
-	r := open(t, memory.New(memory.Options{}), "known")
+	r := openRegistry(t, memory.New(memory.Options{}), "known")
 	for name, c := range map[string]struct {
 		document string
 		reasons  []graph.Reason
 	}{
 		"no YAML":          {"graph: [", []graph.Reason{graph.ReasonInvalidSyntax}},
-		"an unknown field": {text("g", "v1", "1") + "nodez: {}\n", []graph.Reason{graph.ReasonUnknownField}},
-		"several":          {text("g", "v1", "state.y +") + "step_limit: -1\nfoo: 1\n", []graph.Reason{graph.ReasonUnknownField, graph.ReasonInvalidExpression, graph.ReasonOutOfRange}},
+		"an unknown field": {graphText("g", "v1", "1") + "nodez: {}\n", []graph.Reason{graph.ReasonUnknownField}},
+		"several":          {graphText("g", "v1", "state.y +") + "step_limit: -1\nfoo: 1\n", []graph.Reason{graph.ReasonUnknownField, graph.ReasonInvalidExpression, graph.ReasonOutOfRange}},
 		"a function":       {"graph: g\nchannels: {x: {}}\nnodes: {n: {function: {name: unknown}}}\nedges: [START -> n]\n", []graph.Reason{graph.ReasonUnknownFunction}},
-		"a schema":         {text("g", "v1", "1") + "input_schema: {type: text}\n", []graph.Reason{graph.ReasonInvalidSchema}},
-		"a subgraph":       {around("g", "v1", "nobody", `""`), []graph.Reason{graph.ReasonUnknownGraph}},
-		"itself":           {around("g", "v1", "g", `""`), []graph.Reason{graph.ReasonSubgraphCycle}},
+		"a schema":         {graphText("g", "v1", "1") + "input_schema: {type: text}\n", []graph.Reason{graph.ReasonInvalidSchema}},
+		"a subgraph":       {wrappingGraph("g", "v1", "nobody", `""`), []graph.Reason{graph.ReasonUnknownGraph}},
+		"itself":           {wrappingGraph("g", "v1", "g", `""`), []graph.Reason{graph.ReasonSubgraphCycle}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, validate := range []bool{true, false} {
-				_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: c.document, DocumentName: "g.yaml", ValidateOnly: validate})
+				_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: c.document, DocumentName: "g.yaml", ValidateOnly: validate})
 				build, ok := err.(*graph.BuildError) //nolint:errorlint // transport looks at the error itself
 				require.True(t, ok, "%v", err)
 				var reasons []graph.Reason
@@ -206,24 +206,24 @@ func TestProblemsComeAsBuildErrors(t *testing.T) {
 
 func TestPutForms(t *testing.T) {
 	store := memory.New(memory.Options{})
-	r := open(t, store, "f")
-	e := put(t, r, ` {"graph":"j","channels":{"x":{}},"nodes":{"n":{"function":{"name":"f"}}},"edges":[{"from":"START","to":"n"}]}`)
+	r := openRegistry(t, store, "f")
+	e := putGraph(t, r, ` {"graph":"j","channels":{"x":{}},"nodes":{"n":{"function":{"name":"f"}}},"edges":[{"from":"START","to":"n"}]}`)
 	require.Equal(t, "j", e.Graph.Name)
 
 	spec := &graph.Spec{
 		Name: "s", Channels: []graph.ChannelSpec{{Name: "x"}}, Nodes: []graph.NodeSpec{{Name: "n", Function: &graph.FunctionSpec{Name: "f"}}},
 		Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "n"}},
 	}
-	checked, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec, ValidateOnly: true})
+	checked, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Spec: spec, ValidateOnly: true})
 	require.NoError(t, err)
 	require.Empty(t, checked.Versions)
 	_, err = r.Graph("s", "")
 	require.Error(t, err)
-	kept, err := r.PutGraph(t.Context(), runtime.GraphPut{Spec: spec})
+	kept, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Spec: spec})
 	require.NoError(t, err)
 	require.Equal(t, checked.Graph.Version, kept.Graph.Version)
 
-	again := open(t, store, "f")
+	again := openRegistry(t, store, "f")
 	g, err := again.Graph("s", "")
 	require.NoError(t, err)
 	require.Equal(t, kept.Graph.Version, g.Version)
@@ -231,21 +231,21 @@ func TestPutForms(t *testing.T) {
 
 func TestSubgraphsArePinned(t *testing.T) {
 	store := memory.New(memory.Options{})
-	r := open(t, store)
-	put(t, r, text("sub", "v1", "1"))
-	outer := put(t, r, around("outer", "v1", "sub", `""`)).Graph
+	r := openRegistry(t, store)
+	putGraph(t, r, graphText("sub", "v1", "1"))
+	outer := putGraph(t, r, wrappingGraph("outer", "v1", "sub", `""`)).Graph
 	require.Equal(t, "v1", outer.Spec.Nodes[0].Graph.Version)
-	free := put(t, r, around("free", `""`, "sub", `""`)).Graph
-	put(t, r, text("sub", "v2", "2"))
+	free := putGraph(t, r, wrappingGraph("free", `""`, "sub", `""`)).Graph
+	putGraph(t, r, graphText("sub", "v2", "2"))
 
 	// The same text again means the same version, whatever is newest now.
-	require.Same(t, outer, put(t, r, around("outer", "v1", "sub", `""`)).Graph)
+	require.Same(t, outer, putGraph(t, r, wrappingGraph("outer", "v1", "sub", `""`)).Graph)
 	// A version of its own content is another one with another subgraph.
-	moved := put(t, r, around("free", `""`, "sub", `""`)).Graph
+	moved := putGraph(t, r, wrappingGraph("free", `""`, "sub", `""`)).Graph
 	require.NotEqual(t, free.Version, moved.Version)
 	require.Equal(t, "v2", moved.Nodes[1].Sub.Version)
 
-	for _, again := range []*registry.Registry{r, open(t, store)} {
+	for _, again := range []*registry.Registry{r, openRegistry(t, store)} {
 		g, err := again.Graph("outer", "v1")
 		require.NoError(t, err)
 		require.Equal(t, "v1", g.Nodes[1].Sub.Version)
@@ -257,65 +257,65 @@ func TestSubgraphsArePinned(t *testing.T) {
 
 func TestStoredGraphsThatNoLongerCompile(t *testing.T) {
 	store := memory.New(memory.Options{})
-	with := open(t, store, "f")
-	put(t, with, "graph: g\nversion: v1\nchannels: {x: {}}\nnodes: {n: {function: {name: f}}}\nedges: [START -> n]\n")
-	put(t, with, text("ok", "v1", "1"))
+	with := openRegistry(t, store, "f")
+	putGraph(t, with, "graph: g\nversion: v1\nchannels: {x: {}}\nnodes: {n: {function: {name: f}}}\nedges: [START -> n]\n")
+	putGraph(t, with, graphText("ok", "v1", "1"))
 	require.NoError(t, store.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "odd", Version: "v1", Source: "{"}))
 
-	without := open(t, store)
+	without := openRegistry(t, store)
 	_, err := without.Graph("ok", "")
 	require.NoError(t, err)
 	_, err = without.Graph("g", "v1")
 	require.Error(t, err)
 	_, err = without.GetGraph(t.Context(), "g", "v1")
-	e := refused(t, err, runtime.ReasonGraphVersionUnavailable)
+	e := requireRefused(t, err, runtime.ReasonGraphVersionUnavailable)
 	require.Contains(t, e.Message, `no function "f" is registered`)
-	_, err = without.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
+	_, err = without.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v1", "1")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 }
 
 func TestReplicasLearnFromTheStore(t *testing.T) {
 	store := memory.New(memory.Options{})
-	one, two := open(t, store), open(t, store)
-	put(t, one, text("g", "v1", "1"))
+	one, two := openRegistry(t, store), openRegistry(t, store)
+	putGraph(t, one, graphText("g", "v1", "1"))
 	e, err := two.GetGraph(t.Context(), "g", "")
 	require.NoError(t, err)
 	require.Equal(t, "v1", e.Graph.Version)
 
-	put(t, one, text("g", "v2", "2"))
-	same, err := two.PutGraph(t.Context(), runtime.GraphPut{Document: "# theirs\n" + text("g", "v2", "2")})
+	putGraph(t, one, graphText("g", "v2", "2"))
+	same, err := two.PutGraph(t.Context(), runtime.PutGraphRequest{Document: "# theirs\n" + graphText("g", "v2", "2")})
 	require.NoError(t, err)
 	require.Equal(t, []string{"v1", "v2"}, same.Versions)
-	put(t, one, text("g", "v3", "3"))
-	_, err = two.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v3", "4")})
+	putGraph(t, one, graphText("g", "v3", "3"))
+	_, err = two.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v3", "4")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 }
 
-// timely is a store that counts time for all who share it.
-type timely struct {
+// clockStore is a store that counts time for all servers that share it.
+type clockStore struct {
 	checkpoint.Graphs
 
-	clock
+	tickingClock
 }
 
-func (s *timely) Present(context.Context) (time.Time, error) { return s.tick(), nil }
+func (s *clockStore) Now(context.Context) (time.Time, error) { return s.nextSecond(), nil }
 
-// The newest version is what was put last, whatever the clocks of those who
+// The newest version is what was put last, whatever the clocks of the servers that
 // put it say.
 func TestTheStoreSaysWhatIsNewest(t *testing.T) {
-	store := &timely{Graphs: memory.New(memory.Options{})}
+	store := &clockStore{Graphs: memory.New(memory.Options{})}
 	var servers []*registry.Registry
 	for _, wrong := range []time.Duration{5 * time.Hour, 0, -5 * time.Hour} {
-		o := options(t, store)
-		o.Now = func() time.Time { return store.tick().Add(wrong) }
+		o := newOptions(t, store)
+		o.Now = func() time.Time { return store.nextSecond().Add(wrong) }
 		r, err := registry.New(t.Context(), o)
 		require.NoError(t, err)
 		servers = append(servers, r)
 	}
 	for i, version := range []string{"v1", "v2", "v3"} {
-		put(t, servers[i], text("g", version, version[1:]))
+		putGraph(t, servers[i], graphText("g", version, version[1:]))
 	}
-	for _, r := range append(servers, open(t, store)) {
+	for _, r := range append(servers, openRegistry(t, store)) {
 		require.NoError(t, r.Refresh(t.Context()))
 		e, err := r.GetGraph(t.Context(), "g", "")
 		require.NoError(t, err)
@@ -323,56 +323,60 @@ func TestTheStoreSaysWhatIsNewest(t *testing.T) {
 	}
 }
 
-// failing is a store that is down.
-type failing struct{}
+// unavailableStore is a store that is down.
+type unavailableStore struct{}
 
-func (failing) PutGraph(context.Context, checkpoint.GraphRecord) error {
+func (unavailableStore) PutGraph(context.Context, checkpoint.GraphRecord) error {
 	return checkpoint.ErrUnavailable
 }
 
-func (failing) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) {
+func (unavailableStore) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) {
 	return nil, checkpoint.ErrUnavailable
 }
 
-func (failing) DeleteGraph(context.Context, string, string) error { return checkpoint.ErrUnavailable }
+func (unavailableStore) DeleteGraph(context.Context, string, string) error {
+	return checkpoint.ErrUnavailable
+}
 
-func (failing) GraphRecord(context.Context, string, string) (checkpoint.GraphRecord, error) {
+func (unavailableStore) GraphRecord(context.Context, string, string) (checkpoint.GraphRecord, error) {
 	return checkpoint.GraphRecord{}, checkpoint.ErrUnavailable
 }
 
-func (failing) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
+func (unavailableStore) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
 	return nil, 0, checkpoint.ErrUnavailable
 }
 
-// deaf is a store that takes nothing.
-type deaf struct{ failing }
+// unwritableStore is a store that refuses every change.
+type unwritableStore struct{ unavailableStore }
 
-func (deaf) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) { return nil, nil }
+func (unwritableStore) GraphRecords(context.Context) ([]checkpoint.GraphRecord, error) {
+	return nil, nil
+}
 
-func (deaf) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
+func (unwritableStore) GraphVersions(context.Context, uint64) ([]checkpoint.GraphRecord, uint64, error) {
 	return nil, 1, nil
 }
 
 func TestStoreThatFails(t *testing.T) {
-	_, err := registry.New(t.Context(), options(t, failing{}))
+	_, err := registry.New(t.Context(), newOptions(t, unavailableStore{}))
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 
-	r := open(t, deaf{})
-	_, err = r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", "v1", "1")})
+	r := openRegistry(t, unwritableStore{})
+	_, err = r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", "v1", "1")})
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonStoreUnavailable})
 	_, err = r.Graph("g", "")
 	require.Error(t, err, "what is not stored is not visible")
 }
 
-func write(tb testing.TB, dir, name, content string) {
+func writeFile(tb testing.TB, dir, name, content string) {
 	tb.Helper()
 	path := filepath.Join(dir, name)
 	require.NoError(tb, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(tb, os.WriteFile(path, []byte(content), 0o600))
 }
 
-func names(graphs []*graph.Graph) []string {
+func graphVersionNames(graphs []*graph.Graph) []string {
 	var out []string
 	for _, g := range graphs {
 		out = append(out, g.Name+"@"+g.Version)
@@ -382,23 +386,23 @@ func names(graphs []*graph.Graph) []string {
 
 func TestFolder(t *testing.T) {
 	dir, store := t.TempDir(), memory.New(memory.Options{})
-	write(t, dir, "a-outer.yaml", around("outer", "v1", "sub", `""`))
-	write(t, dir, "z.yaml", text("sub", "s1", "1"))
-	write(t, dir, "deep/graph.yaml", text("deep", "d1", "1"))
-	r := open(t, store)
+	writeFile(t, dir, "a-outer.yaml", wrappingGraph("outer", "v1", "sub", `""`))
+	writeFile(t, dir, "z.yaml", graphText("sub", "s1", "1"))
+	writeFile(t, dir, "deep/graph.yaml", graphText("deep", "d1", "1"))
+	r := openRegistry(t, store)
 	changed, err := r.LoadDir(t.Context(), dir)
 	require.NoError(t, err)
-	require.Equal(t, []string{"sub@s1", "outer@v1", "deep@d1"}, names(changed))
+	require.Equal(t, []string{"sub@s1", "outer@v1", "deep@d1"}, graphVersionNames(changed))
 
 	changed, err = r.LoadDir(t.Context(), dir)
 	require.NoError(t, err)
 	require.Empty(t, changed)
 
 	// A changed file is a new version; a broken one keeps what it was.
-	write(t, dir, "z.yaml", text("sub", "s2", "2"))
-	write(t, dir, "deep/graph.yaml", text("deep", "d2", "state.nothing"))
+	writeFile(t, dir, "z.yaml", graphText("sub", "s2", "2"))
+	writeFile(t, dir, "deep/graph.yaml", graphText("deep", "d2", "state.nothing"))
 	changed, err = r.LoadDir(t.Context(), dir)
-	require.Equal(t, []string{"sub@s2"}, names(changed))
+	require.Equal(t, []string{"sub@s2"}, graphVersionNames(changed))
 	var file *graphfile.FileError
 	require.ErrorAs(t, err, &file)
 	require.Equal(t, filepath.Join(dir, "deep", "graph.yaml"), file.Path)
@@ -407,21 +411,21 @@ func TestFolder(t *testing.T) {
 	require.Equal(t, "d1", g.Version)
 
 	// Other content under the same version is refused, with the file's name.
-	write(t, dir, "deep/graph.yaml", text("deep", "d1", "7"))
+	writeFile(t, dir, "deep/graph.yaml", graphText("deep", "d1", "7"))
 	_, err = r.LoadDir(t.Context(), dir)
 	require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonGraphExists})
 	require.ErrorContains(t, err, "deep/graph.yaml")
 
 	// Back to what it was: the file says what is newest.
-	write(t, dir, "z.yaml", text("sub", "s1", "1"))
+	writeFile(t, dir, "z.yaml", graphText("sub", "s1", "1"))
 	changed, err = r.LoadDir(t.Context(), dir)
 	require.Error(t, err)
-	require.Equal(t, []string{"sub@s1"}, names(changed))
+	require.Equal(t, []string{"sub@s1"}, graphVersionNames(changed))
 	g, _ = r.Graph("sub", "")
 	require.Equal(t, "s1", g.Version)
 
 	// All of it was stored.
-	again := open(t, store)
+	again := openRegistry(t, store)
 	for _, want := range [][2]string{{"sub", "s1"}, {"sub", "s2"}, {"outer", "v1"}, {"deep", "d1"}} {
 		_, err = again.Graph(want[0], want[1])
 		require.NoError(t, err, want)
@@ -432,13 +436,13 @@ func TestFolder(t *testing.T) {
 
 func TestFilesWithoutAVersion(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "outer.yaml", around("outer", `""`, "sub", `""`))
-	write(t, dir, "sub.yaml", text("sub", `""`, "1"))
-	r := open(t, memory.New(memory.Options{}))
+	writeFile(t, dir, "outer.yaml", wrappingGraph("outer", `""`, "sub", `""`))
+	writeFile(t, dir, "sub.yaml", graphText("sub", `""`, "1"))
+	r := openRegistry(t, memory.New(memory.Options{}))
 	first, err := r.LoadDir(t.Context(), dir)
 	require.NoError(t, err)
 	require.Len(t, first, 2)
-	write(t, dir, "sub.yaml", text("sub", `""`, "2"))
+	writeFile(t, dir, "sub.yaml", graphText("sub", `""`, "2"))
 	second, err := r.LoadDir(t.Context(), dir)
 	require.NoError(t, err)
 	require.Len(t, second, 2, "what contains the changed graph has changed, too")
@@ -447,8 +451,8 @@ func TestFilesWithoutAVersion(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "g.yaml", text("g", "v1", "1"))
-	r := open(t, memory.New(memory.Options{}))
+	writeFile(t, dir, "g.yaml", graphText("g", "v1", "1"))
+	r := openRegistry(t, memory.New(memory.Options{}))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -457,18 +461,18 @@ func TestWatch(t *testing.T) {
 			err   error
 		}
 		reports := make(chan report, 4)
-		look := r.Watch(ctx, dir, time.Second, func(g []*graph.Graph, err error) { reports <- report{names(g), err} })
+		look := r.WatchDir(ctx, dir, time.Second, func(g []*graph.Graph, err error) { reports <- report{graphVersionNames(g), err} })
 		require.Equal(t, report{names: []string{"g@v1"}}, <-reports)
-		write(t, dir, "g.yaml", text("g", "in-between", "1"))
+		writeFile(t, dir, "g.yaml", graphText("g", "in-between", "1"))
 		go look()
 		require.Equal(t, report{names: []string{"g@in-between"}}, <-reports, "nobody was looking yet")
 		synctest.Wait()
 		<-time.NewTimer(10500 * time.Millisecond).C
 		require.Empty(t, reports, "nothing has changed")
-		write(t, dir, "notes.txt", "not a graph")
-		write(t, dir, "g.yaml", text("g", "version2", "2"))
+		writeFile(t, dir, "notes.txt", "not a graph")
+		writeFile(t, dir, "g.yaml", graphText("g", "version2", "2"))
 		require.Equal(t, report{names: []string{"g@version2"}}, <-reports)
-		write(t, dir, "g.yaml", "graph: [")
+		writeFile(t, dir, "g.yaml", "graph: [")
 		broken := <-reports
 		require.Error(t, broken.err)
 		require.Empty(t, broken.names)
@@ -481,8 +485,8 @@ func TestWatch(t *testing.T) {
 }
 
 func TestReadingWhileWriting(t *testing.T) {
-	r := open(t, nil)
-	put(t, r, text("g", "v0", "0"))
+	r := openRegistry(t, nil)
+	putGraph(t, r, graphText("g", "v0", "0"))
 	var group sync.WaitGroup
 	stop := make(chan struct{})
 	for range 2 {
@@ -502,7 +506,7 @@ func TestReadingWhileWriting(t *testing.T) {
 	}
 	for i := range 20 {
 		v := "v" + strings.Repeat("i", i+1)
-		_, err := r.PutGraph(t.Context(), runtime.GraphPut{Document: text("g", v, "1")})
+		_, err := r.PutGraph(t.Context(), runtime.PutGraphRequest{Document: graphText("g", v, "1")})
 		if err != nil {
 			t.Error(errors.Unwrap(err), err)
 		}

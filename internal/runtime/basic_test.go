@@ -15,45 +15,45 @@ import (
 var channelsAB = []graph.ChannelSpec{{Name: "a", Reducer: "append"}, {Name: "b"}}
 
 func TestLinear(t *testing.T) {
-	w := newWorld(t, map[string]node{"n1": update(`{"a":["n1"]}`), "n2": update(`{"a":["n2"]}`)},
-		chain("g", channelsAB, "n1", "n2"))
-	r := w.run("t", "g", `{"a":["in"],"b":9007199254740993}`)
+	w := newFixture(t, map[string]nodeFunc{"n1": updateNode(`{"a":["n1"]}`), "n2": updateNode(`{"a":["n2"]}`)},
+		chainSpec("g", channelsAB, "n1", "n2"))
+	r := w.runToStop("t", "g", `{"a":["in"],"b":9007199254740993}`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
 	require.JSONEq(t, `{"a":["in","n1","n2"],"b":9007199254740993}`, string(r.Output))
 	require.Equal(t, []string{
 		"run running", "checkpoint input -1", "values", "checkpoint loop 0", "n1 scheduled",
 		`n1 {"a":["n1"]}`, "n1 succeeded", "values", "checkpoint loop 1", "n2 scheduled",
 		`n2 {"a":["n2"]}`, "n2 succeeded", "values", "checkpoint loop 2", "run succeeded",
-	}, w.transcript("t"))
-	require.Equal(t, []string{"n1", "n2"}, w.nodes.take())
+	}, w.describeEvents("t"))
+	require.Equal(t, []string{"n1", "n2"}, w.nodes.takeEntered())
 
-	r = w.run("t", "g", `{"a":["again"]}`)
+	r = w.runToStop("t", "g", `{"a":["again"]}`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
-	require.JSONEq(t, `{"a":["in","n1","n2","again","n1","n2"],"b":9007199254740993}`, w.values("t"))
+	require.JSONEq(t, `{"a":["in","n1","n2","again","n1","n2"],"b":9007199254740993}`, w.stateValues("t"))
 }
 
 func TestAskTwiceInOneNode(t *testing.T) {
-	w := newWorld(t, map[string]node{"n": func(_ context.Context, c *call) pregel.Result {
-		name := c.ask(`"name?"`)
-		age := c.ask(`"age?"`)
+	w := newFixture(t, map[string]nodeFunc{"n": func(_ context.Context, c *nodeCall) pregel.Result {
+		name := c.askNext(`"name?"`)
+		age := c.askNext(`"age?"`)
 		return pregel.Result{Update: payload.JSON(`{"b":[` + name + `,` + age + `]}`)}
-	}}, chain("g", channelsAB, "n"))
-	r := w.run("t", "g", `{"b":1}`)
+	}}, chainSpec("g", channelsAB, "n"))
+	r := w.runToStop("t", "g", `{"b":1}`)
 	require.Equal(t, checkpoint.RunInterrupted, r.State, "%+v", r.Failure)
-	s := w.state("t")
+	s := w.readState("t")
 	require.Equal(t, []string{"n"}, s.Next)
 	require.Len(t, s.Interrupts, 1)
 	require.Equal(t, payload.JSON(`"name?"`), s.Interrupts[0].Value)
 
-	r = w.answer("t", `"Ann"`)
+	r = w.answerSingle("t", `"Ann"`)
 	require.Equal(t, checkpoint.RunInterrupted, r.State, "%+v", r.Failure)
-	s = w.state("t")
+	s = w.readState("t")
 	require.Equal(t, []string{"n"}, s.Next)
 	require.Len(t, s.Interrupts, 1)
 	require.Equal(t, payload.JSON(`"age?"`), s.Interrupts[0].Value)
 
-	r = w.answer("t", `null`)
+	r = w.answerSingle("t", `null`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State, "%+v", r.Failure)
-	require.JSONEq(t, `{"a":[],"b":["Ann",null]}`, w.values("t"))
-	require.Equal(t, []string{"n", "n", "n"}, w.nodes.take())
+	require.JSONEq(t, `{"a":[],"b":["Ann",null]}`, w.stateValues("t"))
+	require.Equal(t, []string{"n", "n", "n"}, w.nodes.takeEntered())
 }

@@ -15,28 +15,28 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// plusOne is the node of the chain: it adds one to an integer.
-func plusOne(_ context.Context, c *call) pregel.Result {
+// addOneNode is the node of the chain: it adds one to an integer.
+func addOneNode(_ context.Context, c *nodeCall) pregel.Result {
 	v, _ := c.State.Lookup("n")
 	n, _ := strconv.Atoi(string(v))
 	return pregel.Result{Update: payload.JSON(`{"n":` + strconv.Itoa(n+1) + `}`)}
 }
 
-const links = 10
+const chainLength = 10
 
-func chainWorld(b *testing.B) *world {
+func newChainFixture(b *testing.B) *fixture {
 	b.Helper()
-	code := make(map[string]node, links)
-	names := make([]string, links)
+	code := make(map[string]nodeFunc, chainLength)
+	names := make([]string, chainLength)
 	for i := range names {
 		names[i] = fmt.Sprintf("n%02d", i)
-		code[names[i]] = plusOne
+		code[names[i]] = addOneNode
 	}
-	return newWorld(b, code, chain("chain", []graph.ChannelSpec{{Name: "n"}}, names...))
+	return newFixture(b, code, chainSpec("chain", []graph.ChannelSpec{{Name: "n"}}, names...))
 }
 
-// benchRun runs the chain once on a thread and waits for its end.
-func benchRun(b *testing.B, w *world, thread string) {
+// runChain runs the chain once on a thread and waits for its end.
+func runChain(b *testing.B, w *fixture, thread string) {
 	b.Helper()
 	s, err := w.engine.Start(b.Context(), runtime.StartRequest{
 		Thread: thread, CreateThread: true, Graph: "chain",
@@ -50,32 +50,32 @@ func benchRun(b *testing.B, w *world, thread string) {
 	}
 }
 
-// perStep reports the time per superstep: what the whole run costs, admission
+// reportPerStep reports the time per superstep: what the whole run costs, admission
 // and end included, over its supersteps, the start node's and one a link.
-func perStep(b *testing.B, runs int) {
+func reportPerStep(b *testing.B, runs int) {
 	b.Helper()
-	steps := float64(runs * (links + 1))
+	steps := float64(runs * (chainLength + 1))
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/steps, "ns/superstep")
 }
 
 // BenchmarkChain is a chain of ten nodes on the memory store, a thread per run.
 // Threads are deleted as it goes, or it would measure the growth of the heap.
 func BenchmarkChain(b *testing.B) {
-	w := chainWorld(b)
+	w := newChainFixture(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		freshRun(b, w, "t"+strconv.Itoa(i))
+		runChainAndDelete(b, w, "t"+strconv.Itoa(i))
 	}
-	perStep(b, b.N)
+	reportPerStep(b, b.N)
 }
 
-// freshRun makes a thread, runs the chain on it, and deletes it.
-func freshRun(b *testing.B, w *world, thread string) {
+// runChainAndDelete makes a thread, runs the chain on it, and deletes it.
+func runChainAndDelete(b *testing.B, w *fixture, thread string) {
 	b.Helper()
-	benchRun(b, w, thread)
+	runChain(b, w, thread)
 	require.NoError(b, w.engine.DeleteThread(b.Context(), thread, 0, true))
-	w.nodes.take()
+	w.nodes.takeEntered()
 }
 
 // BenchmarkLongThread measures a run on a thread with a long history, beside
@@ -83,17 +83,17 @@ func freshRun(b *testing.B, w *world, thread string) {
 func BenchmarkLongThread(b *testing.B) {
 	for _, steps := range []int{0, 2000} {
 		b.Run(fmt.Sprintf("after=%d", steps), func(b *testing.B) {
-			w := chainWorld(b)
-			for range steps / links {
-				benchRun(b, w, "long")
+			w := newChainFixture(b)
+			for range steps / chainLength {
+				runChain(b, w, "long")
 			}
-			w.nodes.take()
+			w.nodes.takeEntered()
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				benchRun(b, w, "long")
+				runChain(b, w, "long")
 			}
-			perStep(b, b.N)
+			reportPerStep(b, b.N)
 		})
 	}
 }
@@ -102,17 +102,17 @@ func BenchmarkLongThread(b *testing.B) {
 func BenchmarkManyThreads(b *testing.B) {
 	for _, threads := range []int{0, 2000} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			w := chainWorld(b)
+			w := newChainFixture(b)
 			for i := range threads {
-				benchRun(b, w, "idle"+strconv.Itoa(i))
+				runChain(b, w, "idle"+strconv.Itoa(i))
 			}
-			w.nodes.take()
+			w.nodes.takeEntered()
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				freshRun(b, w, "t"+strconv.Itoa(i))
+				runChainAndDelete(b, w, "t"+strconv.Itoa(i))
 			}
-			perStep(b, b.N)
+			reportPerStep(b, b.N)
 		})
 	}
 }
@@ -120,9 +120,9 @@ func BenchmarkManyThreads(b *testing.B) {
 // BenchmarkRead reads the newest state of a thread, an older one, and a page of
 // its history.
 func BenchmarkRead(b *testing.B) {
-	w := chainWorld(b)
+	w := newChainFixture(b)
 	for range 20 {
-		benchRun(b, w, "read")
+		runChain(b, w, "read")
 	}
 	history, _, err := w.engine.States(b.Context(), runtime.HistoryQuery{Thread: "read", Limit: 21})
 	require.NoError(b, err)
@@ -136,11 +136,11 @@ func BenchmarkRead(b *testing.B) {
 	})
 	b.Run("newest in a call", func(b *testing.B) {
 		b.ReportAllocs()
-		var room runtime.Room
-		ctx := context.WithValue(b.Context(), runtime.RoomKey{}, &room)
+		var memory runtime.CallMemory
+		ctx := context.WithValue(b.Context(), runtime.CallMemoryKey{}, &memory)
 		for b.Loop() {
 			_, err := w.engine.State(ctx, runtime.StateRequest{Thread: "read"})
-			room.End()
+			memory.Release()
 			require.NoError(b, err)
 		}
 	})

@@ -20,14 +20,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// rest lets time pass; in a synctest bubble it costs none.
-func rest(d time.Duration) {
+// sleepVirtual lets time pass; in a synctest bubble it costs none.
+func sleepVirtual(d time.Duration) {
 	timer := time.NewTimer(d)
 	<-timer.C
 }
 
-// doing works for a while, or until ctx ends.
-func doing(ctx context.Context, d time.Duration) error {
+// workFor works for a while, or until ctx ends.
+func workFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -38,29 +38,28 @@ func doing(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ledger is the world outside: it counts side effects, and notes what must
-// never happen.
-type ledger struct {
+// effectLedger counts external side effects and records what must never happen.
+type effectLedger struct {
 	store checkpoint.Store
 
-	mu       sync.Mutex
-	done     map[string]int  // runs of an effect, by task and key
-	recorded map[string]bool // effects whose memo was acknowledged
-	wrong    []string
+	mu         sync.Mutex
+	runs       map[string]int  // runs of an effect, by task and key
+	recorded   map[string]bool // effects whose memo was acknowledged
+	violations []string
 }
 
-func newLedger(store checkpoint.Store) *ledger {
-	return &ledger{store: store, done: map[string]int{}, recorded: map[string]bool{}}
+func newEffectLedger(store checkpoint.Store) *effectLedger {
+	return &effectLedger{store: store, runs: map[string]int{}, recorded: map[string]bool{}}
 }
 
-func (l *ledger) complain(format string, args ...any) {
+func (l *effectLedger) addViolation(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
+	l.violations = append(l.violations, fmt.Sprintf(format, args...))
 }
 
-// memo is the SDK's memo: an effect that is recorded once and replayed.
-func (c *call) memo(ctx context.Context, l *ledger, key string) (string, error) {
+// recordEffect is the SDK's memo: an effect that is recorded once and replayed.
+func (c *nodeCall) recordEffect(ctx context.Context, l *effectLedger, key string) (string, error) {
 	for _, m := range c.Journal.Memos {
 		if m.Key == key {
 			return string(m.Value), nil
@@ -69,11 +68,11 @@ func (c *call) memo(ctx context.Context, l *ledger, key string) (string, error) 
 	name := c.ID + "/" + key
 	l.mu.Lock()
 	if l.recorded[name] {
-		l.wrong = append(l.wrong, "effect "+key+" of "+c.Node.Name+" ran again after it was recorded")
+		l.violations = append(l.violations, "effect "+key+" of "+c.Node.Name+" ran again after it was recorded")
 	}
-	l.done[name]++
+	l.runs[name]++
 	l.mu.Unlock()
-	v, _, err := c.Effects.Remember(ctx, checkpoint.Memo{Key: key, Value: payload.Quote(key)})
+	v, _, err := c.Effects.RecordMemo(ctx, checkpoint.Memo{Key: key, Value: payload.Quote(key)})
 	if err != nil {
 		return "", err
 	}
@@ -83,130 +82,130 @@ func (c *call) memo(ctx context.Context, l *ledger, key string) (string, error) 
 	return string(v), nil
 }
 
-// auditor runs nodes and checks that no task runs whose result is in the log.
-type auditor struct {
-	*nodes
+// auditingExecutor runs nodes and checks that no task runs whose result is in the log.
+type auditingExecutor struct {
+	*nodeExecutor
 
-	ledger *ledger
+	ledger *effectLedger
 }
 
-func (a auditor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+func (a auditingExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	if t.Router == "" && !strings.Contains(t.Namespace, "unkept") {
 		events, err := a.ledger.store.Events(context.WithoutCancel(ctx), t.Thread, 0, 0)
 		if err != nil && !errors.Is(err, checkpoint.ErrThreadNotFound) {
-			a.ledger.complain("read the log: %v", err)
+			a.ledger.addViolation("read the log: %v", err)
 		}
 		for _, e := range events {
 			if e.Task == t.ID && e.Kind == checkpoint.EventUpdate {
-				a.ledger.complain("task of %s ran again though its result is stored", t.Node.Name)
+				a.ledger.addViolation("task of %s ran again though its result is stored", t.Node.Name)
 			}
 		}
 	}
-	return a.nodes.Execute(ctx, t)
+	return a.nodeExecutor.Execute(ctx, t)
 }
 
-// gate is the way of one process to the store. It can be made to fail at one
-// call, and to be shut for good: the process is dead then, as after kill -9.
-type gate struct {
+// faultyStore is the store as one process sees it. It can fail at one call, or fail
+// for good: the process is dead then, as after kill -9.
+type faultyStore struct {
 	checkpoint.Store
 
-	at   atomic.Int64 // number of the call that fails, 0 = none
-	mode mode
-	n    atomic.Int64
-	shut atomic.Bool
-	dead chan struct{} // closed with shut
+	failAt    atomic.Int64 // number of the call that fails, 0 = none
+	mode      faultMode
+	callCount atomic.Int64
+	isDead    atomic.Bool
+	died      chan struct{} // closed with shut
 }
 
-type mode string
+type faultMode string
 
 // How the k-th call fails.
 const (
-	refused    mode = "refused"               // and the next one is answered
-	unanswered mode = "applied, reply lost"   // and the next one is answered
-	hanging    mode = "hangs"                 // until the caller gives up
-	killed     mode = "killed before"         // the process dies before the call
-	killedLate mode = "killed after applying" // the process dies after the call
-	overtaken  mode = "overtaken"             // somebody else changes the thread just before
-	doubtful   mode = "applied, reply lost, overtaken"
+	faultRefused             faultMode = "refused"               // and the next one is answered
+	faultUnanswered          faultMode = "applied, reply lost"   // and the next one is answered
+	faultHanging             faultMode = "hangs"                 // until the caller gives up
+	faultKilled              faultMode = "killed before"         // the process dies before the call
+	faultKilledLate          faultMode = "killed after applying" // the process dies after the call
+	faultOvertaken           faultMode = "overtaken"             // another writer changes the thread just before
+	faultUnansweredOvertaken faultMode = "applied, reply lost, overtaken"
 )
 
-var modes = []mode{refused, unanswered, hanging, killed, killedLate, overtaken, doubtful}
+var faultModes = []faultMode{faultRefused, faultUnanswered, faultHanging, faultKilled, faultKilledLate, faultOvertaken, faultUnansweredOvertaken}
 
-var errGate = fmt.Errorf("%w: gate", checkpoint.ErrUnavailable)
+var errFault = fmt.Errorf("%w: gate", checkpoint.ErrUnavailable)
 
-func newGate(s checkpoint.Store, at int64, m mode) *gate {
-	g := &gate{Store: s, mode: m, dead: make(chan struct{})}
-	g.at.Store(at)
+func newFaultyStore(s checkpoint.Store, at int64, m faultMode) *faultyStore {
+	g := &faultyStore{Store: s, mode: m, died: make(chan struct{})}
+	g.failAt.Store(at)
 	return g
 }
 
-func (g *gate) kill() {
-	if g.shut.CompareAndSwap(false, true) {
-		close(g.dead)
+func (g *faultyStore) killProcess() {
+	if g.isDead.CompareAndSwap(false, true) {
+		close(g.died)
 	}
 }
 
-// enter says whether a call may be made, and whether its answer gets lost.
-func (g *gate) enter(ctx context.Context) (lost bool, err error) {
-	n := g.n.Add(1)
-	if g.shut.Load() {
-		return false, errGate
+// beginCall says whether a call may be made, and whether its answer gets lost.
+func (g *faultyStore) beginCall(ctx context.Context) (lost bool, err error) {
+	n := g.callCount.Add(1)
+	if g.isDead.Load() {
+		return false, errFault
 	}
-	if n != g.at.Load() {
+	if n != g.failAt.Load() {
 		return false, nil
 	}
 	switch g.mode {
-	case refused:
-		return false, errGate
-	case unanswered, doubtful:
+	case faultRefused:
+		return false, errFault
+	case faultUnanswered, faultUnansweredOvertaken:
 		return true, nil
-	case overtaken:
+	case faultOvertaken:
 		return false, nil
-	case hanging:
+	case faultHanging:
 		<-ctx.Done()
 		return false, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, ctx.Err())
-	case killed:
-		g.kill()
-		return false, errGate
+	case faultKilled:
+		g.killProcess()
+		return false, errFault
 	default:
-		defer g.kill()
+		defer g.killProcess()
 		return true, nil
 	}
 }
 
-func pass[T any](ctx context.Context, g *gate, do func() (T, error)) (T, error) {
+func callWithFault[T any](ctx context.Context, g *faultyStore, do func() (T, error)) (T, error) {
 	var none T
-	lost, err := g.enter(ctx)
+	lost, err := g.beginCall(ctx)
 	if err != nil {
 		return none, err
 	}
 	v, err := do()
 	if lost {
-		return none, errGate
+		return none, errFault
 	}
 	return v, err
 }
 
-func (g *gate) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	return pass(ctx, g, func() (checkpoint.Head, error) { return g.Store.Head(ctx, thread) })
+func (g *faultyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Head, error) { return g.Store.Head(ctx, thread) })
 }
 
-func (g *gate) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	return pass(ctx, g, func() (checkpoint.Receipt, error) {
-		hit := g.n.Load() == g.at.Load()
-		if hit && g.mode == overtaken {
-			g.overtake(ctx, c.Thread)
+func (g *faultyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Receipt, error) {
+		hit := g.callCount.Load() == g.failAt.Load()
+		if hit && g.mode == faultOvertaken {
+			g.overtakeThread(ctx, c.Thread)
 		}
 		r, err := g.Store.Apply(ctx, c)
-		if hit && g.mode == doubtful {
-			g.overtake(ctx, c.Thread)
+		if hit && g.mode == faultUnansweredOvertaken {
+			g.overtakeThread(ctx, c.Thread)
 		}
 		return r, err
 	})
 }
 
-// overtake changes a thread in a way that does not matter.
-func (g *gate) overtake(ctx context.Context, thread string) {
+// overtakeThread changes a thread in a way that does not matter.
+func (g *faultyStore) overtakeThread(ctx context.Context, thread string) {
 	head, err := g.Store.Head(ctx, thread)
 	if err != nil {
 		return // there is none yet, or no more
@@ -219,42 +218,42 @@ func (g *gate) overtake(ctx context.Context, thread string) {
 	}
 }
 
-func (g *gate) Checkpoint(ctx context.Context, thread, ns, id string) (*checkpoint.Checkpoint, error) {
-	return pass(ctx, g, func() (*checkpoint.Checkpoint, error) { return g.Store.Checkpoint(ctx, thread, ns, id) })
+func (g *faultyStore) Checkpoint(ctx context.Context, thread, ns, id string) (*checkpoint.Checkpoint, error) {
+	return callWithFault(ctx, g, func() (*checkpoint.Checkpoint, error) { return g.Store.Checkpoint(ctx, thread, ns, id) })
 }
 
-func (g *gate) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	return pass(ctx, g, func() (checkpoint.Pending, error) { return g.Store.Pending(ctx, thread, id) })
+func (g *faultyStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Pending, error) { return g.Store.Pending(ctx, thread, id) })
 }
 
-func (g *gate) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return pass(ctx, g, func() (checkpoint.Run, error) { return g.Store.Run(ctx, thread, run) })
+func (g *faultyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Run, error) { return g.Store.Run(ctx, thread, run) })
 }
 
-func (g *gate) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	return pass(ctx, g, func() (checkpoint.Interrupt, error) { return g.Store.Interrupt(ctx, thread, id) })
+func (g *faultyStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Interrupt, error) { return g.Store.Interrupt(ctx, thread, id) })
 }
 
-func (g *gate) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	return pass(ctx, g, func() (checkpoint.Request, error) { return g.Store.Request(ctx, thread, id) })
+func (g *faultyStore) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Request, error) { return g.Store.Request(ctx, thread, id) })
 }
 
-func (g *gate) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return pass(ctx, g, func() ([]checkpoint.Interrupt, error) { return g.Store.Interrupts(ctx, q) })
+func (g *faultyStore) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return callWithFault(ctx, g, func() ([]checkpoint.Interrupt, error) { return g.Store.Interrupts(ctx, q) })
 }
 
 // Due and Events are not counted, only refused to the dead: how often they are
 // called depends on time, not on the work.
-func (g *gate) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
-	if g.shut.Load() {
-		return nil, time.Time{}, errGate
+func (g *faultyStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	if g.isDead.Load() {
+		return nil, time.Time{}, errFault
 	}
 	return g.Store.Due(ctx, limit)
 }
 
-func (g *gate) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	if g.shut.Load() {
-		return nil, errGate
+func (g *faultyStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	if g.isDead.Load() {
+		return nil, errFault
 	}
 	return g.Store.Events(ctx, thread, after, limit)
 }
@@ -263,106 +262,108 @@ func (g *gate) Events(ctx context.Context, thread string, after uint64, limit in
 type cluster struct {
 	t      testing.TB
 	store  checkpoint.Store
-	graphs catalog
-	nodes  auditor
+	graphs graphCatalog
+	nodes  auditingExecutor
 	opts   runtime.Options
 
-	first  *gate
-	engine *runtime.Engine
-	all    []*runtime.Engine
+	faulty  *faultyStore
+	engine  *runtime.Engine
+	engines []*runtime.Engine
 }
 
-func newCluster(tb testing.TB, store checkpoint.Store, at int64, m mode) *cluster {
+func newCluster(tb testing.TB, store checkpoint.Store, at int64, m faultMode) *cluster {
 	tb.Helper()
 	return &cluster{
-		t: tb, store: store, graphs: catalog{}, nodes: auditor{&nodes{}, newLedger(store)},
-		first: newGate(store, at, m),
+		t: tb, store: store, graphs: graphCatalog{}, nodes: auditingExecutor{&nodeExecutor{}, newEffectLedger(store)},
+		faulty: newFaultyStore(store, at, m),
 	}
 }
 
-func (c *cluster) compile(specs ...*graph.Spec) {
+func (c *cluster) compileGraphs(specs ...*graph.Spec) {
 	c.t.Helper()
-	w := &world{t: c.t, graphs: c.graphs}
+	w := &fixture{t: c.t, graphs: c.graphs}
 	for _, s := range specs {
-		w.compile(s)
+		w.compileGraph(s)
 	}
 }
 
-// boot starts a process over a way to the store.
-func (c *cluster) boot(s checkpoint.Store) *runtime.Engine {
+// startEngine starts a process over a way to the store.
+func (c *cluster) startEngine(s checkpoint.Store) *runtime.Engine {
 	opts := c.opts
-	if opts.Poll == 0 {
-		opts.Poll = 100 * time.Millisecond // another process may drive what is followed here
+	if opts.PollInterval == 0 {
+		opts.PollInterval = 100 * time.Millisecond // another process may drive what is followed here
 	}
 	e := runtime.New(context.Background(), s, c.graphs, c.nodes, nil, opts)
-	c.all = append(c.all, e)
+	c.engines = append(c.engines, e)
 	c.engine = e
 	return e
 }
 
-func (c *cluster) close() {
-	for _, e := range c.all {
+func (c *cluster) closeAll() {
+	for _, e := range c.engines {
 		closeEngine(c.t, e)
 	}
 }
 
-// insist makes a call until it is answered, on whichever process is alive, as
+// callUntilAnswered makes a call until it is answered, on whichever process is alive, as
 // a client with a request id does.
-func (c *cluster) insist(call func(ctx context.Context, e *runtime.Engine) error) {
+func (c *cluster) callUntilAnswered(call func(ctx context.Context, e *runtime.Engine) error) {
 	c.t.Helper()
 	for range 200 {
-		err := c.once(call)
+		err := c.callOnce(call)
 		if err == nil {
 			return
 		}
-		if r := reason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
+		if r := errorReason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
 			require.NoError(c.t, err)
 		}
-		rest(time.Second)
+		sleepVirtual(time.Second)
 	}
 	c.t.Fatal("the service does not come back")
 }
 
-func (c *cluster) once(call func(ctx context.Context, e *runtime.Engine) error) error {
+func (c *cluster) callOnce(call func(ctx context.Context, e *runtime.Engine) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if c.engine == c.all[0] {
+	if c.engine == c.engines[0] {
 		watched := make(chan struct{})
 		defer func() { cancel(); <-watched }()
 		go func() {
 			defer close(watched)
 			select {
-			case <-c.first.dead:
+			case <-c.faulty.died:
 				cancel()
 			case <-ctx.Done():
 			}
 		}()
 	}
 	err := call(ctx, c.engine)
-	if c.first.shut.Load() && c.engine == c.all[0] {
-		c.boot(c.store)
+	if c.faulty.isDead.Load() && c.engine == c.engines[0] {
+		c.startEngine(c.store)
 	}
 	return err
 }
 
-// start begins a run; the name is its request id.
-func (c *cluster) start(name string, req runtime.StartRequest) checkpoint.Run {
+// startRun begins a run; the name is its request id.
+func (c *cluster) startRun(name string, req runtime.StartRequest) checkpoint.Run {
 	c.t.Helper()
 	req.RequestID, req.Digest, req.CreateThread = name, name, true
 	var run checkpoint.Run
-	c.insist(func(ctx context.Context, e *runtime.Engine) error {
+	c.callUntilAnswered(func(ctx context.Context, e *runtime.Engine) error {
 		s, err := e.Start(ctx, req)
-		run = s.Run
+		if err == nil {
+			run = s.Run
+		}
 		return err
 	})
 	return run
 }
 
-// wait waits for the stop of a run.
-func (c *cluster) wait(run checkpoint.Run) checkpoint.Run {
+// waitRun waits for the stop of a run.
+func (c *cluster) waitRun(run checkpoint.Run) checkpoint.Run {
 	c.t.Helper()
 	var out checkpoint.Run
-	c.insist(func(ctx context.Context, e *runtime.Engine) error {
+	c.callUntilAnswered(func(ctx context.Context, e *runtime.Engine) error {
 		r, err := e.WaitRun(ctx, run.Thread, run.ID)
 		out = r
 		return err
@@ -370,9 +371,9 @@ func (c *cluster) wait(run checkpoint.Run) checkpoint.Run {
 	return out
 }
 
-// reply answers open questions: the answer to a question is its text in
+// answerOpen answers open interrupts: the answer to an interrupt is its text in
 // brackets. It returns false when none is open.
-func (c *cluster) reply(run checkpoint.Run, name string, most int) bool {
+func (c *cluster) answerOpen(run checkpoint.Run, name string, most int) bool {
 	c.t.Helper()
 	open, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{
 		Thread: run.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
@@ -390,46 +391,46 @@ func (c *cluster) reply(run checkpoint.Run, name string, most int) bool {
 	if len(open) == 0 {
 		return false
 	}
-	c.insist(func(ctx context.Context, e *runtime.Engine) error {
+	c.callUntilAnswered(func(ctx context.Context, e *runtime.Engine) error {
 		_, err := e.Resume(ctx, req)
 		return err
 	})
 	return true
 }
 
-// finish answers everything that is asked, at most so many questions at a
+// answerToEnd answers everything that is asked, at most so many interrupts at a
 // time, until the run is over.
-func (c *cluster) finish(run checkpoint.Run, most int) checkpoint.Run {
+func (c *cluster) answerToEnd(run checkpoint.Run, most int) checkpoint.Run {
 	c.t.Helper()
 	for i := range 20 {
-		r := c.wait(run)
+		r := c.waitRun(run)
 		if r.State.Terminal() {
 			return r
 		}
 		require.Equal(c.t, checkpoint.RunInterrupted, r.State)
-		require.True(c.t, c.reply(run, fmt.Sprintf("%s-%d", run.ID, i), most), "the run waits and nothing is asked")
+		require.True(c.t, c.answerOpen(run, fmt.Sprintf("%s-%d", run.ID, i), most), "the run waits and nothing is asked")
 	}
 	c.t.Fatal("the run asks for ever")
 	return run
 }
 
-// story is what must be the same whatever went wrong on the way.
-type story struct {
-	Runs     []string            // their states, in order
-	Values   string              // the final state
-	Chains   map[string][]string // the checkpoints of each namespace, oldest first
-	States   []string            // run_state events, in order
-	Events   []string            // updates, questions and checkpoints, by superstep
-	Resolved int
-	Effects  []string
-	// Questions are what has become of them, with their answers.
-	Questions []string
+// threadSummary is what must be the same whatever fault occurred.
+type threadSummary struct {
+	Runs      []string            // their states, in order
+	Values    string              // the final state
+	Histories map[string][]string // the checkpoints of each namespace, oldest first
+	States    []string            // run_state events, in order
+	Events    []string            // updates, interrupts and checkpoints, by superstep
+	Resolved  int
+	Effects   []string
+	// Interrupts are what has become of them, with their answers.
+	Interrupts []string
 }
 
-func (c *cluster) story(thread string) story {
+func (c *cluster) summarizeThread(thread string) threadSummary {
 	c.t.Helper()
 	ctx := context.Background()
-	s := story{Chains: map[string][]string{}}
+	s := threadSummary{Histories: map[string][]string{}}
 	runs, err := c.store.Runs(ctx, thread, 0, 0)
 	require.NoError(c.t, err)
 	for _, r := range slices.Backward(runs) {
@@ -439,19 +440,19 @@ func (c *cluster) story(thread string) story {
 		}
 		s.Runs = append(s.Runs, string(r.State)+f+" "+string(r.Output))
 	}
-	c.insist(func(ctx context.Context, e *runtime.Engine) error {
+	c.callUntilAnswered(func(ctx context.Context, e *runtime.Engine) error {
 		snap, err := e.State(ctx, runtime.StateRequest{Thread: thread})
 		s.Values = string(snap.Values)
 		return err
 	})
-	s.Questions = c.questions(thread)
+	s.Interrupts = c.describeInterrupts(thread)
 	events, err := c.store.Events(ctx, thread, 0, 0)
 	require.NoError(c.t, err)
-	c.readEvents(&s, events)
-	for _, ns := range namespaces(events) {
-		s.Chains[pregel.NodePath(ns)] = append(s.Chains[pregel.NodePath(ns)], c.chain(thread, ns)...)
+	c.summarizeEvents(&s, events)
+	for _, ns := range checkpointNamespaces(events) {
+		s.Histories[pregel.NodePath(ns)] = append(s.Histories[pregel.NodePath(ns)], c.describeHistory(thread, ns)...)
 	}
-	for name := range c.nodes.ledger.done {
+	for name := range c.nodes.ledger.runs {
 		_, key, _ := strings.Cut(name, "/")
 		s.Effects = append(s.Effects, key)
 	}
@@ -459,9 +460,9 @@ func (c *cluster) story(thread string) story {
 	return s
 }
 
-// questions lists all questions of a thread. An answer is what reply gave to
-// that very question.
-func (c *cluster) questions(thread string) []string {
+// describeInterrupts lists all interrupts of a thread. An answer is what reply gave to
+// that very interrupt.
+func (c *cluster) describeInterrupts(thread string) []string {
 	c.t.Helper()
 	list, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{Thread: thread})
 	require.NoError(c.t, err)
@@ -476,7 +477,7 @@ func (c *cluster) questions(thread string) []string {
 	return out
 }
 
-func namespaces(events []checkpoint.Event) []string {
+func checkpointNamespaces(events []checkpoint.Event) []string {
 	var out []string
 	for _, e := range events {
 		if e.Kind == checkpoint.EventCheckpoint && !slices.Contains(out, e.Namespace) {
@@ -486,9 +487,9 @@ func namespaces(events []checkpoint.Event) []string {
 	return out
 }
 
-// chain lists the checkpoints of a namespace and checks that they are one line,
+// describeHistory lists the checkpoints of a namespace and checks that they are one line,
 // save where a replay branched off.
-func (c *cluster) chain(thread, ns string) []string {
+func (c *cluster) describeHistory(thread, ns string) []string {
 	c.t.Helper()
 	list, err := c.store.Checkpoints(context.Background(), checkpoint.CheckpointQuery{Thread: thread, Namespace: ns})
 	require.NoError(c.t, err)
@@ -504,20 +505,20 @@ func (c *cluster) chain(thread, ns string) []string {
 	return out
 }
 
-func (c *cluster) readEvents(s *story, events []checkpoint.Event) {
+func (c *cluster) summarizeEvents(s *threadSummary, events []checkpoint.Event) {
 	c.t.Helper()
 	for i, e := range events {
 		require.EqualValues(c.t, i+1, e.Seq, "the numbers have a gap")
 		at := fmt.Sprintf("%03d %s ", e.Step+2, pregel.NodePath(e.Namespace))
 		switch e.Kind {
 		case checkpoint.EventRunState:
-			s.States = append(s.States, line(e))
+			s.States = append(s.States, describeEvent(e))
 		case checkpoint.EventUpdate:
 			if !e.Cached {
-				s.Events = append(s.Events, at+line(e))
+				s.Events = append(s.Events, at+describeEvent(e))
 			}
 		case checkpoint.EventInterrupt, checkpoint.EventCheckpoint:
-			s.Events = append(s.Events, at+line(e))
+			s.Events = append(s.Events, at+describeEvent(e))
 		case checkpoint.EventResolved:
 			s.Resolved += len(e.Interrupts)
 		default: // how often the others are told is not the same on every way

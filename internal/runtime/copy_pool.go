@@ -10,23 +10,23 @@ import (
 // copyPool lets checkpoints that were read in several parts share what they have
 // in common, as those do that are read together, and counts what they hold.
 type copyPool struct {
-	values   map[valuePlace]payload.JSON
-	segments map[valuePlace][]payload.JSON
+	values   map[valueKey]payload.JSON
+	segments map[valueKey][]payload.JSON
 }
 
-// valuePlace is where a value was written, or where a list of elements begins.
-type valuePlace struct {
+// valueKey is where a value was written, or where a list of elements begins.
+type valueKey struct {
 	channel string
 	seq     uint64
 }
 
 func newCopyPool() *copyPool {
-	return &copyPool{values: make(map[valuePlace]payload.JSON), segments: make(map[valuePlace][]payload.JSON)}
+	return &copyPool{values: make(map[valueKey]payload.JSON), segments: make(map[valueKey][]payload.JSON)}
 }
 
-// share returns a checkpoint that shares its parts with those before it, and how
+// shareCheckpoint returns a checkpoint that shares its parts with those before it, and how
 // many bytes it holds besides.
-func (p *copyPool) share(cp *checkpoint.Checkpoint) (shared *checkpoint.Checkpoint, bytes int) {
+func (p *copyPool) shareCheckpoint(cp *checkpoint.Checkpoint) (shared *checkpoint.Checkpoint, bytes int) {
 	own := *cp
 	own.Channels = nil
 	bytes = own.Size()
@@ -37,7 +37,7 @@ func (p *copyPool) share(cp *checkpoint.Checkpoint) (shared *checkpoint.Checkpoi
 			list, added := p.shareList(ch.Name, ch.List)
 			ch.List = list
 			bytes += added
-		} else if at := (valuePlace{ch.Name, ch.Stored}); len(p.values[at]) == len(ch.Value) {
+		} else if at := (valueKey{ch.Name, ch.Stored}); len(p.values[at]) == len(ch.Value) {
 			ch.Value = p.values[at]
 		} else {
 			p.values[at] = ch.Value
@@ -53,7 +53,7 @@ func (p *copyPool) shareList(channel string, l *checkpoint.List) (shared *checkp
 	own.Items = nil
 	rest := l.Items
 	for _, segment := range l.Segments {
-		at := valuePlace{channel, segment.ID}
+		at := valueKey{channel, segment.ID}
 		n := min(segment.Len, len(rest))
 		known := p.segments[at]
 		if len(known) < n {

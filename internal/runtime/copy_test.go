@@ -19,48 +19,48 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// asking is a graph that asks twice at once, in a subgraph that stays, after it
+// newAskingFixture is a graph that asks twice at once, in a subgraph that stays, after it
 // has paid once.
-func asking(t *testing.T, store checkpoint.Store, paid *atomic.Int64, opts runtime.Options) *world {
+func newAskingFixture(t *testing.T, store checkpoint.Store, paid *atomic.Int64, opts runtime.Options) *fixture {
 	t.Helper()
-	ask := func(ctx context.Context, c *call) pregel.Result {
+	ask := func(ctx context.Context, c *nodeCall) pregel.Result {
 		if len(c.Journal.Memos) == 0 {
 			n := payload.JSON("1")
-			if _, _, err := c.Effects.Remember(ctx, checkpoint.Memo{Key: "paid", Value: n}); err != nil {
-				return fail(err.Error())
+			if _, _, err := c.Effects.RecordMemo(ctx, checkpoint.Memo{Key: "paid", Value: n}); err != nil {
+				return failedResult(err.Error())
 			}
 			paid.Add(1)
 		}
-		return wrote(c.ask(`"?"`))
+		return logUpdate(c.askNext(`"?"`))
 	}
 	inner := &graph.Spec{
-		Name: "inner", Channels: channelsLog, Nodes: []graph.NodeSpec{function("ask"), function("also")},
+		Name: "inner", Channels: channelsLog, Nodes: []graph.NodeSpec{functionNode("ask"), functionNode("also")},
 		Edges: []graph.EdgeSpec{
-			edge(graph.Start, "ask"), edge(graph.Start, "also"), edge("ask", graph.End), edge("also", graph.End),
+			newEdge(graph.Start, "ask"), newEdge(graph.Start, "also"), newEdge("ask", graph.End), newEdge("also", graph.End),
 		},
 	}
 	outer := &graph.Spec{
 		Name: "outer", Channels: channelsLog,
 		Nodes: []graph.NodeSpec{
-			function("before"), {Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: "persist"}},
+			functionNode("before"), {Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: "persist"}},
 		},
-		Edges: []graph.EdgeSpec{edge(graph.Start, "before"), edge("before", "sub"), edge("sub", graph.End)},
+		Edges: []graph.EdgeSpec{newEdge(graph.Start, "before"), newEdge("before", "sub"), newEdge("sub", graph.End)},
 	}
-	say := func(context.Context, *call) pregel.Result { return wrote(`"said"`) }
-	return newWorldOn(t, store, opts, map[string]node{"ask": ask, "also": ask, "before": say}, inner, outer)
+	say := func(context.Context, *nodeCall) pregel.Result { return logUpdate(`"said"`) }
+	return newFixtureOn(t, store, opts, map[string]nodeFunc{"ask": ask, "also": ask, "before": say}, inner, outer)
 }
 
-func (w *world) copy(source, thread string) checkpoint.Head {
+func (w *fixture) copyThread(source, thread string) checkpoint.Head {
 	w.t.Helper()
 	h, err := w.engine.CopyThread(w.t.Context(), runtime.CopyRequest{Source: source, Thread: thread})
 	require.NoError(w.t, err)
 	return h
 }
 
-// past lists what a thread's history shows, without what is the thread's own.
-func (w *world) past(thread string) []runtime.Snapshot {
+// readHistory lists what a thread's history shows, without what is the thread's own.
+func (w *fixture) readHistory(thread string) []runtime.Snapshot {
 	w.t.Helper()
-	list, _, err := w.engine.States(w.t.Context(), runtime.HistoryQuery{Thread: thread, Values: true})
+	list, _, err := w.engine.States(w.t.Context(), runtime.HistoryQuery{Thread: thread, WithValues: true})
 	require.NoError(w.t, err)
 	for i := range list {
 		cp := *list[i].Checkpoint
@@ -80,15 +80,15 @@ func (w *world) past(thread string) []runtime.Snapshot {
 	return list
 }
 
-func (w *world) answerAll(thread, value string) checkpoint.Run {
+func (w *fixture) answerAllOpen(thread, value string) checkpoint.Run {
 	w.t.Helper()
 	var answers []runtime.Response
-	for _, q := range w.state(thread).Interrupts {
+	for _, q := range w.readState(thread).Interrupts {
 		answers = append(answers, runtime.Response{Interrupt: q.ID, Value: payload.JSON(value)})
 	}
 	s, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{Thread: thread, Responses: answers})
 	require.NoError(w.t, err)
-	return w.wait(s)
+	return w.waitRun(s)
 }
 
 // TestCopyGoesOnByItself copies a thread that waits, and answers both.
@@ -101,105 +101,105 @@ func TestCopyGoesOnByItself(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			return s
 		},
-		"redis": func() checkpoint.Store { return onRedis(t, redistest.Start(t, "--appendfsync", "no")) },
+		"redis": func() checkpoint.Store { return openRedis(t, redistest.Start(t, "--appendfsync", "no")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var paid atomic.Int64
-			w := asking(t, open(), &paid, runtime.Options{})
-			w.run("t", "outer", `{"log":["one"]}`)
-			w.answerAll("t", `"yes"`)
-			w.run("t", "outer", `{"log":["two"]}`)
+			w := newAskingFixture(t, open(), &paid, runtime.Options{})
+			w.runToStop("t", "outer", `{"log":["one"]}`)
+			w.answerAllOpen("t", `"yes"`)
+			w.runToStop("t", "outer", `{"log":["two"]}`)
 			require.EqualValues(t, 4, paid.Load())
 
-			made := w.copy("t", "u")
+			made := w.copyThread("t", "u")
 			require.Equal(t, checkpoint.ThreadInterrupted, made.State)
 			require.Equal(t, 2, made.Open)
-			require.Equal(t, w.past("t"), w.past("u"))
-			require.Equal(t, w.transcript("t"), w.transcript("u"))
+			require.Equal(t, w.readHistory("t"), w.readHistory("u"))
+			require.Equal(t, w.describeEvents("t"), w.describeEvents("u"))
 			open, err := w.store.Interrupts(t.Context(), checkpoint.InterruptQuery{
 				Thread: "u", States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 			})
 			require.NoError(t, err)
 			require.Len(t, open, 2)
 
-			r := w.answerAll("u", `"in the copy"`)
+			r := w.answerAllOpen("u", `"in the copy"`)
 			require.Equal(t, checkpoint.RunSucceeded, r.State)
-			require.Contains(t, w.values("u"), "in the copy")
-			require.Len(t, w.state("t").Interrupts, 2, "those of the original are open")
-			r = w.answerAll("t", `"in the original"`)
+			require.Contains(t, w.stateValues("u"), "in the copy")
+			require.Len(t, w.readState("t").Interrupts, 2, "those of the original are open")
+			r = w.answerAllOpen("t", `"in the original"`)
 			require.Equal(t, checkpoint.RunSucceeded, r.State)
-			require.NotContains(t, w.values("t"), "in the copy")
-			require.NotContains(t, w.values("u"), "in the original")
+			require.NotContains(t, w.stateValues("t"), "in the copy")
+			require.NotContains(t, w.stateValues("u"), "in the original")
 			require.EqualValues(t, 4, paid.Load(), "what was done before the copy was made is not done again")
 
 			// It remembers what the subgraph said in the first run, and the past can be gone back to.
-			require.Equal(t, checkpoint.RunInterrupted, w.run("u", "outer", `{"log":["three"]}`).State)
-			w.answerAll("u", `"again"`)
-			past := w.past("u")
+			require.Equal(t, checkpoint.RunInterrupted, w.runToStop("u", "outer", `{"log":["three"]}`).State)
+			w.answerAllOpen("u", `"again"`)
+			past := w.readHistory("u")
 			replay, err := w.engine.Start(t.Context(), runtime.StartRequest{
 				Thread: "u", Graph: "outer", Request: checkpoint.RunRequest{From: past[len(past)-1].Checkpoint.ID},
 			})
 			require.NoError(t, err)
-			require.Equal(t, checkpoint.RunInterrupted, w.wait(replay).State)
+			require.Equal(t, checkpoint.RunInterrupted, w.waitRun(replay).State)
 
 			require.NoError(t, w.engine.DeleteThread(t.Context(), "t", 0, true))
-			require.NotEmpty(t, w.past("u"))
+			require.NotEmpty(t, w.readHistory("u"))
 		})
 	}
 }
 
 func TestCopyOfACutHistory(t *testing.T) {
 	var paid atomic.Int64
-	w := asking(t, memory.New(memory.Options{}), &paid, runtime.Options{Checkpoints: 3, Rest: time.Millisecond, Sweep: 5 * time.Millisecond})
+	w := newAskingFixture(t, memory.New(memory.Options{}), &paid, runtime.Options{KeepCheckpoints: 3, PruneDelay: time.Millisecond, ScanInterval: 5 * time.Millisecond})
 	for range 3 {
-		w.run("t", "outer", `{"log":["in"]}`)
-		w.answerAll("t", `"yes"`)
+		w.runToStop("t", "outer", `{"log":["in"]}`)
+		w.answerAllOpen("t", `"yes"`)
 	}
-	w.run("t", "outer", `{"log":["in"]}`)
+	w.runToStop("t", "outer", `{"log":["in"]}`)
 	require.Eventually(t, func() bool {
 		h, err := w.engine.Thread(t.Context(), "t")
 		return err == nil && h.FirstEvent > 1
 	}, time.Minute, 5*time.Millisecond)
 	w.engine.Close()
 	w.opts = runtime.Options{} // nothing is cut while the two are compared
-	w.start()
-	made := w.copy("t", "u")
+	w.startEngine()
+	made := w.copyThread("t", "u")
 	require.EqualValues(t, 1, made.FirstEvent)
-	require.Equal(t, w.past("t"), w.past("u"))
+	require.Equal(t, w.readHistory("t"), w.readHistory("u"))
 	head, err := w.engine.Thread(t.Context(), "t")
 	require.NoError(t, err)
 	events, err := w.store.Events(t.Context(), "t", head.FirstEvent-1, 0)
 	require.NoError(t, err)
-	require.Len(t, w.transcript("u"), len(events))
-	require.Equal(t, checkpoint.RunSucceeded, w.answerAll("u", `"yes"`).State)
-	require.Equal(t, checkpoint.RunSucceeded, w.answerAll("t", `"yes"`).State)
-	require.Equal(t, w.values("t"), w.values("u"))
+	require.Len(t, w.describeEvents("u"), len(events))
+	require.Equal(t, checkpoint.RunSucceeded, w.answerAllOpen("u", `"yes"`).State)
+	require.Equal(t, checkpoint.RunSucceeded, w.answerAllOpen("t", `"yes"`).State)
+	require.Equal(t, w.stateValues("t"), w.stateValues("u"))
 }
 
 func TestCopyOfALongHistory(t *testing.T) {
-	code, spec := talk(1500)
-	w := newWorldOn(t, memory.New(memory.Options{}), runtime.Options{StepLimit: 2000}, code, spec)
-	w.run("t", "talk", `{}`)
-	w.copy("t", "u")
-	list := w.history("u", "")
+	code, spec := growingGraph(1500)
+	w := newFixtureOn(t, memory.New(memory.Options{}), runtime.Options{StepLimit: 2000}, code, spec)
+	w.runToStop("t", "talk", `{}`)
+	w.copyThread("t", "u")
+	list := w.listCheckpoints("u", "")
 	require.Len(t, list, 1000)
-	require.Equal(t, w.values("t"), w.values("u"))
+	require.Equal(t, w.stateValues("t"), w.stateValues("u"))
 	events, err := w.store.Events(t.Context(), "u", 0, 1)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, events[0].Seq)
-	require.Equal(t, checkpoint.RunSucceeded, w.run("u", "talk", `{}`).State)
+	require.Equal(t, checkpoint.RunSucceeded, w.runToStop("u", "talk", `{}`).State)
 }
 
 func TestCopiesThatAreRefused(t *testing.T) {
 	var paid atomic.Int64
-	w := asking(t, memory.New(memory.Options{}), &paid, runtime.Options{})
-	w.run("t", "outer", `{}`)
-	w.run("other", "outer", `{}`)
+	w := newAskingFixture(t, memory.New(memory.Options{}), &paid, runtime.Options{})
+	w.runToStop("t", "outer", `{}`)
+	w.runToStop("other", "outer", `{}`)
 	request := runtime.CopyRequest{Source: "t", RequestID: "q", Digest: "d", Metadata: map[string]string{"copy": "yes"}}
 	first, err := w.engine.CopyThread(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, "yes", first.Metadata["copy"])
-	w.answerAll("t", `"the original may change"`)
+	w.answerAllOpen("t", `"the original may change"`)
 	again, err := w.engine.CopyThread(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, first.Thread, again.Thread)
@@ -210,49 +210,49 @@ func TestCopiesThatAreRefused(t *testing.T) {
 		runtime.ReasonRequestIDConflict: {Source: "t", RequestID: "q", Digest: "another"},
 	} {
 		_, err := w.engine.CopyThread(t.Context(), req)
-		require.Equal(t, want, reason(err))
+		require.Equal(t, want, errorReason(err))
 	}
 	_, err = w.engine.Thread(t.Context(), "new")
-	require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+	require.Equal(t, runtime.ReasonThreadNotFound, errorReason(err))
 }
 
 func TestNoCopyWhileARunGoesOn(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
-	wait := func(context.Context, *call) pregel.Result {
+	wait := func(context.Context, *nodeCall) pregel.Result {
 		close(begun)
 		<-release
-		return wrote(`"done"`)
+		return logUpdate(`"done"`)
 	}
-	w := newWorld(t, map[string]node{"a": wait}, chain("g", channelsLog, "a"))
+	w := newFixture(t, map[string]nodeFunc{"a": wait}, chainSpec("g", channelsLog, "a"))
 	s, err := w.engine.Start(t.Context(), runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: `{}`},
 	})
 	require.NoError(t, err)
 	<-begun
 	_, err = w.engine.CopyThread(t.Context(), runtime.CopyRequest{Source: "t", Thread: "u"})
-	require.Equal(t, runtime.ReasonThreadBusy, reason(err))
+	require.Equal(t, runtime.ReasonThreadBusy, errorReason(err))
 	close(release)
-	w.wait(s)
-	w.copy("t", "u")
-	require.Equal(t, w.values("t"), w.values("u"))
+	w.waitRun(s)
+	w.copyThread("t", "u")
+	require.Equal(t, w.stateValues("t"), w.stateValues("u"))
 }
 
 // TestCopyLeavesTheQueue copies a thread that waits for people, with a run
 // behind.
 func TestCopyLeavesTheQueue(t *testing.T) {
-	ask := func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(`"?"`)) }
-	w := newWorld(t, map[string]node{"ask": ask}, chain("g", channelsLog, "ask"))
-	w.run("t", "g", `{}`)
+	ask := func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(`"?"`)) }
+	w := newFixture(t, map[string]nodeFunc{"ask": ask}, chainSpec("g", channelsLog, "ask"))
+	w.runToStop("t", "g", `{}`)
 	_, err := w.engine.Start(t.Context(), runtime.StartRequest{
 		Thread: "t", Graph: "g", Open: runtime.EnqueueOpen, Request: checkpoint.RunRequest{Input: `{}`},
 	})
 	require.NoError(t, err)
-	require.Empty(t, w.copy("t", "u").Queue)
+	require.Empty(t, w.copyThread("t", "u").Queue)
 	runs, err := w.store.Runs(t.Context(), "u", 0, 0)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	require.Equal(t, checkpoint.RunInterrupted, runs[0].State)
-	require.Equal(t, checkpoint.RunSucceeded, w.answer("u", `"yes"`).State)
+	require.Equal(t, checkpoint.RunSucceeded, w.answerSingle("u", `"yes"`).State)
 	head, err := w.engine.Thread(t.Context(), "t")
 	require.NoError(t, err)
 	require.Len(t, head.Queue, 1)

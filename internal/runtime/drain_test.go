@@ -15,31 +15,31 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-func deadline(t *testing.T, d time.Duration) context.Context {
+func contextWithTimeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func TestDrainFinishesTheSuperstepAndHandsOver(t *testing.T) {
+func TestDrainFinishesTheSuperstepAndHandsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var work, last timeline
-		c.nodes.code = map[string]node{"work": work.node(10 * time.Second), "last": last.node(time.Second)}
-		c.compile(chain("g", channelsLog, "work", "last"))
-		old := c.boot(c.store)
-		run := c.begin("r")
-		queued := c.start("r2", runtime.StartRequest{Thread: "t", Graph: "g", Concurrency: runtime.Enqueue, Request: input("r2")})
-		next := c.boot(c.store)
-		rest(time.Second)
+		c := newBubbleCluster(t)
+		var work, last nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": work.newNode(10 * time.Second), "last": last.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work", "last"))
+		old := c.startEngine(c.store)
+		run := c.beginRun("r")
+		queued := c.startRun("r2", runtime.StartRequest{Thread: "t", Graph: "g", Concurrency: runtime.EnqueueBusy, Request: newInput("r2")})
+		next := c.startEngine(c.store)
+		sleepVirtual(time.Second)
 		began := time.Now()
-		old.Drain(deadline(t, time.Minute))
+		old.Drain(contextWithTimeout(t, time.Minute))
 		require.Equal(t, 9*time.Second, time.Since(began), "as long as the superstep takes")
 		require.Len(t, work.spans, 1)
-		require.False(t, work.spans[0].cut)
-		_, err := old.Start(t.Context(), runtime.StartRequest{Thread: "u", CreateThread: true, Graph: "g", Request: input("x")})
-		require.Equal(t, runtime.ReasonServerDraining, reason(err))
+		require.False(t, work.spans[0].isCut)
+		_, err := old.Start(t.Context(), runtime.StartRequest{Thread: "u", CreateThread: true, Graph: "g", Request: newInput("x")})
+		require.Equal(t, runtime.ReasonServerDraining, errorReason(err))
 
 		r, err := next.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestDrainFinishesTheSuperstepAndHandsOver(t *testing.T) {
 		r, err = next.WaitRun(t.Context(), "t", queued.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		require.Equal(t, []string{"run running", "run queued", "run succeeded", "run running", "run succeeded"}, c.story("t").States)
+		require.Equal(t, []string{"run running", "run queued", "run succeeded", "run running", "run succeeded"}, c.summarizeThread("t").States)
 	})
 }
 
@@ -60,30 +60,30 @@ func TestDrainStopsBetweenSuperstepsOfSubgraphs(t *testing.T) {
 	for persistence, took := range map[string]time.Duration{"inherit": 9 * time.Second, "persist": 9 * time.Second, "disabled": 19 * time.Second} {
 		t.Run(persistence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				var first, second, last timeline
-				c.nodes.code = map[string]node{
-					"work": first.node(10 * time.Second), "slow": second.node(10 * time.Second), "last": last.node(time.Second),
+				c := newBubbleCluster(t)
+				var first, second, last nodeTimeline
+				c.nodes.funcs = map[string]nodeFunc{
+					"work": first.newNode(10 * time.Second), "slow": second.newNode(10 * time.Second), "last": last.newNode(time.Second),
 				}
-				outer := chain("g", channelsLog, "last")
+				outer := chainSpec("g", channelsLog, "last")
 				outer.Nodes = append(outer.Nodes, graph.NodeSpec{Name: "sub", Graph: &graph.SubgraphSpec{Name: "middle"}})
-				outer.Edges = []graph.EdgeSpec{edge(graph.Start, "sub"), edge("sub", "last"), edge("last", graph.End)}
-				middle := chain("middle", channelsLog)
+				outer.Edges = []graph.EdgeSpec{newEdge(graph.Start, "sub"), newEdge("sub", "last"), newEdge("last", graph.End)}
+				middle := chainSpec("middle", channelsLog)
 				middle.Nodes = []graph.NodeSpec{{Name: "deep", Graph: &graph.SubgraphSpec{Name: "inner", Persistence: persistence}}}
-				middle.Edges = []graph.EdgeSpec{edge(graph.Start, "deep"), edge("deep", graph.End)}
-				c.compile(chain("inner", channelsLog, "work", "slow"), middle, outer)
-				old := c.boot(c.store)
-				run := c.begin("r")
-				rest(time.Second)
+				middle.Edges = []graph.EdgeSpec{newEdge(graph.Start, "deep"), newEdge("deep", graph.End)}
+				c.compileGraphs(chainSpec("inner", channelsLog, "work", "slow"), middle, outer)
+				old := c.startEngine(c.store)
+				run := c.beginRun("r")
+				sleepVirtual(time.Second)
 				began := time.Now()
-				old.Drain(deadline(t, time.Minute))
+				old.Drain(contextWithTimeout(t, time.Minute))
 				require.Equal(t, took, time.Since(began))
 
-				next := c.boot(c.store)
+				next := c.startEngine(c.store)
 				r, err := next.WaitRun(t.Context(), "t", run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State)
-				for _, ran := range []*timeline{&first, &second, &last} {
+				for _, ran := range []*nodeTimeline{&first, &second, &last} {
 					require.Len(t, ran.spans, 1, "what was finished is not run again")
 				}
 				require.JSONEq(t, `{"log":["r","r","r","work","slow","last"],"n":3}`, string(r.Output))
@@ -96,24 +96,24 @@ func TestDrainStopsBetweenSuperstepsOfSubgraphs(t *testing.T) {
 // stops.
 func TestDrainWaitsForTheSiblingsOfASubgraph(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var first, second, beside timeline
-		c.nodes.code = map[string]node{
-			"work": first.node(5 * time.Second), "slow": second.node(5 * time.Second), "quick": beside.node(8 * time.Second), "join": beside.node(0),
+		c := newBubbleCluster(t)
+		var first, second, beside nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{
+			"work": first.newNode(5 * time.Second), "slow": second.newNode(5 * time.Second), "quick": beside.newNode(8 * time.Second), "join": beside.newNode(0),
 		}
-		outer := side("g", "quick")
+		outer := parallelSpec("g", "quick")
 		outer.Nodes = append(outer.Nodes, graph.NodeSpec{Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner"}})
 		outer.Edges = []graph.EdgeSpec{
-			edge(graph.Start, "sub"), edge(graph.Start, "quick"), {From: []string{"sub", "quick"}, To: "join"}, edge("join", graph.End),
+			newEdge(graph.Start, "sub"), newEdge(graph.Start, "quick"), {From: []string{"sub", "quick"}, To: "join"}, newEdge("join", graph.End),
 		}
-		c.compile(chain("inner", channelsLog, "work", "slow"), outer)
-		old := c.boot(c.store)
-		run := c.begin("r")
-		rest(time.Second)
+		c.compileGraphs(chainSpec("inner", channelsLog, "work", "slow"), outer)
+		old := c.startEngine(c.store)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
 		began := time.Now()
-		old.Drain(deadline(t, time.Minute))
+		old.Drain(contextWithTimeout(t, time.Minute))
 		require.Equal(t, 7*time.Second, time.Since(began))
-		next := c.boot(c.store)
+		next := c.startEngine(c.store)
 		r, err := next.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -125,21 +125,21 @@ func TestDrainWaitsForTheSiblingsOfASubgraph(t *testing.T) {
 
 func TestDrainCutsALongNodeAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var slow, quick timeline
-		c.nodes.code = map[string]node{"slow": slow.node(10 * time.Minute), "quick": quick.node(time.Second), "join": quick.node(0)}
-		c.compile(side("g", "slow", "quick"))
-		old := c.boot(c.store)
-		run := c.begin("r")
-		rest(2 * time.Second)
+		c := newBubbleCluster(t)
+		var slow, quick nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"slow": slow.newNode(10 * time.Minute), "quick": quick.newNode(time.Second), "join": quick.newNode(0)}
+		c.compileGraphs(parallelSpec("g", "slow", "quick"))
+		old := c.startEngine(c.store)
+		run := c.beginRun("r")
+		sleepVirtual(2 * time.Second)
 		began := time.Now()
-		old.Drain(deadline(t, 20*time.Second))
+		old.Drain(contextWithTimeout(t, 20*time.Second))
 		require.Equal(t, 20*time.Second, time.Since(began))
-		require.True(t, slow.spans[0].cut)
+		require.True(t, slow.spans[0].isCut)
 		head, err := c.store.Head(t.Context(), "t")
 		require.NoError(t, err)
 		require.Empty(t, head.Owner, "the lease is given back")
-		next := c.boot(c.store)
+		next := c.startEngine(c.store)
 		r, err := next.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -150,18 +150,18 @@ func TestDrainCutsALongNodeAtTheDeadline(t *testing.T) {
 
 func TestDrainDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var work timeline
-		c.nodes.code = map[string]node{"work": work.node(time.Second)}
-		c.compile(chain("g", channelsLog, "work"))
-		c.first.mode = hanging
-		old := c.boot(c.first)
-		run := c.begin("r")
-		c.first.at.Store(c.first.n.Load() + 1)
+		c := newBubbleCluster(t)
+		var work nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": work.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.faulty.mode = faultHanging
+		old := c.startEngine(c.faulty)
+		run := c.beginRun("r")
+		c.faulty.failAt.Store(c.faulty.callCount.Load() + 1)
 		began := time.Now()
-		old.Drain(deadline(t, 5*time.Second))
+		old.Drain(contextWithTimeout(t, 5*time.Second))
 		require.LessOrEqual(t, time.Since(began), 8*time.Second)
-		next := c.boot(c.store)
+		next := c.startEngine(c.store)
 		r, err := next.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -170,14 +170,14 @@ func TestDrainDoesNotWaitForAStoreThatHangs(t *testing.T) {
 
 func TestAnswersAreTakenWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		c.nodes.code = script(c.nodes.ledger)
-		c.compile(chain("g", channelsLog, "ask"))
-		old := c.boot(c.store)
-		q := c.asking("t")
+		c := newBubbleCluster(t)
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+		old := c.startEngine(c.store)
+		q := c.runToInterrupt("t")
 		old.Close()
-		require.NoError(t, c.respond("t", q.ID, `"late"`, runtime.Partial), "an answer is stored, for whoever comes next")
-		next := c.boot(c.store)
+		require.NoError(t, c.answerInterrupt("t", q.ID, `"late"`, runtime.CoverPartial), "an answer is stored, for the next owner")
+		next := c.startEngine(c.store)
 		r, err := next.WaitRun(t.Context(), "t", "")
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -186,31 +186,31 @@ func TestAnswersAreTakenWhileDraining(t *testing.T) {
 
 func TestCloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		e := c.boot(c.store)
+		c := newBubbleCluster(t)
+		e := c.startEngine(c.store)
 		select {
 		case <-e.Draining():
 			t.Fatal("nobody asked for it")
 		default:
 		}
-		got := crowd(4, func(int) error { e.Close(); return nil })
+		got := callTogether(4, func(int) error { e.Close(); return nil })
 		require.Equal(t, 4, got[""])
 		e.Close()
 		<-e.Draining()
 	})
 }
 
-func TestFollowersLearnOfTheHandOver(t *testing.T) {
+func TestFollowersLearnOfTheHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(time.Second), "last": times.node(time.Second)}
-		c.compile(chain("g", channelsLog, "work", "last"))
-		c.opts.Poll = 100 * time.Millisecond
-		owner := c.boot(c.store)
-		other := c.boot(c.store)
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Second), "last": times.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work", "last"))
+		c.opts.PollInterval = 100 * time.Millisecond
+		owner := c.startEngine(c.store)
+		other := c.startEngine(c.store)
 		c.engine = owner
-		run := c.begin("r")
+		run := c.beginRun("r")
 		here, there := owner.Follow(runtime.FollowRequest{Thread: "t"}), other.Follow(runtime.FollowRequest{Thread: "t"})
 		defer here.Close()
 		defer there.Close()
@@ -227,27 +227,27 @@ func TestFollowersLearnOfTheHandOver(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, checkpoint.RunSucceeded, c.run("t", run.ID).State)
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", run.ID).State)
 	})
 }
 
 // TestParkedThreadsCostNothing counts what is left of many threads that wait.
 func TestParkedThreadsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		c.nodes.code = script(c.nodes.ledger)
-		c.compile(chain("g", channelsLog, "ask"))
-		e := c.boot(c.store)
-		c.asking("warm")
-		rest(time.Minute)
+		c := newBubbleCluster(t)
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+		e := c.startEngine(c.store)
+		c.runToInterrupt("warm")
+		sleepVirtual(time.Minute)
 		before := goruntime.NumGoroutine()
 		const threads = 200
 		for i := range threads {
-			c.asking(fmt.Sprint("t", i))
+			c.runToInterrupt(fmt.Sprint("t", i))
 		}
-		rest(time.Minute)
+		sleepVirtual(time.Minute)
 		require.Less(t, goruntime.NumGoroutine(), before+threads/10, "Go may have begun a few of its own")
-		sessions, topics, drifting := runtime.Held(e)
+		sessions, topics, drifting := runtime.CountHeld(e)
 		require.Zero(t, sessions)
 		require.Zero(t, topics)
 		require.Zero(t, drifting)

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// TestDriftFailureIsLegible gives questions to the failure that would change how
+// TestDriftFailureIsLegible gives interrupts to the failure that would change how
 // it looks, or fill a terminal.
 func TestDriftFailureIsLegible(t *testing.T) {
 	q := checkpoint.Interrupt{ID: "q", Message: "Pay 1?\x1b[2J\r\u202e?001 yaP\u200b\U000E0041", Value: `{"pay":1}`}

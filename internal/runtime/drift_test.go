@@ -21,60 +21,60 @@ func TestUsesAreChecked(t *testing.T) {
 	accepting := other
 	accepting.Drift = checkpoint.DriftAccept
 	for name, uses := range map[string]struct {
-		used   []pregel.Use
+		used   []pregel.UsedAnswer
 		reason string
 		says   string
 	}{
-		"what was shown":         {[]pregel.Use{{Seen: shown.Seen()}}, "", ""},
+		"what was shown":         {[]pregel.UsedAnswer{{AskedDigest: shown.ShownDigest()}}, "", ""},
 		"nothing":                {nil, "", ""},
-		"something else":         {[]pregel.Use{{Seen: other.Seen()}}, runtime.FailedNonDeterministic, "for something else than was shown"},
-		"no digest":              {[]pregel.Use{{}}, runtime.FailedNonDeterministic, "for something else than was shown"},
-		"another, not accepted":  {[]pregel.Use{{Seen: other.Seen(), Asked: &other}}, runtime.FailedNonDeterministic, "the node has used the answer all the same"},
-		"another, and accepted":  {[]pregel.Use{{Seen: other.Seen(), Asked: &accepting}}, "", ""},
-		"the same, told in full": {[]pregel.Use{{Seen: other.Seen(), Asked: &shown}}, "", ""},
-		"an answer that is none": {[]pregel.Use{{Key: "k"}}, runtime.FailedInvalidUpdate, `question number 1 of key "k", which has none`},
+		"something else":         {[]pregel.UsedAnswer{{AskedDigest: other.ShownDigest()}}, runtime.FailedNonDeterministic, "for something else than was shown"},
+		"no digest":              {[]pregel.UsedAnswer{{}}, runtime.FailedNonDeterministic, "for something else than was shown"},
+		"another, not accepted":  {[]pregel.UsedAnswer{{AskedDigest: other.ShownDigest(), Asked: &other}}, runtime.FailedNonDeterministic, "the node has used the answer all the same"},
+		"another, and accepted":  {[]pregel.UsedAnswer{{AskedDigest: other.ShownDigest(), Asked: &accepting}}, "", ""},
+		"the same, told in full": {[]pregel.UsedAnswer{{AskedDigest: other.ShownDigest(), Asked: &shown}}, "", ""},
+		"an answer that is none": {[]pregel.UsedAnswer{{Key: "k"}}, runtime.FailedInvalidUpdate, `question number 1 of key "k", which has none`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, map[string]node{"n": func(_ context.Context, c *call) pregel.Result {
+			w := newFixture(t, map[string]nodeFunc{"n": func(_ context.Context, c *nodeCall) pregel.Result {
 				if len(c.Journal.Answers) == 0 {
 					return pregel.Result{Asks: []pregel.Ask{shown}}
 				}
-				r := wrote(`"went on"`)
-				r.Used = uses.used
+				r := logUpdate(`"went on"`)
+				r.UsedAnswers = uses.used
 				return r
-			}}, chain("g", channelsLog, "n"))
-			w.run("t", "g", `{}`)
-			run := w.answer("t", `"yes"`)
+			}}, chainSpec("g", channelsLog, "n"))
+			w.runToStop("t", "g", `{}`)
+			run := w.answerSingle("t", `"yes"`)
 			if uses.reason == "" {
 				require.Equal(t, checkpoint.RunSucceeded, run.State)
 				return
 			}
 			require.Equal(t, uses.reason, run.Failure.Reason)
 			require.Contains(t, run.Failure.Message, uses.says)
-			require.NotContains(t, w.values("t"), "went on")
+			require.NotContains(t, w.stateValues("t"), "went on")
 		})
 	}
 }
 
 // TestAskingAgainWhatWasAnswered is code that does not replay its journal: the
-// same question can't be asked for ever.
+// same interrupt can't be asked for ever.
 func TestAskingAgainWhatWasAnswered(t *testing.T) {
-	w := newWorld(t, map[string]node{"n": func(context.Context, *call) pregel.Result {
+	w := newFixture(t, map[string]nodeFunc{"n": func(context.Context, *nodeCall) pregel.Result {
 		return pregel.Result{Asks: []pregel.Ask{{Value: `"again"`}}}
-	}}, chain("g", channelsLog, "n"))
-	w.run("t", "g", `{}`)
-	run := w.answer("t", `"yes"`)
+	}}, chainSpec("g", channelsLog, "n"))
+	w.runToStop("t", "g", `{}`)
+	run := w.answerSingle("t", `"yes"`)
 	require.Equal(t, runtime.FailedNonDeterministic, run.Failure.Reason)
 	require.Contains(t, run.Failure.Message, "asked a question again that was answered")
 }
 
-// older is a store as an earlier version has filled it: questions have no digest
+// oldFormatStore is a store as an earlier version has filled it: interrupts have no digest
 // and say nothing about replays.
-type older struct{ checkpoint.Store }
+type oldFormatStore struct{ checkpoint.Store }
 
-func (o older) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (o oldFormatStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	for i := range c.Interrupts {
-		c.Interrupts[i].Seen, c.Interrupts[i].Drift = "", ""
+		c.Interrupts[i].ShownDigest, c.Interrupts[i].Drift = "", ""
 	}
 	return o.Store.Apply(ctx, c)
 }
@@ -83,58 +83,58 @@ func (o older) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rece
 // what is stored.
 func TestQuestionsOfAnEarlierVersion(t *testing.T) {
 	amount := `{"pay":100}`
-	w := newWorldOn(t, older{memory.New(memory.Options{})}, runtime.Options{}, map[string]node{
-		"n": func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(amount)) },
-	}, chain("g", channelsLog, "n"))
-	w.run("t", "g", `{}`)
+	w := newFixtureOn(t, oldFormatStore{memory.New(memory.Options{})}, runtime.Options{}, map[string]nodeFunc{
+		"n": func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(amount)) },
+	}, chainSpec("g", channelsLog, "n"))
+	w.runToStop("t", "g", `{}`)
 	amount = `{"pay":99999}`
-	run := w.answer("t", `"yes"`)
+	run := w.answerSingle("t", `"yes"`)
 	require.Equal(t, checkpoint.RunInterrupted, run.State)
-	run = w.answer("t", `"yes, that too"`)
+	run = w.answerSingle("t", `"yes, that too"`)
 	require.Equal(t, checkpoint.RunSucceeded, run.State)
-	require.JSONEq(t, `{"log":["yes, that too"],"n":1}`, w.values("t"))
+	require.JSONEq(t, `{"log":["yes, that too"],"n":1}`, w.stateValues("t"))
 }
 
 // TestALateAnswerIsToldWhatIsAskedNow has a node ask something else twice. An
-// answer to a question that was replaced is refused and names the one that stands
+// answer to an interrupt that was replaced is refused and names the one that stands
 // now, however often it was replaced.
 func TestALateAnswerIsToldWhatIsAskedNow(t *testing.T) {
 	for name, store := range map[string]func(t *testing.T) checkpoint.Store{
-		"memory": onMemory,
-		"sqlite": onSQLite,
-		"redis":  func(t *testing.T) checkpoint.Store { return onRedis(t, redistest.Start(t, "--appendfsync", "no")) },
+		"memory": openMemory,
+		"sqlite": openSQLite,
+		"redis":  func(t *testing.T) checkpoint.Store { return openRedis(t, redistest.Start(t, "--appendfsync", "no")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			amount := `{"pay":100}`
 			opened := store(t)
 			t.Cleanup(func() { require.NoError(t, opened.Close()) })
-			w := newWorldOn(t, opened, runtime.Options{}, map[string]node{
-				"n": func(_ context.Context, c *call) pregel.Result { return wrote(c.ask(amount)) },
-			}, chain("g", channelsLog, "n"))
-			w.run("t", "g", `{}`)
+			w := newFixtureOn(t, opened, runtime.Options{}, map[string]nodeFunc{
+				"n": func(_ context.Context, c *nodeCall) pregel.Result { return logUpdate(c.askNext(amount)) },
+			}, chainSpec("g", channelsLog, "n"))
+			w.runToStop("t", "g", `{}`)
 			var asked []string
 			for _, next := range []string{`{"pay":200}`, `{"pay":300}`} {
-				asked = append(asked, w.state("t").Tasks[0].Interrupts[0].ID)
+				asked = append(asked, w.readState("t").Tasks[0].Interrupts[0].ID)
 				amount = next
-				require.Equal(t, checkpoint.RunInterrupted, w.answer("t", `"yes"`).State)
+				require.Equal(t, checkpoint.RunInterrupted, w.answerSingle("t", `"yes"`).State)
 			}
-			now := w.state("t").Tasks[0].Interrupts[0].ID
+			now := w.readState("t").Tasks[0].Interrupts[0].ID
 			for _, id := range asked {
 				for _, value := range []string{`"yes"`, `"no"`} {
-					err := late(w, id, value)
-					require.Equal(t, runtime.ReasonInterruptAlreadyResolved, reason(err))
-					require.Equal(t, now, meta(err, "supersededBy"))
+					err := answerLate(w, id, value)
+					require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err))
+					require.Equal(t, now, errorMeta(err, "supersededBy"))
 				}
 			}
-			require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `"yes"`).State)
-			err := late(w, asked[0], `"no"`)
-			require.Equal(t, runtime.ReasonInterruptAlreadyResolved, reason(err))
-			require.Empty(t, meta(err, "supersededBy"), "nothing is asked any more")
+			require.Equal(t, checkpoint.RunSucceeded, w.answerSingle("t", `"yes"`).State)
+			err := answerLate(w, asked[0], `"no"`)
+			require.Equal(t, runtime.ReasonInterruptAlreadyResolved, errorReason(err))
+			require.Empty(t, errorMeta(err, "supersededBy"), "nothing is asked any more")
 		})
 	}
 }
 
-func late(w *world, id, value string) error {
+func answerLate(w *fixture, id, value string) error {
 	_, err := w.engine.Resume(w.t.Context(), runtime.ResumeRequest{
 		Thread: "t", Responses: []runtime.Response{{Interrupt: id, Value: payload.JSON(value)}},
 	})

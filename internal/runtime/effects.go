@@ -25,21 +25,21 @@ var (
 // effects are what one attempt may do besides returning. After the attempt has
 // ended they do nothing, so that a node that was given up cannot speak.
 type effects struct {
-	loop    *loop
-	task    *pregel.Task
-	attempt int
-	over    atomic.Bool
-	lent    atomic.Bool  // a worker may still run the task
-	calls   atomic.Int32 // graphs that it waits for
-	anew    anew
+	loop          *loop
+	task          *pregel.Task
+	attempt       int
+	isOver        atomic.Bool
+	isStillRemote atomic.Bool  // a worker may still run the task
+	runningCalls  atomic.Int32 // graphs that it waits for
+	restartMark   restartMark
 
-	mu   sync.Mutex
-	idle *time.Timer
-	wait time.Duration
+	mu          sync.Mutex
+	idleTimer   *time.Timer
+	idleTimeout time.Duration
 }
 
-// limit puts the node's timeouts on an attempt.
-func (fx *effects) limit(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
+// applyTimeouts puts the node's timeouts on an attempt.
+func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
 	if n.Timeout <= 0 && n.IdleTimeout <= 0 {
 		return ctx, func() {}
 	}
@@ -52,18 +52,18 @@ func (fx *effects) limit(ctx context.Context, n *graph.Node) (context.Context, c
 	}
 	ctx, cut := context.WithCancelCause(ctx)
 	fx.mu.Lock()
-	fx.wait = n.IdleTimeout
-	fx.idle = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.Log(fx.loop.session.log, "a timer panicked")))
+	fx.idleTimeout = n.IdleTimeout
+	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.loop.session.log, "a timer panicked")))
 	fx.mu.Unlock()
 	return ctx, func() {
-		fx.end()
+		fx.endAttempt()
 		cut(nil)
 		cancel()
 	}
 }
 
-// timedOut is the failure of an attempt that ran into one of its own timeouts.
-func timedOut(ctx context.Context, n *graph.Node) *pregel.Failure {
+// timeoutFailure is the failure of an attempt that ran into one of its own timeouts.
+func timeoutFailure(ctx context.Context, n *graph.Node) *pregel.Failure {
 	cause := context.Cause(ctx)
 	var limit time.Duration
 	switch {
@@ -80,35 +80,35 @@ func timedOut(ctx context.Context, n *graph.Node) *pregel.Failure {
 	}}
 }
 
-func (fx *effects) end() {
-	fx.over.Store(true)
+func (fx *effects) endAttempt() {
+	fx.isOver.Store(true)
 	fx.mu.Lock()
 	defer fx.mu.Unlock()
-	if fx.idle != nil {
-		fx.idle.Stop()
+	if fx.idleTimer != nil {
+		fx.idleTimer.Stop()
 	}
 }
 
-// alive puts the idle timeout off.
-func (fx *effects) alive() {
-	fx.loop.stir()
+// resetIdleTimeout puts the idle timeout off.
+func (fx *effects) resetIdleTimeout() {
+	fx.loop.touchParent()
 	fx.mu.Lock()
 	defer fx.mu.Unlock()
-	if fx.idle != nil && !fx.over.Load() {
-		fx.idle.Reset(fx.wait)
+	if fx.idleTimer != nil && !fx.isOver.Load() {
+		fx.idleTimer.Reset(fx.idleTimeout)
 	}
 }
 
-// Emit sends an event to whoever watches; a durable one is committed first.
-func (fx *effects) Emit(em Emission) {
-	if fx.over.Load() {
+// EmitEvent sends an event to the followers; a durable one is committed first.
+func (fx *effects) EmitEvent(em Emission) {
+	if fx.isOver.Load() {
 		return
 	}
-	fx.alive()
+	fx.resetIdleTimeout()
 	if fx.task.Node == nil { // a reducer: it has no events, and what it does is not shown
 		return
 	}
-	if !fx.restart(em.Kind) {
+	if !fx.checkRestart(em.Kind) {
 		return
 	}
 	l := fx.loop
@@ -117,14 +117,14 @@ func (fx *effects) Emit(em Emission) {
 		Node: fx.task.Node.Name, Task: fx.task.ID, Attempt: fx.attempt, Name: em.Name, Value: em.Value,
 	}
 	if !em.Durable {
-		l.announce(e)
+		l.publishEphemeral(e)
 		return
 	}
-	err := l.commit(func(t *tx) error {
-		t.emit(e)
+	err := l.commitChange(func(t *tx) error {
+		t.emitEvent(e)
 		return nil
 	})
 	if err != nil {
-		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), cause(err))
+		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), causeField(err))
 	}
 }

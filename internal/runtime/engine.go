@@ -47,35 +47,35 @@ type Observer interface {
 	CommitEnded(took time.Duration, err error)
 	InterruptRaised(name, reason string)
 	InterruptResolved(name, state string)
-	// ThreadsPoisoned tells how many threads are put off now because the engine
+	// ThreadsPoisoned reports how many threads are quarantined: the engine
 	// fails whenever it takes them.
 	ThreadsPoisoned(n int)
 	// LiveBytes tells how many bytes the live runs of this process hold.
 	LiveBytes(n int64)
-	// RunPutOff tells that a run has ended here because live runs hold too much,
-	// and waits for room; RunEnded follows.
-	RunPutOff(name string)
+	// RunEvicted reports a run that ended here because live runs hold too many
+	// bytes; it waits for memory. RunEnded follows.
+	RunEvicted(name string)
 }
 
 // Options tune an engine. Zero fields mean the defaults that are named.
 type Options struct {
-	Owner         string        // name of this replica; random when empty
-	Lease         time.Duration // how long a silent replica keeps a thread; 15 s
-	StepLimit     int           // supersteps of a run when nobody says; 10 000
-	Parallel      int           // tasks of one superstep at the same time; 64
-	Together      int           // supersteps without effects that share a commit, 1 = none; 64
-	MaxLive       int           // live runs in this process; 10 000
-	MaxLiveBytes  int64         // bytes that they hold in states and writes; 256 MiB
-	QueueLimit    int           // runs waiting behind one another; 64
-	RecentEvents  int           // bytes of events kept for followers that have not read them; 64 MiB
-	CopyBytes     int           // bytes of a thread that is copied; 64 MiB
-	MemoBytes     int64         // bytes of memos that a task may record, see MemoBytes; 4 MiB
-	Sweep         time.Duration // how often abandoned work is looked for; 1 s
-	StoreAttempts int           // tries of a client's call that is not answered; 3
-	StoreTimeout  time.Duration // how long a client's call waits for the store; 5 s
-	// Poll is how often a follower looks for what other replicas wrote, 0 =
+	Owner            string        // name of this replica; random when empty
+	LeaseTTL         time.Duration // how long a silent replica keeps a thread; 15 s
+	StepLimit        int           // supersteps of a run by default; 10 000
+	ParallelTasks    int           // tasks of one superstep at the same time; 64
+	StepsPerCommit   int           // supersteps without effects that share a commit, 1 = none; 64
+	MaxLiveRuns      int           // live runs in this process; 10 000
+	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
+	QueueLimit       int           // runs waiting behind one another; 64
+	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
+	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
+	MaxTaskMemoBytes int64         // bytes of memos that a task may record, see MaxTaskMemoBytes; 4 MiB
+	ScanInterval     time.Duration // how often abandoned work is looked for; 1 s
+	StoreAttempts    int           // tries of a client's call that is not answered; 3
+	StoreTimeout     time.Duration // how long a client's call waits for the store; 5 s
+	// PollInterval is how often a follower looks for what other replicas wrote, 0 =
 	// never: no other process writes to the store.
-	Poll time.Duration
+	PollInterval time.Duration
 	// Workers are those that are attached to this server; nil when no node runs
 	// in another process, or no other server shares the store.
 	Workers    Workers
@@ -83,14 +83,14 @@ type Options struct {
 	// Limits bound values, states, and what a superstep writes: 4 MiB, 8 MiB,
 	// 8 MiB and 4096 Sends.
 	Limits pregel.Limits
-	// Checkpoints is how many checkpoints a thread keeps when nothing is going on
+	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
 	// in it, with the events since; some more as long as they are few, and those
 	// that are needed. 0 = all.
-	Checkpoints uint64
-	Rest        time.Duration    // how long a thread is left alone before that; 1 min
-	Logger      *zap.Logger      // silent when nil
-	Observer    Observer         // none when nil
-	Now         func() time.Time // the clock of this process; the store's counts
+	KeepCheckpoints uint64
+	PruneDelay      time.Duration    // how long a thread is left alone before that; 1 min
+	Logger          *zap.Logger      // silent when nil
+	Observer        Observer         // none when nil
+	Now             func() time.Time // the clock of this process; the store's counts
 }
 
 func (o Options) withDefaults() Options {
@@ -104,24 +104,24 @@ func (o Options) withDefaults() Options {
 			*n = v
 		}
 	}
-	or(&o.Lease, 15*time.Second)
-	or(&o.Sweep, time.Second)
-	or(&o.Rest, time.Minute)
+	or(&o.LeaseTTL, 15*time.Second)
+	or(&o.ScanInterval, time.Second)
+	or(&o.PruneDelay, time.Minute)
 	or(&o.StoreTimeout, 5*time.Second)
 	orInt(&o.StepLimit, 10_000)
-	orInt(&o.Parallel, 64)
-	orInt(&o.Together, 64)
-	orInt(&o.MaxLive, 10_000)
+	orInt(&o.ParallelTasks, 64)
+	orInt(&o.StepsPerCommit, 64)
+	orInt(&o.MaxLiveRuns, 10_000)
 	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
 	orInt(&o.QueueLimit, 64)
-	orInt(&o.RecentEvents, 64<<20)
-	orInt(&o.CopyBytes, 64<<20)
-	o.MemoBytes = cmp.Or(o.MemoBytes, 4<<20)
+	orInt(&o.RecentEventBytes, 64<<20)
+	orInt(&o.MaxCopyBytes, 64<<20)
+	o.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, 4<<20)
 	orInt(&o.StoreAttempts, 3)
-	o.Limits.Value = cmp.Or(o.Limits.Value, 4<<20)
-	o.Limits.State = cmp.Or(o.Limits.State, 8<<20)
-	o.Limits.Writes = cmp.Or(o.Limits.Writes, 8<<20)
-	orInt(&o.Limits.Sends, 4096)
+	o.Limits.MaxValueBytes = cmp.Or(o.Limits.MaxValueBytes, 4<<20)
+	o.Limits.MaxStateBytes = cmp.Or(o.Limits.MaxStateBytes, 8<<20)
+	o.Limits.MaxWriteBytes = cmp.Or(o.Limits.MaxWriteBytes, 8<<20)
+	orInt(&o.Limits.MaxSends, 4096)
 	if o.Owner == "" {
 		o.Owner = uuid.NewString()[:13]
 	}
@@ -129,7 +129,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = zap.NewNop()
 	}
 	if o.Observer == nil {
-		o.Observer = nobody{}
+		o.Observer = nopObserver{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -140,55 +140,55 @@ func (o Options) withDefaults() Options {
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
 type Engine struct {
-	id       string           // owner name in leases: replica and incarnation
-	store    checkpoint.Store // the line
-	line     *line
-	executor Executor
-	graphs   Graphs
-	schemas  Schemas
-	opts     Options
-	observer Observer
-	log      *zap.Logger
-	now      func() time.Time // the store's time
-	born     time.Time
-	hub      *hub
-	inbox    inbox
-	reads    chan struct{}    // holds one value for each follower that reads the store
-	large    chan struct{}    // as reads, for those that have met large events
-	copying  chan struct{}    // holds a value while a thread is copied
-	tuner    checkpoint.Tuner // nil when nobody else writes to the store
-	peers    *peers           // nil when it does not matter where workers are
-	ops      atomic.Uint64
-	creating guess // whether runs create their threads
+	id                 string           // owner name in leases: replica and incarnation
+	store              checkpoint.Store // a storeClient
+	storeClient        *storeClient
+	executor           Executor
+	graphs             Graphs
+	schemas            Schemas
+	opts               Options
+	observer           Observer
+	log                *zap.Logger
+	now                func() time.Time // the store's time
+	startTime          time.Time
+	eventHub           *eventHub
+	interruptFollowers interruptFollowers
+	readSlots          chan struct{}           // holds one value for each follower that reads the store
+	largeReadSlots     chan struct{}           // as reads, for those that have met large events
+	copySlot           chan struct{}           // holds a value while a thread is copied
+	subscription       checkpoint.Subscription // nil when no other process writes to the store
+	peers              *peers                  // nil when it does not matter where workers are
+	opCount            atomic.Uint64
+	createPredictor    createPredictor // whether runs create their threads
 
-	base     context.Context // of every live run; ended by Close
-	cancel   context.CancelCauseFunc
-	commits  context.Context // of store calls that must outlive a cancelled run
-	cut      context.CancelFunc
-	draining chan struct{}
-	wake     chan struct{} // the sweeper has something to do
-	work     sync.WaitGroup
+	baseCtx       context.Context // of every live run; ended by Close
+	cancelRuns    context.CancelCauseFunc
+	commitCtx     context.Context // of store calls that must outlive a cancelled run
+	cancelCommits context.CancelFunc
+	draining      chan struct{}
+	schedulerWake chan struct{} // buffered; a value wakes the scheduler
+	goroutines    sync.WaitGroup
 
-	mu        sync.Mutex
-	sessions  map[string]*session
-	drifting  map[string]struct{} // threads whose lease may be ours without a session
-	drained   bool
-	live      int                    // sessions that have a place
-	giving    int                    // of them, those that give it up for want of workers
-	plenty    int                    // up to how many live runs those keep their places
-	idle      map[*session]struct{}  // runs that could give their places up
-	dismissed int64                  // of them, those that end here so that others have room
-	called    map[string]heavyThread // threads that come from the heavy line, and have not begun
-	paced     bool                   // the store bounds how long a change takes
+	mu                 sync.Mutex
+	sessions           map[string]*session
+	maybeLeased        map[string]struct{} // threads whose lease may be ours without a session
+	isDrained          bool
+	usedSlots          int                     // slots that sessions hold
+	offeredSlots       int                     // of them, those offered because no worker serves the run
+	slotThreshold      int                     // up to how many used slots no session offers its own
+	idleSessions       map[*session]struct{}   // sessions that could offer their slots
+	evictedCount       int64                   // sessions that are being evicted
+	grantedMemory      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
+	isStoreTimeBounded bool                    // the store bounds how long a change takes
 
-	bytes     liveBytes
-	loads     loads
-	inLine    waitingLine  // threads that wait for a place
-	heavyLine heavyLine    // threads that wait for room
-	unserved  unservedRuns // threads that wait for workers
-	poisoned  atomic.Int64 // what the observer knows of faults
-	faults    faults       // threads that are put off because they could not be taken
-	refusals  refusals     // of the store to the sweeper
+	liveBytes           liveBytes
+	readBudget          readBudget
+	slotQueue           slotQueue    // threads that wait for a slot
+	memoryQueue         memoryQueue  // threads that wait for memory
+	unservedRuns        unservedRuns // threads that wait for workers
+	reportedQuarantined atomic.Int64 // the last value of Observer.ThreadsPoisoned
+	quarantine          quarantine   // threads that could not be taken
+	storeBackoff        storeBackoff // pauses the scheduler while the store refuses changes
 }
 
 // New makes an engine and starts looking for work that was left behind. ctx
@@ -197,109 +197,109 @@ func New(ctx context.Context, store checkpoint.Store, graphs Graphs, executor Ex
 	opts = opts.withDefaults()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
-	clock := &clock{ours: opts.Now}
-	line := &line{Store: store, attempts: opts.StoreAttempts, limit: opts.StoreTimeout, clock: clock}
+	clock := &storeClock{localNow: opts.Now}
+	line := &storeClient{Store: store, attempts: opts.StoreAttempts, timeout: opts.StoreTimeout, clock: clock}
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: line, line: line, executor: executor,
+		store: line, storeClient: line, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
-		now: clock.now, born: time.Now(), hub: newHub(opts.RecentEvents), base: base, cancel: cancel, commits: commits, cut: cut,
-		reads:    make(chan struct{}, maxReads),
-		large:    make(chan struct{}, maxLargeReads),
-		copying:  make(chan struct{}, 1),
-		draining: make(chan struct{}), wake: make(chan struct{}, 1),
-		sessions: make(map[string]*session), drifting: make(map[string]struct{}), called: make(map[string]heavyThread),
-		idle: make(map[*session]struct{}), plenty: opts.MaxLive - max(1, opts.MaxLive/8),
-		bytes: newLiveBytes(opts.MaxLiveBytes, opts.MaxLive),
-		loads: loads{most: opts.MaxLiveBytes / 2},
+		now: clock.currentTime, startTime: time.Now(), eventHub: newEventHub(opts.RecentEventBytes), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
+		readSlots:      make(chan struct{}, maxConcurrentReads),
+		largeReadSlots: make(chan struct{}, maxConcurrentLargeReads),
+		copySlot:       make(chan struct{}, 1),
+		draining:       make(chan struct{}), schedulerWake: make(chan struct{}, 1),
+		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
+		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
+		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
+		readBudget: readBudget{maxBytes: opts.MaxLiveBytes / 2},
 	}
-	_, e.paced = store.(checkpoint.Paced)
-	if signals, ok := store.(checkpoint.Signals); ok {
-		e.tuner = signals.Tune(e.hear)
+	_, e.isStoreTimeBounded = store.(checkpoint.TimeBounded)
+	if signals, ok := store.(checkpoint.Notifier); ok {
+		e.subscription = signals.Subscribe(e.handleSignal)
 	}
-	e.poisoned.Store(-1) // the observer knows nothing yet
-	e.meet(store)
-	e.work.Go(contain.Func(func() { e.sweep(base) }, contain.Log(e.log, "the sweeper panicked and has ended")))
+	e.reportedQuarantined.Store(-1) // the observer knows nothing yet
+	e.joinMembership(store)
+	e.goroutines.Go(contain.Func(func() { e.runScheduler(base) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
 	return e
 }
 
-// session returns the live run of a thread in this process, or nil.
-func (e *Engine) session(thread string) *session {
+// findSession returns the live run of a thread in this process, or nil.
+func (e *Engine) findSession(thread string) *session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sessions[thread]
 }
 
-// adopt registers the hold on a thread, or returns errHeld or errDraining.
-func (e *Engine) adopt(s *session) error {
+// registerSession registers the hold on a thread, or returns errThreadHeld or errDraining.
+func (e *Engine) registerSession(s *session) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.sessions[s.thread] != nil:
-		return errHeld
-	case e.drained:
+		return errThreadHeld
+	case e.isDrained:
 		return errDraining
 	}
 	e.sessions[s.thread] = s
-	e.work.Add(1)
+	e.goroutines.Add(1)
 	return nil
 }
 
-func (e *Engine) drop(s *session) {
-	if e.unregister(s) {
-		e.nudge() // others may wait for the place
+func (e *Engine) dropSession(s *session) {
+	if e.unregisterSession(s) {
+		e.wakeScheduler() // others may wait for the slot
 	}
-	if s.waits != nil && e.servesAny(s.waits) { // it has come meanwhile
-		e.stir()
+	if s.unserved != nil && e.coversAny(s.unserved) { // it has come meanwhile
+		e.recheckUnserved()
 	}
 }
 
-func (e *Engine) unregister(s *session) (awaited bool) {
+func (e *Engine) unregisterSession(s *session) (awaited bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sessions[s.thread] != s {
 		return false
 	}
 	delete(e.sessions, s.thread)
-	e.work.Done()
-	if s.placed { // it waits for none, even if it was put in line late
-		e.inLine.leave(s.thread)
-		e.heavyLine.leave(s.thread)
+	e.goroutines.Done()
+	if s.hasSlot { // it waits for none, even if it was queued late
+		e.slotQueue.removeThread(s.thread)
+		e.memoryQueue.removeThread(s.thread)
 	}
-	s.unload()
-	s.load.end()
-	e.farewell(s)
-	e.endGiving(s)
-	return e.vacate(s) || e.heavyLine.len() > 0
+	s.releaseBytes()
+	s.reservation.releaseAll()
+	e.endEviction(s)
+	e.endSlotOffer(s)
+	return e.releaseSlot(s) || e.memoryQueue.len() > 0
 }
 
-// adrift notes a thread whose run was given up here. The lease may still be
-// ours, and then nobody need wait for its end to go on.
-func (e *Engine) adrift(thread string) {
+// markMaybeLeased records an abandoned thread. If this server still holds the
+// lease, the next scan resumes it without waiting for expiry.
+func (e *Engine) markMaybeLeased(thread string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.drifting[thread] = struct{}{}
+	e.maybeLeased[thread] = struct{}{}
 }
 
-// salvage returns the threads that were given up and not attended to since.
-func (e *Engine) salvage() []string {
+// listMaybeLeased returns the abandoned threads that were not processed since.
+func (e *Engine) listMaybeLeased() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Keys(e.drifting))
+	return slices.Collect(maps.Keys(e.maybeLeased))
 }
 
-// attended notes that a thread that was given up is looked at now.
-func (e *Engine) attended(thread string) {
+// clearMaybeLeased forgets an abandoned thread that is processed now.
+func (e *Engine) clearMaybeLeased(thread string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.drifting, thread)
+	delete(e.maybeLeased, thread)
 }
 
-// Now is the store's time, as far as it was heard of.
+// Now returns the store's time, as far as it is known.
 func (e *Engine) Now() time.Time { return e.now() }
 
-// uptime is how long the engine has existed, by a clock that nobody sets.
-func (e *Engine) uptime() time.Duration { return time.Since(e.born) }
+// uptime is how long the engine has existed, by a monotonic clock.
+func (e *Engine) uptime() time.Duration { return time.Since(e.startTime) }
 
 // Draining is closed when the engine stops taking up work.
 func (e *Engine) Draining() <-chan struct{} { return e.draining }
@@ -313,58 +313,58 @@ func (e *Engine) isDraining() bool {
 	}
 }
 
-// Drain stops taking up work, lets every live run finish its superstep, and
-// hands the rest to whoever comes next. When ctx ends first, running nodes are
-// cut off; they will run again.
+// Drain stops taking up work, lets every live run finish its superstep, and hands
+// the rest to the next server. When ctx ends first, running nodes are cut off; they
+// will run again.
 func (e *Engine) Drain(ctx context.Context) {
 	e.mu.Lock()
-	if !e.drained {
-		e.drained = true
+	if !e.isDrained {
+		e.isDrained = true
 		close(e.draining)
 		if e.peers != nil {
-			e.peers.post.Close()
+			e.peers.registration.Close()
 		}
 	}
 	e.mu.Unlock()
 	idle := make(chan struct{})
 	go contain.Func(func() {
-		e.work.Wait()
+		e.goroutines.Wait()
 		close(idle)
-	}, contain.Log(e.log, "a drain panicked"))()
+	}, contain.LogPanic(e.log, "a drain panicked"))()
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		e.cancel(errDrain)
+		e.cancelRuns(errServerDrains)
 		// What is finished is still handed over; a store that hangs is not waited for.
-		last := time.AfterFunc(handOver, contain.Func(e.cut, contain.Log(e.log, "a drain panicked")))
+		last := time.AfterFunc(handOffTime, contain.Func(e.cancelCommits, contain.LogPanic(e.log, "a drain panicked")))
 		defer last.Stop()
-		e.abandon(idle)
+		e.waitForNodes(idle)
 	}
-	e.cancel(errDrain)
-	e.cut()
-	if e.tuner != nil {
-		e.tuner.Close()
+	e.cancelRuns(errServerDrains)
+	e.cancelCommits()
+	if e.subscription != nil {
+		e.subscription.Close()
 	}
 }
 
-// abandon waits for the cut-off runs, save those whose node does not listen:
-// their lease runs out and another process goes on.
-func (e *Engine) abandon(idle <-chan struct{}) {
-	patience := time.NewTimer(2 * handOver)
-	defer patience.Stop()
+// waitForNodes waits for cancelled nodes; the runs of nodes that ignore their
+// context are left, and another server takes them over when the lease ends.
+func (e *Engine) waitForNodes(idle <-chan struct{}) {
+	timeout := time.NewTimer(2 * handOffTime)
+	defer timeout.Stop()
 	select {
 	case <-idle:
-	case <-patience.C:
+	case <-timeout.C:
 		e.log.Warn("nodes that ignore their context are left behind")
 	}
 }
 
-// handOver is how long the last commits of a drain may take.
-const handOver = 2 * time.Second
+// handOffTime is how long the last commits of a drain may take.
+const handOffTime = 2 * time.Second
 
 // Close drains without mercy.
 func (e *Engine) Close() {
-	ctx, cancel := context.WithCancel(e.base)
+	ctx, cancel := context.WithCancel(e.baseCtx)
 	cancel()
 	e.Drain(ctx)
 }

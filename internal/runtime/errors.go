@@ -156,10 +156,9 @@ func (e *Error) With(key, value string) *Error {
 	return &c
 }
 
-// Beyond returns a copy of the error that says which limit refuses: the option of
-// the server that sets it, "" = none does; its value; and what was asked for, 0 =
-// not known.
-func (e *Error) Beyond(option string, most, need int64) *Error {
+// WithLimit returns a copy with the limit that refuses: the server option, "" =
+// none; its value; and what was asked for, 0 = unknown.
+func (e *Error) WithLimit(option string, most, need int64) *Error {
 	c := *e
 	c.Meta = limitDetails(option, most, need)
 	for key, value := range e.Meta {
@@ -172,18 +171,18 @@ func (e *Error) Beyond(option string, most, need int64) *Error {
 
 // limitDetails are the parameters that tell of a limit, in errors and failures.
 func limitDetails(option string, most, need int64) map[string]string {
-	return (&graph.LimitError{Limit: option, Most: most, Need: need}).Details()
+	return (&graph.LimitError{Limit: option, Max: most, Needed: need}).Details()
 }
 
-// Because returns a copy of the error that wraps cause.
-func (e *Error) Because(cause error) *Error {
+// WithCause returns a copy of the error that wraps cause.
+func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.Cause = cause
 	return &c
 }
 
-// InField returns a copy of the error that blames one more field.
-func (e *Error) InField(field, format string, args ...any) *Error {
+// WithViolation returns a copy of the error that blames one more field.
+func (e *Error) WithViolation(field, format string, args ...any) *Error {
 	c := *e
 	c.Violations = append(slices.Clip(c.Violations),
 		Violation{Field: field, Description: fmt.Sprintf(format, args...)})

@@ -1,6 +1,6 @@
 // Package runtime runs graphs. It owns one goroutine per live run, holds the
 // thread's lease while the run is live, performs what the pure core in pregel
-// decides, and commits each superstep once before anybody hears of it.
+// decides, and commits each superstep once before followers see it.
 //
 // A parked thread costs the process nothing: no goroutine, no timer, no memory.
 package runtime
@@ -20,15 +20,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// ErrSibling is the cause of a context that ends because another task of the
+// ErrSiblingFailed is the cause of a context that ends because another task of the
 // superstep has failed. What a task finishes all the same is kept, so that it
 // never runs again: an executor may wait a moment for it, but not after
 // Task.Unwanted is closed.
-var ErrSibling = errors.New("another task of the superstep failed")
+var ErrSiblingFailed = errors.New("another task of the superstep failed")
 
 // ErrElsewhere is the cause of a context that ends because the run goes on at
-// another server, or here under another lease. A worker that runs a task of it
-// may keep the task: see Task.Lent.
+// another server, or here under another lease. A worker that runs a task of it may
+// keep the task: see Task.StillRemote.
 var ErrElsewhere = errors.New("the run goes on at another server")
 
 // ErrMoved is the cause besides when the run went to where its workers are.
@@ -36,19 +36,25 @@ var ErrMoved = errors.New("the run has moved to its workers")
 
 // Executor runs the code of nodes. Where the code lives is its business.
 type Executor interface {
-	// Execute makes one attempt. It must return when ctx ends, for ErrSibling
+	// Execute makes one attempt. It must return when ctx ends, for ErrSiblingFailed
 	// a moment later at most, and must not panic. A failure after the end of
 	// ctx is ignored; what the node has finished counts.
 	Execute(ctx context.Context, t *Task) pregel.Result
 }
 
-// guard calls the executor and turns a panic, which it should have caught
+// executeContained calls the executor and turns a panic, which it should have caught
 // itself, into a failed attempt: one node must not take the server with it.
-func (e *Engine) guard(ctx context.Context, t *Task) (r pregel.Result) {
-	p := contain.Call(func() { r = e.executor.Execute(ctx, t) })
-	if p == nil {
-		return r
-	}
+func (e *Engine) executeContained(ctx context.Context, t *Task) (r pregel.Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = e.failPanicked(t, contain.NewPanicError(v))
+		}
+	}()
+	return e.executor.Execute(ctx, t)
+}
+
+// failPanicked is the result of an attempt whose executor panicked.
+func (e *Engine) failPanicked(t *Task, p *contain.PanicError) pregel.Result {
 	e.log.Error("an executor panicked; the attempt fails", append(p.Fields(),
 		zap.String("thread", t.Thread), zap.String("run", t.Run), zap.String("task", t.ID))...)
 	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
@@ -82,57 +88,58 @@ type Task struct {
 	// InWorker says that Router is a function of a worker, not of this process.
 	InWorker bool
 
-	Stop       int       // the superstep that may not be run any more
-	Checkpoint string    // the one the superstep started from
-	Time       time.Time // of that checkpoint: the same on every attempt
-	Triggers   []string  // channels that made the task due
+	MaxStep        int       // the superstep that may not be run any more
+	Checkpoint     string    // the one the superstep started from
+	CheckpointTime time.Time // of that checkpoint: the same on every attempt
+	Triggers       []string  // channels that made the task due
 
-	Journal  pregel.Journal
-	Waited   []string // the questions that its last pass ended with, or those of a graph it called
-	Effects  Effects
-	Host     Host // nil for code that runs in this process only
-	Metadata map[string]string
-	// Stranded is for the executor to set as long as no worker of this server
-	// can take the task. Nil when nobody wants to know.
+	Journal     pregel.Journal
+	LastWaiting []string // the interrupts that its last pass ended with, or those of a graph it called
+	Effects     Effects
+	Host        Host // nil for code that runs in this process only
+	Metadata    map[string]string
+	// Stranded is set by the executor as long as no worker of this server can
+	// take the task. Nil = not needed.
 	Stranded *atomic.Bool
-	// With is what a server must have workers for besides, to go on with the task.
-	With []checkpoint.Served
-	// Recovered is when this server took the run up, if the server before it may
+	// AlsoNeeds is what a server must have workers for besides, to run the
+	// task.
+	AlsoNeeds []checkpoint.Capability
+	// RecoveredAt is when this server took the run up, if the server before it may
 	// have handed the task out to a worker that still runs it; else zero. The
 	// executor must not hand it to another worker before the lease of that one can
 	// have ended.
-	Recovered time.Time
+	RecoveredAt time.Time
 	// HandedOut says that the server before has told that a worker may have the task.
 	// One that died tells nothing.
 	HandedOut bool
 	// Fence counts how often servers have taken the run up.
 	Fence uint64
-	// Keeping is for the executor to say that the task does not go on here. Nil when
-	// no server wants to know.
-	Keeping *Keeping
-	// Lent is for the executor to set when it ends while a worker may still run
-	// the task, because another server goes on with the run.
-	Lent *atomic.Bool
+	// WorkerWait is set by the executor while the task waits for a certain
+	// worker. Nil when no server is interested.
+	WorkerWait *WorkerWait
+	// StillRemote is set by the executor when it returns while a worker may
+	// still run the task, because another server continues the run.
+	StillRemote *atomic.Bool
 	// Unwanted is closed when the run takes no result any more: it is cancelled
 	// or belongs to another server. Nil when that is not known.
 	Unwanted <-chan struct{}
 }
 
-// Keeping says that a task waits for the worker that may run it: it was recovered,
-// or the worker is attached to another server.
-type Keeping struct {
+// WorkerWait says that a task waits for the worker that may run it: it was
+// recovered, or the worker is attached to another server.
+type WorkerWait struct {
 	Withheld atomic.Bool
 	Holder   atomic.Pointer[string] // the server to which the worker is attached; nil = none is known
 }
 
 // Effects are what a running node may do besides returning a result.
 type Effects interface {
-	// Emit sends an event to whoever watches. It never blocks the node for
+	// EmitEvent sends an event to the followers. It never blocks the node for
 	// long and may drop what is ephemeral.
-	Emit(e Emission)
-	// Remember records a memo durably and returns the stored value, which is
+	EmitEvent(e Emission)
+	// RecordMemo records a memo durably and returns the stored value, which is
 	// another one if the memo existed.
-	Remember(ctx context.Context, m checkpoint.Memo) (value payload.JSON, existed bool, err error)
+	RecordMemo(ctx context.Context, m checkpoint.Memo) (value payload.JSON, existed bool, err error)
 }
 
 // Emission is one event from inside a node.

@@ -14,14 +14,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// timed is a node whose question expires after a minute.
-func timed(action checkpoint.ExpiryAction) node {
-	return func(_ context.Context, c *call) pregel.Result {
+// expiringAskNode is a node whose interrupt expires after a minute.
+func expiringAskNode(action checkpoint.ExpiryAction) nodeFunc {
+	return func(_ context.Context, c *nodeCall) pregel.Result {
 		if list := c.Journal.Answers; len(list) > 0 {
 			if list[0].Expired {
-				return fail("nobody answered")
+				return failedResult("nobody answered")
 			}
-			return wrote(string(list[0].Value))
+			return logUpdate(string(list[0].Value))
 		}
 		return pregel.Result{Asks: []pregel.Ask{{
 			Value: payload.Quote(c.Node.Name + "?"), TTL: time.Minute, Expiry: action, Default: `"default"`,
@@ -29,7 +29,7 @@ func timed(action checkpoint.ExpiryAction) node {
 	}
 }
 
-func (c *cluster) run(thread, id string) checkpoint.Run {
+func (c *cluster) readRun(thread, id string) checkpoint.Run {
 	c.t.Helper()
 	r, err := c.engine.Run(context.Background(), thread, id)
 	require.NoError(c.t, err)
@@ -48,20 +48,20 @@ func TestExpiry(t *testing.T) {
 	} {
 		t.Run(string(tc.action), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				c.nodes.code = map[string]node{"ask": timed(tc.action)}
-				c.compile(chain("g", channelsLog, "ask"))
-				c.boot(c.store)
-				q := c.asking("t")
-				rest(59 * time.Second)
-				require.Equal(t, checkpoint.RunInterrupted, c.run("t", "").State)
-				rest(3 * time.Second)
-				require.Equal(t, tc.state, c.run("t", "").State)
+				c := newBubbleCluster(t)
+				c.nodes.funcs = map[string]nodeFunc{"ask": expiringAskNode(tc.action)}
+				c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+				c.startEngine(c.store)
+				q := c.runToInterrupt("t")
+				sleepVirtual(59 * time.Second)
+				require.Equal(t, checkpoint.RunInterrupted, c.readRun("t", "").State)
+				sleepVirtual(3 * time.Second)
+				require.Equal(t, tc.state, c.readRun("t", "").State)
 				s, err := c.engine.State(t.Context(), runtime.StateRequest{Thread: "t"})
 				require.NoError(t, err)
 				log, _ := payload.Lookup(s.Values, "log")
 				require.Equal(t, tc.log, string(log))
-				require.Equal(t, runtime.ReasonInterruptExpired, reason(c.respond("t", q.ID, `1`, runtime.Partial)))
+				require.Equal(t, runtime.ReasonInterruptExpired, errorReason(c.answerInterrupt("t", q.ID, `1`, runtime.CoverPartial)))
 				q, err = c.engine.Interrupt(t.Context(), "t", q.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.InterruptExpired, q.State)
@@ -78,32 +78,32 @@ func TestExpiryOfOneOfTwoQuestions(t *testing.T) {
 	for name, busy := range map[string]time.Duration{"while waiting": 0, "while a sibling runs": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				c.nodes.code = script(c.nodes.ledger)
-				c.nodes.code["timed"] = timed(checkpoint.ExpiryResumeDefault)
-				c.nodes.code["slow"] = func(ctx context.Context, c *call) pregel.Result {
-					if doing(ctx, busy) != nil {
-						return fail("cut off")
+				c := newBubbleCluster(t)
+				c.nodes.funcs = crashNodes(c.nodes.ledger)
+				c.nodes.funcs["timed"] = expiringAskNode(checkpoint.ExpiryResumeDefault)
+				c.nodes.funcs["slow"] = func(ctx context.Context, c *nodeCall) pregel.Result {
+					if workFor(ctx, busy) != nil {
+						return failedResult("cut off")
 					}
-					return wrote(`"slow"`)
+					return logUpdate(`"slow"`)
 				}
-				c.compile(side("g", "ask", "timed", "slow"))
-				c.boot(c.store)
-				run := c.begin("r")
-				rest(time.Second)
+				c.compileGraphs(parallelSpec("g", "ask", "timed", "slow"))
+				c.startEngine(c.store)
+				run := c.beginRun("r")
+				sleepVirtual(time.Second)
 				var plain checkpoint.Interrupt
-				for _, q := range c.open("t") {
+				for _, q := range c.listOpen("t") {
 					if q.Node == "ask" {
 						plain = q
 					}
 				}
 				// The answer takes up the thread, and must not make it forget
-				// that the other question expires.
-				require.NoError(t, c.respond("t", plain.ID, `"answer"`, runtime.Partial))
-				rest(2 * time.Second)
-				require.Len(t, c.open("t"), 1)
-				rest(time.Minute)
-				require.Empty(t, c.open("t"), "expires on time even though the run is busy")
+				// that the other interrupt expires.
+				require.NoError(t, c.answerInterrupt("t", plain.ID, `"answer"`, runtime.CoverPartial))
+				sleepVirtual(2 * time.Second)
+				require.Len(t, c.listOpen("t"), 1)
+				sleepVirtual(time.Minute)
+				require.Empty(t, c.listOpen("t"), "expires on time even though the run is busy")
 				r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -115,75 +115,75 @@ func TestExpiryOfOneOfTwoQuestions(t *testing.T) {
 
 func TestExpiryCancelsALiveRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = script(c.nodes.ledger)
-		c.nodes.code["timed"] = timed(checkpoint.ExpiryCancelRun)
-		c.nodes.code["slow"] = times.node(time.Hour)
-		c.compile(side("g", "timed", "slow"))
-		c.boot(c.store)
-		run := c.begin("r")
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.nodes.funcs["timed"] = expiringAskNode(checkpoint.ExpiryCancelRun)
+		c.nodes.funcs["slow"] = times.newNode(time.Hour)
+		c.compileGraphs(parallelSpec("g", "timed", "slow"))
+		c.startEngine(c.store)
+		run := c.beginRun("r")
 		r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
 		require.Contains(t, r.Failure.Message, "expired")
-		require.True(t, times.spans[0].cut)
+		require.True(t, times.spans[0].isCut)
 		require.Less(t, times.spans[0].to.Sub(times.spans[0].from), 65*time.Second)
 	})
 }
 
 func TestExpiryThatIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		c.nodes.code = map[string]node{"ask": timed(checkpoint.ExpiryResumeDefault)}
-		c.compile(chain("g", channelsLog, "ask"))
-		c.boot(c.store)
-		q := c.asking("t")
+		c := newBubbleCluster(t)
+		c.nodes.funcs = map[string]nodeFunc{"ask": expiringAskNode(checkpoint.ExpiryResumeDefault)}
+		c.compileGraphs(chainSpec("g", channelsLog, "ask"))
+		c.startEngine(c.store)
+		q := c.runToInterrupt("t")
 		later := time.Now().Add(time.Hour)
-		_, err := c.engine.UpdateInterrupt(t.Context(), runtime.InterruptChange{Thread: "t", Interrupt: q.ID, Expires: &later})
+		_, err := c.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{Thread: "t", Interrupt: q.ID, Expires: &later})
 		require.NoError(t, err)
-		rest(30 * time.Minute)
-		require.Equal(t, checkpoint.RunInterrupted, c.run("t", "").State)
+		sleepVirtual(30 * time.Minute)
+		require.Equal(t, checkpoint.RunInterrupted, c.readRun("t", "").State)
 		sooner := time.Now().Add(time.Minute)
-		_, err = c.engine.UpdateInterrupt(t.Context(), runtime.InterruptChange{Thread: "t", Interrupt: q.ID, Expires: &sooner})
+		_, err = c.engine.UpdateInterrupt(t.Context(), runtime.UpdateInterruptRequest{Thread: "t", Interrupt: q.ID, Expires: &sooner})
 		require.NoError(t, err)
-		rest(62 * time.Second)
-		require.Equal(t, checkpoint.RunSucceeded, c.run("t", "").State)
+		sleepVirtual(62 * time.Second)
+		require.Equal(t, checkpoint.RunSucceeded, c.readRun("t", "").State)
 	})
 }
 
 func TestThreadsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(3 * time.Hour)}
-		c.compile(chain("g", channelsLog, "work"))
-		e := c.boot(c.store)
-		_, err := e.CreateThread(t.Context(), runtime.NewThread{Thread: "idle", Graph: "g", Expiration: runtime.Expiration{TTL: time.Hour}})
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(3 * time.Hour)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		e := c.startEngine(c.store)
+		_, err := e.CreateThread(t.Context(), runtime.CreateThreadRequest{Thread: "idle", Graph: "g", Expiration: runtime.Expiration{TTL: time.Hour}})
 		require.NoError(t, err)
-		_, err = e.CreateThread(t.Context(), runtime.NewThread{Thread: "t", Graph: "g", Expiration: runtime.Expiration{TTL: time.Hour}})
+		_, err = e.CreateThread(t.Context(), runtime.CreateThreadRequest{Thread: "t", Graph: "g", Expiration: runtime.Expiration{TTL: time.Hour}})
 		require.NoError(t, err)
 		f := e.Follow(runtime.FollowRequest{Thread: "idle"})
 		defer f.Close()
-		run := c.begin("r")
-		rest(61 * time.Minute)
+		run := c.beginRun("r")
+		sleepVirtual(61 * time.Minute)
 		_, err = e.Thread(t.Context(), "idle")
-		require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+		require.Equal(t, runtime.ReasonThreadNotFound, errorReason(err))
 		events, err := f.Next(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, runtime.EventDeleted, events[0].Kind)
 		_, err = f.Next(t.Context())
-		require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+		require.Equal(t, runtime.ReasonThreadNotFound, errorReason(err))
 
 		r, err := e.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err, "a busy thread does not expire")
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		rest(59 * time.Minute)
+		sleepVirtual(59 * time.Minute)
 		_, err = e.Thread(t.Context(), "t")
 		require.NoError(t, err, "the time counts from the last change")
-		rest(2 * time.Minute)
+		sleepVirtual(2 * time.Minute)
 		_, err = e.Thread(t.Context(), "t")
-		require.Equal(t, runtime.ReasonThreadNotFound, reason(err))
+		require.Equal(t, runtime.ReasonThreadNotFound, errorReason(err))
 	})
 }
 
@@ -203,15 +203,15 @@ func TestCancelLive(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				var times timeline
-				c.nodes.code = script(c.nodes.ledger)
-				c.nodes.code["work"] = times.node(30 * time.Second)
-				c.compile(chain("g", channelsLog, "quick", "work", "last"))
-				c.boot(c.store)
-				s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: input("x")})
+				c := newBubbleCluster(t)
+				var times nodeTimeline
+				c.nodes.funcs = crashNodes(c.nodes.ledger)
+				c.nodes.funcs["work"] = times.newNode(30 * time.Second)
+				c.compileGraphs(chainSpec("g", channelsLog, "quick", "work", "last"))
+				c.startEngine(c.store)
+				s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", CreateThread: true, Graph: "g", Request: newInput("x")})
 				require.NoError(t, err)
-				rest(time.Second)
+				sleepVirtual(time.Second)
 				at := time.Now()
 				req := tc.req
 				req.Thread, req.Reason = "t", "because"
@@ -224,7 +224,7 @@ func TestCancelLive(t *testing.T) {
 				require.Equal(t, runtime.FailedCancelledByClient, r.Failure.Reason)
 				require.Contains(t, r.Failure.Message, "because")
 				require.Equal(t, tc.took, time.Since(at))
-				require.Equal(t, !tc.finishes, times.spans[0].cut)
+				require.Equal(t, !tc.finishes, times.spans[0].isCut)
 				snap, err := c.engine.State(t.Context(), runtime.StateRequest{Thread: "t"})
 				require.NoError(t, err)
 				log, _ := payload.Lookup(snap.Values, "log")
@@ -237,62 +237,62 @@ func TestCancelLive(t *testing.T) {
 	}
 }
 
-// TestCancelBeatsTheQuestion cancels a run with a grace in which it asks.
-func TestCancelBeatsTheQuestion(t *testing.T) {
+// TestCancelWinsOverTheInterrupt cancels a run with a grace in which it asks.
+func TestCancelWinsOverTheInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		c.nodes.code = script(c.nodes.ledger)
-		c.nodes.code["late"] = func(ctx context.Context, c *call) pregel.Result {
-			if doing(ctx, 5*time.Second) != nil {
-				return fail("cut off")
+		c := newBubbleCluster(t)
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.nodes.funcs["late"] = func(ctx context.Context, c *nodeCall) pregel.Result {
+			if workFor(ctx, 5*time.Second) != nil {
+				return failedResult("cut off")
 			}
-			return wrote(c.ask(`"late?"`))
+			return logUpdate(c.askNext(`"late?"`))
 		}
-		c.compile(chain("g", channelsLog, "late"))
-		c.boot(c.store)
-		run := c.begin("r")
-		rest(time.Second)
+		c.compileGraphs(chainSpec("g", channelsLog, "late"))
+		c.startEngine(c.store)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
 		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Grace: time.Minute})
 		require.NoError(t, err)
 		r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State, "an accepted cancel is not forgotten")
-		require.Empty(t, c.open("t"))
-		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.story("t").States)
+		require.Empty(t, c.listOpen("t"))
+		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.summarizeThread("t").States)
 	})
 }
 
 func TestCancelOfARunWhoseOwnerDied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(time.Hour)}
-		c.compile(chain("g", channelsLog, "work"))
-		c.boot(c.first)
-		run := c.begin("r")
-		c.first.kill()
-		c.boot(c.store)
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Hour)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.startEngine(c.faulty)
+		run := c.beginRun("r")
+		c.faulty.killProcess()
+		c.startEngine(c.store)
 		_, err := c.engine.Cancel(t.Context(), runtime.CancelRequest{Thread: "t", Rollback: true})
 		require.NoError(t, err)
 		r, err := c.engine.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
-		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.story("t").States)
-		require.Equal(t, `{"log":[]}`, c.story("t").Values) //nolint:testifylint // the text counts
+		require.Equal(t, []string{"run running", "run cancelling", "run cancelled CANCELLED_BY_CLIENT"}, c.summarizeThread("t").States)
+		require.Equal(t, `{"log":[]}`, c.summarizeThread("t").Values) //nolint:testifylint // the text counts
 	})
 }
 
 func TestCancelQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(time.Minute)}
-		c.compile(chain("g", channelsLog, "work"))
-		c.boot(c.store)
-		first := c.begin("r")
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Minute)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.startEngine(c.store)
+		first := c.beginRun("r")
 		var ids []string
 		for _, id := range []string{"a", "b", "c"} {
-			s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g", Run: id, Concurrency: runtime.Enqueue, Request: input(id)})
+			s, err := c.engine.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g", Run: id, Concurrency: runtime.EnqueueBusy, Request: newInput(id)})
 			require.NoError(t, err)
 			ids = append(ids, s.Run.ID)
 		}
@@ -304,6 +304,6 @@ func TestCancelQueued(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunSucceeded, r.State)
 		}
-		require.Equal(t, `{"log":["r","work","a","work","c","work"],"n":3}`, c.story("t").Values) //nolint:testifylint // the text counts
+		require.Equal(t, `{"log":["r","work","a","work","c","work"],"n":3}`, c.summarizeThread("t").Values) //nolint:testifylint // the text counts
 	})
 }

@@ -2,72 +2,74 @@ package runtime
 
 import "fmt"
 
-// Held counts what an engine holds for threads in memory.
-func Held(e *Engine) (sessions, topics, drifting int) {
+// CountHeld counts what an engine holds for threads in memory.
+func CountHeld(e *Engine) (sessions, topics, drifting int) {
 	e.mu.Lock()
-	sessions, drifting = len(e.sessions), len(e.drifting)
+	sessions, drifting = len(e.sessions), len(e.maybeLeased)
 	e.mu.Unlock()
-	e.hub.mu.Lock()
-	defer e.hub.mu.Unlock()
-	return sessions, len(e.hub.topics), drifting
+	e.eventHub.mu.Lock()
+	defer e.eventHub.mu.Unlock()
+	return sessions, len(e.eventHub.topics), drifting
 }
 
-// Kept counts the events that an engine keeps in memory for a thread.
-func Kept(e *Engine, thread string) int {
-	t := e.hub.find(thread)
+// CountKeptEvents counts the events that an engine keeps in memory for a thread.
+func CountKeptEvents(e *Engine, thread string) int {
+	t := e.eventHub.findTopic(thread)
 	if t == nil {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.events
+	return t.eventCount
 }
 
-// Tuned reports whether an engine is told of what others do to a thread.
-func Tuned(e *Engine, thread string) bool {
-	t := e.hub.find(thread)
+// IsConnected reports whether an engine is told of what others do to a thread.
+func IsConnected(e *Engine, thread string) bool {
+	t := e.eventHub.findTopic(thread)
 	if t == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.heard
+	return t.isConnected
 }
 
-// Told is the newest durable event that an engine was told of.
-func Told(e *Engine, thread string) uint64 {
-	t := e.hub.find(thread)
+// LastPublished is the newest durable event that an engine was told of.
+func LastPublished(e *Engine, thread string) uint64 {
+	t := e.eventHub.findTopic(thread)
 	if t == nil {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.last
+	return t.lastSeq
 }
 
-// LiveBytes is what the live runs of an engine hold, and how many wait for room.
-func LiveBytes(e *Engine) (held int64, waiting int) { return e.bytes.held.Load(), e.heavyLine.len() }
-
-// Loads is what calls hold of large states.
-func Loads(e *Engine) int64 {
-	e.loads.mu.Lock()
-	defer e.loads.mu.Unlock()
-	return e.loads.held
+// LiveBytes is what the live runs of an engine hold, and how many wait for memory.
+func LiveBytes(e *Engine) (held int64, waiting int) {
+	return e.liveBytes.heldBytes.Load(), e.memoryQueue.len()
 }
 
-// Leaked says what an engine without sessions still counts as held, "" = nothing.
-func Leaked(e *Engine) string {
+// ReadBudgetBytes is what calls hold of large states.
+func ReadBudgetBytes(e *Engine) int64 {
+	e.readBudget.mu.Lock()
+	defer e.readBudget.mu.Unlock()
+	return e.readBudget.heldBytes
+}
+
+// DescribeLeaks says what an engine without sessions still counts as held, "" = nothing.
+func DescribeLeaks(e *Engine) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := &e.bytes
-	if n := Loads(e); len(e.sessions) == 0 && n != 0 {
+	b := &e.liveBytes
+	if n := ReadBudgetBytes(e); len(e.sessions) == 0 && n != 0 {
 		return fmt.Sprintf("calls hold %d", n)
 	}
-	if len(e.sessions) > 0 || b.held.Load() == 0 && b.heavy.Load() == 0 && b.leaving.Load() == 0 && e.dismissed == 0 && len(e.called) == 0 && e.giving == 0 && len(e.idle) == 0 {
+	if len(e.sessions) > 0 || b.heldBytes.Load() == 0 && b.heavyRuns.Load() == 0 && b.evictingBytes.Load() == 0 && e.evictedCount == 0 && len(e.grantedMemory) == 0 && e.offeredSlots == 0 && len(e.idleSessions) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("held %d, heavy %d, leaving %d, dismissed %d, called %v", b.held.Load(), b.heavy.Load(), b.leaving.Load(), e.dismissed, e.called)
+	return fmt.Sprintf("held %d, heavy %d, leaving %d, dismissed %d, called %v", b.heldBytes.Load(), b.heavyRuns.Load(), b.evictingBytes.Load(), e.evictedCount, e.grantedMemory)
 }
 
-// Nobody observes nothing.
-var Nobody Observer = nobody{}
+// NopObserver observes nothing.
+var NopObserver Observer = nopObserver{}

@@ -22,26 +22,26 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// talk is a graph whose node appends a kilobyte until there are n of them, and
+// growingGraph is a graph whose node appends a kilobyte until there are n of them, and
 // calls each before it does, with the number of those that are there.
-func talk(n int, each ...func(said int)) (map[string]node, *graph.Spec) {
+func growingGraph(n int, each ...func(said int)) (map[string]nodeFunc, *graph.Spec) {
 	line := payload.Quote(strings.Repeat("x", 1022))
-	say := func(_ context.Context, c *call) pregel.Result {
+	say := func(_ context.Context, c *nodeCall) pregel.Result {
 		for _, f := range each {
-			f(number(c.get("n")))
+			f(parseNumber(c.stateText("n")))
 		}
 		return pregel.Result{Update: payload.JSON(`{"log":[` + string(line) + `],"n":1}`)}
 	}
-	return map[string]node{"say": say}, &graph.Spec{
+	return map[string]nodeFunc{"say": say}, &graph.Spec{
 		Name: "talk", Channels: channelsLog,
-		Nodes: []graph.NodeSpec{function("say")}, Edges: []graph.EdgeSpec{edge(graph.Start, "say")},
+		Nodes: []graph.NodeSpec{functionNode("say")}, Edges: []graph.EdgeSpec{newEdge(graph.Start, "say")},
 		Branches: []graph.BranchSpec{{From: "say", Cases: []graph.CaseSpec{
 			{When: fmt.Sprintf("state.n %% %d != 0", n), To: []string{"say"}}, {To: []string{graph.End}},
 		}}},
 	}
 }
 
-func onRedis(tb testing.TB, server *redistest.Server) *redis.Store {
+func openRedis(tb testing.TB, server *redistest.Server) *redis.Store {
 	tb.Helper()
 	s, err := redis.Open(tb.Context(), redis.Options{URL: server.URL("")})
 	require.NoError(tb, err)
@@ -49,8 +49,8 @@ func onRedis(tb testing.TB, server *redistest.Server) *redis.Store {
 	return s
 }
 
-// stored is the memory that Redis uses for the keys of thread t.
-func stored(tb testing.TB, server *redistest.Server) (total int64) {
+// storedBytes is the memory that Redis uses for the keys of thread t.
+func storedBytes(tb testing.TB, server *redistest.Server) (total int64) {
 	tb.Helper()
 	keys, err := server.Client.Keys(tb.Context(), "graphd{*}:?:t").Result()
 	require.NoError(tb, err)
@@ -63,8 +63,8 @@ func stored(tb testing.TB, server *redistest.Server) (total int64) {
 	return total
 }
 
-// received is how many bytes the server has been sent so far.
-func received(tb testing.TB, server *redistest.Server) int {
+// receivedBytes is how many bytes the server has been sent so far.
+func receivedBytes(tb testing.TB, server *redistest.Server) int {
 	tb.Helper()
 	info, err := server.Client.Info(tb.Context(), "stats").Result()
 	require.NoError(tb, err)
@@ -81,31 +81,31 @@ func received(tb testing.TB, server *redistest.Server) int {
 func TestFootprint(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	sent := map[int]int{}
-	code, spec := talk(500, func(said int) {
+	code, spec := growingGraph(500, func(said int) {
 		switch said {
 		case 10, 110, 390, 490:
-			sent[said] = received(t, server)
+			sent[said] = receivedBytes(t, server)
 		}
 	})
-	w := newWorldOn(t, onRedis(t, server), runtime.Options{
-		Checkpoints: runtime.ScarceCheckpoints, Rest: time.Millisecond, Sweep: 20 * time.Millisecond,
+	w := newFixtureOn(t, openRedis(t, server), runtime.Options{
+		KeepCheckpoints: runtime.MemoryStoreCheckpoints, PruneDelay: time.Millisecond, ScanInterval: 20 * time.Millisecond,
 	}, code, spec)
-	r := w.run("t", "talk", `{}`)
+	r := w.runToStop("t", "talk", `{}`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State)
 	require.Greater(t, len(r.Output), 500*1024)
-	few := runtime.ScarceCheckpoints + runtime.ScarceCheckpoints/4
-	require.Eventually(t, func() bool { return len(w.history("t", "")) <= few }, time.Minute, 20*time.Millisecond,
+	few := runtime.MemoryStoreCheckpoints + runtime.MemoryStoreCheckpoints/4
+	require.Eventually(t, func() bool { return len(w.listCheckpoints("t", "")) <= few }, time.Minute, 20*time.Millisecond,
 		"once the thread has come to rest")
-	require.GreaterOrEqual(t, len(w.history("t", "")), runtime.ScarceCheckpoints)
-	require.Less(t, stored(t, server), int64(750_000))
+	require.GreaterOrEqual(t, len(w.listCheckpoints("t", "")), runtime.MemoryStoreCheckpoints)
+	require.Less(t, storedBytes(t, server), int64(750_000))
 	again, err := w.engine.Run(t.Context(), "t", "")
 	require.NoError(t, err)
 	require.Equal(t, r.Output, again.Output)
 	early, late := sent[110]-sent[10], sent[490]-sent[390]
-	// Sweeps are counted too, and there are more of them on a slow machine. A step
-	// that sent its state again would send a hundred times as much.
+	// Scans are counted too, and there are more of them on a slow machine. A
+	// step that sent its state again would send a hundred times as much.
 	require.Less(t, late, 2*early, "what 100 steps send to the server")
-	t.Logf("%d bytes stored; a step sends %d bytes, 380 steps later %d", stored(t, server), early/100, late/100)
+	t.Logf("%d bytes stored; a step sends %d bytes, 380 steps later %d", storedBytes(t, server), early/100, late/100)
 }
 
 // A thread that waits for an answer with a kilobyte of state takes four more for
@@ -113,19 +113,19 @@ func TestFootprint(t *testing.T) {
 // channel have is kept once.
 func TestFootprintOfAQuestion(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
-	code := map[string]node{
-		"a": func(context.Context, *call) pregel.Result { return pregel.Result{Update: `{"x":1}`} },
-		"ask": func(_ context.Context, c *call) pregel.Result {
-			return pregel.Result{Update: payload.JSON(`{"answer":` + c.ask(`"Go on?"`) + `}`)}
+	code := map[string]nodeFunc{
+		"a": func(context.Context, *nodeCall) pregel.Result { return pregel.Result{Update: `{"x":1}`} },
+		"ask": func(_ context.Context, c *nodeCall) pregel.Result {
+			return pregel.Result{Update: payload.JSON(`{"answer":` + c.askNext(`"Go on?"`) + `}`)}
 		},
 	}
-	w := newWorldOn(t, onRedis(t, server), runtime.Options{}, code,
-		chain("question", []graph.ChannelSpec{{Name: "x"}, {Name: "note"}, {Name: "answer"}}, "a", "ask"))
+	w := newFixtureOn(t, openRedis(t, server), runtime.Options{}, code,
+		chainSpec("question", []graph.ChannelSpec{{Name: "x"}, {Name: "note"}, {Name: "answer"}}, "a", "ask"))
 	noise := make([]byte, 768)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
-	r := w.run("t", "question", `{"x":0,"note":"`+base64.StdEncoding.EncodeToString(noise)+`"}`)
+	r := w.runToStop("t", "question", `{"x":0,"note":"`+base64.StdEncoding.EncodeToString(noise)+`"}`)
 	require.Equal(t, checkpoint.RunInterrupted, r.State)
-	n := stored(t, server)
+	n := storedBytes(t, server)
 	t.Logf("%d bytes stored", n)
 	require.Less(t, n, int64(5_400))
 }
@@ -140,13 +140,13 @@ func BenchmarkAppend(b *testing.B) {
 		{"memory", func(*testing.B) checkpoint.Store { return memory.New(memory.Options{}) }},
 		{"redis", func(b *testing.B) checkpoint.Store {
 			b.Helper()
-			return onRedis(b, redistest.Start(b, "--appendonly", "no"))
+			return openRedis(b, redistest.Start(b, "--appendonly", "no"))
 		}},
 	}
 	for _, s := range stores {
 		for _, after := range []int{10, 500, 10_000} {
 			b.Run(fmt.Sprintf("%s/after=%d", s.name, after), func(b *testing.B) {
-				code, spec := talk(after+b.N, func(said int) {
+				code, spec := growingGraph(after+b.N, func(said int) {
 					switch said { // the end of the run, which shows the whole list, is not timed
 					case after:
 						b.ResetTimer()
@@ -154,8 +154,8 @@ func BenchmarkAppend(b *testing.B) {
 						b.StopTimer()
 					}
 				})
-				w := newWorldOn(b, s.open(b), runtime.Options{StepLimit: after + b.N + 2}, code, spec)
-				w.run("t", "talk", `{}`)
+				w := newFixtureOn(b, s.open(b), runtime.Options{StepLimit: after + b.N + 2}, code, spec)
+				w.runToStop("t", "talk", `{}`)
 			})
 		}
 	}

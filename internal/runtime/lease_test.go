@@ -16,58 +16,58 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// alone makes a cluster over a store in memory, for a bubble with a time of
+// newBubbleCluster makes a cluster over a store in memory, for a bubble with a time of
 // its own.
-func alone(t *testing.T) *cluster {
+func newBubbleCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := newCluster(t, memory.New(memory.Options{}), 0, refused)
-	t.Cleanup(c.close)
+	c := newCluster(t, memory.New(memory.Options{}), 0, faultRefused)
+	t.Cleanup(c.closeAll)
 	return c
 }
 
-// span is when a node ran, and how it ended.
-type span struct {
+// nodeSpan is when a node ran, and how it ended.
+type nodeSpan struct {
 	from, to time.Time
-	cut      bool
+	isCut    bool
 }
 
-// timeline notes when a node runs.
-type timeline struct {
+// nodeTimeline notes when a node runs.
+type nodeTimeline struct {
 	mu    sync.Mutex
-	spans []span
+	spans []nodeSpan
 }
 
-func (l *timeline) node(d time.Duration) node {
-	return func(ctx context.Context, c *call) pregel.Result {
-		s := span{from: time.Now()}
-		err := doing(ctx, d)
-		s.to, s.cut = time.Now(), err != nil
+func (l *nodeTimeline) newNode(d time.Duration) nodeFunc {
+	return func(ctx context.Context, c *nodeCall) pregel.Result {
+		s := nodeSpan{from: time.Now()}
+		err := workFor(ctx, d)
+		s.to, s.isCut = time.Now(), err != nil
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.spans = append(l.spans, s)
 		if err != nil {
-			return fail("cut off")
+			return failedResult("cut off")
 		}
-		return wrote(`"` + c.Node.Name + `"`)
+		return logUpdate(`"` + c.Node.Name + `"`)
 	}
 }
 
 func TestTakeoverWaitsForTheEndOfTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(4 * time.Second)}
-		c.compile(chain("g", channelsLog, "work"))
-		c.boot(c.first)
-		run := c.begin("r")
-		rest(time.Second)
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(4 * time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.startEngine(c.faulty)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
 		died := time.Now()
-		c.first.kill()
-		c.boot(c.store)
+		c.faulty.killProcess()
+		c.startEngine(c.store)
 		r, err := c.engine.WaitRun(t.Context(), run.Thread, run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		c.close()
+		c.closeAll()
 		require.Len(t, times.spans, 2)
 		again := times.spans[1].from.Sub(died)
 		require.Greater(t, again, 13*time.Second, "the lease was not respected")
@@ -75,30 +75,30 @@ func TestTakeoverWaitsForTheEndOfTheLease(t *testing.T) {
 	})
 }
 
-// lag is a way to the store on which calls get stuck, and arrive late.
-type lag struct {
+// stuckStore is a store on which calls get stuck and arrive late.
+type stuckStore struct {
 	checkpoint.Store
 
-	mu    sync.Mutex
-	stuck chan struct{} // nil = calls pass
+	mu      sync.Mutex
+	blocked chan struct{} // nil = calls pass
 }
 
-func (l *lag) freeze() {
+func (l *stuckStore) blockCalls() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck = make(chan struct{})
+	l.blocked = make(chan struct{})
 }
 
-func (l *lag) thaw() {
+func (l *stuckStore) unblockCalls() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.stuck)
-	l.stuck = nil
+	close(l.blocked)
+	l.blocked = nil
 }
 
-func (l *lag) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (l *stuckStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	l.mu.Lock()
-	stuck := l.stuck
+	stuck := l.blocked
 	l.mu.Unlock()
 	if stuck != nil {
 		<-stuck // whatever ctx says: the call is on its way
@@ -109,37 +109,37 @@ func (l *lag) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Recei
 
 func TestLateCommitOfAPausedOwnerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(2 * time.Second), "last": times.node(time.Second)}
-		c.compile(chain("g", channelsLog, "work", "last"))
-		slow := &lag{Store: c.store}
-		paused := c.boot(slow)
-		run := c.begin("r")
-		rest(time.Second)
-		slow.freeze() // the commit of "work" is stuck now, and so is every renewal
-		fresh := c.boot(c.store)
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(2 * time.Second), "last": times.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work", "last"))
+		slow := &stuckStore{Store: c.store}
+		paused := c.startEngine(slow)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
+		slow.blockCalls() // the commit of "work" is stuck now, and so is every renewal
+		fresh := c.startEngine(c.store)
 		r, err := fresh.WaitRun(t.Context(), run.Thread, run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
-		want := c.story("t")
-		slow.thaw()
-		rest(time.Minute)
+		want := c.summarizeThread("t")
+		slow.unblockCalls()
+		sleepVirtual(time.Minute)
 		paused.Close()
-		require.Equal(t, want, c.story("t"), "the late commit changed something")
-		require.Len(t, want.Chains[""], 4)
+		require.Equal(t, want, c.summarizeThread("t"), "the late commit changed something")
+		require.Len(t, want.Histories[""], 4)
 	})
 }
 
 func TestLeaseIsRenewedWhileANodeIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(10 * time.Minute)}
-		c.compile(chain("g", channelsLog, "work"))
-		owner := c.boot(c.store)
-		run := c.begin("r")
-		c.boot(c.store) // would take over
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(10 * time.Minute)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		owner := c.startEngine(c.store)
+		run := c.beginRun("r")
+		c.startEngine(c.store) // would take over
 		r, err := owner.WaitRun(t.Context(), run.Thread, run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -149,13 +149,13 @@ func TestLeaseIsRenewedWhileANodeIsBusy(t *testing.T) {
 
 func TestLostLeaseCancelsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times timeline
-		c.nodes.code = map[string]node{"work": times.node(time.Hour)}
-		c.compile(chain("g", channelsLog, "work"))
-		c.boot(c.store)
-		run := c.begin("r")
-		rest(time.Second)
+		c := newBubbleCluster(t)
+		var times nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Hour)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work"))
+		c.startEngine(c.store)
+		run := c.beginRun("r")
+		sleepVirtual(time.Second)
 		head, err := c.store.Head(t.Context(), run.Thread)
 		require.NoError(t, err)
 		stolen := head
@@ -165,9 +165,9 @@ func TestLostLeaseCancelsTheNode(t *testing.T) {
 		})
 		require.NoError(t, err)
 		at := time.Now()
-		rest(10 * time.Second)
+		sleepVirtual(10 * time.Second)
 		require.Len(t, times.spans, 1)
-		require.True(t, times.spans[0].cut)
+		require.True(t, times.spans[0].isCut)
 		require.LessOrEqual(t, times.spans[0].to.Sub(at), 5*time.Second, "noticed at the renewal")
 		head, err = c.store.Head(t.Context(), run.Thread)
 		require.NoError(t, err)
@@ -179,22 +179,22 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 	for name, off := range map[string]time.Duration{"hours ahead": 5 * time.Hour, "hours behind": -5 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				var times timeline
-				c.nodes.code = map[string]node{"work": times.node(2 * time.Minute), "ask": func(_ context.Context, c *call) pregel.Result {
+				c := newBubbleCluster(t)
+				var times nodeTimeline
+				c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(2 * time.Minute), "ask": func(_ context.Context, c *nodeCall) pregel.Result {
 					if len(c.Journal.Answers) > 0 {
-						return wrote(`"late"`)
+						return logUpdate(`"late"`)
 					}
 					return pregel.Result{Asks: []pregel.Ask{{Value: `"?"`, TTL: time.Minute, Expiry: checkpoint.ExpiryResumeDefault}}}
 				}}
-				c.compile(chain("g", channelsLog, "work"), chain("asks", channelsLog, "ask"))
+				c.compileGraphs(chainSpec("g", channelsLog, "work"), chainSpec("asks", channelsLog, "ask"))
 				c.opts.Now = func() time.Time { return time.Now().Add(off) }
-				wrong := c.boot(c.store)
-				run := c.begin("r")
-				rest(time.Second)
-				c.boot(c.store) // as wrong, and tempted to take over
-				queued := c.start("r2", runtime.StartRequest{
-					Thread: "t", Graph: "g", Concurrency: runtime.Enqueue,
+				wrong := c.startEngine(c.store)
+				run := c.beginRun("r")
+				sleepVirtual(time.Second)
+				c.startEngine(c.store) // as wrong, and tempted to take over
+				queued := c.startRun("r2", runtime.StartRequest{
+					Thread: "t", Graph: "g", Concurrency: runtime.EnqueueBusy,
 					Request: checkpoint.RunRequest{Input: `{}`, Timeout: 10 * time.Minute},
 				})
 				for _, want := range []checkpoint.Run{run, queued} {
@@ -214,11 +214,11 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 				r, err := wrong.WaitRun(t.Context(), "u", s.Run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunInterrupted, r.State)
-				rest(50 * time.Second)
+				sleepVirtual(50 * time.Second)
 				r, err = wrong.Run(t.Context(), "u", s.Run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunInterrupted, r.State, "expired after %s", time.Since(asked))
-				rest(15 * time.Second)
+				sleepVirtual(15 * time.Second)
 				r, err = wrong.Run(t.Context(), "u", s.Run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State, "not expired after %s", time.Since(asked))
@@ -227,39 +227,39 @@ func TestWrongClockDoesNoHarm(t *testing.T) {
 	}
 }
 
-// outage is a store that is away for a while.
-type outage struct {
-	*gate
+// outageStore is a store that is away for a while.
+type outageStore struct {
+	*faultyStore
 
-	away atomic.Bool
+	isAway atomic.Bool
 }
 
-func (o *outage) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	if o.away.Load() {
-		return checkpoint.Receipt{}, errGate
+func (o *outageStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if o.isAway.Load() {
+		return checkpoint.Receipt{}, errFault
 	}
-	return o.gate.Apply(ctx, c)
+	return o.faultyStore.Apply(ctx, c)
 }
 
-func (o *outage) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	if o.away.Load() {
-		return checkpoint.Head{}, errGate
+func (o *outageStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	if o.isAway.Load() {
+		return checkpoint.Head{}, errFault
 	}
-	return o.gate.Head(ctx, thread)
+	return o.faultyStore.Head(ctx, thread)
 }
 
-func (o *outage) Glance(ctx context.Context, thread, request string) (checkpoint.Glance, error) {
-	if o.away.Load() {
-		return checkpoint.Glance{}, errGate
+func (o *outageStore) ViewThread(ctx context.Context, thread, request string) (checkpoint.ThreadView, error) {
+	if o.isAway.Load() {
+		return checkpoint.ThreadView{}, errFault
 	}
-	return o.gate.Glance(ctx, thread, request)
+	return o.faultyStore.ViewThread(ctx, thread, request)
 }
 
-func (o *outage) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
-	if o.away.Load() {
-		return nil, time.Time{}, errGate
+func (o *outageStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	if o.isAway.Load() {
+		return nil, time.Time{}, errFault
 	}
-	return o.gate.Due(ctx, limit)
+	return o.faultyStore.Due(ctx, limit)
 }
 
 func TestStoreOutage(t *testing.T) {
@@ -273,21 +273,21 @@ func TestStoreOutage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := alone(t)
-				var times, last timeline
-				c.nodes.code = map[string]node{"work": times.node(5 * time.Second), "last": last.node(time.Second)}
-				c.compile(chain("g", channelsLog, "work", "last"))
-				o := &outage{gate: c.first}
-				e := c.boot(o)
-				run := c.begin("r")
+				c := newBubbleCluster(t)
+				var times, last nodeTimeline
+				c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(5 * time.Second), "last": last.newNode(time.Second)}
+				c.compileGraphs(chainSpec("g", channelsLog, "work", "last"))
+				o := &outageStore{faultyStore: c.faulty}
+				e := c.startEngine(o)
+				run := c.beginRun("r")
 				f := e.Follow(runtime.FollowRequest{Thread: "t"})
 				defer f.Close()
-				rest(time.Second)
-				o.away.Store(true)
+				sleepVirtual(time.Second)
+				o.isAway.Store(true)
 				shown := 0
 				for range int(tc.away / time.Second) {
-					rest(time.Second)
-					events, err := f.Ready(t.Context())
+					sleepVirtual(time.Second)
+					events, err := f.ReadAvailable(t.Context())
 					require.NoError(t, err)
 					shown += len(events)
 				}
@@ -295,9 +295,9 @@ func TestStoreOutage(t *testing.T) {
 				require.NoError(t, err)
 				require.LessOrEqual(t, shown, len(stored), "shown and not stored")
 				_, err = e.Start(t.Context(), runtime.StartRequest{Thread: "t", Graph: "g", Request: checkpoint.RunRequest{Input: `{}`}})
-				require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
+				require.Equal(t, runtime.ReasonStoreUnavailable, errorReason(err))
 				back := time.Now()
-				o.away.Store(false)
+				o.isAway.Store(false)
 				r, err := e.WaitRun(t.Context(), "t", run.ID)
 				require.NoError(t, err)
 				require.Equal(t, checkpoint.RunSucceeded, r.State)
@@ -309,15 +309,15 @@ func TestStoreOutage(t *testing.T) {
 	}
 }
 
-// dumb is a store that does not answer at all for a while.
-type dumb struct {
+// silentStore is a store that does not answer at all for a while.
+type silentStore struct {
 	checkpoint.Store
 
-	quiet atomic.Bool
+	isSilent atomic.Bool
 }
 
-func (d *dumb) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	if d.quiet.Load() {
+func (d *silentStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	if d.isSilent.Load() {
 		<-ctx.Done()
 		return checkpoint.Head{}, checkpoint.ErrUnavailable
 	}
@@ -326,46 +326,46 @@ func (d *dumb) Head(ctx context.Context, thread string) (checkpoint.Head, error)
 
 func TestCallsOnASilentStoreEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		c.nodes.code = script(c.nodes.ledger)
-		c.compile(chain("g", channelsLog, "quick"))
-		d := &dumb{Store: c.store}
-		e := c.boot(d)
-		d.quiet.Store(true)
+		c := newBubbleCluster(t)
+		c.nodes.funcs = crashNodes(c.nodes.ledger)
+		c.compileGraphs(chainSpec("g", channelsLog, "quick"))
+		d := &silentStore{Store: c.store}
+		e := c.startEngine(d)
+		d.isSilent.Store(true)
 		begun := time.Now()
 		_, err := e.Start(t.Context(), runtime.StartRequest{
 			Thread: "t", CreateThread: true, Graph: "g",
 			Request: checkpoint.RunRequest{Input: `{}`},
 		})
-		require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
+		require.Equal(t, runtime.ReasonStoreUnavailable, errorReason(err))
 		require.LessOrEqual(t, time.Since(begun), 6*time.Second)
 		_, err = e.Thread(t.Context(), "t")
-		require.Equal(t, runtime.ReasonStoreUnavailable, reason(err))
+		require.Equal(t, runtime.ReasonStoreUnavailable, errorReason(err))
 	})
 }
 
-// TestDoubtIsSettledAtOnce loses the answer to a commit and lets somebody else
-// change the thread: nobody can tell whether the commit was made, but the
+// TestUnknownOutcomeIsResolvedAtOnce loses the answer to a commit and lets another
+// writer change the thread: it is unknown whether the commit was made, but the
 // lease is still ours.
-func TestDoubtIsSettledAtOnce(t *testing.T) {
+func TestUnknownOutcomeIsResolvedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := alone(t)
-		var times, last timeline
-		c.nodes.code = map[string]node{"work": times.node(time.Second), "last": last.node(time.Second)}
-		c.compile(chain("g", channelsLog, "work", "last"))
-		c.first.mode = doubtful
-		e := c.boot(c.first)
-		run := c.begin("r")
-		c.first.at.Store(c.first.n.Load() + 1) // the commit of "work"
+		c := newBubbleCluster(t)
+		var times, last nodeTimeline
+		c.nodes.funcs = map[string]nodeFunc{"work": times.newNode(time.Second), "last": last.newNode(time.Second)}
+		c.compileGraphs(chainSpec("g", channelsLog, "work", "last"))
+		c.faulty.mode = faultUnansweredOvertaken
+		e := c.startEngine(c.faulty)
+		run := c.beginRun("r")
+		c.faulty.failAt.Store(c.faulty.callCount.Load() + 1) // the commit of "work"
 		began := time.Now()
-		rest(1500 * time.Millisecond)
-		require.Greater(t, c.first.n.Load(), c.first.at.Load(), "no commit yet")
+		sleepVirtual(1500 * time.Millisecond)
+		require.Greater(t, c.faulty.callCount.Load(), c.faulty.failAt.Load(), "no commit yet")
 		r, err := e.WaitRun(t.Context(), "t", run.ID)
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunSucceeded, r.State)
 		require.Less(t, time.Since(began), 6*time.Second, "waited for a lease of its own")
 		require.Len(t, times.spans, 1)
 		require.Len(t, last.spans, 1)
-		c.chain("t", "")
+		c.describeHistory("t", "")
 	})
 }

@@ -16,24 +16,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// strict are limits that small tests reach.
-var strict = runtime.Options{Limits: pregel.Limits{Value: 1000, State: 2500, Writes: 2000, Sends: 20}}
+// strictOptions are limits that small tests reach.
+var strictOptions = runtime.Options{Limits: pregel.Limits{MaxValueBytes: 1000, MaxStateBytes: 2500, MaxWriteBytes: 2000, MaxSends: 20}}
 
-func limited(t *testing.T, code map[string]node, specs ...*graph.Spec) *world {
+func newLimitedFixture(t *testing.T, code map[string]nodeFunc, specs ...*graph.Spec) *fixture {
 	t.Helper()
-	return newWorldOn(t, memory.New(memory.Options{}), strict, code, specs...)
+	return newFixtureOn(t, memory.New(memory.Options{}), strictOptions, code, specs...)
 }
 
-// writes is a node that writes what f makes of a key.
-func writes(key string, f func(value string) string) node {
-	return func(_ context.Context, c *call) pregel.Result {
-		return pregel.Result{Update: payload.JSON(`{"` + key + `":` + f(c.get(key)) + `}`)}
+// writingNode is a node that writes what f makes of a key.
+func writingNode(key string, f func(value string) string) nodeFunc {
+	return func(_ context.Context, c *nodeCall) pregel.Result {
+		return pregel.Result{Update: payload.JSON(`{"` + key + `":` + f(c.stateText(key)) + `}`)}
 	}
 }
 
-// returns is a node that returns a text of n characters in a channel.
-func returns(channel string, n int) node {
-	return update(fmt.Sprintf(`{%q:%q}`, channel, strings.Repeat("x", n)))
+// returningNode is a node that returns a text of n characters in a channel.
+func returningNode(channel string, n int) nodeFunc {
+	return updateNode(fmt.Sprintf(`{%q:%q}`, channel, strings.Repeat("x", n)))
 }
 
 var channelsXYZ = []graph.ChannelSpec{
@@ -46,64 +46,64 @@ func TestHostileGraphsFailWithTheLimit(t *testing.T) {
 	loop := func(n graph.NodeSpec) *graph.Spec {
 		return &graph.Spec{
 			Name: "g", Channels: channelsXYZ, Nodes: []graph.NodeSpec{n},
-			Edges:    []graph.EdgeSpec{edge(graph.Start, n.Name)},
+			Edges:    []graph.EdgeSpec{newEdge(graph.Start, n.Name)},
 			Branches: []graph.BranchSpec{{From: n.Name, Expr: `"` + n.Name + `"`}},
 		}
 	}
 	wide := &graph.Spec{Name: "g", Channels: channelsXYZ}
 	for i := range 3 {
 		name := fmt.Sprintf("n%d", i)
-		wide.Nodes = append(wide.Nodes, function(name))
-		wide.Edges = append(wide.Edges, edge(graph.Start, name))
+		wide.Nodes = append(wide.Nodes, functionNode(name))
+		wide.Edges = append(wide.Edges, newEdge(graph.Start, name))
 	}
 	sends := func(source string) *graph.Spec {
-		s := loop(function("n"))
+		s := loop(functionNode("n"))
 		s.Branches[0].Expr = source
 		return s
 	}
 	tests := map[string]struct {
 		spec  *graph.Spec
-		code  map[string]node
+		code  map[string]nodeFunc
 		limit string
 		node  string // that is to blame
 	}{
 		"a text doubles in the state": {
-			loop(function("n")), map[string]node{"n": writes("x", func(v string) string {
+			loop(functionNode("n")), map[string]nodeFunc{"n": writingNode("x", func(v string) string {
 				return `"` + strings.Trim(v, `"`) + strings.Trim(v, `"`) + `"`
 			})}, pregel.LimitValue, "n",
 		},
 		"a list doubles in the state": {
-			loop(function("n")), map[string]node{"n": writes("log", func(v string) string {
+			loop(functionNode("n")), map[string]nodeFunc{"n": writingNode("log", func(v string) string {
 				return strings.Replace(v, "]", `,"0123456789"]`, 1)
 			})}, pregel.LimitValue, "n",
 		},
 		"a reducer adds texts": {
-			loop(function("n")),
-			map[string]node{"n": writes("sum", func(string) string { return `"0123456789"` })},
+			loop(functionNode("n")),
+			map[string]nodeFunc{"n": writingNode("sum", func(string) string { return `"0123456789"` })},
 			pregel.LimitValue,
 			"n",
 		},
-		"a worker returns a large value": {loop(function("n")), map[string]node{"n": returns("x", 1000)}, pregel.LimitValue, "n"},
+		"a worker returns a large value": {loop(functionNode("n")), map[string]nodeFunc{"n": returningNode("x", 1000)}, pregel.LimitValue, "n"},
 		"an edge sends large values": {
-			sends(`[send("n", "` + strings.Repeat("x", 1000) + `")]`), map[string]node{"n": update(`{}`)}, pregel.LimitValue, "n",
+			sends(`[send("n", "` + strings.Repeat("x", 1000) + `")]`), map[string]nodeFunc{"n": updateNode(`{}`)}, pregel.LimitValue, "n",
 		},
-		"an edge sends very often":   {sends(`lists.range(21).map(i, send("n", i))`), map[string]node{"n": update(`{}`)}, pregel.LimitSends, "n"},
-		"sends grow with each round": {sends(`[1, 2, 3].map(i, send("n", i))`), map[string]node{"n": update(`{}`)}, pregel.LimitSends, "any"},
+		"an edge sends very often":   {sends(`lists.range(21).map(i, send("n", i))`), map[string]nodeFunc{"n": updateNode(`{}`)}, pregel.LimitSends, "n"},
+		"sends grow with each round": {sends(`[1, 2, 3].map(i, send("n", i))`), map[string]nodeFunc{"n": updateNode(`{}`)}, pregel.LimitSends, "any"},
 		"tasks write a lot together": {
 			wide,
-			map[string]node{"n0": returns("x", 900), "n1": returns("y", 900), "n2": returns("z", 900)},
+			map[string]nodeFunc{"n0": returningNode("x", 900), "n1": returningNode("y", 900), "n2": returningNode("z", 900)},
 			pregel.LimitWrites, "any",
 		},
 		"nodes fill the state": {
-			chain("g", channelsXYZ, "a", "b", "c"),
-			map[string]node{"a": returns("x", 900), "b": returns("y", 900), "c": returns("z", 900)},
+			chainSpec("g", channelsXYZ, "a", "b", "c"),
+			map[string]nodeFunc{"a": returningNode("x", 900), "b": returningNode("y", 900), "c": returningNode("z", 900)},
 			pregel.LimitState, "c",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := limited(t, test.code, test.spec)
-			r := w.run("t", "g", `{"x":"ab","log":["x"]}`)
+			w := newLimitedFixture(t, test.code, test.spec)
+			r := w.runToStop("t", "g", `{"x":"ab","log":["x"]}`)
 			require.Equal(t, checkpoint.RunFailed, r.State)
 			require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason, r.Failure.Message)
 			require.Equal(t, test.limit, r.Failure.Details["limit"], r.Failure.Message)
@@ -112,7 +112,7 @@ func TestHostileGraphsFailWithTheLimit(t *testing.T) {
 			if test.node != "any" {
 				require.Equal(t, test.node, r.Failure.Node)
 			}
-			s := w.state("t") // what was there before
+			s := w.readState("t") // what was there before
 			x, ok := payload.Lookup(s.Values, "x")
 			require.True(t, ok)
 			require.LessOrEqual(t, len(x), 1000)
@@ -124,34 +124,34 @@ func TestHostileGraphsFailWithTheLimit(t *testing.T) {
 // A subgraph gets the state of its graph as one input, which may be larger than
 // one value.
 func TestASubgraphTakesAStateThatIsLargerThanAValue(t *testing.T) {
-	inner := chain("inner", channelsXYZ[:3], "i")
-	outer := chain("g", channelsXYZ, "a", "b")
+	inner := chainSpec("inner", channelsXYZ[:3], "i")
+	outer := chainSpec("g", channelsXYZ, "a", "b")
 	outer.Nodes = append(outer.Nodes, graph.NodeSpec{Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner"}})
-	outer.Edges[2] = edge("b", "sub")
-	w := limited(t, map[string]node{"a": returns("x", 700), "b": returns("y", 700), "i": returns("z", 10)}, inner, outer)
-	r := w.run("t", "g", `{}`)
+	outer.Edges[2] = newEdge("b", "sub")
+	w := newLimitedFixture(t, map[string]nodeFunc{"a": returningNode("x", 700), "b": returningNode("y", 700), "i": returningNode("z", 10)}, inner, outer)
+	r := w.runToStop("t", "g", `{}`)
 	require.Equal(t, checkpoint.RunSucceeded, r.State, "%+v", r.Failure)
 }
 
 // A failure in a subgraph is the failure of its limit.
 func TestALimitWithinASubgraph(t *testing.T) {
-	inner := chain("inner", channelsXYZ[:3], "i")
+	inner := chainSpec("inner", channelsXYZ[:3], "i")
 	outer := &graph.Spec{
 		Name: "g", Channels: channelsXYZ,
 		Nodes: []graph.NodeSpec{{Name: "sub", Graph: &graph.SubgraphSpec{Name: "inner"}}},
-		Edges: []graph.EdgeSpec{edge(graph.Start, "sub")},
+		Edges: []graph.EdgeSpec{newEdge(graph.Start, "sub")},
 	}
-	w := limited(t, map[string]node{"i": returns("z", 1001)}, inner, outer)
-	r := w.run("t", "g", `{}`)
+	w := newLimitedFixture(t, map[string]nodeFunc{"i": returningNode("z", 1001)}, inner, outer)
+	r := w.runToStop("t", "g", `{}`)
 	require.Equal(t, checkpoint.RunFailed, r.State)
 	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason, r.Failure.Message)
 	require.Equal(t, pregel.LimitValue, r.Failure.Details["limit"])
 }
 
 func TestCallsBeyondLimitsAreRefused(t *testing.T) {
-	w := limited(t, map[string]node{"n": update(`{"y":1}`)}, chain("g", channelsXYZ, "n"))
-	require.Equal(t, checkpoint.RunSucceeded, w.run("t", "g", `{"x":"ab"}`).State)
-	before := w.state("t")
+	w := newLimitedFixture(t, map[string]nodeFunc{"n": updateNode(`{"y":1}`)}, chainSpec("g", channelsXYZ, "n"))
+	require.Equal(t, checkpoint.RunSucceeded, w.runToStop("t", "g", `{"x":"ab"}`).State)
+	before := w.readState("t")
 	long := payload.JSON(`{"x":"` + strings.Repeat("x", 1001) + `"}`)
 	ctx := t.Context()
 	calls := map[string]func() error{
@@ -188,7 +188,7 @@ func TestCallsBeyondLimitsAreRefused(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			err := call()
-			require.Equal(t, runtime.ReasonPayloadTooLarge, reason(err))
+			require.Equal(t, runtime.ReasonPayloadTooLarge, errorReason(err))
 			refused := &runtime.Error{}
 			require.ErrorAs(t, err, &refused)
 			require.NotEmpty(t, refused.Meta["sizeBytes"])
@@ -197,7 +197,7 @@ func TestCallsBeyondLimitsAreRefused(t *testing.T) {
 			require.Contains(t, []string{pregel.LimitValue, pregel.LimitWrites}, refused.Meta["limit"])
 			require.Equal(t, refused.Meta["limitBytes"], refused.Meta["most"])
 			require.Equal(t, refused.Meta["sizeBytes"], refused.Meta["need"])
-			require.Equal(t, before.Checkpoint, w.state("t").Checkpoint, "nothing is half applied")
+			require.Equal(t, before.Checkpoint, w.readState("t").Checkpoint, "nothing is half applied")
 		})
 	}
 }
@@ -205,24 +205,24 @@ func TestCallsBeyondLimitsAreRefused(t *testing.T) {
 // A server with smaller limits reads what is there, and goes on with it.
 func TestSmallerLimitsReadExistingThreads(t *testing.T) {
 	store := memory.New(memory.Options{})
-	code := map[string]node{
-		"a": returns("x", 5000), "b": func(_ context.Context, c *call) pregel.Result {
-			return pregel.Result{Update: payload.JSON(`{"y":` + c.ask(`"go on?"`) + `}`)}
+	code := map[string]nodeFunc{
+		"a": returningNode("x", 5000), "b": func(_ context.Context, c *nodeCall) pregel.Result {
+			return pregel.Result{Update: payload.JSON(`{"y":` + c.askNext(`"go on?"`) + `}`)}
 		},
 	}
-	spec := chain("g", channelsXYZ, "a", "b")
-	w := newWorldOn(t, store, runtime.Options{}, code, spec)
-	require.Equal(t, checkpoint.RunInterrupted, w.run("t", "g", `{}`).State)
-	before := w.values("t")
+	spec := chainSpec("g", channelsXYZ, "a", "b")
+	w := newFixtureOn(t, store, runtime.Options{}, code, spec)
+	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
+	before := w.stateValues("t")
 	w.engine.Close()
 
-	w = newWorldOn(t, store, strict, code, spec)
-	require.Equal(t, before, w.values("t"))
-	r := w.answer("t", `1`)
+	w = newFixtureOn(t, store, strictOptions, code, spec)
+	require.Equal(t, before, w.stateValues("t"))
+	r := w.answerSingle("t", `1`)
 	require.Equal(t, checkpoint.RunFailed, r.State, "the state cannot grow")
 	require.Equal(t, "LIMIT_EXCEEDED", r.Failure.Reason)
-	require.Equal(t, before, w.values("t"))
-	_, err := w.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{Thread: "t", Values: `{"x":"small"}`, AsNode: "a", Supersede: true})
+	require.Equal(t, before, w.stateValues("t"))
+	_, err := w.engine.UpdateState(t.Context(), runtime.UpdateStateRequest{Thread: "t", Values: `{"x":"small"}`, AsNode: "a", SupersedeInterrupts: true})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"x":"small","log":[]}`, w.values("t"))
+	require.JSONEq(t, `{"x":"small","log":[]}`, w.stateValues("t"))
 }

@@ -19,14 +19,14 @@ import (
 func TestAFailedRunIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
-		code := map[string]node{"quick": update(`{}`), "broken": script(&ledger{})["broken"]}
-		endless := computed(chain("endless", channelsLog, "quick"), "quick")
-		endless.Edges = append(endless.Edges[:1], edge("quick", "quick"))
+		code := map[string]nodeFunc{"quick": updateNode(`{}`), "broken": crashNodes(&effectLedger{})["broken"]}
+		endless := withExpressions(chainSpec("endless", channelsLog, "quick"), "quick")
+		endless.Edges = append(endless.Edges[:1], newEdge("quick", "quick"))
 		endless.StepLimit = 3
-		w := newWorldOn(t, memory.New(memory.Options{}), runtime.Options{Logger: zap.New(core)}, code,
-			endless, chain("g", channelsLog, "broken"))
+		w := newFixtureOn(t, memory.New(memory.Options{}), runtime.Options{Logger: zap.New(core)}, code,
+			endless, chainSpec("g", channelsLog, "broken"))
 		for thread, name := range map[string]string{"t1": "endless", "t2": "g"} {
-			run := w.run(thread, name, `{}`)
+			run := w.runToStop(thread, name, `{}`)
 			require.Equal(t, checkpoint.RunFailed, run.State)
 			synctest.Wait()
 			lines := logs.FilterMessage("run failed").FilterField(zap.String("thread", thread)).All()
@@ -42,13 +42,13 @@ func TestAFailedRunIsLogged(t *testing.T) {
 func TestWhyADueThreadIsNotTakenUpIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
-		store := &refusing{countingStore: countingStore{Store: memory.New(memory.Options{})}}
-		w := newWorldOn(t, store, runtime.Options{Logger: zap.New(core)}, nil)
-		_, err := w.engine.CreateThread(t.Context(), runtime.NewThread{Thread: "t", Expiration: runtime.Expiration{TTL: time.Minute}})
+		store := &refusingStore{countingStore: countingStore{Store: memory.New(memory.Options{})}}
+		w := newFixtureOn(t, store, runtime.Options{Logger: zap.New(core)}, nil)
+		_, err := w.engine.CreateThread(t.Context(), runtime.CreateThreadRequest{Thread: "t", Expiration: runtime.Expiration{TTL: time.Minute}})
 		require.NoError(t, err)
 		away := checkpoint.ErrUnavailable
-		store.with.Store(&away)
-		rest(2 * time.Minute)
+		store.refusal.Store(&away)
+		sleepVirtual(2 * time.Minute)
 		lines := logs.FilterMessage("due thread not taken up").All()
 		require.NotEmpty(t, lines)
 		for _, line := range lines {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +23,7 @@ import (
 func TestOfMemosRecordedTogetherOneStays(t *testing.T) {
 	var mu sync.Mutex
 	used := make(map[payload.JSON]bool)
-	code := map[string]node{"a": func(ctx context.Context, c *call) pregel.Result {
+	code := map[string]nodeFunc{"a": func(ctx context.Context, c *nodeCall) pregel.Result {
 		if len(c.Journal.Memos) > 0 {
 			mu.Lock()
 			defer mu.Unlock()
@@ -33,7 +34,7 @@ func TestOfMemosRecordedTogetherOneStays(t *testing.T) {
 		for i := range 8 {
 			all.Go(func() {
 				m := checkpoint.Memo{Key: "k", Value: payload.JSON(fmt.Sprint(i))}
-				value, _, err := c.Effects.Remember(ctx, m)
+				value, _, err := c.Effects.RecordMemo(ctx, m)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -42,15 +43,15 @@ func TestOfMemosRecordedTogetherOneStays(t *testing.T) {
 			})
 		}
 		all.Wait()
-		c.ask(`"go on?"`)
-		return fail("it does not come here")
+		c.askNext(`"go on?"`)
+		return failedResult("it does not come here")
 	}}
-	w := newWorld(t, code, chain("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
+	w := newFixture(t, code, chainSpec("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
 	for i := range 20 {
 		thread := fmt.Sprint("t", i)
 		clear(used)
-		w.run(thread, "g", `{"x":1}`)
-		require.Equal(t, checkpoint.RunSucceeded, w.answer(thread, `1`).State)
+		w.runToStop(thread, "g", `{"x":1}`)
+		require.Equal(t, checkpoint.RunSucceeded, w.answerSingle(thread, `1`).State)
 		require.Len(t, used, 1)
 	}
 }
@@ -63,17 +64,17 @@ func TestMemosOfATaskAreBounded(t *testing.T) {
 	memo := func(n int) checkpoint.Memo {
 		return checkpoint.Memo{Key: fmt.Sprint("k", n), Value: payload.Quote(strings.Repeat("x", 1000))}
 	}
-	var w *world
+	var w *fixture
 	var before int64
 	small := checkpoint.Memo{Key: "small", Value: "1"}
-	record := func(c *call, from int) error {
+	record := func(c *nodeCall, from int) error {
 		for n := from; ; n++ {
-			if _, _, err := c.Effects.Remember(t.Context(), memo(n)); err != nil {
+			if _, _, err := c.Effects.RecordMemo(t.Context(), memo(n)); err != nil {
 				return err
 			}
 		}
 	}
-	code := map[string]node{"a": func(_ context.Context, c *call) pregel.Result {
+	code := map[string]nodeFunc{"a": func(_ context.Context, c *nodeCall) pregel.Result {
 		one := memo(0)
 		all := int(most / runtime.MemoBytes(&one))
 		if len(c.Journal.Memos) == 0 {
@@ -92,40 +93,42 @@ func TestMemosOfATaskAreBounded(t *testing.T) {
 			held, _ := runtime.LiveBytes(w.engine)
 			require.Equal(t, int64(all)*runtime.MemoBytes(&one), held-before)
 		}
-		known, existed, err := c.Effects.Remember(t.Context(), checkpoint.Memo{Key: "k1", Value: "2"})
+		known, existed, err := c.Effects.RecordMemo(t.Context(), checkpoint.Memo{Key: "k1", Value: "2"})
 		require.NoError(t, err)
 		require.True(t, existed)
 		require.Equal(t, one.Value, known)
-		c.ask(`"go on?"`)
-		_, _, err = c.Effects.Remember(t.Context(), small)
+		c.askNext(`"go on?"`)
+		_, _, err = c.Effects.RecordMemo(t.Context(), small)
 		require.NoError(t, err, "there is room for less")
 		return pregel.Result{Update: `{"x":2}`}
 	}}
-	w = newWorldOn(t, memory.New(memory.Options{}), runtime.Options{MemoBytes: most}, code, chain("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
-	w.run("t", "g", `{"x":1}`)
-	held, _ := runtime.LiveBytes(w.engine)
-	require.Zero(t, held, "what waits holds nothing")
-	require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `1`).State)
-	held, _ = runtime.LiveBytes(w.engine)
-	require.Zero(t, held)
+	w = newFixtureOn(t, memory.New(memory.Options{}), runtime.Options{MaxTaskMemoBytes: most}, code, chainSpec("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
+	w.runToStop("t", "g", `{"x":1}`)
+	holdsNothing := func() bool { // soon after the run has told that it stopped
+		held, _ := runtime.LiveBytes(w.engine)
+		return held == 0
+	}
+	require.Eventually(t, holdsNothing, time.Minute, time.Millisecond, "what waits holds nothing")
+	require.Equal(t, checkpoint.RunSucceeded, w.answerSingle("t", `1`).State)
+	require.Eventually(t, holdsNothing, time.Minute, time.Millisecond)
 }
 
 // A memo is found by its place: a task that has many records the next one as
 // quickly.
-func BenchmarkRemember(b *testing.B) {
+func BenchmarkRecordMemo(b *testing.B) {
 	for _, many := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(many), func(b *testing.B) {
-			code := map[string]node{"a": func(_ context.Context, c *call) pregel.Result {
+			code := map[string]nodeFunc{"a": func(_ context.Context, c *nodeCall) pregel.Result {
 				for n := range many {
-					_, _, _ = c.Effects.Remember(b.Context(), checkpoint.Memo{Key: fmt.Sprint(n), Value: "1"})
+					_, _, _ = c.Effects.RecordMemo(b.Context(), checkpoint.Memo{Key: fmt.Sprint(n), Value: "1"})
 				}
 				for b.Loop() {
-					_, _, _ = c.Effects.Remember(b.Context(), checkpoint.Memo{Key: fmt.Sprint(many - 1), Value: "1"})
+					_, _, _ = c.Effects.RecordMemo(b.Context(), checkpoint.Memo{Key: fmt.Sprint(many - 1), Value: "1"})
 				}
 				return pregel.Result{Update: `{"x":2}`}
 			}}
-			w := newWorld(b, code, chain("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
-			w.run("t", "g", `{"x":1}`)
+			w := newFixture(b, code, chainSpec("g", []graph.ChannelSpec{{Name: "x"}}, "a"))
+			w.runToStop("t", "g", `{"x":1}`)
 		})
 	}
 }

@@ -12,92 +12,92 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// Remember stores a memo before its value is used; the first value stays. It
+// RecordMemo stores a memo before its value is used; the first value stays. It
 // does not end with the attempt: whether the memo is stored must be known
 // before a caller tries again. Of several that come at the same time, like that
 // of a worker which has lost the task and that of the next one, one is stored.
-func (fx *effects) Remember(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
 	l := fx.loop
 	m.Task = fx.task.ID
-	done := l.notes.claimPlace(placeOf(m))
+	done := l.stepMemos.claimKey(memoKeyOf(m))
 	defer done()
-	if fx.over.Load() {
+	if fx.isOver.Load() {
 		return "", false, context.Canceled
 	}
-	fx.alive()
+	fx.resetIdleTimeout()
 	m.Checkpoint = l.state.Checkpoint().ID
-	known, ok := l.notes.find(l.pending.memos[m.Task], placeOf(m))
+	known, ok := l.stepMemos.findMemo(l.pending.memos[m.Task], memoKeyOf(m))
 	if ok {
 		return known, true, nil
 	}
-	if err := l.reserve(m); err != nil {
+	if err := l.reserveMemo(m); err != nil {
 		return "", false, err
 	}
-	err := l.commit(func(t *tx) error {
+	err := l.commitChange(func(t *tx) error {
 		t.Memos = append(t.Memos, m)
 		return nil
 	})
 	if err != nil {
-		l.session.carry(-l.notes.giveBack(m))
+		l.session.addHeldBytes(-l.stepMemos.releaseBytes(m))
 		return "", false, err
 	}
-	l.notes.add(m)
+	l.stepMemos.addMemo(m)
 	return m.Value, false, nil
 }
 
-// memoCost is what a memo takes besides its texts, in memory and in the message
+// memoOverhead is what a memo takes besides its texts, in memory and in the message
 // that hands it to a worker again.
-const memoCost = 256
+const memoOverhead = 256
 
 // MemoBytes is how many bytes a memo counts for in what a task may record.
 func MemoBytes(m *checkpoint.Memo) int64 {
-	return memoCost + int64(len(m.Scope)+len(m.Key)+len(m.Value))
+	return memoOverhead + int64(len(m.Scope)+len(m.Key)+len(m.Value))
 }
 
-// reserve makes room for a memo in what its task may record, and in what the live
+// reserveMemo makes room for a memo in what its task may record, and in what the live
 // runs hold.
-func (l *loop) reserve(m checkpoint.Memo) error {
-	most, more := l.session.engine.opts.MemoBytes, MemoBytes(&m)
-	if need := l.notes.reserve(m.Task, more, most); need > most {
+func (l *loop) reserveMemo(m checkpoint.Memo) error {
+	most, more := l.session.engine.opts.MaxTaskMemoBytes, MemoBytes(&m)
+	if need := l.stepMemos.reserveBytes(m.Task, more, most); need > most {
 		return Errorf(ReasonPayloadTooLarge,
 			"the memos of task %q take %d bytes with that of key %q, %d of each besides its texts; a task may have %d. "+
-				"Record less, or spread the work over several nodes", m.Task, need, m.Key, memoCost, most).
-			InField("value", "must fit in what the task may still record").
+				"Record less, or spread the work over several nodes", m.Task, need, m.Key, memoOverhead, most).
+			WithViolation("value", "must fit in what the task may still record").
 			With("sizeBytes", strconv.FormatInt(need, 10)).With("limitBytes", strconv.FormatInt(most, 10)).
-			Beyond("max-task-memo-bytes", most, need)
+			WithLimit("max-task-memo-bytes", most, need)
 	}
-	l.session.carry(more)
+	l.session.addHeldBytes(more)
 	return nil
 }
 
-// notes are the memos of the superstep under way, by task.
-type notes struct {
-	mu    sync.Mutex
-	tasks map[string]*taskMemos
-	held  int64 // bytes of those that were recorded since the superstep was taken up
+// stepMemos are the memos of the current superstep, by task.
+type stepMemos struct {
+	mu        sync.Mutex
+	tasks     map[string]*taskMemos
+	heldBytes int64 // bytes of those that were recorded since the superstep was taken up
 	// claims are closed when a memo that is about to be stored is, or can't be.
-	claims map[place]chan struct{}
+	claims map[memoKey]chan struct{}
 }
 
 // taskMemos are what a task has recorded. Those that were stored when the
 // superstep was taken up are values, but not fresh.
 type taskMemos struct {
-	values map[place]payload.JSON
-	fresh  []checkpoint.Memo
+	values map[memoKey]payload.JSON
+	added  []checkpoint.Memo
 	bytes  int64 // of all, and of those that are about to be stored
 }
 
-// place is where a memo stands: only one can be stored there.
-type place struct {
+// memoKey identifies a memo: each key is stored once.
+type memoKey struct {
 	task, scope, key string
 	index            int
 }
 
-func placeOf(m checkpoint.Memo) place { return place{m.Task, m.Scope, m.Key, m.Index} }
+func memoKeyOf(m checkpoint.Memo) memoKey { return memoKey{m.Task, m.Scope, m.Key, m.Index} }
 
-// claimPlace waits until no other caller is about to store a memo at a place. The
+// claimKey waits until no other caller is about to store a memo at a place. The
 // caller may then do so, and calls done.
-func (n *notes) claimPlace(p place) (done func()) {
+func (n *stepMemos) claimKey(p memoKey) (done func()) {
 	n.mu.Lock()
 	for n.claims[p] != nil {
 		claim := n.claims[p]
@@ -107,7 +107,7 @@ func (n *notes) claimPlace(p place) (done func()) {
 	}
 	defer n.mu.Unlock()
 	if n.claims == nil {
-		n.claims = make(map[place]chan struct{}, 1)
+		n.claims = make(map[memoKey]chan struct{}, 1)
 	}
 	claim := make(chan struct{})
 	n.claims[p] = claim
@@ -119,11 +119,11 @@ func (n *notes) claimPlace(p place) (done func()) {
 	}
 }
 
-// task returns what a task has recorded. The caller holds mu.
-func (n *notes) task(id string) *taskMemos {
+// memosOfTask returns what a task has recorded. The caller holds mu.
+func (n *stepMemos) memosOfTask(id string) *taskMemos {
 	t := n.tasks[id]
 	if t == nil {
-		t = &taskMemos{values: make(map[place]payload.JSON)}
+		t = &taskMemos{values: make(map[memoKey]payload.JSON)}
 		if n.tasks == nil {
 			n.tasks = make(map[string]*taskMemos, 1)
 		}
@@ -132,16 +132,16 @@ func (n *notes) task(id string) *taskMemos {
 	return t
 }
 
-// find returns the value at a place. stored are the memos of its task that were
+// findMemo returns the value at a place. stored are the memos of its task that were
 // stored when the superstep was taken up.
-func (n *notes) find(stored []checkpoint.Memo, p place) (payload.JSON, bool) {
+func (n *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.tasks[p.task]
 	if t == nil {
-		t = n.task(p.task)
+		t = n.memosOfTask(p.task)
 		for i := range stored {
-			t.values[placeOf(stored[i])] = stored[i].Value
+			t.values[memoKeyOf(stored[i])] = stored[i].Value
 			t.bytes += MemoBytes(&stored[i])
 		}
 	}
@@ -149,92 +149,92 @@ func (n *notes) find(stored []checkpoint.Memo, p place) (payload.JSON, bool) {
 	return value, ok
 }
 
-// reserve makes room for a memo of a task. It returns what all of them take then;
+// reserveBytes makes room for a memo of a task. It returns what all of them take then;
 // beyond most nothing is reserved.
-func (n *notes) reserve(task string, more, most int64) int64 {
+func (n *stepMemos) reserveBytes(task string, more, most int64) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.task(task)
+	t := n.memosOfTask(task)
 	need := t.bytes + more
 	if need <= most {
 		t.bytes = need
-		n.held += more
+		n.heldBytes += more
 	}
 	return need
 }
 
-// giveBack gives up the room of a memo that was not stored. It returns how much
-// that was.
-func (n *notes) giveBack(m checkpoint.Memo) int64 {
+// releaseBytes releases the bytes of a memo that was not stored and returns how
+// many.
+func (n *stepMemos) releaseBytes(m checkpoint.Memo) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t, less := n.tasks[m.Task], MemoBytes(&m)
-	if t == nil || n.held < less {
+	if t == nil || n.heldBytes < less {
 		return 0
 	}
 	t.bytes -= less
-	n.held -= less
+	n.heldBytes -= less
 	return less
 }
 
-func (n *notes) add(m checkpoint.Memo) {
+func (n *stepMemos) addMemo(m checkpoint.Memo) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.task(m.Task)
-	t.values[placeOf(m)] = m.Value
-	t.fresh = append(t.fresh, m)
+	t := n.memosOfTask(m.Task)
+	t.values[memoKeyOf(m)] = m.Value
+	t.added = append(t.added, m)
 }
 
-// of returns the fresh memos of a task.
-func (n *notes) of(task string) []checkpoint.Memo {
+// addedMemos returns the fresh memos of a task.
+func (n *stepMemos) addedMemos(task string) []checkpoint.Memo {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if t := n.tasks[task]; t != nil {
-		return t.fresh
+		return t.added
 	}
 	return nil
 }
 
-// any reports whether a memo was recorded since the superstep was taken up.
-func (n *notes) any() bool {
+// hasAdded reports whether a memo was recorded since the superstep was taken up.
+func (n *stepMemos) hasAdded() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for t := range maps.Values(n.tasks) {
-		if len(t.fresh) > 0 {
+		if len(t.added) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// clear begins another superstep. It returns how many bytes were held.
-func (n *notes) clear() int64 {
+// clearAll begins another superstep. It returns how many bytes were held.
+func (n *stepMemos) clearAll() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	held := n.held
-	n.tasks, n.held = nil, 0
+	held := n.heldBytes
+	n.tasks, n.heldBytes = nil, 0
 	return held
 }
 
-// forgetMemos drops the memos of the superstep: they are used, or read anew.
-func (l *loop) forgetMemos() {
-	if held := l.notes.clear(); held != 0 {
-		l.session.carry(-held)
+// clearMemos drops the memos of the superstep: they are used, or read anew.
+func (l *loop) clearMemos() {
+	if held := l.stepMemos.clearAll(); held != 0 {
+		l.session.addHeldBytes(-held)
 	}
 }
 
-// memos are all that a task has recorded.
-func (l *loop) memos(task string) []checkpoint.Memo {
-	known, fresh := l.pending.memos[task], l.notes.of(task)
+// allMemos are all that a task has recorded.
+func (l *loop) allMemos(task string) []checkpoint.Memo {
+	known, fresh := l.pending.memos[task], l.stepMemos.addedMemos(task)
 	if len(fresh) == 0 {
 		return known
 	}
 	return slices.Concat(known, fresh)
 }
 
-// journal is what a task must see again.
-func (l *loop) journal(task string) pregel.Journal {
-	j := l.pending.journal(task)
-	j.Memos = l.memos(task)
+// buildJournal is what a task must see again.
+func (l *loop) buildJournal(task string) pregel.Journal {
+	j := l.pending.buildJournal(task)
+	j.Memos = l.allMemos(task)
 	return j
 }

@@ -9,84 +9,84 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// contained is an observer whose panics end with the call. The first one is
+// containedObserver is an observer whose panics end with the call. The first one is
 // logged: there may be one per event.
-type contained struct {
-	to     Observer
-	log    *zap.Logger
-	logged atomic.Bool
+type containedObserver struct {
+	inner    Observer
+	log      *zap.Logger
+	isLogged atomic.Bool
 }
 
 func newObserver(to Observer, log *zap.Logger) Observer {
-	if _, none := to.(nobody); none {
+	if _, none := to.(nopObserver); none {
 		return to
 	}
-	return &contained{to: to, log: log}
+	return &containedObserver{inner: to, log: log}
 }
 
-// caught is deferred by every method.
-func (c *contained) caught() {
-	if v := recover(); v != nil && c.logged.CompareAndSwap(false, true) {
-		c.log.Error("the observer panicked; the metrics are incomplete from now on", contain.Caught(v).Fields()...)
+// recoverPanic is deferred by every method.
+func (c *containedObserver) recoverPanic() {
+	if v := recover(); v != nil && c.isLogged.CompareAndSwap(false, true) {
+		c.log.Error("the observer panicked; the metrics are incomplete from now on", contain.NewPanicError(v).Fields()...)
 	}
 }
 
 // RunStarted passes on that a run was admitted.
-func (c *contained) RunStarted(name string) {
-	defer c.caught()
-	c.to.RunStarted(name)
+func (c *containedObserver) RunStarted(name string) {
+	defer c.recoverPanic()
+	c.inner.RunStarted(name)
 }
 
 // RunDriven passes on that a run was taken up.
-func (c *contained) RunDriven(name string) {
-	defer c.caught()
-	c.to.RunDriven(name)
+func (c *containedObserver) RunDriven(name string) {
+	defer c.recoverPanic()
+	c.inner.RunDriven(name)
 }
 
 // RunEnded passes on that a run has stopped here.
-func (c *contained) RunEnded(name, state string, took time.Duration) {
-	defer c.caught()
-	c.to.RunEnded(name, state, took)
+func (c *containedObserver) RunEnded(name, state string, took time.Duration) {
+	defer c.recoverPanic()
+	c.inner.RunEnded(name, state, took)
 }
 
 // NodeEnded passes on that an attempt has ended.
-func (c *contained) NodeEnded(name, node, outcome string, took time.Duration) {
-	defer c.caught()
-	c.to.NodeEnded(name, node, outcome, took)
+func (c *containedObserver) NodeEnded(name, node, outcome string, took time.Duration) {
+	defer c.recoverPanic()
+	c.inner.NodeEnded(name, node, outcome, took)
 }
 
 // CommitEnded passes on that a commit has ended.
-func (c *contained) CommitEnded(took time.Duration, err error) {
-	defer c.caught()
-	c.to.CommitEnded(took, err)
+func (c *containedObserver) CommitEnded(took time.Duration, err error) {
+	defer c.recoverPanic()
+	c.inner.CommitEnded(took, err)
 }
 
-// InterruptRaised passes on that a question was asked.
-func (c *contained) InterruptRaised(name, reason string) {
-	defer c.caught()
-	c.to.InterruptRaised(name, reason)
+// InterruptRaised passes on that an interrupt was asked.
+func (c *containedObserver) InterruptRaised(name, reason string) {
+	defer c.recoverPanic()
+	c.inner.InterruptRaised(name, reason)
 }
 
-// InterruptResolved passes on that a question was answered.
-func (c *contained) InterruptResolved(name, state string) {
-	defer c.caught()
-	c.to.InterruptResolved(name, state)
+// InterruptResolved passes on that an interrupt was answered.
+func (c *containedObserver) InterruptResolved(name, state string) {
+	defer c.recoverPanic()
+	c.inner.InterruptResolved(name, state)
 }
 
-// ThreadsPoisoned passes on how many threads are put off.
-func (c *contained) ThreadsPoisoned(n int) {
-	defer c.caught()
-	c.to.ThreadsPoisoned(n)
+// ThreadsPoisoned passes on how many threads are quarantined.
+func (c *containedObserver) ThreadsPoisoned(n int) {
+	defer c.recoverPanic()
+	c.inner.ThreadsPoisoned(n)
 }
 
 // LiveBytes passes on how much live runs hold.
-func (c *contained) LiveBytes(n int64) {
-	defer c.caught()
-	c.to.LiveBytes(n)
+func (c *containedObserver) LiveBytes(n int64) {
+	defer c.recoverPanic()
+	c.inner.LiveBytes(n)
 }
 
-// RunPutOff passes on that a run waits for room.
-func (c *contained) RunPutOff(name string) {
-	defer c.caught()
-	c.to.RunPutOff(name)
+// RunEvicted passes on that a run waits for memory.
+func (c *containedObserver) RunEvicted(name string) {
+	defer c.recoverPanic()
+	c.inner.RunEvicted(name)
 }

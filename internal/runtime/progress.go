@@ -46,9 +46,9 @@ func newProgress(p checkpoint.Pending) progress {
 	return out
 }
 
-// standing is the question that stands at a place of a task: the last of those
+// currentInterrupt is the interrupt that stands at a place of a task: the last of those
 // that were asked there. Nil when nothing was.
-func (p *progress) standing(task, scope, key string, index int) *checkpoint.Interrupt {
+func (p *progress) currentInterrupt(task, scope, key string, index int) *checkpoint.Interrupt {
 	var last *checkpoint.Interrupt
 	asked := p.interrupts[task]
 	for i := range asked {
@@ -60,17 +60,17 @@ func (p *progress) standing(task, scope, key string, index int) *checkpoint.Inte
 	return last
 }
 
-// journal is what a task must see again.
-func (p *progress) journal(task string) pregel.Journal {
+// buildJournal is what a task must see again.
+func (p *progress) buildJournal(task string) pregel.Journal {
 	j := pregel.Journal{Memos: p.memos[task]}
 	for _, i := range p.interrupts[task] {
 		switch i.State {
 		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
 			j.Answers = append(j.Answers, pregel.Answer{
-				Interrupt: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
+				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
 				Dismissed: i.Dismissed, Reason: i.Note,
-				Expired: i.State == checkpoint.InterruptExpired && i.Response == "",
-				Seen:    pregel.SeenOf(&i), Asked: &i,
+				Expired:     i.State == checkpoint.InterruptExpired && i.Response == "",
+				ShownDigest: pregel.ShownDigestOf(&i), Asked: &i,
 			})
 		default: // no answer came, or none will
 		}

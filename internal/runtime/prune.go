@@ -13,94 +13,94 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// smallOutput is how many bytes of output stand in the record of a run.
-const smallOutput = 1024
+// maxStoredOutput is how many bytes of output stand in the record of a run.
+const maxStoredOutput = 1024
 
-// result is how a run remembers its output. A large one is part of the state:
+// storedOutput is how a run remembers its output. A large one is part of the state:
 // stored again with each run, it would soon be more than the thread itself.
-func result(s *pregel.State) (output payload.JSON, at string) {
+func storedOutput(s *pregel.State) (output payload.JSON, at string) {
 	output = s.Output()
-	if len(output) <= smallOutput || s.Graph().HasUntracked() {
+	if len(output) <= maxStoredOutput || s.Graph().HasUntracked() {
 		return output, ""
 	}
 	return "", s.Checkpoint().ID
 }
 
-// showOutput fills in the output of a run from the checkpoint that shows it.
+// fillOutput fills in the output of a run from the checkpoint that shows it.
 // It stays unset when that checkpoint, or the graph, is gone.
-func (e *Engine) showOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
+func (e *Engine) fillOutput(ctx context.Context, r *checkpoint.Run, answer int) error {
 	if r.Result == "" {
 		return nil
 	}
-	g, err := e.graphOf(r.Graph, r.Version)
+	g, err := e.findGraph(r.Graph, r.Version)
 	if err != nil {
 		return nil // the run is shown without it
 	}
-	var own load
-	defer own.end()
-	room := e.shown(ctx, &own, answer)
+	var own readReservation
+	defer own.releaseAll()
+	memory := e.answerReservation(ctx, &own, answer)
 	var cp *checkpoint.Checkpoint
-	err = e.readLarge(ctx, room, loadPatience, func() error {
-		cp, err = e.checkpointWithin(ctx, room, r.Thread, "", r.Result)
+	err = e.retryLargeRead(ctx, memory, readWaitTimeout, func() error {
+		cp, err = e.readCheckpoint(ctx, memory, r.Thread, "", r.Result)
 		return err
 	})
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return nil
 	}
 	if err != nil {
-		return storeError(err)
+		return translateStoreError(err)
 	}
-	r.Output = pregel.Load(g, cp, false, pregel.Limits{}).Output()
+	r.Output = pregel.LoadState(g, cp, false, pregel.Limits{}).Output()
 	return nil
 }
 
-// ScarceCheckpoints is how many checkpoints a server keeps of a thread at rest
-// when its store is memory and nobody says: the last turns of a conversation.
-const ScarceCheckpoints = 64
+// MemoryStoreCheckpoints is how many checkpoints a server keeps of a thread at rest
+// by default when its store is memory: the last turns of a conversation.
+const MemoryStoreCheckpoints = 64
 
-// keeps is how many checkpoints of a thread are kept at rest, 0 = all.
-func (e *Engine) keeps(h *checkpoint.Head) uint64 {
+// checkpointsToKeep is how many checkpoints of a thread are kept at rest, 0 = all.
+func (e *Engine) checkpointsToKeep(h *checkpoint.Head) uint64 {
 	switch {
 	case h.Keep > 0:
 		return uint64(h.Keep)
 	case h.Keep < 0:
 		return 0
 	}
-	return e.opts.Checkpoints
+	return e.opts.KeepCheckpoints
 }
 
-// reach is the number of the oldest checkpoint that a thread's history must
+// pruneBound is the number of the oldest checkpoint that a thread's history must
 // keep: those of the superstep it is in are never given up.
-func (e *Engine) reach(h *checkpoint.Head) uint64 { return reach(h, e.keeps(h)) }
+func (e *Engine) pruneBound(h *checkpoint.Head) uint64 { return oldestKept(h, e.checkpointsToKeep(h)) }
 
-func reach(h *checkpoint.Head, keep uint64) uint64 {
+func oldestKept(h *checkpoint.Head, keep uint64) uint64 {
 	if keep == 0 || h.Seq < keep {
 		return 0
 	}
 	return min(h.Seq+1-keep, pregel.CheckpointSeq(h.Checkpoint))
 }
 
-// pruneAt is when a thread's history shall be cut off, zero = it need not be.
-// A little more than what is kept is left alone, or every run would have to be
-// followed by it; and whoever follows the thread has time to catch up.
-func (e *Engine) pruneAt(h *checkpoint.Head) time.Time {
-	if h.State == checkpoint.ThreadBusy || e.reach(h) <= max(h.FirstSeq, 1)+e.keeps(h)/4 {
+// pruneTime is when a thread's history shall be cut off, zero = it need not be. A
+// little more than what is kept is left alone, or every run would have to be
+// followed by it; and followers of the thread have time to catch up.
+func (e *Engine) pruneTime(h *checkpoint.Head) time.Time {
+	if h.State == checkpoint.ThreadBusy || e.pruneBound(h) <= max(h.FirstSeq, 1)+e.checkpointsToKeep(h)/4 {
 		return time.Time{}
 	}
-	return h.Updated.Add(e.opts.Rest)
+	return h.Updated.Add(e.opts.PruneDelay)
 }
 
-// overfull reports whether it is time to cut off a thread's history.
-func (e *Engine) overfull(h *checkpoint.Head) bool {
-	at := e.pruneAt(h)
+// isPruneDue reports whether it is time to cut off a thread's history.
+func (e *Engine) isPruneDue(h *checkpoint.Head) bool {
+	at := e.pruneTime(h)
 	return !at.IsZero() && !at.After(h.Now)
 }
 
-// prune cuts off the history of a thread in which nothing is going on: old
-// checkpoints, and the events before the ones that are left. What questions and
+// pruneRested cuts off the history of a thread in which nothing is going on: old
+// checkpoints, and the events before the ones that are left. What interrupts and
 // the thread's run refer to stays.
-func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
-	from := min(e.reach(&head), max(head.FirstSeq, 1)+cutAtOnce)
+func (e *Engine) pruneRested(ctx context.Context, head checkpoint.Head) error {
+	from := min(e.pruneBound(&head), max(head.FirstSeq, 1)+maxPrunedAtOnce)
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.FirstSeq = from
 		t.Head.Updated, t.Head.Due = head.Updated, t.now // what else is due is found at the next look
@@ -108,17 +108,17 @@ func (e *Engine) prune(ctx context.Context, head checkpoint.Head) error {
 		if head.Run != "" {
 			var err error
 			if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
-				return storeError(err)
+				return translateStoreError(err)
 			}
 		}
 		if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
 			return nil // it goes through the past, and the time for this is when it is through
 		}
-		return e.forget(ctx, t, &run, from)
+		return e.putPrune(ctx, t, &run, from)
 	})
 	if errors.Is(err, checkpoint.ErrCorrupt) {
-		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err), cause(err))
-		return e.leaveWhole(ctx, head, from)
+		e.log.Warn("old checkpoints of a thread not removed", zap.String("thread", head.Thread), zap.Error(err), causeField(err))
+		return e.skipPrune(ctx, head, from)
 	}
 	return err
 }
@@ -132,28 +132,28 @@ func (e *Engine) PruneThread(ctx context.Context, req PruneRequest) (checkpoint.
 		if err != nil {
 			return head, err
 		}
-		if err := atRevision(head.Revision, req.Etag); err != nil {
+		if err := checkRevision(head.Revision, req.Etag); err != nil {
 			return head, err
 		}
-		if atWork(&head) {
+		if isActive(&head) {
 			return head, Errorf(ReasonThreadBusy, "run %q of the thread is active; prune it when that has ended or waits", head.Run).
 				With("activeRunId", head.Run)
 		}
-		to := reach(&head, uint64(max(1, req.Keep)))
-		from := min(to, max(head.FirstSeq, 1)+cutAtOnce)
+		to := oldestKept(&head, uint64(max(1, req.KeepCheckpoints)))
+		from := min(to, max(head.FirstSeq, 1)+maxPrunedAtOnce)
 		if from <= max(head.FirstSeq, 1) {
 			return head, nil
 		}
 		seen := head
-		run, err := e.goingBack(ctx, &head)
+		run, err := e.readPrunableRun(ctx, &head)
 		if err == nil {
 			head, err = e.tryChange(ctx, head, func(t *tx) error {
 				t.Head.Updated = seen.Updated
-				return e.forget(ctx, t, &run, from)
+				return e.putPrune(ctx, t, &run, from)
 			})
 		}
 		switch {
-		case errors.Is(err, checkpoint.ErrConflict), e.outdated(ctx, &seen, err): // another call was quicker
+		case errors.Is(err, checkpoint.ErrConflict), e.isOutdated(ctx, &seen, err): // another call was quicker
 		case err != nil:
 			return head, err
 		case from == to:
@@ -164,14 +164,14 @@ func (e *Engine) PruneThread(ctx context.Context, req PruneRequest) (checkpoint.
 	}
 }
 
-// goingBack reads the run that a thread is in, and refuses one that replays the
+// readPrunableRun reads the run that a thread is in, and refuses one that replays the
 // past: it may need any of it.
-func (e *Engine) goingBack(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
+func (e *Engine) readPrunableRun(ctx context.Context, head *checkpoint.Head) (run checkpoint.Run, err error) {
 	if head.Run == "" {
 		return run, nil
 	}
 	if run, err = e.store.Run(ctx, head.Thread, head.Run); err != nil {
-		return run, storeError(err)
+		return run, translateStoreError(err)
 	}
 	if head.State == checkpoint.ThreadInterrupted && run.Request.From != "" {
 		return run, Errorf(ReasonThreadInterrupted, "run %q of the thread replays its past; prune it when that has ended", head.Run)
@@ -179,8 +179,8 @@ func (e *Engine) goingBack(ctx context.Context, head *checkpoint.Head) (run chec
 	return run, nil
 }
 
-// leaveWhole puts off the next cut until there is more to cut off.
-func (e *Engine) leaveWhole(ctx context.Context, head checkpoint.Head, from uint64) error {
+// skipPrune skips a prune that fails, until there is more to prune.
+func (e *Engine) skipPrune(ctx context.Context, head checkpoint.Head, from uint64) error {
 	_, err := e.tryChange(ctx, head, func(t *tx) error {
 		t.Head.FirstSeq, t.Head.Updated, t.Head.Due = from, head.Updated, t.now
 		return nil
@@ -188,21 +188,21 @@ func (e *Engine) leaveWhole(ctx context.Context, head checkpoint.Head, from uint
 	return err
 }
 
-// spared lists checkpoints that are needed whatever their age.
-func (e *Engine) spared(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
+// listNeededCheckpoints lists checkpoints that are needed whatever their age.
+func (e *Engine) listNeededCheckpoints(ctx context.Context, head *checkpoint.Head, run *checkpoint.Run) ([]string, error) {
 	spare := []string{head.Checkpoint, run.Base, run.Result}
-	err := e.eachOpen(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
+	err := e.eachOpenInterrupt(ctx, head.Thread, func(q *checkpoint.Interrupt) { spare = append(spare, q.Checkpoint) })
 	return spare, err
 }
 
-// firstEvent finds the event that told of a checkpoint, or of the next one that
+// findFirstEvent finds the event that told of a checkpoint, or of the next one that
 // is in the log.
-func (e *Engine) firstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
+func (e *Engine) findFirstEvent(ctx context.Context, head *checkpoint.Head, seq uint64) (uint64, error) {
 	id := fmt.Sprintf("%012x", seq)
 	for after := max(head.FirstEvent, 1) - 1; ; {
-		events, err := e.store.Events(ctx, head.Thread, after, readBatch)
+		events, err := e.store.Events(ctx, head.Thread, after, readPageSize)
 		if err != nil {
-			return 0, storeError(err)
+			return 0, translateStoreError(err)
 		}
 		if len(events) == 0 {
 			return head.FirstEvent, nil

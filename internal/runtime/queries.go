@@ -6,17 +6,17 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// NewThread asks for a thread.
-type NewThread struct {
-	Thread     string // "" = made by the server
-	Graph      string // "" = decided by the first run
-	Version    string // "" = the newest
-	Metadata   map[string]string
-	Expiration Expiration
-	Keep       int // checkpoints to keep at rest; 0 = as the server says, -1 = all
-	RequestID  string
-	Digest     string // of the request's content, for RequestID
-	By         string
+// CreateThreadRequest asks for a thread.
+type CreateThreadRequest struct {
+	Thread          string // "" = made by the server
+	Graph           string // "" = decided by the first run
+	Version         string // "" = the newest
+	Metadata        map[string]string
+	Expiration      Expiration
+	KeepCheckpoints int // checkpoints to keep at rest; 0 = as the server says, -1 = all
+	RequestID       string
+	Digest          string // of the request's content, for RequestID
+	By              string
 }
 
 // Expiration says when a thread is deleted; zero = never. At most one field
@@ -26,18 +26,18 @@ type Expiration struct {
 	TTL time.Duration // after the last change
 }
 
-// ThreadChange changes what a caller may change of a thread.
-type ThreadChange struct {
+// UpdateThreadRequest changes what a caller may change of a thread.
+type UpdateThreadRequest struct {
 	Thread string
 	Etag   uint64 // revision the thread must be at, 0 = any
 	// Metadata replaces all labels when Replace is set; otherwise its keys are
 	// set, and the keys in Drop are removed.
-	Metadata   map[string]string
-	Replace    bool
-	Drop       []string
-	Expiration *Expiration // nil = stays
-	Keep       *int        // nil = stays
-	By         string
+	Metadata        map[string]string
+	ReplaceMetadata bool
+	DropKeys        []string
+	Expiration      *Expiration // nil = stays
+	KeepCheckpoints *int        // nil = stays
+	By              string
 }
 
 // ForkRequest asks for a thread whose history is another's up to a checkpoint.
@@ -63,29 +63,29 @@ type CopyRequest struct {
 
 // PruneRequest asks to remove the oldest part of a history.
 type PruneRequest struct {
-	Thread string
-	Keep   int    // newest checkpoints to keep, at least 1
-	Etag   uint64 // revision the thread must be at, 0 = any
-	By     string
+	Thread          string
+	KeepCheckpoints int    // newest checkpoints to keep, at least 1
+	Etag            uint64 // revision the thread must be at, 0 = any
+	By              string
 }
 
 // HistoryQuery selects snapshots of one namespace, newest first.
 type HistoryQuery struct {
-	Thread    string
-	Namespace string // node names, with or without task ids
-	Before    uint64 // only checkpoints of smaller Seq, 0 = all
-	Limit     int
-	Values    bool // fill Snapshot.Values
-	// Bytes is how many bytes of snapshots a caller takes at once, 0 = any
+	Thread     string
+	Namespace  string // node names, with or without task ids
+	Before     uint64 // only checkpoints of smaller Seq, 0 = all
+	Limit      int
+	WithValues bool // fill Snapshot.Values
+	// MaxBytes is how many bytes of snapshots a caller takes at once, 0 = any
 	// number. The first one is shown if it alone has no more.
-	Bytes int
+	MaxBytes int
 }
 
-// InterruptChange changes what a caller may change of an open question.
-type InterruptChange struct {
+// UpdateInterruptRequest changes what a caller may change of an open interrupt.
+type UpdateInterruptRequest struct {
 	Thread    string
 	Interrupt string
-	Etag      uint64     // revision the question must be at, 0 = any
+	Etag      uint64     // revision the interrupt must be at, 0 = any
 	Assignees *[]string  // nil = stays
 	Expires   *time.Time // nil = stays, zero = never
 	By        string
@@ -98,8 +98,8 @@ type GraphEntry struct {
 	Created  time.Time // zero for a graph that was never put
 }
 
-// GraphPut is a graph to check and, unless ValidateOnly, to keep for ever.
-type GraphPut struct {
+// PutGraphRequest is a graph to check and, unless ValidateOnly, to keep for ever.
+type PutGraphRequest struct {
 	Spec *graph.Spec // nil = Document is set
 	// Document is the text of a graph file, YAML or JSON.
 	Document     string
@@ -109,12 +109,12 @@ type GraphPut struct {
 
 // Worker is a connected process that runs nodes outside of the server.
 type Worker struct {
-	ID       string
-	Nodes    []string // "graph/node"
-	Slots    int      // tasks it can run at the same time
-	Free     int      // how many more it could take now
-	Beat     time.Time
-	Labels   map[string]string
-	Draining bool
-	Build    string
+	ID            string
+	Nodes         []string // "graph/node"
+	Slots         int      // tasks it can run at the same time
+	FreeSlots     int      // how many more it could take now
+	LastHeartbeat time.Time
+	Labels        map[string]string
+	Draining      bool
+	Build         string
 }

@@ -12,48 +12,48 @@ import (
 // recovery is what a server knows of tasks that workers may run for the server
 // before it, and what it leaves to the next one.
 type recovery struct {
-	at   time.Time // when the run was taken up; zero = no worker can have a task of it
-	lent []string  // the tasks that workers may run, as in checkpoint.Head
+	takenUpAt   time.Time // when the run was taken up; zero = no worker can have a task of it
+	remoteTasks []string  // the tasks that workers may run, as in checkpoint.Head
 
-	mu   sync.Mutex
-	left []string
+	mu        sync.Mutex
+	leftTasks []string
 }
 
-// recover notes that the run was not given back by the server that drove it, or
+// noteTakeOver notes that the run was not given back by the server that drove it, or
 // was given back while workers ran some of its tasks.
-func (r *recovery) recover(head *checkpoint.Head) {
-	if r.lent = lentBy(head); len(r.lent) > 0 {
-		r.at = time.Now()
+func (r *recovery) noteTakeOver(head *checkpoint.Head) {
+	if r.remoteTasks = remoteTasksOf(head); len(r.remoteTasks) > 0 {
+		r.takenUpAt = time.Now()
 	}
 }
 
-// lentBy lists the tasks that workers may run for the server that drove a run
+// remoteTasksOf lists the tasks that workers may run for the server that drove a run
 // before. A server that died has told nothing.
-func lentBy(head *checkpoint.Head) []string {
+func remoteTasksOf(head *checkpoint.Head) []string {
 	if head.Owner != "" {
 		return []string{checkpoint.AnyTask}
 	}
-	return head.Lent
+	return head.RemoteTasks
 }
 
-// leave notes a task that a worker still runs when the run ends here, and the task
-// of the root that it is inside of, "" for one of the root.
-func (r *recovery) leave(task, top string) {
+// addLeft records a task that a worker still runs when the run ends here, and the
+// root task that contains it, "" for a root task.
+func (r *recovery) addLeft(task, top string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left = append(r.left, task)
-	if inside := top + checkpoint.Inside; top != "" && !slices.Contains(r.left, inside) {
-		r.left = append(r.left, inside)
+	r.leftTasks = append(r.leftTasks, task)
+	if inside := top + checkpoint.Inside; top != "" && !slices.Contains(r.leftTasks, inside) {
+		r.leftTasks = append(r.leftTasks, inside)
 	}
 }
 
-// leaves lists these tasks, for the next server. Those of graphs that have not gone
+// listLeft lists these tasks, for the next server. Those of graphs that have not gone
 // on here are still left to it.
-func (r *recovery) leaves(inherited bool) []string {
+func (r *recovery) listLeft(inherited bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.Clone(r.left)
-	for _, task := range r.lent {
+	left := slices.Clone(r.leftTasks)
+	for _, task := range r.remoteTasks {
 		if inherited && strings.HasSuffix(task, checkpoint.Inside) && !slices.Contains(left, task) {
 			left = append(left, task)
 		}
@@ -61,28 +61,28 @@ func (r *recovery) leaves(inherited bool) []string {
 	return left
 }
 
-// handedOut reports whether the server before has told that a worker may have a
+// wasHandedOut reports whether the server before has told that a worker may have a
 // task.
-func (r *recovery) handedOut(task string) bool { return slices.Contains(r.lent, task) }
+func (r *recovery) wasHandedOut(task string) bool { return slices.Contains(r.remoteTasks, task) }
 
-// recovered is when the run was taken up, if a task of the loop's superstep may
+// recoveredAt is when the run was taken up, if a task of the loop's superstep may
 // have been handed out before; else zero.
-func (l *loop) recovered(task string) time.Time {
+func (l *loop) recoveredAt(task string) time.Time {
 	r := &l.session.recovery
 	switch {
-	case !l.inherited:
+	case !l.maybeHandedOut:
 		return time.Time{}
-	case !l.level.root: // with the task that runs the graph, those of the graph are lent
-		return r.at
-	case slices.Contains(r.lent, checkpoint.AnyTask), slices.Contains(r.lent, task):
-		return r.at
+	case !l.level.isRoot: // with the task that runs the graph, those of the graph are lent
+		return r.takenUpAt
+	case slices.Contains(r.remoteTasks, checkpoint.AnyTask), slices.Contains(r.remoteTasks, task):
+		return r.takenUpAt
 	}
 	return time.Time{}
 }
 
-// recoveredInside reports whether tasks of a graph that a task of the loop's
+// isRecoveredInside reports whether tasks of a graph that a task of the loop's
 // superstep runs, or calls, may have been handed out before.
-func (l *loop) recoveredInside(task string) bool {
-	return !l.recovered(task).IsZero() ||
-		l.inherited && slices.Contains(l.session.recovery.lent, task+checkpoint.Inside)
+func (l *loop) isRecoveredInside(task string) bool {
+	return !l.recoveredAt(task).IsZero() ||
+		l.maybeHandedOut && slices.Contains(l.session.recovery.remoteTasks, task+checkpoint.Inside)
 }

@@ -12,8 +12,8 @@ type Concurrency int
 
 // Policies for a thread that is busy.
 const (
-	Reject Concurrency = iota
-	Enqueue
+	RejectBusy Concurrency = iota
+	EnqueueBusy
 	CancelActive
 	RollbackActive
 )
@@ -43,31 +43,31 @@ type StartRequest struct {
 	RequestID    string
 	Digest       string // of the request's content, for RequestID
 	By           string
-	Watch        Watch // nil = nobody follows the run from its beginning
+	OnStart      StartHook // nil = the run is not followed from its beginning
 }
 
-// Watch is told of a run that is about to work here, before it does, and from
-// which event to follow it: whoever follows then misses nothing, not even what
-// is never stored. It may be told several times; the last time counts.
-type Watch func(thread string, after uint64)
+// StartHook is called before a run begins to work here, with the event to follow it
+// from: a follower that starts there misses nothing, not even ephemeral events. It
+// may be called several times; the last call counts.
+type StartHook func(thread string, after uint64)
 
-func (w Watch) tell(thread string, after uint64) {
+func (w StartHook) notifyStart(thread string, after uint64) {
 	if w != nil {
 		w(thread, after)
 	}
 }
 
-// Coverage says how many of the open questions a resume must answer.
+// Coverage says how many of the open interrupts a resume must answer.
 type Coverage int
 
-// How many questions must be answered before work goes on.
+// How many interrupts must be answered before work goes on.
 const (
-	Partial Coverage = iota // run the tasks whose questions are all answered
-	All                     // refuse unless every open question is covered
-	Collect                 // store, and run when the last answer is in
+	CoverPartial Coverage = iota // run the tasks whose interrupts are all answered
+	CoverAll                     // refuse unless every open interrupt is covered
+	CoverCollect                 // store, and run when the last answer is in
 )
 
-// Response is the answer to one question.
+// Response is the answer to one interrupt.
 type Response struct {
 	Interrupt string
 	Value     payload.JSON
@@ -76,11 +76,11 @@ type Response struct {
 	Etag      string
 }
 
-// ResumeRequest answers questions and lets the thread go on.
+// ResumeRequest answers interrupts and lets the thread go on.
 type ResumeRequest struct {
 	Thread    string
 	Responses []Response // empty = go on after breakpoints only
-	// Single is a response without an id: it is for the one open question.
+	// Single is a response without an id: it is for the one open interrupt.
 	Single    *Response
 	Coverage  Coverage
 	Update    payload.JSON
@@ -91,15 +91,15 @@ type ResumeRequest struct {
 	RequestID string
 	Digest    string
 	By        string
-	Watch     Watch // nil = nobody follows the run from here
+	OnStart   StartHook // nil = the run is not followed from here
 }
 
 // Started tells of an accepted start or resume.
 type Started struct {
-	Run      checkpoint.Run
-	Head     checkpoint.Head
-	After    uint64 // follow the log from here to see all of the run's part
-	Attached bool   // the request id was known; nothing new was begun
+	Run        checkpoint.Run
+	Head       checkpoint.Head
+	After      uint64 // follow the log from here to see all of the run's part
+	IsAttached bool   // the request id was known; nothing new was begun
 }
 
 // CancelRequest asks a run to stop.
@@ -114,14 +114,14 @@ type CancelRequest struct {
 
 // StateRequest selects a state to read.
 type StateRequest struct {
-	Thread     string
-	Namespace  string // node names, with or without task ids
-	Checkpoint string // "" = newest, with the progress of its superstep
-	Keys       []string
-	Subgraphs  bool
-	// Bytes is how many bytes of results, questions and states of subgraphs a
+	Thread        string
+	Namespace     string // node names, with or without task ids
+	Checkpoint    string // "" = newest, with the progress of its superstep
+	Keys          []string
+	WithSubgraphs bool
+	// MaxBytes is how many bytes of results, interrupts and states of subgraphs a
 	// caller takes, 0 = any number.
-	Bytes int
+	MaxBytes int
 }
 
 // Snapshot is a state as people read it.
@@ -148,14 +148,14 @@ type SnapshotTask struct {
 
 // UpdateStateRequest writes to a state as if a node had done it.
 type UpdateStateRequest struct {
-	Thread     string
-	Checkpoint string // "" = newest
-	Namespace  string
-	Values     payload.JSON
-	AsNode     string // "" = the node that ran last, if there is no doubt
-	Expected   string
-	Supersede  bool // open questions may be dropped
-	RequestID  string
-	Digest     string
-	By         string
+	Thread              string
+	Checkpoint          string // "" = newest
+	Namespace           string
+	Values              payload.JSON
+	AsNode              string // "" = the node that ran last, if that is unambiguous
+	Expected            string
+	SupersedeInterrupts bool // open interrupts may be dropped
+	RequestID           string
+	Digest              string
+	By                  string
 }

@@ -16,7 +16,7 @@ const (
 	defaultInitial  = 500 * time.Millisecond
 	defaultBackoff  = 2.0
 	defaultMax      = 128 * time.Second
-	jitter          = time.Second
+	maxJitter       = time.Second
 )
 
 // retryDelay says whether, and after how long, a failed attempt is repeated.
@@ -28,7 +28,7 @@ func retryDelay(policies []graph.RetrySpec, f *pregel.Failure, n int) (time.Dura
 	}
 	i := slices.IndexFunc(policies, func(p graph.RetrySpec) bool {
 		return len(p.On) == 0 || slices.Contains(p.On, f.Type) || slices.Contains(p.On, f.Reason) ||
-			slices.ContainsFunc(f.Bases, func(base string) bool { return slices.Contains(p.On, base) })
+			slices.ContainsFunc(f.BaseTypes, func(base string) bool { return slices.Contains(p.On, base) })
 	})
 	if i < 0 {
 		return 0, false
@@ -41,10 +41,10 @@ func retryDelay(policies []graph.RetrySpec, f *pregel.Failure, n int) (time.Dura
 	if n >= attempts {
 		return 0, false
 	}
-	return max(f.RetryAfter, interval(p, n)), true
+	return max(f.RetryAfter, backoffInterval(p, n)), true
 }
 
-func interval(p graph.RetrySpec, n int) time.Duration {
+func backoffInterval(p graph.RetrySpec, n int) time.Duration {
 	initial, factor, most := p.InitialInterval, p.Backoff, p.MaxInterval
 	if initial == 0 {
 		initial = defaultInitial
@@ -57,7 +57,7 @@ func interval(p graph.RetrySpec, n int) time.Duration {
 	}
 	d := min(float64(most), float64(initial)*math.Pow(factor, float64(n-1)))
 	if !p.NoJitter {
-		d += rand.Float64() * float64(jitter)
+		d += rand.Float64() * float64(maxJitter)
 	}
 	return time.Duration(d)
 }

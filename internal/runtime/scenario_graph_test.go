@@ -27,19 +27,19 @@ func parseGraph(args, body []string) (*graph.Spec, map[string]string, error) {
 	s := &graph.Spec{Name: args[0]}
 	code := make(map[string]string)
 	for _, a := range args[1:] {
-		if err := graphOption(s, a); err != nil {
+		if err := parseGraphOption(s, a); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, line := range body {
-		if err := graphLine(s, code, strings.TrimSpace(line)); err != nil {
+		if err := parseGraphLine(s, code, strings.TrimSpace(line)); err != nil {
 			return nil, nil, err
 		}
 	}
 	return s, code, nil
 }
 
-func graphOption(s *graph.Spec, option string) error {
+func parseGraphOption(s *graph.Spec, option string) error {
 	key, value, _ := strings.Cut(option, "=")
 	var err error
 	switch key {
@@ -69,51 +69,51 @@ func graphOption(s *graph.Spec, option string) error {
 	return err
 }
 
-func graphLine(s *graph.Spec, code map[string]string, line string) error {
+func parseGraphLine(s *graph.Spec, code map[string]string, line string) error {
 	if rest, ok := strings.CutPrefix(line, "channels "); ok {
-		for _, w := range words(rest) {
-			s.Channels = append(s.Channels, channelOf(w))
+		for _, w := range splitWords(rest) {
+			s.Channels = append(s.Channels, parseChannel(w))
 		}
 		return nil
 	}
-	if head, steps, ok := cutNode(line); ok {
-		return nodeLine(s, code, head, strings.TrimSpace(steps))
+	if head, steps, ok := splitNodeLine(line); ok {
+		return parseNodeLine(s, code, head, strings.TrimSpace(steps))
 	}
 	for _, sign := range []string{" ?? ", " ?! ", " ? ", " => ", " -> ", " = "} {
 		if left, right, ok := strings.Cut(line, sign); ok {
-			return linkLine(s, strings.TrimSpace(left), strings.TrimSpace(sign), strings.TrimSpace(right))
+			return parseLinkLine(s, strings.TrimSpace(left), strings.TrimSpace(sign), strings.TrimSpace(right))
 		}
 	}
 	return fmt.Errorf("cannot read %q", line)
 }
 
-// cutNode splits "name options: code"; other lines have no colon before
+// splitNodeLine splits "name options: code"; other lines have no colon before
 // their sign.
-func cutNode(line string) (head, steps string, ok bool) {
+func splitNodeLine(line string) (head, steps string, ok bool) {
 	head, steps, ok = strings.Cut(line, ":")
 	return head, steps, ok && !strings.ContainsAny(head, "?>[\"{")
 }
 
-func channelOf(word string) graph.ChannelSpec {
+func parseChannel(word string) graph.ChannelSpec {
 	name, rest, _ := strings.Cut(word, ":")
 	reducer, value, _ := strings.Cut(rest, "=")
 	return graph.ChannelSpec{Name: name, Reducer: reducer, Default: payload.JSON(value)}
 }
 
-func nodeLine(s *graph.Spec, code map[string]string, head, steps string) error {
-	options := words(head)
+func parseNodeLine(s *graph.Spec, code map[string]string, head, steps string) error {
+	options := splitWords(head)
 	if router, ok := strings.CutSuffix(options[0], "!"); ok {
 		code[router] = steps
 		return nil
 	}
 	n := graph.NodeSpec{Name: options[0], Function: &graph.FunctionSpec{}}
 	code[n.Name] = steps
-	err := nodeOptions(&n, options[1:])
+	err := parseNodeOptions(&n, options[1:])
 	s.Nodes = append(s.Nodes, n)
 	return err
 }
 
-func nodeOptions(n *graph.NodeSpec, options []string) error {
+func parseNodeOptions(n *graph.NodeSpec, options []string) error {
 	var retry graph.RetrySpec
 	var err error
 	for _, o := range options {
@@ -156,24 +156,24 @@ func nodeOptions(n *graph.NodeSpec, options []string) error {
 	return nil
 }
 
-func linkLine(s *graph.Spec, left, sign, right string) error {
+func parseLinkLine(s *graph.Spec, left, sign, right string) error {
 	switch sign {
 	case "->":
-		return chainLine(s, append([]string{left}, strings.Split(right, " -> ")...))
+		return parseChainLine(s, append([]string{left}, strings.Split(right, " -> ")...))
 	case "=>":
-		s.Edges = append(s.Edges, graph.EdgeSpec{From: listOf(left), To: end(right)})
+		s.Edges = append(s.Edges, graph.EdgeSpec{From: parseList(left), To: fullNodeName(right)})
 	case "?":
-		b := graph.BranchSpec{From: end(left)}
+		b := graph.BranchSpec{From: fullNodeName(left)}
 		for c := range strings.SplitSeq(right, " ; ") {
 			when, to, _ := strings.Cut(" "+c, " -> ")
-			b.Cases = append(b.Cases, graph.CaseSpec{When: strings.TrimSpace(when), To: listOf("[" + strings.TrimSpace(to) + "]")})
+			b.Cases = append(b.Cases, graph.CaseSpec{When: strings.TrimSpace(when), To: parseList("[" + strings.TrimSpace(to) + "]")})
 		}
 		s.Branches = append(s.Branches, b)
 	case "??":
-		s.Branches = append(s.Branches, graph.BranchSpec{From: end(left), Expr: right})
+		s.Branches = append(s.Branches, graph.BranchSpec{From: fullNodeName(left), Expr: right})
 	case "?!":
-		b := graph.BranchSpec{From: end(left)}
-		for i, w := range words(right) {
+		b := graph.BranchSpec{From: fullNodeName(left)}
+		for i, w := range splitWords(right) {
 			if i == 0 {
 				b.Router = w
 				continue
@@ -182,11 +182,11 @@ func linkLine(s *graph.Spec, left, sign, right string) error {
 			if b.Paths == nil {
 				b.Paths = make(map[string]string)
 			}
-			b.Paths[key] = end(to)
+			b.Paths[key] = fullNodeName(to)
 		}
 		s.Branches = append(s.Branches, b)
 	case "=":
-		w := words(right)
+		w := splitWords(right)
 		sub := &graph.SubgraphSpec{Name: w[0]}
 		n := graph.NodeSpec{Name: "", Graph: sub}
 		rest := w[1:]
@@ -194,17 +194,17 @@ func linkLine(s *graph.Spec, left, sign, right string) error {
 			sub.Persistence, rest = rest[0], rest[1:]
 		}
 		n.Name = left
-		err := nodeOptions(&n, rest)
+		err := parseNodeOptions(&n, rest)
 		s.Nodes = append(s.Nodes, n)
 		return err
 	}
 	return nil
 }
 
-func chainLine(s *graph.Spec, stops []string) error {
+func parseChainLine(s *graph.Spec, stops []string) error {
 	for i := 1; i < len(stops); i++ {
-		for _, from := range listOf(strings.TrimSpace(stops[i-1])) {
-			for _, to := range listOf(strings.TrimSpace(stops[i])) {
+		for _, from := range parseList(strings.TrimSpace(stops[i-1])) {
+			for _, to := range parseList(strings.TrimSpace(stops[i])) {
 				s.Edges = append(s.Edges, graph.EdgeSpec{From: []string{from}, To: to})
 			}
 		}
@@ -212,20 +212,20 @@ func chainLine(s *graph.Spec, stops []string) error {
 	return nil
 }
 
-func listOf(text string) []string {
+func parseList(text string) []string {
 	inner, ok := strings.CutPrefix(text, "[")
 	if !ok {
-		return []string{end(text)}
+		return []string{fullNodeName(text)}
 	}
 	list := strings.Split(strings.TrimSuffix(inner, "]"), ",")
 	for i := range list {
-		list[i] = end(strings.TrimSpace(list[i]))
+		list[i] = fullNodeName(strings.TrimSpace(list[i]))
 	}
 	return list
 }
 
-// end spells the two reserved nodes as the graph package does.
-func end(name string) string {
+// fullNodeName spells the two reserved nodes as the graph package does.
+func fullNodeName(name string) string {
 	switch name {
 	case "START":
 		return graph.Start
@@ -236,9 +236,9 @@ func end(name string) string {
 	}
 }
 
-// express makes nodes of kind expr of those whose code only computes or asks. The same
+// useExpressions makes nodes of kind expr of those whose code only computes or asks. The same
 // code is run for them, but the engine may do so wherever it likes.
-func express(s *graph.Spec, code map[string]string) {
+func useExpressions(s *graph.Spec, code map[string]string) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.Function == nil || strings.Contains(code[n.Name], "$#") {

@@ -16,7 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// actors run the code of a scenario's nodes: steps between bars.
+// scriptExecutor runs the code of a scenario's nodes: steps between bars.
 //
 //	set a=["x"]            update a channel; more words set more of them
 //	write a=["x"]          one more value for a channel
@@ -38,72 +38,72 @@ import (
 //
 // In JSON, $in is the Send's input, $state.a a key, $n the attempt, $#k the
 // counter k, $keys the keys the node sees, $failed what a handler takes over.
-type actors struct {
-	mu      sync.Mutex
-	code    map[string]string // by "graph/node"
-	counter map[string]int
-	entered []entry
-	// computed are tasks that have run since: what only computes may be run again.
-	computed map[string]bool
+type scriptExecutor struct {
+	mu       sync.Mutex
+	scripts  map[string]string // by "graph/node"
+	counters map[string]int
+	entered  []nodeAttempt
+	// ranInline are tasks that have run since: what only computes may be run again.
+	ranInline map[string]bool
 }
 
-// entry is one attempt that was begun.
-type entry struct {
-	space string
-	step  int
-	node  string
+// nodeAttempt is one attempt that was begun.
+type nodeAttempt struct {
+	namespace string
+	step      int
+	node      string
 }
 
-// scene is one attempt on its way through the steps.
-type scene struct {
-	*actors
-	ctx     context.Context
-	task    *runtime.Task
-	result  pregel.Result
-	update  []payload.Field
-	answers []string
-	uses    map[string]int
-	memo    string
-	ignore  bool
+// scriptRun is one attempt on its way through the steps.
+type scriptRun struct {
+	*scriptExecutor
+	ctx        context.Context
+	task       *runtime.Task
+	result     pregel.Result
+	update     []payload.Field
+	answers    []string
+	uses       map[string]int
+	memo       string
+	ignoresEnd bool
 }
 
-func (a *actors) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+func (a *scriptExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
 	name := t.Node.Name
 	if t.Router != "" {
 		name = t.Router
 	}
 	a.mu.Lock()
-	code, ok := a.code[t.Graph.Name+"/"+name]
+	code, ok := a.scripts[t.Graph.Name+"/"+name]
 	if t.Router == "" {
-		e := entry{pregel.NodePath(t.Namespace), t.Step, name}
+		e := nodeAttempt{pregel.NodePath(t.Namespace), t.Step, name}
 		once := fmt.Sprint(t.ID, t.Attempt, len(t.Journal.Answers))
-		again := (t.Node.Kind == graph.KindExpr || t.Node.Kind == graph.KindAsk) && a.computed[once]
-		if a.computed[once] = true; !again {
+		again := (t.Node.Kind == graph.KindExpr || t.Node.Kind == graph.KindAsk) && a.ranInline[once]
+		if a.ranInline[once] = true; !again {
 			a.entered = append(a.entered, e)
 		}
 	}
 	a.mu.Unlock()
 	if !ok {
-		return fail("no code for " + name)
+		return failedResult("no code for " + name)
 	}
-	s := &scene{actors: a, ctx: ctx, task: t, uses: make(map[string]int)}
+	s := &scriptRun{scriptExecutor: a, ctx: ctx, task: t, uses: make(map[string]int)}
 	for step := range strings.SplitSeq(code, " | ") {
-		if !s.step(strings.TrimSpace(step)) {
+		if !s.runStep(strings.TrimSpace(step)) {
 			return s.result
 		}
 	}
 	if s.update != nil {
 		s.result.Update = payload.Object(s.update)
 	}
-	if ctx.Err() != nil && !s.ignore {
-		return fail("cut off")
+	if ctx.Err() != nil && !s.ignoresEnd {
+		return failedResult("cut off")
 	}
 	return s.result
 }
 
-// step performs one step; false ends the attempt.
-func (s *scene) step(step string) bool {
-	w := words(step)
+// runStep performs one step; false ends the attempt.
+func (s *scriptRun) runStep(step string) bool {
+	w := splitWords(step)
 	if len(w) == 0 {
 		return true
 	}
@@ -111,73 +111,73 @@ func (s *scene) step(step string) bool {
 	case "set":
 		for _, assignment := range w[1:] {
 			key, value, _ := strings.Cut(assignment, "=")
-			s.update = append(s.update, payload.Field{Key: key, Value: s.text(value)})
+			s.update = append(s.update, payload.Field{Key: key, Value: s.fillText(value)})
 		}
 	case "write", "overwrite":
 		key, value, _ := strings.Cut(w[1], "=")
 		s.result.Writes = append(s.result.Writes, checkpoint.Write{
-			Channel: key, Value: s.text(value), Overwrite: w[0] == "overwrite",
+			Channel: key, Value: s.fillText(value), Overwrite: w[0] == "overwrite",
 		})
 	case "return":
-		s.result.Update = s.text(w[1])
+		s.result.Update = s.fillText(w[1])
 	case "goto", "route":
 		for name := range strings.SplitSeq(w[1], ",") {
-			s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: end(name)})
+			s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: fullNodeName(name)})
 		}
 	case "send":
-		s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: end(w[1]), Input: s.text(w[2])})
+		s.result.Goto = append(s.result.Goto, checkpoint.Send{Node: fullNodeName(w[1]), Input: s.fillText(w[2])})
 	case "parent":
-		s.result.Parent = true
+		s.result.ToParent = true
 	case "ask":
-		return s.ask(w[1:])
+		return s.askInterrupt(w[1:])
 	case "askall":
 		return s.askAll(w[1:])
 	case "until":
-		return s.until(w[1:])
+		return s.askUntil(w[1:])
 	case "unless":
-		if s.count(w[1], 0) == 0 {
-			return s.step(strings.Join(w[2:], " "))
+		if s.addCount(w[1], 0) == 0 {
+			return s.runStep(strings.Join(w[2:], " "))
 		}
 	case "when":
-		if s.text(w[1]) == s.text(w[2]) {
-			return s.step(strings.Join(w[3:], " "))
+		if s.fillText(w[1]) == s.fillText(w[2]) {
+			return s.runStep(strings.Join(w[3:], " "))
 		}
 	case "first":
-		if s.count(w[2], 1) <= number(w[1]) {
-			return s.step(strings.Join(w[3:], " "))
+		if s.addCount(w[2], 1) <= parseNumber(w[1]) {
+			return s.runStep(strings.Join(w[3:], " "))
 		}
 	case "fail", "fail!":
-		r := fail(strings.Join(w[1:], " "))
+		r := failedResult(strings.Join(w[1:], " "))
 		r.Failure.Type, r.Failure.Permanent = w[1], w[0] == "fail!"
 		s.result = r
 		return false
 	case "count":
-		s.count(w[1], 1)
+		s.addCount(w[1], 1)
 	case "memo":
-		return s.remember(w[1])
+		return s.recordMemo(w[1])
 	case "sleep":
-		return s.sleep(strings.Trim(string(s.text(w[1])), `"`))
+		return s.sleepFor(strings.Trim(string(s.fillText(w[1])), `"`))
 	case "emit":
-		s.task.Effects.Emit(runtime.Emission{
-			Kind: checkpoint.EventCustom, Name: w[1], Value: s.text(w[2]), Durable: true,
+		s.task.Effects.EmitEvent(runtime.Emission{
+			Kind: checkpoint.EventCustom, Name: w[1], Value: s.fillText(w[2]), Durable: true,
 		})
 	case "ignore":
-		s.ignore = true
+		s.ignoresEnd = true
 	default:
-		s.result = fail("cannot do " + step)
+		s.result = failedResult("cannot do " + step)
 		return false
 	}
 	return true
 }
 
-// text fills the names in a JSON text with values.
-func (s *scene) text(t string) payload.JSON {
+// fillText fills the names in a JSON text with values.
+func (s *scriptRun) fillText(t string) payload.JSON {
 	if !strings.Contains(t, "$") {
 		return payload.JSON(t)
 	}
 	pairs := []string{
-		"$n", strconv.Itoa(s.task.Attempt), "$m", s.memo, "$in", or(string(s.task.Send), "null"),
-		"$keys", string(quoteAll(s.task.State.Keys())),
+		"$n", strconv.Itoa(s.task.Attempt), "$m", s.memo, "$in", orDefault(string(s.task.Send), "null"),
+		"$keys", string(quoteNames(s.task.State.Keys())),
 	}
 	if f := s.task.Failed; f != nil {
 		pairs = append(pairs, "$failed", string(payload.Quote(f.Node+" "+f.Message)))
@@ -186,13 +186,13 @@ func (s *scene) text(t string) payload.JSON {
 		pairs = append(pairs, "$"+strconv.Itoa(i+1), a)
 	}
 	s.mu.Lock()
-	for k, n := range s.counter {
+	for k, n := range s.counters {
 		pairs = append(pairs, "$#"+k, strconv.Itoa(n))
 	}
 	s.mu.Unlock()
 	for _, c := range s.task.Graph.Channels {
 		v, _ := s.task.State.Lookup(c.Name)
-		pairs = append(pairs, "$state."+c.Name, or(string(v), "null"))
+		pairs = append(pairs, "$state."+c.Name, orDefault(string(v), "null"))
 	}
 	fields, _ := payload.Fields(s.task.Send)
 	for _, in := range fields {
@@ -216,7 +216,7 @@ func longestFirst(pairs []string) []string {
 	return out
 }
 
-func quoteAll(names []string) payload.JSON {
+func quoteNames(names []string) payload.JSON {
 	items := make([]payload.JSON, len(names))
 	for i, n := range names {
 		items[i] = payload.Quote(n)
@@ -224,16 +224,16 @@ func quoteAll(names []string) payload.JSON {
 	return payload.Array(items)
 }
 
-func or(a, b string) string {
+func orDefault(a, b string) string {
 	if a == "" {
 		return b
 	}
 	return a
 }
 
-// ask takes the next answer from the journal, or ends the attempt with the
-// question, as an SDK would.
-func (s *scene) ask(args []string) bool {
+// askInterrupt takes the next answer from the journal, or ends the attempt with the
+// interrupt, as an SDK would.
+func (s *scriptRun) askInterrupt(args []string) bool {
 	a := pregel.Ask{}
 	for len(args) > 1 {
 		key, value, _ := strings.Cut(args[0], "=")
@@ -243,7 +243,7 @@ func (s *scene) ask(args []string) bool {
 		case "schema":
 			a.Schema = payload.JSON(value)
 		case "message":
-			a.Message = strings.Trim(string(s.text(value)), `"`)
+			a.Message = strings.Trim(string(s.fillText(value)), `"`)
 		case "reason":
 			a.Reason = value
 		case "drift":
@@ -253,41 +253,41 @@ func (s *scene) ask(args []string) bool {
 		}
 		args = args[1:]
 	}
-	a.Value, a.Index = s.text(args[0]), s.uses[a.Key]
+	a.Value, a.Index = s.fillText(args[0]), s.uses[a.Key]
 	s.uses[a.Key]++
 	for _, known := range s.task.Journal.Answers {
 		if known.Key != a.Key || known.Index != a.Index {
 			continue
 		}
-		if !s.fits(&known, &a) {
+		if !s.fitsAnswer(&known, &a) {
 			break
 		}
 		if known.Dismissed {
-			s.result = fail("dismissed: " + known.Reason)
+			s.result = failedResult("dismissed: " + known.Reason)
 			return false
 		}
 		s.answers = append(s.answers, string(known.Value))
 		return true
 	}
-	s.result = pregel.Result{Asks: []pregel.Ask{a}, Used: s.result.Used}
+	s.result = pregel.Result{Asks: []pregel.Ask{a}, UsedAnswers: s.result.UsedAnswers}
 	return false
 }
 
-// fits reports whether an answer may be used for a question.
-func (s *scene) fits(known *pregel.Answer, a *pregel.Ask) bool {
-	a.Settle(s.task.Graph.Spec)
-	if known.Fits(a) || a.Drift != checkpoint.DriftAccept {
-		return known.Fits(a)
+// fitsAnswer reports whether an answer may be used for an interrupt.
+func (s *scriptRun) fitsAnswer(known *pregel.Answer, a *pregel.Ask) bool {
+	a.SetDriftDefaults(s.task.Graph.Spec)
+	if known.Matches(a) || a.Drift != checkpoint.DriftAccept {
+		return known.Matches(a)
 	}
 	asked := *a
-	s.result.Used = append(s.result.Used, pregel.Use{Key: a.Key, Index: a.Index, Seen: a.Seen(), Asked: &asked})
+	s.result.UsedAnswers = append(s.result.UsedAnswers, pregel.UsedAnswer{Key: a.Key, Index: a.Index, AskedDigest: a.ShownDigest(), Asked: &asked})
 	return true
 }
 
-func (s *scene) askAll(questions []string) bool {
+func (s *scriptRun) askAll(questions []string) bool {
 	var open []pregel.Ask
 	for _, q := range questions {
-		if !s.ask([]string{q}) {
+		if !s.askInterrupt([]string{q}) {
 			open = append(open, s.result.Asks...)
 		}
 	}
@@ -295,53 +295,53 @@ func (s *scene) askAll(questions []string) bool {
 	return len(open) == 0
 }
 
-func (s *scene) until(args []string) bool {
+func (s *scriptRun) askUntil(args []string) bool {
 	question := args[1]
 	for {
-		if !s.ask([]string{question}) {
+		if !s.askInterrupt([]string{question}) {
 			return false
 		}
-		if number(s.answers[len(s.answers)-1]) >= number(args[0]) {
+		if parseNumber(s.answers[len(s.answers)-1]) >= parseNumber(args[0]) {
 			return true
 		}
 		question = args[2]
 	}
 }
 
-func (a *actors) count(key string, by int) int {
+func (a *scriptExecutor) addCount(key string, by int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.counter[key] += by
-	return a.counter[key]
+	a.counters[key] += by
+	return a.counters[key]
 }
 
-func (s *scene) remember(key string) bool {
+func (s *scriptRun) recordMemo(key string) bool {
 	for _, m := range s.task.Journal.Memos {
 		if m.Key == key {
 			s.memo = string(m.Value)
 			return true
 		}
 	}
-	value, _, err := s.task.Effects.Remember(s.ctx, checkpoint.Memo{
-		Key: key, Value: payload.JSON(strconv.Itoa(s.count(key, 1))),
+	value, _, err := s.task.Effects.RecordMemo(s.ctx, checkpoint.Memo{
+		Key: key, Value: payload.JSON(strconv.Itoa(s.addCount(key, 1))),
 	})
 	if err != nil {
-		s.result = fail(err.Error())
+		s.result = failedResult(err.Error())
 		return false
 	}
 	s.memo = string(value)
 	return true
 }
 
-func (s *scene) sleep(text string) bool {
+func (s *scriptRun) sleepFor(text string) bool {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		s.result = fail(err.Error())
+		s.result = failedResult(err.Error())
 		return false
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	if s.ignore {
+	if s.ignoresEnd {
 		<-timer.C
 		return true
 	}
@@ -349,24 +349,24 @@ func (s *scene) sleep(text string) bool {
 	case <-timer.C:
 		return true
 	case <-s.ctx.Done():
-		s.result = fail("cut off")
+		s.result = failedResult("cut off")
 		return false
 	}
 }
 
-// take tells which nodes were entered since the last call: supersteps between
+// takeEntered tells which nodes were entered since the last call: supersteps between
 // slashes, the nodes of one superstep sorted.
-func (a *actors) take() string {
+func (a *scriptExecutor) takeEntered() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	clear(a.computed)
+	clear(a.ranInline)
 	groups := a.entered
 	a.entered = nil
 	var out []string
 	for i := 0; i < len(groups); {
 		var names []string
 		j := i
-		for ; j < len(groups) && groups[j].step == groups[i].step && groups[j].space == groups[i].space; j++ {
+		for ; j < len(groups) && groups[j].step == groups[i].step && groups[j].namespace == groups[i].namespace; j++ {
 			names = append(names, groups[j].node)
 		}
 		slices.Sort(names)

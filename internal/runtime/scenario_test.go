@@ -15,14 +15,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scenarios answer into their files, for review")
+var rewriteScenarios = flag.Bool("rewrite", false, "write what the scenarios answer into their files, for review")
 
-// TestScenarios plays the files in testdata: what a reader sees there is what
-// the runtime does. Each file is a world of its own with a clock of its own, so
-// that a node that sleeps an hour costs nothing. It is played on every store that
-// needs no server, and with expressions for all that only computes: their
-// supersteps share commits, and nothing of that is to be seen. After a change
-// that is meant, run with -rewrite and review the difference.
+// TestScenarios plays the files in testdata: what a reader sees there is what the
+// runtime does. Each file is a fixture of its own with a clock of its own, so that
+// a node that sleeps an hour costs nothing. It is played on every store that needs
+// no server, and with expressions for all that only computes: their supersteps
+// share commits, and nothing of that is to be seen. After a change that is meant,
+// run with -rewrite and review the difference.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -32,14 +32,14 @@ func TestScenarios(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			blocks := splitBlocks(string(text))
-			if *rewrite {
-				answers := play(t, onMemory, false, blocks)
+			if *rewriteScenarios {
+				answers := runBlocks(t, openMemory, false, blocks)
 				require.NoError(t, os.WriteFile(file, []byte(joinBlocks(blocks, answers)), 0o600))
 				return
 			}
-			for name, open := range map[string]opener{"memory": onMemory, "sqlite": onSQLite, "expressions": onMemory} {
+			for name, open := range map[string]openFunc{"memory": openMemory, "sqlite": openSQLite, "expressions": openMemory} {
 				t.Run(name, func(t *testing.T) {
-					answers := play(t, open, name == "expressions", blocks)
+					answers := runBlocks(t, open, name == "expressions", blocks)
 					for i, b := range blocks {
 						require.Equal(t, b.want, answers[i], "%s:%d: %s", file, b.line, b.command)
 					}
@@ -49,20 +49,20 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-type opener func(t *testing.T) checkpoint.Store
+type openFunc func(t *testing.T) checkpoint.Store
 
-func onMemory(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) }
+func openMemory(*testing.T) checkpoint.Store { return memory.New(memory.Options{}) }
 
-func onSQLite(t *testing.T) checkpoint.Store {
+func openSQLite(t *testing.T) checkpoint.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
 	require.NoError(t, err)
 	return s
 }
 
-// block is one command of a scenario: a line, more lines that belong to it,
+// commandBlock is one command of a scenario: a line, more lines that belong to it,
 // and, behind a rule, the answer up to an empty line.
-type block struct {
+type commandBlock struct {
 	prose   string // comments and empty lines before it
 	line    int
 	command string
@@ -70,10 +70,10 @@ type block struct {
 	want    string
 }
 
-const rule = "----"
+const answerRule = "----"
 
-func splitBlocks(text string) []block {
-	var blocks []block
+func splitBlocks(text string) []commandBlock {
+	var blocks []commandBlock
 	lines := strings.Split(text, "\n")
 	prose := ""
 	for i := 0; i < len(lines); i++ {
@@ -81,12 +81,12 @@ func splitBlocks(text string) []block {
 			prose += l + "\n"
 			continue
 		}
-		b := block{prose: prose, line: i + 1, command: lines[i]}
+		b := commandBlock{prose: prose, line: i + 1, command: lines[i]}
 		prose = ""
-		for i++; i < len(lines) && lines[i] != rule && lines[i] != ""; i++ {
+		for i++; i < len(lines) && lines[i] != answerRule && lines[i] != ""; i++ {
 			b.body = append(b.body, lines[i])
 		}
-		if i < len(lines) && lines[i] == rule {
+		if i < len(lines) && lines[i] == answerRule {
 			for i++; i < len(lines) && lines[i] != ""; i++ {
 				b.want += lines[i] + "\n"
 			}
@@ -97,7 +97,7 @@ func splitBlocks(text string) []block {
 	return blocks
 }
 
-func joinBlocks(blocks []block, answers []string) string {
+func joinBlocks(blocks []commandBlock, answers []string) string {
 	var s strings.Builder
 	for i, b := range blocks {
 		s.WriteString(b.prose + b.command + "\n")
@@ -105,20 +105,20 @@ func joinBlocks(blocks []block, answers []string) string {
 			s.WriteString(l + "\n")
 		}
 		if answers[i] != "" {
-			s.WriteString(rule + "\n" + answers[i])
+			s.WriteString(answerRule + "\n" + answers[i])
 		}
 	}
 	return s.String()
 }
 
-// play runs the commands of a file in one world and returns their answers.
-func play(t *testing.T, open opener, expressive bool, blocks []block) []string {
+// runBlocks runs the commands of a file in one fixture and returns their answers.
+func runBlocks(t *testing.T, open openFunc, expressive bool, blocks []commandBlock) []string {
 	t.Helper()
 	answers := make([]string, len(blocks))
 	synctest.Test(t, func(t *testing.T) {
 		store := open(t)
-		s := newStage(t, store)
-		s.expressive = expressive
+		s := newScenarioRunner(t, store)
+		s.usesExpressions = expressive
 		defer func() {
 			s.engine.Close()
 			require.NoError(t, store.Close())
@@ -127,14 +127,14 @@ func play(t *testing.T, open opener, expressive bool, blocks []block) []string {
 			// A run that has stopped may still hold its thread for a moment; a
 			// command that comes so soon waits for it, and that shows.
 			synctest.Wait()
-			answers[i] = s.do(b)
+			answers[i] = s.runCommand(b)
 		}
 	})
 	return answers
 }
 
-// words splits a line at blanks that are not inside quotes or brackets.
-func words(line string) []string {
+// splitWords splits a line at blanks that are not inside quotes or brackets.
+func splitWords(line string) []string {
 	var out []string
 	depth, quoted, from := 0, false, -1
 	for i := range len(line) {

@@ -14,156 +14,157 @@ import (
 
 // Why a live run is stopped from outside.
 var (
-	errLeaseLost = &handOverError{why: "the lease of the thread is lost"}
-	errCancelled = errors.New("the run is cancelled")
-	errTimedOut  = errors.New("the run has run out of time")
-	errDrain     = &handOverError{why: "the server is draining"}
+	errLeaseLost    = &handOffError{reason: "the lease of the thread is lost"}
+	errRunCancelled = errors.New("the run is cancelled")
+	errRunTimedOut  = errors.New("the run has run out of time")
+	errServerDrains = &handOffError{reason: "the server is draining"}
 )
 
-// handOverError is why a run ends here and goes on at another server.
-type handOverError struct {
-	why   string
-	moved bool
+// handOffError is why a run ends here and goes on at another server.
+type handOffError struct {
+	reason  string
+	isMoved bool
 }
 
-func (e *handOverError) Error() string { return e.why }
+func (e *handOffError) Error() string { return e.reason }
 
 // Is makes it ErrElsewhere, and ErrMoved if it is.
-func (e *handOverError) Is(target error) bool {
-	return target == ErrElsewhere || e.moved && target == ErrMoved
+func (e *handOffError) Is(target error) bool {
+	return target == ErrElsewhere || e.isMoved && target == ErrMoved
 }
 
 // session is the hold of this process on a thread while one of its runs is
 // live: the lease, the newest head, and the right to commit.
 type session struct {
-	engine *Engine
-	thread string
-	topic  *topic
-	log    *zap.Logger
-	gone   chan struct{} // closed when the thread is let go of
+	engine   *Engine
+	thread   string
+	topic    *topic
+	log      *zap.Logger
+	released chan struct{} // closed when the thread is released
 
-	// work is what the run's nodes run under; calls is for what the run asks
+	// workCtx is what the run's nodes run under; calls is for what the run asks
 	// of the store, which outlives cancelled work but not the lease.
-	work  context.Context //nolint:containedctx // lives as long as the session
-	stop  context.CancelCauseFunc
-	calls context.Context //nolint:containedctx // lives as long as the session
-	cut   context.CancelFunc
+	workCtx          context.Context //nolint:containedctx // lives as long as the session
+	stopWork         context.CancelCauseFunc
+	storeCtx         context.Context //nolint:containedctx // lives as long as the session
+	cancelStoreCalls context.CancelFunc
 
-	placed bool // it has one of the places for live runs; guarded by Engine.mu
+	hasSlot bool // it holds a slot; guarded by Engine.mu
 
-	load     load          // room for the state until the run is live
-	carried  atomic.Int64  // bytes; see liveBytes
-	since    time.Duration // Engine.uptime when it was let in
-	promised bool          // it was let in for what its superstep will write
-	leaves   int64         // what it holds, when it ends here so that others have room; guarded by Engine.mu
-	returns  bool          // it waits in line then
-	past     tidied        // what its loop knows of the past
-	gives    bool          // it gives its place up, for want of workers; guarded by Engine.mu
-	waits    *unserved     // what is known of it then
+	reservation   readReservation // memory for the state until the run is live
+	heldBytes     atomic.Int64    // bytes; see liveBytes
+	admittedAt    time.Duration   // Engine.uptime when it was let in
+	mayExceedOnce bool            // it was let in for what its superstep will write
+	evictedBytes  int64           // what it holds, when the run is evicted; guarded by Engine.mu
+	isRequeued    bool            // the thread waits in the memory queue then
+	pruneMark     pruneMark       // what its loop knows of the past
+	givesUpSlot   bool            // it offers its slot, for want of workers; guarded by Engine.mu
+	unserved      *unservedRun    // what is known of it then
 
-	// told says that the log has the results of finished tasks already: the
+	// hasReportedResults says that the log has the results of finished tasks already: the
 	// run was running when it was taken up.
-	told bool
+	hasReportedResults bool
 
-	fence    uint64       // of the lease
-	renewed  atomic.Int64 // Engine.uptime when the lease was last prolonged
-	stopping atomic.Bool  // a cancel is to be obeyed at the next superstep
-	glancing atomic.Bool  // somebody waits for the turn to read the head
-	renew    atomic.Pointer[time.Timer]
+	fence        uint64       // of the lease
+	renewedAt    atomic.Int64 // Engine.uptime when the lease was last prolonged
+	isStopping   atomic.Bool  // a cancel takes effect at the next superstep
+	isRefreshing atomic.Bool  // a goroutine waits to read the head
+	renewTimer   atomic.Pointer[time.Timer]
 
-	// turn holds a token while somebody changes the thread through the
+	// commitLock holds a token while a caller changes the thread through the
 	// session; it guards what follows.
-	errands  errands
-	recovery recovery
+	remoteWork remoteWork
+	recovery   recovery
 
-	turn  chan struct{}
-	head  checkpoint.Head
-	draft *tx // the last change, to be reused; nil while a store may still look at it
-	lost  bool
-	grace *time.Timer // cuts the nodes off after a cancel
+	commitLock chan struct{}
+	head       checkpoint.Head
+	spareTx    *tx // the last change, to be reused; nil while a store may still look at it
+	isLost     bool
+	graceTimer *time.Timer // cuts the nodes off after a cancel
 }
 
 func (e *Engine) newSession(thread string, t *topic) *session {
 	s := &session{
 		engine: e, thread: thread, topic: t, log: e.log.WithLazy(zap.String("thread", thread)),
-		gone: make(chan struct{}), turn: make(chan struct{}, 1),
+		released: make(chan struct{}), commitLock: make(chan struct{}, 1),
 	}
-	s.work, s.stop = context.WithCancelCause(e.base)
-	s.calls, s.cut = context.WithCancel(e.commits)
+	s.workCtx, s.stopWork = context.WithCancelCause(e.baseCtx)
+	s.storeCtx, s.cancelStoreCalls = context.WithCancel(e.commitCtx)
 	return s
 }
 
-// bystander is a session without a hold on the thread: it commits nothing.
-func (e *Engine) bystander(thread string) *session {
+// newDetachedSession makes a session without a hold on the thread: it commits
+// nothing.
+func (e *Engine) newDetachedSession(thread string) *session {
 	return &session{
-		engine: e, thread: thread, topic: &topic{hub: e.hub, thread: thread}, log: e.log,
-		work: e.base, calls: e.commits, turn: make(chan struct{}, 1), lost: true,
+		engine: e, thread: thread, topic: &topic{hub: e.eventHub, thread: thread}, log: e.log,
+		workCtx: e.baseCtx, storeCtx: e.commitCtx, commitLock: make(chan struct{}, 1), isLost: true,
 	}
 }
 
-// take waits for the right to change the thread, until ctx ends.
-func (s *session) take(ctx context.Context) error {
+// lockCommits waits for the right to change the thread, until ctx ends.
+func (s *session) lockCommits(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.commitLock <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.commitLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (s *session) yield() { <-s.turn }
+func (s *session) unlockCommits() { <-s.commitLock }
 
-// commit makes one change of the live run. It is repeated until the store
-// answers or the lease is over: what nodes have done is worth waiting for.
-// When it fails all the same the run is given up, because nobody may go on
-// from a state that is not known; the run is taken up again from the store.
-func (s *session) commit(b build) error {
-	if s.take(s.calls) != nil {
+// commitChange makes one change of the live run. It is repeated until the store
+// answers or the lease is over: what nodes have done is worth waiting for. When it
+// fails all the same the run is given up, because no server may go on from a state
+// that is not known; the run is taken up again from the store.
+func (s *session) commitChange(b buildFunc) error {
+	if s.lockCommits(s.storeCtx) != nil {
 		return errLeaseLost
 	}
-	defer s.yield()
-	return s.change(s.calls, b, s.holds, s.lose)
+	defer s.unlockCommits()
+	return s.commitUnderLease(s.storeCtx, b, s.mayHoldLease, s.loseLease)
 }
 
-// amend makes a change for a caller beside the live run, within ctx. A failure
+// commitForCaller makes a change for a caller beside the live run, within ctx. A failure
 // is the caller's alone.
-func (s *session) amend(ctx context.Context, b build) (checkpoint.Head, error) {
-	if err := s.take(ctx); err != nil {
+func (s *session) commitForCaller(ctx context.Context, b buildFunc) (checkpoint.Head, error) {
+	if err := s.lockCommits(ctx); err != nil {
 		return checkpoint.Head{}, err
 	}
-	defer s.yield()
-	ctx, cancel := s.engine.patience(ctx)
+	defer s.unlockCommits()
+	ctx, cancel := s.engine.withStoreTimeout(ctx)
 	defer cancel()
-	err := s.change(ctx, b, s.engine.persist, func() {})
+	err := s.commitUnderLease(ctx, b, s.engine.mayRetry, func() {})
 	return s.head, err
 }
 
-// blank is an empty change from the newest head. The caller holds the turn.
-func (s *session) blank() *tx {
-	t := s.draft
+// nextTx is an empty change from the newest head. The caller holds commitLock.
+func (s *session) nextTx() *tx {
+	t := s.spareTx
 	if t == nil {
 		t = new(tx)
 	}
-	s.draft = nil
-	return t.begin(s.head, s.engine.now())
+	s.spareTx = nil
+	return t.startFrom(&s.head, s.engine.now())
 }
 
-// change makes one change under the lease. When somebody else changed the
-// thread in between (an answer came, a cancel was asked for) it is computed
-// again from the newer head; when the lease is gone the error is errLeaseLost
-// and nothing has changed. failed is called when the store did not do its part.
-func (s *session) change(ctx context.Context, b build, more func(attempt int) bool, failed func()) error {
+// commitUnderLease makes one change under the lease. When another writer changed
+// the thread in between (an answer came, a cancel was asked for) it is computed
+// again from the newer head; when the lease is gone the error is errLeaseLost and
+// nothing has changed. failed is called when the store did not do its part.
+func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(attempt int) bool, failed func()) error {
 	for {
-		if s.lost {
+		if s.isLost {
 			return errLeaseLost
 		}
-		t := s.blank()
-		t.Lease = s.engine.opts.Lease
+		t := s.nextTx()
+		t.Lease = s.engine.opts.LeaseTTL
 		began := s.engine.uptime()
 		if err := b(t); err != nil {
 			if errors.Is(err, errNoChange) {
@@ -171,28 +172,28 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 			}
 			return err
 		}
-		s.linger(t)
-		if t.Head.Wish == "" {
-			s.further(t)
+		s.keepUpdatedTime(t)
+		if t.Head.PreferredOwner == "" {
+			s.noteProgress(t)
 		}
-		head, err := s.engine.apply(ctx, t, more)
+		head, err := s.engine.applyChange(ctx, t, more)
 		if err == nil {
-			s.draft = t
+			s.spareTx = t
 			s.head = head
-			s.renewed.Store(int64(began))
-			s.lost = head.Owner != s.engine.id // given back by the change itself
-			s.topic.stop(t)
-			s.topic.publish(t.live)
+			s.renewedAt.Store(int64(began))
+			s.isLost = head.Owner != s.engine.id // given back by the change itself
+			s.topic.setStoppedRun(t)
+			s.topic.publishEvents(t.liveEvents)
 			*t = tx{} // a run that waits for its nodes keeps nothing of it
-			s.obey()
+			s.applyCancel()
 			return nil
 		}
 		if errors.Is(err, checkpoint.ErrConflict) {
-			err = s.reload(ctx)
+			err = s.reloadHead(ctx)
 		}
 		switch {
 		case err == nil, errors.Is(err, errLeaseLost):
-		case errors.Is(err, checkpoint.ErrInvalid), tooLarge(err) != nil: // ours to answer for, not the store's
+		case errors.Is(err, checkpoint.ErrInvalid), tooLargeFailure(err) != nil: // ours to answer for, not the store's
 			return err
 		default:
 			failed()
@@ -201,111 +202,113 @@ func (s *session) change(ctx context.Context, b build, more func(attempt int) bo
 	}
 }
 
-// recently is how long a thread at work stands where it is among the others:
+// updatedResolution is how long a thread at work stands where it is among the others:
 // the list of threads is not worth a change with every superstep.
-const recently = time.Second
+const updatedResolution = time.Second
 
-// linger keeps the time of the last change where it is, if nobody would miss it.
-func (s *session) linger(t *tx) {
+// keepUpdatedTime keeps the update time of the head unless something visible in
+// lists changes.
+func (s *session) keepUpdatedTime(t *tx) {
 	same := t.Head.Run == s.head.Run && t.Head.State == s.head.State && t.Head.Open == s.head.Open
-	if same && t.Head.State == checkpoint.ThreadBusy && t.now.Sub(s.head.Updated) < recently {
+	if same && t.Head.State == checkpoint.ThreadBusy && t.now.Sub(s.head.Updated) < updatedResolution {
 		t.Head.Updated = s.head.Updated
 	}
 }
 
-// reload fetches the head after a conflict and checks that the lease is still
-// ours. The caller has the turn.
-func (s *session) reload(ctx context.Context) error {
+// reloadHead fetches the head after a conflict and checks that the lease is still
+// ours. The caller holds commitLock.
+func (s *session) reloadHead(ctx context.Context) error {
 	head, err := s.engine.store.Head(ctx, s.thread)
 	if errors.Is(err, checkpoint.ErrThreadNotFound) {
-		s.lose()
+		s.loseLease()
 		return errLeaseLost
 	}
 	if err != nil {
-		return storeError(err)
+		return translateStoreError(err)
 	}
-	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.wentBack(&head) {
-		s.lose()
+	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.hasStoreLostChanges(&head) {
+		s.loseLease()
 		return errLeaseLost
 	}
 	if head.LastEvent > s.head.LastEvent { // others have told something
-		s.engine.hub.doubt(s.thread)
+		s.engine.eventHub.invalidateTopic(s.thread)
 	}
 	s.head = head
-	s.obey()
+	s.applyCancel()
 	return nil
 }
 
-// obey acts on the cancel request in the head, if it is for the live run: the
-// run ends after this superstep, and its nodes are cut off after the grace.
-// The caller has the turn.
-func (s *session) obey() {
+// applyCancel acts on a cancel request in the head for the live run: the run ends
+// after this superstep, and its nodes are cancelled after the grace. The caller
+// holds commitLock.
+func (s *session) applyCancel() {
 	c := s.head.Cancel
-	if c == nil || c.Run != s.head.Run || s.lost {
+	if c == nil || c.Run != s.head.Run || s.isLost {
 		return
 	}
-	s.stopping.Store(true)
+	s.isStopping.Store(true)
 	switch {
 	case c.Grace <= 0:
-		s.stop(errCancelled)
-	case s.grace == nil:
-		s.grace = time.AfterFunc(c.Grace, contain.Func(func() { s.stop(errCancelled) }, contain.Log(s.log, "a timer panicked")))
+		s.stopWork(errRunCancelled)
+	case s.graceTimer == nil:
+		s.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { s.stopWork(errRunCancelled) }, contain.LogPanic(s.log, "a timer panicked")))
 	}
 }
 
-// fault gives the run up because a subgraph could not be driven on.
-func (s *session) fault() { s.stop(errLeaseLost) }
+// abandonRun abandons the run because a subgraph could not be driven on.
+func (s *session) abandonRun() { s.stopWork(errLeaseLost) }
 
-// lose gives the run up. The caller has the turn.
-func (s *session) lose() {
-	s.lost = true
-	s.stop(errLeaseLost)
+// loseLease abandons the run. The caller holds commitLock.
+func (s *session) loseLease() {
+	s.isLost = true
+	s.stopWork(errLeaseLost)
 }
 
-// holds reports whether the lease may still be ours: it has not run out since
+// mayHoldLease reports whether the lease may still be ours: it has not run out since
 // the last commit that we know of.
-func (s *session) holds(int) bool {
-	return s.engine.uptime()-time.Duration(s.renewed.Load()) < s.engine.opts.Lease
+func (s *session) mayHoldLease(int) bool {
+	return s.engine.uptime()-time.Duration(s.renewedAt.Load()) < s.engine.opts.LeaseTTL
 }
 
-// keep renews the lease while the run is quiet; each commit renews it too.
-func (s *session) keep() {
-	s.renew.Store(time.AfterFunc(s.engine.opts.Lease/3, contain.Func(s.tick, contain.Log(s.log, "renewing a lease panicked"))))
+// startRenewal renews the lease while the run is quiet; each commit renews it too.
+func (s *session) startRenewal() {
+	s.renewTimer.Store(time.AfterFunc(s.engine.opts.LeaseTTL/3, contain.Func(s.renewLease, contain.LogPanic(s.log, "renewing a lease panicked"))))
 }
 
-// tick prolongs the lease where no commit has done so lately. It gives the run
-// up, and cuts off a commit that hangs, once the lease may have passed to
-// somebody else.
-func (s *session) tick() {
-	if !s.holds(0) {
-		s.stop(errLeaseLost)
-		s.cut()
+// renewLease prolongs the lease where no commit has done so lately. It gives the
+// run up, and cuts off a commit that hangs, once the lease may have passed to
+// another writer.
+func (s *session) renewLease() {
+	if !s.mayHoldLease(0) {
+		s.stopWork(errLeaseLost)
+		s.cancelStoreCalls()
 		return
 	}
-	if !s.rewind() {
+	if !s.resetRenewTimer() {
 		return
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case s.commitLock <- struct{}{}:
 	default: // a commit is under way; it renews the lease, or fails
 		return
 	}
-	defer s.yield()
-	err := s.change(s.calls, s.renewal, once, func() {})
+	defer s.unlockCommits()
+	err := s.commitUnderLease(s.storeCtx, s.putRenewal, neverRetry, func() {})
 	if err != nil && !errors.Is(err, errLeaseLost) {
-		s.log.Warn("lease not renewed", zap.Error(err), cause(err))
+		s.log.Warn("lease not renewed", zap.Error(err), causeField(err))
 	}
 }
 
-// rewind sets the timer of the renewal again, unless the session is over.
-func (s *session) rewind() bool {
-	timer := s.renew.Load()
+// resetRenewTimer sets the renewal timer again unless the session is over; it
+// reports whether it did.
+func (s *session) resetRenewTimer() bool {
+	timer := s.renewTimer.Load()
 	if timer == nil {
 		return false
 	}
-	timer.Reset(s.engine.opts.Lease / 3)
+	timer.Reset(s.engine.opts.LeaseTTL / 3)
 	select {
-	case <-s.gone:
+	case <-s.released:
 		timer.Stop()
 		return false
 	default:
@@ -313,56 +316,56 @@ func (s *session) rewind() bool {
 	}
 }
 
-func once(int) bool { return false }
+func neverRetry(int) bool { return false }
 
-// renewal is a change that only prolongs the lease, where no commit has done
+// putRenewal is a change that only prolongs the lease, where no commit has done
 // so lately.
-func (s *session) renewal(t *tx) error {
-	if s.engine.uptime()-time.Duration(s.renewed.Load()) < s.engine.opts.Lease/3 {
+func (s *session) putRenewal(t *tx) error {
+	if s.engine.uptime()-time.Duration(s.renewedAt.Load()) < s.engine.opts.LeaseTTL/3 {
 		return errNoChange
 	}
 	t.Head.Updated = s.head.Updated
 	return nil
 }
 
-// settled waits until the first change of the session is decided and, when the
+// waitFirstCommit waits until the first change of the session is decided and, when the
 // session is over, until it has let go.
-func (s *session) settled(ctx context.Context) error {
-	if err := s.take(ctx); err != nil {
+func (s *session) waitFirstCommit(ctx context.Context) error {
+	if err := s.lockCommits(ctx); err != nil {
 		return err
 	}
-	lost := s.lost
-	s.yield()
+	lost := s.isLost
+	s.unlockCommits()
 	if !lost {
 		return nil
 	}
 	select {
-	case <-s.gone:
+	case <-s.released:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// close lets go of the thread. Nothing of the run is running any more.
-func (s *session) close() {
-	s.cut() // whoever has the turn and hangs gives it back
-	s.turn <- struct{}{}
-	s.lost = true
-	if s.grace != nil {
-		s.grace.Stop()
+// closeSession lets go of the thread. Nothing of the run is running any more.
+func (s *session) closeSession() {
+	s.cancelStoreCalls() // a holder of commitLock that hangs gives it back
+	s.commitLock <- struct{}{}
+	s.isLost = true
+	if s.graceTimer != nil {
+		s.graceTimer.Stop()
 	}
-	s.yield()
-	s.settleDown()
-	s.stop(nil)
-	s.engine.drop(s)
-	s.topic.rest()
-	s.engine.hub.leave(s.topic)
-	if s.engine.tuner != nil {
-		s.engine.tuner.Hush(s.thread)
+	s.unlockCommits()
+	s.stopTracking()
+	s.stopWork(nil)
+	s.engine.dropSession(s)
+	s.topic.removeDriver()
+	s.engine.eventHub.releaseTopic(s.topic)
+	if s.engine.subscription != nil {
+		s.engine.subscription.StopPublishing(s.thread)
 	}
-	close(s.gone)
-	if timer := s.renew.Load(); timer != nil {
+	close(s.released)
+	if timer := s.renewTimer.Load(); timer != nil {
 		timer.Stop()
 	}
 }

@@ -18,7 +18,7 @@ type RunSettings struct {
 	StepLimit       int // 0 = the graph's, or the server's
 }
 
-func (s *RunSettings) take(r *checkpoint.RunRequest) {
+func (s *RunSettings) applyTo(r *checkpoint.RunRequest) {
 	r.Context, r.StepLimit = s.Context, s.StepLimit
 	r.InterruptBefore, r.InterruptAfter = s.InterruptBefore, s.InterruptAfter
 }
@@ -27,16 +27,16 @@ func (s *RunSettings) take(r *checkpoint.RunRequest) {
 func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *RunSettings) error {
 	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
 		for _, n := range list {
-			if _, ok := g.Node(n); !ok && n != graph.Every {
-				return nodeNotFound(g, n)
+			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
+				return nodeNotFoundError(g, n)
 			}
 		}
 	}
-	return e.fits(ctx, g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
+	return e.checkSchema(ctx, g.Spec.ContextSchema, s.Context, ReasonInputSchemaMismatch, "resume.settings.context")
 }
 
-// label adds the labels of a resume to the run.
-func (r *resumption) label(run *checkpoint.Run) {
+// addLabels adds the labels of a resume to the run.
+func (r *resumption) addLabels(run *checkpoint.Run) {
 	if len(r.req.Metadata) == 0 {
 		return
 	}
@@ -46,56 +46,57 @@ func (r *resumption) label(run *checkpoint.Run) {
 	run.Metadata = labels
 }
 
-// settings changes what the rest of the run that a resume sets going goes by.
-func (r *resumption) settings(ctx context.Context, l *loop) error {
-	r.label(l.run)
+// applySettings changes what the rest of the run that a resume sets going goes by.
+func (r *resumption) applySettings(ctx context.Context, l *loop) error {
+	r.addLabels(l.run)
 	if r.req.Settings == nil {
 		return nil
 	}
 	if err := r.engine.checkSettings(ctx, l.graph(), r.req.Settings); err != nil {
 		return err
 	}
-	r.req.Settings.take(&l.run.Request)
-	l.obey()
-	if !l.session.told {
-		l.stop = l.state.NextStep() + 1 + l.limit()
+	r.req.Settings.applyTo(&l.run.Request)
+	l.setBreakpoints()
+	if !l.session.hasReportedResults {
+		l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	}
 	return nil
 }
 
-// leave stores labels and settings for whoever sets the run going later.
-func (r *resumption) leave(ctx context.Context, t *tx) error {
+// storeSettings stores labels and settings for the server that starts the run
+// later.
+func (r *resumption) storeSettings(ctx context.Context, t *tx) error {
 	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}
 	run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
 	if err != nil {
-		return storeError(err)
+		return translateStoreError(err)
 	}
-	r.label(&run)
+	r.addLabels(&run)
 	if r.req.Settings == nil {
 		t.Runs = append(t.Runs, run)
 		return nil
 	}
-	g, err := r.engine.graphOf(run.Graph, run.Version)
+	g, err := r.engine.findGraph(run.Graph, run.Version)
 	if err != nil {
 		return err
 	}
 	if err := r.engine.checkSettings(ctx, g, r.req.Settings); err != nil {
 		return err
 	}
-	r.req.Settings.take(&run.Request)
+	r.req.Settings.applyTo(&run.Request)
 	t.Runs = append(t.Runs, run)
 	return nil
 }
 
-// obey takes the breakpoints of the run, or else those of its graph.
-func (l *loop) obey() {
-	l.before, l.after = l.graph().InterruptBefore, l.graph().InterruptAfter
+// setBreakpoints sets the breakpoints of the run, or else those of its graph.
+func (l *loop) setBreakpoints() {
+	l.breakBefore, l.breakAfter = l.graph().InterruptBefore, l.graph().InterruptAfter
 	if given := l.run.Request.InterruptBefore; len(given) > 0 {
-		l.before = given
+		l.breakBefore = given
 	}
 	if given := l.run.Request.InterruptAfter; len(given) > 0 {
-		l.after = given
+		l.breakAfter = given
 	}
 }

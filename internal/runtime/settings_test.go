@@ -13,11 +13,11 @@ import (
 )
 
 func TestResumeWithSettings(t *testing.T) {
-	ask := func(_ context.Context, c *call) pregel.Result {
-		return pregel.Result{Update: payload.JSON(`{"a":[` + c.ask(`"?"`) + `,` + string(c.Context) + `]}`)}
+	ask := func(_ context.Context, c *nodeCall) pregel.Result {
+		return pregel.Result{Update: payload.JSON(`{"a":[` + c.askNext(`"?"`) + `,` + string(c.Context) + `]}`)}
 	}
-	w := newWorld(t, map[string]node{"n1": ask, "n2": update(`{"a":["n2"]}`), "n3": update(`{"a":["n3"]}`)},
-		chain("g", channelsAB, "n1", "n2", "n3"))
+	w := newFixture(t, map[string]nodeFunc{"n1": ask, "n2": updateNode(`{"a":["n2"]}`), "n3": updateNode(`{"a":["n3"]}`)},
+		chainSpec("g", channelsAB, "n1", "n2", "n3"))
 	_, err := w.engine.Start(t.Context(), runtime.StartRequest{
 		Thread: "t", CreateThread: true, Graph: "g",
 		Request: checkpoint.RunRequest{Input: `{"a":[]}`, Context: `"old"`, InterruptBefore: []string{"n2"}},
@@ -38,14 +38,14 @@ func TestResumeWithSettings(t *testing.T) {
 		return w.engine.WaitRun(t.Context(), "t", "")
 	}
 	_, err = resume(`1`, &runtime.RunSettings{InterruptAfter: []string{"zz"}})
-	require.Equal(t, runtime.ReasonNodeNotFound, reason(err))
+	require.Equal(t, runtime.ReasonNodeNotFound, errorReason(err))
 
 	run, err = resume(`1`, &runtime.RunSettings{Context: `"new"`, InterruptAfter: []string{"n2"}})
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.RunInterrupted, run.State)
 	require.Equal(t, map[string]string{"by": "1"}, run.Metadata)
-	require.Equal(t, run.Metadata, w.state("t").Checkpoint.Metadata)
-	require.JSONEq(t, `{"a":[1,"new","n2"]}`, w.values("t"), "stops after n2 and no longer before it")
+	require.Equal(t, run.Metadata, w.readState("t").Checkpoint.Metadata)
+	require.JSONEq(t, `{"a":[1,"new","n2"]}`, w.stateValues("t"), "stops after n2 and no longer before it")
 
 	run, err = resume("", &runtime.RunSettings{StepLimit: 1})
 	require.NoError(t, err)

@@ -17,26 +17,26 @@ import (
 // THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
 // those of the store.
 func (e *Engine) State(ctx context.Context, req StateRequest) (Snapshot, error) {
-	return e.stateWithin(ctx, req, loadPatience)
+	return e.stateWithTimeout(ctx, req, readWaitTimeout)
 }
 
-// stateWithin is State for a caller that waits so long for room.
-func (e *Engine) stateWithin(ctx context.Context, req StateRequest, patience time.Duration) (Snapshot, error) {
-	return decide(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryState(ctx, req, patience, seen) })
+// stateWithTimeout is State for a caller with a time limit for the wait for memory.
+func (e *Engine) stateWithTimeout(ctx context.Context, req StateRequest, timeout time.Duration) (Snapshot, error) {
+	return retryOnConflict(ctx, e, func(seen *checkpoint.Head) (Snapshot, error) { return e.tryState(ctx, req, timeout, seen) })
 }
 
 func (e *Engine) tryState(
-	ctx context.Context, req StateRequest, patience time.Duration, seen *checkpoint.Head,
+	ctx context.Context, req StateRequest, timeout time.Duration, seen *checkpoint.Head,
 ) (snap Snapshot, err error) {
-	room := e.shownIn(ctx, req.Bytes)
-	err = e.readLarge(ctx, room, patience, func() error {
-		snap, err = e.readState(ctx, req, room, seen)
+	memory := e.contextReservation(ctx, req.MaxBytes)
+	err = e.retryLargeRead(ctx, memory, timeout, func() error {
+		snap, err = e.readState(ctx, req, memory, seen)
 		return err
 	})
 	return snap, err
 }
 
-func (e *Engine) readState(ctx context.Context, req StateRequest, room *load, seen *checkpoint.Head) (Snapshot, error) {
+func (e *Engine) readState(ctx context.Context, req StateRequest, memory *readReservation, seen *checkpoint.Head) (Snapshot, error) {
 	head, err := e.Thread(ctx, req.Thread)
 	if err != nil {
 		return Snapshot{}, err
@@ -45,10 +45,10 @@ func (e *Engine) readState(ctx context.Context, req StateRequest, room *load, se
 	if head.Graph == "" {
 		return Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
 	}
-	r := &reader{engine: e, ctx: ctx, head: &head, subgraphs: req.Subgraphs, room: req.Bytes, load: room}
-	snap, err := r.read(req.Namespace, req.Checkpoint)
-	if errors.Is(err, errManyResults) {
-		return snap, tooMuch(snap.Checkpoint, r.room)
+	r := &snapshotReader{engine: e, ctx: ctx, head: &head, withSubgraphs: req.WithSubgraphs, maxBytes: req.MaxBytes, reservation: memory}
+	snap, err := r.readSnapshot(req.Namespace, req.Checkpoint)
+	if errors.Is(err, errTooManyResults) {
+		return snap, tooLargeError(snap.Checkpoint, r.maxBytes)
 	}
 	if err != nil {
 		return snap, err
@@ -63,21 +63,21 @@ func (e *Engine) readState(ctx context.Context, req StateRequest, room *load, se
 func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
 	fields, err := payload.Fields(values)
 	if err != nil {
-		return values, Errorf(ReasonInvalidField, "the state is one value and has no keys").InField("keys", "must be empty for this graph")
+		return values, Errorf(ReasonInvalidField, "the state is one value and has no keys").WithViolation("keys", "must be empty for this graph")
 	}
 	fields = slices.DeleteFunc(fields, func(f payload.Field) bool { return !slices.Contains(keys, f.Key) })
 	return payload.Object(fields), nil
 }
 
-// StateAt returns the values at a checkpoint.
-func (e *Engine) StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
+// ValuesAt returns the values at a checkpoint.
+func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
 	head, err := e.Thread(ctx, thread)
 	if err != nil {
 		return "", err
 	}
-	var own load
-	defer own.end()
-	s, err := e.stateInRoom(ctx, e.shown(ctx, &own, 0), forever, &head, namespace, id)
+	var own readReservation
+	defer own.releaseAll()
+	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), waitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -92,9 +92,9 @@ func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string
 	if err != nil {
 		return "", err
 	}
-	var own load
-	defer own.end()
-	s, err := e.stateInRoom(ctx, e.shown(ctx, &own, 0), forever, &head, namespace, id)
+	var own readReservation
+	defer own.releaseAll()
+	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), waitForever, &head, namespace, id)
 	if err != nil {
 		return "", err
 	}
@@ -102,32 +102,32 @@ func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string
 	if !ok {
 		return "", nil
 	}
-	return s.View(n).Object(), nil
+	return s.NodeView(n).Object(), nil
 }
 
-// reader puts snapshots of one thread together.
-type reader struct {
-	engine    *Engine
-	ctx       context.Context //nolint:containedctx // lives as long as one call
-	head      *checkpoint.Head
-	load      *load // for what is read; nil = its size does not matter
-	subgraphs bool
-	room      int // bytes that what is shown beside the values may hold, 0 = any number
-	held      int // of these
-	questions
+// snapshotReader puts snapshots of one thread together.
+type snapshotReader struct {
+	engine        *Engine
+	ctx           context.Context //nolint:containedctx // lives as long as one call
+	head          *checkpoint.Head
+	reservation   *readReservation // for what is read; nil = its size does not matter
+	withSubgraphs bool
+	maxBytes      int // bytes that what is shown beside the values may hold, 0 = any number
+	heldBytes     int // of these
+	subgraphInterrupts
 }
 
-// hold counts what is shown. The error is errManyResults when it is too much for
-// one answer.
-func (r *reader) hold(bytes int) error {
-	if r.held += bytes; r.room > 0 && r.held > r.room {
-		return errManyResults
+// addBytes counts what is shown. The error is errTooManyResults when it is too much
+// for one answer.
+func (r *snapshotReader) addBytes(bytes int) error {
+	if r.heldBytes += bytes; r.maxBytes > 0 && r.heldBytes > r.maxBytes {
+		return errTooManyResults
 	}
 	return nil
 }
 
-// sizeOfTask is about how many bytes a task adds to an answer.
-func sizeOfTask(t *SnapshotTask) int {
+// taskBytes is about how many bytes a task adds to an answer.
+func taskBytes(t *SnapshotTask) int {
 	n := len(t.Result) + len(t.Namespace)
 	if t.Failure != nil {
 		n += len(t.Failure.Message) + len(t.Failure.Stack)
@@ -141,53 +141,53 @@ func sizeOfTask(t *SnapshotTask) int {
 	return n
 }
 
-func (r *reader) read(namespace, id string) (Snapshot, error) {
-	s, err := r.engine.stateAt(r.ctx, r.load, r.head, namespace, id)
+func (r *snapshotReader) readSnapshot(namespace, id string) (Snapshot, error) {
+	s, err := r.engine.loadStateAt(r.ctx, r.reservation, r.head, namespace, id)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	if id == "" {
-		return r.present(s)
+		return r.newestSnapshot(s)
 	}
 	one := []*checkpoint.Checkpoint{s.Checkpoint()}
-	results, err := r.results(one)
+	results, err := r.findResults(one)
 	if err != nil {
 		return Snapshot{Checkpoint: one[0]}, err
 	}
-	r.show(one, nil)
-	return r.past(s, results, true)
+	r.setShown(one, nil)
+	return r.pastSnapshot(s, results, true)
 }
 
-// present is the snapshot of the newest state, with the progress of the
+// newestSnapshot is the snapshot of the newest state, with the progress of the
 // superstep under way.
-func (r *reader) present(s *pregel.State) (Snapshot, error) {
-	p, err := r.pending(s)
+func (r *snapshotReader) newestSnapshot(s *pregel.State) (Snapshot, error) {
+	p, err := r.readProgress(s)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	l := &loop{state: s, pending: newProgress(p), revisit: true}
-	if l.state, err = l.inject(s); err != nil {
+	l := &loop{state: s, pending: newProgress(p), maybeBegun: true}
+	if l.state, err = l.applyCommands(s); err != nil {
 		l.state = s // a command that no longer fits shows when the run goes on
 	}
-	tasks, err := l.state.Plan()
+	tasks, err := l.state.PlanTasks()
 	if err != nil {
 		tasks = nil
 	}
 	l.tasks = tasks
-	w := l.arrange()
-	w.recallPreview(&l.pending)
-	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partial().Values()}
-	for _, t := range l.withHandlers() {
-		one, open, err := r.task(l, t)
+	w := l.planSuperstep()
+	w.loadPreview(&l.pending)
+	snap := Snapshot{Checkpoint: s.Checkpoint(), Values: w.partialState().Values()}
+	for _, t := range l.listTasksWithHandlers() {
+		one, open, err := r.describeTask(l, t)
 		if err == nil {
-			err = r.hold(sizeOfTask(&one))
+			err = r.addBytes(taskBytes(&one))
 		}
 		if err != nil {
 			return snap, err
 		}
 		snap.Tasks = append(snap.Tasks, one)
 		snap.Interrupts = append(snap.Interrupts, open...)
-		if one.Result == "" && !l.takenOver(t) {
+		if one.Result == "" && !l.hasHandler(t) {
 			snap.Next = append(snap.Next, t.Node.Name)
 		}
 	}
@@ -199,11 +199,11 @@ func (r *reader) present(s *pregel.State) (Snapshot, error) {
 	return snap, nil
 }
 
-// withHandlers lists the tasks of the superstep, each followed by the error
+// listTasksWithHandlers lists the tasks of the superstep, each followed by the error
 // handler that has taken over for it.
-func (l *loop) withHandlers() []*pregel.Task {
+func (l *loop) listTasksWithHandlers() []*pregel.Task {
 	all := make([]*pregel.Task, 0, len(l.tasks))
-	for _, t := range l.state.Shown(l.tasks) {
+	for _, t := range l.state.SortForDisplay(l.tasks) {
 		all = append(all, t)
 		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
 			all = append(all, h)
@@ -212,20 +212,20 @@ func (l *loop) withHandlers() []*pregel.Task {
 	return all
 }
 
-func (l *loop) takenOver(t *pregel.Task) bool {
+func (l *loop) hasHandler(t *pregel.Task) bool {
 	return handlerOf(t, l.pending.tasks[t.ID]) != nil
 }
 
-func (r *reader) pending(s *pregel.State) (checkpoint.Pending, error) {
+func (r *snapshotReader) readProgress(s *pregel.State) (checkpoint.Pending, error) {
 	if s.Checkpoint().ID == "" {
 		return checkpoint.Pending{}, nil
 	}
-	return r.engine.pendingWithin(r.ctx, r.load, r.head.Thread, s.Checkpoint().ID)
+	return r.engine.readPending(r.ctx, r.reservation, r.head.Thread, s.Checkpoint().ID)
 }
 
-// task describes one task of the superstep under way, and the questions that
+// describeTask describes one task of the superstep under way, and the interrupts that
 // are open below it.
-func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Interrupt, error) {
+func (r *snapshotReader) describeTask(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Interrupt, error) {
 	out := SnapshotTask{ID: t.ID, Node: t.Node.Name}
 	record, known := l.pending.tasks[t.ID]
 	if known {
@@ -245,49 +245,49 @@ func (r *reader) task(l *loop, t *pregel.Task) (SnapshotTask, []checkpoint.Inter
 		out.Interrupts = l.pending.interrupts[t.ID]
 	}
 	if t.Node.Kind != graph.KindGraph {
-		below, err := r.elsewhere(record, open) // in graphs that the node has called
-		if err == nil && r.subgraphs && record.State == checkpoint.TaskWaiting {
-			err = r.called(l, t, &out)
+		below, err := r.readForeignInterrupts(record, open) // in graphs that the node has called
+		if err == nil && r.withSubgraphs && record.State == checkpoint.TaskWaiting {
+			err = r.readCalledState(l, t, &out)
 		}
 		out.Interrupts = append(out.Interrupts, below...)
 		return out, append(open, below...), err
 	}
 	out.Namespace = childNamespace(l.state, t)
-	if !known && !r.subgraphs {
+	if !known && !r.withSubgraphs {
 		return out, nil, nil
 	}
-	held := r.held
-	child, err := r.read(out.Namespace, "")
-	if !r.subgraphs { // of the state only the questions are shown
-		r.held = held
+	held := r.heldBytes
+	child, err := r.readSnapshot(out.Namespace, "")
+	if !r.withSubgraphs { // of the state only the interrupts are shown
+		r.heldBytes = held
 	}
 	if err != nil {
 		var missing *Error
 		if errors.As(err, &missing) && missing.Reason == ReasonCheckpointNotFound {
-			out.Interrupts, err = r.open(record.Waiting)
+			out.Interrupts, err = r.readOpenInterrupts(record.Waiting)
 			return out, out.Interrupts, err
 		}
 		return out, nil, err
 	}
-	if r.subgraphs {
+	if r.withSubgraphs {
 		out.State = &child
 	}
-	if record.State == checkpoint.TaskDone && persistence(t.Node) != persist {
-		if r.of != l {
-			r.show([]*checkpoint.Checkpoint{{Namespace: l.state.Namespace(), Next: pregel.Next(l.tasks)}}, l)
+	if record.State == checkpoint.TaskDone && persistenceOf(t.Node) != persistAlways {
+		if r.shownIn != l {
+			r.setShown([]*checkpoint.Checkpoint{{Namespace: l.state.Namespace(), Next: pregel.NextTasks(l.tasks)}}, l)
 		}
-		out.Interrupts, err = r.below(out.Namespace)
+		out.Interrupts, err = r.interruptsBelow(out.Namespace)
 		return out, nil, err
 	}
 	out.Interrupts = child.Interrupts
 	return out, child.Interrupts, nil
 }
 
-// called reads the state of a graph that a waiting node has called; there is
+// readCalledState reads the state of a graph that a waiting node has called; there is
 // none if the graph keeps none, or if the node waits for itself.
-func (r *reader) called(l *loop, t *pregel.Task, out *SnapshotTask) error {
-	space := spaceOf(l.state.Namespace(), t.Node, t.ID)
-	child, err := r.read(space, "")
+func (r *snapshotReader) readCalledState(l *loop, t *pregel.Task, out *SnapshotTask) error {
+	space := taskNamespace(l.state.Namespace(), t.Node, t.ID)
+	child, err := r.readSnapshot(space, "")
 	if missing, ok := errors.AsType[*Error](err); ok && missing.Reason == ReasonCheckpointNotFound {
 		return nil
 	}
@@ -297,24 +297,25 @@ func (r *reader) called(l *loop, t *pregel.Task, out *SnapshotTask) error {
 	return err
 }
 
-// elsewhere reads the questions that a task waits for besides its own.
-func (r *reader) elsewhere(record checkpoint.Task, own []checkpoint.Interrupt) ([]checkpoint.Interrupt, error) {
+// readForeignInterrupts reads the open interrupts of other tasks that a task waits
+// for.
+func (r *snapshotReader) readForeignInterrupts(record checkpoint.Task, own []checkpoint.Interrupt) ([]checkpoint.Interrupt, error) {
 	if record.State != checkpoint.TaskWaiting {
 		return nil, nil
 	}
-	return r.open(slices.DeleteFunc(slices.Clone(record.Waiting), func(id string) bool {
+	return r.readOpenInterrupts(slices.DeleteFunc(slices.Clone(record.Waiting), func(id string) bool {
 		return slices.ContainsFunc(own, func(q checkpoint.Interrupt) bool { return q.ID == id })
 	}))
 }
 
-// open reads those of some questions that wait for an answer: a subgraph that
+// readOpenInterrupts reads those of some interrupts that wait for an answer: a subgraph that
 // keeps no checkpoints has no state of its own to find them in.
-func (r *reader) open(ids []string) ([]checkpoint.Interrupt, error) {
+func (r *snapshotReader) readOpenInterrupts(ids []string) ([]checkpoint.Interrupt, error) {
 	var out []checkpoint.Interrupt
 	for _, id := range ids {
 		q, err := r.engine.store.Interrupt(r.ctx, r.head.Thread, id)
 		if err != nil {
-			return nil, storeError(err)
+			return nil, translateStoreError(err)
 		}
 		if q.State == checkpoint.InterruptOpen {
 			out = append(out, q)
@@ -325,13 +326,13 @@ func (r *reader) open(ids []string) ([]checkpoint.Interrupt, error) {
 
 // childNamespace is where the subgraph of a task lives.
 func childNamespace(s *pregel.State, t *pregel.Task) string {
-	if persistence(t.Node) == persist {
+	if persistenceOf(t.Node) == persistAlways {
 		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
 	}
-	return spaceOf(s.Namespace(), t.Node, t.ID)
+	return taskNamespace(s.Namespace(), t.Node, t.ID)
 }
 
-// spaceOf is the namespace that belongs to one task.
-func spaceOf(namespace string, n *graph.Node, task string) string {
+// taskNamespace is the namespace that belongs to one task.
+func taskNamespace(namespace string, n *graph.Node, task string) string {
 	return pregel.JoinNamespace(namespace, n.Name+":"+task)
 }

@@ -21,16 +21,16 @@ import (
 // THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
 // RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
 // those of the store.
-func (e *Engine) Start(ctx context.Context, req StartRequest) (Started, error) {
+func (e *Engine) Start(ctx context.Context, req StartRequest) (*Started, error) {
 	a := &admission{engine: e, req: req}
 	if req.Thread == "" {
 		a.req.Thread, a.req.CreateThread = newThreadID(req.RequestID), true
-		a.fresh = req.RequestID == "" // nobody else has this id
+		a.isNewThread = req.RequestID == "" // no other run has this id
 	}
-	if st, ok, err := a.boldly(ctx); ok {
+	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
 		return st, err
 	}
-	return decide(ctx, e, func(seen *checkpoint.Head) (Started, error) { return a.try(ctx, seen) })
+	return retryOnConflict(ctx, e, func(head *checkpoint.Head) (*Started, error) { return a.tryStart(ctx, head) })
 }
 
 // newThreadID makes a thread id; the same request id makes the same one, so
@@ -45,160 +45,161 @@ func newThreadID(request string) string {
 
 // admission decides about one start request.
 type admission struct {
-	engine *Engine
-	req    StartRequest
-	fresh  bool // there can't be such a thread yet
+	engine      *Engine
+	req         StartRequest
+	isNewThread bool // there can't be such a thread yet
 }
 
-// try makes one attempt; ErrConflict says that the thread changed meanwhile.
-func (a *admission) try(ctx context.Context, seen *checkpoint.Head) (Started, error) {
-	glance, head, err := a.head(ctx)
+// tryStart makes one attempt; ErrConflict says that the thread changed meanwhile.
+func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*Started, error) {
+	view, err := a.readHead(ctx, head)
 	if err != nil {
-		return Started{}, err
+		return nil, err
 	}
-	*seen = head
 	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
-		ctx = glance
+		ctx = view
 	}
-	if known, ok, err := a.known(ctx, head); ok || err != nil {
+	if known, ok, err := a.findEarlierRun(ctx, head); ok || err != nil {
 		return known, err
 	}
-	g, err := a.graph(&head)
+	g, err := a.pinGraph(head)
 	if err != nil {
-		return Started{}, err
+		return nil, err
 	}
-	if err := a.check(ctx, g); err != nil {
-		return Started{}, err
+	if err := a.checkRequest(ctx, g); err != nil {
+		return nil, err
 	}
-	if err := a.expected(&head); err != nil {
-		return Started{}, err
+	if err := a.checkExpected(head); err != nil {
+		return nil, err
 	}
 	waits := head.State == checkpoint.ThreadInterrupted
 	switch {
 	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
-		return a.behind(ctx, head, g)
+		return a.admitToBusyThread(ctx, head, g)
 	case waits && a.req.Open == EnqueueOpen:
-		return a.enqueue(ctx, head, g, false)
-	case a.drops(&head) && a.req.Open != DiscardOpen:
-		return Started{}, a.engine.threadInterrupted(ctx, &head)
+		return a.enqueueRun(ctx, head, g, false)
+	case a.dropsInterrupts(head) && a.req.Open != DiscardOpen:
+		return nil, a.engine.threadInterruptedError(ctx, head)
 	}
-	return a.begin(ctx, head, g)
+	return a.beginNow(ctx, head, g)
 }
 
-// drops reports whether the run would leave questions behind that somebody may
-// still answer. A run that goes on after a failure keeps them.
-func (a *admission) drops(head *checkpoint.Head) bool {
+// dropsInterrupts reports whether the run would leave interrupts behind that a
+// person may still answer. A run that goes on after a failure keeps them.
+func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
 	if head.State == checkpoint.ThreadInterrupted {
 		return true
 	}
 	return head.Open > 0 && (a.req.Request.Input != "" || a.req.Request.From != "")
 }
 
-// head reads the thread, or drafts the head of a new one.
-func (a *admission) head(ctx context.Context) (context.Context, checkpoint.Head, error) {
-	if a.fresh && a.req.Graph != "" {
-		a.fresh = false
-		return ctx, a.engine.draft(a.req.Thread), nil
+// readHead reads the head of the thread, or drafts that of a new one.
+func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (context.Context, error) {
+	if a.isNewThread && a.req.Graph != "" {
+		a.isNewThread = false
+		*head = a.engine.newHead(a.req.Thread)
+		return ctx, nil
 	}
-	ctx, head, err := a.engine.glance(ctx, a.req.Thread, a.req.RequestID)
+	ctx, err := a.engine.viewThread(ctx, a.req.Thread, a.req.RequestID, head)
 	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
-		a.engine.creating.created(err != nil)
+		a.engine.createPredictor.recordCreate(err != nil)
 	}
 	switch {
 	case err == nil:
-		return ctx, head, nil
+		return ctx, nil
 	case !errors.Is(err, checkpoint.ErrThreadNotFound):
-		return ctx, head, storeError(err)
+		return ctx, translateStoreError(err)
 	case !a.req.CreateThread:
-		return ctx, head, threadNotFound(a.req.Thread)
+		return ctx, threadNotFoundError(a.req.Thread)
 	case a.req.Graph == "":
-		return ctx, head, Errorf(ReasonInvalidField, "a new thread needs a graph").InField("run.graph", "must be set for a new thread")
+		return ctx, Errorf(ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
 	}
-	return ctx, a.engine.draft(a.req.Thread), nil
+	*head = a.engine.newHead(a.req.Thread)
+	return ctx, nil
 }
 
-// draft is the head of a thread that does not exist yet.
-func (e *Engine) draft(thread string) checkpoint.Head {
+// newHead is the head of a thread that does not exist yet.
+func (e *Engine) newHead(thread string) checkpoint.Head {
 	return checkpoint.Head{
 		Thread: thread, LogID: uuid.NewString()[:8], Created: e.now(), State: checkpoint.ThreadIdle,
 	}
 }
 
-// known finds what the same request, or the same run id, began before.
-func (a *admission) known(ctx context.Context, head checkpoint.Head) (Started, bool, error) {
+// findEarlierRun finds what the same request, or the same run id, began before.
+func (a *admission) findEarlierRun(ctx context.Context, head *checkpoint.Head) (*Started, bool, error) {
 	if head.Revision == 0 {
-		return Started{}, false, nil
+		return nil, false, nil
 	}
 	run := a.req.Run
 	if a.req.RequestID != "" {
-		old, err := a.engine.request(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+		old, err := a.engine.findRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
 		if err != nil {
-			return Started{}, false, err
+			return nil, false, err
 		}
 		if old != nil {
-			s, err := a.engine.attach(ctx, head, old.Run, old.Event)
+			s, err := a.engine.attachRun(ctx, head, old.Run, old.Event)
 			return s, true, err
 		}
 	}
 	if run == "" {
-		return Started{}, false, nil
+		return nil, false, nil
 	}
 	old, err := a.engine.store.Run(ctx, head.Thread, run)
 	switch {
 	case errors.Is(err, checkpoint.ErrRunNotFound):
-		return Started{}, false, nil
+		return nil, false, nil
 	case err != nil:
-		return Started{}, false, storeError(err)
-	case !sameStart(old.Request, a.req.Request):
-		return Started{}, false, Errorf(ReasonRunExists, "run %q exists with another input", run).With("runId", run)
+		return nil, false, translateStoreError(err)
+	case !isSameStart(old.Request, a.req.Request):
+		return nil, false, Errorf(ReasonRunExists, "run %q exists with another input", run).With("runId", run)
 	}
-	return Started{Run: old, Head: head, After: before(old.FirstEvent), Attached: true}, true, nil
+	return &Started{Run: old, Head: *head, After: cursorBefore(old.FirstEvent), IsAttached: true}, true, nil
 }
 
-func sameStart(a, b checkpoint.RunRequest) bool {
+func isSameStart(a, b checkpoint.RunRequest) bool {
 	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
 }
 
-func before(event uint64) uint64 { return max(event, 1) - 1 }
+func cursorBefore(event uint64) uint64 { return max(event, 1) - 1 }
 
-// request looks for a remembered request id; nil when it is new.
-func (e *Engine) request(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
+// findRequest looks for a remembered request id; nil when it is new.
+func (e *Engine) findRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
 	old, err := e.store.Request(ctx, thread, id)
 	switch {
 	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, nil
 	case err != nil:
-		return nil, storeError(err)
+		return nil, translateStoreError(err)
 	case old.Digest != digest:
 		return nil, Errorf(ReasonRequestIDConflict, "request id %q was used for another request", id).With("requestId", id)
 	}
 	return &old, nil
 }
 
-// attach answers a repeated call with the run that the first one was about;
+// attachRun answers a repeated call with the run that the first one was about;
 // what came of it follows the given event.
-func (e *Engine) attach(ctx context.Context, head checkpoint.Head, run string, after uint64) (Started, error) {
+func (e *Engine) attachRun(ctx context.Context, head *checkpoint.Head, run string, after uint64) (*Started, error) {
 	r, err := e.store.Run(ctx, head.Thread, run)
 	if err != nil {
-		return Started{}, storeError(err)
+		return nil, translateStoreError(err)
 	}
-	return Started{Run: r, Head: head, After: after, Attached: true}, nil
+	return &Started{Run: r, Head: *head, After: after, IsAttached: true}, nil
 }
 
-// graph pins the thread to a graph, or checks that it is the right one.
-func (a *admission) graph(head *checkpoint.Head) (*graph.Graph, error) {
+// pinGraph pins the thread to a graph, or checks that it is the right one.
+func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
 	name, version := a.req.Graph, a.req.Version
 	if head.Graph != "" {
 		if name != "" && name != head.Graph {
 			return nil, Errorf(ReasonInvalidField, "thread %q runs graph %q, not %q", head.Thread, head.Graph, name).
-				InField("run.graph", "must be %q for this thread", head.Graph).With("graph", head.Graph)
+				WithViolation("run.graph", "must be %q for this thread", head.Graph).With("graph", head.Graph)
 		}
 		name = head.Graph
 		if version == "" {
 			version = head.Version
 		}
 	}
-	g, err := a.engine.graphOf(name, version)
+	g, err := a.engine.findGraph(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -206,41 +207,41 @@ func (a *admission) graph(head *checkpoint.Head) (*graph.Graph, error) {
 	return g, nil
 }
 
-// check refuses a request that can't be carried out, before anything is begun.
-func (a *admission) check(ctx context.Context, g *graph.Graph) error {
+// checkRequest refuses a request that can't be carried out, before anything is begun.
+func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
 	r := &a.req.Request
 	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
 		for _, n := range list {
-			if _, ok := g.Node(n); !ok && n != graph.Every {
-				return nodeNotFound(g, n)
+			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
+				return nodeNotFoundError(g, n)
 			}
 		}
 	}
 	for _, to := range r.Goto {
 		if _, ok := g.Node(to.Node); !ok && to.Node != graph.End {
-			return nodeNotFound(g, to.Node)
+			return nodeNotFoundError(g, to.Node)
 		}
 	}
 	if r.StepLimit < 0 {
-		return Errorf(ReasonInvalidField, "the step limit must be positive").InField("run.step_limit", "must be at least 1")
+		return Errorf(ReasonInvalidField, "the step limit must be positive").WithViolation("run.step_limit", "must be at least 1")
 	}
 	if r.Input != "" {
-		if err := a.engine.fits(ctx, g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
+		if err := a.engine.checkSchema(ctx, g.Spec.InputSchema, r.Input, ReasonInputSchemaMismatch, "run.input"); err != nil {
 			return err
 		}
 	}
 	if r.Context == "" && r.Input == "" {
 		return nil // going on: the context of the run before was checked
 	}
-	return a.engine.fits(ctx, g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
+	return a.engine.checkSchema(ctx, g.Spec.ContextSchema, r.Context, ReasonInputSchemaMismatch, "run.context")
 }
 
-func nodeNotFound(g *graph.Graph, name string) *Error {
+func nodeNotFoundError(g *graph.Graph, name string) *Error {
 	return Errorf(ReasonNodeNotFound, "graph %q has no node %q", g.Name, name).With("node", name)
 }
 
-// fits checks a value against a JSON Schema; "" fits everything.
-func (e *Engine) fits(ctx context.Context, schema, value payload.JSON, reason, field string) error {
+// checkSchema checks a value against a JSON Schema; "" fits everything.
+func (e *Engine) checkSchema(ctx context.Context, schema, value payload.JSON, reason, field string) error {
 	if schema == "" || e.schemas == nil {
 		return nil
 	}
@@ -255,7 +256,7 @@ func (e *Engine) fits(ctx context.Context, schema, value payload.JSON, reason, f
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return Errorf(ReasonInternal, "a schema of the graph is broken").Because(err)
+		return Errorf(ReasonInternal, "a schema of the graph is broken").WithCause(err)
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -274,11 +275,11 @@ func (e *Engine) fits(ctx context.Context, schema, value payload.JSON, reason, f
 	return bad
 }
 
-func (a *admission) expected(head *checkpoint.Head) error {
-	return atCheckpoint(head, a.req.Request.Expected)
+func (a *admission) checkExpected(head *checkpoint.Head) error {
+	return checkAtCheckpoint(head, a.req.Request.Expected)
 }
 
-func atCheckpoint(head *checkpoint.Head, expected string) error {
+func checkAtCheckpoint(head *checkpoint.Head, expected string) error {
 	if expected == "" || expected == head.Checkpoint {
 		return nil
 	}
@@ -286,13 +287,13 @@ func atCheckpoint(head *checkpoint.Head, expected string) error {
 		With("current", head.Checkpoint)
 }
 
-// run drafts the record of the new run.
-func (a *admission) run(t *tx, g *graph.Graph, state checkpoint.RunState) checkpoint.Run {
+// newRun drafts the record of the new run.
+func (a *admission) newRun(t *tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
 	id := a.req.Run
 	if id == "" {
 		id = newRunID(t, a.req.RequestID)
 	}
-	run := checkpoint.Run{
+	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
 		Metadata: a.req.Metadata, Created: t.now, Updated: t.now, Order: t.Head.LastEvent + 1,
 		Request: a.req.Request, Base: t.Head.Checkpoint,
@@ -312,71 +313,73 @@ func newRunID(t *tx, request string) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (a *admission) remember(t *tx, run string) { t.remember(a.req.RequestID, a.req.Digest, run) }
+func (a *admission) recordRequest(t *tx, run string) {
+	t.recordRequest(a.req.RequestID, a.req.Digest, run)
+}
 
-func (t *tx) remember(id, digest, run string) {
+func (t *tx) recordRequest(id, digest, run string) {
 	if id != "" {
 		t.Request = &checkpoint.Request{
 			ID: id, Digest: digest, Run: run, Created: t.now,
-			Event: t.Head.LastEvent - uint64(len(t.live)),
+			Event: t.Head.LastEvent - uint64(len(t.liveEvents)),
 		}
 	}
 }
 
-// begin starts the run now: where there is room here, in the same change that
+// beginNow starts the run now: where there is room here, in the same change that
 // admits it.
-func (a *admission) begin(ctx context.Context, head checkpoint.Head, g *graph.Graph) (Started, error) {
+func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*Started, error) {
 	e := a.engine
-	var run checkpoint.Run
-	next, err := e.take(ctx, head, loadPatience, func(s *session, t *tx) (*loop, string, error) {
-		state, err := e.load(ctx, &s.load, &head, g)
+	var run *checkpoint.Run
+	next, err := e.takeThread(ctx, head, readWaitTimeout, func(s *session, t *tx) (*loop, string, error) {
+		state, err := e.loadState(ctx, &s.reservation, head, g)
 		if err != nil {
 			return nil, "", err
 		}
-		run = a.run(t, g, checkpoint.RunRunning)
-		l := s.root(&run, state)
-		if err := e.first(ctx, t, l); err != nil {
+		run = a.newRun(t, g, checkpoint.RunRunning)
+		l := s.newRootLoop(run, state)
+		if err := e.beginRun(ctx, t, l); err != nil {
 			return nil, "", err
 		}
-		a.remember(t, run.ID)
-		to, err := e.settleOn(s, t, l)
+		a.recordRequest(t, run.ID)
+		to, err := e.claimOrHandOff(s, t, l)
 		if err == nil {
-			a.req.Watch.tell(head.Thread, before(run.FirstEvent))
+			a.req.OnStart.notifyStart(head.Thread, cursorBefore(run.FirstEvent))
 		}
 		return l, to, err
 	})
 	switch {
-	case errors.Is(err, errNoRoom):
-		return a.withoutRoom(ctx, head, g, err)
+	case errors.Is(err, errNoCapacity):
+		return a.enqueueWithoutCapacity(ctx, head, g, err)
 	case errors.Is(err, errDraining):
-		return Started{}, Errorf(ReasonServerDraining, "the server is going down; try another one")
-	case errors.Is(err, errHeld):
-		return Started{}, e.settling(ctx, head.Thread)
+		return nil, Errorf(ReasonServerDraining, "the server is going down; try another one")
+	case errors.Is(err, errThreadHeld):
+		return nil, e.retryWhenSettled(ctx, head.Thread)
 	case err != nil:
-		return Started{}, err
+		return nil, err
 	}
 	e.observer.RunStarted(run.Graph)
-	return Started{Run: run, Head: next, After: before(run.FirstEvent)}, nil
+	return &Started{Run: *run, Head: *next, After: cursorBefore(run.FirstEvent)}, nil
 }
 
-// withoutRoom decides about a run that would have to be driven while the server
+// enqueueWithoutCapacity decides about a run that would have to be driven while the server
 // drives as many as it may: it waits in the queue of its thread where the caller
 // has agreed to that, and is refused otherwise.
-func (a *admission) withoutRoom(ctx context.Context, head checkpoint.Head, g *graph.Graph, lack error) (Started, error) {
-	if a.req.Concurrency != Enqueue || head.State == checkpoint.ThreadInterrupted {
-		return Started{}, a.engine.noRoom(lack)
+func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*Started, error) {
+	if a.req.Concurrency != EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
+		return nil, a.engine.noCapacityRefusal(lack)
 	}
-	st, err := a.enqueue(ctx, head, g, false)
+	st, err := a.enqueueRun(ctx, head, g, false)
 	if err == nil {
-		a.engine.awaitRoom(head.Thread, lack)
+		a.engine.queueForCapacity(head.Thread, lack)
 	}
 	return st, err
 }
 
-// threadInterrupted refuses a call on a thread that waits for people, and
-// names the questions.
-func (e *Engine) threadInterrupted(ctx context.Context, head *checkpoint.Head) error {
-	ids, err := e.openIDs(ctx, head.Thread)
+// threadInterruptedError refuses a call on a thread that waits for people, and
+// names the interrupts.
+func (e *Engine) threadInterruptedError(ctx context.Context, head *checkpoint.Head) error {
+	ids, err := e.listOpenIDs(ctx, head.Thread)
 	if err != nil {
 		return err
 	}

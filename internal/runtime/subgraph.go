@@ -13,85 +13,86 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// subgraph runs the graph of a node: a loop of its own in a namespace of the
+// runSubgraph runs the graph of a node: a loop of its own in a namespace of the
 // thread, that pauses and fails as the node does. alive is called whenever the
 // subgraph shows that it is at work.
-func (l *loop) subgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
-	child, err := l.descend(visit{
-		task: t, graph: t.Node.Sub, mode: persistence(t.Node), space: childNamespace(l.state, t),
-		attempt: attempt, alive: alive, before: t.Node.Sub.InterruptBefore, after: t.Node.Sub.InterruptAfter,
+func (l *loop) runSubgraph(ctx context.Context, t *pregel.Task, attempt int, alive func()) pregel.Result {
+	child, err := l.newChildLoop(childGraph{
+		task: t, graph: t.Node.Sub, persistence: persistenceOf(t.Node), namespace: childNamespace(l.state, t),
+		attempt: attempt, resetIdleTimeout: alive, breakBefore: t.Node.Sub.InterruptBefore, breakAfter: t.Node.Sub.InterruptAfter,
 	})
 	if err != nil {
 		return l.subgraphError(err)
 	}
-	defer child.unload()
-	child.level.stops = child.level.stored && (l.level.root || l.level.stops)
-	child.level.lone = (l.level.root || l.level.lone) && len(l.tasks) == 1 && !l.graph().HasUntracked()
-	if err := child.begin(ctx, l.childInput(t)); err != nil {
+	defer child.releaseBytes()
+	child.level.isStoppable = child.level.keepsCheckpoints && (l.level.isRoot || l.level.isStoppable)
+	child.level.isOnlyTask = (l.level.isRoot || l.level.isOnlyTask) && len(l.tasks) == 1 && !l.graph().HasUntracked()
+	if err := child.beginSubgraph(ctx, l.childInput(t)); err != nil {
 		return l.subgraphError(err)
 	}
-	return l.ascend(child, child.drive(ctx))
+	return l.subgraphResult(child, child.runSupersteps(ctx))
 }
 
 // How a subgraph is kept: fresh for each visit of its node, growing over all
 // visits, or not at all.
 const (
-	inherit  = "inherit"
-	persist  = "persist"
-	disabled = "disabled"
+	persistInherit  = "inherit"
+	persistAlways   = "persist"
+	persistDisabled = "disabled"
 )
 
-// persistence says how the subgraph of a node is kept.
-func persistence(n *graph.Node) string {
+// persistenceOf says how the subgraph of a node is kept.
+func persistenceOf(n *graph.Node) string {
 	if n.Spec.Graph.Persistence == "" {
-		return inherit
+		return persistInherit
 	}
 	return n.Spec.Graph.Persistence
 }
 
-// descend finds the state in which the subgraph goes on, or a fresh one.
-func (l *loop) descend(v visit) (*loop, error) {
+// newChildLoop makes the loop of a subgraph in the state in which it goes on, or a
+// fresh one.
+func (l *loop) newChildLoop(v childGraph) (*loop, error) {
 	child := &loop{
-		session: l.session, run: l.run, state: pregel.New(v.graph, v.space, l.session.engine.opts.Limits),
+		session: l.session, run: l.run, state: pregel.NewState(v.graph, v.namespace, l.session.engine.opts.Limits),
 		level: level{
-			stored: v.mode != disabled && l.level.stored, task: v.task.ID, top: cmp.Or(l.level.top, v.task.ID), parents: l.here(),
-			together: l.level.together, journey: l.level.journey, alive: v.alive, again: v.attempt > 1 || l.revisit || l.level.again,
+			keepsCheckpoints: v.persistence != persistDisabled && l.level.keepsCheckpoints, parentTask: v.task.ID, rootTask: cmp.Or(l.level.rootTask, v.task.ID), parents: l.childParents(),
+			requiredCapabilities: l.level.requiredCapabilities, replay: l.level.replay, resetParentTimeout: v.resetIdleTimeout, maybeRerun: v.attempt > 1 || l.maybeBegun || l.level.maybeRerun,
 		},
-		before: v.before, after: v.after,
+		breakBefore: v.breakBefore, breakAfter: v.breakAfter,
 	}
-	child.level.attached = l.mustStay(v.task.Node)
-	if !child.level.stored {
-		child.inherited = l.recoveredInside(v.task.ID)
-		child.level.together = slices.Concat(child.level.together, needsOf(v.graph))
+	child.level.losesWorkOnStop = l.mustStay(v.task.Node)
+	if !child.level.keepsCheckpoints {
+		child.maybeHandedOut = l.isRecoveredInside(v.task.ID)
+		child.level.requiredCapabilities = slices.Concat(child.level.requiredCapabilities, capabilitiesOfGraph(v.graph))
 		return child, nil
 	}
-	then, err := l.addressed(v)
+	then, err := l.replayCheckpoint(v)
 	if err != nil {
 		return nil, err
 	}
 	if then != nil {
-		child.state, child.copied = pregel.Load(v.graph, then, true, l.session.engine.opts.Limits).Move(v.space), true
-		child.level.onWay, child.level.then = true, then.Namespace
+		child.state, child.beginsWithCopy = pregel.LoadState(v.graph, then, true, l.session.engine.opts.Limits).MoveToNamespace(v.namespace), true
+		child.level.isOnReplayPath, child.level.replayNamespace = true, then.Namespace
 		return child, nil
 	}
-	if v.mode == inherit && !l.revisit && v.attempt == 1 && !v.again {
+	if v.persistence == persistInherit && !l.maybeBegun && v.attempt == 1 && !v.maybeRerun {
 		return child, nil
 	}
-	cp, err := l.standing(v.space)
+	cp, err := l.currentCheckpoint(v.namespace)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) {
 		return child, nil
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, translateStoreError(err)
 	}
-	child.state = pregel.Load(v.graph, cp, l.level.journey != nil, l.session.engine.opts.Limits)
-	child.revisit = l.stoodHere(cp)
-	child.inherited = child.revisit && l.recoveredInside(v.task.ID)
+	child.state = pregel.LoadState(v.graph, cp, l.level.replay != nil, l.session.engine.opts.Limits)
+	child.maybeBegun = l.isCurrentChild(cp)
+	child.maybeHandedOut = child.maybeBegun && l.isRecoveredInside(v.task.ID)
 	return child, nil
 }
 
-// here notes, for a subgraph, at which checkpoints the graphs around it stand.
-func (l *loop) here() map[string]string {
+// childParents notes, for a subgraph, at which checkpoints the graphs around it stand.
+func (l *loop) childParents() map[string]string {
 	parents := make(map[string]string, len(l.level.parents)+1)
 	maps.Copy(parents, l.level.parents)
 	parents[l.state.Namespace()] = l.state.Checkpoint().ID
@@ -106,106 +107,106 @@ func (l *loop) childInput(t *pregel.Task) payload.JSON {
 	}
 	sub := t.Node.Sub
 	if _, whole := sub.ChannelIndex(graph.Root); whole {
-		return l.state.View(t.Node).Object()
+		return l.state.NodeView(t.Node).Object()
 	}
 	keys := make([]int, 0, len(t.Node.Reads))
 	for _, i := range t.Node.Reads {
-		if at, ok := sub.ChannelIndex(l.graph().Channels[i].Name); ok && slices.Contains(sub.Input, at) {
+		if at, ok := sub.ChannelIndex(l.graph().Channels[i].Name); ok && slices.Contains(sub.InputKeys, at) {
 			keys = append(keys, i)
 		}
 	}
 	return l.state.Object(keys)
 }
 
-// begin prepares the subgraph's first superstep: it goes on where it stopped,
+// beginSubgraph prepares the subgraph's first superstep: it goes on where it stopped,
 // or takes its input.
-func (l *loop) begin(ctx context.Context, input payload.JSON) error {
-	if l.revisit {
-		return l.goOn()
+func (l *loop) beginSubgraph(ctx context.Context, input payload.JSON) error {
+	if l.maybeBegun {
+		return l.continueSuperstep()
 	}
-	l.stop = l.state.NextStep() + 1 + l.limit()
+	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	first := l.state
-	err := l.commit(func(t *tx) error {
+	err := l.commitChange(func(t *tx) error {
 		l.state = first // the change may have to be made again
-		l.hold(0)
-		if l.copied {
-			return l.branch(t)
+		l.setHeldBytes(0)
+		if l.beginsWithCopy {
+			return l.branchCheckpoint(t)
 		}
-		if err := l.enter(t, input); err != nil {
+		if err := l.enterInput(t, input); err != nil {
 			return err
 		}
-		l.passOn(ctx, t)
+		l.runInlineOnEntry(ctx, t)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if l.copied && l.paused() {
-		l.state = l.state.PassBreak()
+	if l.beginsWithCopy && l.hasBreakpoints() {
+		l.state = l.state.MarkBreakpointsPassed()
 	}
-	p, err := l.recall(l.state)
-	l.remember(p)
-	l.hold(l.weigh())
+	p, err := l.loadUnkeptProgress(l.state)
+	l.setProgress(p)
+	l.setHeldBytes(l.measureBytes())
 	return err
 }
 
-// recall returns what is known of a superstep of a subgraph that keeps no
+// loadUnkeptProgress returns what is known of a superstep of a subgraph that keeps no
 // checkpoints: it comes to the same one whenever its node is run again.
-func (l *loop) recall(s *pregel.State) (progress, error) {
-	if l.level.stored || !l.level.again {
+func (l *loop) loadUnkeptProgress(s *pregel.State) (progress, error) {
+	if l.level.keepsCheckpoints || !l.level.maybeRerun {
 		return progress{}, nil
 	}
-	p, err := l.session.engine.store.Pending(l.session.calls, l.session.thread, s.Checkpoint().ID)
-	return newProgress(p), storeError(err)
+	p, err := l.session.engine.store.Pending(l.session.storeCtx, l.session.thread, s.Checkpoint().ID)
+	return newProgress(p), translateStoreError(err)
 }
 
-func (l *loop) remember(p progress) {
-	l.pending, l.revisit = p, len(p.tasks) > 0
+func (l *loop) setProgress(p progress) {
+	l.pending, l.maybeBegun = p, len(p.tasks) > 0
 }
 
-// goOn takes up the superstep at which the loop stopped.
-func (l *loop) goOn() error {
-	if err := l.resumeHere(); err != nil {
+// continueSuperstep takes up the superstep at which the loop stopped.
+func (l *loop) continueSuperstep() error {
+	if err := l.reloadSuperstep(); err != nil {
 		return err
 	}
-	l.back = true
-	s, err := l.inject(l.state)
+	l.mustReportState = true
+	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return err
 	}
 	l.state = s
-	if l.paused() {
-		l.state = l.state.PassBreak()
+	if l.hasBreakpoints() {
+		l.state = l.state.MarkBreakpointsPassed()
 	}
-	if l.tasks, err = l.state.Plan(); err != nil {
+	if l.tasks, err = l.state.PlanTasks(); err != nil {
 		return err
 	}
-	if l.stop == 0 {
-		l.stop = l.state.NextStep() + 1 + l.limit()
+	if l.maxStep == 0 {
+		l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	}
-	l.hold(l.weigh())
+	l.setHeldBytes(l.measureBytes())
 	return nil
 }
 
-// paused reports whether the loop has breakpoints, which going on must pass.
-func (l *loop) paused() bool { return len(l.before) > 0 || len(l.after) > 0 }
+// hasBreakpoints reports whether the loop has breakpoints, which going on must pass.
+func (l *loop) hasBreakpoints() bool { return len(l.breakBefore) > 0 || len(l.breakAfter) > 0 }
 
-// ascend turns the end of a subgraph into the result of its node.
-func (l *loop) ascend(child *loop, v verdict) pregel.Result {
+// subgraphResult turns the end of a subgraph into the result of its node.
+func (l *loop) subgraphResult(child *loop, v loopEnd) pregel.Result {
 	switch {
 	case v.err != nil:
-		l.session.fault()
+		l.session.abandonRun()
 		return l.subgraphError(v.err)
 	case v.command != nil:
 		r := *v.command
-		r.Parent = false
+		r.ToParent = false
 		return r
 	case v.state == checkpoint.RunInterrupted:
-		return pregel.Result{Waiting: v.waiting}
+		return pregel.Result{WaitingInterrupts: v.openInterrupts}
 	case v.state == checkpoint.RunSucceeded:
-		return pregel.Result{Update: l.known(child.state)}
+		return pregel.Result{Update: l.outputForParent(child.state)}
 	case v.state == checkpoint.RunRunning:
-		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: stoppedHere}}}
+		return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{Reason: reasonStoppedHere}}}
 	default:
 		f := v.failure
 		if f == nil {
@@ -215,16 +216,16 @@ func (l *loop) ascend(child *loop, v verdict) pregel.Result {
 	}
 }
 
-// stoppedHere is why the node of a subgraph has not ended that goes on elsewhere.
+// reasonStoppedHere is why the node of a subgraph has not ended that goes on elsewhere.
 // It is neither stored nor shown.
-const stoppedHere = "STOPPED_HERE"
+const reasonStoppedHere = "STOPPED_HERE"
 
-// known is the output of a subgraph without the keys its parent does not have.
-func (l *loop) known(child *pregel.State) payload.JSON {
+// outputForParent is the output of a subgraph without the keys its parent does not have.
+func (l *loop) outputForParent(child *pregel.State) payload.JSON {
 	var keys []int
 	g := child.Graph()
-	for _, i := range g.Output {
-		if at, ok := l.graph().ChannelIndex(g.Channels[i].Name); ok && l.graph().Channels[at].State {
+	for _, i := range g.OutputKeys {
+		if at, ok := l.graph().ChannelIndex(g.Channels[i].Name); ok && l.graph().Channels[at].IsStateKey {
 			keys = append(keys, i)
 		}
 	}
@@ -233,7 +234,7 @@ func (l *loop) known(child *pregel.State) payload.JSON {
 
 func (l *loop) subgraphError(err error) pregel.Result {
 	if errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, errLeaseLost) {
-		l.session.fault() // the node has not failed: nobody knows
+		l.session.abandonRun() // the outcome of the node is unknown
 	}
 	f := &pregel.Failure{Failure: checkpoint.Failure{Reason: FailedNode, Message: err.Error()}}
 	if own, ok := errors.AsType[*Error](err); ok {

@@ -15,39 +15,39 @@ import (
 
 // CreateThread makes an empty thread. The errors are *Error: THREAD_EXISTS,
 // GRAPH_NOT_FOUND, REQUEST_ID_CONFLICT, and those of the store.
-func (e *Engine) CreateThread(ctx context.Context, req NewThread) (checkpoint.Head, error) {
+func (e *Engine) CreateThread(ctx context.Context, req CreateThreadRequest) (checkpoint.Head, error) {
 	if req.Thread == "" {
 		req.Thread = newThreadID(req.RequestID)
 	}
-	if err := e.askTime(ctx); err != nil {
-		return checkpoint.Head{}, storeError(err)
+	if err := e.syncClock(ctx); err != nil {
+		return checkpoint.Head{}, translateStoreError(err)
 	}
-	head := e.draft(req.Thread)
+	head := e.newHead(req.Thread)
 	head.Metadata = req.Metadata
 	if req.Graph != "" {
-		g, err := e.graphOf(req.Graph, req.Version)
+		g, err := e.findGraph(req.Graph, req.Version)
 		if err != nil {
 			return head, err
 		}
 		head.Graph, head.Version = g.Name, g.Version
 	}
 	made, err := e.tryChange(ctx, head, func(t *tx) error {
-		expire(t, req.Expiration)
-		t.Head.Keep = req.Keep
-		t.remember(req.RequestID, req.Digest, "")
+		setExpiration(t, req.Expiration)
+		t.Head.Keep = req.KeepCheckpoints
+		t.recordRequest(req.RequestID, req.Digest, "")
 		return nil
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return e.existing(ctx, req)
+		return e.answerDuplicate(ctx, req)
 	}
 	return made, err
 }
 
-// existing answers a creation that came second: the same request gets what it
+// answerDuplicate answers a creation that came second: the same request gets what it
 // made, any other is refused.
-func (e *Engine) existing(ctx context.Context, req NewThread) (checkpoint.Head, error) {
+func (e *Engine) answerDuplicate(ctx context.Context, req CreateThreadRequest) (checkpoint.Head, error) {
 	if req.RequestID != "" {
-		old, err := e.request(ctx, req.Thread, req.RequestID, req.Digest)
+		old, err := e.findRequest(ctx, req.Thread, req.RequestID, req.Digest)
 		if err != nil {
 			return checkpoint.Head{}, err
 		}
@@ -58,39 +58,39 @@ func (e *Engine) existing(ctx context.Context, req NewThread) (checkpoint.Head, 
 	return checkpoint.Head{}, Errorf(ReasonThreadExists, "thread %q exists", req.Thread).With("threadId", req.Thread)
 }
 
-// expire sets when a thread is deleted.
-func expire(t *tx, x Expiration) {
+// setExpiration sets when a thread is deleted.
+func setExpiration(t *tx, x Expiration) {
 	t.Head.Expires, t.Head.TTL = x.At, x.TTL
-	t.due(expiry(&t.Head))
+	t.scheduleBy(expiryTime(&t.Head))
 }
 
 // UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
 // THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
-func (e *Engine) UpdateThread(ctx context.Context, req ThreadChange) (checkpoint.Head, error) {
-	return e.change(ctx, req.Thread, func(t *tx) error {
-		if err := atRevision(t.Expect, req.Etag); err != nil {
+func (e *Engine) UpdateThread(ctx context.Context, req UpdateThreadRequest) (checkpoint.Head, error) {
+	return e.changeThread(ctx, req.Thread, func(t *tx) error {
+		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
 		labels := maps.Clone(t.Head.Metadata)
-		if req.Replace || labels == nil {
+		if req.ReplaceMetadata || labels == nil {
 			labels = make(map[string]string, len(req.Metadata))
 		}
 		maps.Copy(labels, req.Metadata)
-		for _, key := range req.Drop {
+		for _, key := range req.DropKeys {
 			delete(labels, key)
 		}
 		t.Head.Metadata = labels
 		if req.Expiration != nil {
-			expire(t, *req.Expiration)
+			setExpiration(t, *req.Expiration)
 		}
-		if req.Keep != nil {
-			t.Head.Keep = *req.Keep
+		if req.KeepCheckpoints != nil {
+			t.Head.Keep = *req.KeepCheckpoints
 		}
 		return nil
 	})
 }
 
-func atRevision(is, want uint64) error {
+func checkRevision(is, want uint64) error {
 	if want == 0 || want == is {
 		return nil
 	}
@@ -105,43 +105,43 @@ func (e *Engine) DeleteThread(ctx context.Context, thread string, etag uint64, f
 		head, err := e.store.Head(ctx, thread)
 		damaged := errors.Is(err, checkpoint.ErrCorrupt) && head.Revision > 0
 		if err != nil && (!damaged || !force) {
-			return threadError(thread, err)
+			return translateThreadError(thread, err)
 		}
-		if err := atRevision(head.Revision, etag); err != nil {
+		if err := checkRevision(head.Revision, etag); err != nil {
 			return err
 		}
 		if head.State == checkpoint.ThreadBusy && !force {
 			return Errorf(ReasonThreadBusy, "run %q of the thread is active; cancel it, or force the deletion", head.Run).
 				With("activeRunId", head.Run)
 		}
-		err = e.removeHere(ctx, head, etag == 0 && force)
+		err = e.removeLocalThread(ctx, head, etag == 0 && force)
 		if !errors.Is(err, checkpoint.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// removeHere removes a thread and stops what is going on for it in this
+// removeLocalThread removes a thread and stops what is going on for it in this
 // process. A live run commits all the time: when any revision will do, the
 // removal takes its turn among the commits.
-func (e *Engine) removeHere(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
-	s := e.session(head.Thread)
+func (e *Engine) removeLocalThread(ctx context.Context, head checkpoint.Head, anyRevision bool) error {
+	s := e.findSession(head.Thread)
 	if s == nil {
-		return e.remove(ctx, head)
+		return e.removeThread(ctx, head)
 	}
-	if err := s.take(ctx); err != nil {
+	if err := s.lockCommits(ctx); err != nil {
 		return err
 	}
-	defer s.yield()
-	if anyRevision && !s.lost {
+	defer s.unlockCommits()
+	if anyRevision && !s.isLost {
 		head.Revision = s.head.Revision
 	}
-	err := e.remove(ctx, head)
+	err := e.removeThread(ctx, head)
 	switch {
 	case err == nil:
-		s.lose()
-	case errors.Is(err, checkpoint.ErrConflict) && !s.lost:
-		if again := s.reload(ctx); again != nil && !errors.Is(again, errLeaseLost) {
+		s.loseLease()
+	case errors.Is(err, checkpoint.ErrConflict) && !s.isLost:
+		if again := s.reloadHead(ctx); again != nil && !errors.Is(again, errLeaseLost) {
 			return again
 		}
 	}
@@ -152,7 +152,7 @@ func (e *Engine) removeHere(ctx context.Context, head checkpoint.Head, anyRevisi
 const EventDeleted checkpoint.EventKind = "deleted"
 
 // ForkThread makes a thread that begins with the state another one has, or had
-// at a checkpoint. Questions are not copied: tasks that were waiting ask anew.
+// at a checkpoint. Interrupts are not copied: tasks that were waiting ask anew.
 // The errors are *Error: THREAD_NOT_FOUND, THREAD_EXISTS,
 // CHECKPOINT_NOT_FOUND, and those of the store.
 func (e *Engine) ForkThread(ctx context.Context, req ForkRequest) (checkpoint.Head, error) {
@@ -163,31 +163,31 @@ func (e *Engine) ForkThread(ctx context.Context, req ForkRequest) (checkpoint.He
 	if err != nil {
 		return source, err
 	}
-	head := e.draft(req.Thread)
+	head := e.newHead(req.Thread)
 	head.Graph, head.Version, head.Metadata = source.Graph, source.Version, source.Metadata
 	if req.Metadata != nil {
 		head.Metadata = req.Metadata
 	}
 	var origin *pregel.State
-	room := e.newLoad()
-	defer room.end()
+	memory := e.newReadReservation()
+	defer memory.releaseAll()
 	if source.Checkpoint != "" || req.Checkpoint != "" {
-		if origin, err = e.stateInRoom(ctx, &room, loadPatience, &source, "", req.Checkpoint); err != nil {
+		if origin, err = e.loadStateReserved(ctx, &memory, readWaitTimeout, &source, "", req.Checkpoint); err != nil {
 			return source, err
 		}
 	}
 	made, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.remember(req.RequestID, req.Digest, "")
-		return transplant(t, origin)
+		t.recordRequest(req.RequestID, req.Digest, "")
+		return putForkedState(t, origin)
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
-		return e.existing(ctx, NewThread{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
+		return e.answerDuplicate(ctx, CreateThreadRequest{Thread: req.Thread, RequestID: req.RequestID, Digest: req.Digest})
 	}
 	return made, err
 }
 
-// transplant makes a state the first checkpoint of a new thread.
-func transplant(t *tx, origin *pregel.State) error {
+// putForkedState makes a state the first checkpoint of a new thread.
+func putForkedState(t *tx, origin *pregel.State) error {
 	if origin == nil {
 		return nil
 	}
@@ -202,19 +202,19 @@ func transplant(t *tx, origin *pregel.State) error {
 			c.List = &checkpoint.List{Items: c.List.Items}
 		}
 	}
-	id, seq := t.number()
-	state := pregel.Load(origin.Graph(), &bare, false, pregel.Limits{}).Restamp(pregel.Stamp{
+	id, seq := t.nextCheckpointID()
+	state := pregel.LoadState(origin.Graph(), &bare, false, pregel.Limits{}).CopyToCheckpoint(pregel.CheckpointInfo{
 		ID: id, Seq: seq, Time: t.now, Source: checkpoint.SourceFork, Step: bare.Step, Metadata: bare.Metadata,
 	})
-	tasks, err := state.Plan()
+	tasks, err := state.PlanTasks()
 	if err != nil {
 		return err
 	}
 	cp := state.Checkpoint()
-	cp.Next = pregel.Next(tasks)
+	cp.Next = pregel.NextTasks(tasks)
 	t.Checkpoints = append(t.Checkpoints, cp)
 	t.Head.Checkpoint, t.Head.Branched = cp.ID, false
-	t.emit(checkpoint.Event{
+	t.emitEvent(checkpoint.Event{
 		Kind: checkpoint.EventCheckpoint, Step: cp.Step, Checkpoint: cp.ID, Source: cp.Source, Next: cp.Next,
 	})
 	return nil
@@ -223,24 +223,24 @@ func transplant(t *tx, origin *pregel.State) error {
 // UpdateInterrupt changes who is asked and until when. The errors are *Error:
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
 // the store.
-func (e *Engine) UpdateInterrupt(ctx context.Context, c InterruptChange) (checkpoint.Interrupt, error) {
-	_, err := e.change(ctx, c.Thread, func(t *tx) error {
+func (e *Engine) UpdateInterrupt(ctx context.Context, c UpdateInterruptRequest) (checkpoint.Interrupt, error) {
+	_, err := e.changeThread(ctx, c.Thread, func(t *tx) error {
 		q, err := e.Interrupt(ctx, c.Thread, c.Interrupt)
 		if err != nil {
 			return err
 		}
-		if err := atRevision(q.Revision, c.Etag); err != nil {
+		if err := checkRevision(q.Revision, c.Etag); err != nil {
 			return err
 		}
 		if q.State != checkpoint.InterruptOpen {
-			return resolved(&q)
+			return resolvedError(&q)
 		}
 		if c.Assignees != nil {
 			q.Assignees = *c.Assignees
 		}
 		if c.Expires != nil {
 			q.Expires = *c.Expires
-			t.due(q.Expires)
+			t.scheduleBy(q.Expires)
 		}
 		q.Updated = t.now
 		t.Interrupts = append(t.Interrupts, q)
@@ -249,66 +249,66 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c InterruptChange) (checkp
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	e.nudge()
+	e.wakeScheduler()
 	return e.Interrupt(ctx, c.Thread, c.Interrupt)
 }
 
-// stateInRoom loads the state of a namespace at a checkpoint, "" = the newest, and
-// waits until there is room for it.
-func (e *Engine) stateInRoom(
-	ctx context.Context, room *load, patience time.Duration, head *checkpoint.Head, namespace, id string,
+// loadStateReserved loads the state of a namespace at a checkpoint, "" = the
+// newest, when there is memory for it.
+func (e *Engine) loadStateReserved(
+	ctx context.Context, memory *readReservation, timeout time.Duration, head *checkpoint.Head, namespace, id string,
 ) (s *pregel.State, err error) {
-	err = e.readLarge(ctx, room, patience, func() error {
-		s, err = e.stateAt(ctx, room, head, namespace, id)
+	err = e.retryLargeRead(ctx, memory, timeout, func() error {
+		s, err = e.loadStateAt(ctx, memory, head, namespace, id)
 		return err
 	})
-	room.settle()
+	memory.releaseUnused()
 	return s, err
 }
 
-// stateAt loads the state of a namespace at a checkpoint, "" = the newest. Without a
-// room its size does not matter.
-func (e *Engine) stateAt(ctx context.Context, room *load, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
+// loadStateAt loads the state of a namespace at a checkpoint, "" = the newest.
+// Without a memory its size does not matter.
+func (e *Engine) loadStateAt(ctx context.Context, memory *readReservation, head *checkpoint.Head, namespace, id string) (*pregel.State, error) {
 	if id == "" && namespace == "" {
 		id = head.Checkpoint
 	}
 	if id == "" && namespace == "" {
-		g, err := e.graphOf(head.Graph, head.Version)
+		g, err := e.findGraph(head.Graph, head.Version)
 		if err != nil {
 			return nil, err
 		}
-		return pregel.New(g, "", e.opts.Limits), nil
+		return pregel.NewState(g, "", e.opts.Limits), nil
 	}
-	cp, err := e.find(ctx, room, head.Thread, namespace, id)
+	cp, err := e.findCheckpoint(ctx, memory, head.Thread, namespace, id)
 	if err != nil {
 		return nil, err
 	}
-	g, err := e.graphAt(head, cp)
+	g, err := e.graphOfCheckpoint(head, cp)
 	if err != nil {
 		return nil, err
 	}
-	return pregel.Load(g, cp, head.Branched || cp.ID != head.Checkpoint, e.opts.Limits), nil
+	return pregel.LoadState(g, cp, head.Branched || cp.ID != head.Checkpoint, e.opts.Limits), nil
 }
 
-// graphAt is the graph of a checkpoint's namespace: what the thread's graph
+// graphOfCheckpoint is the graph of a checkpoint's namespace: what the thread's graph
 // has there now, or what wrote the checkpoint.
-func (e *Engine) graphAt(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
+func (e *Engine) graphOfCheckpoint(head *checkpoint.Head, cp *checkpoint.Checkpoint) (*graph.Graph, error) {
 	if cp.Namespace == "" {
-		return e.graphOf(head.Graph, head.Version)
+		return e.findGraph(head.Graph, head.Version)
 	}
-	return e.graphOf(cp.Graph, cp.Version)
+	return e.findGraph(cp.Graph, cp.Version)
 }
 
-// find loads a checkpoint; the namespace may lack the task ids. The error is a
-// *checkpoint.LargeError when there is no room for it yet.
-func (e *Engine) find(ctx context.Context, room *load, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	cp, err := e.checkpointWithin(ctx, room, thread, namespace, id)
+// findCheckpoint loads a checkpoint; the namespace may lack the task ids. The error
+// is a *checkpoint.LargeError when there is no memory for it yet.
+func (e *Engine) findCheckpoint(ctx context.Context, memory *readReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+	cp, err := e.readCheckpoint(ctx, memory, thread, namespace, id)
 	if errors.Is(err, checkpoint.ErrCheckpointNotFound) && namespace != "" {
-		if room != nil && room.bytes == 0 && !room.shows { // its size is not known before it is found
+		if memory != nil && memory.bytes == 0 && !memory.isForAnswer { // its size is not known before it is found
 			return nil, &checkpoint.LargeError{}
 		}
 		if cp, err = e.findAnyTask(ctx, thread, namespace, id); err == nil {
-			err = room.within(cp.Size())
+			err = memory.checkFits(cp.Size())
 		}
 	}
 	large, isLarge := errors.AsType[*checkpoint.LargeError](err)
@@ -317,15 +317,15 @@ func (e *Engine) find(ctx context.Context, room *load, thread, namespace, id str
 		return nil, large
 	case errors.Is(err, checkpoint.ErrCheckpointNotFound):
 		return nil, Errorf(ReasonCheckpointNotFound, "thread %q has no checkpoint %q in namespace %q", thread, id, namespace).
-			With("threadId", thread).With("checkpointId", id).Because(err)
+			With("threadId", thread).With("checkpointId", id).WithCause(err)
 	case err != nil:
-		return nil, storeError(err)
+		return nil, translateStoreError(err)
 	}
 	return cp, nil
 }
 
-// seqOf is the number in the id of a checkpoint.
-func seqOf(id string) (seq uint64, ok bool) {
+// checkpointSeq is the number in the id of a checkpoint.
+func checkpointSeq(id string) (seq uint64, ok bool) {
 	digits, _, ok := strings.Cut(id, "-")
 	seq, err := strconv.ParseUint(digits, 16, 64)
 	return seq, ok && err == nil && len(digits) == 12
@@ -334,7 +334,7 @@ func seqOf(id string) (seq uint64, ok bool) {
 // findAnyTask looks for a checkpoint in all namespaces with the same node names.
 func (e *Engine) findAnyTask(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	q := checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, AnyTask: true, Limit: 1}
-	if seq, ok := seqOf(id); ok {
+	if seq, ok := checkpointSeq(id); ok {
 		q.Before = seq + 1
 	} else if id != "" {
 		return nil, checkpoint.ErrCheckpointNotFound

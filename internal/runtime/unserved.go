@@ -19,106 +19,108 @@ import (
 // registers here, and is left to another server that has one. The pauses are for what
 // this server does not hear of.
 
-// errUnserved stops a run that gives its place up.
-var errUnserved = &handOverError{why: "no server has a worker for what the run waits for"}
+// errUnserved stops a run that releases its slot.
+var errUnserved = &handOffError{reason: "no server has a worker for what the run waits for"}
 
-// longestAbsence is the longest pause of a thread whose run waits for workers.
-const longestAbsence = time.Minute
+// maxUnservedPause is the longest pause of a thread whose run waits for workers.
+const maxUnservedPause = time.Minute
 
-// manyVain is from how many turns without progress on a run is not called when
+// maxFruitlessTurns is from how many turns without progress on a run is not called when
 // workers change, but after its pause: they may not be such as it needs.
-const manyVain = 3
+const maxFruitlessTurns = 3
 
-// unserved is what is known of a run that gave its place up.
-type unserved struct {
-	needs    []checkpoint.Served // of its tasks
-	told     map[string]string   // by task: what readers know of why it waits
-	vain     int                 // how often in a row it had a place and came no further
-	looks    int                 // how often it was looked at since
-	deadline time.Time           // of the run; zero = none
-	revision uint64              // of the head, as long as no call changes the thread
-	order    uint64
-	until    time.Duration // when it is looked at again at the latest; Engine.uptime
+// unservedRun is a run that gave its slot up.
+type unservedRun struct {
+	needs          []checkpoint.Capability // of its tasks
+	toldReasons    map[string]string       // by task: what readers know of why it waits
+	fruitlessTurns int                     // how often in a row it had a slot and came no further
+	checkCount     int                     // how often it was looked at since
+	deadline       time.Time               // of the run; zero = none
+	revision       uint64                  // of the head, as long as no call changes the thread
+	order          uint64
+	recheckAt      time.Duration // when it is looked at again at the latest; Engine.uptime
 }
 
-// pause is how long the run is left alone if nothing is heard of workers.
-func (u *unserved) pause() time.Duration { return min(pauseAfter(u.vain+u.looks), longestAbsence) }
+// pauseTime is how long the run is left alone if no worker registers.
+func (u *unservedRun) pauseTime() time.Duration {
+	return min(pauseAfter(u.fruitlessTurns+u.checkCount), maxUnservedPause)
+}
 
-// unservedRuns are those that gave their places up, by thread.
+// unservedRuns are those that released their slots, by thread.
 type unservedRuns struct {
-	stirred atomic.Bool  // workers have changed since the sweeper looked
-	tasks   atomic.Int64 // that wait so
+	isCheckNeeded atomic.Bool  // workers have changed since the last check
+	taskCount     atomic.Int64 // that wait so
 
-	mu      sync.Mutex
-	threads map[string]*unserved
-	order   uint64
-	pruned  time.Duration
+	mu       sync.Mutex
+	threads  map[string]*unservedRun
+	order    uint64
+	prunedAt time.Duration
 }
 
-// add keeps a run. Of those beyond maxLine only the store knows.
-func (r *unservedRuns) add(thread string, u *unserved, now time.Duration) {
+// addRun keeps a run. Of those beyond maxQueuedThreads only the store knows.
+func (r *unservedRuns) addRun(thread string, u *unservedRun, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.threads) >= maxLine {
+	if len(r.threads) >= maxQueuedThreads {
 		return
 	}
 	if r.threads == nil {
-		r.threads = make(map[string]*unserved)
+		r.threads = make(map[string]*unservedRun)
 	}
 	r.order++
-	u.order, u.until = r.order, now+u.pause()
+	u.order, u.recheckAt = r.order, now+u.pauseTime()
 	r.threads[thread] = u
-	r.tasks.Add(int64(len(u.needs)))
+	r.taskCount.Add(int64(len(u.needs)))
 }
 
-// get is a copy of what is known of a thread.
-func (r *unservedRuns) get(thread string) (u unserved, known bool) {
+// findRun is a copy of what is known of a thread.
+func (r *unservedRuns) findRun(thread string) (u unservedRun, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if x := r.threads[thread]; x != nil {
 		return *x, true
 	}
-	return unserved{}, false
+	return unservedRun{}, false
 }
 
-// remove forgets a thread and returns what was known of it, nil for nothing.
-func (r *unservedRuns) remove(thread string) *unserved {
+// removeRun forgets a thread and returns what was known of it, nil for nothing.
+func (r *unservedRuns) removeRun(thread string) *unservedRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.threads[thread]
-	r.forget(thread)
+	r.removeLocked(thread)
 	return u
 }
 
-// forget does so. The caller holds mu.
-func (r *unservedRuns) forget(thread string) {
+// removeLocked does so. The caller holds mu.
+func (r *unservedRuns) removeLocked(thread string) {
 	if u := r.threads[thread]; u != nil {
-		r.tasks.Add(-int64(len(u.needs)))
+		r.taskCount.Add(-int64(len(u.needs)))
 		delete(r.threads, thread)
 	}
 }
 
-// looked notes that a thread is left alone again, and at which revision.
-func (r *unservedRuns) looked(thread string, revision uint64, now time.Duration) {
+// noteCheck records that a thread is left alone again, and at which revision.
+func (r *unservedRuns) noteCheck(thread string, revision uint64, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if u := r.threads[thread]; u != nil {
-		u.looks++
-		u.revision, u.until = revision, now+u.pause()
+		u.checkCount++
+		u.revision, u.recheckAt = revision, now+u.pauseTime()
 	}
 }
 
-// count is how many tasks wait for workers so.
-func (r *unservedRuns) count() int { return int(r.tasks.Load()) }
+// countTasks is how many tasks wait for workers so.
+func (r *unservedRuns) countTasks() int { return int(r.taskCount.Load()) }
 
-// servedNow lists the threads for which there is a worker, in the order in which they
-// gave their places up.
-func (r *unservedRuns) servedNow(now time.Duration, served func(*unserved) bool) []string {
+// listServed lists the threads for which there is a worker, in the order in which
+// they released their slots.
+func (r *unservedRuns) listServed(now time.Duration, served func(*unservedRun) bool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var threads []string
 	for thread, u := range r.threads {
-		if (u.vain < manyVain || now >= u.until) && served(u) {
+		if (u.fruitlessTurns < maxFruitlessTurns || now >= u.recheckAt) && served(u) {
 			threads = append(threads, thread)
 		}
 	}
@@ -126,18 +128,18 @@ func (r *unservedRuns) servedNow(now time.Duration, served func(*unserved) bool)
 	return threads
 }
 
-// prune forgets, once a minute, what no sweep has looked at for long: other servers
+// pruneStale forgets, once a minute, what no sweep has looked at for long: other servers
 // attend to it, or it is gone.
-func (r *unservedRuns) prune(now time.Duration) {
+func (r *unservedRuns) pruneStale(now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now-r.pruned < forgetAfter {
+	if now-r.prunedAt < forgetAfter {
 		return
 	}
-	r.pruned = now
+	r.prunedAt = now
 	for thread, u := range r.threads {
-		if now > u.until+longestAbsence+forgetAfter {
-			r.forget(thread)
+		if now > u.recheckAt+maxUnservedPause+forgetAfter {
+			r.removeLocked(thread)
 		}
 	}
 }
@@ -147,187 +149,190 @@ func (r *unservedRuns) prune(now time.Duration) {
 // graph that keeps no checkpoints has done.
 func (l *loop) mustStay(n *graph.Node) bool {
 	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.graph().Spec.StepTimeout > 0
-	return timed || l.level.attached || l.level.journey != nil || !l.level.stored || l.graph().HasUntracked()
+	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.graph().HasUntracked()
 }
 
-// offerPlace gives the run's place up if places are short and the run has nothing to
-// do here but wait for workers. errands.mu is held.
-func (s *session) offerPlace() {
-	x := &s.errands
-	needs := make([]checkpoint.Served, 0, len(x.remote))
-	for er := range x.remote {
-		if er.stays || !er.stranded.Load() {
+// offerSlot offers the run's slot if slots are short and the run only waits for
+// workers. remoteWork.mu is held.
+func (s *session) offerSlot() {
+	x := &s.remoteWork
+	needs := make([]checkpoint.Capability, 0, len(x.tasks))
+	for er := range x.tasks {
+		if er.mustStay || !er.isStranded.Load() {
 			return
 		}
 		needs = append(needs, er.needs[len(er.needs)-1])
 	}
-	if s.engine.takePlace(s) {
-		x.unserved = &unserved{needs: needs, vain: int(x.vain.Load()) + 1}
-		s.stop(errUnserved)
+	if s.engine.decideSlotOffer(s) {
+		x.unserved = &unservedRun{needs: needs, fruitlessTurns: int(x.fruitlessTurns.Load()) + 1}
+		s.stopWork(errUnserved)
 	}
 }
 
-// takePlace decides that a run gives its place up, or notes that it could.
-func (e *Engine) takePlace(s *session) bool {
+// decideSlotOffer decides that a run gives its slot up, or records that it could.
+func (e *Engine) decideSlotOffer(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.drained || !s.placed || s.gives:
+	case e.isDrained || !s.hasSlot || s.givesUpSlot:
 		return false
-	case e.live-e.giving <= e.plenty:
-		e.idle[s] = struct{}{}
+	case e.usedSlots-e.offeredSlots <= e.slotThreshold:
+		e.idleSessions[s] = struct{}{}
 		return false
 	}
-	delete(e.idle, s)
-	s.gives = true
-	e.giving++
+	delete(e.idleSessions, s)
+	s.givesUpSlot = true
+	e.offeredSlots++
 	return true
 }
 
-// askForPlaces asks runs that could give their places up to do so, where places are
+// requestSlots asks sessions that could offer their slots to do so, where slots are
 // short. The caller holds mu.
-func (e *Engine) askForPlaces() {
-	short := e.live - e.giving - e.plenty
-	for s := range e.idle {
-		if short <= 0 || e.drained {
+func (e *Engine) requestSlots() {
+	short := e.usedSlots - e.offeredSlots - e.slotThreshold
+	for s := range e.idleSessions {
+		if short <= 0 || e.isDrained {
 			return
 		}
 		short--
-		delete(e.idle, s)
-		go contain.Func(s.consider, contain.Log(s.log, "asking a run for its place panicked"))()
+		delete(e.idleSessions, s)
+		go contain.Func(s.maybeHandOff, contain.LogPanic(s.log, "asking a run for its place panicked"))()
 	}
 }
 
-// givesUp is what is known of the run if it gives its place up, else nil.
-func (s *session) givesUp() *unserved {
-	s.errands.mu.Lock()
-	defer s.errands.mu.Unlock()
-	return s.errands.unserved
+// unservedRun is what is known of the run if it releases its slot, else nil.
+func (s *session) unservedRun() *unservedRun {
+	s.remoteWork.mu.Lock()
+	defer s.remoteWork.mu.Unlock()
+	return s.remoteWork.unserved
 }
 
-// parkUnserved makes a run that gives its place up due after its pause, or earlier
-// where a question expires or its time is over.
-func (l *loop) parkUnserved(t *tx) {
-	u := l.session.givesUp()
+// putUnservedDue makes a run that releases its slot due after its pause, or earlier
+// where an interrupt expires or its time is over.
+func (l *loop) putUnservedDue(t *tx) {
+	u := l.session.unservedRun()
 	if u == nil || t.Head.Cancel != nil {
 		return
 	}
 	appointed := t.Head.Due
-	t.Head.Due = t.now.Add(u.pause())
+	t.Head.Due = t.now.Add(u.pauseTime())
 	if t.Head.Open > 0 {
-		t.due(appointed)
+		t.scheduleBy(appointed)
 	}
-	t.due(l.run.Deadline)
+	t.scheduleBy(l.run.Deadline)
 }
 
-// standBack has a run that has given its place up wait for workers when it is let
-// go of.
-func (s *session) standBack(l *loop, v *verdict, head *checkpoint.Head) {
-	u := s.givesUp()
-	if u == nil || !v.settled || v.state != checkpoint.RunRunning || head.Cancel != nil || head.Owner != "" || head.Wish != "" {
+// waitForWorkers queues a run that has given its slot up for workers when its
+// session ends.
+func (s *session) waitForWorkers(l *loop, v *loopEnd, head *checkpoint.Head) {
+	u := s.unservedRun()
+	if u == nil || !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.Owner != "" || head.PreferredOwner != "" {
 		return
 	}
 	u.deadline, u.revision = l.run.Deadline, head.Revision
-	s.errands.mu.Lock()
-	u.told = s.errands.told
-	s.errands.mu.Unlock()
-	s.waits = u
+	s.remoteWork.mu.Lock()
+	u.toldReasons = s.remoteWork.toldReasons
+	s.remoteWork.mu.Unlock()
+	s.unserved = u
 	s.log.Info("run gives its place up until a worker comes")
 }
 
-// endGiving ends what takePlace began, when the session is over. The caller holds mu.
-func (e *Engine) endGiving(s *session) {
-	delete(e.idle, s)
-	if !s.gives {
+// endSlotOffer ends what decideSlotOffer began, when the session is over. The caller holds mu.
+func (e *Engine) endSlotOffer(s *session) {
+	delete(e.idleSessions, s)
+	if !s.givesUpSlot {
 		return
 	}
-	e.giving--
-	if s.waits != nil {
-		e.unserved.add(s.thread, s.waits, e.uptime())
+	e.offeredSlots--
+	if s.unserved != nil {
+		e.unservedRuns.addRun(s.thread, s.unserved, e.uptime())
 	}
 }
 
-// stir has the sweeper look at the runs that wait for workers. It does not block.
-func (e *Engine) stir() {
-	if !e.unserved.stirred.Swap(true) {
-		e.nudge()
+// recheckUnserved has the scheduler check the runs that wait for workers. It does
+// not block.
+func (e *Engine) recheckUnserved() {
+	if !e.unservedRuns.isCheckNeeded.Swap(true) {
+		e.wakeScheduler()
 	}
 }
 
-// servesAny reports whether a worker of this server takes a task of a run.
-func (e *Engine) servesAny(u *unserved) bool { return slices.ContainsFunc(u.needs, e.peers.own.Takes) }
+// coversAny reports whether a worker of this server takes a task of a run.
+func (e *Engine) coversAny(u *unservedRun) bool {
+	return slices.ContainsFunc(u.needs, e.peers.workers.Covers)
+}
 
-// callServed puts the threads whose runs have workers here in line for a place, and
-// leaves others to the servers that have workers for them.
-func (e *Engine) callServed(ctx context.Context) {
+// queueServed queues the threads whose runs have workers here for a slot, and hands
+// others off to servers with workers for them.
+func (e *Engine) queueServed(ctx context.Context) {
 	if e.peers == nil {
 		return
 	}
-	e.unserved.prune(e.uptime())
-	if !e.unserved.stirred.Swap(false) {
+	e.unservedRuns.pruneStale(e.uptime())
+	if !e.unservedRuns.isCheckNeeded.Swap(false) {
 		return
 	}
-	known := make(map[checkpoint.Served]bool)
-	here := func(need checkpoint.Served) bool {
+	known := make(map[checkpoint.Capability]bool)
+	here := func(need checkpoint.Capability) bool {
 		takes, ok := known[need]
 		if !ok {
-			takes = e.peers.own.Takes(need)
+			takes = e.peers.workers.Covers(need)
 			known[need] = takes
 		}
 		return takes
 	}
-	for _, thread := range e.unserved.servedNow(e.uptime(), func(u *unserved) bool { return slices.ContainsFunc(u.needs, here) }) {
-		e.inLine.join(thread)
+	for _, thread := range e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }) {
+		e.slotQueue.enqueueThread(thread)
 	}
-	if len(e.peers.post.Others()) == 0 {
+	if len(e.peers.registration.OtherMembers()) == 0 {
 		return
 	}
-	elsewhere := e.unserved.servedNow(e.uptime(), func(u *unserved) bool {
-		return !slices.ContainsFunc(u.needs, here) && slices.ContainsFunc(u.needs, func(need checkpoint.Served) bool { return e.peers.Take(need) })
+	elsewhere := e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool {
+		return !slices.ContainsFunc(u.needs, here) && slices.ContainsFunc(u.needs, func(need checkpoint.Capability) bool { return e.peers.Cover(need) })
 	})
-	r := round{engine: e}
-	e.tendAll(ctx, elsewhere, &r)
-	r.close()
+	r := dueRound{engine: e}
+	e.processThreads(ctx, elsewhere, &r)
+	r.finishRound()
 }
 
-// stillUnserved reports whether the run of a thread that no call has changed since
+// isStillUnserved reports whether the run of a thread that no call has changed since
 // waits for workers that this server does not have.
-func (e *Engine) stillUnserved(head *checkpoint.Head) bool {
-	u, known := e.unserved.get(head.Thread)
+func (e *Engine) isStillUnserved(head *checkpoint.Head) bool {
+	u, known := e.unservedRuns.findRun(head.Thread)
 	late := !u.deadline.IsZero() && !u.deadline.After(head.Now)
-	return known && u.revision == head.Revision && !late && !e.servesAny(&u)
+	return known && u.revision == head.Revision && !late && !e.coversAny(&u)
 }
 
-// putBack leaves such a thread to a server that has workers for it, or alone for a
-// longer while. Questions that expire meanwhile are attended to.
-func (e *Engine) putBack(ctx context.Context, head checkpoint.Head) error {
-	u, _ := e.unserved.get(head.Thread)
-	needs := make([][]checkpoint.Served, len(u.needs))
+// postponeUnserved leaves such a thread to a server that has workers for it, or alone for a
+// longer while. Interrupts that expire meanwhile are attended to.
+func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) error {
+	u, _ := e.unservedRuns.findRun(head.Thread)
+	needs := make([][]checkpoint.Capability, len(u.needs))
 	for i := range needs {
 		needs[i] = u.needs[i : i+1]
 	}
-	if to := e.peers.choose(head.Thread, needs); to != "" {
-		return e.point(ctx, head, to)
+	if to := e.peers.chooseServer(head.Thread, needs); to != "" {
+		return e.handOffDueThread(ctx, head, to)
 	}
-	u.looks++
+	u.checkCount++
 	next, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.Head.Updated, t.Head.Owner, t.Head.Lent = head.Updated, "", lentBy(&head)
-		t.Head.Due = t.now.Add(u.pause())
-		t.due(u.deadline)
+		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
+		t.Head.Due = t.now.Add(u.pauseTime())
+		t.scheduleBy(u.deadline)
 		if head.Open == 0 {
 			return nil
 		}
-		open, err := e.openInterrupts(ctx, t.Thread)
+		open, err := e.listOpenInterrupts(ctx, t.Thread)
 		if err != nil {
 			return err
 		}
-		if late := t.late(open); len(late) > 0 {
-			return e.expireThem(ctx, t, late)
+		if late := t.takeExpired(open); len(late) > 0 {
+			return e.putExpired(ctx, t, late)
 		}
 		return nil
 	})
 	if err == nil {
-		e.unserved.looked(head.Thread, next.Revision, e.uptime())
+		e.unservedRuns.noteCheck(head.Thread, next.Revision, e.uptime())
 	}
 	return err
 }

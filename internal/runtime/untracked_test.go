@@ -15,14 +15,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// written notes everything that a store is given to keep.
-type written struct {
+// recordingStore notes everything that a store is given to keep.
+type recordingStore struct {
 	checkpoint.Store
 	mu   sync.Mutex
 	text string
 }
 
-func (w *written) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (w *recordingStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	kept := *c
 	kept.Runs = nil // an output names the keys that its caller is to see
 	text, err := json.Marshal(kept)
@@ -35,41 +35,41 @@ func (w *written) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.R
 	return w.Store.Apply(ctx, c)
 }
 
-// What an untracked key holds reaches the nodes and those who look on, and
-// nothing of it reaches the store: not with a checkpoint, a Send, an event, nor
-// with what a finished sibling of a question leaves behind.
+// What an untracked key holds reaches the nodes and the followers, and nothing of
+// it reaches the store: not with a checkpoint, a Send, an event, nor with what a
+// finished sibling of an interrupt leaves behind.
 func TestUntrackedIsNeverStored(t *testing.T) {
-	spec := chain("g", []graph.ChannelSpec{{Name: "u", Reducer: "untracked"}, {Name: "l", Reducer: "append"}}, "login")
-	spec.Nodes = append(spec.Nodes, function("work"), function("ask"))
-	spec.Edges = append(spec.Edges, edge("login", "ask"))
+	spec := chainSpec("g", []graph.ChannelSpec{{Name: "u", Reducer: "untracked"}, {Name: "l", Reducer: "append"}}, "login")
+	spec.Nodes = append(spec.Nodes, functionNode("work"), functionNode("ask"))
+	spec.Edges = append(spec.Edges, newEdge("login", "ask"))
 	spec.Branches = []graph.BranchSpec{{From: "login", Router: "share"}}
 	var seen sync.Map
-	w := newWorld(t, map[string]node{
-		"login": update(`{"u":"s3cret"}`),
-		"share": func(context.Context, *call) pregel.Result {
+	w := newFixture(t, map[string]nodeFunc{
+		"login": updateNode(`{"u":"s3cret"}`),
+		"share": func(context.Context, *nodeCall) pregel.Result {
 			return pregel.Result{Goto: []checkpoint.Send{{Node: "work", Input: `{"u":"s3cret send","l":[1]}`}}}
 		},
-		"work": func(_ context.Context, c *call) pregel.Result {
-			seen.Store("send", c.get("u"))
+		"work": func(_ context.Context, c *nodeCall) pregel.Result {
+			seen.Store("send", c.stateText("u"))
 			return pregel.Result{Update: `{"u":"s3cret too","l":["done"]}`}
 		},
-		"ask": func(_ context.Context, c *call) pregel.Result {
-			seen.Store("state", c.get("u"))
-			return pregel.Result{Update: payload.JSON(`{"l":[` + c.ask(`"ok?"`) + `]}`)}
+		"ask": func(_ context.Context, c *nodeCall) pregel.Result {
+			seen.Store("state", c.stateText("u"))
+			return pregel.Result{Update: payload.JSON(`{"l":[` + c.askNext(`"ok?"`) + `]}`)}
 		},
 	}, spec)
-	store := &written{Store: memory.New(memory.Options{})}
+	store := &recordingStore{Store: memory.New(memory.Options{})}
 	w.store = store
-	w.start()
+	w.startEngine()
 
-	require.Equal(t, checkpoint.RunInterrupted, w.run("t", "g", `{}`).State)
+	require.Equal(t, checkpoint.RunInterrupted, w.runToStop("t", "g", `{}`).State)
 	state, _ := seen.Load("state")
 	send, _ := seen.Load("send")
 	require.Equal(t, `"s3cret"`, state)
 	require.Equal(t, `"s3cret send"`, send)
-	require.JSONEq(t, `{"l":["done"]}`, w.values("t"))
-	require.Equal(t, checkpoint.RunSucceeded, w.answer("t", `"yes"`).State)
-	require.JSONEq(t, `{"l":["yes","done"]}`, w.values("t"))
+	require.JSONEq(t, `{"l":["done"]}`, w.stateValues("t"))
+	require.Equal(t, checkpoint.RunSucceeded, w.answerSingle("t", `"yes"`).State)
+	require.JSONEq(t, `{"l":["yes","done"]}`, w.stateValues("t"))
 	require.Contains(t, store.text, "done")
 	require.NotContains(t, store.text, "s3cret")
 }

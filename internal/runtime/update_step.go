@@ -17,153 +17,155 @@ type stateStep struct {
 	number int
 	writes []StateWrite
 	state  *pregel.State
-	l      *loop
-	done   []pregel.Done // what stays of the work of the superstep
-	past   bool          // others have gone on from the state: its tasks are told of already
+	loop   *loop
+	done   []pregel.TaskWrites // what stays of the work of the superstep
+	isPast bool                // others have gone on from the state: its tasks are told of already
 }
 
-// perform adds the checkpoint of the superstep to a change.
-func (s *stateStep) perform(ctx context.Context, t *tx) (*pregel.State, error) {
-	s.l = s.update.l
-	if err := s.finished(ctx); err != nil {
+// applyStep adds the checkpoint of the superstep to a change.
+func (s *stateStep) applyStep(ctx context.Context, t *tx) (*pregel.State, error) {
+	s.loop = s.update.loop
+	if err := s.loadFinished(ctx); err != nil {
 		return nil, err
 	}
 	var next *pregel.State
 	var err error
 	switch s.writes[0].AsNode {
 	case AsCopy:
-		next, err = s.copy(t)
+		next, err = s.applyCopy(t)
 	case AsInput:
-		next, err = s.input(t)
+		next, err = s.applyInput(t)
 	case AsEnd:
-		next, err = s.end(ctx, t)
+		next, err = s.applyEnd(ctx, t)
 	default:
-		next, err = s.write(ctx, t)
+		next, err = s.applyWrites(ctx, t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return next, s.put(t, next)
+	return next, s.putCheckpoint(t, next)
 }
 
-// finished is the work that tasks of the newest superstep have done already.
+// loadFinished is the work that tasks of the newest superstep have done already.
 // Of a superstep that this very update made there is none.
-func (s *stateStep) finished(ctx context.Context) error {
+func (s *stateStep) loadFinished(ctx context.Context) error {
 	u, cp := s.update, s.state.Checkpoint()
-	s.l.pending = newProgress(checkpoint.Pending{})
-	s.past = s.number == 0 && u.req.Namespace == "" && cp.ID != u.head.Checkpoint
-	if s.number == 0 && cp.ID != "" && !s.past {
+	s.loop.pending = newProgress(checkpoint.Pending{})
+	s.isPast = s.number == 0 && u.req.Namespace == "" && cp.ID != u.head.Checkpoint
+	if s.number == 0 && cp.ID != "" && !s.isPast {
 		p, err := u.engine.store.Pending(ctx, u.head.Thread, cp.ID)
 		if err != nil {
-			return storeError(err)
+			return translateStoreError(err)
 		}
-		s.l.pending, s.l.revisit = newProgress(p), true
-		if s.l.state, err = s.l.inject(s.state); err != nil {
-			return refusal(s.field(0, "values"), err)
+		s.loop.pending, s.loop.maybeBegun = newProgress(p), true
+		if s.loop.state, err = s.loop.applyCommands(s.state); err != nil {
+			return refusalError(s.fieldPath(0, "values"), err)
 		}
 	}
-	tasks, err := s.l.state.Plan()
+	tasks, err := s.loop.state.PlanTasks()
 	if err != nil {
 		tasks = nil
 	}
-	s.l.tasks = tasks
-	s.done = s.l.arrange().done()
+	s.loop.tasks = tasks
+	s.done = s.loop.planSuperstep().finishedWrites()
 	return nil
 }
 
-// field is where in the request a write, or a part of it, stands.
-func (s *stateStep) field(at int, part string) string { return s.update.field(s.number, at, part) }
+// fieldPath is where in the request a write, or a part of it, stands.
+func (s *stateStep) fieldPath(at int, part string) string {
+	return s.update.fieldPath(s.number, at, part)
+}
 
-// write makes the checkpoint that the writers of the nodes would have made.
-func (s *stateStep) write(ctx context.Context, t *tx) (*pregel.State, error) {
+// applyWrites makes the checkpoint that the writers of the nodes would have made.
+func (s *stateStep) applyWrites(ctx context.Context, t *tx) (*pregel.State, error) {
 	taken := make(map[string]bool, len(s.writes))
-	told := make([]checkpoint.Event, 0, len(s.writes))
-	stamp := s.stamp(t, checkpoint.SourceUpdate)
+	events := make([]checkpoint.Event, 0, len(s.writes))
+	stamp := s.newCheckpointInfo(t, checkpoint.SourceUpdate)
 	for i := range s.writes {
 		w := &s.writes[i]
-		if err := s.known(w, s.field(i, "values")); err != nil {
+		if err := s.checkKeys(w, s.fieldPath(i, "values")); err != nil {
 			return nil, err
 		}
-		n, err := s.node(w)
+		n, err := s.findWriter(w)
 		if err != nil {
 			return nil, err
 		}
-		stead, err := s.stead(n, w, taken, s.field(i, "task_id"))
+		scheduled, err := s.matchTask(n, w, taken, s.fieldPath(i, "task_id"))
 		if err != nil {
 			return nil, err
 		}
 		// Sends come last and in order, and so do the writes of a request; a
 		// single one comes where the Send does that it stands for.
-		task := &pregel.Task{Node: n, Push: true, Index: len(s.l.tasks) + i}
-		if stead != nil {
-			task.ID = stead.ID
+		task := &pregel.Task{Node: n, IsPush: true, Index: len(s.loop.tasks) + i}
+		if scheduled != nil {
+			task.ID = scheduled.ID
 		}
-		if stead != nil && stead.Push && len(s.writes) == 1 {
-			task.Index = stead.Index
+		if scheduled != nil && scheduled.IsPush && len(s.writes) == 1 {
+			task.Index = scheduled.Index
 		}
 		o := outcome{task: task, result: pregel.Result{Update: w.Values, Goto: w.Goto}, attempt: 1}
-		s.l.interpret(ctx, &o)
+		s.loop.interpretResult(ctx, &o)
 		if o.failure != nil {
 			if o.failure.Reason == FailedLimit {
-				return nil, LimitRefusal(s.field(i, "values"), graph.LimitOf(o.failure.Message, o.failure.Details))
+				return nil, LimitRefusal(s.fieldPath(i, "values"), graph.LimitErrorOf(o.failure.Message, o.failure.Details))
 			}
-			return nil, Errorf(ReasonInvalidField, "%s", o.failure.Message).InField(s.field(i, "values"), "%s", o.failure.Message)
+			return nil, Errorf(ReasonInvalidField, "%s", o.failure.Message).WithViolation(s.fieldPath(i, "values"), "%s", o.failure.Message)
 		}
-		s.done = append(s.done, pregel.Done{Task: task, Writes: o.writes})
-		told = append(told, checkpoint.Event{
+		s.done = append(s.done, pregel.TaskWrites{Task: task, Writes: o.writes})
+		events = append(events, checkpoint.Event{
 			Kind: checkpoint.EventUpdate, Namespace: s.state.Namespace(), Step: stamp.Step,
-			Node: n.Name, Task: task.ID, Value: s.l.state.UpdateOf(o.writes),
+			Node: n.Name, Task: task.ID, Value: s.loop.state.UpdateOf(o.writes),
 		})
 	}
-	next, err := s.combine(ctx, stamp)
+	next, err := s.reduceAndApply(ctx, stamp)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range told {
-		t.emit(e)
+	for _, e := range events {
+		t.emitEvent(e)
 	}
 	return next, nil
 }
 
-// combine applies all that was done in the superstep.
-func (s *stateStep) combine(ctx context.Context, stamp pregel.Stamp) (*pregel.State, error) {
-	done, channel, f := s.l.combined(ctx, s.l.state, s.done, false)
+// reduceAndApply applies all that was done in the superstep.
+func (s *stateStep) reduceAndApply(ctx context.Context, stamp pregel.CheckpointInfo) (*pregel.State, error) {
+	done, channel, f := s.loop.reduceWrites(ctx, s.loop.state, s.done, false)
 	if f != nil {
-		return nil, refusal(s.field(0, "values"), &pregel.UpdateError{Channel: channel, Problem: f.Message})
+		return nil, refusalError(s.fieldPath(0, "values"), &pregel.UpdateError{Channel: channel, Problem: f.Message})
 	}
-	next, err := s.l.state.Apply(done, stamp)
+	next, err := s.loop.state.ApplyStep(done, stamp)
 	if err != nil {
-		return nil, refusal(s.field(0, "values"), err)
+		return nil, refusalError(s.fieldPath(0, "values"), err)
 	}
 	return next, nil
 }
 
-// known refuses keys that are no channels. What a node returns may hold more
+// checkKeys refuses keys that are no channels. What a node returns may hold more
 // than the graph has; an edit by hand is meant as it is written.
-func (s *stateStep) known(w *StateWrite, field string) error {
+func (s *stateStep) checkKeys(w *StateWrite, field string) error {
 	g := s.state.Graph()
 	if _, whole := g.ChannelIndex(graph.Root); whole || payload.KindOf(w.Values) != payload.ObjectKind {
 		return nil
 	}
 	fields, err := payload.Fields(w.Values)
 	if err != nil {
-		return refusal(field, &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
+		return refusalError(field, &pregel.ResultError{Problem: "the values are not valid JSON: " + err.Error()})
 	}
 	var names []string
-	for _, i := range g.State {
+	for _, i := range g.StateKeys {
 		names = append(names, g.Channels[i].Name)
 	}
 	for _, f := range fields {
 		if !slices.Contains(names, f.Key) {
 			problem := fmt.Sprintf("%q is no channel%s", f.Key, graph.Suggest(f.Key, names))
-			return Errorf(ReasonInvalidField, "%s", problem).InField(field, "%s", problem)
+			return Errorf(ReasonInvalidField, "%s", problem).WithViolation(field, "%s", problem)
 		}
 	}
 	return nil
 }
 
-// node is the node that a write is attributed to.
-func (s *stateStep) node(w *StateWrite) (*graph.Node, error) {
+// findWriter is the node that a write is attributed to.
+func (s *stateStep) findWriter(w *StateWrite) (*graph.Node, error) {
 	g, name := s.state.Graph(), w.AsNode
 	if name == "" {
 		last, ok := s.state.LastNode()
@@ -174,17 +176,17 @@ func (s *stateStep) node(w *StateWrite) (*graph.Node, error) {
 	}
 	n, ok := g.Node(name)
 	if !ok {
-		return nil, nodeNotFound(g, name)
+		return nil, nodeNotFoundError(g, name)
 	}
 	return n, nil
 }
 
-// stead finds the task that a write stands for: the one it names, else one of
-// the node that has not finished, else one that has, whose result it replaces.
-func (s *stateStep) stead(n *graph.Node, w *StateWrite, taken map[string]bool, field string) (*pregel.Task, error) {
+// matchTask finds the task that a write stands for: the one it names, else one of
+// the node that has not finished, else a finished one, whose result it replaces.
+func (s *stateStep) matchTask(n *graph.Node, w *StateWrite, taken map[string]bool, field string) (*pregel.Task, error) {
 	var found *pregel.Task
-	for _, planned := range s.l.tasks {
-		if s.past && w.Task == "" {
+	for _, planned := range s.loop.tasks {
+		if s.isPast && w.Task == "" {
 			break
 		}
 		if planned.Node != n || taken[planned.ID] || (w.Task != "" && planned.ID != w.Task) {
@@ -201,90 +203,90 @@ func (s *stateStep) stead(n *graph.Node, w *StateWrite, taken map[string]bool, f
 	switch {
 	case found != nil:
 		taken[found.ID] = true
-		s.done = slices.DeleteFunc(s.done, func(d pregel.Done) bool { return d.Task.ID == found.ID })
+		s.done = slices.DeleteFunc(s.done, func(d pregel.TaskWrites) bool { return d.Task.ID == found.ID })
 	case w.Task != "":
 		return nil, Errorf(ReasonInvalidField, "node %q has no due task %q", n.Name, w.Task).
-			InField(field, "must be the id of a task of %q that is due and that no other write stands for", n.Name)
+			WithViolation(field, "must be the id of a task of %q that is due and that no other write stands for", n.Name)
 	}
 	return found, nil
 }
 
 func (s *stateStep) isDone(task string) bool {
-	return slices.ContainsFunc(s.done, func(d pregel.Done) bool { return d.Task.ID == task })
+	return slices.ContainsFunc(s.done, func(d pregel.TaskWrites) bool { return d.Task.ID == task })
 }
 
-func (s *stateStep) input(t *tx) (*pregel.State, error) {
-	w, field := &s.writes[0], s.field(0, "values")
-	if err := s.known(w, field); err != nil {
+func (s *stateStep) applyInput(t *tx) (*pregel.State, error) {
+	w, field := &s.writes[0], s.fieldPath(0, "values")
+	if err := s.checkKeys(w, field); err != nil {
 		return nil, err
 	}
 	if w.Values == "" {
-		return nil, Errorf(ReasonInvalidField, "an input needs values").InField(field, "must be set")
+		return nil, Errorf(ReasonInvalidField, "an input needs values").WithViolation(field, "must be set")
 	}
-	writes, err := s.l.state.Input(w.Values)
+	writes, err := s.loop.state.InputWrites(w.Values)
 	if err != nil {
-		return nil, refusal(field, err)
+		return nil, refusalError(field, err)
 	}
-	next, err := s.l.state.Apply([]pregel.Done{{Writes: writes}}, s.l.stamp(t, checkpoint.SourceInput))
+	next, err := s.loop.state.ApplyStep([]pregel.TaskWrites{{Writes: writes}}, s.loop.newCheckpointInfo(t, checkpoint.SourceInput))
 	if err != nil {
-		return nil, refusal(field, err)
+		return nil, refusalError(field, err)
 	}
 	return next, nil
 }
 
-// end drops whatever is left to do; work that is finished counts.
-func (s *stateStep) end(ctx context.Context, t *tx) (*pregel.State, error) {
-	if !s.writes[0].empty() {
-		return nil, Errorf(ReasonInvalidField, "values as %s are not possible", AsEnd).InField(s.field(0, "values"), "must be empty")
+// applyEnd drops whatever is left to do; work that is finished counts.
+func (s *stateStep) applyEnd(ctx context.Context, t *tx) (*pregel.State, error) {
+	if !s.writes[0].isEmpty() {
+		return nil, Errorf(ReasonInvalidField, "values as %s are not possible", AsEnd).WithViolation(s.fieldPath(0, "values"), "must be empty")
 	}
-	for _, task := range s.l.tasks {
+	for _, task := range s.loop.tasks {
 		if !s.isDone(task.ID) {
-			s.done = append(s.done, pregel.Done{Task: task})
+			s.done = append(s.done, pregel.TaskWrites{Task: task})
 		}
 	}
 	g := s.state.Graph()
 	for i := range s.done {
 		s.done[i].Writes = slices.DeleteFunc(slices.Clone(s.done[i].Writes), func(w checkpoint.Write) bool {
 			at, ok := g.ChannelIndex(w.Channel)
-			return ok && !g.Channels[at].State
+			return ok && !g.Channels[at].IsStateKey
 		})
 	}
-	return s.combine(ctx, s.stamp(t, checkpoint.SourceUpdate))
+	return s.reduceAndApply(ctx, s.newCheckpointInfo(t, checkpoint.SourceUpdate))
 }
 
-// copy makes a sibling of the checkpoint: the same content under a new id.
-func (s *stateStep) copy(t *tx) (*pregel.State, error) {
-	if !s.writes[0].empty() {
+// applyCopy makes a sibling of the checkpoint: the same content under a new id.
+func (s *stateStep) applyCopy(t *tx) (*pregel.State, error) {
+	if !s.writes[0].isEmpty() {
 		return nil, Errorf(ReasonInvalidField, "values as %s are not possible; write them in a superstep after it", AsCopy).
-			InField(s.field(0, "values"), "must be empty")
+			WithViolation(s.fieldPath(0, "values"), "must be empty")
 	}
-	if s.state.Fresh() {
+	if s.state.IsFresh() {
 		return nil, Errorf(ReasonInvalidField, "there is no checkpoint to copy").
-			InField(s.field(0, "as_node"), "must not be %s here", AsCopy)
+			WithViolation(s.fieldPath(0, "as_node"), "must not be %s here", AsCopy)
 	}
-	stamp := s.stamp(t, checkpoint.SourceFork)
-	stamp.Sibling = true
-	return s.state.Restamp(stamp), nil
+	stamp := s.newCheckpointInfo(t, checkpoint.SourceFork)
+	stamp.IsSibling = true
+	return s.state.CopyToCheckpoint(stamp), nil
 }
 
-func (s *stateStep) stamp(t *tx, source checkpoint.Source) pregel.Stamp {
-	stamp := s.l.stamp(t, source)
+func (s *stateStep) newCheckpointInfo(t *tx, source checkpoint.Source) pregel.CheckpointInfo {
+	stamp := s.loop.newCheckpointInfo(t, source)
 	stamp.Step = max(stamp.Step, 0)
 	return stamp
 }
 
-func (s *stateStep) put(t *tx, next *pregel.State) error {
-	tasks, err := next.Plan()
+func (s *stateStep) putCheckpoint(t *tx, next *pregel.State) error {
+	tasks, err := next.PlanTasks()
 	if err != nil {
-		return refusal(s.field(0, "values"), err)
+		return refusalError(s.fieldPath(0, "values"), err)
 	}
-	if old := s.state.Checkpoint(); old.ID != "" && len(s.l.pending.tasks) > 0 {
+	if old := s.state.Checkpoint(); old.ID != "" && len(s.loop.pending.tasks) > 0 {
 		t.ClearTasks = append(t.ClearTasks, old.ID)
 	}
-	s.l.put(t, next, tasks)
+	s.loop.putStateAndCheckpoint(t, next, tasks)
 	return nil
 }
 
-func (w *StateWrite) empty() bool {
+func (w *StateWrite) isEmpty() bool {
 	return (w.Values == "" || w.Values == payload.Null) && len(w.Goto) == 0
 }

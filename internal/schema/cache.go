@@ -9,56 +9,56 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// compiled is a schema that is ready to check values.
-type compiled struct {
+// compiledSchema is a schema that is ready to check values.
+type compiledSchema struct {
 	schema *jsonschema.Schema
-	plan   *plan
+	plan   *costPlan
 	bytes  int // what it takes in memory, about
 }
 
-// cache keeps the compiled schemas that were used last, within a size.
-type cache struct {
-	mu    sync.Mutex
-	left  int
-	order *list.List // of *entry, last used first
-	known map[payload.JSON]*list.Element
+// schemaCache keeps the compiled schemas that were used last, within a size.
+type schemaCache struct {
+	mu        sync.Mutex
+	freeBytes int
+	order     *list.List // of *entry, last used first
+	entries   map[payload.JSON]*list.Element
 }
 
-type entry struct {
+type cacheEntry struct {
 	text payload.JSON
-	*compiled
+	*compiledSchema
 }
 
-func newCache(bytes int) *cache {
-	return &cache{left: bytes, order: list.New(), known: make(map[payload.JSON]*list.Element)}
+func newSchemaCache(bytes int) *schemaCache {
+	return &schemaCache{freeBytes: bytes, order: list.New(), entries: make(map[payload.JSON]*list.Element)}
 }
 
-func (c *cache) get(text payload.JSON) (*compiled, bool) {
+func (c *schemaCache) getSchema(text payload.JSON) (*compiledSchema, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.known[text]
+	e, ok := c.entries[text]
 	if !ok {
 		return nil, false
 	}
 	c.order.MoveToFront(e)
-	found, ok := e.Value.(*entry)
-	return found.compiled, ok
+	found, ok := e.Value.(*cacheEntry)
+	return found.compiledSchema, ok
 }
 
-func (c *cache) put(text payload.JSON, s *compiled) {
+func (c *schemaCache) putSchema(text payload.JSON, s *compiledSchema) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.known[text]; ok {
+	if _, ok := c.entries[text]; ok {
 		return
 	}
-	c.known[text] = c.order.PushFront(&entry{text, s})
-	c.left -= s.bytes
-	for c.left < 0 {
-		last, ok := c.order.Remove(c.order.Back()).(*entry)
+	c.entries[text] = c.order.PushFront(&cacheEntry{text, s})
+	c.freeBytes -= s.bytes
+	for c.freeBytes < 0 {
+		last, ok := c.order.Remove(c.order.Back()).(*cacheEntry)
 		if !ok {
 			return
 		}
-		delete(c.known, last.text)
-		c.left += last.bytes
+		delete(c.entries, last.text)
+		c.freeBytes += last.bytes
 	}
 }

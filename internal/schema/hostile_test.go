@@ -20,30 +20,30 @@ func TestHostileSchemas(t *testing.T) {
 	for _, h := range hostile.Schemas() {
 		t.Run(h.Name, func(t *testing.T) {
 			c := schema.New(schema.Limits{})
-			before := allocated()
-			compileErr := c.Compile(payload.JSON(h.Schema))
+			before := allocatedBytes()
+			compileErr := c.CheckSchema(payload.JSON(h.Schema))
 			found, err := c.Check(t.Context(), payload.JSON(h.Schema), payload.JSON(h.Value))
-			require.Less(t, allocated()-before, uint64(300<<20), "bytes")
-			if h.Says == "" {
+			require.Less(t, allocatedBytes()-before, uint64(300<<20), "bytes")
+			if h.WantError == "" {
 				require.NoError(t, err)
 				require.NotEmpty(t, found)
 				require.LessOrEqual(t, len(found), 101)
 				require.Less(t, len(fmt.Sprint(found)), 64<<10)
 				return
 			}
-			require.ErrorContains(t, err, h.Says)
+			require.ErrorContains(t, err, h.WantError)
 			require.Empty(t, found)
-			if h.Late {
+			if h.FailsOnValue {
 				require.NoError(t, compileErr)
 				require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonSchemaLimitExceeded})
 				return
 			}
-			require.ErrorContains(t, compileErr, h.Says)
+			require.ErrorContains(t, compileErr, h.WantError)
 		})
 	}
 }
 
-func allocated() uint64 {
+func allocatedBytes() uint64 {
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)
 	return m.TotalAlloc
@@ -76,7 +76,7 @@ func TestLargeHonestSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker := schema.New(schema.Limits{})
-			require.NoError(t, checker.Compile(c.schema))
+			require.NoError(t, checker.CheckSchema(c.schema))
 			found, err := checker.Check(t.Context(), c.schema, c.value)
 			require.NoError(t, err)
 			require.Empty(t, found)
@@ -88,7 +88,7 @@ func TestSchemaLimitsAreSet(t *testing.T) {
 	for says, limits := range map[string]schema.Limits{
 		"max-schema-bytes": {Bytes: 10}, "max-schema-objects": {Objects: 2}, "max-schema-steps": {Steps: 10},
 	} {
-		err := schema.New(limits).Compile(`{"properties":{"a":{"type":"null"},"b":{"anyOf":[{},{"type":"null"}]}}}`)
+		err := schema.New(limits).CheckSchema(`{"properties":{"a":{"type":"null"},"b":{"anyOf":[{},{"type":"null"}]}}}`)
 		var limit *schema.LimitError
 		require.ErrorAs(t, err, &limit)
 		require.Equal(t, says, limit.Limit)
@@ -100,9 +100,9 @@ func TestSchemaLimitsAreSet(t *testing.T) {
 func TestNumbersBeyondAnyRange(t *testing.T) {
 	c := schema.New(schema.Limits{})
 	check := func(definition, value string) string {
-		before := allocated()
+		before := allocatedBytes()
 		found, err := c.Check(t.Context(), payload.JSON(definition), payload.JSON(value))
-		require.Less(t, allocated()-before, uint64(8<<20), "bytes")
+		require.Less(t, allocatedBytes()-before, uint64(8<<20), "bytes")
 		return fmt.Sprint(found, err)
 	}
 	for value, says := range map[string]string{

@@ -16,7 +16,7 @@ type Limits struct {
 	CacheBytes int // of compiled schemas that are kept; 32 MiB
 }
 
-func (l Limits) orDefaults() Limits {
+func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		field *int
 		value int
@@ -44,27 +44,27 @@ const (
 
 // LimitError says which limit a schema, or a value with its schema, is beyond.
 type LimitError struct {
-	Limit string // the option that sets it, like max-schema-steps; "" = none does
-	Max   int
-	Got   int    // 0 = not known
-	What  string // what is beyond it, and what would be right
+	Limit   string // the option that sets it, like max-schema-steps; "" = none does
+	Max     int
+	Got     int    // 0 = not known
+	Problem string // what is beyond it, and what would be right
 }
 
 // Error tells what is wrong and names the limit.
 func (e *LimitError) Error() string {
 	if e.Limit == "" {
-		return fmt.Sprintf("%s; the limit is %d", e.What, e.Max)
+		return fmt.Sprintf("%s; the limit is %d", e.Problem, e.Max)
 	}
-	return fmt.Sprintf("%s; the limit is %d (%s)", e.What, e.Max, e.Limit)
+	return fmt.Sprintf("%s; the limit is %d (%s)", e.Problem, e.Max, e.Limit)
 }
 
-// Bound returns the limit, for what is made of the error.
-func (e *LimitError) Bound() (option string, most, need int64) {
+// ExceededLimit returns the limit, for what is made of the error.
+func (e *LimitError) ExceededLimit() (option string, most, need int64) {
 	return e.Limit, int64(e.Max), int64(e.Got)
 }
 
-// refusal is the error of a check that a limit has ended.
-func (e *LimitError) refusal() error {
+// toRefusal is the error of a check that a limit has ended.
+func (e *LimitError) toRefusal() error {
 	return runtime.Errorf(runtime.ReasonSchemaLimitExceeded, "the check against the JSON Schema is refused: %w", e).
-		Beyond(e.Bound())
+		WithLimit(e.ExceededLimit())
 }

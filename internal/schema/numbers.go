@@ -15,12 +15,12 @@ const (
 	maxDigits   = 1000
 )
 
-// oversized finds the numbers that are beyond the bound.
-func oversized(value any) []runtime.Violation {
+// findOversizedNumbers finds the numbers that are beyond the bound.
+func findOversizedNumbers(value any) []runtime.Violation {
 	var found []runtime.Violation
 	below := func(key string, item any) {
-		for _, v := range oversized(item) {
-			v.Field = pointer([]string{key}) + v.Field
+		for _, v := range findOversizedNumbers(item) {
+			v.Field = formatPointer([]string{key}) + v.Field
 			found = append(found, v)
 		}
 	}
@@ -31,7 +31,7 @@ func oversized(value any) []runtime.Violation {
 			found = append(found, runtime.Violation{
 				Description: "has too many digits to check; " + strconv.Itoa(maxDigits) + " is the limit",
 			})
-		case beyond(string(v)):
+		case hasLargeExponent(string(v)):
 			found = append(found, runtime.Violation{
 				Description: "has an exponent that is too large to check; " + strconv.Itoa(maxExponent) + " is the limit",
 			})
@@ -48,7 +48,7 @@ func oversized(value any) []runtime.Violation {
 	return found
 }
 
-func beyond(number string) bool {
+func hasLargeExponent(number string) bool {
 	i := strings.IndexAny(number, "eE")
 	if i < 0 {
 		return false

@@ -18,29 +18,29 @@ type pattern struct {
 	size int // instructions
 }
 
-// patterns compiles the regular expressions of one schema and, later and from
+// patternCompiler compiles the regular expressions of one schema and, later and from
 // anywhere, those that a value of format regex holds.
-type patterns struct {
-	linked  atomic.Bool // the schema is ready: what comes now is of values
-	size    int         // of all in the schema, so far
-	refused *LimitError // the library makes words of errors
+type patternCompiler struct {
+	isLinked   atomic.Bool // the schema is ready: what comes now is of values
+	size       int         // of all in the schema, so far
+	limitError *LimitError // the library makes words of errors
 }
 
-func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+func (p *patternCompiler) compileCounted(text string) (jsonschema.Regexp, error) {
 	re, err := compilePattern(text)
-	if p.linked.Load() {
+	if p.isLinked.Load() {
 		return re, err
 	}
 	if err == nil {
 		if p.size += re.size; p.size > maxPatternsSize {
 			err = &LimitError{
 				Max: maxPatternsSize, Got: p.size,
-				What: "the regular expressions of the schema are too many or too large: " + strconv.Itoa(p.size) + " instructions",
+				Problem: "the regular expressions of the schema are too many or too large: " + strconv.Itoa(p.size) + " instructions",
 			}
 		}
 	}
-	if limit, ok := errors.AsType[*LimitError](err); ok && p.refused == nil {
-		p.refused = limit
+	if limit, ok := errors.AsType[*LimitError](err); ok && p.limitError == nil {
+		p.limitError = limit
 	}
 	return re, err
 }
@@ -49,15 +49,15 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 // few characters with counts in them could otherwise take megabytes.
 func compilePattern(text string) (*pattern, error) {
 	if len(text) > maxPattern {
-		return nil, &LimitError{Max: maxPattern, Got: len(text), What: fmt.Sprintf("a regular expression has %d bytes", len(text))}
+		return nil, &LimitError{Max: maxPattern, Got: len(text), Problem: fmt.Sprintf("a regular expression has %d bytes", len(text))}
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	n := instructions(tree)
+	n := countInstructions(tree)
 	if n > maxPatternSize {
-		return nil, &LimitError{Max: maxPatternSize, Got: n, What: "a regular expression repeats too much: " + strconv.Itoa(n) + " instructions"}
+		return nil, &LimitError{Max: maxPatternSize, Got: n, Problem: "a regular expression repeats too much: " + strconv.Itoa(n) + " instructions"}
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {
@@ -66,12 +66,12 @@ func compilePattern(text string) (*pattern, error) {
 	return &pattern{Regexp: compiled, size: n}, nil
 }
 
-// instructions is at least the size of the program of an expression; counts
+// countInstructions is at least the size of the program of an expression; counts
 // are still what they were written as, and not yet copies.
-func instructions(tree *syntax.Regexp) int {
+func countInstructions(tree *syntax.Regexp) int {
 	n := 1 + len(tree.Rune)/2
 	for _, sub := range tree.Sub {
-		n = min(n+instructions(sub), maxPatternSize+1)
+		n = min(n+countInstructions(sub), maxPatternSize+1)
 	}
 	if tree.Op == syntax.OpRepeat {
 		n = min(n*max(tree.Min, tree.Max, 1), maxPatternSize+1)

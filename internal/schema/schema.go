@@ -19,48 +19,49 @@ import (
 // has to be stopped. It is safe for concurrent use.
 type Checker struct {
 	limits Limits
-	cache  *cache
-	// dear is taken by checks that need much memory for what they find.
-	dear chan struct{}
+	cache  *schemaCache
+	// expensiveSlots are taken by checks that need much memory for what they
+	// find.
+	expensiveSlots chan struct{}
 }
 
 var _ runtime.Schemas = (*Checker)(nil)
 
 // New makes a Checker.
 func New(limits Limits) *Checker {
-	limits = limits.orDefaults()
-	return &Checker{limits: limits, cache: newCache(limits.CacheBytes), dear: make(chan struct{}, maxDear)}
+	limits = limits.withDefaults()
+	return &Checker{limits: limits, cache: newSchemaCache(limits.CacheBytes), expensiveSlots: make(chan struct{}, maxExpensive)}
 }
 
 const (
-	maxDear = 2 // dear checks at the same time
-	// dearSteps are some 10 ms, and 10 MB if all that is wrong is listed.
-	dearSteps = 200_000
+	maxExpensive = 2 // expensive checks at the same time
+	// expensiveSteps are some 10 ms, and 10 MB if all that is wrong is listed.
+	expensiveSteps = 200_000
 )
 
 // Check returns what is wrong with a value, each with the JSON pointer of its
-// place, "" being the whole; nil when it fits. The error says that the schema
-// is broken or, a *runtime.Error, that the check is beyond a limit, or why ctx
-// ended while a dear check waited for others.
+// place, "" being the whole; nil when it fits. The error says that the schema is
+// broken or, a *runtime.Error, that the check is beyond a limit, or why ctx ended
+// while an expensive check waited for others.
 func (c *Checker) Check(ctx context.Context, schema, value payload.JSON) ([]runtime.Violation, error) {
-	return c.check(schema, value, func() (func(), error) { return c.enter(ctx) })
+	return c.checkWith(schema, value, func() (func(), error) { return c.acquireSlot(ctx) })
 }
 
-// enter waits until a dear check may begin, and returns what ends it.
-func (c *Checker) enter(ctx context.Context) (leave func(), err error) {
+// acquireSlot waits until an expensive check may begin, and returns what ends it.
+func (c *Checker) acquireSlot(ctx context.Context) (leave func(), err error) {
 	select {
-	case c.dear <- struct{}{}:
-		return func() { <-c.dear }, nil
+	case c.expensiveSlots <- struct{}{}:
+		return func() { <-c.expensiveSlots }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// check is Check; enter is called before a dear check.
-func (c *Checker) check(schema, value payload.JSON, enter func() (leave func(), err error)) ([]runtime.Violation, error) {
-	s, err := c.compiled(schema)
+// checkWith is Check; acquire is called before an expensive check.
+func (c *Checker) checkWith(schema, value payload.JSON, enter func() (leave func(), err error)) ([]runtime.Violation, error) {
+	s, err := c.getCompiled(schema)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
-		return nil, limit.refusal()
+		return nil, limit.toRefusal()
 	}
 	if err != nil {
 		return nil, err
@@ -69,25 +70,25 @@ func (c *Checker) check(schema, value payload.JSON, enter func() (leave func(), 
 	if err != nil {
 		return []runtime.Violation{{Description: "is not JSON: " + err.Error()}}, nil
 	}
-	if found := oversized(decoded); found != nil {
+	if found := findOversizedNumbers(decoded); found != nil {
 		return found, nil
 	}
-	steps := s.plan.cost(decoded, len(value), c.limits.Steps)
+	steps := s.plan.boundSteps(decoded, len(value), c.limits.Steps)
 	switch {
 	case steps > c.limits.Steps:
-		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, Got: steps, What: "checking the value could take more steps than are allowed"}
-		return nil, limit.refusal()
-	case steps > dearSteps:
+		limit := &LimitError{Limit: limitSteps, Max: c.limits.Steps, Got: steps, Problem: "checking the value could take more steps than are allowed"}
+		return nil, limit.toRefusal()
+	case steps > expensiveSteps:
 		leave, err := enter()
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
 	}
-	return validate(s.schema, decoded)
+	return validateValue(s.schema, decoded)
 }
 
-func validate(s *jsonschema.Schema, value any) ([]runtime.Violation, error) {
+func validateValue(s *jsonschema.Schema, value any) ([]runtime.Violation, error) {
 	err := s.Validate(value)
 	if err == nil {
 		return nil, nil
@@ -96,19 +97,19 @@ func validate(s *jsonschema.Schema, value any) ([]runtime.Violation, error) {
 	if !errors.As(err, &wrong) {
 		return nil, fmt.Errorf("checking the schema: %w", err)
 	}
-	return violations(wrong), nil
+	return listViolations(wrong), nil
 }
 
-// Compile reports what is wrong with a schema.
-func (c *Checker) Compile(schema payload.JSON) error {
-	_, err := c.compiled(schema)
+// CheckSchema reports what is wrong with a schema.
+func (c *Checker) CheckSchema(schema payload.JSON) error {
+	_, err := c.getCompiled(schema)
 	return err
 }
 
-// Fit reports in one error all that is wrong with a value. It never waits: its
+// CheckValue reports in one error all that is wrong with a value. It never waits: its
 // callers compile graphs, and bound how many they compile at the same time.
-func (c *Checker) Fit(schema, value payload.JSON) error {
-	found, err := c.check(schema, value, func() (func(), error) { return func() {}, nil })
+func (c *Checker) CheckValue(schema, value payload.JSON) error {
+	found, err := c.checkWith(schema, value, func() (func(), error) { return func() {}, nil })
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -119,89 +120,89 @@ func (c *Checker) Fit(schema, value payload.JSON) error {
 	return errors.New(strings.Join(parts, "; "))
 }
 
-func (c *Checker) compiled(schema payload.JSON) (*compiled, error) {
-	if s, ok := c.cache.get(schema); ok {
+func (c *Checker) getCompiled(schema payload.JSON) (*compiledSchema, error) {
+	if s, ok := c.cache.getSchema(schema); ok {
 		return s, nil
 	}
-	s, err := compile(schema, c.limits)
+	s, err := compileSchema(schema, c.limits)
 	if err != nil {
 		return nil, err
 	}
-	c.cache.put(schema, s)
+	c.cache.putSchema(schema, s)
 	return s, nil
 }
 
-// here is the address of a schema for references inside it.
-const here = root + "local/schema"
+// schemaURL is the address of a schema for references inside it.
+const schemaURL = rootURL + "local/schema"
 
-const root = "graphd://"
+const rootURL = "graphd://"
 
-func compile(schema payload.JSON, limits Limits) (*compiled, error) {
+func compileSchema(schema payload.JSON, limits Limits) (*compiledSchema, error) {
 	if len(schema) > limits.Bytes {
-		return nil, &LimitError{Limit: limitBytes, Max: limits.Bytes, Got: len(schema), What: fmt.Sprintf("the schema has %d bytes", len(schema))}
+		return nil, &LimitError{Limit: limitBytes, Max: limits.Bytes, Got: len(schema), Problem: fmt.Sprintf("the schema has %d bytes", len(schema))}
 	}
 	decoded, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	if found := oversized(decoded); found != nil {
+	if found := findOversizedNumbers(decoded); found != nil {
 		return nil, errors.New(found[0].Field + " " + found[0].Description)
 	}
 	if err := checkShape(decoded, limits); err != nil {
 		return nil, err
 	}
-	s, err := link(decoded)
+	s, err := linkSchema(decoded)
 	if err != nil {
-		return nil, plain(err)
+		return nil, explainError(err)
 	}
-	p, err := newPlan(s, limits)
+	p, err := newCostPlan(s, limits)
 	if err != nil {
-		return nil, plain(err)
+		return nil, explainError(err)
 	}
-	return &compiled{schema: s, plan: p, bytes: footprint(schema, p)}, nil
+	return &compiledSchema{schema: s, plan: p, bytes: compiledBytes(schema, p)}, nil
 }
 
-// link resolves what a schema refers to.
-func link(document any) (*jsonschema.Schema, error) {
+// linkSchema resolves what a schema refers to.
+func linkSchema(document any) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(closed{})
-	p := &patterns{}
-	compiler.UseRegexpEngine(p.compile)
+	compiler.UseLoader(refusingLoader{})
+	p := &patternCompiler{}
+	compiler.UseRegexpEngine(p.compileCounted)
 	compiler.AssertFormat()
-	if err := compiler.AddResource(here, document); err != nil {
+	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
-	s, err := compiler.Compile(here)
-	if p.refused != nil {
-		return nil, p.refused
+	s, err := compiler.Compile(schemaURL)
+	if p.limitError != nil {
+		return nil, p.limitError
 	}
-	p.linked.Store(true)
+	p.isLinked.Store(true)
 	return s, err
 }
 
-// footprint is about what a compiled schema takes in memory, as measured.
-func footprint(text payload.JSON, p *plan) int {
-	return 12*len(text) + 1600*len(p.nodes) + 60*p.size
+// compiledBytes is about what a compiled schema takes in memory, as measured.
+func compiledBytes(text payload.JSON, p *costPlan) int {
+	return 12*len(text) + 1600*len(p.nodes) + 60*p.patternSizes
 }
 
-// closed refuses references out of the schema: checking must not depend on
+// refusingLoader refuses references out of the schema: checking must not depend on
 // what a network or a disk holds today.
-type closed struct{}
+type refusingLoader struct{}
 
 // Load refuses.
-func (closed) Load(url string) (any, error) {
-	return nil, fmt.Errorf("reference to %q is not allowed; put the definition into $defs", strings.TrimPrefix(url, root+"local/"))
+func (refusingLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("reference to %q is not allowed; put the definition into $defs", strings.TrimPrefix(url, rootURL+"local/"))
 }
 
-// plain takes the words of an error that help the author.
-func plain(err error) error {
+// explainError takes the words of an error that help the author.
+func explainError(err error) error {
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		return limit
 	}
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if inner, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
 			parts := []string{}
-			for _, v := range violations(inner) {
+			for _, v := range listViolations(inner) {
 				parts = append(parts, strings.TrimSpace(v.Field+" "+v.Description))
 			}
 			return errors.New(strings.Join(parts, "; "))
@@ -210,5 +211,5 @@ func plain(err error) error {
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return load.Err
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), here, ""))
+	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, ""))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 )
 
-const decision payload.JSON = `{
+const decisionSchema payload.JSON = `{
 	"type": "object", "required": ["decision", "by"], "additionalProperties": false,
 	"properties": {
 		"decision": {"enum": ["approved", "rejected"]}, "by": {"$ref": "#/$defs/who"},
@@ -26,22 +26,22 @@ func TestCheck(t *testing.T) {
 		schema, value payload.JSON
 		want          []runtime.Violation
 	}{
-		"fits":              {decision, `{"decision":"approved","by":"a@b.c"}`, nil},
+		"fits":              {decisionSchema, `{"decision":"approved","by":"a@b.c"}`, nil},
 		"true fits all":     {`true`, `17`, nil},
 		"empty fits all":    {`{}`, `null`, nil},
 		"false fits none":   {`false`, `17`, []runtime.Violation{{Description: "false schema"}}},
-		"another type":      {decision, `"yes"`, []runtime.Violation{{Description: "got string, want object"}}},
-		"null is no object": {decision, `null`, []runtime.Violation{{Description: "got null, want object"}}},
+		"another type":      {decisionSchema, `"yes"`, []runtime.Violation{{Description: "got string, want object"}}},
+		"null is no object": {decisionSchema, `null`, []runtime.Violation{{Description: "got null, want object"}}},
 		"not JSON":          {`{}`, `{`, []runtime.Violation{{Description: "is not JSON: unexpected EOF"}}},
 		"a large number": {
-			decision, `{"decision":"approved","by":"a@b.c","a/b~c":[9007199254740993,9007199254740994,1.5]}`,
+			decisionSchema, `{"decision":"approved","by":"a@b.c","a/b~c":[9007199254740993,9007199254740994,1.5]}`,
 			[]runtime.Violation{
 				{Field: "/a~1b~0c/1", Description: "9007199254740994 is more than 9007199254740993"},
 				{Field: "/a~1b~0c/2", Description: "got number, want integer"},
 			},
 		},
 		"all at once": {
-			decision, `{"decision":"maybe","x":1,"y":2}`,
+			decisionSchema, `{"decision":"maybe","x":1,"y":2}`,
 			[]runtime.Violation{
 				{Field: "/by", Description: "is missing"},
 				{Field: "/decision", Description: "value must be one of 'approved', 'rejected'"},
@@ -88,11 +88,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
+func TestCheckValue(t *testing.T) {
 	c := schema.New(schema.Limits{})
-	require.NoError(t, c.Fit(`{"type":"string"}`, `"x"`))
-	require.EqualError(t, c.Fit(`{"required":["a"],"properties":{"b":{"type":"null"}}}`, `{"b":1}`), "/a is missing; /b got number, want null")
-	require.Error(t, c.Fit(`{"type":"text"}`, `"x"`))
+	require.NoError(t, c.CheckValue(`{"type":"string"}`, `"x"`))
+	require.EqualError(t, c.CheckValue(`{"required":["a"],"properties":{"b":{"type":"null"}}}`, `{"b":1}`), "/a is missing; /b got number, want null")
+	require.Error(t, c.CheckValue(`{"type":"text"}`, `"x"`))
 }
 
 func TestBrokenSchemas(t *testing.T) {
@@ -110,14 +110,14 @@ func TestBrokenSchemas(t *testing.T) {
 		`{"pattern":"("}`:                    "regex",
 	} {
 		c := schema.New(schema.Limits{})
-		err := c.Compile(broken)
+		err := c.CheckSchema(broken)
 		require.ErrorContains(t, err, says, "%s", broken)
 		require.NotContains(t, err.Error(), "graphd:schema")
 		_, err = c.Check(t.Context(), broken, "1")
 		require.Error(t, err)
 	}
-	require.NoError(t, schema.New(schema.Limits{}).Compile(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`))
-	require.NoError(t, schema.New(schema.Limits{}).Compile(`{"properties":{"a":{"$ref":"#"}}}`))
+	require.NoError(t, schema.New(schema.Limits{}).CheckSchema(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`))
+	require.NoError(t, schema.New(schema.Limits{}).CheckSchema(`{"properties":{"a":{"$ref":"#"}}}`))
 }
 
 func TestFewSchemasAreKept(t *testing.T) {
@@ -141,7 +141,7 @@ func BenchmarkCheck(b *testing.B) {
 	c := schema.New(schema.Limits{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if got, err := c.Check(b.Context(), decision, `{"decision":"approved","by":"a@b.c"}`); err != nil || got != nil {
+		if got, err := c.Check(b.Context(), decisionSchema, `{"decision":"approved","by":"a@b.c"}`); err != nil || got != nil {
 			b.Fatal(got, err)
 		}
 	}

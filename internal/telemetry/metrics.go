@@ -35,67 +35,67 @@ const (
 // It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
-	graphs   *names[string]
-	nodes    *names[[2]string] // of a graph
-	reasons  *names[string]
+	graphs   *labelValues[string]
+	nodes    *labelValues[[2]string] // of a graph
+	reasons  *labelValues[string]
 
-	runsStarted *prometheus.CounterVec
-	runsActive  *prometheus.GaugeVec
-	runSeconds  *prometheus.HistogramVec
-	nodeSeconds *prometheus.HistogramVec
-	commit      *prometheus.HistogramVec
-	raised      *prometheus.CounterVec
-	resolved    *prometheus.CounterVec
-	followers   prometheus.Gauge
-	slow        prometheus.Counter
-	poisoned    prometheus.Gauge
-	liveBytes   prometheus.Gauge
-	putOff      *prometheus.CounterVec
-	store       *prometheus.GaugeVec
-	refused     *prometheus.CounterVec
+	runsStarted        *prometheus.CounterVec
+	runsActive         *prometheus.GaugeVec
+	runSeconds         *prometheus.HistogramVec
+	nodeSeconds        *prometheus.HistogramVec
+	commitSeconds      *prometheus.HistogramVec
+	interruptsRaised   *prometheus.CounterVec
+	interruptsResolved *prometheus.CounterVec
+	followers          prometheus.Gauge
+	slowFollowers      prometheus.Counter
+	poisonedThreads    prometheus.Gauge
+	liveBytes          prometheus.Gauge
+	runsEvicted        *prometheus.CounterVec
+	storeRefusals      *prometheus.GaugeVec
+	callsRefused       *prometheus.CounterVec
 }
 
-// DefaultNames is how many graphs, nodes and reasons have series of their own.
-const DefaultNames = 256
+// DefaultLabelValues is how many graphs, nodes and reasons have series of their own.
+const DefaultLabelValues = 256
 
 // NewMetrics makes the metrics of one process. version is that of the build,
-// limit bounds the values of each label; 0 = DefaultNames.
+// limit bounds the values of each label; 0 = DefaultLabelValues.
 func NewMetrics(version string, limit int) *Metrics {
 	if limit <= 0 {
-		limit = DefaultNames
+		limit = DefaultLabelValues
 	}
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		graphs:   newNames[string](limit), nodes: newNames[[2]string](limit), reasons: newNames[string](limit),
-		runsStarted: counter("graphd_runs_started_total",
+		graphs:   newLabelValues[string](limit), nodes: newLabelValues[[2]string](limit), reasons: newLabelValues[string](limit),
+		runsStarted: newCounter("graphd_runs_started_total",
 			"Runs that were admitted.", "graph"),
 		runsActive: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graphd_runs_active",
 			Help: "Runs this process drives now. A run that waits for a person is not one.",
 		}, []string{"graph"}),
-		runSeconds: histogram("graphd_run_seconds",
+		runSeconds: newHistogram("graphd_run_seconds",
 			"Time that a run was driven until it stopped, by the state it stopped in.",
 			prometheus.ExponentialBuckets(0.001, 4, 12), "graph", "state"),
-		nodeSeconds: histogram("graphd_node_attempt_seconds",
+		nodeSeconds: newHistogram("graphd_node_attempt_seconds",
 			"Time of one attempt to run a node, by outcome.",
 			prometheus.ExponentialBuckets(0.0001, 4, 12), "graph", "node", "outcome"),
-		commit: histogram("graphd_commit_seconds",
+		commitSeconds: newHistogram("graphd_commit_seconds",
 			"Time until the store acknowledged a change, by result.",
 			prometheus.ExponentialBuckets(0.00005, 4, 10), "result"),
-		raised: counter("graphd_interrupts_raised_total",
+		interruptsRaised: newCounter("graphd_interrupts_raised_total",
 			"Questions put to people.", "graph", "reason"),
-		resolved: counter("graphd_interrupts_resolved_total",
+		interruptsResolved: newCounter("graphd_interrupts_resolved_total",
 			"Questions that left the open state, by the state they went to.", "graph", "state"),
 		followers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graphd_followers",
 			Help: "Open event streams.",
 		}),
-		slow: prometheus.NewCounter(prometheus.CounterOpts{
+		slowFollowers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graphd_followers_slow_total",
 			Help: "Event streams ended because their reader did not keep up.",
 		}),
 	}
-	m.poisoned = prometheus.NewGauge(prometheus.GaugeOpts{
+	m.poisonedThreads = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_threads_poisoned",
 		Help: "Threads this server has put off because it fails whenever it takes them up.",
 	})
@@ -103,34 +103,34 @@ func NewMetrics(version string, limit int) *Metrics {
 		Name: "graphd_live_bytes",
 		Help: "Bytes that the runs this process drives hold in their states, and in what their tasks have written.",
 	})
-	m.putOff = counter("graphd_runs_put_off_total",
+	m.runsEvicted = newCounter("graphd_runs_put_off_total",
 		"Runs that were put off between two supersteps, because those that this process drives held too much.", "graph")
-	m.store = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.storeRefusals = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "graphd_store_refuses_changes",
 		Help: "1 while the store takes no changes for a reason, until an operator acts.",
 	}, []string{"reason"})
-	m.refused = counter("graphd_calls_refused_total",
+	m.callsRefused = newCounter("graphd_calls_refused_total",
 		"Calls that ended with an error, by its reason.", "reason")
-	m.runsActive.WithLabelValues(otherName)
+	m.runsActive.WithLabelValues(otherValue)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "graphd_build_info", Help: "Constant 1, labelled with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commit,
-		m.raised, m.resolved, m.followers, m.slow, m.poisoned, m.liveBytes, m.putOff, m.store, m.refused, build,
+		m.runsStarted, m.runsActive, m.runSeconds, m.nodeSeconds, m.commitSeconds,
+		m.interruptsRaised, m.interruptsResolved, m.followers, m.slowFollowers, m.poisonedThreads, m.liveBytes, m.runsEvicted, m.storeRefusals, m.callsRefused, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }
 
-func counter(name, help string, labels ...string) *prometheus.CounterVec {
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func newHistogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,
 	}, labels)
@@ -146,16 +146,18 @@ func (m *Metrics) Handler() http.Handler {
 
 // RunStarted counts a run that was admitted.
 func (m *Metrics) RunStarted(graph string) {
-	m.runsStarted.WithLabelValues(label(m.graphs, graph)).Inc()
+	m.runsStarted.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
 }
 
 // RunDriven counts a run among the active ones; a resumed run is driven again.
-func (m *Metrics) RunDriven(graph string) { m.runsActive.WithLabelValues(label(m.graphs, graph)).Inc() }
+func (m *Metrics) RunDriven(graph string) {
+	m.runsActive.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
+}
 
 // RunEnded ends what RunDriven began. state is the run's state now, which is
 // "interrupted" when it waits for a person; took is the time it was driven.
 func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
-	graph = label(m.graphs, graph)
+	graph = valueOrOther(m.graphs, graph)
 	m.runsActive.WithLabelValues(graph).Dec()
 	m.runSeconds.WithLabelValues(graph, state).Observe(took.Seconds())
 }
@@ -163,16 +165,16 @@ func (m *Metrics) RunEnded(graph, state string, took time.Duration) {
 // NodeEnded times one attempt of a node; outcome is one of the Outcome
 // constants.
 func (m *Metrics) NodeEnded(graph, node, outcome string, took time.Duration) {
-	graph = label(m.graphs, graph)
-	if !m.nodes.has([2]string{graph, node}) {
-		graph, node = otherName, otherName
+	graph = valueOrOther(m.graphs, graph)
+	if !m.nodes.admitValue([2]string{graph, node}) {
+		graph, node = otherValue, otherValue
 	}
 	m.nodeSeconds.WithLabelValues(graph, node, outcome).Observe(took.Seconds())
 }
 
 // CommitEnded times one change of a thread; err is what the store said.
 func (m *Metrics) CommitEnded(took time.Duration, err error) {
-	m.commit.WithLabelValues(commitResult(err)).Observe(took.Seconds())
+	m.commitSeconds.WithLabelValues(commitResult(err)).Observe(took.Seconds())
 }
 
 func commitResult(err error) string {
@@ -187,48 +189,50 @@ func commitResult(err error) string {
 	return commitFailed
 }
 
-// InterruptRaised counts a question. A question without a reason counts under
+// InterruptRaised counts an interrupt. An interrupt without a reason counts under
 // the reason "".
 func (m *Metrics) InterruptRaised(graph, reason string) {
-	m.raised.WithLabelValues(label(m.graphs, graph), label(m.reasons, reason)).Inc()
+	m.interruptsRaised.WithLabelValues(valueOrOther(m.graphs, graph), valueOrOther(m.reasons, reason)).Inc()
 }
 
-// InterruptResolved counts a question that was answered, dismissed, expired or
+// InterruptResolved counts an interrupt that was answered, dismissed, expired or
 // superseded; state is the one it went to.
 func (m *Metrics) InterruptResolved(graph, state string) {
-	m.resolved.WithLabelValues(label(m.graphs, graph), state).Inc()
+	m.interruptsResolved.WithLabelValues(valueOrOther(m.graphs, graph), state).Inc()
 }
 
-// ThreadsPoisoned says how many threads are put off now because taking them up
+// ThreadsPoisoned sets how many threads are quarantined because taking them up
 // fails.
-func (m *Metrics) ThreadsPoisoned(n int) { m.poisoned.Set(float64(n)) }
+func (m *Metrics) ThreadsPoisoned(n int) { m.poisonedThreads.Set(float64(n)) }
 
 // LiveBytes says how much the live runs hold.
 func (m *Metrics) LiveBytes(n int64) { m.liveBytes.Set(float64(n)) }
 
-// RunPutOff counts a run that waits for room.
-func (m *Metrics) RunPutOff(graph string) { m.putOff.WithLabelValues(label(m.graphs, graph)).Inc() }
+// RunEvicted counts a run that waits for memory.
+func (m *Metrics) RunEvicted(graph string) {
+	m.runsEvicted.WithLabelValues(valueOrOther(m.graphs, graph)).Inc()
+}
 
-// StoreRefuses says whether the store takes no changes for a reason.
-func (m *Metrics) StoreRefuses(reason string, refuses bool) {
+// SetStoreRefusal says whether the store takes no changes for a reason.
+func (m *Metrics) SetStoreRefusal(reason string, refuses bool) {
 	value := 0.0
 	if refuses {
 		value = 1
 	}
-	m.store.WithLabelValues(reason).Set(value)
+	m.storeRefusals.WithLabelValues(reason).Set(value)
 }
 
-// CallRefused counts a call that ended with an error. The reasons are those of
+// CountRefusedCall counts a call that ended with an error. The reasons are those of
 // the protocol, which no client chooses.
-func (m *Metrics) CallRefused(reason string) { m.refused.WithLabelValues(reason).Inc() }
+func (m *Metrics) CountRefusedCall(reason string) { m.callsRefused.WithLabelValues(reason).Inc() }
 
 // Tasks are those that a server hands to its workers.
 type Tasks interface {
-	// Waiting is how many wait: because no connected worker serves them, and
-	// because those that do have no room.
-	Waiting() (unserved, busy int)
-	// Lost is how often a worker that had a task was lost.
-	Lost() uint64
+	// WaitingTasks is how many wait: because no connected worker serves them,
+	// and because those that do have no free slot.
+	WaitingTasks() (unserved, busy int)
+	// WorkerLosses is how often a worker that had a task was lost.
+	WorkerLosses() uint64
 }
 
 // WatchTasks has each page say how tasks do. It is called once.
@@ -241,12 +245,12 @@ func (m *Metrics) WatchTasks(tasks Tasks) {
 		}, func() float64 { return float64(count()) })
 	}
 	m.registry.MustRegister(
-		waiting("no_worker", func() int { unserved, _ := tasks.Waiting(); return unserved }),
-		waiting("busy", func() int { _, busy := tasks.Waiting(); return busy }),
+		waiting("no_worker", func() int { unserved, _ := tasks.WaitingTasks(); return unserved }),
+		waiting("busy", func() int { _, busy := tasks.WaitingTasks(); return busy }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "graphd_deliveries_lost_total",
 			Help: "Tasks taken from a worker that was silent for longer than its lease, and calls of endpoints that were lost; what they did may be done again.",
-		}, func() float64 { return float64(tasks.Lost()) }),
+		}, func() float64 { return float64(tasks.WorkerLosses()) }),
 	)
 }
 
@@ -258,6 +262,6 @@ func (m *Metrics) FollowerOpened() { m.followers.Inc() }
 func (m *Metrics) FollowerClosed(slow bool) {
 	m.followers.Dec()
 	if slow {
-		m.slow.Inc()
+		m.slowFollowers.Inc()
 	}
 }

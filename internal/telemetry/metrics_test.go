@@ -15,7 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/telemetry"
 )
 
-func scrape(t *testing.T, m *telemetry.Metrics) string {
+func scrapeMetrics(t *testing.T, m *telemetry.Metrics) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
@@ -38,9 +38,9 @@ func TestMetricsShowWhatTheEngineDid(t *testing.T) {
 	m.FollowerClosed(false)
 	m.ThreadsPoisoned(2)
 	m.LiveBytes(1024)
-	m.RunPutOff("refund")
+	m.RunEvicted("refund")
 
-	page := scrape(t, m)
+	page := scrapeMetrics(t, m)
 	for _, line := range []string{
 		`graphd_build_info{version="v1.2.3"} 1`,
 		`graphd_runs_started_total{graph="refund"} 1`,
@@ -71,7 +71,7 @@ func TestCommitResultFollowsTheStoresAnswer(t *testing.T) {
 		t.Run(result, func(t *testing.T) {
 			m := telemetry.NewMetrics("test", 0)
 			m.CommitEnded(time.Millisecond, err)
-			require.Contains(t, scrape(t, m), `graphd_commit_seconds_count{result="`+result+`"} 1`)
+			require.Contains(t, scrapeMetrics(t, m), `graphd_commit_seconds_count{result="`+result+`"} 1`)
 		})
 	}
 }
@@ -79,8 +79,8 @@ func TestCommitResultFollowsTheStoresAnswer(t *testing.T) {
 func TestTwoProcessesInOneTestDoNotMeet(t *testing.T) {
 	first, second := telemetry.NewMetrics("a", 0), telemetry.NewMetrics("b", 0)
 	first.RunStarted("g")
-	require.Contains(t, scrape(t, first), "graphd_runs_started_total")
-	require.NotContains(t, scrape(t, second), "graphd_runs_started_total")
+	require.Contains(t, scrapeMetrics(t, first), "graphd_runs_started_total")
+	require.NotContains(t, scrapeMetrics(t, second), "graphd_runs_started_total")
 }
 
 func TestOthersRegisterBesideTheEngine(t *testing.T) {
@@ -88,24 +88,24 @@ func TestOthersRegisterBesideTheEngine(t *testing.T) {
 	calls := prometheus.NewCounter(prometheus.CounterOpts{Name: "grpc_server_handled_total", Help: "Calls."})
 	require.NoError(t, m.Registry().Register(calls))
 	calls.Inc()
-	require.Contains(t, scrape(t, m), "grpc_server_handled_total 1")
+	require.Contains(t, scrapeMetrics(t, m), "grpc_server_handled_total 1")
 }
 
-// tasks are what a server without workers would say.
-type tasks struct{}
+// fakeTasks are what a server without workers would say.
+type fakeTasks struct{}
 
-func (tasks) Waiting() (unserved, busy int) { return 3, 2 }
-func (tasks) Lost() uint64                  { return 4 }
+func (fakeTasks) WaitingTasks() (unserved, busy int) { return 3, 2 }
+func (fakeTasks) WorkerLosses() uint64               { return 4 }
 
 func TestMetricsShowWhatIsWrong(t *testing.T) {
 	m := telemetry.NewMetrics("test", 0)
-	require.Contains(t, scrape(t, m), `graphd_runs_active{graph="other"} 0`, "also before the first run")
-	m.WatchTasks(tasks{})
-	m.StoreRefuses("STORE_FULL", true)
-	m.StoreRefuses("STORE_REPLACED", false)
-	m.CallRefused("THREAD_BUSY")
-	m.CallRefused("THREAD_BUSY")
-	page := scrape(t, m)
+	require.Contains(t, scrapeMetrics(t, m), `graphd_runs_active{graph="other"} 0`, "also before the first run")
+	m.WatchTasks(fakeTasks{})
+	m.SetStoreRefusal("STORE_FULL", true)
+	m.SetStoreRefusal("STORE_REPLACED", false)
+	m.CountRefusedCall("THREAD_BUSY")
+	m.CountRefusedCall("THREAD_BUSY")
+	page := scrapeMetrics(t, m)
 	for _, line := range []string{
 		`graphd_store_refuses_changes{reason="STORE_FULL"} 1`,
 		`graphd_store_refuses_changes{reason="STORE_REPLACED"} 0`,
@@ -116,8 +116,8 @@ func TestMetricsShowWhatIsWrong(t *testing.T) {
 	} {
 		require.Contains(t, page, line)
 	}
-	m.StoreRefuses("STORE_FULL", false)
-	require.Contains(t, scrape(t, m), `graphd_store_refuses_changes{reason="STORE_FULL"} 0`)
+	m.SetStoreRefusal("STORE_FULL", false)
+	require.Contains(t, scrapeMetrics(t, m), `graphd_store_refuses_changes{reason="STORE_FULL"} 0`)
 }
 
 // Clients choose names: however many there are, the page stays as long as it is.
@@ -133,7 +133,7 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 		m.InterruptResolved(name, "answered")
 		m.RunEnded(name, "failed", time.Second)
 	}
-	page := scrape(t, m)
+	page := scrapeMetrics(t, m)
 	require.Contains(t, page, `graphd_runs_started_total{graph="graph9"} 1`)
 	require.Contains(t, page, `graphd_runs_started_total{graph="other"} 990`)
 	require.Contains(t, page, `graphd_runs_active{graph="other"} 0`)

@@ -19,70 +19,70 @@ const (
 	headerRunID     = "graphd-run-id"
 )
 
-// call is what is known of the call that is being served, for logs and errors.
-// Services fill it in as they learn it. It is the context of the call.
-type call struct {
+// callContext is what is known of the served call, for logs and errors. Services
+// complete it. It is the context of the call.
+type callContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	id     string       // of the call, from the client's header or made here
-	outlet outlet       // what the client has not read of it
-	room   runtime.Room // what it holds of what it shows
+	requestID string             // of the call, from the client's header or made here
+	unread    callUnread         // bytes that the client has not read
+	memory    runtime.CallMemory // what it holds of large states that it shows
 
 	mu     sync.Mutex
 	thread string
 	run    string
 }
 
-type callKey struct{}
+type callContextKey struct{}
 
-// newCall gives a call a record. An id that a client sends is taken over if it
+// newCallContext gives a call a record. An id that a client sends is taken over if it
 // is fit for a log.
-func newCall(ctx context.Context, u *unread) (context.Context, *call) {
-	c := &call{Context: ctx, outlet: u.newOutlet(ctx)}
-	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && fitID(ids[0]) {
-		c.id = ids[0]
+func newCallContext(ctx context.Context, u *unreadTracker) (context.Context, *callContext) {
+	c := &callContext{Context: ctx, unread: u.newCallUnread(ctx)}
+	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && isValidID(ids[0]) {
+		c.requestID = ids[0]
 	} else {
-		c.id = rand.Text()
+		c.requestID = rand.Text()
 	}
 	return c, c
 }
 
-// Value finds the call itself, and the room for what it shows.
-func (c *call) Value(key any) any {
+// Value returns the call itself, and its runtime.CallMemory.
+func (c *callContext) Value(key any) any {
 	switch key.(type) {
-	case callKey:
+	case callContextKey:
 		return c
-	case runtime.RoomKey:
-		return &c.room
+	case runtime.CallMemoryKey:
+		return &c.memory
 	}
 	return c.Context.Value(key)
 }
 
-// roomOf is the room of a call for what it shows.
-func roomOf(ctx context.Context) *runtime.Room {
-	if r, ok := ctx.Value(runtime.RoomKey{}).(*runtime.Room); ok {
+// callMemoryOf returns the memory that a call holds of large states that it shows.
+func callMemoryOf(ctx context.Context) *runtime.CallMemory {
+	if r, ok := ctx.Value(runtime.CallMemoryKey{}).(*runtime.CallMemory); ok {
 		return r
 	}
-	return &runtime.Room{}
+	return &runtime.CallMemory{}
 }
 
-func fitID(id string) bool {
-	b := &border{}
-	b.id("", id)
-	return len(b.bad) == 0
+func isValidID(id string) bool {
+	b := &validator{}
+	b.checkID("", id)
+	return len(b.violations) == 0
 }
 
-// outletOf is where what a call sends is counted.
-func outletOf(ctx context.Context) *outlet {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		return &c.outlet
+// unreadOfCall returns where the unread bytes of a call are counted.
+func unreadOfCall(ctx context.Context) *callUnread {
+	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
+		return &c.unread
 	}
-	return &outlet{}
+	return &callUnread{}
 }
 
-// note records what a call is about.
-func note(ctx context.Context, thread, run string) {
-	c, ok := ctx.Value(callKey{}).(*call)
+// recordSubject records the thread and the run of a call.
+func recordSubject(ctx context.Context, thread, run string) {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
 		return
 	}
@@ -96,9 +96,9 @@ func note(ctx context.Context, thread, run string) {
 	}
 }
 
-// subject returns the ids an error should name; nil when none is known.
-func subject(ctx context.Context) map[string]string {
-	c, ok := ctx.Value(callKey{}).(*call)
+// subjectIDs returns the ids an error should name; nil when none is known.
+func subjectIDs(ctx context.Context) map[string]string {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
 		return nil
 	}
@@ -106,28 +106,28 @@ func subject(ctx context.Context) map[string]string {
 	defer c.mu.Unlock()
 	ids := make(map[string]string, 2)
 	if c.thread != "" {
-		ids["threadId"] = clip(c.thread, maxMetaValue)
+		ids["threadId"] = clipText(c.thread, maxMetadataLength)
 	}
 	if c.run != "" {
-		ids["runId"] = clip(c.run, maxMetaValue)
+		ids["runId"] = clipText(c.run, maxMetadataLength)
 	}
 	return ids
 }
 
-// callFields are the log fields of a call.
-func callFields(ctx context.Context) []zap.Field {
-	c, ok := ctx.Value(callKey{}).(*call)
+// callLogFields are the log fields of a call.
+func callLogFields(ctx context.Context) []zap.Field {
+	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fields := []zap.Field{zap.String("request_id", c.id)}
+	fields := []zap.Field{zap.String("request_id", c.requestID)}
 	if c.thread != "" {
-		fields = append(fields, zap.String("thread", clip(c.thread, maxID)))
+		fields = append(fields, zap.String("thread", clipText(c.thread, maxIDLength)))
 	}
 	if c.run != "" {
-		fields = append(fields, zap.String("run", clip(c.run, maxID)))
+		fields = append(fields, zap.String("run", clipText(c.run, maxIDLength)))
 	}
 	return fields
 }

@@ -21,25 +21,25 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// big is a number that a float64 can't hold, in a spelling nobody would print.
-const big = `{"b":1.0, "a":9007199254740993}`
+// bigNumberText is a number that a float64 can't hold, in an unusual spelling.
+const bigNumberText = `{"b":1.0, "a":9007199254740993}`
 
 func TestStartRunHandsOverEverything(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	e.started.After = 11
-	c := serve(t, e, func(o *transport.Options) { o.Caller = func(context.Context) string { return "ann" } })
+	c := startServer(t, e, func(o *transport.Options) { o.Caller = func(context.Context) string { return "ann" } })
 	spec := &graphdv1.RunSpec{
 		ThreadId: "t1", CreateThread: true, Graph: "g", GraphVersion: "v1",
-		Start:   &graphdv1.RunSpec_Input{Input: jsonPayload(big)},
-		Context: jsonPayload(`null`), Metadata: map[string]string{"user": "u1"},
+		Start:   &graphdv1.RunSpec_Input{Input: newJSONPayload(bigNumberText)},
+		Context: newJSONPayload(`null`), Metadata: map[string]string{"user": "u1"},
 		InterruptBefore: []string{"*"}, InterruptAfter: []string{"n"}, StepLimit: 7,
 		RunTimeout:     durationpb.New(time.Minute),
 		Concurrency:    graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ROLLBACK_ACTIVE,
 		OpenInterrupts: graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD,
-		RunId:          "run-1", ExpectedCheckpointId: "c1", Update: jsonPayload(`{}`),
+		RunId:          "run-1", ExpectedCheckpointId: "c1", Update: newJSONPayload(`{}`),
 		GotoTargets: []*graphdv1.Goto{
 			{Target: &graphdv1.Goto_Node{Node: "n"}},
-			{Target: &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: "m", Input: jsonPayload("1")}}},
+			{Target: &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: "m", Input: newJSONPayload("1")}}},
 		},
 	}
 	run, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: spec, RequestId: "req-1"})
@@ -50,7 +50,7 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 	require.Equal(t, "log-1", run.GetAppliedThrough().GetLogId())
 	require.Equal(t, uint64(11), run.GetAppliedThrough().GetSequence())
 
-	got, ok := e.last(t).(runtime.StartRequest)
+	got, ok := e.lastRequest(t).(runtime.StartRequest)
 	require.True(t, ok)
 	require.NotEmpty(t, got.Digest)
 	got.Digest = ""
@@ -59,7 +59,7 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 		Metadata: map[string]string{"user": "u1"}, Concurrency: runtime.RollbackActive, Open: runtime.DiscardOpen,
 		RequestID: "req-1", By: "ann",
 		Request: checkpoint.RunRequest{
-			Input: big, Context: "null", Update: "{}",
+			Input: bigNumberText, Context: "null", Update: "{}",
 			Goto:            []checkpoint.Send{{Node: "n"}, {Node: "m", Input: "1"}},
 			InterruptBefore: []string{"*"}, InterruptAfter: []string{"n"},
 			StepLimit: 7, Timeout: time.Minute, Expected: "c1", DiscardOpen: true,
@@ -70,13 +70,13 @@ func TestStartRunHandsOverEverything(t *testing.T) {
 // The digest belongs to what takes effect: it is the same for both ways to
 // start a run, and another one for another run.
 func TestDigests(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	e.started.Run.State = checkpoint.RunSucceeded
-	c := serve(t, e)
+	c := startServer(t, e)
 	digest := func(spec *graphdv1.RunSpec) string {
 		_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: spec, RequestId: "r"})
 		require.NoError(t, err)
-		req, ok := e.last(t).(runtime.StartRequest)
+		req, ok := e.lastRequest(t).(runtime.StartRequest)
 		require.True(t, ok)
 		return req.Digest
 	}
@@ -95,58 +95,58 @@ func TestDigests(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	req, ok := e.last(t).(runtime.StartRequest)
+	req, ok := e.lastRequest(t).(runtime.StartRequest)
 	require.True(t, ok)
 	require.Equal(t, one, req.Digest)
 }
 
 func TestResumeRunHandsOverAnswers(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e)
+	e := newFakeEngine()
+	c := startServer(t, e)
 	_, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: "t1", Coverage: graphdv1.ResumeCoverage_RESUME_COVERAGE_COLLECT,
 		Responses: []*graphdv1.InterruptResponse{
-			{InterruptId: "i1", Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload("null")}, Etag: "3", Note: "n"},
+			{InterruptId: "i1", Outcome: &graphdv1.InterruptResponse_Value{Value: newJSONPayload("null")}, Etag: "3", Note: "n"},
 			{InterruptId: "i2", Outcome: &graphdv1.InterruptResponse_Dismissal{Dismissal: &graphdv1.Dismissal{Reason: "no"}}},
 		},
 	}})
 	require.NoError(t, err)
 	require.Equal(t, runtime.ResumeRequest{
-		Thread: "t1", Coverage: runtime.Collect,
+		Thread: "t1", Coverage: runtime.CoverCollect,
 		Responses: []runtime.Response{
 			{Interrupt: "i1", Value: "null", Etag: "3", Note: "n"},
 			{Interrupt: "i2", Dismissed: true, Note: "no"},
 		},
-	}, e.last(t))
+	}, e.lastRequest(t))
 
 	_, err = c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: "t1",
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(big)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newJSONPayload(bigNumberText)}},
 	}})
 	require.NoError(t, err)
-	require.Equal(t, runtime.ResumeRequest{Thread: "t1", Single: &runtime.Response{Value: big}}, e.last(t))
+	require.Equal(t, runtime.ResumeRequest{Thread: "t1", Single: &runtime.Response{Value: bigNumberText}}, e.lastRequest(t))
 }
 
-func TestInterruptedRunNamesItsQuestions(t *testing.T) {
-	e := newEngine()
+func TestInterruptedRunNamesItsInterrupts(t *testing.T) {
+	e := newFakeEngine()
 	e.run.State = checkpoint.RunInterrupted
-	e.asks = []checkpoint.Interrupt{
+	e.interrupts = []checkpoint.Interrupt{
 		{ID: "i1", State: checkpoint.InterruptOpen}, {ID: "i2", State: checkpoint.InterruptAnswered},
 	}
-	run, err := serve(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
+	run, err := startServer(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"i1"}, run.GetOpenInterruptIds())
 	require.Equal(t, "4", run.GetEtag())
 }
 
 func TestFailedRunIsData(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	e.run.State = checkpoint.RunFailed
 	e.run.Failure = &checkpoint.Failure{
 		Reason: runtime.FailedStepLimit, Message: "too many", Node: "n", Type: "T", Attempt: 3, Stack: "s",
 		Details: map[string]string{"limit": "25"},
 	}
-	run, err := serve(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
+	run, err := startServer(t, e).GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1", RunId: "run-1"})
 	require.NoError(t, err)
 	f := run.GetFailure()
 	require.Equal(t, "STEP_LIMIT_EXCEEDED", f.GetReason())
@@ -156,7 +156,7 @@ func TestFailedRunIsData(t *testing.T) {
 }
 
 func TestListRunsPagesAndFilters(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	for i := range 5 {
 		state := checkpoint.RunSucceeded
 		if i%2 == 1 {
@@ -164,17 +164,17 @@ func TestListRunsPagesAndFilters(t *testing.T) {
 		}
 		e.runs = append(e.runs, checkpoint.Run{ID: fmt.Sprint("r", i), Order: uint64(9 - i), State: state})
 	}
-	c := serve(t, e)
+	c := startServer(t, e)
 	req := &graphdv1.ListRunsRequest{ThreadId: "t1", PageSize: 4, Filter: `state = "FAILED"`}
 	page, err := c.ListRuns(t.Context(), req)
 	require.NoError(t, err)
 	require.Len(t, page.GetRuns(), 2)
-	require.Equal(t, runsQuery{"t1", 0, 4}, e.last(t))
+	require.Equal(t, runsQuery{"t1", 0, 4}, e.lastRequest(t))
 
 	req.PageToken = page.GetNextPageToken()
 	_, err = c.ListRuns(t.Context(), req)
 	require.NoError(t, err)
-	require.Equal(t, runsQuery{"t1", 6, 4}, e.last(t))
+	require.Equal(t, runsQuery{"t1", 6, 4}, e.lastRequest(t))
 
 	for _, change := range []func(*graphdv1.ListRunsRequest){
 		func(r *graphdv1.ListRunsRequest) { r.Filter = "" },
@@ -186,23 +186,23 @@ func TestListRunsPagesAndFilters(t *testing.T) {
 		}
 		change(bad)
 		_, err = c.ListRuns(t.Context(), bad)
-		require.Equal(t, "INVALID_PAGE_TOKEN", info(t, err).GetReason())
+		require.Equal(t, "INVALID_PAGE_TOKEN", requireErrorInfo(t, err).GetReason())
 	}
 }
 
 func TestPageSizes(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e)
+	e := newFakeEngine()
+	c := startServer(t, e)
 	for asked, limit := range map[int32]int{0: 50, 1: 1, 500: 500, 501: 500, 1 << 30: 500} {
 		_, err := c.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "t1", PageSize: asked})
 		require.NoError(t, err)
-		require.Equal(t, runsQuery{"t1", 0, limit}, e.last(t))
+		require.Equal(t, runsQuery{"t1", 0, limit}, e.lastRequest(t))
 	}
 }
 
 func TestWaitRun(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e)
+	e := newFakeEngine()
+	c := startServer(t, e)
 	run, err := c.WaitRun(t.Context(), &graphdv1.WaitRunRequest{ThreadId: "t1", Wait: durationpb.New(0)})
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, run.GetState())
@@ -210,15 +210,15 @@ func TestWaitRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_RUNNING, run.GetState())
 
-	e.happen(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunInterrupted})
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunInterrupted})
 	run, err = c.WaitRun(t.Context(), &graphdv1.WaitRunRequest{ThreadId: "t1", RunId: "run-1"})
 	require.NoError(t, err)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState())
 }
 
 func TestCancelRun(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e)
+	e := newFakeEngine()
+	c := startServer(t, e)
 	req := &graphdv1.CancelRunRequest{
 		ThreadId: "t1", RunId: "run-1", Action: graphdv1.CancelRunRequest_ACTION_ROLLBACK,
 		Grace: durationpb.New(time.Second), Reason: "enough",
@@ -227,10 +227,10 @@ func TestCancelRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.CancelRequest{
 		Thread: "t1", Run: "run-1", Rollback: true, Grace: time.Second, Reason: "enough",
-	}, e.last(t))
+	}, e.lastRequest(t))
 
 	// A run that waits for people has stopped, but it is not final.
-	e.happen(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunInterrupted})
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunInterrupted})
 	req.Wait = true
 	ended := make(chan *graphdv1.Run, 1)
 	go func() {
@@ -240,18 +240,18 @@ func TestCancelRun(t *testing.T) {
 		}
 		close(ended)
 	}()
-	e.happen(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunCancelled})
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventRunState, State: checkpoint.RunCancelled})
 	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, (<-ended).GetState())
 }
 
 func TestThreadCalls(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	e.head.TTL, e.head.Metadata = time.Hour, map[string]string{"user": "u1"}
 	e.head.Checkpoint, e.head.Keep = "c9", 12
-	e.state = runtime.Snapshot{Values: big, Interrupts: []checkpoint.Interrupt{
+	e.state = runtime.Snapshot{Values: bigNumberText, Interrupts: []checkpoint.Interrupt{
 		{ID: "i1", State: checkpoint.InterruptOpen}, {ID: "i2", State: checkpoint.InterruptAnswered},
 	}}
-	c := serve(t, e)
+	c := startServer(t, e)
 	ctx := t.Context()
 
 	thread, err := c.CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: "t1", RequestId: "q", Thread: &graphdv1.Thread{
@@ -259,13 +259,13 @@ func TestThreadCalls(t *testing.T) {
 		Expiration: &graphdv1.Thread_Ttl{Ttl: durationpb.New(time.Hour)}, KeepCheckpoints: -1,
 	}})
 	require.NoError(t, err)
-	created, ok := e.last(t).(runtime.NewThread)
+	created, ok := e.lastRequest(t).(runtime.CreateThreadRequest)
 	require.True(t, ok)
 	require.NotEmpty(t, created.Digest)
 	created.Digest = ""
-	require.Equal(t, runtime.NewThread{
+	require.Equal(t, runtime.CreateThreadRequest{
 		Thread: "t1", Graph: "g", Version: "v1", Metadata: map[string]string{"a": "b"},
-		Expiration: runtime.Expiration{TTL: time.Hour}, Keep: -1, RequestID: "q",
+		Expiration: runtime.Expiration{TTL: time.Hour}, KeepCheckpoints: -1, RequestID: "q",
 	}, created)
 	require.Equal(t, time.Hour, thread.GetTtl().AsDuration())
 	require.Equal(t, "7", thread.GetEtag())
@@ -275,27 +275,27 @@ func TestThreadCalls(t *testing.T) {
 
 	thread, err = c.GetThread(ctx, &graphdv1.GetThreadRequest{ThreadId: "t1", View: graphdv1.ThreadView_THREAD_VIEW_FULL})
 	require.NoError(t, err)
-	require.Equal(t, big, thread.GetValues().GetJson())
+	require.Equal(t, bigNumberText, thread.GetValues().GetJson())
 	require.Len(t, thread.GetInterrupts(), 1)
 
 	_, err = c.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: "t1", Etag: "7", Force: true})
 	require.NoError(t, err)
-	require.Equal(t, removal{"t1", 7, true}, e.last(t))
+	require.Equal(t, deleteCall{"t1", 7, true}, e.lastRequest(t))
 
 	_, err = c.ForkThread(ctx, &graphdv1.ForkThreadRequest{
 		SourceThreadId: "t1", ThreadId: "t2", At: &graphdv1.CheckpointRef{CheckpointId: "c1"},
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.ForkRequest{Source: "t1", Thread: "t2", Checkpoint: "c1"}, e.last(t))
+	require.Equal(t, runtime.ForkRequest{Source: "t1", Thread: "t2", Checkpoint: "c1"}, e.lastRequest(t))
 
 	_, err = c.PruneThread(ctx, &graphdv1.PruneThreadRequest{ThreadId: "t1", KeepCheckpoints: 3, Etag: "7"})
 	require.NoError(t, err)
-	require.Equal(t, runtime.PruneRequest{Thread: "t1", Keep: 3, Etag: 7}, e.last(t))
+	require.Equal(t, runtime.PruneRequest{Thread: "t1", KeepCheckpoints: 3, Etag: 7}, e.lastRequest(t))
 	_, err = c.CopyThread(ctx, &graphdv1.CopyThreadRequest{
 		SourceThreadId: "t1", ThreadId: "t2", Metadata: map[string]string{"a": "c"}, RequestId: "q",
 	})
 	require.NoError(t, err)
-	copied, ok := e.last(t).(runtime.CopyRequest)
+	copied, ok := e.lastRequest(t).(runtime.CopyRequest)
 	require.True(t, ok)
 	require.NotEmpty(t, copied.Digest)
 	copied.Digest = ""
@@ -314,40 +314,40 @@ func TestThreadMasks(t *testing.T) {
 	expires, keep := &runtime.Expiration{At: at}, 3
 	for name, c := range map[string]struct {
 		paths []string
-		want  runtime.ThreadChange
+		want  runtime.UpdateThreadRequest
 	}{
-		"none":     {nil, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires, Keep: &keep}},
-		"all":      {[]string{"*"}, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true, Expiration: expires, Keep: &keep}},
-		"keep":     {[]string{"keep_checkpoints"}, runtime.ThreadChange{Keep: &keep}},
-		"metadata": {[]string{"metadata"}, runtime.ThreadChange{Metadata: full.GetMetadata(), Replace: true}},
-		"one key":  {[]string{"metadata.a"}, runtime.ThreadChange{Metadata: map[string]string{"a": "1"}}},
-		"drop key": {[]string{"metadata.z"}, runtime.ThreadChange{Drop: []string{"z"}}},
-		"expire":   {[]string{"expire_time"}, runtime.ThreadChange{Expiration: expires}},
+		"none":     {nil, runtime.UpdateThreadRequest{Metadata: full.GetMetadata(), ReplaceMetadata: true, Expiration: expires, KeepCheckpoints: &keep}},
+		"all":      {[]string{"*"}, runtime.UpdateThreadRequest{Metadata: full.GetMetadata(), ReplaceMetadata: true, Expiration: expires, KeepCheckpoints: &keep}},
+		"keep":     {[]string{"keep_checkpoints"}, runtime.UpdateThreadRequest{KeepCheckpoints: &keep}},
+		"metadata": {[]string{"metadata"}, runtime.UpdateThreadRequest{Metadata: full.GetMetadata(), ReplaceMetadata: true}},
+		"one key":  {[]string{"metadata.a"}, runtime.UpdateThreadRequest{Metadata: map[string]string{"a": "1"}}},
+		"drop key": {[]string{"metadata.z"}, runtime.UpdateThreadRequest{DropKeys: []string{"z"}}},
+		"expire":   {[]string{"expire_time"}, runtime.UpdateThreadRequest{Expiration: expires}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine()
-			_, err := serve(t, e).UpdateThread(t.Context(), &graphdv1.UpdateThreadRequest{
+			e := newFakeEngine()
+			_, err := startServer(t, e).UpdateThread(t.Context(), &graphdv1.UpdateThreadRequest{
 				Thread: full, UpdateMask: &fieldmaskpb.FieldMask{Paths: c.paths},
 			})
 			require.NoError(t, err)
 			c.want.Thread, c.want.Etag = "t1", 7
-			require.Equal(t, c.want, e.last(t))
+			require.Equal(t, c.want, e.lastRequest(t))
 		})
 	}
-	e := newEngine()
-	_, err := serve(t, e).UpdateThread(t.Context(), &graphdv1.UpdateThreadRequest{
+	e := newFakeEngine()
+	_, err := startServer(t, e).UpdateThread(t.Context(), &graphdv1.UpdateThreadRequest{
 		Thread: &graphdv1.Thread{ThreadId: "t1"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"ttl"}},
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.ThreadChange{Thread: "t1", Expiration: &runtime.Expiration{}}, e.last(t))
+	require.Equal(t, runtime.UpdateThreadRequest{Thread: "t1", Expiration: &runtime.Expiration{}}, e.lastRequest(t))
 }
 
 func TestListThreads(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	for i := range 3 {
 		e.heads = append(e.heads, checkpoint.Head{Thread: fmt.Sprint("t", i), Updated: time.Unix(int64(100-i), 5).UTC()})
 	}
-	c := serve(t, e)
+	c := startServer(t, e)
 	req := &graphdv1.ListThreadsRequest{PageSize: 2, Filter: `state = INTERRUPTED AND graph="g" AND metadata.user = 'u"1'`}
 	page, err := c.ListThreads(t.Context(), req)
 	require.NoError(t, err)
@@ -355,30 +355,30 @@ func TestListThreads(t *testing.T) {
 	want := checkpoint.ThreadQuery{
 		State: checkpoint.ThreadInterrupted, Graph: "g", Metadata: map[string]string{"user": `u"1`}, Limit: 3,
 	}
-	require.Equal(t, want, e.last(t))
+	require.Equal(t, want, e.lastRequest(t))
 
 	req.PageToken = page.GetNextPageToken()
 	_, err = c.ListThreads(t.Context(), req)
 	require.NoError(t, err)
 	want.Before = checkpoint.ThreadPosition{Updated: time.Unix(99, 5).UTC(), Thread: "t1"}
-	require.Equal(t, want, e.last(t))
+	require.Equal(t, want, e.lastRequest(t))
 }
 
 func TestStateCalls(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	cp := &checkpoint.Checkpoint{
 		ID: "c2", Seq: 2, Parent: "c1", Namespace: "sub:t9", Run: "run-1", Graph: "g", Version: "v1", Step: -1,
 		Source: checkpoint.SourceInput, Time: time.Unix(1, 0).UTC(), Metadata: map[string]string{"k": "v"},
 	}
 	inner := runtime.Snapshot{Values: `{"in":1}`}
 	e.state = runtime.Snapshot{
-		Values: big, Next: []string{"n"}, Checkpoint: cp, LogID: "log-1", LastEvent: 5,
+		Values: bigNumberText, Next: []string{"n"}, Checkpoint: cp, LogID: "log-1", LastEvent: 5,
 		Tasks: []runtime.SnapshotTask{{
 			ID: "k", Node: "n", Namespace: "sub:t9|n:k", Result: "null", State: &inner,
 			Failure: &checkpoint.Failure{Reason: "NODE_FAILED"},
 		}},
 	}
-	c := serve(t, e)
+	c := startServer(t, e)
 	ctx := t.Context()
 	state, err := c.GetState(ctx, &graphdv1.GetStateRequest{
 		ThreadId: "t1", At: &graphdv1.CheckpointRef{CheckpointId: "c2", Namespace: []string{"sub"}},
@@ -386,9 +386,9 @@ func TestStateCalls(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.StateRequest{
-		Thread: "t1", Namespace: "sub", Checkpoint: "c2", Keys: []string{"a"}, Subgraphs: true, Bytes: 8 << 20,
-	}, e.last(t))
-	require.Equal(t, big, state.GetValues().GetJson())
+		Thread: "t1", Namespace: "sub", Checkpoint: "c2", Keys: []string{"a"}, WithSubgraphs: true, MaxBytes: 8 << 20,
+	}, e.lastRequest(t))
+	require.Equal(t, bigNumberText, state.GetValues().GetJson())
 	require.Equal(t, int32(-1), state.GetStep())
 	require.Equal(t, graphdv1.CheckpointSource_CHECKPOINT_SOURCE_INPUT, state.GetSource())
 	require.Equal(t, "c1", state.GetParent().GetCheckpointId())
@@ -400,69 +400,69 @@ func TestStateCalls(t *testing.T) {
 	require.Equal(t, `{"in":1}`, task.GetState().GetValues().GetJson())
 
 	_, err = c.UpdateState(ctx, &graphdv1.UpdateStateRequest{
-		ThreadId: "t1", Values: jsonPayload(big), AsNode: "n", ExpectedCheckpointId: "c2", SupersedeInterrupts: true,
+		ThreadId: "t1", Values: newJSONPayload(bigNumberText), AsNode: "n", ExpectedCheckpointId: "c2", SupersedeInterrupts: true,
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.UpdateStateRequest{
-		Thread: "t1", Values: big, AsNode: "n", Expected: "c2", Supersede: true,
-	}, e.last(t))
+		Thread: "t1", Values: bigNumberText, AsNode: "n", Expected: "c2", SupersedeInterrupts: true,
+	}, e.lastRequest(t))
 
 	_, err = c.BulkUpdateState(ctx, &graphdv1.BulkUpdateStateRequest{
 		ThreadId: "t1", At: &graphdv1.CheckpointRef{CheckpointId: "c2"}, ExpectedCheckpointId: "c2", SupersedeInterrupts: true,
 		Supersteps: []*graphdv1.StateSuperstep{{Updates: []*graphdv1.StateUpdate{
-			{Values: jsonPayload(big), AsNode: "n", TaskId: "k"},
+			{Values: newJSONPayload(bigNumberText), AsNode: "n", TaskId: "k"},
 			{
-				Values: jsonPayload("null"), AsNode: "m",
+				Values: newJSONPayload("null"), AsNode: "m",
 				GotoTargets: []*graphdv1.Goto{{Target: &graphdv1.Goto_Node{Node: "n"}}},
 			},
 		}}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, runtime.BulkUpdateStateRequest{
-		Thread: "t1", Checkpoint: "c2", Expected: "c2", Supersede: true,
+		Thread: "t1", Checkpoint: "c2", Expected: "c2", SupersedeInterrupts: true,
 		Supersteps: [][]runtime.StateWrite{{
-			{Values: big, AsNode: "n", Task: "k"},
+			{Values: bigNumberText, AsNode: "n", Task: "k"},
 			{Values: "null", AsNode: "m", Goto: []checkpoint.Send{{Node: "n"}}},
 		}},
-	}, e.last(t))
+	}, e.lastRequest(t))
 
 	for i := range 3 {
 		e.states = append(e.states, runtime.Snapshot{Checkpoint: &checkpoint.Checkpoint{ID: "c", Seq: uint64(9 - i)}})
 	}
 	page, err := c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "t1", PageSize: 2, IncludeValues: true})
 	require.NoError(t, err)
-	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, Values: true, Bytes: 8 << 20}, e.last(t))
+	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, WithValues: true, MaxBytes: 8 << 20}, e.lastRequest(t))
 	_, err = c.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{
 		ThreadId: "t1", PageSize: 2, PageToken: page.GetNextPageToken(),
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, Before: 8, Bytes: 8 << 20}, e.last(t))
+	require.Equal(t, runtime.HistoryQuery{Thread: "t1", Limit: 2, Before: 8, MaxBytes: 8 << 20}, e.lastRequest(t))
 }
 
 func TestStateBeyondTheLimitSaysWhatToDo(t *testing.T) {
-	e := newEngine()
-	e.state.Values = big
-	c := serve(t, e, func(o *transport.Options) { o.MaxMessageBytes = 16 })
+	e := newFakeEngine()
+	e.state.Values = bigNumberText
+	c := startServer(t, e, func(o *transport.Options) { o.MaxMessageBytes = 16 })
 	_, err := c.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: "t1"})
-	require.Equal(t, "PAYLOAD_TOO_LARGE", info(t, err).GetReason())
+	require.Equal(t, "PAYLOAD_TOO_LARGE", requireErrorInfo(t, err).GetReason())
 	require.ErrorContains(t, err, "fewer keys")
 }
 
 func TestInterruptCalls(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	created := time.Unix(50, 0).UTC()
-	e.asks = []checkpoint.Interrupt{{
+	e.interrupts = []checkpoint.Interrupt{{
 		ID: "i1", Thread: "t1", Run: "run-1", Graph: "g", Namespace: "sub:t", Checkpoint: "c1", Node: "n", Task: "k",
-		Scope: "s", Key: "key", Index: 2, Reason: "approval", Message: "m", Value: big, Schema: "true",
+		Scope: "s", Key: "key", Index: 2, Reason: "approval", Message: "m", Value: bigNumberText, Schema: "true",
 		State: checkpoint.InterruptOpen, Created: created, Updated: created, Expires: created.Add(time.Hour),
 		Expiry: checkpoint.ExpiryResumeDefault, Default: "null", Assignees: []string{"ann"}, Revision: 3,
 	}, {ID: "i2", State: checkpoint.InterruptOpen, Created: created}}
-	c := serve(t, e)
+	c := startServer(t, e)
 	ctx := t.Context()
 
 	got, err := c.GetInterrupt(ctx, &graphdv1.GetInterruptRequest{ThreadId: "t1", InterruptId: "i1"})
 	require.NoError(t, err)
-	require.Equal(t, big, got.GetValue().GetJson())
+	require.Equal(t, bigNumberText, got.GetValue().GetJson())
 	require.Equal(t, "null", got.GetDefaultResponse().GetJson())
 	require.Nil(t, got.GetResponse())
 	require.Equal(t, graphdv1.ExpiryAction_EXPIRY_ACTION_RESUME_DEFAULT, got.GetExpiryAction())
@@ -480,31 +480,31 @@ func TestInterruptCalls(t *testing.T) {
 	require.Equal(t, checkpoint.InterruptQuery{
 		Assignee: "ann", Node: "n", Reason: "approval", Run: "run-1", Graph: "g", Limit: 2,
 		States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
-	}, e.last(t))
+	}, e.lastRequest(t))
 
 	_, err = c.ListInterrupts(ctx, &graphdv1.ListInterruptsRequest{Filter: `state = "*"`})
 	require.NoError(t, err)
-	require.Equal(t, checkpoint.InterruptQuery{Limit: 51}, e.last(t))
+	require.Equal(t, checkpoint.InterruptQuery{Limit: 51}, e.lastRequest(t))
 
 	_, err = c.UpdateInterrupt(ctx, &graphdv1.UpdateInterruptRequest{
 		Interrupt:  &graphdv1.Interrupt{ThreadId: "t1", InterruptId: "i1", Etag: "3", Assignees: []string{"bob"}},
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"assignees", "expire_time"}},
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.InterruptChange{
+	require.Equal(t, runtime.UpdateInterruptRequest{
 		Thread: "t1", Interrupt: "i1", Etag: 3, Assignees: &[]string{"bob"}, Expires: &time.Time{},
-	}, e.last(t))
+	}, e.lastRequest(t))
 }
 
 func TestWatchInterrupts(t *testing.T) {
-	e := newEngine()
-	for i := range 40 { // a long history of questions nobody waits for
-		e.asks = append(e.asks, checkpoint.Interrupt{
+	e := newFakeEngine()
+	for i := range 40 { // a long history of interrupts that are closed
+		e.interrupts = append(e.interrupts, checkpoint.Interrupt{
 			ID: fmt.Sprint("old", i), State: checkpoint.InterruptConsumed, Change: uint64(3 * (i + 1)),
 		})
 	}
-	e.asks = append(e.asks, checkpoint.Interrupt{ID: "i1", State: checkpoint.InterruptOpen, Change: 200})
-	c := serve(t, e)
+	e.interrupts = append(e.interrupts, checkpoint.Interrupt{ID: "i1", State: checkpoint.InterruptOpen, Change: 200})
+	c := startServer(t, e)
 	stream, err := c.WatchInterrupts(t.Context(), &graphdv1.WatchInterruptsRequest{})
 	require.NoError(t, err)
 	first, err := stream.Recv()
@@ -515,9 +515,9 @@ func TestWatchInterrupts(t *testing.T) {
 	require.True(t, mark.GetBookmark())
 
 	e.mu.Lock()
-	e.asks = append(e.asks, checkpoint.Interrupt{ID: "i2", State: checkpoint.InterruptAnswered, Change: 201})
+	e.interrupts = append(e.interrupts, checkpoint.Interrupt{ID: "i2", State: checkpoint.InterruptAnswered, Change: 201})
 	e.mu.Unlock()
-	e.happen()
+	e.appendEvents()
 	next, err := stream.Recv()
 	require.NoError(t, err)
 	require.Equal(t, "i2", next.GetInterrupt().GetInterruptId())
@@ -533,11 +533,11 @@ func TestWatchInterrupts(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = other.Recv()
-	require.Equal(t, "INVALID_CURSOR", info(t, err).GetReason())
+	require.Equal(t, "INVALID_CURSOR", requireErrorInfo(t, err).GetReason())
 }
 
 func TestServerInfo(t *testing.T) {
-	got, err := serve(t, newEngine()).GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
+	got, err := startServer(t, newFakeEngine()).GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)
 	require.Equal(t, []any{"v1.2.3", "memory", uint32(8 << 20), uint32(1 << 20), uint32(128), 15 * time.Second}, []any{
 		got.GetVersion(), got.GetStore(), got.GetMaxMessageBytes(), got.GetMaxInlinePayloadBytes(),
@@ -546,7 +546,7 @@ func TestServerInfo(t *testing.T) {
 }
 
 func TestRequestIDsAreKept(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	id := func(sent string) []string {
 		ctx := t.Context()
 		if sent != "" {
@@ -568,7 +568,7 @@ func TestMissingOptions(t *testing.T) {
 }
 
 func TestUnimplementedIsNotInternal(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	err := c.conn.Invoke(t.Context(), "/graphd.v1.GraphService/Nothing", &graphdv1.GetRunRequest{}, &graphdv1.Run{})
 	require.Equal(t, codes.Unimplemented, status.Code(err))
 }

@@ -19,36 +19,36 @@ import (
 func TestAStreamNeedsNoGoroutineBesideItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const streams = 50
-		th := newThread()
+		th := newFakeThread()
 		before := runtime.NumGoroutine()
 		for range streams {
-			open(t, th, func(gs *graphService, stream eventStream) error {
-				gs.room = atHand
-				return watch(&graphdv1.WatchRequest{Follow: true})(gs, stream)
+			openStream(t, th, func(gs *graphService, stream eventStream) error {
+				gs.directBytes = maxDirectBytes
+				return newWatchCall(&graphdv1.WatchRequest{Follow: true})(gs, stream)
 			})
 		}
 		synctest.Wait()
-		th.happen(update("a"), update("b"))
+		th.appendEvents(newUpdateEvent("a"), newUpdateEvent("b"))
 		synctest.Wait()
 		require.LessOrEqual(t, runtime.NumGoroutine()-before, streams+streams/5, "some belong to others")
 	})
 }
 
-// TestALineThatIsNotWrittenCostsNothing ends calls that go well where only errors
+// TestALogLineThatIsNotWrittenCostsNothing ends calls that go well where only errors
 // are logged.
-func TestALineThatIsNotWrittenCostsNothing(t *testing.T) {
+func TestALogLineThatIsNotWrittenCostsNothing(t *testing.T) {
 	core, logs := observer.New(zapcore.ErrorLevel)
-	d := &desk{log: zap.New(core)}
-	m := newCounts().prepare(kindUnary, "graphd.v1.GraphService", "GetRun")
-	ctx, _ := newCall(t.Context(), nil)
+	d := &interceptors{log: zap.New(core)}
+	m := newCallMetrics().newMethodMetrics(kindUnary, "graphd.v1.GraphService", "GetRun")
+	ctx, _ := newCallContext(t.Context(), nil)
 	began := time.Now()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		m.begin()
-		m.receive()
-		m.send()
-		d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, ending{})
+		m.countStarted()
+		m.countReceived()
+		m.countSent()
+		d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, callEnd{})
 	}))
 	require.Zero(t, logs.Len())
-	d.finish(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled, ending{level: zapcore.ErrorLevel})
+	d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled, callEnd{level: zapcore.ErrorLevel})
 	require.Equal(t, 1, logs.Len())
 }

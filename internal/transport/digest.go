@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// digest identifies what a request asks for, so that a request id that comes
+// digestMessage identifies what a request asks for, so that a request id that comes
 // again with other content is found out. It covers what takes effect, not how
 // it is delivered: a StartRun repeated as Stream attaches to the same run.
-func digest(effect proto.Message) (string, error) {
+func digestMessage(effect proto.Message) (string, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(effect)
 	if err != nil {
 		return "", err

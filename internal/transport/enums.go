@@ -14,18 +14,18 @@ import (
 // refuseUnknownEnums walks a message and refuses enum numbers that this
 // version does not know: proto3 keeps them, and a policy that is kept but not
 // understood would be accepted in silence.
-func refuseUnknownEnums(b *border, path string, m protoreflect.Message) {
+func refuseUnknownEnums(b *validator, path string, m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		at := join(path, string(fd.Name()))
+		at := joinPath(path, string(fd.Name()))
 		switch {
 		case fd.IsMap():
 			return true // no map of the contract holds enums or messages with enums
 		case fd.Enum() != nil && fd.IsList():
 			for i := range v.List().Len() {
-				knownEnum(b, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), v.List().Get(i).Enum())
+				checkEnum(b, fmt.Sprintf("%s[%d]", at, i), fd.Enum(), v.List().Get(i).Enum())
 			}
 		case fd.Enum() != nil:
-			knownEnum(b, at, fd.Enum(), v.Enum())
+			checkEnum(b, at, fd.Enum(), v.Enum())
 		case fd.Message() != nil && fd.IsList():
 			for i := range v.List().Len() {
 				refuseUnknownEnums(b, fmt.Sprintf("%s[%d]", at, i), v.List().Get(i).Message())
@@ -37,7 +37,7 @@ func refuseUnknownEnums(b *border, path string, m protoreflect.Message) {
 	})
 }
 
-func knownEnum(b *border, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
+func checkEnum(b *validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
 	if enum.Values().ByNumber(n) != nil {
 		return
 	}
@@ -45,35 +45,35 @@ func knownEnum(b *border, at string, enum protoreflect.EnumDescriptor, n protore
 	for i := range enum.Values().Len() {
 		names = append(names, string(enum.Values().Get(i).Name()))
 	}
-	b.refuse(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
+	b.addViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-// The maps between enums and the words of the domain. Numbers that are not
-// known do not get here.
+// Conversions between enums and the names of the domain. Unknown numbers were
+// refused before.
 
-func concurrencyIn(p graphdv1.ConcurrencyPolicy) runtime.Concurrency {
+func concurrencyFromProto(p graphdv1.ConcurrencyPolicy) runtime.Concurrency {
 	switch p {
 	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE:
-		return runtime.Enqueue
+		return runtime.EnqueueBusy
 	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_CANCEL_ACTIVE:
 		return runtime.CancelActive
 	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ROLLBACK_ACTIVE:
 		return runtime.RollbackActive
 	case graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_UNSPECIFIED,
 		graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REJECT:
-		return runtime.Reject
+		return runtime.RejectBusy
 	}
-	return runtime.Reject
+	return runtime.RejectBusy
 }
 
-func openPolicyIn(p graphdv1.OpenInterruptPolicy) runtime.OpenPolicy {
+func openPolicyFromProto(p graphdv1.OpenInterruptPolicy) runtime.OpenPolicy {
 	switch p {
 	case graphdv1.OpenInterruptPolicy_OPEN_INTERRUPT_POLICY_DISCARD:
 		return runtime.DiscardOpen
@@ -86,30 +86,30 @@ func openPolicyIn(p graphdv1.OpenInterruptPolicy) runtime.OpenPolicy {
 	return runtime.RejectOpen
 }
 
-func coverageIn(c graphdv1.ResumeCoverage) runtime.Coverage {
+func coverageFromProto(c graphdv1.ResumeCoverage) runtime.Coverage {
 	switch c {
 	case graphdv1.ResumeCoverage_RESUME_COVERAGE_ALL:
-		return runtime.All
+		return runtime.CoverAll
 	case graphdv1.ResumeCoverage_RESUME_COVERAGE_COLLECT:
-		return runtime.Collect
+		return runtime.CoverCollect
 	case graphdv1.ResumeCoverage_RESUME_COVERAGE_UNSPECIFIED,
 		graphdv1.ResumeCoverage_RESUME_COVERAGE_PARTIAL:
-		return runtime.Partial
+		return runtime.CoverPartial
 	}
-	return runtime.Partial
+	return runtime.CoverPartial
 }
 
 // onDisconnectCancel is RunRequest.OnDisconnect for DISCONNECT_POLICY_CANCEL.
 const onDisconnectCancel = "cancel"
 
-func disconnectIn(p graphdv1.DisconnectPolicy) string {
+func onDisconnectFromProto(p graphdv1.DisconnectPolicy) string {
 	if p == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL {
 		return onDisconnectCancel
 	}
 	return ""
 }
 
-func expiryIn(a graphdv1.ExpiryAction) checkpoint.ExpiryAction {
+func expiryFromProto(a graphdv1.ExpiryAction) checkpoint.ExpiryAction {
 	switch a {
 	case graphdv1.ExpiryAction_EXPIRY_ACTION_FAIL_NODE:
 		return checkpoint.ExpiryFailNode
@@ -123,11 +123,11 @@ func expiryIn(a graphdv1.ExpiryAction) checkpoint.ExpiryAction {
 	return checkpoint.ExpiryNone
 }
 
-func expiryOut(a checkpoint.ExpiryAction) graphdv1.ExpiryAction {
-	return graphdv1.ExpiryAction(enumOut(graphdv1.ExpiryAction_value, "EXPIRY_ACTION_", string(a)))
+func expiryToProto(a checkpoint.ExpiryAction) graphdv1.ExpiryAction {
+	return graphdv1.ExpiryAction(findEnumNumber(graphdv1.ExpiryAction_value, "EXPIRY_ACTION_", string(a)))
 }
 
-func driftIn(d graphdv1.Drift) checkpoint.Drift {
+func driftFromProto(d graphdv1.Drift) checkpoint.Drift {
 	switch d {
 	case graphdv1.Drift_DRIFT_FAIL:
 		return checkpoint.DriftFail
@@ -141,32 +141,32 @@ func driftIn(d graphdv1.Drift) checkpoint.Drift {
 	return checkpoint.DriftDefault
 }
 
-func driftOut(d checkpoint.Drift) graphdv1.Drift {
-	return graphdv1.Drift(enumOut(graphdv1.Drift_value, "DRIFT_", string(d)))
+func driftToProto(d checkpoint.Drift) graphdv1.Drift {
+	return graphdv1.Drift(findEnumNumber(graphdv1.Drift_value, "DRIFT_", string(d)))
 }
 
-func runStateOut(s checkpoint.RunState) graphdv1.RunState {
-	return graphdv1.RunState(enumOut(graphdv1.RunState_value, "RUN_STATE_", string(s)))
+func runStateToProto(s checkpoint.RunState) graphdv1.RunState {
+	return graphdv1.RunState(findEnumNumber(graphdv1.RunState_value, "RUN_STATE_", string(s)))
 }
 
-func threadStateOut(s checkpoint.ThreadState) graphdv1.ThreadState {
-	return graphdv1.ThreadState(enumOut(graphdv1.ThreadState_value, "THREAD_STATE_", string(s)))
+func threadStateToProto(s checkpoint.ThreadState) graphdv1.ThreadState {
+	return graphdv1.ThreadState(findEnumNumber(graphdv1.ThreadState_value, "THREAD_STATE_", string(s)))
 }
 
-func interruptStateOut(s checkpoint.InterruptState) graphdv1.InterruptState {
-	return graphdv1.InterruptState(enumOut(graphdv1.InterruptState_value, "INTERRUPT_STATE_", string(s)))
+func interruptStateToProto(s checkpoint.InterruptState) graphdv1.InterruptState {
+	return graphdv1.InterruptState(findEnumNumber(graphdv1.InterruptState_value, "INTERRUPT_STATE_", string(s)))
 }
 
-func sourceOut(s checkpoint.Source) graphdv1.CheckpointSource {
-	return graphdv1.CheckpointSource(enumOut(graphdv1.CheckpointSource_value, "CHECKPOINT_SOURCE_", string(s)))
+func sourceToProto(s checkpoint.Source) graphdv1.CheckpointSource {
+	return graphdv1.CheckpointSource(findEnumNumber(graphdv1.CheckpointSource_value, "CHECKPOINT_SOURCE_", string(s)))
 }
 
-func phaseOut(p checkpoint.Phase) graphdv1.TaskChange_Phase {
-	return graphdv1.TaskChange_Phase(enumOut(graphdv1.TaskChange_Phase_value, "PHASE_", string(p)))
+func phaseToProto(p checkpoint.Phase) graphdv1.TaskChange_Phase {
+	return graphdv1.TaskChange_Phase(findEnumNumber(graphdv1.TaskChange_Phase_value, "PHASE_", string(p)))
 }
 
-// enumOut finds the number of a word of the domain, whose spelling the contract
-// shares; a test holds the two together. An unknown word becomes UNSPECIFIED.
-func enumOut(values map[string]int32, prefix, word string) int32 {
+// findEnumNumber returns the number of a name of the domain, whose spelling the
+// contract shares; a test compares the two. An unknown name becomes UNSPECIFIED.
+func findEnumNumber(values map[string]int32, prefix, word string) int32 {
 	return values[prefix+strings.ToUpper(word)]
 }

@@ -18,15 +18,15 @@ type condition struct {
 
 // filterError says where a filter can't be understood.
 type filterError struct {
-	At      int // byte of the filter, from 0
+	Offset  int // byte of the filter, from 0
 	Problem string
 }
 
 // Error tells the problem and the byte.
-func (e *filterError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.Problem, e.At) }
+func (e *filterError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.Problem, e.Offset) }
 
-// maxFilter bounds the text of a filter.
-const maxFilter = 4096
+// maxFilterLength bounds the text of a filter.
+const maxFilterLength = 4096
 
 // metadataField is the field that takes a key.
 const metadataField = "metadata"
@@ -34,39 +34,39 @@ const metadataField = "metadata"
 // parseFilter takes a filter apart. allowed lists the fields; metadata stands
 // for every key of it.
 func parseFilter(text string, allowed []string) ([]condition, error) {
-	if len(text) > maxFilter {
-		return nil, &filterError{maxFilter, fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), maxFilter)}
+	if len(text) > maxFilterLength {
+		return nil, &filterError{maxFilterLength, fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), maxFilterLength)}
 	}
 	p := &filterParser{text: text, allowed: allowed}
-	p.space()
-	if p.at == len(p.text) {
+	p.skipSpace()
+	if p.pos == len(p.text) {
 		return nil, nil
 	}
 	var found []condition
 	for {
-		c, err := p.condition()
+		c, err := p.parseCondition()
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range found {
 			if f.Field == c.Field && f.Key == c.Key {
-				return nil, p.fail("%s is asked for twice", c.name())
+				return nil, p.newError("%s is asked for twice", c.displayName())
 			}
 		}
 		found = append(found, c)
-		p.space()
-		if p.at == len(p.text) {
+		p.skipSpace()
+		if p.pos == len(p.text) {
 			return found, nil
 		}
-		start := p.at
-		if word := p.word(); word != "AND" {
-			p.at = start
-			return nil, p.fail("expected AND; only conditions joined by AND are supported, no OR, NOT or parentheses")
+		start := p.pos
+		if word := p.readWord(); word != "AND" {
+			p.pos = start
+			return nil, p.newError("expected AND; only conditions joined by AND are supported, no OR, NOT or parentheses")
 		}
 	}
 }
 
-func (c condition) name() string {
+func (c condition) displayName() string {
 	if c.Key != "" {
 		return c.Field + "." + c.Key
 	}
@@ -75,79 +75,79 @@ func (c condition) name() string {
 
 type filterParser struct {
 	text    string
-	at      int
+	pos     int
 	allowed []string
 }
 
-func (p *filterParser) fail(format string, args ...any) error {
-	return &filterError{p.at, fmt.Sprintf(format, args...)}
+func (p *filterParser) newError(format string, args ...any) error {
+	return &filterError{p.pos, fmt.Sprintf(format, args...)}
 }
 
-func (p *filterParser) space() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
-		p.at++
+func (p *filterParser) skipSpace() {
+	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
+		p.pos++
 	}
 }
 
-func (p *filterParser) peek() byte {
-	if p.at < len(p.text) {
-		return p.text[p.at]
+func (p *filterParser) peekByte() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
 	}
 	return 0
 }
 
-// word reads letters, digits and _ - : which is what ids, names and enum
-// values without quotes are made of.
-func (p *filterParser) word() string {
-	start := p.at
-	for p.at < len(p.text) && idByte(p.text[p.at]) && p.text[p.at] != '.' {
-		p.at++
+// readWord reads letters, digits and _ - : as in ids, names and unquoted enum
+// values.
+func (p *filterParser) readWord() string {
+	start := p.pos
+	for p.pos < len(p.text) && isIDByte(p.text[p.pos]) && p.text[p.pos] != '.' {
+		p.pos++
 	}
-	return p.text[start:p.at]
+	return p.text[start:p.pos]
 }
 
-func (p *filterParser) condition() (condition, error) {
-	p.space()
-	c, err := p.field()
+func (p *filterParser) parseCondition() (condition, error) {
+	p.skipSpace()
+	c, err := p.parseField()
 	if err != nil {
 		return c, err
 	}
-	p.space()
-	if p.peek() != '=' {
-		return c, p.fail("expected = after %s; it is the only comparison", c.name())
+	p.skipSpace()
+	if p.peekByte() != '=' {
+		return c, p.newError("expected = after %s; it is the only comparison", c.displayName())
 	}
-	p.at++
-	p.space()
-	c.Value, err = p.value()
+	p.pos++
+	p.skipSpace()
+	c.Value, err = p.parseValue()
 	return c, err
 }
 
-func (p *filterParser) field() (condition, error) {
-	start := p.at
-	c := condition{Field: p.word()}
+func (p *filterParser) parseField() (condition, error) {
+	start := p.pos
+	c := condition{Field: p.readWord()}
 	known := false
 	for _, a := range p.allowed {
 		known = known || a == c.Field
 	}
 	if !known {
-		p.at = start
-		return c, p.fail("expected a field: %s", strings.Join(fieldNames(p.allowed), ", "))
+		p.pos = start
+		return c, p.newError("expected a field: %s", strings.Join(displayFields(p.allowed), ", "))
 	}
 	if c.Field != metadataField {
 		return c, nil
 	}
-	if p.peek() != '.' {
-		return c, p.fail("expected metadata.KEY")
+	if p.peekByte() != '.' {
+		return c, p.newError("expected metadata.KEY")
 	}
-	p.at++
+	p.pos++
 	var err error
-	if c.Key, err = p.label(); err == nil && c.Key == "" {
-		err = p.fail("expected metadata.KEY; quote a key that is not a word")
+	if c.Key, err = p.parseLabelKey(); err == nil && c.Key == "" {
+		err = p.newError("expected metadata.KEY; quote a key that is not a word")
 	}
 	return c, err
 }
 
-func fieldNames(allowed []string) []string {
+func displayFields(allowed []string) []string {
 	names := make([]string, 0, len(allowed))
 	for _, a := range allowed {
 		if a == metadataField {
@@ -158,53 +158,53 @@ func fieldNames(allowed []string) []string {
 	return names
 }
 
-// label reads the key of metadata: words joined by dots, or a quoted text.
-func (p *filterParser) label() (string, error) {
-	if q := p.peek(); q == '"' || q == '\'' {
-		return p.quoted()
+// parseLabelKey reads the key of metadata: words joined by dots, or a quoted text.
+func (p *filterParser) parseLabelKey() (string, error) {
+	if q := p.peekByte(); q == '"' || q == '\'' {
+		return p.parseQuoted()
 	}
-	start := p.at
-	for p.at < len(p.text) && idByte(p.text[p.at]) {
-		p.at++
+	start := p.pos
+	for p.pos < len(p.text) && isIDByte(p.text[p.pos]) {
+		p.pos++
 	}
-	return p.text[start:p.at], nil
+	return p.text[start:p.pos], nil
 }
 
-func (p *filterParser) value() (string, error) {
-	switch q := p.peek(); {
+func (p *filterParser) parseValue() (string, error) {
+	switch q := p.peekByte(); {
 	case q == '"' || q == '\'':
-		return p.quoted()
-	case idByte(q):
-		start := p.at
-		for p.at < len(p.text) && idByte(p.text[p.at]) {
-			p.at++
+		return p.parseQuoted()
+	case isIDByte(q):
+		start := p.pos
+		for p.pos < len(p.text) && isIDByte(p.text[p.pos]) {
+			p.pos++
 		}
-		return p.text[start:p.at], nil
+		return p.text[start:p.pos], nil
 	}
-	return "", p.fail("expected a value in quotes")
+	return "", p.newError("expected a value in quotes")
 }
 
-// quoted reads a text in quotes; a backslash keeps the quote and itself.
-func (p *filterParser) quoted() (string, error) {
-	quote, start := p.text[p.at], p.at
-	p.at++
+// parseQuoted reads a text in quotes; a backslash keeps the quote and itself.
+func (p *filterParser) parseQuoted() (string, error) {
+	quote, start := p.text[p.pos], p.pos
+	p.pos++
 	var b strings.Builder
-	for p.at < len(p.text) {
-		c := p.text[p.at]
-		p.at++
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		p.pos++
 		switch {
 		case c == quote:
 			return b.String(), nil
-		case c == '\\' && (p.peek() == quote || p.peek() == '\\') && p.at < len(p.text):
-			b.WriteByte(p.peek())
-			p.at++
+		case c == '\\' && (p.peekByte() == quote || p.peekByte() == '\\') && p.pos < len(p.text):
+			b.WriteByte(p.peekByte())
+			p.pos++
 		case c == '\\':
-			p.at--
-			return "", p.fail(`a backslash may only stand before a quote or a backslash`)
+			p.pos--
+			return "", p.newError(`a backslash may only stand before a quote or a backslash`)
 		default:
 			b.WriteByte(c)
 		}
 	}
-	p.at = start
-	return "", p.fail("the quote is never closed")
+	p.pos = start
+	return "", p.newError("the quote is never closed")
 }

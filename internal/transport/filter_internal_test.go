@@ -70,12 +70,12 @@ func FuzzFilter(f *testing.F) {
 		for _, c := range got {
 			name := c.Field
 			if c.Key != "" {
-				name += "." + quote(c.Key)
+				name += "." + quoteFilterText(c.Key)
 			}
-			parts = append(parts, name+" = "+quote(c.Value))
+			parts = append(parts, name+" = "+quoteFilterText(c.Value))
 		}
 		printed := strings.Join(parts, " AND ")
-		if len(printed) > maxFilter {
+		if len(printed) > maxFilterLength {
 			return
 		}
 		again, err := parseFilter(printed, []string{"state", "graph", "metadata"})
@@ -84,27 +84,27 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-func quote(text string) string {
+func quoteFilterText(text string) string {
 	return `"` + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), `"`, `\"`) + `"`
 }
 
 func TestTokens(t *testing.T) {
-	tk := tokens{key: []byte("k")}
-	text, err := tk.make(listed("a", "b"), uint64(1<<63))
+	tk := tokenCodec{key: []byte("k")}
+	text, err := tk.encodeToken(digestList("a", "b"), uint64(1<<63))
 	require.NoError(t, err)
 	var at uint64
-	require.NoError(t, tk.read(text, listed("a", "b"), &at))
+	require.NoError(t, tk.decodeToken(text, digestList("a", "b"), &at))
 	require.Equal(t, uint64(1<<63), at)
-	require.Error(t, tk.read(text, listed("ab"), &at))
-	require.NotEqual(t, listed("a", "b"), listed("a.b"))
-	require.NotEqual(t, listed("", "b"), listed("b", ""))
-	require.Error(t, tokens{key: []byte("other")}.read(text, listed("a", "b"), &at))
-	require.NoError(t, tk.read("", "any", &at))
+	require.Error(t, tk.decodeToken(text, digestList("ab"), &at))
+	require.NotEqual(t, digestList("a", "b"), digestList("a.b"))
+	require.NotEqual(t, digestList("", "b"), digestList("b", ""))
+	require.Error(t, tokenCodec{key: []byte("other")}.decodeToken(text, digestList("a", "b"), &at))
+	require.NoError(t, tk.decodeToken("", "any", &at))
 	for i := range len(text) {
 		changed := []byte(text)
 		changed[i] ^= 1
 		at = 7
-		if tk.read(string(changed), listed("a", "b"), &at) == nil {
+		if tk.decodeToken(string(changed), digestList("a", "b"), &at) == nil {
 			// The last character may hold bits that mean nothing.
 			require.Equal(t, len(text)-1, i)
 			continue
@@ -114,8 +114,8 @@ func TestTokens(t *testing.T) {
 }
 
 func FuzzToken(f *testing.F) {
-	tk := tokens{key: []byte("k")}
-	good, err := tk.make("list", "t1")
+	tk := tokenCodec{key: []byte("k")}
+	good, err := tk.encodeToken("list", "t1")
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add("")
@@ -123,7 +123,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(strings.Repeat("A", 64))
 	f.Fuzz(func(t *testing.T, text string) {
 		at := "before"
-		if err := tk.read(text, "list", &at); err != nil {
+		if err := tk.decodeToken(text, "list", &at); err != nil {
 			require.Equal(t, "before", at)
 			return
 		}
@@ -140,7 +140,7 @@ func FuzzClip(f *testing.F) {
 	f.Add("\xff\xfe", 4)
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = 3 + max(0, n)%100
-		got := clip(text, n)
+		got := clipText(text, n)
 		require.LessOrEqual(t, len(got), n)
 		require.True(t, utf8.ValidString(got))
 	})

@@ -17,42 +17,42 @@ type graphService struct {
 
 // Stream starts a run and follows it.
 func (s *graphService) Stream(req *graphdv1.StreamRequest, stream eventStream) error {
-	if err := s.enter(); err != nil {
+	if err := s.addStream(); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.removeStream()
 	ctx := stream.Context()
-	b := s.border()
-	ear := &ear{pump: s.pump, selection: selectionIn(b, req.GetFilter())}
-	defer ear.close()
-	started, err := s.start(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), ear.listen)
+	b := s.newValidator()
+	early := &earlySubscription{eventStreamer: s.eventStreamer, eventSelection: eventSelectionFromProto(b, req.GetFilter())}
+	defer early.closeFollower()
+	started, err := s.startRun(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.followStarted)
 	if err != nil {
 		return err
 	}
-	return s.serve(stream, ear.subscription(started, req.GetOnDisconnect()))
+	return s.serveStream(stream, early.toSubscription(started, req.GetOnDisconnect()))
 }
 
-// Resume answers questions and follows the run that goes on.
+// Resume answers interrupts and follows the run that goes on.
 func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) error {
-	if err := s.enter(); err != nil {
+	if err := s.addStream(); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.removeStream()
 	ctx := stream.Context()
-	b := s.border()
-	ear := &ear{pump: s.pump, selection: selectionIn(b, req.GetFilter())}
-	defer ear.close()
-	started, err := s.resume(ctx, b, req.GetResume(), req.GetRequestId(), ear.listen)
+	b := s.newValidator()
+	early := &earlySubscription{eventStreamer: s.eventStreamer, eventSelection: eventSelectionFromProto(b, req.GetFilter())}
+	defer early.closeFollower()
+	started, err := s.resumeRun(ctx, b, req.GetResume(), req.GetRequestId(), early.followStarted)
 	if err != nil {
 		return err
 	}
-	return s.serve(stream, ear.subscription(started, req.GetOnDisconnect()))
+	return s.serveStream(stream, early.toSubscription(started, req.GetOnDisconnect()))
 }
 
-// begun is the run as a caller should see it who asked for it: watching after
+// startedRun is the run as a caller should see it who asked for it: watching after
 // its last event shows all that the call set going. It has no etag, because the
 // store numbered it after it was written.
-func begun(st runtime.Started) checkpoint.Run {
+func startedRun(st *runtime.Started) checkpoint.Run {
 	run := st.Run
 	run.LastEvent, run.Revision = st.After, 0
 	return run
@@ -61,77 +61,83 @@ func begun(st runtime.Started) checkpoint.Run {
 // StartRun starts a run.
 func (s *graphService) StartRun(ctx context.Context, req *graphdv1.StartRunRequest) (*graphdv1.Run, error) {
 	if s.isDraining() {
-		return nil, draining()
+		return nil, drainingError()
 	}
-	started, err := s.start(ctx, s.border(), req.GetRun(), req.GetRequestId(), 0, nil)
+	started, err := s.startRun(ctx, s.newValidator(), req.GetRun(), req.GetRequestId(), 0, nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, begun(started), started.Head.LogID)
+	return s.describeRun(ctx, startedRun(started), started.Head.LogID)
 }
 
-// ResumeRun answers questions.
+// ResumeRun answers interrupts.
 func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunRequest) (*graphdv1.Run, error) {
 	if s.isDraining() {
-		return nil, draining()
+		return nil, drainingError()
 	}
-	started, err := s.resume(ctx, s.border(), req.GetResume(), req.GetRequestId(), nil)
+	started, err := s.resumeRun(ctx, s.newValidator(), req.GetResume(), req.GetRequestId(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, begun(started), started.Head.LogID)
+	return s.describeRun(ctx, startedRun(started), started.Head.LogID)
 }
 
-func (s *graphService) start(
-	ctx context.Context, b *border, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
-	watch runtime.Watch,
-) (runtime.Started, error) {
-	note(ctx, spec.GetThreadId(), spec.GetRunId())
-	req := startIn(b, spec, requestID)
+func (s *graphService) startRun(
+	ctx context.Context, b *validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
+	watch runtime.StartHook,
+) (*runtime.Started, error) {
+	recordSubject(ctx, spec.GetThreadId(), spec.GetRunId())
+	req := startRequestFromProto(b, spec, requestID)
 	if err := b.err(); err != nil {
-		return runtime.Started{}, err
+		return nil, err
 	}
 	var err error
-	if req.Digest, err = digestFor(requestID, spec); err != nil {
-		return runtime.Started{}, err
+	if req.Digest, err = digestIfRepeatable(requestID, spec); err != nil {
+		return nil, err
 	}
-	req.By, req.Request.OnDisconnect, req.Watch = s.by(ctx), disconnectIn(leave), watch
+	req.By, req.Request.OnDisconnect, req.OnStart = s.callerOf(ctx), onDisconnectFromProto(leave), watch
 	started, err := s.engine.Start(ctx, req)
-	note(ctx, started.Run.Thread, started.Run.ID)
-	return started, err
+	if err != nil {
+		return nil, err
+	}
+	recordSubject(ctx, started.Run.Thread, started.Run.ID)
+	return started, nil
 }
 
-func (s *graphService) resume(
-	ctx context.Context, b *border, spec *graphdv1.ResumeSpec, requestID string, watch runtime.Watch,
-) (runtime.Started, error) {
-	note(ctx, spec.GetThreadId(), "")
-	req := resumeIn(b, spec, requestID)
+func (s *graphService) resumeRun(
+	ctx context.Context, b *validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
+) (*runtime.Started, error) {
+	recordSubject(ctx, spec.GetThreadId(), "")
+	req := resumeRequestFromProto(b, spec, requestID)
 	if err := b.err(); err != nil {
-		return runtime.Started{}, err
+		return nil, err
 	}
 	var err error
-	if req.Digest, err = digestFor(requestID, spec); err != nil {
-		return runtime.Started{}, err
+	if req.Digest, err = digestIfRepeatable(requestID, spec); err != nil {
+		return nil, err
 	}
-	req.By, req.Watch = s.by(ctx), watch
+	req.By, req.OnStart = s.callerOf(ctx), watch
 	started, err := s.engine.Resume(ctx, req)
-	note(ctx, started.Run.Thread, started.Run.ID)
-	return started, err
+	if err != nil {
+		return nil, err
+	}
+	recordSubject(ctx, started.Run.Thread, started.Run.ID)
+	return started, nil
 }
 
 // GetRun returns a run.
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
-	note(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.border()
-	thread, id := b.id("thread_id", req.GetThreadId()), b.id("run_id", req.GetRunId())
+	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	b := s.newValidator()
+	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkID("run_id", req.GetRunId())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	return s.runNow(ctx, thread, id)
+	return s.readRun(ctx, thread, id)
 }
 
-// runNow reads a run and converts it.
-func (s *graphService) runNow(ctx context.Context, thread, id string) (*graphdv1.Run, error) {
+// readRun reads a run and converts it.
+func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv1.Run, error) {
 	head, err := s.engine.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
@@ -140,40 +146,40 @@ func (s *graphService) runNow(ctx context.Context, thread, id string) (*graphdv1
 	if err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, run, head.LogID)
+	return s.describeRun(ctx, run, head.LogID)
 }
 
 // ListRuns lists the runs of a thread.
 func (s *graphService) ListRuns(
 	ctx context.Context, req *graphdv1.ListRunsRequest,
 ) (*graphdv1.ListRunsResponse, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	thread := b.id("thread_id", req.GetThreadId())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	thread := b.checkID("thread_id", req.GetThreadId())
 	size := pageSize(b, req.GetPageSize())
-	wanted := runFilterIn(b, req.GetFilter())
+	wanted := runPredicateFromFilter(b, req.GetFilter())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("runs", thread, req.GetFilter())
+	list := digestList("runs", thread, req.GetFilter())
 	var before uint64
-	if err := s.tokens.read(req.GetPageToken(), list, &before); err != nil {
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &before); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
-	runs, more, err := s.engine.Runs(ctx, thread, before, size, s.maxBytes)
+	runs, more, err := s.engine.Runs(ctx, thread, before, size, s.maxMessageBytes)
 	if err != nil {
 		return nil, err
 	}
 	resp := &graphdv1.ListRunsResponse{}
-	cut := newCut(s.maxBytes)
+	cut := newPageBudget(s.maxMessageBytes)
 	for i := range runs {
-		out := runOut(runs[i], head.LogID, nil)
+		out := runToProto(runs[i], head.LogID, nil)
 		if wanted(runs[i]) {
-			if !cut.fits(out) {
+			if !cut.tryAdd(out) {
 				more = true
 				break
 			}
@@ -182,7 +188,7 @@ func (s *graphService) ListRuns(
 		before = runs[i].Order
 	}
 	if more {
-		resp.NextPageToken, err = s.tokens.make(list, before)
+		resp.NextPageToken, err = s.tokens.encodeToken(list, before)
 	}
-	return resp, cmp.Or(err, s.fits(resp, "read the run's state with GetState and some keys"))
+	return resp, cmp.Or(err, s.checkAnswerSize(resp, "read the run's state with GetState and some keys"))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// fullSpec uses every field that a description has.
-func fullSpec() *graph.Spec {
+// newFullSpec uses every field that a description has.
+func newFullSpec() *graph.Spec {
 	retry := []graph.RetrySpec{{
 		MaxAttempts: 2, InitialInterval: time.Second, Backoff: 1.5, MaxInterval: time.Minute, NoJitter: true,
 		On: []string{"Timeout"},
@@ -55,12 +55,12 @@ func fullSpec() *graph.Spec {
 
 // A description comes out as it went in, field by field.
 func TestGraphsSurviveTheWire(t *testing.T) {
-	spec := fullSpec()
-	r := &registry{entries: []runtime.GraphEntry{{
+	spec := newFullSpec()
+	r := &fakeRegistry{entries: []runtime.GraphEntry{{
 		Graph:    &graph.Graph{Name: "g", Version: "v1", Spec: spec},
 		Versions: []string{"v0", "v1"}, Created: time.Unix(5, 0),
 	}}}
-	c := serve(t, newEngine(), func(o *transport.Options) { o.Registry = r })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Registry = r })
 	got, err := c.GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"v0", "v1"}, got.GetVersions())
@@ -71,8 +71,8 @@ func TestGraphsSurviveTheWire(t *testing.T) {
 		Definition: &graphdv1.PutGraphRequest_Spec{Spec: got.GetSpec()}, ValidateOnly: true,
 	})
 	require.NoError(t, err)
-	require.True(t, r.put.ValidateOnly)
-	require.Equal(t, spec, r.put.Spec)
+	require.True(t, r.lastPut.ValidateOnly)
+	require.Equal(t, spec, r.lastPut.Spec)
 	require.True(t, proto.Equal(got, put))
 
 	basic, err := c.GetGraph(t.Context(), &graphdv1.GetGraphRequest{Graph: "g", View: graphdv1.GraphView_GRAPH_VIEW_BASIC})
@@ -83,15 +83,15 @@ func TestGraphsSurviveTheWire(t *testing.T) {
 		Definition: &graphdv1.PutGraphRequest_Document{Document: "name: g"}, DocumentName: "g.yaml",
 	})
 	require.NoError(t, err)
-	require.Equal(t, runtime.GraphPut{Document: "name: g", DocumentName: "g.yaml"}, r.put)
+	require.Equal(t, runtime.PutGraphRequest{Document: "name: g", DocumentName: "g.yaml"}, r.lastPut)
 }
 
 func TestGraphsArePaged(t *testing.T) {
-	r := &registry{}
+	r := &fakeRegistry{}
 	for i := range 5 {
 		r.entries = append(r.entries, runtime.GraphEntry{Graph: &graph.Graph{Name: fmt.Sprint("g", i), Spec: &graph.Spec{}}})
 	}
-	c := serve(t, newEngine(), func(o *transport.Options) { o.Registry = r })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Registry = r })
 	var names []string
 	token := ""
 	for {

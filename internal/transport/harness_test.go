@@ -19,29 +19,29 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// engine is a runtime that answers what the test put into it and remembers what
+// fakeEngine is a runtime that answers what the test put into it and remembers what
 // it was asked.
-type engine struct {
-	mu      sync.Mutex
-	asked   []any // every request, in order
-	err     error // answers every call, when set
-	panics  bool
-	head    checkpoint.Head
-	heads   []checkpoint.Head
-	run     checkpoint.Run
-	runs    []checkpoint.Run
-	started runtime.Started
-	state   runtime.Snapshot
-	states  []runtime.Snapshot
-	values  payload.JSON
-	asks    []checkpoint.Interrupt
-	log     []checkpoint.Event
-	grown   chan struct{} // closed when the log grows
-	crowd   bool          // others follow the thread too
-	shown   int           // how often a state was looked up for an event
+type fakeEngine struct {
+	mu         sync.Mutex
+	requests   []any // every request, in order
+	err        error // answers every call, when set
+	panics     bool
+	head       checkpoint.Head
+	heads      []checkpoint.Head
+	run        checkpoint.Run
+	runs       []checkpoint.Run
+	started    *runtime.Started
+	state      runtime.Snapshot
+	states     []runtime.Snapshot
+	values     payload.JSON
+	interrupts []checkpoint.Interrupt
+	log        []checkpoint.Event
+	logGrown   chan struct{} // closed when the log grows
+	isShared   bool          // others follow the thread too
+	stateReads int           // how often a state was looked up for an event
 }
 
-func newEngine() *engine {
+func newFakeEngine() *fakeEngine {
 	run := checkpoint.Run{
 		ID: "run-1", Thread: "t1", Graph: "g", Version: "v1", State: checkpoint.RunRunning, FirstEvent: 1, Revision: 4,
 	}
@@ -49,33 +49,33 @@ func newEngine() *engine {
 		Thread: "t1", LogID: "log-1", Graph: "g", Version: "v1", Run: "run-1", State: checkpoint.ThreadBusy,
 		Revision: 7, FirstEvent: 1,
 	}
-	return &engine{
-		head: head, run: run, grown: make(chan struct{}),
-		started: runtime.Started{Run: run, Head: head},
+	return &fakeEngine{
+		head: head, run: run, logGrown: make(chan struct{}),
+		started: &runtime.Started{Run: run, Head: head},
 	}
 }
 
-func (e *engine) ask(req any) error {
+func (e *fakeEngine) recordRequest(req any) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.asked = append(e.asked, req)
+	e.requests = append(e.requests, req)
 	if e.panics {
 		panic("the runtime is broken")
 	}
 	return e.err
 }
 
-// last returns the newest request.
-func (e *engine) last(t *testing.T) any {
+// lastRequest returns the newest request.
+func (e *fakeEngine) lastRequest(t *testing.T) any {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	require.NotEmpty(t, e.asked)
-	return e.asked[len(e.asked)-1]
+	require.NotEmpty(t, e.requests)
+	return e.requests[len(e.requests)-1]
 }
 
-// happen appends events to the log and shows them to followers.
-func (e *engine) happen(events ...checkpoint.Event) {
+// appendEvents appends events to the log and shows them to followers.
+func (e *fakeEngine) appendEvents(events ...checkpoint.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range events {
@@ -94,23 +94,23 @@ func (e *engine) happen(events ...checkpoint.Event) {
 		}
 		e.log = append(e.log, ev)
 	}
-	close(e.grown)
-	e.grown = make(chan struct{})
+	close(e.logGrown)
+	e.logGrown = make(chan struct{})
 }
 
-func (e *engine) Start(_ context.Context, req runtime.StartRequest) (runtime.Started, error) {
-	return e.started, e.ask(req)
+func (e *fakeEngine) Start(_ context.Context, req runtime.StartRequest) (*runtime.Started, error) {
+	return e.started, e.recordRequest(req)
 }
 
-func (e *engine) Resume(_ context.Context, req runtime.ResumeRequest) (runtime.Started, error) {
-	return e.started, e.ask(req)
+func (e *fakeEngine) Resume(_ context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	return e.started, e.recordRequest(req)
 }
 
-func (e *engine) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
-	return e.run, e.ask(req)
+func (e *fakeEngine) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	return e.run, e.recordRequest(req)
 }
 
-func (e *engine) Run(context.Context, string, string) (checkpoint.Run, error) {
+func (e *fakeEngine) Run(context.Context, string, string) (checkpoint.Run, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.run, e.err
@@ -122,17 +122,17 @@ type runsQuery struct {
 	Limit  int
 }
 
-func (e *engine) Runs(_ context.Context, thread string, before uint64, limit, _ int) ([]checkpoint.Run, bool, error) {
-	err := e.ask(runsQuery{thread, before, limit})
+func (e *fakeEngine) Runs(_ context.Context, thread string, before uint64, limit, _ int) ([]checkpoint.Run, bool, error) {
+	err := e.recordRequest(runsQuery{thread, before, limit})
 	return e.runs[:min(limit, len(e.runs))], len(e.runs) > limit, err
 }
 
-func (e *engine) WaitRun(ctx context.Context, _, _ string) (checkpoint.Run, error) {
+func (e *fakeEngine) WaitRun(ctx context.Context, _, _ string) (checkpoint.Run, error) {
 	for {
 		e.mu.Lock()
-		run, grown := e.run, e.grown
+		run, grown := e.run, e.logGrown
 		e.mu.Unlock()
-		if runtime.Stopped(run.State) {
+		if runtime.IsStopped(run.State) {
 			return run, nil
 		}
 		select {
@@ -143,78 +143,78 @@ func (e *engine) WaitRun(ctx context.Context, _, _ string) (checkpoint.Run, erro
 	}
 }
 
-func (e *engine) Thread(context.Context, string) (checkpoint.Head, error) {
+func (e *fakeEngine) Thread(context.Context, string) (checkpoint.Head, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.head, e.err
 }
 
-func (e *engine) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	err := e.ask(q)
+func (e *fakeEngine) Threads(_ context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	err := e.recordRequest(q)
 	return e.heads[:min(q.Limit, len(e.heads))], err
 }
 
-func (e *engine) CreateThread(_ context.Context, req runtime.NewThread) (checkpoint.Head, error) {
-	return e.head, e.ask(req)
+func (e *fakeEngine) CreateThread(_ context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error) {
+	return e.head, e.recordRequest(req)
 }
 
-func (e *engine) UpdateThread(_ context.Context, req runtime.ThreadChange) (checkpoint.Head, error) {
-	return e.head, e.ask(req)
+func (e *fakeEngine) UpdateThread(_ context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
+	return e.head, e.recordRequest(req)
 }
 
-func (e *engine) PruneThread(_ context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
-	return e.head, e.ask(req)
+func (e *fakeEngine) PruneThread(_ context.Context, req runtime.PruneRequest) (checkpoint.Head, error) {
+	return e.head, e.recordRequest(req)
 }
 
-func (e *engine) CopyThread(_ context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
-	return e.head, e.ask(req)
+func (e *fakeEngine) CopyThread(_ context.Context, req runtime.CopyRequest) (checkpoint.Head, error) {
+	return e.head, e.recordRequest(req)
 }
 
-func (e *engine) ForkThread(_ context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
-	return e.head, e.ask(req)
+func (e *fakeEngine) ForkThread(_ context.Context, req runtime.ForkRequest) (checkpoint.Head, error) {
+	return e.head, e.recordRequest(req)
 }
 
-type removal struct {
+type deleteCall struct {
 	Thread string
 	Etag   uint64
 	Force  bool
 }
 
-func (e *engine) DeleteThread(_ context.Context, thread string, etag uint64, force bool) error {
-	return e.ask(removal{thread, etag, force})
+func (e *fakeEngine) DeleteThread(_ context.Context, thread string, etag uint64, force bool) error {
+	return e.recordRequest(deleteCall{thread, etag, force})
 }
 
-func (e *engine) State(_ context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
-	return e.state, e.ask(req)
+func (e *fakeEngine) State(_ context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
+	return e.state, e.recordRequest(req)
 }
 
-func (e *engine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
-	err := e.ask(q)
+func (e *fakeEngine) States(_ context.Context, q runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
+	err := e.recordRequest(q)
 	return e.states[:min(q.Limit, len(e.states))], len(e.states) > q.Limit, err
 }
 
-func (e *engine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
-	return e.state, e.ask(req)
+func (e *fakeEngine) UpdateState(_ context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error) {
+	return e.state, e.recordRequest(req)
 }
 
-func (e *engine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
-	return e.state, e.ask(req)
+func (e *fakeEngine) BulkUpdateState(_ context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error) {
+	return e.state, e.recordRequest(req)
 }
 
-func (e *engine) StateAt(context.Context, string, string, string) (payload.JSON, error) {
+func (e *fakeEngine) ValuesAt(context.Context, string, string, string) (payload.JSON, error) {
 	e.mu.Lock()
-	e.shown++
+	e.stateReads++
 	e.mu.Unlock()
 	return e.values, e.err
 }
 
-func (e *engine) InputAt(context.Context, string, string, string, string) (payload.JSON, error) {
+func (e *fakeEngine) InputAt(context.Context, string, string, string, string) (payload.JSON, error) {
 	return e.values, e.err
 }
 
 // Interrupts pages like a store: by creation in the order of e.asks, or by
 // change.
-func (e *engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+func (e *fakeEngine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
 	open, err := e.Interrupts(ctx, checkpoint.InterruptQuery{
 		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
 	})
@@ -225,15 +225,15 @@ func (e *engine) OpenInterruptIDs(ctx context.Context, thread, run string, most 
 	return ids, err
 }
 
-func (e *engine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	if err := e.ask(q); err != nil {
+func (e *fakeEngine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	if err := e.recordRequest(q); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var found []checkpoint.Interrupt
 	past := q.After.ID == ""
-	for _, i := range e.asks {
+	for _, i := range e.interrupts {
 		switch {
 		case q.ByChange && i.Change <= q.After.Change:
 		case !past:
@@ -246,44 +246,44 @@ func (e *engine) Interrupts(_ context.Context, q checkpoint.InterruptQuery) ([]c
 	return found, nil
 }
 
-func (e *engine) Interrupt(_ context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	if err := e.ask([2]string{thread, id}); err != nil {
+func (e *fakeEngine) Interrupt(_ context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	if err := e.recordRequest([2]string{thread, id}); err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	return e.asks[0], nil
+	return e.interrupts[0], nil
 }
 
-func (e *engine) UpdateInterrupt(_ context.Context, c runtime.InterruptChange) (checkpoint.Interrupt, error) {
-	if err := e.ask(c); err != nil {
+func (e *fakeEngine) UpdateInterrupt(_ context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
+	if err := e.recordRequest(c); err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	return e.asks[0], nil
+	return e.interrupts[0], nil
 }
 
-// follower reads the log of an engine.
-type follower struct {
-	e     *engine
-	after int // entries of the log that were handed out
+// fakeFollower reads the log of an engine.
+type fakeFollower struct {
+	engine   *fakeEngine
+	position int // entries of the log that were handed out
 }
 
-func (e *engine) follow(req runtime.FollowRequest) transport.Follower {
+func (e *fakeEngine) followThread(req runtime.FollowRequest) transport.Follower {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f := &follower{e: e}
-	for f.after < len(e.log) && e.log[f.after].Seq <= req.After {
-		f.after++
+	f := &fakeFollower{engine: e}
+	for f.position < len(e.log) && e.log[f.position].Seq <= req.After {
+		f.position++
 	}
 	return f
 }
 
-func (f *follower) Check(context.Context) error { return nil }
+func (f *fakeFollower) CheckCursor(context.Context) error { return nil }
 
-func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
+func (f *fakeFollower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	for {
-		f.e.mu.Lock()
-		events, grown := f.e.log[f.after:], f.e.grown
-		f.e.mu.Unlock()
-		f.after += len(events)
+		f.engine.mu.Lock()
+		events, grown := f.engine.log[f.position:], f.engine.logGrown
+		f.engine.mu.Unlock()
+		f.position += len(events)
 		if len(events) > 0 {
 			return events, nil
 		}
@@ -295,39 +295,39 @@ func (f *follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 	}
 }
 
-func (f *follower) Unread(after uint64, _ uint32) {
-	f.e.mu.Lock()
-	defer f.e.mu.Unlock()
-	for f.after > 0 && f.e.log[f.after-1].Seq > after {
-		f.after--
+func (f *fakeFollower) Rewind(after uint64, _ uint32) {
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	for f.position > 0 && f.engine.log[f.position-1].Seq > after {
+		f.position--
 	}
 }
 
-func (*follower) Close() {}
+func (*fakeFollower) Close() {}
 
-func (f *follower) Crowded() bool { return f.e.crowd }
+func (f *fakeFollower) IsShared() bool { return f.engine.isShared }
 
-// inboxFollower reads the changed questions of an engine.
-type inboxFollower struct {
-	e     *engine
-	after uint64
+// fakeInterruptFollower reads the changed interrupts of an engine.
+type fakeInterruptFollower struct {
+	engine     *fakeEngine
+	lastChange uint64
 }
 
-func (e *engine) followInbox(_ checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
-	return &inboxFollower{e: e, after: after}
+func (e *fakeEngine) followInterrupts(_ checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
+	return &fakeInterruptFollower{engine: e, lastChange: after}
 }
 
-func (f *inboxFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+func (f *fakeInterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
-		f.e.mu.Lock()
-		grown := f.e.grown
-		f.e.mu.Unlock()
-		found, err := f.e.Interrupts(ctx, checkpoint.InterruptQuery{
-			ByChange: true, After: checkpoint.InterruptPosition{Change: f.after}, Limit: 100,
+		f.engine.mu.Lock()
+		grown := f.engine.logGrown
+		f.engine.mu.Unlock()
+		found, err := f.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+			ByChange: true, After: checkpoint.InterruptPosition{Change: f.lastChange}, Limit: 100,
 		})
 		if err != nil || len(found) > 0 {
 			if len(found) > 0 {
-				f.after = found[len(found)-1].Change
+				f.lastChange = found[len(found)-1].Change
 			}
 			return found, err
 		}
@@ -339,16 +339,16 @@ func (f *inboxFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error
 	}
 }
 
-func (*inboxFollower) Close() {}
+func (*fakeInterruptFollower) Close() {}
 
-// registry is a registry with fixed content.
-type registry struct {
+// fakeRegistry is a registry with fixed content.
+type fakeRegistry struct {
 	entries []runtime.GraphEntry
-	put     runtime.GraphPut
+	lastPut runtime.PutGraphRequest
 	err     error
 }
 
-func (r *registry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
+func (r *fakeRegistry) ListGraphs(_ context.Context, after string, limit int) (list []runtime.GraphEntry, more bool, err error) {
 	for _, e := range r.entries {
 		if after != "" && e.Graph.Name <= after {
 			continue
@@ -361,27 +361,27 @@ func (r *registry) ListGraphs(_ context.Context, after string, limit int) (list 
 	return list, false, r.err
 }
 
-func (r *registry) GetGraph(context.Context, string, string) (runtime.GraphEntry, error) {
+func (r *fakeRegistry) GetGraph(context.Context, string, string) (runtime.GraphEntry, error) {
 	if r.err != nil {
 		return runtime.GraphEntry{}, r.err
 	}
 	return r.entries[0], nil
 }
 
-func (r *registry) DeleteGraph(_ context.Context, name, version string, force bool) ([]string, error) {
+func (r *fakeRegistry) DeleteGraph(_ context.Context, name, version string, force bool) ([]string, error) {
 	return []string{name, version, fmt.Sprint(force)}, r.err
 }
 
-func (r *registry) PutGraph(_ context.Context, put runtime.GraphPut) (runtime.GraphEntry, error) {
-	r.put = put
+func (r *fakeRegistry) PutGraph(_ context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+	r.lastPut = put
 	if r.err != nil {
 		return runtime.GraphEntry{}, r.err
 	}
 	return r.entries[0], nil
 }
 
-// client is everything a test calls.
-type client struct {
+// testClient is everything a test calls.
+type testClient struct {
 	graphdv1.GraphServiceClient
 	graphdv1.ThreadServiceClient
 	graphdv1.InterruptServiceClient
@@ -391,11 +391,11 @@ type client struct {
 	server *transport.Server
 }
 
-// serve runs a server around an engine until the test ends.
-func serve(t *testing.T, e *engine, change ...func(*transport.Options)) client {
+// startServer runs a server around an engine until the test ends.
+func startServer(t *testing.T, e *fakeEngine, change ...func(*transport.Options)) testClient {
 	t.Helper()
 	o := transport.Options{
-		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{},
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{},
 		Info: transport.Info{Version: "v1.2.3", Store: "memory"},
 	}
 	for _, c := range change {
@@ -415,12 +415,12 @@ func serve(t *testing.T, e *engine, change ...func(*transport.Options)) client {
 		s.Stop()
 		require.NoError(t, <-served)
 	})
-	return client{
+	return testClient{
 		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
 		graphdv1.NewInterruptServiceClient(conn), graphdv1.NewRegistryServiceClient(conn), conn, s,
 	}
 }
 
-func jsonPayload(text string) *graphdv1.Payload {
+func newJSONPayload(text string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: text}}
 }

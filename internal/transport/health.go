@@ -12,18 +12,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// healthService is the standard one, but its watches end when the server
-// drains: whoever only watches would keep the server from going down.
+// healthService is the standard one, but its watches end when the server drains: a
+// mere watcher would keep the server from going down.
 type healthService struct {
 	*health.Server
 
-	streams *streams
-	refusal func() *runtime.Error // why the store takes no changes, nil while it does
+	streams      *streamRegistry
+	storeRefusal func() *runtime.Error // why the store takes no changes, nil while it does
 }
 
 // Check reports the status of a service; a header says why the store takes no changes.
 func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	if refused := h.refusal(); refused != nil {
+	if refused := h.storeRefusal(); refused != nil {
 		_ = grpc.SetHeader(ctx, metadata.Pairs(headerRefusal, refused.Reason)) // it fails when the call is over
 	}
 	return h.Server.Check(ctx, req)
@@ -31,7 +31,7 @@ func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckReque
 
 // Watch reports the status of a service and each change of it.
 func (h healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	life, release := h.streams.lifetime(stream.Context())
+	life, release := h.streams.newLifetime(stream.Context())
 	defer release()
 	err := h.Server.Watch(req, &healthStream{ServerStreamingServer: stream, ctx: life})
 	if errors.Is(context.Cause(life), errDraining) {

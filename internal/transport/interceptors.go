@@ -19,84 +19,84 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// chain puts the interceptors in order, from the outside in: identify and
+// interceptorOptions puts the interceptors in order, from the outside in: identify and
 // count, log, convert errors, refuse what no version of the contract knows,
 // recover. For a stream one of them stands for all but the last: each would
 // wrap the stream again.
-func chain(d *desk) []grpc.ServerOption {
+func interceptorOptions(d *interceptors) []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(d.unary, recovery.UnaryServerInterceptor()),
-		grpc.ChainStreamInterceptor(d.stream, recovery.StreamServerInterceptor()),
+		grpc.ChainUnaryInterceptor(d.interceptUnary, recovery.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(d.interceptStream, recovery.StreamServerInterceptor()),
 	}
 }
 
-// desk is where calls come in and go out.
-type desk struct {
-	mapper *mapper
-	counts *counts // nil = not counted
-	unread *unread
-	log    *zap.Logger
+// interceptors wrap every call: identify, count, log, convert errors, validate.
+type interceptors struct {
+	errorMapper *errorMapper
+	callMetrics *callMetrics // nil = not counted
+	unread      *unreadTracker
+	log         *zap.Logger
 
-	maxMessage int // bytes
-	shapes     shapes
+	maxMessageBytes int // bytes
+	layouts         layoutCache
 }
 
-func (d *desk) unary(
+func (d *interceptors) interceptUnary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
-	began, n := time.Now(), d.counts.method(info.FullMethod)
-	n.begin()
-	n.receive()
-	ctx, c := newCall(ctx, d.unread)
-	answerPlain(ctx)
-	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.id)) != nil {
-		err = gone(ctx)
-	} else if err = validate(req); err == nil {
+	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
+	n.countStarted()
+	n.countReceived()
+	ctx, c := newCallContext(ctx, d.unread)
+	disableCompression(ctx)
+	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
+		err = clientLeftError(ctx)
+	} else if err = validateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 	}
 	if err == nil {
-		resp, err = c.outlet.pack(ctx, resp, &c.room)
+		resp, err = c.unread.encodeAnswer(ctx, resp, &c.memory)
 	}
-	c.room.End()
-	end, err := d.mapper.status(err, subject(ctx))
+	c.memory.Release()
+	end, err := d.errorMapper.toStatus(err, subjectIDs(ctx))
 	if err == nil {
-		n.send()
+		n.countSent()
 	}
-	d.finish(ctx, n, info.FullMethod, kindUnary, began, err, end)
+	d.finishCall(ctx, n, info.FullMethod, kindUnary, began, err, end)
 	return resp, err
 }
 
-func (d *desk) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	began, n := time.Now(), d.counts.method(info.FullMethod)
-	n.begin()
-	ctx, c := newCall(ss.Context(), d.unread)
-	answerPlain(ctx)
+func (d *interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
+	n.countStarted()
+	ctx, c := newCallContext(ss.Context(), d.unread)
+	disableCompression(ctx)
 	var err error
-	if ss.SetHeader(metadata.Pairs(headerRequestID, c.id)) != nil {
-		err = gone(ctx)
+	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
+		err = clientLeftError(ctx)
 	} else {
-		err = handler(srv, &attended{ServerStream: ss, ctx: ctx, count: n, outlet: &c.outlet, desk: d, request: requestOf(ctx)})
+		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: requestOf(ctx)})
 	}
-	c.room.End()
-	end, err := d.mapper.status(err, subject(ctx))
-	d.finish(ctx, n, info.FullMethod, kindOf(info.IsClientStream, info.IsServerStream), began, err, end)
+	c.memory.Release()
+	end, err := d.errorMapper.toStatus(err, subjectIDs(ctx))
+	d.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
 
-// answerPlain keeps gRPC from compressing answers to a client that compresses
+// disableCompression keeps gRPC from compressing answers to a client that compresses
 // its requests: gRPC does not say when such an answer has been written, so what
 // the client leaves unread could not be counted.
-func answerPlain(ctx context.Context) {
+func disableCompression(ctx context.Context) {
 	s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if ok && s.RecvCompress() != "" {
 		_ = grpc.SetSendCompressor(ctx, encoding.Identity) // it fails when the call is over
 	}
 }
 
-// finish counts and logs a call that is over: one line tells all of it.
-func (d *desk) finish(ctx context.Context, n *method, name, kind string, began time.Time, err error, end ending) {
+// finishCall counts and logs a call that has ended, with one line.
+func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end callEnd) {
 	took, code := time.Since(began), status.Code(err)
-	n.end(code, took)
+	n.countHandled(code, took)
 	level := end.level
 	if level == zapcore.InfoLevel && isProbe(name) {
 		level = zapcore.DebugLevel
@@ -106,7 +106,7 @@ func (d *desk) finish(ctx context.Context, n *method, name, kind string, began t
 		return
 	}
 	service, call := splitMethod(name)
-	fields := append(callFields(ctx),
+	fields := append(callLogFields(ctx),
 		zap.String("protocol", "grpc"), zap.String("grpc.service", service), zap.String("grpc.method", call),
 		zap.String("grpc.method_type", kind), zap.String("grpc.start_time", began.Format(time.RFC3339)),
 		zap.String("grpc.code", code.String()),
@@ -136,7 +136,7 @@ const (
 	kindBidiStream   = "bidi_stream"
 )
 
-func kindOf(client, server bool) string {
+func callKind(client, server bool) string {
 	switch {
 	case client && server:
 		return kindBidiStream
@@ -158,51 +158,51 @@ func splitMethod(name string) (service, call string) {
 	return "unknown", name
 }
 
-// attended is a stream whose context knows the call, whose messages are
-// counted, and which refuses what a client may not send.
-type attended struct {
+// interceptedStream is a stream whose context is the callContext, whose messages
+// are counted, and which refuses what a client may not send.
+type interceptedStream struct {
 	grpc.ServerStream
 
-	ctx     context.Context
-	count   *method
-	outlet  *outlet
-	desk    *desk
-	request *request // what the client has sent, nil = nobody counts
-	sent    bool
+	ctx          context.Context
+	metrics      *methodMetrics
+	unread       *callUnread
+	interceptors *interceptors
+	request      *trackedRequest // what the client has sent, nil = not counted
+	hasSent      bool
 }
 
 // Context returns the context with the call's record.
-func (s *attended) Context() context.Context { return s.ctx }
+func (s *interceptedStream) Context() context.Context { return s.ctx }
 
 // SendMsg sends a message.
-func (s *attended) SendMsg(m any) error {
-	if !s.sent { // the request has been looked at
-		s.sent = true
-		s.request.answered()
+func (s *interceptedStream) SendMsg(m any) error {
+	if !s.hasSent { // the request has been looked at
+		s.hasSent = true
+		s.request.releaseAnswered()
 	}
-	m, err := s.outlet.carry(m)
+	m, err := s.unread.encodeForSending(m)
 	if err != nil {
 		return err
 	}
 	if err = s.ServerStream.SendMsg(m); err == nil {
-		s.count.send()
+		s.metrics.countSent()
 	}
 	return err
 }
 
 // RecvMsg receives and checks a message.
-func (s *attended) RecvMsg(m any) error {
-	s.request.done()
-	if err := s.desk.receive(s.ctx, m, s.ServerStream.RecvMsg); err != nil {
+func (s *interceptedStream) RecvMsg(m any) error {
+	s.request.releaseMessage()
+	if err := s.interceptors.receiveMessage(s.ctx, m, s.ServerStream.RecvMsg); err != nil {
 		return err
 	}
-	s.count.receive()
-	return validate(m)
+	s.metrics.countReceived()
+	return validateMessage(m)
 }
 
-// validate checks what holds for every message of the contract, whoever the
+// validateMessage checks what holds for every message of the contract, whatever the
 // receiver is.
-func validate(req any) error {
+func validateMessage(req any) error {
 	msg, ok := req.(proto.Message)
 	if !ok {
 		return runtime.Errorf(runtime.ReasonInternal, "%T is no message", req)
@@ -210,7 +210,7 @@ func validate(req any) error {
 	if !strings.HasPrefix(string(msg.ProtoReflect().Descriptor().FullName()), "graphd.") {
 		return nil
 	}
-	b := &border{}
+	b := &validator{}
 	refuseUnknownEnums(b, "", msg.ProtoReflect())
 	return b.err()
 }

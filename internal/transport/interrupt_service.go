@@ -9,28 +9,28 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// interruptService is the inbox.
+// interruptService lists, watches and updates interrupts.
 type interruptService struct {
 	graphdv1.UnimplementedInterruptServiceServer
 	*service
 
-	followAll func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
+	followInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
 }
 
-// ListInterrupts lists questions over all threads.
+// ListInterrupts lists interrupts of all threads.
 func (s *interruptService) ListInterrupts(
 	ctx context.Context, req *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	thread := b.optionalID("thread_id", req.GetThreadId())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	thread := b.checkOptionalID("thread_id", req.GetThreadId())
 	size := pageSize(b, req.GetPageSize())
-	q := interruptQueryIn(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
+	q := interruptQueryFromFilter(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("interrupts", thread, req.GetFilter())
-	if err := s.tokens.read(req.GetPageToken(), list, &q.After); err != nil {
+	list := digestList("interrupts", thread, req.GetFilter())
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.After); err != nil {
 		return nil, err
 	}
 	q.Limit = size + 1
@@ -42,29 +42,29 @@ func (s *interruptService) ListInterrupts(
 		return checkpoint.InterruptPosition{Created: i.Created, Thread: i.Thread, ID: i.ID}
 	}
 	resp := &graphdv1.ListInterruptsResponse{}
-	found, resp.NextPageToken, err = page(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
+	found, resp.NextPageToken, err = cutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	cut := newCut(s.maxBytes)
+	cut := newPageBudget(s.maxMessageBytes)
 	for i := range found {
-		out := interruptOut(found[i])
-		if !cut.fits(out) {
-			resp.NextPageToken, err = s.tokens.make(list, at(found[i-1]))
+		out := interruptToProto(found[i])
+		if !cut.tryAdd(out) {
+			resp.NextPageToken, err = s.tokens.encodeToken(list, at(found[i-1]))
 			break
 		}
 		resp.Interrupts = append(resp.Interrupts, out)
 	}
-	return resp, cmp.Or(err, s.fits(resp, "read the question with GetInterrupt"))
+	return resp, cmp.Or(err, s.checkAnswerSize(resp, "read the question with GetInterrupt"))
 }
 
-// GetInterrupt returns a question.
+// GetInterrupt returns an interrupt.
 func (s *interruptService) GetInterrupt(
 	ctx context.Context, req *graphdv1.GetInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	thread, id := b.id("thread_id", req.GetThreadId()), b.id("interrupt_id", req.GetInterruptId())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkID("interrupt_id", req.GetInterruptId())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -72,39 +72,39 @@ func (s *interruptService) GetInterrupt(
 	if err != nil {
 		return nil, err
 	}
-	return interruptOut(found), nil
+	return interruptToProto(found), nil
 }
 
-// UpdateInterrupt extends or assigns an open question.
+// UpdateInterrupt extends or assigns an open interrupt.
 func (s *interruptService) UpdateInterrupt(
 	ctx context.Context, req *graphdv1.UpdateInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
-	note(ctx, req.GetInterrupt().GetThreadId(), "")
-	b := s.border()
-	change := interruptChangeIn(b, req)
+	recordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
+	b := s.newValidator()
+	change := interruptChangeFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	change.By = s.by(ctx)
+	change.By = s.callerOf(ctx)
 	changed, err := s.engine.UpdateInterrupt(ctx, change)
 	if err != nil {
 		return nil, err
 	}
-	return interruptOut(changed), nil
+	return interruptToProto(changed), nil
 }
 
 const maskAssignees = "assignees"
 
-func interruptChangeIn(b *border, req *graphdv1.UpdateInterruptRequest) runtime.InterruptChange {
+func interruptChangeFromProto(b *validator, req *graphdv1.UpdateInterruptRequest) runtime.UpdateInterruptRequest {
 	q := req.GetInterrupt()
-	b.must("interrupt", q != nil)
-	c := runtime.InterruptChange{
-		Thread:    b.id("interrupt.thread_id", q.GetThreadId()),
-		Interrupt: b.id("interrupt.interrupt_id", q.GetInterruptId()),
-		Etag:      b.etag("interrupt.etag", q.GetEtag()),
+	b.requireSet("interrupt", q != nil)
+	c := runtime.UpdateInterruptRequest{
+		Thread:    b.checkID("interrupt.thread_id", q.GetThreadId()),
+		Interrupt: b.checkID("interrupt.interrupt_id", q.GetInterruptId()),
+		Etag:      b.parseEtag("interrupt.etag", q.GetEtag()),
 	}
-	assignees := b.names("interrupt.assignees", q.GetAssignees())
-	expires := b.instant("interrupt.expire_time", q.GetExpireTime())
+	assignees := b.checkNames("interrupt.assignees", q.GetAssignees())
+	expires := b.convertTime("interrupt.expire_time", q.GetExpireTime())
 	paths := req.GetUpdateMask().GetPaths()
 	if len(paths) == 0 {
 		if q.GetExpireTime() != nil {
@@ -115,7 +115,7 @@ func interruptChangeIn(b *border, req *graphdv1.UpdateInterruptRequest) runtime.
 		}
 	}
 	if len(paths) == 0 {
-		b.refuse("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
+		b.addViolation("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
 	}
 	for _, path := range paths {
 		switch path {
@@ -126,7 +126,7 @@ func interruptChangeIn(b *border, req *graphdv1.UpdateInterruptRequest) runtime.
 		case maskAssignees:
 			c.Assignees = &assignees
 		default:
-			b.refuse("update_mask", "%q is not among *, expire_time, assignees", clip(path, maxName))
+			b.addViolation("update_mask", "%q is not among *, expire_time, assignees", clipText(path, maxNameLength))
 		}
 	}
 	return c

@@ -8,16 +8,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Who is refused for a limit is told the option of the server that sets it.
-func TestTextsNameTheOption(t *testing.T) {
+// A caller that is refused for a limit is told the option of the server that sets it.
+func TestLimitErrorsNameTheOption(t *testing.T) {
 	limits := payload.Limits{MaxBytes: 4, MaxDepth: 1}
-	require.ErrorContains(t, payloadRefusal(payload.Validate(`"12345"`, limits)), "limit of 4 bytes (--max-payload)")
-	require.ErrorContains(t, payloadRefusal(payload.Validate(`[[]]`, limits)), "(--max-depth)")
-	s := &streams{max: 1, maxInbox: 1, maxThread: 1}
-	require.NoError(t, s.enterInbox())
-	require.ErrorContains(t, s.enter(), "(--max-streams)")
-	s.max = 9
-	require.ErrorContains(t, s.enterInbox(), "(--max-inbox-streams)")
-	require.NoError(t, s.enterThread("t"))
-	require.ErrorContains(t, s.enterThread("t"), "(--max-thread-streams)")
+	require.ErrorContains(t, toPayloadError(payload.Validate(`"12345"`, limits)), "limit of 4 bytes (--max-payload)")
+	require.ErrorContains(t, toPayloadError(payload.Validate(`[[]]`, limits)), "(--max-depth)")
+	s := &streamRegistry{maxStreams: 1, maxInterruptStreams: 1, maxThreadStreams: 1}
+	require.NoError(t, s.addInterruptStream())
+	require.ErrorContains(t, s.addStream(), "(--max-streams)")
+	s.maxStreams = 9
+	require.ErrorContains(t, s.addInterruptStream(), "(--max-inbox-streams)")
+	require.NoError(t, s.addThreadStream("t"))
+	require.ErrorContains(t, s.addThreadStream("t"), "(--max-thread-streams)")
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Starter begins, continues and stops runs.
-type Starter interface {
-	Start(ctx context.Context, req runtime.StartRequest) (runtime.Started, error)
-	Resume(ctx context.Context, req runtime.ResumeRequest) (runtime.Started, error)
+// RunController begins, continues and stops runs.
+type RunController interface {
+	Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error)
+	Resume(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error)
 	Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error)
 }
 
-// Runs reads runs.
-type Runs interface {
+// RunReader reads runs.
+type RunReader interface {
 	// Run returns a run; with an empty id the thread's newest.
 	Run(ctx context.Context, thread, run string) (checkpoint.Run, error)
-	// Runs lists a thread's runs, newest first, of Order smaller than before (0
+	// RunReader lists a thread's runs, newest first, of Order smaller than before (0
 	// means all), and fewer than limit when they have more than some bytes. more
 	// says that others follow.
 	Runs(ctx context.Context, thread string, before uint64, limit, bytes int) (runs []checkpoint.Run, more bool, err error)
@@ -36,8 +36,8 @@ type ThreadReader interface {
 
 // ThreadWriter makes, changes and removes threads.
 type ThreadWriter interface {
-	CreateThread(ctx context.Context, req runtime.NewThread) (checkpoint.Head, error)
-	UpdateThread(ctx context.Context, req runtime.ThreadChange) (checkpoint.Head, error)
+	CreateThread(ctx context.Context, req runtime.CreateThreadRequest) (checkpoint.Head, error)
+	UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error)
 	ForkThread(ctx context.Context, req runtime.ForkRequest) (checkpoint.Head, error)
 	CopyThread(ctx context.Context, req runtime.CopyRequest) (checkpoint.Head, error)
 	PruneThread(ctx context.Context, req runtime.PruneRequest) (checkpoint.Head, error)
@@ -53,46 +53,47 @@ type States interface {
 	States(ctx context.Context, q runtime.HistoryQuery) (states []runtime.Snapshot, more bool, err error)
 	UpdateState(ctx context.Context, req runtime.UpdateStateRequest) (runtime.Snapshot, error)
 	BulkUpdateState(ctx context.Context, req runtime.BulkUpdateStateRequest) (runtime.Snapshot, error)
-	// StateAt returns the output keys at a checkpoint.
-	StateAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
+	// ValuesAt returns the output keys at a checkpoint.
+	ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error)
 	// InputAt returns what a node sees at a checkpoint.
 	InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error)
 }
 
-// Inbox reads and changes questions of all threads.
-type Inbox interface {
+// Interrupts reads and changes interrupts of all threads.
+type Interrupts interface {
 	Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
 	OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error)
 	Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error)
-	UpdateInterrupt(ctx context.Context, c runtime.InterruptChange) (checkpoint.Interrupt, error)
+	UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error)
 }
 
 // Engine is all that transport asks of the runtime besides following.
 type Engine interface {
-	Starter
-	Runs
+	RunController
+	RunReader
 	ThreadReader
 	ThreadWriter
 	States
-	Inbox
+	Interrupts
 }
 
 // Follower reads the events of one thread in order. One goroutine uses it.
 type Follower interface {
-	// Check looks whether the log still has the event that it begins after, if
-	// its mark is known.
-	Check(ctx context.Context) error
+	// CheckCursor reports whether the log still has the event that the follower
+	// begins after, if its mark is known.
+	CheckCursor(ctx context.Context) error
 	// Next waits for events and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
 	Next(ctx context.Context) ([]checkpoint.Event, error)
-	// Unread gives back what Next returned last, as far as it comes after a
-	// durable event; Next returns it again, unless it was ephemeral and is gone.
-	Unread(after uint64, mark uint32)
+	// Rewind gives back what Next returned last, as far as it comes after a
+	// durable event; Next returns it again, except ephemeral events that are
+	// lost by then.
+	Rewind(after uint64, mark uint32)
 	Close()
 }
 
-// InterruptFollower reads changed questions of all threads in the order of
-// their Change. One goroutine uses it.
+// InterruptFollower reads changed interrupts of all threads in the order of their
+// Change. One goroutine uses it.
 type InterruptFollower interface {
 	// Next waits for changes and returns at least one. It returns ctx's error,
 	// or its cause, when ctx ends.
@@ -108,7 +109,7 @@ type Registry interface {
 	// GetGraph returns a version of a graph; with an empty version the newest.
 	GetGraph(ctx context.Context, name, version string) (runtime.GraphEntry, error)
 	// PutGraph checks and keeps a graph. Problems come as *graph.BuildError.
-	PutGraph(ctx context.Context, put runtime.GraphPut) (runtime.GraphEntry, error)
+	PutGraph(ctx context.Context, put runtime.PutGraphRequest) (runtime.GraphEntry, error)
 	// DeleteGraph removes a version of a graph, all for an empty version, and
 	// returns which.
 	DeleteGraph(ctx context.Context, name, version string, force bool) ([]string, error)

@@ -8,11 +8,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// filterIn parses a filter and blames the field for what is wrong with it.
-func filterIn(b *border, text string, allowed ...string) []condition {
+// parseFilterField parses a filter and blames the field for what is wrong with it.
+func parseFilterField(b *validator, text string, allowed ...string) []condition {
 	conditions, err := parseFilter(text, allowed)
 	if err != nil {
-		b.refuse("filter", "%v", err)
+		b.addViolation("filter", "%v", err)
 	}
 	return conditions
 }
@@ -20,9 +20,9 @@ func filterIn(b *border, text string, allowed ...string) []condition {
 // anyState is the value of state that stands for all.
 const anyState = "*"
 
-// stateIn finds the word of the domain for a state in a filter, given in any
+// parseFilterState returns the domain name of a state in a filter, given in any
 // case, with or without the prefix of the enum.
-func stateIn(b *border, values map[string]int32, prefix, text string) string {
+func parseFilterState(b *validator, values map[string]int32, prefix, text string) string {
 	name := strings.ToUpper(text)
 	if !strings.HasPrefix(name, prefix) {
 		name = prefix + name
@@ -37,16 +37,16 @@ func stateIn(b *border, values map[string]int32, prefix, text string) string {
 		}
 	}
 	slices.Sort(known)
-	b.refuse("filter", "%q is not a state; known are %s", clip(text, maxName), strings.Join(known, ", "))
+	b.addViolation("filter", "%q is not a state; known are %s", clipText(text, maxNameLength), strings.Join(known, ", "))
 	return ""
 }
 
-func threadQueryIn(b *border, filter string) checkpoint.ThreadQuery {
+func threadQueryFromFilter(b *validator, filter string) checkpoint.ThreadQuery {
 	var q checkpoint.ThreadQuery
-	for _, c := range filterIn(b, filter, "state", "graph", metadataField) {
+	for _, c := range parseFilterField(b, filter, "state", "graph", metadataField) {
 		switch c.Field {
 		case "state":
-			q.State = checkpoint.ThreadState(stateIn(b, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
+			q.State = checkpoint.ThreadState(parseFilterState(b, graphdv1.ThreadState_value, "THREAD_STATE_", c.Value))
 		case "graph":
 			q.Graph = c.Value
 		case metadataField:
@@ -59,18 +59,18 @@ func threadQueryIn(b *border, filter string) checkpoint.ThreadQuery {
 	return q
 }
 
-// interruptQueryIn converts a filter over questions. fallback are the states
-// that are meant when the filter asks for none.
-func interruptQueryIn(b *border, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
+// interruptQueryFromFilter converts a filter of interrupts. fallback are the states
+// of a filter that names none.
+func interruptQueryFromFilter(b *validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
 	q := checkpoint.InterruptQuery{Thread: thread, States: fallback}
-	conditions := filterIn(b, filter,
+	conditions := parseFilterField(b, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
 	for _, c := range conditions {
 		switch c.Field {
 		case "state":
 			q.States = nil
 			if c.Value != anyState {
-				s := stateIn(b, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
+				s := parseFilterState(b, graphdv1.InterruptState_value, "INTERRUPT_STATE_", c.Value)
 				q.States = []checkpoint.InterruptState{checkpoint.InterruptState(s)}
 			}
 		case "graph":
@@ -83,7 +83,7 @@ func interruptQueryIn(b *border, filter, thread string, fallback ...checkpoint.I
 			q.Assignee = c.Value
 		case "thread_id":
 			if thread != "" && thread != c.Value {
-				b.refuse("filter", "thread_id differs from the request's thread_id")
+				b.addViolation("filter", "thread_id differs from the request's thread_id")
 			}
 			q.Thread = c.Value
 		case "run_id":
@@ -93,12 +93,12 @@ func interruptQueryIn(b *border, filter, thread string, fallback ...checkpoint.I
 	return q
 }
 
-// runFilterIn converts a filter over the runs of one thread.
-func runFilterIn(b *border, filter string) func(checkpoint.Run) bool {
-	conditions := filterIn(b, filter, "state", "graph", metadataField)
+// runPredicateFromFilter converts a filter over the runs of one thread.
+func runPredicateFromFilter(b *validator, filter string) func(checkpoint.Run) bool {
+	conditions := parseFilterField(b, filter, "state", "graph", metadataField)
 	for i, c := range conditions {
 		if c.Field == "state" {
-			conditions[i].Value = stateIn(b, graphdv1.RunState_value, "RUN_STATE_", c.Value)
+			conditions[i].Value = parseFilterState(b, graphdv1.RunState_value, "RUN_STATE_", c.Value)
 		}
 	}
 	return func(r checkpoint.Run) bool {

@@ -9,7 +9,7 @@ import (
 // ReadSpec converts a graph that came over the wire, for clients that draw or
 // check it. The error lists the fields that can't be read.
 func ReadSpec(s *graphdv1.GraphSpec) (*graph.Spec, error) {
-	b := &border{limits: payload.Limits{MaxBytes: defaultPayload, MaxDepth: defaultNesting}}
-	spec := specIn(b, s)
+	b := &validator{limits: payload.Limits{MaxBytes: defaultMaxPayload, MaxDepth: defaultMaxDepth}}
+	spec := graphSpecFromProto(b, s)
 	return spec, b.err()
 }

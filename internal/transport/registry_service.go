@@ -35,9 +35,9 @@ func (s *registryService) GetServerInfo(
 ) (*graphdv1.ServerInfo, error) {
 	return &graphdv1.ServerInfo{
 		Version: s.info.Version, Features: s.info.Features, Store: s.info.Store,
-		MaxMessageBytes: count(s.maxBytes), MaxInlinePayloadBytes: count(s.limits.MaxBytes),
-		MaxPayloadDepth: count(s.limits.MaxDepth), HeartbeatInterval: durationOut(s.heartbeat),
-		EventRetention: durationOut(s.info.Retention), StartTime: timeOut(s.info.Started),
+		MaxMessageBytes: clampUint32(s.maxMessageBytes), MaxInlinePayloadBytes: clampUint32(s.limits.MaxBytes),
+		MaxPayloadDepth: clampUint32(s.limits.MaxDepth), HeartbeatInterval: durationToProto(s.heartbeatInterval),
+		EventRetention: durationToProto(s.info.Retention), StartTime: timeToProto(s.info.Started),
 	}, nil
 }
 
@@ -45,14 +45,14 @@ func (s *registryService) GetServerInfo(
 func (s *registryService) ListGraphs(
 	ctx context.Context, req *graphdv1.ListGraphsRequest,
 ) (*graphdv1.ListGraphsResponse, error) {
-	b := s.border()
+	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("graphs")
+	list := digestList("graphs")
 	var after string
-	if err := s.tokens.read(req.GetPageToken(), list, &after); err != nil {
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
 	entries, more, err := s.graphs.ListGraphs(ctx, after, size)
@@ -61,22 +61,22 @@ func (s *registryService) ListGraphs(
 	}
 	next := ""
 	if more && len(entries) > 0 {
-		if next, err = s.tokens.make(list, entries[len(entries)-1].Graph.Name); err != nil {
+		if next, err = s.tokens.encodeToken(list, entries[len(entries)-1].Graph.Name); err != nil {
 			return nil, err
 		}
 	}
 	resp := &graphdv1.ListGraphsResponse{NextPageToken: next}
 	for _, e := range entries {
-		resp.Graphs = append(resp.Graphs, graphOut(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
+		resp.Graphs = append(resp.Graphs, graphToProto(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
 	}
-	return resp, s.fits(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
+	return resp, s.checkAnswerSize(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
 }
 
 // GetGraph returns a graph.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
-	b := s.border()
-	name, version := b.name("graph", req.GetGraph()), b.name("version", req.GetVersion())
-	b.must("graph", name != "")
+	b := s.newValidator()
+	name, version := b.checkName("graph", req.GetGraph()), b.checkName("version", req.GetVersion())
+	b.requireSet("graph", name != "")
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -84,25 +84,25 @@ func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRe
 	if err != nil {
 		return nil, err
 	}
-	return graphOut(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
+	return graphToProto(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
 }
 
 // PutGraph checks and keeps a graph.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
-	b := s.border()
-	put := runtime.GraphPut{
-		DocumentName: b.text("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
+	b := s.newValidator()
+	put := runtime.PutGraphRequest{
+		DocumentName: b.checkText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
 	}
 	switch definition := req.GetDefinition().(type) {
 	case *graphdv1.PutGraphRequest_Spec:
-		b.must("spec", definition.Spec != nil)
-		put.Spec = specIn(b, definition.Spec)
+		b.requireSet("spec", definition.Spec != nil)
+		put.Spec = graphSpecFromProto(b, definition.Spec)
 	case *graphdv1.PutGraphRequest_Document:
 		put.Document = definition.Document
-		b.must("document", strings.TrimSpace(definition.Document) != "")
-		b.within("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
+		b.requireSet("document", strings.TrimSpace(definition.Document) != "")
+		b.checkSize("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
 	default:
-		b.refuse("definition", "must be a spec or a document")
+		b.addViolation("definition", "must be a spec or a document")
 	}
 	if err := b.err(); err != nil {
 		return nil, err
@@ -111,16 +111,16 @@ func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRe
 	if err != nil {
 		return nil, err
 	}
-	return graphOut(entry, true), nil
+	return graphToProto(entry, true), nil
 }
 
 // DeleteGraph deletes all versions of a graph.
 func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	b := s.border()
-	name := b.name("graph", req.GetGraph())
-	b.must("graph", name != "")
+	b := s.newValidator()
+	name := b.checkName("graph", req.GetGraph())
+	b.requireSet("graph", name != "")
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -132,10 +132,10 @@ func (s *registryService) DeleteGraph(
 func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
-	b := s.border()
-	name, version := b.name("graph", req.GetGraph()), b.name("version", req.GetVersion())
-	b.must("graph", name != "")
-	b.must("version", version != "")
+	b := s.newValidator()
+	name, version := b.checkName("graph", req.GetGraph()), b.checkName("version", req.GetVersion())
+	b.requireSet("graph", name != "")
+	b.requireSet("version", version != "")
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -147,15 +147,15 @@ func (s *registryService) DeleteGraphVersion(
 func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,
 ) (*graphdv1.ListWorkersResponse, error) {
-	b := s.border()
+	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
-	name := b.name("graph", req.GetGraph())
+	name := b.checkName("graph", req.GetGraph())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("workers", name)
+	list := digestList("workers", name)
 	var after string
-	if err := s.tokens.read(req.GetPageToken(), list, &after); err != nil {
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
 	if s.workers == nil {
@@ -170,15 +170,15 @@ func (s *registryService) ListWorkers(
 			return strings.HasPrefix(n, name+"/")
 		})
 	})
-	workers, next, err := page(s.tokens, list, workers, size, func(*runtime.Worker) int { return 0 }, func(w runtime.Worker) any { return w.ID })
+	workers, next, err := cutPage(s.tokens, list, workers, size, func(*runtime.Worker) int { return 0 }, func(w runtime.Worker) any { return w.ID })
 	if err != nil {
 		return nil, err
 	}
 	resp := &graphdv1.ListWorkersResponse{NextPageToken: next}
 	for _, w := range workers {
 		resp.Workers = append(resp.Workers, &graphdv1.WorkerInfo{
-			WorkerId: w.ID, Nodes: w.Nodes, TotalSlots: count(w.Slots), FreeSlots: count(w.Free),
-			LastBeatTime: timeOut(w.Beat), Labels: w.Labels, Draining: w.Draining, BuildId: w.Build,
+			WorkerId: w.ID, Nodes: w.Nodes, TotalSlots: clampUint32(w.Slots), FreeSlots: clampUint32(w.FreeSlots),
+			LastBeatTime: timeToProto(w.LastHeartbeat), Labels: w.Labels, Draining: w.Draining, BuildId: w.Build,
 		})
 	}
 	return resp, nil

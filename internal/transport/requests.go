@@ -17,300 +17,299 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// requests counts the bytes that clients have sent of calls that are not done.
-// Where there are too many, requests that arrive slowly are cancelled, those
-// first that hold much for long; what is whole and being served stays, and large
-// requests that come on top of it are refused. The last quarter is for small
-// ones.
-type requests struct {
-	most     int64         // bytes of all together, 0 = any number
-	calls    int           // open at the same time, 0 = any number
-	patience time.Duration // for a request to arrive
-	log      *zap.Logger
-	streams  map[string]bool // full names of the methods that take many messages
+// requestTracker counts the bytes of calls that are not done. Beyond the limit,
+// requests that arrive slowly are cancelled, those that hold much for long first;
+// complete ones are served, and further large requests are refused. The last
+// quarter is for small requests.
+type requestTracker struct {
+	maxBytes       int64         // bytes of all together, 0 = any number
+	maxCalls       int           // open at the same time, 0 = any number
+	arrivalTimeout time.Duration // for a request to arrive
+	log            *zap.Logger
+	streamMethods  map[string]bool // full names of the methods that take many messages
 
-	mu       sync.Mutex
-	open     int
-	held     int64                 // bytes of all calls
-	pending  int64                 // bytes of those that arrive
-	arriving map[*request]struct{} // requests that are not whole
-	clock    *time.Timer           // looks for those that are too slow; nil = none arrives
+	mu            sync.Mutex
+	openCalls     int
+	heldBytes     int64                        // bytes of all calls
+	arrivingBytes int64                        // bytes of those that arrive
+	arriving      map[*trackedRequest]struct{} // requests that are not whole
+	lateTimer     *time.Timer                  // looks for those that are too slow; nil = none arrives
 }
 
-func newRequests(o Options) *requests {
-	return &requests{
-		most: int64(o.MaxIncoming), calls: o.MaxOpenCalls, patience: o.RequestPatience, log: o.Log,
-		arriving: make(map[*request]struct{}),
+func newRequestTracker(o Options) *requestTracker {
+	return &requestTracker{
+		maxBytes: int64(o.MaxIncoming), maxCalls: o.MaxOpenCalls, arrivalTimeout: o.RequestPatience, log: o.Log,
+		arriving: make(map[*trackedRequest]struct{}),
 	}
 }
 
-// learnMethods takes in which methods take many messages.
-func (q *requests) learnMethods(services map[string]grpc.ServiceInfo) {
-	q.streams = make(map[string]bool)
+// registerMethods records which methods take a stream of messages.
+func (q *requestTracker) registerMethods(services map[string]grpc.ServiceInfo) {
+	q.streamMethods = make(map[string]bool)
 	for name, service := range services {
 		for _, method := range service.Methods {
-			q.streams["/"+name+"/"+method.Name] = method.IsClientStream
+			q.streamMethods["/"+name+"/"+method.Name] = method.IsClientStream
 		}
 	}
 }
 
-// fewCalls is how many calls a connection may have of the last quarter.
-const fewCalls = 64
+// smallConnectionCalls is how many calls a connection may have of the last quarter.
+const smallConnectionCalls = 64
 
-// request is what a client has sent of one call.
-type request struct {
-	of     *requests
-	on     *inbound
-	id     uint32
-	cancel context.CancelFunc // of the call
-	stream bool               // messages follow one another
+// trackedRequest is what a client has sent of one call.
+type trackedRequest struct {
+	tracker  *requestTracker
+	conn     *inboundConn
+	id       uint32
+	cancel   context.CancelFunc // of the call
+	isStream bool               // messages follow one another
 
-	held   int64     // bytes; guarded by requests.mu, as is what follows
-	since  time.Time // when it began to arrive
-	taken  int64     // of a stream: bytes of the message that is served
-	served bool      // of a stream: a message is
-	over   bool
+	heldBytes     int64     // bytes; guarded by requests.mu, as is what follows
+	arrivingSince time.Time // when it began to arrive
+	messageBytes  int64     // of a stream: bytes of the message that is served
+	isServed      bool      // of a stream: a message is
+	isOver        bool
 }
 
 type requestKey struct{}
 
 // requestOf is what the client of a call has sent, nil when it is not counted.
-func requestOf(ctx context.Context) *request {
-	r, _ := ctx.Value(requestKey{}).(*request)
+func requestOf(ctx context.Context) *trackedRequest {
+	r, _ := ctx.Value(requestKey{}).(*trackedRequest)
 	return r
 }
 
-// begin takes in a call whose headers have come. gRPC has read nothing beyond
-// them.
-func (q *requests) begin(ctx context.Context, info *tap.Info) (context.Context, error) {
+// beginCall registers a call whose headers have arrived. gRPC has read nothing
+// beyond them.
+func (q *requestTracker) beginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
 	from := inboundOf(ctx)
 	if from == nil {
 		return ctx, nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.calls > 0 && (q.open >= q.calls || q.open >= q.calls-q.calls/4 && len(from.calls) >= fewCalls) {
-		return ctx, render(codes.ResourceExhausted, tooManyRequests("calls", "max-open-calls", int64(q.calls)), nil)
+	if q.maxCalls > 0 && (q.openCalls >= q.maxCalls || q.openCalls >= q.maxCalls-q.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
+		return ctx, buildStatusError(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(q.maxCalls)), nil)
 	}
-	r := &request{of: q, on: from, id: from.newest, stream: q.streams[info.FullMethodName], since: time.Now()}
+	r := &trackedRequest{tracker: q, conn: from, id: from.newestStream, isStream: q.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
 	ctx, r.cancel = context.WithCancel(context.WithValue(ctx, requestKey{}, r))
-	q.open++
-	from.calls[r.id] = r
-	if !r.stream && !from.ended {
-		q.wait(r)
+	q.openCalls++
+	from.requestsByStream[r.id] = r
+	if !r.isStream && !from.isNewestEnded {
+		q.addArriving(r)
 	}
-	context.AfterFunc(ctx, contain.Func(r.end, func(*contain.PanicError) {}))
+	context.AfterFunc(ctx, contain.Func(r.endCall, func(*contain.PanicError) {}))
 	return ctx, nil
 }
 
-func tooManyRequests(what, limit string, most int64) *runtime.Error {
+func tooManyRequestsError(what, limit string, most int64) *runtime.Error {
 	return runtime.Errorf(ReasonTooManyRequests, "the server holds as many %s as it may, %d; try again", what, most).
-		Beyond(limit, most, 0)
+		WithLimit(limit, most, 0)
 }
 
-// wait counts a request among those that arrive. The caller holds mu.
-func (q *requests) wait(r *request) {
+// addArriving counts a request among those that arrive. The caller holds mu.
+func (q *requestTracker) addArriving(r *trackedRequest) {
 	if _, there := q.arriving[r]; there {
 		return
 	}
 	q.arriving[r] = struct{}{}
-	q.pending += r.held
-	if q.clock == nil {
-		q.clock = time.AfterFunc(q.patience/4, contain.Func(q.look, contain.Log(q.log, "looking for slow requests panicked")))
+	q.arrivingBytes += r.heldBytes
+	if q.lateTimer == nil {
+		q.lateTimer = time.AfterFunc(q.arrivalTimeout/4, contain.Func(q.cancelLate, contain.LogPanic(q.log, "looking for slow requests panicked")))
 	}
 }
 
-// settleRequest counts a request no longer among those that arrive. The caller holds mu.
-func (q *requests) settleRequest(r *request) {
+// removeArriving counts a request no longer as arriving. The caller holds mu.
+func (q *requestTracker) removeArriving(r *trackedRequest) {
 	if _, there := q.arriving[r]; there {
 		delete(q.arriving, r)
-		q.pending -= r.held
+		q.arrivingBytes -= r.heldBytes
 	}
 }
 
-// countBytes counts bytes of a request. The caller holds mu.
-func (q *requests) countBytes(r *request, n int64) {
-	if r.over {
+// addBytes counts bytes of a request. The caller holds mu.
+func (q *requestTracker) addBytes(r *trackedRequest, n int64) {
+	if r.isOver {
 		return
 	}
-	r.held += n
-	q.held += n
+	r.heldBytes += n
+	q.heldBytes += n
 	if _, there := q.arriving[r]; there {
-		q.pending += n
+		q.arrivingBytes += n
 	}
 }
 
-// take counts bytes that a client sends.
-func (r *request) take(n int64) {
-	q := r.of
+// countReceived counts bytes that a client sends.
+func (r *trackedRequest) countReceived(n int64) {
+	q := r.tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if r.over {
+	if r.isOver {
 		return
 	}
-	if r.stream && !r.served && r.held == 0 {
-		r.since = time.Now()
-		q.wait(r)
+	if r.isStream && !r.isServed && r.heldBytes == 0 {
+		r.arrivingSince = time.Now()
+		q.addArriving(r)
 	}
-	q.countBytes(r, n)
-	if q.most > 0 && q.held > q.most {
+	q.addBytes(r, n)
+	if q.maxBytes > 0 && q.heldBytes > q.maxBytes {
 		q.cancelLargest()
 	}
 }
 
-// whole notes that the client has sent all.
-func (r *request) whole() {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	if !r.stream {
-		r.of.settleRequest(r)
+// markComplete records that the client has sent the whole request.
+func (r *trackedRequest) markComplete() {
+	r.tracker.mu.Lock()
+	defer r.tracker.mu.Unlock()
+	if !r.isStream {
+		r.tracker.removeArriving(r)
 	}
 }
 
-// charge counts what a message takes in memory beyond its bytes on the wire, and
-// refuses it when there is no room.
-func (r *request) charge(wire, memory int) error {
+// countDecoded counts what a message takes in memory beyond its bytes on the wire,
+// and refuses it beyond the limit.
+func (r *trackedRequest) countDecoded(wire, memory int) error {
 	if r == nil {
 		return nil
 	}
-	q := r.of
+	q := r.tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	counted := min(int64(wire), r.held) // less than wire for one that was compressed
-	q.countBytes(r, max(int64(memory)-counted, 0))
-	if r.stream {
-		q.settleRequest(r)
-		r.served, r.taken = true, min(int64(max(memory, wire))+messageHeader, r.held)
+	counted := min(int64(wire), r.heldBytes) // less than wire for one that was compressed
+	q.addBytes(r, max(int64(memory)-counted, 0))
+	if r.isStream {
+		q.removeArriving(r)
+		r.isServed, r.messageBytes = true, min(int64(max(memory, wire))+messageHeaderSize, r.heldBytes)
 	}
-	if q.most == 0 {
+	if q.maxBytes == 0 {
 		return nil
 	}
-	if q.held > q.most {
+	if q.heldBytes > q.maxBytes {
 		q.cancelLargest()
 	}
-	served := q.held - q.pending
+	served := q.heldBytes - q.arrivingBytes
 	if _, there := q.arriving[r]; there {
-		served += r.held
+		served += r.heldBytes
 	}
-	if served > q.most || r.held > share && served > q.most-q.most/4 {
-		return tooManyRequests("bytes of requests", "max-incoming", q.most)
+	if served > q.maxBytes || r.heldBytes > smallConnectionBytes && served > q.maxBytes-q.maxBytes/4 {
+		return tooManyRequestsError("bytes of requests", "max-incoming", q.maxBytes)
 	}
 	return nil
 }
 
-// messageHeader is what gRPC puts before each message.
-const messageHeader = 5
+// messageHeaderSize is what gRPC puts before each message.
+const messageHeaderSize = 5
 
-// answered notes that a call begins to answer: of its one message nothing is
-// held any more.
-func (r *request) answered() {
-	if r == nil || r.stream {
+// releaseAnswered releases the bytes of a unary request when its call begins to
+// answer.
+func (r *trackedRequest) releaseAnswered() {
+	if r == nil || r.isStream {
 		return
 	}
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	r.of.countBytes(r, -r.held)
+	r.tracker.mu.Lock()
+	defer r.tracker.mu.Unlock()
+	r.tracker.addBytes(r, -r.heldBytes)
 }
 
-// done notes that a message of a stream has been served: the next one may arrive.
-func (r *request) done() {
+// releaseMessage releases a served message of a stream: the next one may arrive.
+func (r *trackedRequest) releaseMessage() {
 	if r == nil {
 		return
 	}
-	q := r.of
+	q := r.tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !r.served {
+	if !r.isServed {
 		return
 	}
-	q.countBytes(r, -r.taken)
-	if r.served, r.taken = false, 0; r.held > 0 && !r.over {
-		r.since = time.Now()
-		q.wait(r)
+	q.addBytes(r, -r.messageBytes)
+	if r.isServed, r.messageBytes = false, 0; r.heldBytes > 0 && !r.isOver {
+		r.arrivingSince = time.Now()
+		q.addArriving(r)
 	}
 }
 
-// end forgets a call that is over.
-func (r *request) end() {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	r.of.forgetRequest(r)
-	r.of.open--
-	delete(r.on.calls, r.id)
+// endCall forgets a call that is over.
+func (r *trackedRequest) endCall() {
+	r.tracker.mu.Lock()
+	defer r.tracker.mu.Unlock()
+	r.tracker.dropRequest(r)
+	r.tracker.openCalls--
+	delete(r.conn.requestsByStream, r.id)
 }
 
-// forgetRequest counts nothing of a call any more. The caller holds mu.
-func (q *requests) forgetRequest(r *request) {
-	if r.over {
+// dropRequest counts nothing of a call any more. The caller holds mu.
+func (q *requestTracker) dropRequest(r *trackedRequest) {
+	if r.isOver {
 		return
 	}
-	q.settleRequest(r)
-	q.countBytes(r, -r.held)
-	r.over = true
+	q.removeArriving(r)
+	q.addBytes(r, -r.heldBytes)
+	r.isOver = true
 }
 
-// cancelLargest cancels requests that arrive, until an eighth of what may be held is free:
-// those first whose bytes, times their age, are the most. Who sends in one go is
-// done before his turn comes. The caller holds mu.
-func (q *requests) cancelLargest() {
+// cancelLargest cancels arriving requests until an eighth of the limit is free:
+// those with the largest product of bytes and age first. A client that sends in one
+// go is done before. The caller holds mu.
+func (q *requestTracker) cancelLargest() {
 	type load struct {
-		request *request
+		request *trackedRequest
 		weight  float64
 	}
 	now := time.Now()
 	loads := make([]load, 0, len(q.arriving))
 	for r := range q.arriving {
-		if r.held > 0 {
-			loads = append(loads, load{r, float64(r.held) * now.Sub(r.since).Seconds()})
+		if r.heldBytes > 0 {
+			loads = append(loads, load{r, float64(r.heldBytes) * now.Sub(r.arrivingSince).Seconds()})
 		}
 	}
 	slices.SortFunc(loads, func(a, b load) int { return cmp.Compare(b.weight, a.weight) })
 	shed := 0
 	for _, l := range loads {
-		if q.held <= q.most-q.most/8 {
+		if q.heldBytes <= q.maxBytes-q.maxBytes/8 {
 			break
 		}
-		q.forgetRequest(l.request)
+		q.dropRequest(l.request)
 		l.request.cancel()
 		shed++
 	}
 	if shed > 0 {
 		q.log.Warn("requests cancelled: they arrive slowly, and the server holds too much of them",
-			zap.Int("calls", shed), zap.Int64("bytes", q.most), peerOf(loads[0].request))
+			zap.Int("calls", shed), zap.Int64("bytes", q.maxBytes), peerOf(loads[0].request))
 	}
 }
 
-// look cancels requests that have not arrived in time, and comes back while
+// cancelLate cancels requests that have not arrived in time, and runs again while
 // others arrive.
-func (q *requests) look() {
+func (q *requestTracker) cancelLate() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.clock = nil
-	limit := time.Now().Add(-q.patience)
+	q.lateTimer = nil
+	limit := time.Now().Add(-q.arrivalTimeout)
 	late := 0
-	var one *request
+	var one *trackedRequest
 	for r := range q.arriving {
-		if r.since.Before(limit) {
-			q.forgetRequest(r)
+		if r.arrivingSince.Before(limit) {
+			q.dropRequest(r)
 			r.cancel()
 			late, one = late+1, r
 		}
 	}
 	if late > 0 {
 		q.log.Warn("requests cancelled: they did not arrive in time", zap.Int("calls", late),
-			zap.Duration("timeout", q.patience), peerOf(one))
+			zap.Duration("timeout", q.arrivalTimeout), peerOf(one))
 	}
 	if len(q.arriving) > 0 {
-		q.clock = time.AfterFunc(q.patience/4, contain.Func(q.look, contain.Log(q.log, "looking for slow requests panicked")))
+		q.lateTimer = time.AfterFunc(q.arrivalTimeout/4, contain.Func(q.cancelLate, contain.LogPanic(q.log, "looking for slow requests panicked")))
 	}
 }
 
-func peerOf(r *request) zap.Field {
-	return zap.String("peer.address", r.on.RemoteAddr().String())
+func peerOf(r *trackedRequest) zap.Field {
+	return zap.String("peer.address", r.conn.RemoteAddr().String())
 }
 
 // inboundOf is the connection of a call, nil when it is not watched.
-func inboundOf(ctx context.Context) *inbound {
+func inboundOf(ctx context.Context) *inboundConn {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil

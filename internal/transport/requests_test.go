@@ -20,8 +20,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// halfSent makes a call and sends all of its request but the end.
-func halfSent(t *testing.T, c client, method string, request proto.Message) grpc.ClientStream {
+// sendUnfinished makes a call and sends all of its request but the end.
+func sendUnfinished(t *testing.T, c testClient, method string, request proto.Message) grpc.ClientStream {
 	t.Helper()
 	stream, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method)
 	require.NoError(t, err)
@@ -32,20 +32,19 @@ func halfSent(t *testing.T, c client, method string, request proto.Message) grpc
 func requireReason(t *testing.T, err error, code codes.Code, reason string) {
 	t.Helper()
 	require.Equal(t, code, status.Code(err), "%v", err)
-	require.Equal(t, reason, info(t, err).GetReason())
+	require.Equal(t, reason, requireErrorInfo(t, err).GetReason())
 }
 
-func putOf(bytes int) *graphdv1.PutGraphRequest {
+func newPutGraph(bytes int) *graphdv1.PutGraphRequest {
 	return &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Document{Document: strings.Repeat("#", bytes)}}
 }
 
-// Of requests that do not end so much is held as may be; who comes then is
-// served.
-func TestHalfSentRequestsAreBounded(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.RequestPatience = 8<<20, time.Hour })
+// Of requests that do not end so much is held as may be; a later request is served.
+func TestUnfinishedRequestsAreBounded(t *testing.T) {
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.RequestPatience = 8<<20, time.Hour })
 	var open []grpc.ClientStream
 	for range 20 {
-		open = append(open, halfSent(t, c, graphdv1.RegistryService_PutGraph_FullMethodName, putOf(1<<20)))
+		open = append(open, sendUnfinished(t, c, graphdv1.RegistryService_PutGraph_FullMethodName, newPutGraph(1<<20)))
 	}
 	_, err := c.PutGraph(t.Context(), &graphdv1.PutGraphRequest{
 		ValidateOnly: true, Definition: &graphdv1.PutGraphRequest_Document{Document: strings.Repeat("#", 1<<20)},
@@ -58,12 +57,12 @@ func TestHalfSentRequestsAreBounded(t *testing.T) {
 
 // A request, or a message of a stream, has a time in which it arrives.
 func TestRequestsArriveInTime(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) { o.RequestPatience = 50 * time.Millisecond })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.RequestPatience = 50 * time.Millisecond })
 	for method, request := range map[string]proto.Message{
 		graphdv1.ThreadService_GetThread_FullMethodName: &graphdv1.GetThreadRequest{ThreadId: "t1"},
 		graphdv1.GraphService_Watch_FullMethodName:      &graphdv1.WatchRequest{ThreadId: "t1"},
 	} {
-		stream := halfSent(t, c, method, request)
+		stream := sendUnfinished(t, c, method, request)
 		require.Equal(t, codes.Canceled, status.Code(stream.RecvMsg(&graphdv1.Thread{})), method)
 	}
 	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
@@ -71,10 +70,10 @@ func TestRequestsArriveInTime(t *testing.T) {
 }
 
 func TestOpenCallsAreBounded(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxOpenCalls = 4 })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxOpenCalls = 4 })
 	var open []grpc.ClientStream
 	for range 4 {
-		open = append(open, halfSent(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"}))
+		open = append(open, sendUnfinished(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"}))
 	}
 	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
 	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
@@ -90,37 +89,37 @@ func TestOpenCallsAreBounded(t *testing.T) {
 
 // slowRegistry answers when it is told to.
 type slowRegistry struct {
-	registry
+	fakeRegistry
 
-	begun chan struct{}
-	let   chan struct{}
+	entered chan struct{}
+	release chan struct{}
 }
 
-func (r *slowRegistry) PutGraph(context.Context, runtime.GraphPut) (runtime.GraphEntry, error) {
-	r.begun <- struct{}{}
-	<-r.let
+func (r *slowRegistry) PutGraph(context.Context, runtime.PutGraphRequest) (runtime.GraphEntry, error) {
+	r.entered <- struct{}{}
+	<-r.release
 	return runtime.GraphEntry{}, runtime.Errorf(runtime.ReasonGraphExists, "there is one")
 }
 
 // Requests that wait to be served are held as well: further large ones are
 // refused, small ones are not.
 func TestServedRequestsAreBounded(t *testing.T) {
-	slow := &slowRegistry{begun: make(chan struct{}), let: make(chan struct{})}
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
 	var served sync.WaitGroup
 	for range 3 {
-		served.Go(func() { _, _ = c.PutGraph(t.Context(), putOf(1_000_000)) })
-		<-slow.begun
+		served.Go(func() { _, _ = c.PutGraph(t.Context(), newPutGraph(1_000_000)) })
+		<-slow.entered
 	}
-	_, err := c.PutGraph(t.Context(), putOf(1_000_000))
+	_, err := c.PutGraph(t.Context(), newPutGraph(1_000_000))
 	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
 	_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
 	require.NoError(t, err)
-	close(slow.let)
+	close(slow.release)
 	served.Wait()
-	served.Go(func() { <-slow.begun })
+	served.Go(func() { <-slow.entered })
 	require.Eventually(t, func() bool {
-		_, err = c.PutGraph(t.Context(), putOf(1_000_000))
+		_, err = c.PutGraph(t.Context(), newPutGraph(1_000_000))
 		return status.Code(err) == codes.AlreadyExists
 	}, time.Minute, time.Millisecond, "the room is not given back")
 	served.Wait()
@@ -128,7 +127,7 @@ func TestServedRequestsAreBounded(t *testing.T) {
 
 // A message of two-byte parts would take a hundred times its size.
 func TestMessagesOfEmptyPartsAreRefused(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxMessageBytes = 1 << 20 })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxMessageBytes = 1 << 20 })
 	responses := make([]*graphdv1.InterruptResponse, 400_000)
 	for i := range responses {
 		responses[i] = &graphdv1.InterruptResponse{}
@@ -143,22 +142,22 @@ func TestMessagesOfEmptyPartsAreRefused(t *testing.T) {
 
 // A message that was compressed counts as what it becomes.
 func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
-	slow := &slowRegistry{begun: make(chan struct{}), let: make(chan struct{})}
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
 	var served sync.WaitGroup
 	for range 3 {
-		served.Go(func() { _, _ = c.PutGraph(t.Context(), putOf(1_000_000), grpc.UseCompressor(gzip.Name)) })
-		<-slow.begun
+		served.Go(func() { _, _ = c.PutGraph(t.Context(), newPutGraph(1_000_000), grpc.UseCompressor(gzip.Name)) })
+		<-slow.entered
 	}
-	_, err := c.PutGraph(t.Context(), putOf(1_000_000), grpc.UseCompressor(gzip.Name))
+	_, err := c.PutGraph(t.Context(), newPutGraph(1_000_000), grpc.UseCompressor(gzip.Name))
 	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
-	close(slow.let)
+	close(slow.release)
 	served.Wait()
 }
 
 // Streams of any length are counted message by message.
 func TestMessagesOfAStreamAreGivenBack(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) { o.MaxIncoming = 4 << 20 })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming = 4 << 20 })
 	stream, err := reflectionv1.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
 	require.NoError(t, err)
 	for range 8 {
@@ -169,6 +168,6 @@ func TestMessagesOfAStreamAreGivenBack(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, answer.GetListServicesResponse().GetService())
 	}
-	_, err = c.PutGraph(t.Context(), putOf(1_000_000))
+	_, err = c.PutGraph(t.Context(), newPutGraph(1_000_000))
 	require.NotEqual(t, codes.ResourceExhausted, status.Code(err), "%v", err)
 }

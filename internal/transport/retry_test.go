@@ -13,8 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// pythonReasons reads a set of reasons from the Python client.
-func pythonReasons(t *testing.T, name string) map[string]bool {
+// readPythonReasons reads a set of reasons from the Python client.
+func readPythonReasons(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	source, err := os.ReadFile("../../sdk/python/src/graphd/transport/patience.py")
 	require.NoError(t, err)
@@ -28,16 +28,16 @@ func pythonReasons(t *testing.T, name string) map[string]bool {
 }
 
 // What may pass, by its code, is tried again by both clients or told by both.
-func TestBothClientsKnowWhatMayPass(t *testing.T) {
-	again, told := pythonReasons(t, "_AGAIN"), pythonReasons(t, "_TOLD")
+func TestBothClientsKnowWhatIsRetryable(t *testing.T) {
+	again, told := readPythonReasons(t, "_AGAIN"), readPythonReasons(t, "_TOLD")
 	reasons := 0
-	for _, row := range transport.Table() {
+	for _, row := range transport.ErrorTable() {
 		if row.Code != codes.Unavailable && row.Code != codes.ResourceExhausted {
 			require.False(t, again[row.Reason] || told[row.Reason], "%s does not pass", row.Reason)
 			continue
 		}
 		reasons++
-		retried, known := cli.MayPass(row.Reason)
+		retried, known := cli.IsRetryable(row.Reason)
 		require.True(t, known, "the command line does not know %s", row.Reason)
 		require.NotEqual(t, again[row.Reason], told[row.Reason], "Python has to know %s, once", row.Reason)
 		require.Equal(t, retried, again[row.Reason], "the clients differ about %s", row.Reason)

@@ -37,7 +37,7 @@ func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
 		return pregel.Result{Update: `{}`}
 	}
 	q := pregel.Ask{Value: largeText}
-	q.Settle(t.Graph.Spec)
+	q.SetDriftDefaults(t.Graph.Spec)
 	return pregel.Result{Asks: []pregel.Ask{q}}
 }
 
@@ -92,7 +92,7 @@ func (f *quietFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error
 func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
 	e := crowded(t)
 	f := &quietFollower{quiet: make(chan struct{}), goOn: make(chan struct{})}
-	c := serve(t, newEngine(), func(o *transport.Options) {
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.Engine, o.Heartbeat = e, 20*time.Millisecond
 		o.FollowInterrupts = func(q checkpoint.InterruptQuery, after uint64) transport.InterruptFollower {
 			f.InterruptFollower = e.FollowInterrupts(q, after)
@@ -126,22 +126,22 @@ func TestRoomOfAHeartbeatIsGivenBack(t *testing.T) {
 // others have all the room for large reads: the answer is stored.
 func TestRoomIsNotNeededToTellWhatAnAnswerDid(t *testing.T) {
 	e := crowded(t)
-	c := serve(t, newEngine(), func(o *transport.Options) { o.Engine = e })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Engine = e })
 	asked, err := e.OpenInterruptIDs(t.Context(), "asks", "", 10)
 	require.NoError(t, err)
 	require.Len(t, asked, 2)
-	var other runtime.Room
-	_, err = e.State(context.WithValue(t.Context(), runtime.RoomKey{}, &other), runtime.StateRequest{Thread: "large"})
+	var other runtime.CallMemory
+	_, err = e.State(context.WithValue(t.Context(), runtime.CallMemoryKey{}, &other), runtime.StateRequest{Thread: "large"})
 	require.NoError(t, err)
-	require.True(t, other.Taken())
-	defer other.End()
+	require.True(t, other.IsHeld())
+	defer other.Release()
 	for range 2 { // the second is told of the first
 		run, err := c.ResumeRun(t.Context(), &graphdv1.ResumeRunRequest{
 			RequestId: "r1",
 			Resume: &graphdv1.ResumeSpec{
 				ThreadId: "asks", Coverage: graphdv1.ResumeCoverage_RESUME_COVERAGE_COLLECT,
 				Responses: []*graphdv1.InterruptResponse{{
-					InterruptId: asked[0], Outcome: &graphdv1.InterruptResponse_Value{Value: jsonPayload(`"yes"`)},
+					InterruptId: asked[0], Outcome: &graphdv1.InterruptResponse_Value{Value: newJSONPayload(`"yes"`)},
 				}},
 			},
 		})

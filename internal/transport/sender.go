@@ -8,47 +8,47 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// Why a turn of a stream ended without events, as causes of its context.
+// Causes of a wait that ended without events.
 var (
-	errQuiet    = errors.New("nothing happened for a while")
-	errDraining = errors.New("the server drains")
-	errStalled  = errors.New("the client does not read")
-	errBehind   = errors.New("the client has not read what it was sent before")
+	errWaitElapsed  = errors.New("nothing happened for a while")
+	errDraining     = errors.New("the server drains")
+	errStalled      = errors.New("the client does not read")
+	errClientBehind = errors.New("the client has not read what it was sent before")
 )
 
-// atHand is how many bytes of a stream are sent without a goroutine: less than
-// the 64 KB that gRPC takes before it waits for the client.
-const atHand = 48 << 10
+// maxDirectBytes is how many bytes of a stream are sent without a goroutine: less
+// than the 64 KB that gRPC takes before it waits for the client.
+const maxDirectBytes = 48 << 10
 
-// sender hands messages to a stream. Sending has no time limit, so what gRPC
-// need not take at once is sent by a goroutine of its own, and a client that
-// does not read is noticed. Most streams end before they need one. It holds one
-// message at most; what follows stays in the log.
-type sender struct {
-	to     func(*frame) error
-	outlet *outlet     // what the client has not read
-	room   int         // bytes that are taken without waiting
-	out    chan *frame // to the goroutine; nil = there is none yet
-	idle   chan struct{}
-	done   chan struct{} // closed when the goroutine has ended
-	err    error         // why it ended early; read after done
-	stall  time.Duration
-	last   time.Time // when a message was handed over last
+// messageSender sends the messages of a stream. Sending has no time limit, so a
+// goroutine sends what gRPC may not take at once, and a client that does not read
+// is noticed. Most streams end before they need the goroutine. It holds one message
+// at most; what follows stays in the log.
+type messageSender struct {
+	sendFunc     func(*encodedMessage) error
+	unread       *callUnread          // what the client has not read
+	directBytes  int                  // bytes that are taken without waiting
+	queue        chan *encodedMessage // to the goroutine; nil = there is none yet
+	idle         chan struct{}
+	done         chan struct{} // closed when the goroutine has ended
+	err          error         // why it ended early; read after done
+	stallTimeout time.Duration
+	lastSent     time.Time // when a message was handed over last
 }
 
-func newSender(to func(*frame) error, o *outlet, room int, stall time.Duration) *sender {
-	return &sender{to: to, outlet: o, room: room, stall: stall, last: time.Now()}
+func newMessageSender(to func(*encodedMessage) error, o *callUnread, memory int, stall time.Duration) *messageSender {
+	return &messageSender{sendFunc: to, unread: o, directBytes: memory, stallTimeout: stall, lastSent: time.Now()}
 }
 
-func (s *sender) loop() {
+func (s *messageSender) sendQueued() {
 	defer close(s.done)
 	for {
 		select {
-		case m, more := <-s.out:
+		case m, more := <-s.queue:
 			if !more {
 				return
 			}
-			if s.err = s.deliver(m); s.err != nil {
+			if s.err = s.sendOne(m); s.err != nil {
 				return
 			}
 		case s.idle <- struct{}{}:
@@ -56,52 +56,55 @@ func (s *sender) loop() {
 	}
 }
 
-// brief is how long a stream that has read events holds them while its client
+// offerTimeout is how long a stream holds events that it has read while its client
 // does not read.
-func (s *sender) brief() time.Duration { return min(100*time.Millisecond, s.stall/4) }
+func (s *messageSender) offerTimeout() time.Duration {
+	return min(100*time.Millisecond, s.stallTimeout/4)
+}
 
-// deliver sends one message; a panic is an error of the stream. gRPC has a message,
+// sendOne sends one message; a panic is an error of the stream. gRPC has a message,
 // or will never have it, when it is sent: what was admitted counts there from then on.
-func (s *sender) deliver(f *frame) (err error) {
-	p := contain.Call(func() { err = s.to(f) })
-	s.dismiss(f)
+func (s *messageSender) sendOne(f *encodedMessage) (err error) {
+	p := contain.Call(func() { err = s.sendFunc(f) })
+	s.releaseAdmitted(f)
 	if p != nil {
 		return p
 	}
 	return err
 }
 
-// dismiss ends the counting of a message that was admitted.
-func (s *sender) dismiss(f *frame) {
+// releaseAdmitted ends the counting of an admitted message.
+func (s *messageSender) releaseAdmitted(f *encodedMessage) {
 	if f.isLarge() {
-		s.outlet.release(f)
+		s.unread.releaseMessage(f)
 	}
 }
 
-// send hands a message over. It returns errStalled when the client has not
+// sendMessage hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
-func (s *sender) send(ctx context.Context, f *frame) error {
-	return s.handOver(ctx, f, s.stall, errStalled)
+func (s *messageSender) sendMessage(ctx context.Context, f *encodedMessage) error {
+	return s.enqueueMessage(ctx, f, s.stallTimeout, errStalled)
 }
 
-// offer is send for what can be had again: it returns errBehind soon.
-func (s *sender) offer(ctx context.Context, f *frame) error {
-	return s.handOver(ctx, f, s.brief(), errBehind)
+// offerMessage is sendMessage for messages that can be read again: it returns
+// errClientBehind soon.
+func (s *messageSender) offerMessage(ctx context.Context, f *encodedMessage) error {
+	return s.enqueueMessage(ctx, f, s.offerTimeout(), errClientBehind)
 }
 
-func (s *sender) handOver(ctx context.Context, f *frame, within time.Duration, late error) error {
-	room, freed := s.outlet.admit(f)
-	if s.out == nil {
-		if s.room -= f.size(); s.room > 0 && room {
-			s.last = time.Now()
-			return s.deliver(f)
+func (s *messageSender) enqueueMessage(ctx context.Context, f *encodedMessage, within time.Duration, late error) error {
+	memory, freed := s.unread.admitMessage(f)
+	if s.queue == nil {
+		if s.directBytes -= f.sendSize(); s.directBytes > 0 && memory {
+			s.lastSent = time.Now()
+			return s.sendOne(f)
 		}
-		s.begin()
+		s.startSending()
 	}
-	if room {
+	if memory {
 		select {
-		case s.out <- f: // as a rule the one before it is sent long ago
-			s.last = time.Now()
+		case s.queue <- f: // as a rule the one before it is sent long ago
+			s.lastSent = time.Now()
 			return nil
 		default:
 		}
@@ -109,17 +112,17 @@ func (s *sender) handOver(ctx context.Context, f *frame, within time.Duration, l
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
-		out := s.out
-		if !room {
+		out := s.queue
+		if !memory {
 			out = nil
 		}
 		var err error
 		select {
 		case out <- f:
-			s.last = time.Now()
+			s.lastSent = time.Now()
 			return nil
 		case <-freed:
-			room, freed = s.outlet.admit(f)
+			memory, freed = s.unread.admitMessage(f)
 			continue
 		case <-s.done:
 			err = s.err
@@ -128,29 +131,29 @@ func (s *sender) handOver(ctx context.Context, f *frame, within time.Duration, l
 		case <-timer.C:
 			err = late
 		}
-		if room {
-			s.dismiss(f)
+		if memory {
+			s.releaseAdmitted(f)
 		}
 		return err
 	}
 }
 
-// ready returns when what was handed over is sent and there is room for so many bytes:
-// errBehind soon, so that what is large is not read for a client that does not read.
-func (s *sender) ready(ctx context.Context, size int) error {
-	return s.awaitRoom(ctx, size, s.brief(), errBehind)
+// waitReady returns when the queued messages are sent and there is room for size
+// bytes:
+func (s *messageSender) waitReady(ctx context.Context, size int) error {
+	return s.waitForRoom(ctx, size, s.offerTimeout(), errClientBehind)
 }
 
-func (s *sender) awaitRoom(ctx context.Context, size int, within time.Duration, late error) error {
-	if s.out == nil {
-		s.begin()
+func (s *messageSender) waitForRoom(ctx context.Context, size int, within time.Duration, late error) error {
+	if s.queue == nil {
+		s.startSending()
 	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
-		room, freed := s.outlet.room(size)
+		memory, freed := s.unread.hasRoom(size)
 		idle := s.idle
-		if !room {
+		if !memory {
 			idle = nil
 		}
 		select {
@@ -167,18 +170,18 @@ func (s *sender) awaitRoom(ctx context.Context, size int, within time.Duration, 
 	}
 }
 
-func (s *sender) begin() {
-	s.out, s.idle, s.done = make(chan *frame), make(chan struct{}), make(chan struct{})
-	go contain.Func(s.loop, func(*contain.PanicError) {})()
+func (s *messageSender) startSending() {
+	s.queue, s.idle, s.done = make(chan *encodedMessage), make(chan struct{}), make(chan struct{})
+	go contain.Func(s.sendQueued, func(*contain.PanicError) {})()
 }
 
-// wait returns when the client has taken all that was handed over, or errStalled
+// waitUntilRead returns when the client has taken all that was handed over, or errStalled
 // when that takes too long.
-func (s *sender) wait(ctx context.Context) error {
-	timer := time.NewTimer(s.stall - s.brief())
+func (s *messageSender) waitUntilRead(ctx context.Context) error {
+	timer := time.NewTimer(s.stallTimeout - s.offerTimeout())
 	defer timer.Stop()
 	for {
-		drained, freed := s.outlet.drained()
+		drained, freed := s.unread.isDrained()
 		idle := s.idle
 		if !drained {
 			idle = nil
@@ -197,18 +200,18 @@ func (s *sender) wait(ctx context.Context) error {
 	}
 }
 
-// close waits until the last message is sent, unless the stream has failed
+// finishSending waits until the last message is sent, unless the stream has failed
 // already. The goroutine may outlive the call only when the client is gone or
 // does not read; the end of the stream then ends it.
-func (s *sender) close(ctx context.Context, failed error) error {
-	if s.out == nil {
+func (s *messageSender) finishSending(ctx context.Context, failed error) error {
+	if s.queue == nil {
 		return failed
 	}
-	close(s.out)
+	close(s.queue)
 	if failed != nil {
 		return failed
 	}
-	timer := time.NewTimer(s.stall)
+	timer := time.NewTimer(s.stallTimeout)
 	defer timer.Stop()
 	select {
 	case <-s.done:

@@ -34,7 +34,7 @@ type Options struct {
 	// Follow begins to read the events of a thread.
 	Follow func(runtime.FollowRequest) Follower
 	// FollowInterrupts begins to read the changes, after one of them, of the
-	// questions that a query selects.
+	// interrupts that a query selects.
 	FollowInterrupts func(q checkpoint.InterruptQuery, after uint64) InterruptFollower
 	Registry         Registry
 	Workers          Workers // nil = no workers can connect
@@ -46,11 +46,11 @@ type Options struct {
 	Log *zap.Logger // nil = nothing is logged
 	// Metrics is where the counters of calls are registered, nil = nowhere.
 	Metrics prometheus.Registerer
-	// Census counts event streams, nil = not counted.
-	Census Census
-	// Refusals count what is refused, nil = not counted.
-	Refusals Refusals
-	// Caller names the authenticated caller of a call, nil = nobody is known.
+	// StreamMetrics counts event streams, nil = not counted.
+	StreamMetrics StreamMetrics
+	// RefusalMetrics count what is refused, nil = not counted.
+	RefusalMetrics RefusalMetrics
+	// Caller names the authenticated caller of a call, nil = no caller is known.
 	Caller func(ctx context.Context) string
 	// Credentials are for TLS, nil = plain text.
 	Credentials  credentials.TransportCredentials
@@ -60,7 +60,7 @@ type Options struct {
 	MaxMessageBytes int            // of one message, both ways; default 8 MiB
 	MaxStreams      int            // open at the same time, 0 = any number
 	// MaxThreadStreams and MaxInboxStreams bound the watches of one thread, and
-	// those of the questions of all threads; 0 = any number.
+	// those of the interrupts of all threads; 0 = any number.
 	MaxThreadStreams int
 	MaxInboxStreams  int
 	MaxConnections   int // open at the same time, 0 = any number
@@ -74,9 +74,9 @@ type Options struct {
 	MaxIncoming     int
 	RequestPatience time.Duration
 	Heartbeat       time.Duration // of a quiet stream; default 15 s
-	// Stall is how long a client may leave a message unread before its stream
+	// StallTimeout is how long a client may leave a message unread before its stream
 	// is ended; default 30 s.
-	Stall time.Duration
+	StallTimeout time.Duration
 	// MaxConnectionAge closes connections so that clients spread over replicas
 	// again, 0 = never. Streams are ended in order before.
 	MaxConnectionAge time.Duration
@@ -101,55 +101,55 @@ type Options struct {
 
 // Defaults of Options, and what keeps long streams alive through proxies.
 const (
-	defaultPayload  = 1 << 20
-	defaultNesting  = 128
-	defaultMessage  = 8 << 20
-	defaultBeat     = 15 * time.Second
-	defaultStall    = 30 * time.Second
-	defaultGrace    = 30 * time.Second
-	defaultIdle     = 5 * time.Minute
-	defaultUnread   = 64 << 20
-	defaultPatience = 2 * time.Second
-	defaultIncoming = 64 << 20
-	defaultArrival  = 30 * time.Second
-	defaultTokenKey = "graphd.v1 page tokens" //nolint:gosec // no secret, see Options.TokenKey
+	defaultMaxPayload      = 1 << 20
+	defaultMaxDepth        = 128
+	defaultMaxMessage      = 8 << 20
+	defaultHeartbeat       = 15 * time.Second
+	defaultStallTimeout    = 30 * time.Second
+	defaultConnectionGrace = 30 * time.Second
+	defaultConnectionIdle  = 5 * time.Minute
+	defaultMaxUnread       = 64 << 20
+	defaultUnreadPatience  = 2 * time.Second
+	defaultMaxIncoming     = 64 << 20
+	defaultRequestPatience = 30 * time.Second
+	defaultTokenKey        = "graphd.v1 page tokens" //nolint:gosec // no secret, see Options.TokenKey
 
-	defaultStreamUnread = 256 << 10
+	defaultMaxStreamUnread = 256 << 10
 
-	pingAfter   = 60 * time.Second
-	pingTimeout = 20 * time.Second
-	minPing     = 10 * time.Second
+	pingInterval    = 60 * time.Second
+	pingTimeout     = 20 * time.Second
+	minPingInterval = 10 * time.Second
 
-	// maxOpening is how many watches read the store at the same time to begin.
-	maxOpening = 32
-	// readBuffer is what a connection that says nothing costs; larger reads go
+	// maxOpeningStreams is how many watches read the store at the same time to begin.
+	maxOpeningStreams = 32
+	// readBufferSize is what a connection that says nothing costs; larger reads go
 	// past it.
-	readBuffer = 8 << 10
+	readBufferSize = 8 << 10
 	// What gRPC takes of a client before a handler reads: of a call, of a connection
 	// on its way, and of the headers of a call.
-	callWindow       = 64 << 10
-	connectionWindow = 1 << 20
-	maxHeaders       = 16 << 10
-	// handshake is how long a connection may take to begin.
-	handshake = 20 * time.Second
+	callWindowSize       = 64 << 10
+	connectionWindowSize = 1 << 20
+	maxHeaderSize        = 16 << 10
+	// handshakeTimeout is how long a connection may take to begin.
+	handshakeTimeout = 20 * time.Second
 )
 
 func (o Options) withDefaults() Options {
 	if o.Workers == nil && o.Hub != nil {
 		o.Workers = o.Hub
 	}
-	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultPayload)
-	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultNesting)
-	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMessage)
-	o.Heartbeat = orDefault(o.Heartbeat, defaultBeat)
-	o.Stall = orDefault(o.Stall, defaultStall)
-	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultGrace)
-	o.ConnectionIdle = orDefault(o.ConnectionIdle, defaultIdle)
-	o.MaxUnread = max(orDefault(o.MaxUnread, defaultUnread), 0)
-	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultStreamUnread), 0)
-	o.MaxIncoming = max(orDefault(o.MaxIncoming, defaultIncoming), 0)
-	o.RequestPatience = orDefault(o.RequestPatience, defaultArrival)
-	o.UnreadPatience = orDefault(o.UnreadPatience, defaultPatience)
+	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultMaxPayload)
+	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultMaxDepth)
+	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMaxMessage)
+	o.Heartbeat = orDefault(o.Heartbeat, defaultHeartbeat)
+	o.StallTimeout = orDefault(o.StallTimeout, defaultStallTimeout)
+	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultConnectionGrace)
+	o.ConnectionIdle = orDefault(o.ConnectionIdle, defaultConnectionIdle)
+	o.MaxUnread = max(orDefault(o.MaxUnread, defaultMaxUnread), 0)
+	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultMaxStreamUnread), 0)
+	o.MaxIncoming = max(orDefault(o.MaxIncoming, defaultMaxIncoming), 0)
+	o.RequestPatience = orDefault(o.RequestPatience, defaultRequestPatience)
+	o.UnreadPatience = orDefault(o.UnreadPatience, defaultUnreadPatience)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
@@ -172,18 +172,18 @@ func orDefault[T comparable](value, fallback T) T {
 
 // Server serves graphd over gRPC.
 type Server struct {
-	grpc    *grpc.Server
-	health  *health.Server
-	streams *streams
-	hub     *worker.Hub
-	drain   sync.Once
-	log     *zap.Logger
-	refused atomic.Pointer[runtime.Error] // why the store takes no changes
+	grpc         *grpc.Server
+	health       *health.Server
+	streams      *streamRegistry
+	hub          *worker.Hub
+	drainOnce    sync.Once
+	log          *zap.Logger
+	storeRefusal atomic.Pointer[runtime.Error] // why the store takes no changes
 
-	refusals Refusals // nil = not counted
+	refusalMetrics RefusalMetrics // nil = not counted
 
 	maxConnections int
-	unread         *unread
+	unread         *unreadTracker
 }
 
 // NewServer makes a server; Serve starts it. The error says which option is
@@ -193,51 +193,51 @@ func NewServer(o Options) (*Server, error) {
 	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
-	d := &desk{
-		mapper: newMapper(o.Refusals), log: o.Log,
-		unread:     newUnread(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
-		maxMessage: o.MaxMessageBytes,
+	d := &interceptors{
+		errorMapper: newErrorMapper(o.RefusalMetrics), log: o.Log,
+		unread:          newUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
+		maxMessageBytes: o.MaxMessageBytes,
 	}
-	incoming := newRequests(o)
+	incoming := newRequestTracker(o)
 	if o.Metrics != nil {
-		d.counts = newCounts()
-		if err := o.Metrics.Register(d.counts); err != nil {
+		d.callMetrics = newCallMetrics()
+		if err := o.Metrics.Register(d.callMetrics); err != nil {
 			return nil, fmt.Errorf("transport: register metrics: %w", err)
 		}
 	}
 	s := &Server{
-		grpc:   grpc.NewServer(append(settings(o, incoming), chain(d)...)...),
+		grpc:   grpc.NewServer(append(grpcOptions(o, incoming), interceptorOptions(d)...)...),
 		health: health.NewServer(),
 		log:    o.Log,
-		streams: &streams{
-			heartbeat: o.Heartbeat, stall: o.Stall, max: int64(o.MaxStreams), maxBytes: o.MaxMessageBytes,
-			maxThread: o.MaxThreadStreams, maxInbox: int64(o.MaxInboxStreams),
-			life: streamLife(o), room: atHand, draining: make(chan struct{}), opening: make(chan struct{}, maxOpening),
+		streams: &streamRegistry{
+			heartbeatInterval: o.Heartbeat, stallTimeout: o.StallTimeout, maxStreams: int64(o.MaxStreams), maxMessageBytes: o.MaxMessageBytes,
+			maxThreadStreams: o.MaxThreadStreams, maxInterruptStreams: int64(o.MaxInboxStreams),
+			maxLifetime: maxStreamLifetime(o), directBytes: maxDirectBytes, draining: make(chan struct{}), openingSlots: make(chan struct{}, maxOpeningStreams),
 		},
-		maxConnections: o.MaxConnections, unread: d.unread, refusals: o.Refusals,
+		maxConnections: o.MaxConnections, unread: d.unread, refusalMetrics: o.RefusalMetrics,
 	}
-	s.countRefusal(nil)
+	s.recordStoreRefusal(nil)
 	s.hub = o.Hub
-	s.register(o, reception{s.grpc, d})
-	incoming.learnMethods(s.grpc.GetServiceInfo())
-	if d.counts != nil {
-		d.counts.know(s.grpc.GetServiceInfo())
+	s.registerServices(o, countingRegistrar{s.grpc, d})
+	incoming.registerMethods(s.grpc.GetServiceInfo())
+	if d.callMetrics != nil {
+		d.callMetrics.registerMethods(s.grpc.GetServiceInfo())
 	}
 	return s, nil
 }
 
-// streamLife is how long after the making of its connection a stream is ended.
+// maxStreamLifetime is how long after the making of its connection a stream is ended.
 // gRPC spreads the age by a tenth, asks the client to go, and cuts what is left
 // after the grace.
-func streamLife(o Options) time.Duration {
+func maxStreamLifetime(o Options) time.Duration {
 	if o.MaxConnectionAge <= 0 {
 		return 0
 	}
 	return o.MaxConnectionAge + o.MaxConnectionAge/10 + o.ConnectionGrace/2
 }
 
-func settings(o Options, incoming *requests) []grpc.ServerOption {
-	alive := keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}
+func grpcOptions(o Options, incoming *requestTracker) []grpc.ServerOption {
+	alive := keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}
 	if o.ConnectionIdle > 0 {
 		alive.MaxConnectionIdle = o.ConnectionIdle
 	}
@@ -246,45 +246,45 @@ func settings(o Options, incoming *requests) []grpc.ServerOption {
 	}
 	list := []grpc.ServerOption{
 		grpc.KeepaliveParams(alive),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
 		// A value that is too large is left out before; this only needs room for
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
-		grpc.ForceServerCodecV2(newFraming()),
-		grpc.ReadBufferSize(0), // inbound has one
-		grpc.InTapHandle(incoming.begin),
-		grpc.StaticStreamWindowSize(callWindow),
-		grpc.StaticConnWindowSize(connectionWindow),
-		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.ConnectionTimeout(handshake),
+		grpc.ForceServerCodecV2(newEncodedCodec()),
+		grpc.ReadBufferSize(0), // inboundConn has one
+		grpc.InTapHandle(incoming.beginCall),
+		grpc.StaticStreamWindowSize(callWindowSize),
+		grpc.StaticConnWindowSize(connectionWindowSize),
+		grpc.MaxHeaderListSize(maxHeaderSize),
+		grpc.ConnectionTimeout(handshakeTimeout),
 	}
 	plain := o.Credentials
 	if plain == nil {
 		plain = insecure.NewCredentials()
 	}
-	list = append(list, grpc.Creds(watched{plain, incoming}))
+	list = append(list, grpc.Creds(countingCredentials{plain, incoming}))
 	if o.MaxCalls > 0 {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}
-	if o.MaxConnectionAge > 0 { // it is told of each message as well
-		list = append(list, grpc.StatsHandler(births{}))
+	if o.MaxConnectionAge > 0 { // a stats handler is called for each message
+		list = append(list, grpc.StatsHandler(connectionStart{}))
 	}
 	return list
 }
 
-func (s *Server) register(o Options, at grpc.ServiceRegistrar) {
+func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 	common := &service{
-		pump: &pump{
-			streams: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, census: o.Census, now: o.Now, frames: newFrames(),
+		eventStreamer: &eventStreamer{
+			streamRegistry: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, metrics: o.StreamMetrics, now: o.Now, encoded: newEncodedEvents(),
 		},
-		tokens: tokens{key: o.TokenKey}, limits: o.Limits, caller: o.Caller,
-		reading: make(chan struct{}, maxReading),
+		tokens: tokenCodec{key: o.TokenKey}, limits: o.Limits, callerName: o.Caller,
+		readSlots: make(chan struct{}, maxStateReads),
 	}
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})
 	graphdv1.RegisterThreadServiceServer(at, &threadService{service: common})
 	graphdv1.RegisterInterruptServiceServer(at, &interruptService{
-		service: common, followAll: o.FollowInterrupts,
+		service: common, followInterrupts: o.FollowInterrupts,
 	})
 	graphdv1.RegisterRegistryServiceServer(at, &registryService{
 		service: common, graphs: o.Registry, workers: o.Workers, info: o.Info,
@@ -297,8 +297,8 @@ func (s *Server) register(o Options, at grpc.ServiceRegistrar) {
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
-	s.health.SetServingStatus(healthReads, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams, refusal: s.StoreRefusal})
+	s.health.SetServingStatus(readsServiceName, healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(at, healthService{Server: s.health, streams: s.streams, storeRefusal: s.StoreRefusal})
 	if !o.NoReflection {
 		reflection.Register(s.grpc)
 	}
@@ -309,23 +309,23 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.maxConnections > 0 {
 		l = netutil.LimitListener(l, s.maxConnections)
 	}
-	return s.grpc.Serve(counting{Listener: l, of: s.unread})
+	return s.grpc.Serve(countingListener{Listener: l, tracker: s.unread})
 }
 
 // Drain takes the server out of service: it reports NOT_SERVING, refuses new
 // runs, ends every stream with the cursor to go on from, and waits for calls to
 // finish. When ctx ends first, the rest is cut and ctx's error returned.
 func (s *Server) Drain(ctx context.Context) error {
-	s.drain.Do(func() {
+	s.drainOnce.Do(func() {
 		s.health.Shutdown()
-		s.streams.drain()
+		s.streams.drainStreams()
 	})
-	s.dismiss(ctx)
+	s.drainWorkers(ctx)
 	done := make(chan struct{})
 	go contain.Func(func() {
 		defer close(done)
 		s.grpc.GracefulStop()
-	}, contain.Log(s.log, "stopping panicked"))()
+	}, contain.LogPanic(s.log, "stopping panicked"))()
 	select {
 	case <-done:
 		return nil
@@ -338,9 +338,9 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Stop cuts all connections at once.
 func (s *Server) Stop() {
-	s.drain.Do(func() {
+	s.drainOnce.Do(func() {
 		s.health.Shutdown()
-		s.streams.drain()
+		s.streams.drainStreams()
 	})
 	if s.hub != nil {
 		s.hub.Close()
@@ -348,9 +348,9 @@ func (s *Server) Stop() {
 	s.grpc.Stop()
 }
 
-// dismiss lets the workers finish what the supersteps under way need, for as
+// drainWorkers lets the workers finish what the supersteps under way need, for as
 // long as ctx allows, and ends their streams.
-func (s *Server) dismiss(ctx context.Context) {
+func (s *Server) drainWorkers(ctx context.Context) {
 	if s.hub == nil {
 		return
 	}
@@ -359,6 +359,6 @@ func (s *Server) dismiss(ctx context.Context) {
 		left = max(time.Until(deadline), 0)
 	}
 	s.hub.Drain(left, "the server is shutting down")
-	s.hub.Quiet(ctx)
+	s.hub.WaitIdle(ctx)
 	s.hub.Close()
 }

@@ -28,8 +28,8 @@ import (
 )
 
 func TestDrainEndsStreamsAndLetsHealthKnowFirst(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e)
+	e := newFakeEngine()
+	c := startServer(t, e)
 	health := healthpb.NewHealthClient(c.conn)
 	watched, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{Service: "graphd.v1.GraphService"})
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestDrainEndsStreamsAndLetsHealthKnowFirst(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	e.happen(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: "{}"})
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: "{}"})
 	_, err = stream.Recv()
 	require.NoError(t, err)
 	waiting := make(chan error, 1)
@@ -70,7 +70,7 @@ func TestDrainEndsStreamsAndLetsHealthKnowFirst(t *testing.T) {
 
 // A call that does not end by itself is cut when the drain's time is up.
 func TestDrainHasADeadline(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	stream, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(&reflectionpb.ServerReflectionRequest{
@@ -86,7 +86,7 @@ func TestDrainHasADeadline(t *testing.T) {
 }
 
 func TestDrainWithoutStreamsIsQuick(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	_, err := c.GetServerInfo(t.Context(), &graphdv1.GetServerInfoRequest{})
 	require.NoError(t, err)
 	require.NoError(t, c.server.Drain(t.Context()))
@@ -94,7 +94,7 @@ func TestDrainWithoutStreamsIsQuick(t *testing.T) {
 }
 
 func TestHealthOfEveryService(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	health := healthpb.NewHealthClient(c.conn)
 	for _, name := range []string{
 		"", "graphd.v1.GraphService", "graphd.v1.ThreadService", "graphd.v1.InterruptService", "graphd.v1.RegistryService",
@@ -109,7 +109,7 @@ func TestHealthOfEveryService(t *testing.T) {
 }
 
 func TestReflectionIsASwitch(t *testing.T) {
-	ask := func(c client) error {
+	ask := func(c testClient) error {
 		stream, err := reflectionpb.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
 		require.NoError(t, err)
 		err = stream.Send(&reflectionpb.ServerReflectionRequest{
@@ -124,23 +124,23 @@ func TestReflectionIsASwitch(t *testing.T) {
 		}
 		return err
 	}
-	require.NoError(t, ask(serve(t, newEngine())))
-	err := ask(serve(t, newEngine(), func(o *transport.Options) { o.NoReflection = true }))
+	require.NoError(t, ask(startServer(t, newFakeEngine())))
+	err := ask(startServer(t, newFakeEngine(), func(o *transport.Options) { o.NoReflection = true }))
 	require.Equal(t, codes.Unimplemented, status.Code(err))
 }
 
 // A client that never reads costs one message, not the log: its stream is cut
 // and the server is free of it.
 func TestSilentClientOverTheWire(t *testing.T) {
-	e := newEngine()
-	c := serve(t, e, func(o *transport.Options) { o.Stall = 20 * time.Millisecond; o.MaxStreams = 1 })
+	e := newFakeEngine()
+	c := startServer(t, e, func(o *transport.Options) { o.StallTimeout = 20 * time.Millisecond; o.MaxStreams = 1 })
 	stream, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
 	large := payload.Quote(strings.Repeat("x", 256<<10))
 	for range 8 {
-		e.happen(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: large})
+		e.appendEvents(checkpoint.Event{Kind: checkpoint.EventUpdate, Node: "a", Value: large})
 	}
 	require.Eventually(t, func() bool {
 		other, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1"})
@@ -153,13 +153,13 @@ func TestSilentClientOverTheWire(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	require.Equal(t, "SLOW_CONSUMER", info(t, err).GetReason())
+	require.Equal(t, "SLOW_CONSUMER", requireErrorInfo(t, err).GetReason())
 }
 
 func TestClientsMayChooseGzip(t *testing.T) {
-	e := newEngine()
+	e := newFakeEngine()
 	e.state.Values = payload.Quote(strings.Repeat("x", 1<<20))
-	c := serve(t, e)
+	c := startServer(t, e)
 	state, err := c.GetState(t.Context(), &graphdv1.GetStateRequest{ThreadId: "t1"}, grpc.UseCompressor(gzip.Name))
 	require.NoError(t, err)
 	require.Len(t, state.GetValues().GetJson(), 1<<20+2)
@@ -168,8 +168,8 @@ func TestClientsMayChooseGzip(t *testing.T) {
 func TestCallsAreCountedAndLogged(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	metrics := prometheus.NewRegistry()
-	e := newEngine()
-	c := serve(t, e, func(o *transport.Options) { o.Log = zap.New(core); o.Metrics = metrics })
+	e := newFakeEngine()
+	c := startServer(t, e, func(o *transport.Options) { o.Log = zap.New(core); o.Metrics = metrics })
 	_, err := c.StartRun(t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{CreateThread: true}})
 	require.NoError(t, err)
 	_, err = c.GetRun(t.Context(), &graphdv1.GetRunRequest{ThreadId: "t1"})
@@ -179,7 +179,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	e.happen(checkpoint.Event{Kind: checkpoint.EventRunState, Run: "run-1", State: checkpoint.RunSucceeded})
+	e.appendEvents(checkpoint.Event{Kind: checkpoint.EventRunState, Run: "run-1", State: checkpoint.RunSucceeded})
 	for err == nil {
 		_, err = stream.Recv()
 	}
@@ -237,7 +237,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 	require.Equal(t, "server_stream", finished[2].ContextMap()["grpc.method_type"])
 
 	_, err = transport.NewServer(transport.Options{
-		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{}, Metrics: metrics,
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{}, Metrics: metrics,
 	})
 	require.ErrorContains(t, err, "register metrics")
 }
@@ -245,7 +245,7 @@ func TestCallsAreCountedAndLogged(t *testing.T) {
 // A server that closes old connections ends their streams before, and clients
 // go on elsewhere.
 func TestOldConnectionsAreLeftInOrder(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) {
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.MaxConnectionAge, o.ConnectionGrace = 100*time.Millisecond, 10*time.Second
 	})
 	stream, err := c.Watch(t.Context(), &graphdv1.WatchRequest{ThreadId: "t1", Follow: true})
@@ -267,7 +267,7 @@ func TestOldConnectionsAreLeftInOrder(t *testing.T) {
 // A connection without calls is closed, so that idle ones don't keep others out; a
 // stream is a call. The client connects again when it has something to say.
 func TestIdleConnectionsAreClosed(t *testing.T) {
-	c := serve(t, newEngine(), func(o *transport.Options) {
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
 		o.ConnectionIdle, o.Heartbeat = 100*time.Millisecond, 50*time.Millisecond
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -289,7 +289,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 
 func TestProbesThatGoWellAreNotLogged(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	c := serve(t, newEngine(), func(o *transport.Options) { o.Log = zap.New(core) })
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.Log = zap.New(core) })
 	_, err := healthpb.NewHealthClient(c.conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
 	_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
@@ -300,7 +300,7 @@ func TestProbesThatGoWellAreNotLogged(t *testing.T) {
 }
 
 func TestAnUpdateAsTheEndNeedsNoValues(t *testing.T) {
-	c := serve(t, newEngine())
+	c := startServer(t, newFakeEngine())
 	for _, as := range []string{"__end__", "__copy__"} {
 		_, err := c.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: "t1", AsNode: as})
 		require.NoError(t, err)
@@ -310,5 +310,5 @@ func TestAnUpdateAsTheEndNeedsNoValues(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := c.UpdateState(t.Context(), &graphdv1.UpdateStateRequest{ThreadId: "t1", AsNode: "n"})
-	require.Equal(t, "INVALID_FIELD", info(t, err).GetReason())
+	require.Equal(t, "INVALID_FIELD", requireErrorInfo(t, err).GetReason())
 }

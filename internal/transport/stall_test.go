@@ -23,16 +23,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-// closings is a Census that passes on how streams were closed.
-type closings chan bool
+// closedStreams is a StreamMetrics that reports how streams were closed.
+type closedStreams chan bool
 
-func (closings) FollowerOpened()            {}
-func (c closings) FollowerClosed(slow bool) { c <- slow }
+func (closedStreams) FollowerOpened()            {}
+func (c closedStreams) FollowerClosed(slow bool) { c <- slow }
 
-// TestNobodyWaitsForAClientThatReadsNothing lets a client take no byte of its
+// TestServerDoesNotWaitForAClientThatReadsNothing lets a client take no byte of its
 // stream: a short one is over for the server all the same, and a long one is
 // given up after a while.
-func TestNobodyWaitsForAClientThatReadsNothing(t *testing.T) {
+func TestServerDoesNotWaitForAClientThatReadsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes int
 		stall time.Duration
@@ -42,16 +42,16 @@ func TestNobodyWaitsForAClientThatReadsNothing(t *testing.T) {
 		"a stream that it does not take":   {bytes: 300 << 10, stall: 50 * time.Millisecond, slow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine()
+			e := newFakeEngine()
 			for range c.bytes >> 10 {
-				e.happen(checkpoint.Event{
+				e.appendEvents(checkpoint.Event{
 					Kind: checkpoint.EventUpdate, Node: "a", Value: payload.Quote(strings.Repeat("x", 1<<10)),
 				})
 			}
-			closed := make(closings, 1)
+			closed := make(closedStreams, 1)
 			s, err := transport.NewServer(transport.Options{
-				Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{},
-				Census: closed, Stall: c.stall,
+				Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{},
+				StreamMetrics: closed, StallTimeout: c.stall,
 			})
 			require.NoError(t, err)
 			l := bufconn.Listen(1 << 20)
@@ -77,17 +77,17 @@ func TestNobodyWaitsForAClientThatReadsNothing(t *testing.T) {
 // TestThoseWhoReadNothingDoNotKeepOthersWaiting lets many clients read nothing
 // of a log that is larger than what may be held for all of them.
 func TestThoseWhoReadNothingDoNotKeepOthersWaiting(t *testing.T) {
-	e := newEngine()
-	e.crowd = true
+	e := newFakeEngine()
+	e.isShared = true
 	const events = 40
 	for range events {
-		e.happen(checkpoint.Event{
+		e.appendEvents(checkpoint.Event{
 			Kind: checkpoint.EventUpdate, Node: "a", Value: payload.Quote(strings.Repeat("x", 100<<10)),
 		})
 	}
 	s, err := transport.NewServer(transport.Options{
-		Engine: e, Follow: e.follow, FollowInterrupts: e.followInbox, Registry: &registry{},
-		Stall: time.Hour, MaxUnread: 1 << 20, UnreadPatience: 100 * time.Millisecond,
+		Engine: e, Follow: e.followThread, FollowInterrupts: e.followInterrupts, Registry: &fakeRegistry{},
+		StallTimeout: time.Hour, MaxUnread: 1 << 20, UnreadPatience: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)
 	l := bufconn.Listen(1 << 20)

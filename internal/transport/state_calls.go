@@ -15,12 +15,12 @@ import (
 func (s *threadService) GetState(
 	ctx context.Context, req *graphdv1.GetStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	id, namespace := checkpointIn(b, "at", req.GetAt())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	id, namespace := checkpointRefFromProto(b, "at", req.GetAt())
 	q := runtime.StateRequest{
-		Thread: b.id("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
-		Keys: b.names("keys", req.GetKeys()), Subgraphs: req.GetSubgraphs(), Bytes: s.maxBytes,
+		Thread: b.checkID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
+		Keys: b.checkNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes,
 	}
 	if err := b.err(); err != nil {
 		return nil, err
@@ -29,59 +29,59 @@ func (s *threadService) GetState(
 	if err != nil {
 		return nil, err
 	}
-	out := snapshotOut(state)
-	return out, s.fits(out, "ask for fewer keys")
+	out := snapshotToProto(state)
+	return out, s.checkAnswerSize(out, "ask for fewer keys")
 }
 
 // UpdateState writes to a state.
 func (s *threadService) UpdateState(
 	ctx context.Context, req *graphdv1.UpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	update := updateStateIn(b, req)
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	update := updateStateFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if update.Digest, err = digestOf(req); err != nil {
+	if update.Digest, err = digestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By = s.by(ctx)
+	update.By = s.callerOf(ctx)
 	state, err := s.engine.UpdateState(ctx, update)
 	if err != nil {
 		return nil, err
 	}
-	return s.updated(state), nil
+	return s.updatedState(state), nil
 }
 
 // BulkUpdateState writes several supersteps to a state.
 func (s *threadService) BulkUpdateState(
 	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	update := bulkUpdateStateIn(b, req)
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	update := bulkUpdateStateFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if update.Digest, err = digestOf(req); err != nil {
+	if update.Digest, err = digestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	update.By = s.by(ctx)
+	update.By = s.callerOf(ctx)
 	state, err := s.engine.BulkUpdateState(ctx, update)
 	if err != nil {
 		return nil, err
 	}
-	return s.updated(state), nil
+	return s.updatedState(state), nil
 }
 
-// updated is the answer to an update that is made: values that are too large
-// can be read by keys.
-func (s *threadService) updated(state runtime.Snapshot) *graphdv1.StateSnapshot {
-	out := snapshotOut(state)
-	if proto.Size(out) > s.maxBytes {
+// updatedState is the answer to an update: values that are too large can be read by
+// keys.
+func (s *threadService) updatedState(state runtime.Snapshot) *graphdv1.StateSnapshot {
+	out := snapshotToProto(state)
+	if proto.Size(out) > s.maxMessageBytes {
 		out.Values = nil
 	}
 	return out
@@ -91,22 +91,22 @@ func (s *threadService) updated(state runtime.Snapshot) *graphdv1.StateSnapshot 
 func (s *threadService) ListCheckpoints(
 	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
 ) (*graphdv1.ListCheckpointsResponse, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
 	q := runtime.HistoryQuery{
-		Thread:    b.id("thread_id", req.GetThreadId()),
-		Namespace: namespaceIn(b, "namespace", req.GetNamespace()),
-		Limit:     size, Values: req.GetIncludeValues(), Bytes: s.maxBytes,
+		Thread:    b.checkID("thread_id", req.GetThreadId()),
+		Namespace: namespaceFromProto(b, "namespace", req.GetNamespace()),
+		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes,
 	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("checkpoints", q.Thread, q.Namespace)
-	if err := s.tokens.read(req.GetPageToken(), list, &q.Before); err != nil {
+	list := digestList("checkpoints", q.Thread, q.Namespace)
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
-	leave, err := s.enterReading(ctx)
+	leave, err := s.acquireReadSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func (s *threadService) ListCheckpoints(
 		return nil, err
 	}
 	resp := &graphdv1.ListCheckpointsResponse{}
-	cut := newCut(s.maxBytes)
+	cut := newPageBudget(s.maxMessageBytes)
 	for i := range states {
-		out := snapshotOut(states[i])
-		if !cut.fits(out) {
+		out := snapshotToProto(states[i])
+		if !cut.tryAdd(out) {
 			more = true
 			break
 		}
@@ -127,18 +127,18 @@ func (s *threadService) ListCheckpoints(
 		q.Before = states[i].Checkpoint.Seq
 	}
 	if more {
-		resp.NextPageToken, err = s.tokens.make(list, q.Before)
+		resp.NextPageToken, err = s.tokens.encodeToken(list, q.Before)
 	}
-	return resp, cmp.Or(err, s.fits(resp, "ask without include_values, or for this state with GetState and some keys"))
+	return resp, cmp.Or(err, s.checkAnswerSize(resp, "ask without include_values, or for this state with GetState and some keys"))
 }
 
-// fits refuses an answer that is larger than any client accepts.
-func (s *streams) fits(m proto.Message, instead string) error {
-	if size := proto.Size(m); size > s.maxBytes {
+// checkAnswerSize refuses an answer that is larger than any client accepts.
+func (s *streamRegistry) checkAnswerSize(m proto.Message, instead string) error {
+	if size := proto.Size(m); size > s.maxMessageBytes {
 		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
-			"the answer has %d bytes and the limit is %d; %s", size, s.maxBytes, instead).
-			With("sizeBytes", strconv.Itoa(size)).With("limitBytes", strconv.Itoa(s.maxBytes)).
-			Beyond("max-message", int64(s.maxBytes), int64(size))
+			"the answer has %d bytes and the limit is %d; %s", size, s.maxMessageBytes, instead).
+			With("sizeBytes", strconv.Itoa(size)).With("limitBytes", strconv.Itoa(s.maxMessageBytes)).
+			WithLimit("max-message", int64(s.maxMessageBytes), int64(size))
 	}
 	return nil
 }

@@ -25,72 +25,73 @@ import (
 
 // Details travel in trailers, which proxies cut at 8 KB.
 const (
-	maxStatusBytes = 6 << 10
-	maxViolations  = 20
-	maxMessage     = 1 << 10
-	maxMetaValue   = 512
-	maxDescription = 300
+	maxStatusBytes         = 6 << 10
+	maxViolations          = 20
+	maxStatusMessageLength = 1 << 10
+	maxMetadataLength      = 512
+	maxDescriptionLength   = 300
 )
 
 // retryDelay is what a client is told to wait when the server is the one that
 // is short of something.
 const retryDelay = time.Second
 
-// mapper turns errors into statuses. Causes are for the log, never sent.
-type mapper struct {
-	codes  map[string]codes.Code
-	counts Refusals // nil = not counted
+// errorMapper turns errors into statuses. Causes go to the log, never to the
+// client.
+type errorMapper struct {
+	codes   map[string]codes.Code
+	metrics RefusalMetrics // nil = not counted
 }
 
-// ending is how a call has ended, for the log. The zero value is a call that went
+// callEnd is how a call has ended, for the log. The zero value is a call that went
 // well.
-type ending struct {
+type callEnd struct {
 	level  zapcore.Level
 	fields []zap.Field
 }
 
-// Refusals count what is refused, by reason: those of Table alone.
-type Refusals interface {
-	// CallRefused counts a call that ended with an error.
-	CallRefused(reason string)
-	// StoreRefuses says whether the store takes no changes for this reason.
-	StoreRefuses(reason string, refuses bool)
+// RefusalMetrics count what is refused, by reason: those of Table alone.
+type RefusalMetrics interface {
+	// CountRefusedCall counts a call that ended with an error.
+	CountRefusedCall(reason string)
+	// SetStoreRefusal says whether the store takes no changes for this reason.
+	SetStoreRefusal(reason string, refuses bool)
 }
 
-func newMapper(counts Refusals) *mapper {
-	m := &mapper{codes: make(map[string]codes.Code), counts: counts}
-	for _, row := range Table() {
+func newErrorMapper(counts RefusalMetrics) *errorMapper {
+	m := &errorMapper{codes: make(map[string]codes.Code), metrics: counts}
+	for _, row := range ErrorTable() {
 		m.codes[row.Reason] = row.Code
 	}
 	return m
 }
 
-// status converts an error, and says what of it is for the log. subject fills in
+// toStatus converts an error, and says what of it is for the log. subject fills in
 // threadId and runId where the error does not name them.
-func (m *mapper) status(err error, subject map[string]string) (ending, error) {
+func (m *errorMapper) toStatus(err error, subject map[string]string) (callEnd, error) {
 	if err == nil {
-		return ending{}, nil
+		return callEnd{}, nil
 	}
-	if _, ok := status.FromError(err); ok && !wrapsRefusal(err) {
-		return ending{level: levelOf(status.Code(err), "")}, err
+	if _, ok := status.FromError(err); ok && !wrapsRuntimeError(err) {
+		return callEnd{level: callLogLevel(status.Code(err), "")}, err
 	}
-	e := refusal(err)
+	e := toClientError(err)
 	code, known := codes.Internal, false
 	if e != nil {
 		code, known = m.codes[e.Reason]
 	}
-	var end ending
+	var end callEnd
 	if !known || e.Reason == runtime.ReasonInternal {
-		e, end.fields = internal(err)
+		e, end.fields = newInternalError(err)
 		code = codes.Internal
 	} else if e.Cause != nil {
 		end.fields = []zap.Field{zap.NamedError("cause", e.Cause)}
 	}
-	end.level, end.fields = levelOf(code, e.Reason), append(end.fields, zap.String("reason", e.Reason))
-	if m.counts != nil {
-		m.counts.CallRefused(e.Reason)
+	end.level, end.fields = callLogLevel(code, e.Reason), append(end.fields, zap.String("reason", e.Reason))
+	if m.metrics != nil {
+		m.metrics.CountRefusedCall(e.Reason)
 	}
-	return end, render(code, e, subject)
+	return end, buildStatusError(code, e, subject)
 }
 
 // isForOperator reports whether calls fail for a reason until an operator does
@@ -106,10 +107,10 @@ func isForOperator(reason string) bool {
 	return false
 }
 
-// levelOf is the level at which the end of a call is logged: error where graphd
+// callLogLevel is the level at which the end of a call is logged: error where graphd
 // or its data is broken, warn where an operator has something to do, and info where
 // the caller has.
-func levelOf(code codes.Code, reason string) zapcore.Level {
+func callLogLevel(code codes.Code, reason string) zapcore.Level {
 	switch {
 	case code == codes.Internal || code == codes.Unknown || code == codes.DataLoss:
 		return zapcore.ErrorLevel
@@ -119,15 +120,15 @@ func levelOf(code codes.Code, reason string) zapcore.Level {
 	return zapcore.InfoLevel
 }
 
-// wrapsRefusal keeps an error that only carries a status somewhere in its chain
+// wrapsRuntimeError keeps an error that only carries a status somewhere in its chain
 // from hiding the refusal around it.
-func wrapsRefusal(err error) bool {
+func wrapsRuntimeError(err error) bool {
 	_, ok := errors.AsType[*runtime.Error](err)
 	return ok
 }
 
-// internal is an error that says no more than an id, and the cause for the log.
-func internal(err error) (*runtime.Error, []zap.Field) {
+// newInternalError is an error that says no more than an id, and the cause for the log.
+func newInternalError(err error) (*runtime.Error, []zap.Field) {
 	id := rand.Text()
 	fields := []zap.Field{zap.String("error_id", id), zap.NamedError("cause", err)}
 	if p, ok := errors.AsType[*contain.PanicError](err); ok {
@@ -136,19 +137,19 @@ func internal(err error) (*runtime.Error, []zap.Field) {
 	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id), fields
 }
 
-func render(code codes.Code, e *runtime.Error, subject map[string]string) error {
+func buildStatusError(code codes.Code, e *runtime.Error, subject map[string]string) error {
 	meta := make(map[string]string, len(e.Meta)+len(subject)+1)
 	maps.Copy(meta, subject)
 	for k, v := range e.Meta {
-		meta[k] = clip(v, maxMetaValue)
+		meta[k] = clipText(v, maxMetadataLength)
 	}
 	if n := len(e.Violations); n > 0 {
 		meta["violations"] = strconv.Itoa(n)
 	}
 	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: Domain, Metadata: meta}
-	st := status.New(code, clip(e.Message, maxMessage))
+	st := status.New(code, clipText(e.Message, maxStatusMessageLength))
 	for shown := min(len(e.Violations), maxViolations); ; shown-- {
-		full, err := st.WithDetails(details(info, code, e.Violations[:shown])...)
+		full, err := st.WithDetails(statusDetails(info, code, e.Violations[:shown])...)
 		if err != nil {
 			return st.Err()
 		}
@@ -158,15 +159,15 @@ func render(code codes.Code, e *runtime.Error, subject map[string]string) error 
 	}
 }
 
-// details are the ErrorInfo and at most one more.
-func details(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violation) []protoadapt.MessageV1 {
+// statusDetails are the ErrorInfo and at most one more.
+func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violation) []protoadapt.MessageV1 {
 	list := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
 	switch {
 	case len(bad) > 0:
 		request := &errdetails.BadRequest{}
 		for _, v := range bad {
 			request.FieldViolations = append(request.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: clip(v.Field, maxMetaValue), Description: clip(describe(v), maxDescription),
+				Field: clipText(v.Field, maxMetadataLength), Description: clipText(violationText(v), maxDescriptionLength),
 			})
 		}
 		list = append(list, protoadapt.MessageV1Of(request))
@@ -176,16 +177,16 @@ func details(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Violatio
 	return list
 }
 
-func describe(v runtime.Violation) string {
+func violationText(v runtime.Violation) string {
 	if v.Line > 0 {
 		return fmt.Sprintf("line %d: %s", v.Line, v.Description)
 	}
 	return v.Description
 }
 
-// clip shortens text to at most n bytes of valid UTF-8: gRPC refuses to send a
+// clipText shortens text to at most n bytes of valid UTF-8: gRPC refuses to send a
 // status with anything else.
-func clip(text string, n int) string {
+func clipText(text string, n int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= n {
 		return text

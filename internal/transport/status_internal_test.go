@@ -17,22 +17,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// endCall ends a call with an error, and returns the lines of the log and what its
+// logEndedCall ends a call with an error, and returns the lines of the log and what its
 // client is told.
-func endCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
+func logEndedCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
 	t.Helper()
 	core, logged := observer.New(zapcore.InfoLevel)
-	d := &desk{log: zap.New(core), mapper: newMapper(nil)}
-	end, told := d.mapper.status(err, nil)
-	m := newCounts().prepare(kindUnary, "graphd.v1.GraphService", "GetRun")
-	d.finish(t.Context(), m, "/graphd.v1.GraphService/GetRun", kindUnary, time.Now(), told, end)
+	d := &interceptors{log: zap.New(core), errorMapper: newErrorMapper(nil)}
+	end, told := d.errorMapper.toStatus(err, nil)
+	m := newCallMetrics().newMethodMetrics(kindUnary, "graphd.v1.GraphService", "GetRun")
+	d.finishCall(t.Context(), m, "/graphd.v1.GraphService/GetRun", kindUnary, time.Now(), told, end)
 	return logged.All(), told
 }
 
-// Callers hear that the store is away; why is for the operator, in the log.
+// Callers learn that the store is unavailable; why is for the operator, in the log.
 func TestLogSaysWhyTheStoreIsAway(t *testing.T) {
 	cause := fmt.Errorf("%w: redis: %w", checkpoint.ErrUnavailable, errors.New("OOM command not allowed"))
-	lines, told := endCall(t, runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").Because(cause))
+	lines, told := logEndedCall(t, runtime.Errorf(runtime.ReasonStoreUnavailable, "the store did not answer").WithCause(cause))
 	require.NotContains(t, told.Error(), "OOM")
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0].ContextMap()["cause"], "OOM command not allowed")
@@ -48,8 +48,8 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 		"TOO_MANY_GRAPHS": true, "NO_WORKER_AVAILABLE": true, "WORKER_SILENT": true, "PROTOCOL_MISMATCH": true,
 	}
 	broken := map[string]bool{"INTERNAL": true, "CHECKPOINT_CORRUPT": true}
-	for _, row := range Table() {
-		lines, _ := endCall(t, runtime.Errorf(row.Reason, "no"))
+	for _, row := range ErrorTable() {
+		lines, _ := logEndedCall(t, runtime.Errorf(row.Reason, "no"))
 		require.Len(t, lines, 1, row.Reason)
 		want := zapcore.InfoLevel
 		switch {
@@ -62,11 +62,11 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 		require.Equal(t, row.Reason, lines[0].ContextMap()["reason"])
 	}
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, checkpoint.ErrThreadNotFound} {
-		lines, _ := endCall(t, err)
+		lines, _ := logEndedCall(t, err)
 		require.Len(t, lines, 1)
 		require.Equal(t, zapcore.InfoLevel, lines[0].Level, err)
 	}
-	lines, told := endCall(t, errors.New("a cause"))
+	lines, told := logEndedCall(t, errors.New("a cause"))
 	require.Equal(t, codes.Internal.String(), lines[0].ContextMap()["grpc.code"])
 	require.Len(t, lines, 1)
 	require.Contains(t, told.Error(), lines[0].ContextMap()["error_id"])

@@ -20,29 +20,29 @@ type threadService struct {
 func (s *threadService) CreateThread(
 	ctx context.Context, req *graphdv1.CreateThreadRequest,
 ) (*graphdv1.Thread, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	create := newThreadIn(b, req)
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	create := newThreadFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if create.Digest, err = digestOf(req); err != nil {
+	if create.Digest, err = digestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
-	create.By = s.by(ctx)
+	create.By = s.callerOf(ctx)
 	head, err := s.engine.CreateThread(ctx, create)
 	if err != nil {
 		return nil, err
 	}
-	return threadOut(head), nil
+	return threadToProto(head), nil
 }
 
 // GetThread returns a thread.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	thread := b.id("thread_id", req.GetThreadId())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	thread := b.checkID("thread_id", req.GetThreadId())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -50,42 +50,42 @@ func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRe
 	if err != nil {
 		return nil, err
 	}
-	return s.view(ctx, head, req.GetView())
+	return s.buildThreadView(ctx, head, req.GetView())
 }
 
-// view converts a thread, with its state if that is asked for.
-func (s *threadService) view(
+// buildThreadView converts a thread, with its state if that is asked for.
+func (s *threadService) buildThreadView(
 	ctx context.Context, head checkpoint.Head, view graphdv1.ThreadView,
 ) (*graphdv1.Thread, error) {
-	out := threadOut(head)
+	out := threadToProto(head)
 	if view != graphdv1.ThreadView_THREAD_VIEW_FULL {
 		return out, nil
 	}
-	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread, Bytes: s.maxBytes})
+	state, err := s.engine.State(ctx, runtime.StateRequest{Thread: head.Thread, MaxBytes: s.maxMessageBytes})
 	if err != nil {
 		return nil, err
 	}
-	out.Values = jsonOut(state.Values)
+	out.Values = jsonToProto(state.Values)
 	for _, q := range state.Interrupts {
 		if q.State == checkpoint.InterruptOpen {
-			out.Interrupts = append(out.Interrupts, interruptOut(q))
+			out.Interrupts = append(out.Interrupts, interruptToProto(q))
 		}
 	}
-	return out, s.fits(out, "take THREAD_VIEW_BASIC and read the state with GetState")
+	return out, s.checkAnswerSize(out, "take THREAD_VIEW_BASIC and read the state with GetState")
 }
 
 // ListThreads lists threads.
 func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
 ) (*graphdv1.ListThreadsResponse, error) {
-	b := s.border()
+	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
-	q := threadQueryIn(b, req.GetFilter())
+	q := threadQueryFromFilter(b, req.GetFilter())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	list := listed("threads", req.GetFilter())
-	if err := s.tokens.read(req.GetPageToken(), list, &q.Before); err != nil {
+	list := digestList("threads", req.GetFilter())
+	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
 	q.Limit = size + 1
@@ -97,55 +97,55 @@ func (s *threadService) ListThreads(
 		return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
 	}
 	resp := &graphdv1.ListThreadsResponse{}
-	heads, resp.NextPageToken, err = page(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
+	heads, resp.NextPageToken, err = cutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	cut := newCut(s.maxBytes)
+	cut := newPageBudget(s.maxMessageBytes)
 	for i, h := range heads {
-		t, err := s.view(ctx, h, req.GetView())
-		if deleted(err) {
+		t, err := s.buildThreadView(ctx, h, req.GetView())
+		if isThreadDeleted(err) {
 			continue // since it was listed
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !cut.fits(t) {
-			if resp.NextPageToken, err = s.tokens.make(list, at(heads[i-1])); err != nil {
+		if !cut.tryAdd(t) {
+			if resp.NextPageToken, err = s.tokens.encodeToken(list, at(heads[i-1])); err != nil {
 				return nil, err
 			}
 			break
 		}
 		resp.Threads = append(resp.Threads, t)
 	}
-	return resp, s.fits(resp, "ask for THREAD_VIEW_BASIC")
+	return resp, s.checkAnswerSize(resp, "ask for THREAD_VIEW_BASIC")
 }
 
 // UpdateThread changes labels and expiration.
 func (s *threadService) UpdateThread(
 	ctx context.Context, req *graphdv1.UpdateThreadRequest,
 ) (*graphdv1.Thread, error) {
-	note(ctx, req.GetThread().GetThreadId(), "")
-	b := s.border()
-	change := threadChangeIn(b, req)
+	recordSubject(ctx, req.GetThread().GetThreadId(), "")
+	b := s.newValidator()
+	change := threadChangeFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	change.By = s.by(ctx)
+	change.By = s.callerOf(ctx)
 	head, err := s.engine.UpdateThread(ctx, change)
 	if err != nil {
 		return nil, err
 	}
-	return threadOut(head), nil
+	return threadToProto(head), nil
 }
 
 // DeleteThread deletes a thread.
 func (s *threadService) DeleteThread(
 	ctx context.Context, req *graphdv1.DeleteThreadRequest,
 ) (*emptypb.Empty, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
-	thread, etag := b.id("thread_id", req.GetThreadId()), b.etag("etag", req.GetEtag())
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
+	thread, etag := b.checkID("thread_id", req.GetThreadId()), b.parseEtag("etag", req.GetEtag())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -157,68 +157,68 @@ func (s *threadService) DeleteThread(
 
 // ForkThread copies a thread up to a checkpoint.
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
-	note(ctx, req.GetSourceThreadId(), "")
-	b := s.border()
-	id, namespace := checkpointIn(b, "at", req.GetAt())
+	recordSubject(ctx, req.GetSourceThreadId(), "")
+	b := s.newValidator()
+	id, namespace := checkpointRefFromProto(b, "at", req.GetAt())
 	if namespace != "" {
-		b.refuse("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
+		b.addViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
 	}
 	fork := runtime.ForkRequest{
-		Source: b.id("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
-		Thread:    b.optionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.labels("metadata", req.GetMetadata()),
-		RequestID: b.optionalID("request_id", req.GetRequestId()),
-		By:        s.by(ctx),
+		Source: b.checkID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
+		Thread:    b.checkOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  b.checkLabels("metadata", req.GetMetadata()),
+		RequestID: b.checkOptionalID("request_id", req.GetRequestId()),
+		By:        s.callerOf(ctx),
 	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if fork.Digest, err = digestOf(req); err != nil {
+	if fork.Digest, err = digestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.ForkThread(ctx, fork)
 	if err != nil {
 		return nil, err
 	}
-	return threadOut(head), nil
+	return threadToProto(head), nil
 }
 
 // CopyThread copies a thread as it is.
 func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
-	note(ctx, req.GetSourceThreadId(), "")
-	b := s.border()
+	recordSubject(ctx, req.GetSourceThreadId(), "")
+	b := s.newValidator()
 	c := runtime.CopyRequest{
-		Source:    b.id("source_thread_id", req.GetSourceThreadId()),
-		Thread:    b.optionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.labels("metadata", req.GetMetadata()),
-		RequestID: b.optionalID("request_id", req.GetRequestId()),
-		By:        s.by(ctx),
+		Source:    b.checkID("source_thread_id", req.GetSourceThreadId()),
+		Thread:    b.checkOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  b.checkLabels("metadata", req.GetMetadata()),
+		RequestID: b.checkOptionalID("request_id", req.GetRequestId()),
+		By:        s.callerOf(ctx),
 	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if c.Digest, err = digestOf(req); err != nil {
+	if c.Digest, err = digestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.CopyThread(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return threadOut(head), nil
+	return threadToProto(head), nil
 }
 
 // PruneThread removes the oldest part of a history.
 func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
-	note(ctx, req.GetThreadId(), "")
-	b := s.border()
+	recordSubject(ctx, req.GetThreadId(), "")
+	b := s.newValidator()
 	p := runtime.PruneRequest{
-		Thread: b.id("thread_id", req.GetThreadId()), Keep: int(req.GetKeepCheckpoints()),
-		Etag: b.etag("etag", req.GetEtag()), By: s.by(ctx),
+		Thread: b.checkID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
+		Etag: b.parseEtag("etag", req.GetEtag()), By: s.callerOf(ctx),
 	}
-	if p.Keep < 1 {
-		b.refuse("keep_checkpoints", "is %d, want 1 or more", p.Keep)
+	if p.KeepCheckpoints < 1 {
+		b.addViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)
 	}
 	if err := b.err(); err != nil {
 		return nil, err
@@ -227,5 +227,5 @@ func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThre
 	if err != nil {
 		return nil, err
 	}
-	return threadOut(head), nil
+	return threadToProto(head), nil
 }

@@ -16,62 +16,62 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// pipes is a listener whose connections nobody made.
-type pipes struct{ net.Listener }
+// pipeListener is a listener with connections in memory.
+type pipeListener struct{ net.Listener }
 
-func (pipes) Accept() (net.Conn, error) {
+func (pipeListener) Accept() (net.Conn, error) {
 	here, _ := net.Pipe()
 	return here, nil
 }
 
-// call makes a call on a connection of its own.
-func (u *unread) call(t *testing.T) (*outlet, *connection) {
+// openCall makes a call on a connection of its own.
+func (u *unreadTracker) openCall(t *testing.T) (*callUnread, *connection) {
 	t.Helper()
-	c, err := counting{Listener: pipes{}, of: u}.Accept()
+	c, err := countingListener{Listener: pipeListener{}, tracker: u}.Accept()
 	require.NoError(t, err)
-	o := u.newOutlet(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
+	o := u.newCallUnread(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
 	require.NotNil(t, o.conn)
 	return &o, o.conn
 }
 
-func (u *unread) bytes() int64 {
+func (u *unreadTracker) readHeldBytes() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.held
+	return u.heldBytes
 }
 
-func sized(n int) *frame { return &frame{bytes: make([]byte, n)} }
+func newSizedMessage(n int) *encodedMessage { return newFrame(make([]byte, n)) }
 
-func hasRoom(o *outlet, n int) bool {
-	ok, _ := o.room(n)
+func roomFor(o *callUnread, n int) bool {
+	ok, _ := o.hasRoom(n)
 	return ok
 }
 
 func TestUnreadBytesAreBounded(t *testing.T) {
-	u := newUnread(1<<20, 300<<10, time.Second, zap.NewNop())
-	first, _ := u.call(t)
-	second, _ := u.call(t)
-	large := sized(300 << 10)
-	require.True(t, hasRoom(first, 10<<20), "a message of any size goes while nothing waits")
-	first.hold(large)
-	require.False(t, hasRoom(first, 1), "the call has its part")
-	require.True(t, hasRoom(second, 300<<10))
-	rest := sized(500 << 10)
-	second.hold(rest)
-	third, _ := u.call(t)
-	require.False(t, hasRoom(third, share+1), "all calls together have what there is")
-	require.True(t, hasRoom(third, share), "there is room for what is small")
-	last := sized(300 << 10)
-	third.hold(last)
-	fourth, _ := u.call(t)
-	require.False(t, hasRoom(fourth, 1), "there is no room at all")
-	third.release(last)
-	_, freed := third.room(share + 1)
-	second.release(rest)
+	u := newUnreadTracker(1<<20, 300<<10, time.Second, zap.NewNop())
+	first, _ := u.openCall(t)
+	second, _ := u.openCall(t)
+	large := newSizedMessage(300 << 10)
+	require.True(t, roomFor(first, 10<<20), "a message of any size goes while nothing waits")
+	first.holdMessage(large)
+	require.False(t, roomFor(first, 1), "the call has its part")
+	require.True(t, roomFor(second, 300<<10))
+	rest := newSizedMessage(500 << 10)
+	second.holdMessage(rest)
+	third, _ := u.openCall(t)
+	require.False(t, roomFor(third, smallConnectionBytes+1), "all calls together have what there is")
+	require.True(t, roomFor(third, smallConnectionBytes), "there is room for what is small")
+	last := newSizedMessage(300 << 10)
+	third.holdMessage(last)
+	fourth, _ := u.openCall(t)
+	require.False(t, roomFor(fourth, 1), "there is no room at all")
+	third.releaseMessage(last)
+	_, freed := third.hasRoom(smallConnectionBytes + 1)
+	second.releaseMessage(rest)
 	<-freed
-	require.True(t, hasRoom(third, share+1))
-	first.release(large)
-	require.Zero(t, u.bytes())
+	require.True(t, roomFor(third, smallConnectionBytes+1))
+	first.releaseMessage(large)
+	require.Zero(t, u.readHeldBytes())
 	require.Empty(t, u.conns)
 }
 
@@ -80,20 +80,20 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 func TestSmallAnswersOfManyCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, answer = 64 << 20, 60 << 10
-		u := newUnread(most, 256<<10, 2*time.Second, zap.NewNop())
+		u := newUnreadTracker(most, 256<<10, 2*time.Second, zap.NewNop())
 		shared := make([]byte, answer)
 		call := func(c *connection) bool {
-			o := &outlet{of: u, conn: c}
-			if !hasRoom(o, answer) {
+			o := &callUnread{tracker: u, conn: c}
+			if !roomFor(o, answer) {
 				return false
 			}
-			o.hold(&frame{bytes: shared})
+			o.holdMessage(newFrame(shared))
 			return true
 		}
 		var flooded []*connection
 		refused := 0
 		for range 4 {
-			_, c := u.call(t)
+			_, c := u.openCall(t)
 			flooded = append(flooded, c)
 			for range 5000 {
 				if !call(c) {
@@ -101,65 +101,65 @@ func TestSmallAnswersOfManyCallsAreBounded(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d MiB held, %d answers wait", u.bytes()>>20, refused)
-		require.LessOrEqual(t, u.bytes(), int64(most))
+		t.Logf("%d MiB held, %d answers wait", u.readHeldBytes()>>20, refused)
+		require.LessOrEqual(t, u.readHeldBytes(), int64(most))
 		require.Positive(t, refused)
-		_, idle := u.call(t)
+		_, idle := u.openCall(t)
 		require.True(t, call(idle), "a connection that holds nothing is served")
 
 		for range 1000 {
-			_, c := u.call(t)
+			_, c := u.openCall(t)
 			call(c)
 		}
-		require.Less(t, u.bytes(), int64(most+answer), "connections with little are many, too")
-		later(3 * time.Second)
+		require.Less(t, u.readHeldBytes(), int64(most+answer), "connections with little are many, too")
+		sleepVirtual(3 * time.Second)
 		synctest.Wait()
-		require.True(t, flooded[0].closed)
-		require.LessOrEqual(t, u.bytes(), int64(most/2))
-		u.quiet()
+		require.True(t, flooded[0].isClosed)
+		require.LessOrEqual(t, u.readHeldBytes(), int64(most/2))
+		u.stopReliefTimer()
 	})
 }
 
-// What comes above the limit, since calls look for room at the same time, is
+// What comes above the limit, since calls check the limit at the same time, is
 // relieved though no call waits.
 func TestRelievedWithoutACallThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnread(1<<20, 0, 2*time.Second, zap.NewNop())
+		u := newUnreadTracker(1<<20, 0, 2*time.Second, zap.NewNop())
 		for range 2 {
-			o, _ := u.call(t)
-			o.hold(sized(600 << 10))
+			o, _ := u.openCall(t)
+			o.holdMessage(newSizedMessage(600 << 10))
 		}
-		later(5 * time.Second)
+		sleepVirtual(5 * time.Second)
 		synctest.Wait()
-		require.LessOrEqual(t, u.bytes(), int64(1<<20))
-		u.quiet()
+		require.LessOrEqual(t, u.readHeldBytes(), int64(1<<20))
+		u.stopReliefTimer()
 	})
 }
 
-// quiet ends the timer of a test.
-func (u *unread) quiet() {
+// stopReliefTimer ends the timer of a test.
+func (u *unreadTracker) stopReliefTimer() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.relief != nil {
-		u.relief.Stop()
+	if u.reliefTimer != nil {
+		u.reliefTimer.Stop()
 	}
 }
 
 // Of small messages gRPC keeps more around them than in them: each counts, until
 // it is written or its connection is closed.
 func TestSmallMessagesCount(t *testing.T) {
-	u := newUnread(1<<20, 0, time.Second, zap.NewNop())
-	codec := newFraming()
-	o, conn := u.call(t)
-	f := sized(10)
+	u := newUnreadTracker(1<<20, 0, time.Second, zap.NewNop())
+	codec := newEncodedCodec()
+	o, conn := u.openCall(t)
+	f := newSizedMessage(10)
 	var sent []mem.BufferSlice
 	for range 100 {
-		data, err := codec.Marshal(&parcel{frame: f, outlet: o})
+		data, err := codec.Marshal(&countedMessage{encodedMessage: f, unread: o})
 		require.NoError(t, err)
 		require.Equal(t, 10, data.Len())
 		sent = append(sent, data)
 	}
-	require.EqualValues(t, 100*(10+queued), u.bytes())
+	require.EqualValues(t, 100*(10+queuedOverhead), u.readHeldBytes())
 	for _, data := range sent[:60] {
 		reader := data.Reader()
 		data.Free()
@@ -167,106 +167,106 @@ func TestSmallMessagesCount(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, reader.Close())
 	}
-	require.EqualValues(t, 40*(10+queued), u.bytes())
-	require.Equal(t, u.bytes(), conn.holds())
+	require.EqualValues(t, 40*(10+queuedOverhead), u.readHeldBytes())
+	require.Equal(t, u.readHeldBytes(), conn.freedByClosing())
 	require.NoError(t, conn.Close())
-	require.Zero(t, u.bytes())
+	require.Zero(t, u.readHeldBytes())
 	for _, data := range sent[60:] {
 		data.Free()
 	}
-	require.Zero(t, u.bytes())
+	require.Zero(t, u.readHeldBytes())
 }
 
 // A client that reads no small event has them counted.
 func TestSmallEventsThatNobodyReadsCount(t *testing.T) {
-	u := newUnread(1<<20, 0, time.Second, zap.NewNop())
-	o, _ := u.call(t)
+	u := newUnreadTracker(1<<20, 0, time.Second, zap.NewNop())
+	o, _ := u.openCall(t)
 	for range 3000 {
-		message, err := o.carry(&graphdv1.Run{RunId: "r"})
+		message, err := o.encodeForSending(&graphdv1.Run{RunId: "r"})
 		require.NoError(t, err)
-		_, err = newFraming().Marshal(message)
+		_, err = newEncodedCodec().Marshal(message)
 		require.NoError(t, err)
 	}
-	require.False(t, hasRoom(o, 1))
-	u.quiet()
+	require.False(t, roomFor(o, 1))
+	u.stopReliefTimer()
 }
 
-func TestBytesThatManyHoldCountOnce(t *testing.T) {
-	u := newUnread(1<<20, 0, time.Second, zap.NewNop())
-	f := sized(500 << 10)
-	first, conn := u.call(t)
+func TestSharedBytesCountOnce(t *testing.T) {
+	u := newUnreadTracker(1<<20, 0, time.Second, zap.NewNop())
+	f := newSizedMessage(500 << 10)
+	first, conn := u.openCall(t)
 	for range 100 {
-		other, _ := u.call(t)
-		other.hold(f)
+		other, _ := u.openCall(t)
+		other.holdMessage(f)
 	}
-	first.hold(f)
-	first.hold(f)
-	require.EqualValues(t, 500<<10, u.bytes())
+	first.holdMessage(f)
+	first.holdMessage(f)
+	require.EqualValues(t, 500<<10, u.readHeldBytes())
 	require.NoError(t, conn.Close())
-	first.release(f) // gRPC lets go of it after that, or never
-	require.EqualValues(t, 500<<10, u.bytes())
+	first.releaseMessage(f) // gRPC lets go of it after that, or never
+	require.EqualValues(t, 500<<10, u.readHeldBytes())
 	for c := range u.conns {
 		require.NoError(t, c.Close())
 	}
-	require.Zero(t, u.bytes())
+	require.Zero(t, u.readHeldBytes())
 }
 
-func TestWhoReadsNothingIsClosedWhenOthersWait(t *testing.T) {
+func TestStalledConnectionIsClosedWhenOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnread(1<<20, 0, 2*time.Second, zap.NewNop())
+		u := newUnreadTracker(1<<20, 0, 2*time.Second, zap.NewNop())
 		var stalled []*connection
 		for range 4 {
-			o, c := u.call(t)
-			o.hold(sized(170 << 10))
+			o, c := u.openCall(t)
+			o.holdMessage(newSizedMessage(170 << 10))
 			stalled = append(stalled, c)
-			later(time.Millisecond)
+			sleepVirtual(time.Millisecond)
 		}
-		reading, conn := u.call(t)
-		reading.hold(sized(300 << 10))
-		later(time.Minute)
-		require.False(t, stalled[0].closed, "nobody waits")
+		reading, conn := u.openCall(t)
+		reading.holdMessage(newSizedMessage(300 << 10))
+		sleepVirtual(time.Minute)
+		require.False(t, stalled[0].isClosed, "no call waits")
 
-		waiting, _ := u.call(t)
+		waiting, _ := u.openCall(t)
 		done := make(chan error)
 		go func() {
-			_, err := waiting.pack(t.Context(), &graphdv1.Run{RunId: string(make([]byte, share+1))}, &runtime.Room{})
+			_, err := waiting.encodeAnswer(t.Context(), &graphdv1.Run{RunId: string(make([]byte, smallConnectionBytes+1))}, &runtime.CallMemory{})
 			done <- err
 		}()
-		step := sized(1 << 10)
+		step := newSizedMessage(1 << 10)
 		for range 10 { // one goes on reading
-			later(100 * time.Millisecond)
-			reading.hold(step)
-			reading.release(step)
+			sleepVirtual(100 * time.Millisecond)
+			reading.holdMessage(step)
+			reading.releaseMessage(step)
 		}
 		require.NoError(t, <-done)
 		synctest.Wait()
-		require.True(t, stalled[0].closed)
-		require.False(t, stalled[3].closed, "half is enough")
-		require.False(t, conn.closed)
-		require.LessOrEqual(t, u.bytes(), int64(1<<19)+200<<10)
+		require.True(t, stalled[0].isClosed)
+		require.False(t, stalled[3].isClosed, "half is enough")
+		require.False(t, conn.isClosed)
+		require.LessOrEqual(t, u.readHeldBytes(), int64(1<<19)+200<<10)
 	})
 }
 
 func TestAnswersThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnread(100<<10, 0, time.Hour, zap.NewNop())
-		full, _ := u.call(t)
-		full.hold(sized(100 << 10))
+		u := newUnreadTracker(100<<10, 0, time.Hour, zap.NewNop())
+		full, _ := u.openCall(t)
+		full.holdMessage(newSizedMessage(100 << 10))
 		ctx, leave := context.WithCancel(t.Context())
 		run := &graphdv1.Run{RunId: string(make([]byte, 90<<10))}
 		done := make(chan error)
 		go func() {
-			o, _ := u.call(t)
-			_, err := o.pack(ctx, run, &runtime.Room{})
+			o, _ := u.openCall(t)
+			_, err := o.encodeAnswer(ctx, run, &runtime.CallMemory{})
 			done <- err
 		}()
 		synctest.Wait()
-		o, _ := u.call(t)
-		_, err := o.pack(ctx, run, &runtime.Room{})
+		o, _ := u.openCall(t)
+		_, err := o.encodeAnswer(ctx, run, &runtime.CallMemory{})
 		require.ErrorIs(t, err, &runtime.Error{Reason: ReasonSlowConsumer})
 		leave()
 		require.ErrorIs(t, <-done, context.Canceled)
-		require.Zero(t, u.waiting)
-		u.relief.Stop()
+		require.Zero(t, u.waitingBytes)
+		u.reliefTimer.Stop()
 	})
 }

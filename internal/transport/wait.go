@@ -10,12 +10,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// WaitRun waits until a run stops, or as long as it is told to.
+// WaitRun waits until a run stops, or for the time in the request.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
-	note(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.border()
-	thread, id := b.id("thread_id", req.GetThreadId()), b.optionalID("run_id", req.GetRunId())
-	wait := b.duration("wait", req.GetWait())
+	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	b := s.newValidator()
+	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkOptionalID("run_id", req.GetRunId())
+	wait := b.convertDuration("wait", req.GetWait())
 	if err := b.err(); err != nil {
 		return nil, err
 	}
@@ -25,33 +25,33 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 			return nil, err
 		}
 		id = run.ID
-		roomOf(ctx).End()
+		callMemoryOf(ctx).Release()
 	}
 	if req.GetWait() == nil || wait > 0 {
-		if err := s.enter(); err != nil {
+		if err := s.addStream(); err != nil {
 			return nil, err
 		}
-		defer s.leave()
-		if err := s.waitStop(ctx, wait, func(ctx context.Context) error {
+		defer s.removeStream()
+		if err := s.waitUntilStopped(ctx, wait, func(ctx context.Context) error {
 			_, err := s.engine.WaitRun(ctx, thread, id)
 			return err
-		}); err != nil && !errors.Is(err, errQuiet) {
+		}); err != nil && !errors.Is(err, errWaitElapsed) {
 			return nil, err
 		}
 	}
-	return s.runNow(ctx, thread, id)
+	return s.readRun(ctx, thread, id)
 }
 
-// waitStop runs a wait that ends with errQuiet after a time (0 = never) and
+// waitUntilStopped runs a wait that ends with errWaitElapsed after a time (0 = never) and
 // with SERVER_DRAINING when the server drains.
-func (s *graphService) waitStop(
+func (s *graphService) waitUntilStopped(
 	ctx context.Context, wait time.Duration, until func(context.Context) error,
 ) error {
-	life, release := s.lifetime(ctx)
+	life, release := s.newLifetime(ctx)
 	defer release()
 	limited, cancel := life, context.CancelFunc(func() {})
 	if wait > 0 {
-		limited, cancel = context.WithTimeoutCause(life, wait, errQuiet)
+		limited, cancel = context.WithTimeoutCause(life, wait, errWaitElapsed)
 	}
 	defer cancel()
 	err := until(limited)
@@ -60,56 +60,56 @@ func (s *graphService) waitStop(
 	}
 	switch cause := context.Cause(limited); {
 	case errors.Is(cause, errDraining):
-		return draining()
-	case errors.Is(cause, errQuiet):
-		return errQuiet
+		return drainingError()
+	case errors.Is(cause, errWaitElapsed):
+		return errWaitElapsed
 	}
 	return err
 }
 
 // CancelRun asks a run to stop, and waits for that if asked to.
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
-	note(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.border()
-	cancel := cancelIn(b, req)
+	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	b := s.newValidator()
+	cancel := cancelRequestFromProto(b, req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
 	if req.GetWait() {
-		if err := s.enter(); err != nil {
+		if err := s.addStream(); err != nil {
 			return nil, err
 		}
-		defer s.leave()
+		defer s.removeStream()
 	}
-	cancel.By = s.by(ctx)
+	cancel.By = s.callerOf(ctx)
 	run, err := s.engine.Cancel(ctx, cancel)
 	if err != nil {
 		return nil, err
 	}
-	note(ctx, run.Thread, run.ID)
+	recordSubject(ctx, run.Thread, run.ID)
 	if req.GetWait() && !run.State.Terminal() {
-		if err := s.untilFinal(ctx, run); err != nil {
+		if err := s.waitUntilFinal(ctx, run); err != nil {
 			return nil, err
 		}
 	}
-	return s.runNow(ctx, run.Thread, run.ID)
+	return s.readRun(ctx, run.Thread, run.ID)
 }
 
-// cancelWait bounds CancelRun.wait for callers without a deadline; margin is
+// cancelWaitTimeout bounds CancelRun.wait for callers without a deadline; margin is
 // what is left of a deadline to say that it was not enough.
 const (
-	cancelWait = 10 * time.Minute
-	margin     = 50 * time.Millisecond
+	cancelWaitTimeout = 10 * time.Minute
+	deadlineMargin    = 50 * time.Millisecond
 )
 
-// untilFinal waits for the final state of a run. It follows the log: a run
+// waitUntilFinal waits for the final state of a run. It follows the log: a run
 // that waits for people has stopped, but is not final.
-func (s *graphService) untilFinal(ctx context.Context, run checkpoint.Run) error {
-	wait := cancelWait
+func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) error {
+	wait := cancelWaitTimeout
 	if deadline, ok := ctx.Deadline(); ok {
-		wait = max(time.Until(deadline)-margin, time.Millisecond)
+		wait = max(time.Until(deadline)-deadlineMargin, time.Millisecond)
 	}
-	err := s.waitStop(ctx, wait, func(ctx context.Context) error {
+	err := s.waitUntilStopped(ctx, wait, func(ctx context.Context) error {
 		f := s.follow(runtime.FollowRequest{Thread: run.Thread, After: run.LastEvent})
 		defer f.Close()
 		for {
@@ -117,13 +117,13 @@ func (s *graphService) untilFinal(ctx context.Context, run checkpoint.Run) error
 			if err != nil || now.State.Terminal() {
 				return err
 			}
-			roomOf(ctx).End()
+			callMemoryOf(ctx).Release()
 			if _, err := f.Next(ctx); err != nil {
 				return err
 			}
 		}
 	})
-	if errors.Is(err, errQuiet) {
+	if errors.Is(err, errWaitElapsed) {
 		now, err := s.engine.Run(ctx, run.Thread, run.ID)
 		if err != nil {
 			return err

@@ -10,83 +10,83 @@ import (
 
 // Watch follows a thread or a run from any position.
 func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) error {
-	if err := s.enter(); err != nil {
+	if err := s.addStream(); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.removeStream()
 	ctx := stream.Context()
-	note(ctx, req.GetThreadId(), req.GetRunId())
-	b := s.border()
-	thread, run := b.id("thread_id", req.GetThreadId()), b.optionalID("run_id", req.GetRunId())
-	selected := selectionIn(b, req.GetFilter())
+	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	b := s.newValidator()
+	thread, run := b.checkID("thread_id", req.GetThreadId()), b.checkOptionalID("run_id", req.GetRunId())
+	selected := eventSelectionFromProto(b, req.GetFilter())
 	if req.GetSnapshotFirst() && req.GetStart() != nil {
-		b.refuse("snapshot_first", "begins with the present state, so start must be unset")
+		b.addViolation("snapshot_first", "begins with the present state, so start must be unset")
 	}
 	if after, ok := req.GetStart().(*graphdv1.WatchRequest_After); ok {
-		b.must("after", after.After != nil)
-		b.must("after.log_id", after.After.GetLogId() != "")
+		b.requireSet("after", after.After != nil)
+		b.requireSet("after.log_id", after.After.GetLogId() != "")
 	}
 	if err := b.err(); err != nil {
 		return err
 	}
-	if err := s.enterThread(thread); err != nil {
+	if err := s.addThreadStream(thread); err != nil {
 		return err
 	}
-	defer s.leaveThread(thread)
-	begun, err := s.begin(ctx)
+	defer s.removeThreadStream(thread)
+	begun, err := s.acquireOpeningSlot(ctx)
 	if err != nil {
 		return err
 	}
 	defer begun()
 	if req.GetSnapshotFirst() {
-		roomOf(ctx).Times = 2 // the output of the newest run, and the state
+		callMemoryOf(ctx).LargeParts = 2 // the output of the newest run, and the state
 	}
-	sub, err := s.watched(ctx, thread, run, req)
+	sub, err := s.newWatchSubscription(ctx, thread, run, req)
 	if err != nil {
 		return err
 	}
-	sub.selection, sub.snapshot, sub.begun = selected, req.GetSnapshotFirst(), begun
-	return s.serve(stream, sub)
+	sub.eventSelection, sub.startsWithSnapshot, sub.onBegun = selected, req.GetSnapshotFirst(), begun
+	return s.serveStream(stream, sub)
 }
 
-// watched looks up what is to be followed, and from where.
-func (s *graphService) watched(
+// newWatchSubscription reads what is followed, and from where.
+func (s *graphService) newWatchSubscription(
 	ctx context.Context, thread, runID string, req *graphdv1.WatchRequest,
 ) (*subscription, error) {
 	head, err := s.engine.Thread(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
-	sub := &subscription{head: head, bounded: !req.GetFollow(), until: head.LastEvent}
-	if id := firstOf(runID, head.Run); id != "" {
+	sub := &subscription{head: head, isBounded: !req.GetFollow(), endSeq: head.LastEvent}
+	if id := firstNonEmpty(runID, head.Run); id != "" {
 		run, err := s.engine.Run(ctx, thread, id)
 		if err != nil {
 			return nil, err
 		}
-		sub.opened = &run
+		sub.openedRun = &run
 	}
 	if runID != "" {
-		sub.run = sub.opened
-		if rest, last := resting(&head, sub.run); rest {
-			sub.stopAt = max(last, 1)
+		sub.run = sub.openedRun
+		if rest, last := isAtRest(&head, sub.run); rest {
+			sub.stopSeq = max(last, 1)
 		}
 	}
-	sub.after, err = startAfter(req, &head, sub.run)
+	sub.lastSeq, err = watchStart(req, &head, sub.run)
 	sub.mark = req.GetAfter().GetMark()
 	return sub, err
 }
 
-func firstOf(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// startAfter finds the event after which a watch begins, and refuses a cursor
+// watchStart finds the event after which a watch begins, and refuses a cursor
 // that is not in the log.
-func startAfter(req *graphdv1.WatchRequest, head *checkpoint.Head, run *checkpoint.Run) (uint64, error) {
-	oldest := before(head.FirstEvent)
+func watchStart(req *graphdv1.WatchRequest, head *checkpoint.Head, run *checkpoint.Run) (uint64, error) {
+	oldest := cursorBefore(head.FirstEvent)
 	switch start := req.GetStart().(type) {
 	case *graphdv1.WatchRequest_Beginning:
 		return oldest, nil
@@ -98,17 +98,17 @@ func startAfter(req *graphdv1.WatchRequest, head *checkpoint.Head, run *checkpoi
 				"the cursor belongs to another log: the thread was deleted and made again since").
 				With("logId", head.LogID)
 		}
-		return start.After.GetSequence(), runtime.InLog(start.After.GetSequence(), head)
+		return start.After.GetSequence(), runtime.CheckCursorRange(start.After.GetSequence(), head)
 	}
 	if req.GetSnapshotFirst() {
 		return head.LastEvent, nil
 	}
 	if run != nil {
-		first := before(run.FirstEvent)
-		return first, runtime.InLog(first, head)
+		first := cursorBefore(run.FirstEvent)
+		return first, runtime.CheckCursorRange(first, head)
 	}
 	return oldest, nil
 }
 
-// before turns the first wanted event into the cursor that shows it.
-func before(first uint64) uint64 { return max(first, 1) - 1 }
+// cursorBefore returns the cursor before an event.
+func cursorBefore(first uint64) uint64 { return max(first, 1) - 1 }

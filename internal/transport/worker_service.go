@@ -40,57 +40,58 @@ type workerStream = interface {
 	Context() context.Context
 }
 
-// helloWithin is how long a stream may stay without its first message.
-const helloWithin = 10 * time.Second
+// helloTimeout is how long a stream may stay without its first message.
+const helloTimeout = 10 * time.Second
 
 // Connect keeps the session of a worker until one side ends it.
 func (s *workerService) Connect(stream graphdv1.WorkerService_ConnectServer) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	incoming := receive(ctx, stream)
-	hello, err := s.greeting(ctx, incoming)
+	incoming := receiveMessages(ctx, stream)
+	hello, err := s.receiveHello(ctx, incoming)
 	if err != nil {
 		return err
 	}
-	session, err := s.open(ctx, stream, hello)
+	session, err := s.openSession(ctx, stream, hello)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	go contain.Func(func() { cancel(s.listen(ctx, session, incoming)) },
+	go contain.Func(func() { cancel(s.handleMessages(ctx, session, incoming)) },
 		func(p *contain.PanicError) { cancel(p) })()
 	spoken := make(chan error, 1)
-	go contain.Func(func() { spoken <- s.speak(ctx, session, stream) },
+	go contain.Func(func() { spoken <- s.sendMessages(ctx, session, stream) },
 		func(p *contain.PanicError) { spoken <- p })()
 	select {
 	case err := <-spoken:
 		return err
 	case <-session.Ended():
 	}
-	timer := time.NewTimer(lastWord)
+	timer := time.NewTimer(lastMessageTimeout)
 	defer timer.Stop()
 	select {
 	case err := <-spoken:
 		return err
 	case <-timer.C: // the worker does not read; the end of the stream ends the goroutine
-		_, err := session.Next(ctx)
-		return ended(ctx, err)
+		_, err := session.NextMessage(ctx)
+		return streamEndError(ctx, err)
 	}
 }
 
-// lastWord is how long a session that has ended may take to say so.
-const lastWord = time.Second
+// lastMessageTimeout is how long a session that has ended may take to send the
+// reason.
+const lastMessageTimeout = time.Second
 
-// received is what came from a worker.
-type received struct {
+// receivedMessage is what came from a worker.
+type receivedMessage struct {
 	message *graphdv1.ConnectRequest
 	err     error
 }
 
-// receive reads the stream. It ends with the stream.
-func receive(ctx context.Context, stream workerStream) <-chan received {
-	out := make(chan received)
-	hand := func(r received) (more bool) {
+// receiveMessages reads the stream. It ends with the stream.
+func receiveMessages(ctx context.Context, stream workerStream) <-chan receivedMessage {
+	out := make(chan receivedMessage)
+	hand := func(r receivedMessage) (more bool) {
 		select {
 		case out <- r:
 			return r.err == nil
@@ -101,15 +102,15 @@ func receive(ctx context.Context, stream workerStream) <-chan received {
 	go contain.Func(func() {
 		for more := true; more; {
 			m, err := stream.Recv()
-			more = hand(received{m, err})
+			more = hand(receivedMessage{m, err})
 		}
-	}, func(p *contain.PanicError) { hand(received{nil, p}) })()
+	}, func(p *contain.PanicError) { hand(receivedMessage{nil, p}) })()
 	return out
 }
 
-// greeting waits for the first message.
-func (*workerService) greeting(ctx context.Context, incoming <-chan received) (*graphdv1.Hello, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, helloWithin, errNoHello)
+// receiveHello waits for the first message.
+func (*workerService) receiveHello(ctx context.Context, incoming <-chan receivedMessage) (*graphdv1.Hello, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, helloTimeout, errNoHello)
 	defer cancel()
 	select {
 	case r := <-incoming:
@@ -118,12 +119,12 @@ func (*workerService) greeting(ctx context.Context, incoming <-chan received) (*
 		}
 		hello := r.message.GetHello()
 		if hello == nil {
-			return nil, noHello()
+			return nil, noHelloError()
 		}
 		return hello, nil
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), errNoHello) {
-			return nil, noHello()
+			return nil, noHelloError()
 		}
 		return nil, context.Cause(ctx)
 	}
@@ -131,38 +132,38 @@ func (*workerService) greeting(ctx context.Context, incoming <-chan received) (*
 
 var errNoHello = errors.New("no hello")
 
-func noHello() error {
+func noHelloError() error {
 	return runtime.Errorf(runtime.ReasonInvalidField, "the first message must be hello").
-		With("field", "hello").InField("hello", "must be the first message, within %s", helloWithin)
+		With("field", "hello").WithViolation("hello", "must be the first message, within %s", helloTimeout)
 }
 
-// open checks a greeting, keeps the graphs that come with it, begins the
+// openSession checks a hello, registers the graphs that come with it, begins the
 // session and says welcome.
-func (s *workerService) open(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
-	b := s.border()
-	hello := helloIn(b, h)
+func (s *workerService) openSession(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
+	b := s.newValidator()
+	hello := helloFromProto(b, h)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	protocol, err := protocolOf(h.GetManifest())
+	protocol, err := negotiateProtocol(h.GetManifest())
 	if err != nil {
 		return nil, err
 	}
-	registered, err := s.register(ctx, &hello, h.GetManifest().GetGraphs())
+	registered, err := s.registerGraphs(ctx, &hello, h.GetManifest().GetGraphs())
 	if err != nil {
 		return nil, err
 	}
-	session, w, err := s.hub.Open(hello)
+	session, w, err := s.hub.OpenSession(hello)
 	if err != nil {
 		return nil, err
 	}
 	welcome := &graphdv1.Welcome{
-		SessionId: w.Session, Protocol: protocol, BeatInterval: durationOut(w.Beat), LeaseTtl: durationOut(w.LeaseTTL),
-		Lost: tokensOut(w.Lost), Undecided: tokensOut(w.Undecided), MaxMessageBytes: count(s.maxBytes), MaxPayloadBytes: count(s.limits.MaxBytes),
-		MaxResultBytes: maxResult, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
+		SessionId: w.SessionID, Protocol: protocol, BeatInterval: durationToProto(w.HeartbeatInterval), LeaseTtl: durationToProto(w.LeaseTTL),
+		Lost: leaseTokensToProto(w.LostLeases), Undecided: leaseTokensToProto(w.UndecidedLeases), MaxMessageBytes: clampUint32(s.maxMessageBytes), MaxPayloadBytes: clampUint32(s.limits.MaxBytes),
+		MaxResultBytes: maxResultBytes, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
 	}
-	for _, token := range w.Renewed {
-		welcome.Renewed = append(welcome.Renewed, leaseOut(token, w.LeaseTTL))
+	for _, token := range w.RenewedLeases {
+		welcome.Renewed = append(welcome.Renewed, leaseToProto(token, w.LeaseTTL))
 	}
 	if err := stream.Send(&graphdv1.ConnectResponse{
 		Kind: &graphdv1.ConnectResponse_Welcome{Welcome: welcome},
@@ -173,66 +174,66 @@ func (s *workerService) open(ctx context.Context, stream workerStream, h *graphd
 	return session, nil
 }
 
-// register keeps the graphs that a worker brings along; it serves those that
+// registerGraphs keeps the graphs that a worker brings along; it serves those that
 // are kept. One that is refused does not keep the others from being served.
-func (s *workerService) register(
+func (s *workerService) registerGraphs(
 	ctx context.Context, hello *worker.Hello, specs []*graphdv1.GraphSpec,
 ) ([]*graphdv1.GraphRegistration, error) {
 	var out []*graphdv1.GraphRegistration
 	for _, spec := range specs {
-		g, err := s.put(ctx, spec)
+		g, err := s.putGraph(ctx, spec)
 		if err == nil {
-			hello.Serves = append(hello.Serves, worker.Served{Graph: g.Name, Version: g.Version})
+			hello.Capabilities = append(hello.Capabilities, worker.Capability{Graph: g.Name, Version: g.Version})
 			out = append(out, &graphdv1.GraphRegistration{Graph: g.Name, Version: g.Version})
 			continue
 		}
-		refused := refusal(err)
-		if refused == nil || refused.StoreAway() {
+		refused := toClientError(err)
+		if refused == nil || refused.IsStoreFault() {
 			return nil, err
 		}
-		out = append(out, &graphdv1.GraphRegistration{Graph: spec.GetName(), Problems: problemsOf(refused)})
+		out = append(out, &graphdv1.GraphRegistration{Graph: spec.GetName(), Problems: graphProblems(refused)})
 	}
 	return out, nil
 }
 
-func (s *workerService) put(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
-	b := s.border()
-	in := specIn(b, spec)
+func (s *workerService) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
+	b := s.newValidator()
+	in := graphSpecFromProto(b, spec)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	entry, err := s.graphs.PutGraph(ctx, runtime.GraphPut{Spec: in})
+	entry, err := s.graphs.PutGraph(ctx, runtime.PutGraphRequest{Spec: in})
 	if err != nil {
 		return nil, err
 	}
 	return entry.Graph, nil
 }
 
-func problemsOf(e *runtime.Error) []*graphdv1.GraphProblem {
+func graphProblems(e *runtime.Error) []*graphdv1.GraphProblem {
 	if len(e.Violations) == 0 {
 		return []*graphdv1.GraphProblem{{Description: e.Message}}
 	}
 	var out []*graphdv1.GraphProblem
 	for _, v := range e.Violations {
-		out = append(out, &graphdv1.GraphProblem{Field: v.Field, Description: describe(v)})
+		out = append(out, &graphdv1.GraphProblem{Field: v.Field, Description: violationText(v)})
 	}
 	return out
 }
 
-// listen takes in what the worker says. It returns why the stream is over: nil
-// when the worker has closed it in order.
-func (s *workerService) listen(ctx context.Context, session *worker.Session, incoming <-chan received) error {
+// handleMessages handles what the worker sends. It returns why the stream is over:
+// nil when the worker has closed it in order.
+func (s *workerService) handleMessages(ctx context.Context, session *worker.Session, incoming <-chan receivedMessage) error {
 	for {
 		select {
 		case r := <-incoming:
 			if errors.Is(r.err, io.EOF) {
-				session.HearEnd()
+				session.HandleStreamEnd()
 				return io.EOF
 			}
 			if r.err != nil {
 				return r.err
 			}
-			if err := s.hear(ctx, session, r.message); err != nil {
+			if err := s.handleMessage(ctx, session, r.message); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -241,69 +242,69 @@ func (s *workerService) listen(ctx context.Context, session *worker.Session, inc
 	}
 }
 
-func (s *workerService) hear(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
-	b := s.border()
+func (s *workerService) handleMessage(ctx context.Context, session *worker.Session, m *graphdv1.ConnectRequest) error {
+	b := s.newValidator()
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
-		b.refuse("hello", "may only be the first message")
+		b.addViolation("hello", "may only be the first message")
 	case *graphdv1.ConnectRequest_Credit:
-		if credit := creditIn(b, "credit", kind.Credit); b.err() == nil {
-			session.Credit(credit)
+		if credit := creditFromProto(b, "credit", kind.Credit); b.err() == nil {
+			session.HandleCredit(credit)
 		}
 	case *graphdv1.ConnectRequest_Update:
-		s.update(b, session, kind.Update)
+		s.handleTaskUpdate(b, session, kind.Update)
 	case *graphdv1.ConnectRequest_Beat:
-		if running := tokensIn(b, "beat.running", kind.Beat.GetRunning()); b.err() == nil {
-			session.Beat(kind.Beat.GetNumber(), running)
+		if running := leaseTokensFromProto(b, "beat.running", kind.Beat.GetRunning()); b.err() == nil {
+			session.HandleHeartbeat(kind.Beat.GetNumber(), running)
 		}
 	case *graphdv1.ConnectRequest_Nack:
-		token, delay := tokenIn(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
-			b.duration("nack.retry_delay", kind.Nack.GetRetryDelay())
+		token, delay := leaseTokenFromProto(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
+			b.convertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
 		if b.err() == nil {
-			session.Nack(token, clip(kind.Nack.GetReason(), maxText), delay)
+			session.HandleNack(token, clipText(kind.Nack.GetReason(), maxTextLength), delay)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
-		if released := tokensIn(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
-			session.Goodbye(released, clip(kind.Goodbye.GetReason(), maxText))
+		if released := leaseTokensFromProto(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
+			session.HandleGoodbye(released, clipText(kind.Goodbye.GetReason(), maxTextLength))
 		}
 	case *graphdv1.ConnectRequest_Complete:
-		if c := s.completionIn(b, "complete.", kind.Complete); b.err() == nil {
+		if c := s.completionFromProto(b, "complete.", kind.Complete); b.err() == nil {
 			c.Bytes = proto.Size(kind.Complete)
-			session.Complete(ctx, c)
+			session.HandleCompletion(ctx, c)
 		}
 	default:
-		b.refuse("kind", "must be set")
+		b.addViolation("kind", "must be set")
 	}
 	return b.err()
 }
 
-func (s *workerService) update(b *border, session *worker.Session, u *graphdv1.TaskUpdate) {
-	token := tokenIn(b, "update.lease_token", u.GetLeaseToken())
+func (s *workerService) handleTaskUpdate(b *validator, session *worker.Session, u *graphdv1.TaskUpdate) {
+	token := leaseTokenFromProto(b, "update.lease_token", u.GetLeaseToken())
 	switch kind := u.GetKind().(type) {
 	case *graphdv1.TaskUpdate_Emit:
 		if b.err() == nil {
-			events, dropped := emitIn(s.limits, kind.Emit)
-			session.Emit(token, events, dropped)
+			events, dropped := emissionsFromProto(s.limits, kind.Emit)
+			session.HandleEvents(token, events, dropped)
 		}
 	case *graphdv1.TaskUpdate_Alive:
 		if b.err() == nil {
-			session.Alive(token)
+			session.HandleAlive(token)
 		}
 	case *graphdv1.TaskUpdate_Result:
-		b.refuse("update.result", "goes by complete or CompleteTask, which are acknowledged")
+		b.addViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
 	default:
-		b.refuse("update.kind", "must be set")
+		b.addViolation("update.kind", "must be set")
 	}
 }
 
-// speak sends what the hub has for the worker, until the session ends.
-func (s *workerService) speak(ctx context.Context, session *worker.Session, stream workerStream) error {
+// sendMessages sends what the hub has for the worker, until the session ends.
+func (s *workerService) sendMessages(ctx context.Context, session *worker.Session, stream workerStream) error {
 	for {
-		m, err := session.Next(ctx)
+		m, err := session.NextMessage(ctx)
 		if err != nil {
-			return ended(ctx, err)
+			return streamEndError(ctx, err)
 		}
-		out := s.messageOut(m)
+		out := s.messageToProto(m)
 		if out == nil {
 			continue
 		}
@@ -313,8 +314,8 @@ func (s *workerService) speak(ctx context.Context, session *worker.Session, stre
 	}
 }
 
-// ended is nil for a stream that the worker has closed in order.
-func ended(ctx context.Context, err error) error {
+// streamEndError is nil for a stream that the worker has closed in order.
+func streamEndError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -324,8 +325,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-func tooLargeToSend(size, limit int) worker.Result {
-	return unusable(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
+func tooLargeTaskResult(size, limit int) worker.Result {
+	return unusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
 		"of a message; name the keys that the node needs in its reads", size, limit))
 }
 
@@ -333,70 +334,71 @@ func tooLargeToSend(size, limit int) worker.Result {
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
-	b := s.border()
-	c := s.completionIn(b, "", req)
+	b := s.newValidator()
+	c := s.completionFromProto(b, "", req)
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	receipt, err := s.hub.Complete(ctx, c)
+	receipt, err := s.hub.CompleteTask(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return s.receiptOut(receipt), nil
+	return s.receiptToProto(receipt), nil
 }
 
-func (s *workerService) completionIn(b *border, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
+func (s *workerService) completionFromProto(b *validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
 	c := worker.Completion{
-		Token: tokenIn(b, at+"lease_token", req.GetLeaseToken()), Emitted: req.GetEmitted(), Next: req.GetTakeNext(),
+		Token: leaseTokenFromProto(b, at+"lease_token", req.GetLeaseToken()), EventsOnStream: req.GetEmitted(), WantsNext: req.GetTakeNext(),
 	}
 	if b.err() == nil {
-		c.Result, c.Refused = outcomeIn(s.limits, req.GetResult())
-		c.Events, c.Dropped = emitIn(s.limits, req.GetEmit())
+		c.Result, c.IsRefused = taskResultFromProto(s.limits, req.GetResult())
+		c.Events, c.DroppedEvents = emissionsFromProto(s.limits, req.GetEmit())
 	}
 	return c
 }
 
-func (s *workerService) receiptOut(r worker.Receipt) *graphdv1.CompleteTaskResponse {
-	return &graphdv1.CompleteTaskResponse{Duplicate: r.Duplicate, Next: s.sendable(r.Next)}
+func (s *workerService) receiptToProto(r worker.Receipt) *graphdv1.CompleteTaskResponse {
+	return &graphdv1.CompleteTaskResponse{Duplicate: r.IsDuplicate, Next: s.assignmentOrFail(r.Next)}
 }
 
-// messageOut converts what is to be sent to a worker. It is nil for a task that
+// messageToProto converts what is to be sent to a worker. It is nil for a task that
 // can't be sent, which has failed then.
-func (s *workerService) messageOut(m worker.Message) *graphdv1.ConnectResponse {
+func (s *workerService) messageToProto(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case worker.Assignment:
-		if task := s.sendable(&m); task != nil {
+		if task := s.assignmentOrFail(&m); task != nil {
 			return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Task{Task: task}}
 		}
 		return nil
-	case worker.Reply:
+	case worker.CompletionReply:
 		out := &graphdv1.Completed{LeaseToken: []byte(m.Token)}
 		if m.Err != nil {
-			out.Reason, out.Message = complaint(m.Err)
+			out.Reason, out.Message = errorToProto(m.Err)
 		} else {
-			out.Response = s.receiptOut(m.Receipt)
+			out.Response = s.receiptToProto(m.Receipt)
 		}
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Completed{Completed: out}}
 	}
-	return messageOut(m)
+	return controlMessageToProto(m)
 }
 
-// complaint is an error as data.
-func complaint(err error) (reason, message string) {
-	if refused := refusal(err); refused != nil {
+// errorToProto returns an error as data.
+func errorToProto(err error) (reason, message string) {
+	if refused := toClientError(err); refused != nil {
 		return refused.Reason, refused.Message
 	}
 	return runtime.ReasonInternal, "the result could not be taken; call CompleteTask"
 }
 
-// sendable converts the next task of a worker. One that can't be sent fails.
-func (s *workerService) sendable(a *worker.Assignment) *graphdv1.TaskAssignment {
+// assignmentOrFail converts the next task of a worker. One that is too large to
+// send fails.
+func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAssignment {
 	if a == nil {
 		return nil
 	}
-	out := assignmentOut(*a)
-	if size := proto.Size(out); size > s.maxBytes {
-		s.hub.Fail(a.Token, tooLargeToSend(size, s.maxBytes))
+	out := taskAssignmentToProto(*a)
+	if size := proto.Size(out); size > s.maxMessageBytes {
+		s.hub.FailTask(a.Token, tooLargeTaskResult(size, s.maxMessageBytes))
 		return nil
 	}
 	return out
@@ -406,48 +408,48 @@ func (s *workerService) sendable(a *worker.Assignment) *graphdv1.TaskAssignment 
 func (s *workerService) RecordMemo(
 	ctx context.Context, req *graphdv1.RecordMemoRequest,
 ) (*graphdv1.RecordMemoResponse, error) {
-	b := s.border()
-	token := tokenIn(b, "lease_token", req.GetLeaseToken())
-	b.must("key", req.GetKey() != "")
-	b.must("value", req.GetValue() != nil)
+	b := s.newValidator()
+	token := leaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
+	b.requireSet("key", req.GetKey() != "")
+	b.requireSet("value", req.GetValue() != nil)
 	memo := checkpoint.Memo{
-		Scope: b.name("scope", req.GetScope()), Key: b.name("key", req.GetKey()), Index: int(req.GetIndex()),
-		Value: b.payload("value", req.GetValue()),
+		Scope: b.checkName("scope", req.GetScope()), Key: b.checkName("key", req.GetKey()), Index: int(req.GetIndex()),
+		Value: b.convertPayload("value", req.GetValue()),
 	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	value, existed, err := s.hub.Remember(ctx, token, memo)
+	value, existed, err := s.hub.RecordMemo(ctx, token, memo)
 	if err != nil {
 		return nil, err
 	}
-	return &graphdv1.RecordMemoResponse{Value: jsonOut(value), Existed: existed}, nil
+	return &graphdv1.RecordMemoResponse{Value: jsonToProto(value), Existed: existed}, nil
 }
 
 // CallGraph runs a graph inside a task.
 func (s *workerService) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {
-	b := s.border()
-	token := tokenIn(b, "lease_token", req.GetLeaseToken())
-	b.must("graph", req.GetGraph() != "")
+	b := s.newValidator()
+	token := leaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
+	b.requireSet("graph", req.GetGraph() != "")
 	call := runtime.GraphCall{
-		Index: b.limit("call_index", req.GetCallIndex()),
-		Graph: b.name("graph", req.GetGraph()), Version: b.name("graph_version", req.GetGraphVersion()),
-		Input:  b.payload("input", req.GetInput()),
-		Before: b.names("interrupt_before", req.GetInterruptBefore()),
-		After:  b.names("interrupt_after", req.GetInterruptAfter()), Persistence: persistenceIn(req.GetPersistence()),
-		Context: b.payload("context", req.GetContext()), StepLimit: b.limit("step_limit", req.GetStepLimit()),
+		Index: b.convertLimit("call_index", req.GetCallIndex()),
+		Graph: b.checkName("graph", req.GetGraph()), Version: b.checkName("graph_version", req.GetGraphVersion()),
+		Input:           b.convertPayload("input", req.GetInput()),
+		InterruptBefore: b.checkNames("interrupt_before", req.GetInterruptBefore()),
+		InterruptAfter:  b.checkNames("interrupt_after", req.GetInterruptAfter()), Persistence: persistenceFromProto(req.GetPersistence()),
+		Context: b.convertPayload("context", req.GetContext()), StepLimit: b.convertLimit("step_limit", req.GetStepLimit()),
 	}
-	if call.Input == "" && call.Persistence != persist {
-		b.must("input", false)
+	if call.Input == "" && call.Persistence != persistencePersist {
+		b.requireSet("input", false)
 	}
 	if err := b.err(); err != nil {
 		return nil, err
 	}
-	r, err := s.hub.Call(ctx, token, call)
+	r, err := s.hub.CallGraph(ctx, token, call)
 	if err != nil {
 		return nil, err
 	}
-	return callOut(r), nil
+	return callResultToProto(r), nil
 }

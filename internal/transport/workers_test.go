@@ -12,18 +12,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport"
 )
 
-type workers []runtime.Worker
+type fakeWorkers []runtime.Worker
 
-func (w workers) Workers(context.Context) ([]runtime.Worker, error) { return w, nil }
+func (w fakeWorkers) Workers(context.Context) ([]runtime.Worker, error) { return w, nil }
 
 func TestListWorkers(t *testing.T) {
-	none, err := serve(t, newEngine()).ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
+	none, err := startServer(t, newFakeEngine()).ListWorkers(t.Context(), &graphdv1.ListWorkersRequest{})
 	require.NoError(t, err)
 	require.Empty(t, none.GetWorkers())
 
-	c := serve(t, newEngine(), func(o *transport.Options) {
-		o.Workers = workers{
-			{ID: "w1", Nodes: []string{"g/a"}, Slots: 4, Free: 1, Beat: time.Unix(9, 0), Draining: true, Build: "b"},
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) {
+		o.Workers = fakeWorkers{
+			{ID: "w1", Nodes: []string{"g/a"}, Slots: 4, FreeSlots: 1, LastHeartbeat: time.Unix(9, 0), Draining: true, Build: "b"},
 			{ID: "w2", Nodes: []string{"gg/a"}},
 			{ID: "w3", Nodes: []string{"x/y", "g/b"}},
 		}

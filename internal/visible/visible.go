@@ -1,5 +1,5 @@
-// Package visible shows text that comes from elsewhere so that a person reads
-// what is there: what a terminal would obey, hide or reorder becomes a mark.
+// Package visible shows text that comes from elsewhere so that a person reads what
+// is there: what a terminal would interpret, hide or reorder becomes a mark.
 //
 // That is every character that is not a letter, a mark, a number, a sign or a
 // plain space: control characters with ESC, CR and C1, bidirectional controls,
@@ -18,33 +18,33 @@ import (
 )
 
 // Line shows a text on one line: breaks of lines and tabs are marks too.
-func Line(text string) string { return show(text, "", unbounded, markText) }
+func Line(text string) string { return escapeText(text, "", unbounded, writeTextMark) }
 
 // Lines is Line for a text that may have several lines.
-func Lines(text string) string { return show(text, "\n", unbounded, markText) }
+func Lines(text string) string { return escapeText(text, "\n", unbounded, writeTextMark) }
 
 // Output is Lines for what is printed as a whole, with tabs between columns.
-func Output(text string) string { return show(text, "\n\t", unbounded, markText) }
+func Output(text string) string { return escapeText(text, "\n\t", unbounded, writeTextMark) }
 
 // JSON escapes the same characters in JSON text, which stays the same value.
 // Breaks of lines and tabs between values stay.
-func JSON(text string) string { return show(text, jsonSpace, unbounded, markJSON) }
+func JSON(text string) string { return escapeText(text, jsonSpace, unbounded, writeJSONMark) }
 
 // Brief is Line of the first most bytes, give or take a mark; … says that there is more.
-func Brief(text string, most int) string { return show(text, "", most, markText) }
+func Brief(text string, most int) string { return escapeText(text, "", most, writeTextMark) }
 
 // BriefJSON is Brief for JSON text on one line, with the marks of JSON.
-func BriefJSON(text string, most int) string { return show(text, "", most, markJSON) }
+func BriefJSON(text string, most int) string { return escapeText(text, "", most, writeJSONMark) }
 
 const (
 	jsonSpace = "\r\n\t"
 	unbounded = math.MaxInt
 )
 
-// show makes marks of what is not shown; most is a bound of what it returns.
-func show(text, allowed string, most int, mark func(b *strings.Builder, r rune, part string)) string {
+// escapeText makes marks of what is not shown; most is a bound of what it returns.
+func escapeText(text, allowed string, most int, mark func(b *strings.Builder, r rune, part string)) string {
 	cut := len(text) > most
-	if !cut && clean(text, allowed) {
+	if !cut && isClean(text, allowed) {
 		return text
 	}
 	if cut { // nothing becomes shorter by marks
@@ -54,7 +54,7 @@ func show(text, allowed string, most int, mark func(b *strings.Builder, r rune, 
 		text = text[:most]
 	}
 	var b strings.Builder
-	each(text, allowed, func(r rune, part string, shown bool) {
+	visitCharacters(text, allowed, func(r rune, part string, shown bool) {
 		switch {
 		case b.Len() >= most:
 			cut = true
@@ -70,7 +70,7 @@ func show(text, allowed string, most int, mark func(b *strings.Builder, r rune, 
 	return b.String()
 }
 
-func markText(b *strings.Builder, r rune, part string) {
+func writeTextMark(b *strings.Builder, r rune, part string) {
 	if r == utf8.RuneError {
 		fmt.Fprintf(b, `\x{%x}`, part)
 		return
@@ -78,7 +78,7 @@ func markText(b *strings.Builder, r rune, part string) {
 	fmt.Fprintf(b, `\u{%x}`, r)
 }
 
-func markJSON(b *strings.Builder, r rune, _ string) {
+func writeJSONMark(b *strings.Builder, r rune, _ string) {
 	switch {
 	case r == utf8.RuneError:
 		b.WriteString(`\ufffd`)
@@ -90,17 +90,17 @@ func markJSON(b *strings.Builder, r rune, _ string) {
 	}
 }
 
-func clean(text, allowed string) bool {
-	if ascii(text, allowed) {
+func isClean(text, allowed string) bool {
+	if isPlainASCII(text, allowed) {
 		return true
 	}
 	all := true
-	each(text, allowed, func(_ rune, _ string, shown bool) { all = all && shown })
+	visitCharacters(text, allowed, func(_ rune, _ string, shown bool) { all = all && shown })
 	return all
 }
 
-// ascii finds out quickly that a text is what most texts are.
-func ascii(text, allowed string) bool {
+// isPlainASCII finds out quickly that a text is what most texts are.
+func isPlainASCII(text, allowed string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < ' ' && strings.IndexByte(allowed, c) < 0 {
 			return false
@@ -109,20 +109,20 @@ func ascii(text, allowed string) bool {
 	return true
 }
 
-// each calls visit with every character, the bytes it is made of, and whether
+// visitCharacters calls visit with every character, the bytes it is made of, and whether
 // it is shown as it is.
-func each(text, allowed string, visit func(r rune, part string, shown bool)) {
+func visitCharacters(text, allowed string, visit func(r rune, part string, shown bool)) {
 	before := rune(0)
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		broken := r == utf8.RuneError && n == 1
-		visit(r, text[:n], !broken && (shown(before, r) || r < ' ' && strings.ContainsRune(allowed, r)))
+		visit(r, text[:n], !broken && (isVisible(before, r) || r < ' ' && strings.ContainsRune(allowed, r)))
 		before, text = r, text[n:]
 	}
 }
 
-// shown reports whether a character can be seen where it stands.
-func shown(before, r rune) bool {
+// isVisible reports whether a character can be seen where it stands.
+func isVisible(before, r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
 		return r >= ' ' && r != 0x7f

@@ -39,8 +39,8 @@ func TestJSONStaysTheSameValue(t *testing.T) {
 	require.JSONEq(t, text, got)
 }
 
-// forbidden is told apart from what is shown by other means than the package's.
-func forbidden(r rune) bool {
+// isForbidden is told apart from what is shown by other means than the package's.
+func isForbidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) ||
 		r >= 0xe0000 && r <= 0xe0fff || r == 0x3164
 }
@@ -51,7 +51,7 @@ func FuzzNoForbiddenCharacterComesOut(f *testing.F) {
 		for _, shown := range []string{visible.Line(text), visible.Lines(text), visible.Output(text)} {
 			require.True(t, utf8.ValidString(shown))
 			for _, r := range strings.NewReplacer("\n", "", "\t", "").Replace(shown) {
-				require.False(t, forbidden(r), "%q shows %U", text, r)
+				require.False(t, isForbidden(r), "%q shows %U", text, r)
 			}
 		}
 		require.NotContains(t, visible.Line(text), "\n")
@@ -59,7 +59,7 @@ func FuzzNoForbiddenCharacterComesOut(f *testing.F) {
 		require.NoError(t, err)
 		shown := visible.JSON(string(encoded))
 		for _, r := range shown {
-			require.False(t, forbidden(r))
+			require.False(t, isForbidden(r))
 		}
 		require.JSONEq(t, string(encoded), shown)
 	})

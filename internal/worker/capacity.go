@@ -7,54 +7,53 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// serves reports whether the worker runs tasks of a route. A reducer belongs
-// to no node: who serves any node of the graph knows it.
-func (s *Session) serves(r route) bool {
-	if r.compares && !s.hello.Compares {
+// canServe reports whether the worker runs tasks of a route. A reducer belongs to
+// no node: every worker of the graph can run it.
+func (s *Session) canServe(r route) bool {
+	if r.needsComparison && !s.hello.ComparesAnswers {
 		return false
 	}
-	return s.covers.Takes(r.need())
+	return s.coverage.Covers(r.capability())
 }
 
-// seat makes room for a worker, which may take the place of its older session. mu
-// is held.
-func (h *Hub) seat(s, older *Session) error {
-	sum, connected := h.said+s.claims(), len(h.sessions)
+// admitWorker admits a worker, which may replace its older session. mu is held.
+func (h *Hub) admitWorker(s, older *Session) error {
+	sum, connected := h.profileBytes+s.estimateProfile(), len(h.sessions)
 	if older != nil {
 		connected--
-		if older.cause == nil {
-			sum -= older.weight
+		if older.endCause == nil {
+			sum -= older.profileBytes
 		}
 	}
-	if connected >= h.opts.Workers {
-		return tooMany("workers", "max-workers", int64(h.opts.Workers), int64(connected)+1)
+	if connected >= h.opts.MaxWorkers {
+		return tooManyError("workers", "max-workers", int64(h.opts.MaxWorkers), int64(connected)+1)
 	}
-	return s.weigh(sum)
+	return s.reserveProfile(sum)
 }
 
-// weigh counts what the worker says of itself, if all of that together may be so
-// much. mu is held.
-func (s *Session) weigh(sum int64) error {
+// reserveProfile counts the bytes of what the worker says of itself, up to the
+// limit for all workers. mu is held.
+func (s *Session) reserveProfile(sum int64) error {
 	h := s.hub
-	if sum > h.opts.Served {
-		return tooMany("bytes of what workers serve", "max-worker-bytes", h.opts.Served, sum)
+	if sum > h.opts.MaxProfileBytes {
+		return tooManyError("bytes of what workers serve", "max-worker-bytes", h.opts.MaxProfileBytes, sum)
 	}
-	claims := s.claims()
-	h.said += claims - s.weight
-	s.weight = claims
+	claims := s.estimateProfile()
+	h.profileBytes += claims - s.profileBytes
+	s.profileBytes = claims
 	return nil
 }
 
-func tooMany(what, limit string, most, need int64) error {
+func tooManyError(what, limit string, most, need int64) error {
 	return runtime.Errorf(runtime.ReasonTooManyRequests, "the server holds as many %s as it may, %d; connect to another one, or later",
-		what, most).Beyond(limit, most, need)
+		what, most).WithLimit(limit, most, need)
 }
 
-// claims is about how many bytes of memory what the worker says of itself takes.
-func (s *Session) claims() int64 {
+// estimateProfile estimates the bytes of memory of what the worker says of itself.
+func (s *Session) estimateProfile() int64 {
 	const session, text = 1024, 32
-	n := session + len(s.hello.Build)
-	for _, x := range s.hello.Serves {
+	n := session + len(s.hello.BuildID)
+	for _, x := range s.hello.Capabilities {
 		n += 4*text + len(x.Graph) + len(x.Version) + len(x.Node)
 	}
 	for k, v := range s.hello.Labels {
@@ -66,65 +65,65 @@ func (s *Session) claims() int64 {
 	return int64(n)
 }
 
-// takes reports whether a task may be offered to the worker now.
-func (s *Session) takes(j *job) bool {
-	if s.leaving || s.cause != nil || s.free() <= 0 || !s.serves(j.route) {
+// canTake reports whether a task may be offered to the worker now.
+func (s *Session) canTake(j *job) bool {
+	if s.isLeaving || s.endCause != nil || s.freeSlots() <= 0 || !s.canServe(j.route) {
 		return false
 	}
-	if _, refused := j.avoid[s]; refused {
+	if _, refused := j.refusedBy[s]; refused {
 		return false
 	}
 	limit, ok := s.credit.PerNode[j.route.graph+"/"+j.route.node]
-	return !ok || s.busy(j.route) < limit
+	return !ok || s.busySlots(j.route) < limit
 }
 
-func (s *Session) busy(r route) int {
+func (s *Session) busySlots(r route) int {
 	n := 0
 	for _, j := range s.jobs {
-		if j.blocked == 0 && j.route.graph == r.graph && j.route.node == r.node {
+		if j.pendingCalls == 0 && j.route.graph == r.graph && j.route.node == r.node {
 			n++
 		}
 	}
 	return n
 }
 
-// free is how many more tasks the worker could take.
-func (s *Session) free() int {
-	if s.leaving || s.cause != nil {
+// freeSlots is how many more tasks the worker could take.
+func (s *Session) freeSlots() int {
+	if s.isLeaving || s.endCause != nil {
 		return 0
 	}
-	if s.refused >= maxRefused {
+	if s.recentRefusals >= maxRecentRefusals {
 		return 0
 	}
-	return s.credit.Total - (len(s.jobs) - s.blocked) - len(s.holds)
+	return s.credit.Total - (len(s.jobs) - s.blockedJobs) - len(s.reclaimed)
 }
 
-// gain notes that the worker has a task, under its lease. mu is held.
-func (s *Session) gain(j *job) {
-	s.drop(j)
+// addJob notes that the worker has a task, under its lease. mu is held.
+func (s *Session) addJob(j *job) {
+	s.removeJob(j)
 	s.jobs[j.token] = j
-	if j.blocked > 0 {
-		s.blocked++
+	if j.pendingCalls > 0 {
+		s.blockedJobs++
 	}
 }
 
-// drop notes that it has it no more. mu is held.
-func (s *Session) drop(j *job) {
+// removeJob notes that it has it no more. mu is held.
+func (s *Session) removeJob(j *job) {
 	if s.jobs[j.token] != j {
 		return
 	}
 	delete(s.jobs, j.token)
-	if j.blocked > 0 {
-		s.blocked--
+	if j.pendingCalls > 0 {
+		s.blockedJobs--
 	}
 }
 
-func (s *Session) describe() runtime.Worker {
+func (s *Session) describeWorker() runtime.Worker {
 	w := runtime.Worker{
-		ID: s.hello.Worker, Slots: s.credit.Total, Free: max(s.free(), 0), Beat: s.heard,
-		Labels: maps.Clone(s.hello.Labels), Draining: s.leaving, Build: s.hello.Build,
+		ID: s.hello.Worker, Slots: s.credit.Total, FreeSlots: max(s.freeSlots(), 0), LastHeartbeat: s.lastHeard,
+		Labels: maps.Clone(s.hello.Labels), Draining: s.isLeaving, Build: s.hello.BuildID,
 	}
-	for _, x := range s.hello.Serves {
+	for _, x := range s.hello.Capabilities {
 		node := x.Node
 		if node == "" {
 			node = "*"

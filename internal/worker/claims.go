@@ -11,118 +11,119 @@ import (
 )
 
 const (
-	// gather is how long changes of claims are gathered before the other servers
-	// are told: workers come back at the same moment.
-	gather = 10 * time.Millisecond
-	// maxClaims bounds how many of each kind they are told of. The tasks of the
+	// claimsDelay is how long changes of claims are collected before they are
+	// published: workers come back at the same moment.
+	claimsDelay = 10 * time.Millisecond
+	// maxClaims bounds how many of each kind are published. The tasks of the
 	// others wait no longer than a lease.
 	maxClaims = 10_000
 )
 
-// changeClaims tells the other servers soon which leases of theirs are known
-// here. mu is held.
-func (h *Hub) changeClaims() {
-	if h.peers == nil || h.claiming {
+// scheduleClaims publishes soon which leases of other servers are known here. mu is
+// held.
+func (h *Hub) scheduleClaims() {
+	if h.peers == nil || h.areClaimsScheduled {
 		return
 	}
-	h.claiming = true
-	time.AfterFunc(gather, h.contained(func() {
+	h.areClaimsScheduled = true
+	time.AfterFunc(claimsDelay, h.containPanics(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.claiming = false
-		h.peers.Claim(h.claims())
+		h.areClaimsScheduled = false
+		h.peers.SetClaims(h.currentClaims())
 	}))
 }
 
-// claims lists what the other servers are told. mu is held.
-func (h *Hub) claims() checkpoint.Claims {
+// currentClaims lists the published claims. mu is held.
+func (h *Hub) currentClaims() checkpoint.Claims {
 	var c checkpoint.Claims
-	if h.draining {
+	if h.isDraining {
 		return c
 	}
-	for place, held := range h.held {
-		if held.isHere() && len(c.Holds) < maxClaims {
-			c.Holds = append(c.Holds, place, nameOf(place, held.token))
+	for place, held := range h.reclaimed {
+		if held.hasWorker() && len(c.Held) < maxClaims {
+			c.Held = append(c.Held, place, leaseName(place, held.token))
 		}
 	}
 	for j := range h.withheld {
-		if len(c.Awaits) < maxClaims {
-			c.Awaits = append(c.Awaits, placeOf(j.task))
+		if len(c.Awaited) < maxClaims {
+			c.Awaited = append(c.Awaited, nodePlace(j.task))
 		}
 	}
-	for j := range h.apart {
-		if j.holder != "" && len(c.Awaits) < maxClaims {
-			c.Awaits = append(c.Awaits, placeOf(j.task))
+	for j := range h.disconnected {
+		if j.holderServer != "" && len(c.Awaited) < maxClaims {
+			c.Awaited = append(c.Awaited, nodePlace(j.task))
 		}
 	}
-	slices.Sort(c.Holds)
-	slices.Sort(c.Awaits)
+	slices.Sort(c.Held)
+	slices.Sort(c.Awaited)
 	return c
 }
 
-// nameOf names one lease of a task for other servers, without the right that it
+// leaseName names one lease of a task for other servers, without the right that it
 // gives.
-func nameOf(place, token string) string {
+func leaseName(place, token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return place + "#" + hex.EncodeToString(sum[:8])
 }
 
-// seekHolder looks for the server to which the worker of a task is attached, and
-// has the run go there. It reports whether the task waits on: also when the worker
-// is not there any more, because it has the time of a lease to come back. mu is
-// held.
-func (h *Hub) seekHolder(j *job) (waits bool) {
-	k := j.task.Keeping
+// followHolder finds the server to which the worker of a task is attached, and
+// hands the run over to it. It reports whether the task waits on: also when the
+// worker is not there any more, because it has the time of a lease to come back. mu
+// is held.
+func (h *Hub) followHolder(j *job) (waits bool) {
+	k := j.task.WorkerWait
 	if h.peers == nil || k == nil {
 		return false
 	}
-	lease := placeOf(j.task)
+	lease := nodePlace(j.task)
 	if j.token != "" {
-		lease = nameOf(lease, j.token)
+		lease = leaseName(lease, j.token)
 	}
 	server := ""
-	if !j.last {
-		server = h.peers.Holder(lease, j.task.With...)
+	if !j.isStopping {
+		server = h.peers.FindHolder(lease, j.task.AlsoNeeds...)
 	}
 	if server == "" {
-		waits = j.holder != ""
-		h.forgetHolder(j)
+		waits = j.holderServer != ""
+		h.clearHolder(j)
 		if waits {
-			h.renew(j)
+			h.renewLease(j)
 		}
 		return waits
 	}
-	if j.holder == "" && j.stage != withheld {
-		h.changeClaims() // it awaits the worker
+	if j.holderServer == "" && j.stage != stageWithheld {
+		h.scheduleClaims() // it awaits the worker
 	}
-	j.holder = server
+	j.holderServer = server
 	k.Holder.Store(&server)
-	k.Withheld.Store(!j.calls.underWay()) // what the task has called goes on here
-	if h.draining {
-		h.tell(j, "", runtime.Host.HandOver)
+	k.Withheld.Store(!j.calls.hasLiveCalls()) // what the task has called goes on here
+	if h.isDraining {
+		h.addNotice(j, "", runtime.Host.HandOff)
 	} else {
-		h.tell(j, "", runtime.Host.Strand)
+		h.addNotice(j, "", runtime.Host.NotifyStranded)
 	}
 	return true
 }
 
-// forgetHolder notes that the worker of a task is not known to be elsewhere. mu is
-// held.
-func (h *Hub) forgetHolder(j *job) {
-	if j.holder == "" {
+// clearHolder records that the worker of a task is not known to be at another
+// server. mu is held.
+func (h *Hub) clearHolder(j *job) {
+	if j.holderServer == "" {
 		return
 	}
-	j.holder = ""
-	j.task.Keeping.Holder.Store(nil)
-	j.task.Keeping.Withheld.Store(j.stage == withheld)
-	h.changeClaims()
+	j.holderServer = ""
+	j.task.WorkerWait.Holder.Store(nil)
+	j.task.WorkerWait.Withheld.Store(j.stage == stageWithheld)
+	h.scheduleClaims()
 }
 
-// callsEnded looks for the worker of a task again whose called graphs have ended.
-func (h *Hub) callsEnded(j *job) {
+// followHolderAfterCalls looks for the worker of a task again when its called
+// graphs have ended.
+func (h *Hub) followHolderAfterCalls(j *job) {
 	h.mu.Lock()
-	defer h.unlockAndTell()
-	if _, ok := h.apart[j]; ok {
-		h.seekHolder(j)
+	defer h.unlockAndNotify()
+	if _, ok := h.disconnected[j]; ok {
+		h.followHolder(j)
 	}
 }

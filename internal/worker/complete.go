@@ -12,26 +12,26 @@ import (
 
 // Completion is how a task ended, in the words of its worker.
 type Completion struct {
-	Token   string
-	Result  pregel.Result
-	Refused bool               // the worker does not have the node; Result says why
-	Events  []runtime.Emission // the last ones
-	Dropped uint64
-	Emitted uint64 // sent on the stream
-	Next    bool   // the worker waits a moment for another task
-	Bytes   int    // of all that
+	Token          string
+	Result         pregel.Result
+	IsRefused      bool               // the worker does not have the node; Result says why
+	Events         []runtime.Emission // the last ones
+	DroppedEvents  uint64
+	EventsOnStream uint64 // sent on the stream
+	WantsNext      bool   // the worker waits a moment for another task
+	Bytes          int    // of all that
 }
 
 // Receipt is the answer to a completion.
 type Receipt struct {
-	Duplicate bool        // the lease had its result already
-	Next      *Assignment // another task for the worker, nil for none
+	IsDuplicate bool        // the lease had its result already
+	Next        *Assignment // another task for the worker, nil for none
 }
 
-// Complete takes the result of a task. The error is an *runtime.Error:
+// CompleteTask takes the result of a task. The error is an *runtime.Error:
 // TASK_LEASE_LOST, or WAIT_TIMEOUT when the call should be repeated.
-func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
-	if r, known := h.again(c); known {
+func (h *Hub) CompleteTask(ctx context.Context, c Completion) (Receipt, error) {
+	if r, known := h.repeatReceipt(c); known {
 		return r, nil
 	}
 	for {
@@ -45,247 +45,250 @@ func (h *Hub) Complete(ctx context.Context, c Completion) (Receipt, error) {
 // tryComplete takes the result for the task as it is asked for now. It reports
 // false when the run has gone elsewhere meanwhile and may come back.
 func (h *Hub) tryComplete(ctx context.Context, c Completion) (r Receipt, over bool, err error) {
-	j, err := h.find(ctx, c.Token)
+	j, err := h.waitForJob(ctx, c.Token)
 	if err != nil {
-		if r, known := h.again(c); known {
+		if r, known := h.repeatReceipt(c); known {
 			return r, true, nil
 		}
 		return Receipt{}, true, err
 	}
-	if j.lent {
-		return Receipt{}, true, leaseLost(j.task.ID)
+	if j.isOnEndpoint {
+		return Receipt{}, true, leaseLostError(j.task.ID)
 	}
-	if c.Emitted > 0 && h.connected(j) {
-		j.lane.await(ctx, c.Emitted)
+	if c.EventsOnStream > 0 && h.hasConnectedWorker(j) {
+		j.events.waitForEvents(ctx, c.EventsOnStream)
 	}
-	j.lane.admit(ctx.Done(), c.Events)
-	s, waiting, taken := h.settle(j, c)
+	j.events.waitForRoom(ctx.Done(), c.Events)
+	s, waiting, taken := h.completeIfLeased(j, c)
 	switch {
 	case taken && waiting != nil:
-		return Receipt{Next: h.following(ctx, s, waiting)}, true, nil
+		return Receipt{Next: h.waitForNextTask(ctx, s, waiting)}, true, nil
 	case taken:
 		return Receipt{}, true, nil
 	}
-	if r, known := h.again(c); known {
+	if r, known := h.repeatReceipt(c); known {
 		return r, true, nil
 	}
-	return Receipt{}, h.standing(j, c.Token) == lost, leaseLost(j.task.ID)
+	return Receipt{}, h.leaseState(j, c.Token) == claimLost, leaseLostError(j.task.ID)
 }
 
-// connected reports whether events of a task may still be on their way: they
+// hasConnectedWorker reports whether events of a task may still be on their way: they
 // don't outlive the stream that they were sent on.
-func (h *Hub) connected(j *job) bool {
+func (h *Hub) hasConnectedWorker(j *job) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return j.session != nil
 }
 
-// again answers a completion whose result was taken before, with the task that
-// it was answered with then, as long as nothing was heard of it.
-func (h *Hub) again(c Completion) (Receipt, bool) {
+// repeatReceipt answers a completion whose result was applied before, with the task
+// of the first answer, as long as that shows no sign of life.
+func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.settled.has(c.Token) {
+	if !h.completedLeases.hasLease(c.Token) {
 		return Receipt{}, false
 	}
-	r := Receipt{Duplicate: true}
-	if !c.Next {
+	r := Receipt{IsDuplicate: true}
+	if !c.WantsNext {
 		return r, true
 	}
-	for _, j := range h.jobs {
-		if j.via == c.Token && j.stage == offered && !j.last {
-			a := j.assignment(h.opts.LeaseTTL)
-			r.Next, j.byCall = &a, true
+	for _, j := range h.jobsByLease {
+		if j.answeredLease == c.Token && j.stage == stageOffered && !j.isStopping {
+			a := j.newAssignment(h.opts.LeaseTTL)
+			r.Next, j.isInCallAnswer = &a, true
 		}
 	}
 	return r, true
 }
 
-// settle ends a task with what its worker says, unless the lease is lost.
-func (h *Hub) settle(j *job, c Completion) (s *Session, waiting *parked, taken bool) {
+// completeIfLeased ends a task with the result of its worker, unless the lease is
+// lost.
+func (h *Hub) completeIfLeased(j *job, c Completion) (s *Session, waiting *waitingCall, taken bool) {
 	h.mu.Lock()
-	defer h.unlockAndTell()
-	if h.jobs[c.Token] != j {
+	defer h.unlockAndNotify()
+	if h.jobsByLease[c.Token] != j {
 		return nil, nil, false
 	}
 	s = j.session
-	if c.Next && s != nil && !c.Refused {
-		waiting = &parked{token: c.Token, thread: j.task.Thread, task: make(chan Assignment, 1)}
+	if c.WantsNext && s != nil && !c.IsRefused {
+		waiting = &waitingCall{completedLease: c.Token, thread: j.task.Thread, nextTask: make(chan Assignment, 1)}
 	}
-	h.conclude(j, c, waiting)
+	h.applyCompletion(j, c, waiting)
 	return s, waiting, true
 }
 
-// conclude ends a task with what its worker says. waiting, if set, is to be
-// given what follows. mu is held.
-func (h *Hub) conclude(j *job, c Completion, waiting *parked) {
+// applyCompletion ends a task with the result of its worker. waiting, if set, gets
+// the next task. mu is held.
+func (h *Hub) applyCompletion(j *job, c Completion, waiting *waitingCall) {
 	s := j.session
 	switch {
-	case c.Refused && s != nil:
-		h.refuse(j, s, c.Result.Failure.Message, 0)
-	case c.Refused:
-		h.requeue(j)
+	case c.IsRefused && s != nil:
+		h.refuseJob(j, s, c.Result.Failure.Message, 0)
+	case c.IsRefused:
+		h.requeueJob(j)
 	default:
-		if _, flooded := j.lane.put(c.Events, c.Dropped); flooded {
-			c.Result = FloodFailure()
+		if _, flooded := j.events.addEvents(c.Events, c.DroppedEvents); flooded {
+			c.Result = EmitFloodFailure()
 		}
-		h.finish(j, c.Result)
+		h.finishJob(j, c.Result)
 		if waiting != nil {
-			s.parked = append(s.parked, waiting)
+			s.waitingCalls = append(s.waitingCalls, waiting)
 		}
 	}
 	if s != nil {
-		h.offerTo(s)
+		h.offerOldestTo(s)
 	}
 }
 
-// Complete takes a result that came on the stream, as Hub.Complete does, and
+// HandleCompletion takes a result that came on the stream, as Hub.Complete does, and
 // answers on the stream. It does not wait: what has to is done beside the
 // stream.
-func (s *Session) Complete(ctx context.Context, c Completion) {
-	if s.completeNow(c) {
+func (s *Session) HandleCompletion(ctx context.Context, c Completion) {
+	if s.tryCompleteNow(c) {
 		return
 	}
-	if !s.hub.holdResult(c) {
-		s.reply(Reply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
-			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.Results).Beyond("max-waiting-results", s.hub.opts.Results, 0)})
+	if !s.hub.reserveResult(c) {
+		s.sendReply(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
+			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.MaxWaitingResultBytes).WithLimit("max-waiting-results", s.hub.opts.MaxWaitingResultBytes, 0)})
 		return
 	}
 	go contain.Func(func() {
-		defer s.hub.dropResult(c)
-		r, err := s.hub.Complete(ctx, c)
-		s.reply(Reply{Token: c.Token, Receipt: r, Err: err})
+		defer s.hub.releaseResult(c)
+		r, err := s.hub.CompleteTask(ctx, c)
+		s.sendReply(CompletionReply{Token: c.Token, Receipt: r, Err: err})
 	}, func(p *contain.PanicError) {
 		s.hub.log.Error("taking a result panicked", p.Fields()...)
-		s.reply(Reply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").Because(p)})
+		s.sendReply(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").WithCause(p)})
 	})()
 }
 
-// holdResult counts a result that waits beside its stream, if there is room.
-func (h *Hub) holdResult(c Completion) bool {
+// reserveResult counts a result that waits beside its stream, if the limit allows
+// it.
+func (h *Hub) reserveResult(c Completion) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.results > 0 && h.results+int64(c.Bytes) > h.opts.Results {
+	if h.waitingResultBytes > 0 && h.waitingResultBytes+int64(c.Bytes) > h.opts.MaxWaitingResultBytes {
 		return false
 	}
-	h.results += int64(c.Bytes) + resultOverhead
+	h.waitingResultBytes += int64(c.Bytes) + resultOverhead
 	return true
 }
 
-func (h *Hub) dropResult(c Completion) {
+func (h *Hub) releaseResult(c Completion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.results -= int64(c.Bytes) + resultOverhead
+	h.waitingResultBytes -= int64(c.Bytes) + resultOverhead
 }
 
 // resultOverhead is about how many bytes a result takes that waits, besides its own.
 const resultOverhead = 8 << 10
 
-// reply answers on the stream.
-func (s *Session) reply(r Reply) {
+// sendReply answers on the stream.
+func (s *Session) sendReply(r CompletionReply) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	s.send(r)
+	s.sendMessage(r)
 }
 
-// completeNow takes the result of a task that this session has, if there is
+// tryCompleteNow takes the result of a task that this session has, if there is
 // nothing to wait for but the next task.
-func (s *Session) completeNow(c Completion) bool {
+func (s *Session) tryCompleteNow(c Completion) bool {
 	h := s.hub
 	h.mu.Lock()
-	defer h.unlockAndTell()
+	defer h.unlockAndNotify()
 	j := s.jobs[c.Token]
-	if j == nil || c.Emitted > 0 || mustKeep(c.Events) && j.lane.room() != nil {
+	if j == nil || c.EventsOnStream > 0 || hasDurable(c.Events) && j.events.roomSignal() != nil {
 		return false
 	}
-	if !c.Next || c.Refused {
-		h.conclude(j, c, nil)
-		s.send(Reply{Token: c.Token})
+	if !c.WantsNext || c.IsRefused {
+		h.applyCompletion(j, c, nil)
+		s.sendMessage(CompletionReply{Token: c.Token})
 		return true
 	}
-	p := &parked{token: c.Token, thread: j.task.Thread}
-	p.timer = time.AfterFunc(nextWithin, h.contained(func() { s.nothingFollows(p) }))
-	h.conclude(j, c, p)
+	p := &waitingCall{completedLease: c.Token, thread: j.task.Thread}
+	p.timer = time.AfterFunc(nextTaskWait, h.containPanics(func() { s.replyWithoutNext(p) }))
+	h.applyCompletion(j, c, p)
 	return true
 }
 
-// nothingFollows answers a result whose worker has waited long enough.
-func (s *Session) nothingFollows(p *parked) {
+// replyWithoutNext answers a result whose worker has waited long enough.
+func (s *Session) replyWithoutNext(p *waitingCall) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	if s.unpark(p) {
-		s.send(Reply{Token: p.token})
+	if s.removeWaitingCall(p) {
+		s.sendMessage(CompletionReply{Token: p.completedLease})
 	}
 }
 
-// unpark takes a waiting call out. It reports false when the call has been
-// given a task. mu is held.
-func (s *Session) unpark(p *parked) bool {
-	at := slices.Index(s.parked, p)
+// removeWaitingCall removes a waiting call. It reports false when the call got a
+// task. mu is held.
+func (s *Session) removeWaitingCall(p *waitingCall) bool {
+	at := slices.Index(s.waitingCalls, p)
 	if at < 0 {
 		return false
 	}
-	s.parked = slices.Delete(s.parked, at, at+1)
+	s.waitingCalls = slices.Delete(s.waitingCalls, at, at+1)
 	return true
 }
 
-// parked is a call of a worker that has handed over a result and can take
-// another task with the answer. That saves the task the way over the stream.
-type parked struct {
-	token  string // of the lease whose result it brought
-	thread string
-	task   chan Assignment // takes one; nil for a result that came on the stream
-	timer  *time.Timer     // ends the waiting of such a result
+// waitingCall is a call of a worker that has delivered a result and takes another
+// task with the answer. That saves the task the way over the stream.
+type waitingCall struct {
+	completedLease string // of the lease whose result it brought
+	thread         string
+	nextTask       chan Assignment // takes one; nil for a result that came on the stream
+	timer          *time.Timer     // ends the waiting of such a result
 }
 
-// nextWithin is how long a call waits for another task: about as long as a
+// nextTaskWait is how long a call waits for another task: about as long as a
 // superstep takes to be stored. It keeps nothing from being done, because what
 // the worker is given meanwhile goes to the calls that wait.
-const nextWithin = 20 * time.Millisecond
+const nextTaskWait = 20 * time.Millisecond
 
-// give hands a task to a call that waits for one, or else sends it on the
-// stream. mu is held.
-func (s *Session) give(j *job, a Assignment) {
-	last := len(s.parked) - 1
+// deliverAssignment gives a task to a call that waits for one, or else sends it on
+// the stream. mu is held.
+func (s *Session) deliverAssignment(j *job, a Assignment) {
+	last := len(s.waitingCalls) - 1
 	if last < 0 {
-		j.via, j.byCall = "", false
-		s.send(a)
+		j.answeredLease, j.isInCallAnswer = "", false
+		s.sendMessage(a)
 		return
 	}
-	p := s.parked[last]
-	s.parked[last] = nil
-	s.parked = s.parked[:last]
-	j.via, j.byCall = p.token, p.task != nil
-	if p.task == nil {
+	p := s.waitingCalls[last]
+	s.waitingCalls[last] = nil
+	s.waitingCalls = s.waitingCalls[:last]
+	j.answeredLease, j.isInCallAnswer = p.completedLease, p.nextTask != nil
+	if p.nextTask == nil {
 		p.timer.Stop()
-		s.send(Reply{Token: p.token, Receipt: Receipt{Next: &a}})
+		s.sendMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
 		return
 	}
-	p.task <- a
+	p.nextTask <- a
 }
 
-// awaits reports whether a call that has just ended a task of the thread waits
-// for another. mu is held.
-func (s *Session) awaits(thread string) bool {
-	return slices.ContainsFunc(s.parked, func(p *parked) bool { return p.thread == thread })
+// awaitsTaskOf reports whether a call that has just ended a task of the thread
+// waits for another. mu is held.
+func (s *Session) awaitsTaskOf(thread string) bool {
+	return slices.ContainsFunc(s.waitingCalls, func(p *waitingCall) bool { return p.thread == thread })
 }
 
-// before reports whether a task is better given to s than to other. mu is held.
-func (s *Session) before(other *Session, j *job) bool {
-	if mine, theirs := s.awaits(j.task.Thread), other.awaits(j.task.Thread); mine != theirs {
+// isPreferredTo reports whether s is a better choice for a task than other. mu is
+// held.
+func (s *Session) isPreferredTo(other *Session, j *job) bool {
+	if mine, theirs := s.awaitsTaskOf(j.task.Thread), other.awaitsTaskOf(j.task.Thread); mine != theirs {
 		return mine
 	}
-	return s.free() > other.free()
+	return s.freeSlots() > other.freeSlots()
 }
 
-// following waits a moment for the task that follows. One that was given to a
-// call whose caller has gone is not lost: it goes to whoever repeats the call,
-// or to another worker when the lease ends.
-func (h *Hub) following(ctx context.Context, s *Session, p *parked) *Assignment {
-	timer := time.NewTimer(nextWithin)
+// waitForNextTask waits a moment for the next task. A task that was given to a call
+// whose caller has gone is not lost: the repeated call gets it, or another worker
+// when the lease ends.
+func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *waitingCall) *Assignment {
+	timer := time.NewTimer(nextTaskWait)
 	defer timer.Stop()
 	select {
-	case a := <-p.task:
+	case a := <-p.nextTask:
 		return &a
 	case <-timer.C:
 	case <-s.ended:
@@ -293,10 +296,10 @@ func (h *Hub) following(ctx context.Context, s *Session, p *parked) *Assignment 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.unpark(p)
+	s.removeWaitingCall(p)
 	select {
-	case a := <-p.task:
-		if h.jobs[a.Token] != nil {
+	case a := <-p.nextTask:
+		if h.jobsByLease[a.Token] != nil {
 			return &a
 		}
 	default:

@@ -12,13 +12,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// receipts runs the completion of a task in the background.
-func receipts(ctx context.Context, h *worker.Hub, a worker.Assignment, next bool) <-chan worker.Receipt {
+// completeAsync runs the completion of a task in the background.
+func completeAsync(ctx context.Context, h *worker.Hub, a worker.Assignment, next bool) <-chan worker.Receipt {
 	out := make(chan worker.Receipt, 1)
 	go func() {
-		r, err := h.Complete(ctx, worker.Completion{Token: a.Token, Result: done("1"), Next: next})
+		r, err := h.CompleteTask(ctx, worker.Completion{Token: a.Token, Result: newResult("1"), WantsNext: next})
 		if err != nil {
-			r.Duplicate = true
+			r.IsDuplicate = true
 		}
 		out <- r
 	}()
@@ -26,41 +26,41 @@ func receipts(ctx context.Context, h *worker.Hub, a worker.Assignment, next bool
 	return out
 }
 
-// quiet reports whether nothing was sent on the stream.
-func quiet(t *testing.T, s *worker.Session) {
+// requireNothingSent reports whether nothing was sent on the stream.
+func requireNothingSent(t *testing.T, s *worker.Session) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err := s.Next(ctx)
+	_, err := s.NextMessage(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestTheNextTaskComesWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		first := execute(t.Context(), h, task("t1", &run{}))
-		answer := receipts(t.Context(), h, next(t, s), true)
-		require.Equal(t, done("1"), <-first, "the result does not wait for the next task")
-		second := execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		first := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		answer := completeAsync(t.Context(), h, nextAssignment(t, s), true)
+		require.Equal(t, newResult("1"), <-first, "the result does not wait for the next task")
+		second := executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		got := <-answer
 		require.Equal(t, "t2", got.Next.Task.ID)
 		require.Equal(t, 1, got.Next.Delivery)
-		quiet(t, s)
-		complete(t, h, *got.Next, "2")
-		require.Equal(t, done("2"), <-second)
+		requireNothingSent(t, s)
+		completeTask(t, h, *got.Next, "2")
+		require.Equal(t, newResult("2"), <-second)
 	})
 }
 
 func TestATaskThatWaitsAlreadyComesWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
-		execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		synctest.Wait()
-		require.Equal(t, "t2", (<-receipts(t.Context(), h, a, true)).Next.Task.ID)
+		require.Equal(t, "t2", (<-completeAsync(t.Context(), h, a, true)).Next.Task.ID)
 	})
 }
 
@@ -77,11 +77,11 @@ func TestAnAnswerWaitsForTheNextTaskOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := worker.New(worker.Options{})
-				s := open(t, h, hello("w1", 1))
-				execute(t.Context(), h, task("t1", &run{}))
-				a := next(t, s)
+				s := openSession(t, h, newHello("w1", 1))
+				executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+				a := nextAssignment(t, s)
 				began := time.Now()
-				answer := receipts(t.Context(), h, a, c.next)
+				answer := completeAsync(t.Context(), h, a, c.next)
 				if c.act != nil {
 					c.act(s)
 				}
@@ -90,8 +90,8 @@ func TestAnAnswerWaitsForTheNextTaskOnly(t *testing.T) {
 				if c.act != nil {
 					return
 				}
-				execute(t.Context(), h, task("t2", &run{}))
-				require.Equal(t, "t2", next(t, s).Task.ID, "later tasks come on the stream")
+				executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
+				require.Equal(t, "t2", nextAssignment(t, s).Task.ID, "later tasks come on the stream")
 			})
 		})
 	}
@@ -101,57 +101,57 @@ func TestAnAnswerWaitsForTheNextTaskOnly(t *testing.T) {
 func TestARepeatedCallGetsTheSameNextTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
-		answer := receipts(t.Context(), h, a, true)
-		second := execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		answer := completeAsync(t.Context(), h, a, true)
+		second := executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		lost := (<-answer).Next
 
-		again := <-receipts(t.Context(), h, a, true)
-		require.True(t, again.Duplicate)
+		again := <-completeAsync(t.Context(), h, a, true)
+		require.True(t, again.IsDuplicate)
 		require.Equal(t, lost.Token, again.Next.Token)
-		s.Alive(again.Next.Token)
-		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it has been begun: nobody gets it twice")
-		complete(t, h, *again.Next, "2")
-		require.Equal(t, done("2"), <-second)
+		s.HandleAlive(again.Next.Token)
+		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next, "it has been begun: no worker gets it twice")
+		completeTask(t, h, *again.Next, "2")
+		require.Equal(t, newResult("2"), <-second)
 	})
 }
 
 func TestATaskWhoseAnswerWasLostWithItsWorkerGoesToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
-		answer := receipts(ctx, h, a, true)
-		second := execute(t.Context(), h, task("t2", &run{}))
+		answer := completeAsync(ctx, h, a, true)
+		second := executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		cancel()
 		given := (<-answer).Next
 		s.Close()
-		pass(20 * time.Second) // the answer may have arrived: the lease has to end
-		other := next(t, open(t, h, hello("w2", 1)))
+		sleepVirtual(20 * time.Second) // the answer may have arrived: the lease has to end
+		other := nextAssignment(t, openSession(t, h, newHello("w2", 1)))
 		require.Equal(t, "t2", other.Task.ID)
-		complete(t, h, other, "2")
-		require.Equal(t, done("2"), <-second)
+		completeTask(t, h, other, "2")
+		require.Equal(t, newResult("2"), <-second)
 		if given != nil {
-			_, err := h.Complete(t.Context(), worker.Completion{Token: given.Token, Result: done("3")})
+			_, err := h.CompleteTask(t.Context(), worker.Completion{Token: given.Token, Result: newResult("3")})
 			require.ErrorIs(t, err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 		}
-		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next)
+		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next)
 	})
 }
 
 func TestTheNextTaskOfAThreadStaysWithTheWorkerThatWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
-		open(t, h, hello("w2", 9))
-		answer := receipts(t.Context(), h, a, true)
-		execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		openSession(t, h, newHello("w2", 9))
+		answer := completeAsync(t.Context(), h, a, true)
+		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		require.Equal(t, "t2", (<-answer).Next.Task.ID, "though another one has more room")
 	})
 }
@@ -159,22 +159,22 @@ func TestTheNextTaskOfAThreadStaysWithTheWorkerThatWaitsForIt(t *testing.T) {
 func TestNoNextTaskIsGivenBeyondTheCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
-		s.Credit(worker.Credit{Total: 0, Revision: 1})
-		answer := receipts(t.Context(), h, a, true)
-		execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		s.HandleCredit(worker.Credit{Total: 0, Revision: 1})
+		answer := completeAsync(t.Context(), h, a, true)
+		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		require.Nil(t, (<-answer).Next)
 	})
 }
 
-// reply waits for the answer to a result that was sent on the stream.
-func reply(t *testing.T, s *worker.Session) worker.Reply {
+// nextReply waits for the answer to a result that was sent on the stream.
+func nextReply(t *testing.T, s *worker.Session) worker.CompletionReply {
 	t.Helper()
-	m, err := s.Next(t.Context())
+	m, err := s.NextMessage(t.Context())
 	require.NoError(t, err)
-	r, ok := m.(worker.Reply)
+	r, ok := m.(worker.CompletionReply)
 	require.True(t, ok, "%T", m)
 	return r
 }
@@ -192,26 +192,26 @@ func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := worker.New(worker.Options{})
-				s := open(t, h, hello("w1", 1))
-				first := execute(t.Context(), h, task("t1", &run{}))
-				a := next(t, s)
+				s := openSession(t, h, newHello("w1", 1))
+				first := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+				a := nextAssignment(t, s)
 				began := time.Now()
-				s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1"), Next: c.next})
-				require.Equal(t, done("1"), <-first)
+				s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1"), WantsNext: c.next})
+				require.Equal(t, newResult("1"), <-first)
 				if c.follow {
-					execute(t.Context(), h, task("t2", &run{}))
+					executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 				}
-				r := reply(t, s)
+				r := nextReply(t, s)
 				require.Equal(t, a.Token, r.Token)
 				require.NoError(t, r.Err)
 				require.Equal(t, c.follow, r.Receipt.Next != nil)
 				require.Equal(t, c.want, time.Since(began))
-				pass(time.Second)
-				quiet(t, s)
+				sleepVirtual(time.Second)
+				requireNothingSent(t, s)
 
-				s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("7"), Next: true})
-				again := reply(t, s)
-				require.True(t, again.Receipt.Duplicate)
+				s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("7"), WantsNext: true})
+				again := nextReply(t, s)
+				require.True(t, again.Receipt.IsDuplicate)
 				if c.follow {
 					require.Equal(t, r.Receipt.Next.Token, again.Receipt.Next.Token)
 				}
@@ -223,18 +223,18 @@ func TestAResultOnTheStreamIsAnsweredOnTheStream(t *testing.T) {
 func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		e := &run{}
-		first := execute(t.Context(), h, task("t1", e))
-		a := next(t, s)
-		s.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("1"), Emitted: 1})
-		s.Emit(a.Token, []runtime.Emission{{Value: `"x"`}}, 0)
-		require.Equal(t, done("1"), <-first)
-		require.Equal(t, worker.Reply{Token: a.Token}, reply(t, s))
+		s := openSession(t, h, newHello("w1", 1))
+		e := &taskRun{}
+		first := executeAsync(t.Context(), h, newTask("t1", e))
+		a := nextAssignment(t, s)
+		s.HandleCompletion(t.Context(), worker.Completion{Token: a.Token, Result: newResult("1"), EventsOnStream: 1})
+		s.HandleEvents(a.Token, []runtime.Emission{{Value: `"x"`}}, 0)
+		require.Equal(t, newResult("1"), <-first)
+		require.Equal(t, worker.CompletionReply{Token: a.Token}, nextReply(t, s))
 		require.Equal(t, []string{`"x"`}, e.emitted)
 
-		s.Complete(t.Context(), worker.Completion{Token: "forged", Result: done("1")})
-		require.ErrorIs(t, reply(t, s).Err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
+		s.HandleCompletion(t.Context(), worker.Completion{Token: "forged", Result: newResult("1")})
+		require.ErrorIs(t, nextReply(t, s).Err, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
 	})
 }
 
@@ -242,20 +242,20 @@ func TestAResultOnTheStreamWaitsForItsEventsBesideTheStream(t *testing.T) {
 func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		first := execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
+		s := openSession(t, h, newHello("w1", 1))
+		first := executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
 		refused := make(chan error, 1)
 		go func() {
-			_, err := h.Complete(t.Context(), worker.Completion{Token: a.Token, Result: done("late"), Emitted: 1})
+			_, err := h.CompleteTask(t.Context(), worker.Completion{Token: a.Token, Result: newResult("late"), EventsOnStream: 1})
 			refused <- err
 		}()
 		synctest.Wait()
-		s.Nack(a.Token, "not mine", 0)
-		b := next(t, open(t, h, hello("w2", 1)))
+		s.HandleNack(a.Token, "not mine", 0)
+		b := nextAssignment(t, openSession(t, h, newHello("w2", 1)))
 		require.ErrorIs(t, <-refused, &runtime.Error{Reason: runtime.ReasonTaskLeaseLost})
-		complete(t, h, b, "2")
-		require.Equal(t, done("2"), <-first)
+		completeTask(t, h, b, "2")
+		require.Equal(t, newResult("2"), <-first)
 	})
 }
 
@@ -263,28 +263,28 @@ func TestAResultThatWaitedForTooLongIsRefused(t *testing.T) {
 func TestARepeatedCallGetsNoTaskThatWentAnotherWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 1))
-		execute(t.Context(), h, task("t1", &run{}))
-		a := next(t, s)
-		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next)
-		execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 1))
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		a := nextAssignment(t, s)
+		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next)
+		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		synctest.Wait()
-		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it is on the stream")
-		require.Equal(t, "t2", next(t, s).Task.ID)
-		require.Nil(t, (<-receipts(t.Context(), h, a, true)).Next, "it has left on the stream")
+		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next, "it is on the stream")
+		require.Equal(t, "t2", nextAssignment(t, s).Task.ID)
+		require.Nil(t, (<-completeAsync(t.Context(), h, a, true)).Next, "it has left on the stream")
 	})
 }
 
 func TestCreditThatWasOvertakenIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := worker.New(worker.Options{})
-		s := open(t, h, hello("w1", 0))
-		s.Credit(worker.Credit{Total: 1, Revision: 2})
-		s.Credit(worker.Credit{Total: 9, Revision: 1})
-		execute(t.Context(), h, task("t1", &run{}))
-		require.Equal(t, "t1", next(t, s).Task.ID)
-		execute(t.Context(), h, task("t2", &run{}))
+		s := openSession(t, h, newHello("w1", 0))
+		s.HandleCredit(worker.Credit{Total: 1, Revision: 2})
+		s.HandleCredit(worker.Credit{Total: 9, Revision: 1})
+		executeAsync(t.Context(), h, newTask("t1", &taskRun{}))
+		require.Equal(t, "t1", nextAssignment(t, s).Task.ID)
+		executeAsync(t.Context(), h, newTask("t2", &taskRun{}))
 		synctest.Wait()
-		quiet(t, s)
+		requireNothingSent(t, s)
 	})
 }

@@ -14,42 +14,42 @@ import (
 type Memos struct {
 	mu     sync.Mutex
 	memos  []checkpoint.Memo // only ever grows
-	values map[place]payload.JSON
+	values map[memoKey]payload.JSON
 }
 
-// place is where a memo of a task stands.
-type place struct {
+// memoKey is the position of a memo in its task.
+type memoKey struct {
 	scope, key string
 	index      int
 }
 
-func placeIn(m *checkpoint.Memo) place { return place{m.Scope, m.Key, m.Index} }
+func keyOfMemo(m *checkpoint.Memo) memoKey { return memoKey{m.Scope, m.Key, m.Index} }
 
-// find returns what was recorded where a memo is to stand.
-func (r *Memos) find(m *checkpoint.Memo) (payload.JSON, bool) {
+// findMemo returns what was recorded where a memo is to stand.
+func (r *Memos) findMemo(m *checkpoint.Memo) (payload.JSON, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	value, ok := r.values[placeIn(m)]
+	value, ok := r.values[keyOfMemo(m)]
 	return value, ok
 }
 
-// add takes in a memo that is stored, unless it is known.
-func (r *Memos) add(m checkpoint.Memo) {
+// addMemo takes in a memo that is stored, unless it is known.
+func (r *Memos) addMemo(m checkpoint.Memo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := placeIn(&m)
+	at := keyOfMemo(&m)
 	if _, known := r.values[at]; known {
 		return
 	}
 	if r.values == nil {
-		r.values = make(map[place]payload.JSON, 1)
+		r.values = make(map[memoKey]payload.JSON, 1)
 	}
 	r.values[at] = m.Value
 	r.memos = append(r.memos, m)
 }
 
-// list returns all of them, in the order in which they came. It is not to be changed.
-func (r *Memos) list() []checkpoint.Memo {
+// listMemos returns all of them, in the order in which they came. It is not to be changed.
+func (r *Memos) listMemos() []checkpoint.Memo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clip(r.memos)

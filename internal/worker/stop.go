@@ -9,47 +9,47 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// await waits for the result of a task, and for a moment longer than ctx when
+// awaitResult waits for the result of a task, and for a moment longer than ctx when
 // the result is still of use.
-func (h *Hub) await(ctx context.Context, j *job) pregel.Result {
+func (h *Hub) awaitResult(ctx context.Context, j *job) pregel.Result {
 	select {
-	case r := <-j.done:
-		j.lane.flush(ctx)
+	case r := <-j.result:
+		j.events.closeAndFlush(ctx)
 		return r
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(cause, runtime.ErrSibling) && h.warn(j, cause) {
-		late, stop := h.Outlast(ctx, j.task)
+	if errors.Is(cause, runtime.ErrSiblingFailed) && h.requestStop(j, cause) {
+		late, stop := h.GraceContext(ctx, j.task)
 		defer stop()
 		select {
-		case r := <-j.done:
-			j.lane.flush(late)
+		case r := <-j.result:
+			j.events.closeAndFlush(late)
 			return r
 		case <-late.Done():
 		}
 	}
-	h.withdraw(j, cause)
+	h.withdrawJob(j, cause)
 	select {
-	case r := <-j.done: // it came in between, and the worker was told that it counts
+	case r := <-j.result: // it came in between, and the worker was told that it counts
 		return r
 	default:
-		return failed("Cancelled", "the task was stopped: "+cause.Error())
+		return nodeFailure("Cancelled", "the task was stopped: "+cause.Error())
 	}
 }
 
-// Outlast returns a context that ends as ctx does, but only after the grace
+// GraceContext returns a context that ends as ctx does, but only after the grace
 // when a sibling of the task has failed: what is finished until then is kept.
 // The deadline of ctx stays.
-func (h *Hub) Outlast(ctx context.Context, t *runtime.Task) (context.Context, context.CancelFunc) {
+func (h *Hub) GraceContext(ctx context.Context, t *runtime.Task) (context.Context, context.CancelFunc) {
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	free := context.CancelFunc(func() {})
 	if deadline, ok := ctx.Deadline(); ok {
 		late, free = context.WithDeadline(late, deadline)
 	}
-	stop := context.AfterFunc(ctx, h.contained(func() {
-		if errors.Is(context.Cause(ctx), runtime.ErrSibling) {
-			linger(late, t.Unwanted, h.opts.Grace)
+	stop := context.AfterFunc(ctx, h.containPanics(func() {
+		if errors.Is(context.Cause(ctx), runtime.ErrSiblingFailed) {
+			waitGrace(late, t.Unwanted, h.opts.StopGrace)
 		}
 		end(context.Cause(ctx))
 	}))
@@ -60,8 +60,8 @@ func (h *Hub) Outlast(ctx context.Context, t *runtime.Task) (context.Context, co
 	}
 }
 
-// linger waits for the grace, or until it is of no use.
-func linger(ctx context.Context, unwanted <-chan struct{}, grace time.Duration) {
+// waitGrace waits for the grace, or until the result is of no use.
+func waitGrace(ctx context.Context, unwanted <-chan struct{}, grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -71,56 +71,56 @@ func linger(ctx context.Context, unwanted <-chan struct{}, grace time.Duration) 
 	}
 }
 
-// warn tells the worker of a task to stop it. It reports false when there is
-// nothing to wait for, because no worker can have begun. Routers and reducers
-// are for a node that has finished: they are let be.
-func (h *Hub) warn(j *job, cause error) bool {
+// requestStop asks the worker of a task to stop it. It reports false when there is
+// nothing to wait for, because no worker can have begun. Routers and reducers are
+// for a node that has finished: they are let be.
+func (h *Hub) requestStop(j *job, cause error) bool {
 	h.mu.Lock()
-	defer h.unlockAndTell()
+	defer h.unlockAndNotify()
 	switch {
-	case j.stage == over, j.task.Router != "", j.task.Reduce != nil:
+	case j.stage == stageOver, j.task.Router != "", j.task.Reduce != nil:
 		return true
-	case j.stage == queued, j.stage == withheld, j.session != nil && j.session.holdsBack(j.token):
+	case j.stage == stageQueued, j.stage == stageWithheld, j.session != nil && j.session.isUnsent(j.token):
 		return false
 	}
-	j.last, j.stop, j.stopBy = true, cause.Error(), time.Now().Add(h.opts.Grace)
+	j.isStopping, j.stopReason, j.stopDeadline = true, cause.Error(), time.Now().Add(h.opts.StopGrace)
 	if j.session != nil {
 		j.session.sendCancel(j)
 	}
 	return true
 }
 
-// sendCancel tells the worker of a task that is being stopped so. mu is held.
+// sendCancel asks the worker to stop a task. mu is held.
 func (s *Session) sendCancel(j *job) {
-	s.send(Cancel{Token: j.token, Reason: j.stop, Grace: max(0, time.Until(j.stopBy))})
+	s.sendMessage(TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
 }
 
-// withdraw gives a task up whose run does not want it any more. Its worker is
+// withdrawJob gives up a task that its run does not want any more. Its worker is
 // not told to stop when another server goes on with the run.
-func (h *Hub) withdraw(j *job, cause error) {
+func (h *Hub) withdrawJob(j *job, cause error) {
 	h.mu.Lock()
-	defer h.unlockAndTell()
-	if j.stage == over {
+	defer h.unlockAndNotify()
+	if j.stage == stageOver {
 		return
 	}
 	s, token := j.session, j.token
 	// A task that waits for a graph which it calls begins anew where that moves, unless its worker is there already.
-	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.last && (s == nil || j.blocked == 0 || !errors.Is(cause, runtime.ErrMoved))
-	unsent := s != nil && s.unsend(token)
+	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.isStopping && (s == nil || j.pendingCalls == 0 || !errors.Is(cause, runtime.ErrMoved))
+	unsent := s != nil && s.removeUnsent(token)
 	if elsewhere {
-		h.asked.remove(j.task)
+		h.requested.removeTask(j.task)
 	}
-	if elsewhere && !unsent && j.stage != queued {
-		h.leaveBehind(j)
+	if elsewhere && !unsent && j.stage != stageQueued {
+		h.retainDeparted(j)
 	}
-	h.release(j)
-	h.dequeue(j)
-	h.end(j)
+	h.releaseLease(j)
+	h.dequeueJob(j)
+	h.endJob(j)
 	if s == nil {
 		return
 	}
-	if !unsent && !elsewhere && !j.last {
-		s.send(Cancel{Token: token, Reason: cause.Error(), Grace: h.opts.Grace})
+	if !unsent && !elsewhere && !j.isStopping {
+		s.sendMessage(TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
 	}
-	h.offerTo(s)
+	h.offerOldestTo(s)
 }

@@ -17,33 +17,33 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-// countedStore counts how often a server asks its store, and what it changes.
-type countedStore struct {
+// countingStore counts how often a server asks its store, and what it changes.
+type countingStore struct {
 	checkpoint.Store
 
-	reads, changes atomic.Int64
+	readCount, changeCount atomic.Int64
 }
 
-func (s *countedStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
-	s.reads.Add(1)
+func (s *countingStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	s.readCount.Add(1)
 	return s.Store.Due(ctx, limit)
 }
 
-func (s *countedStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	s.reads.Add(1)
+func (s *countingStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	s.readCount.Add(1)
 	return s.Store.Head(ctx, thread)
 }
 
-func (s *countedStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	s.changes.Add(1)
+func (s *countingStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	s.changeCount.Add(1)
 	return s.Store.Apply(ctx, c)
 }
 
-// line makes a graph of nodes in a line, as compile does, under a name.
-func (w *town) line(name string, change func(*graph.Spec), steps ...[]string) {
+// compileGraphAs makes a graph of nodes in a line, as compile does, under a name.
+func (w *testCluster) compileGraphAs(name string, change func(*graph.Spec), steps ...[]string) {
 	w.t.Helper()
 	old := w.graphs["g"]
-	w.compile(steps...)
+	w.compileGraph(steps...)
 	spec := w.graphs["g"].Spec
 	w.graphs["g"] = old
 	spec.Name = name
@@ -55,35 +55,35 @@ func (w *town) line(name string, change func(*graph.Spec), steps ...[]string) {
 	w.graphs[name] = g
 }
 
-// small is a server of its own on the store, which none shares, with two places.
-func (w *town) small() (*server, *countedStore) {
-	store := &countedStore{Store: w.Store}
-	return w.serverWith("A", store, w, runtime.Options{MaxLive: 2}), store
+// startSmallServer is a server of its own on the store, which none shares, with two slots.
+func (w *testCluster) startSmallServer() (*testServer, *countingStore) {
+	store := &countingStore{Store: w.Store}
+	return w.startServerWith("A", store, w, runtime.Options{MaxLiveRuns: 2}), store
 }
 
-// beginOf begins a run, when there is a place for it.
-func (s *server) beginOf(name, thread string) checkpoint.Run {
-	s.town.t.Helper()
+// startRunOf begins a run, when there is a slot for it.
+func (s *testServer) startRunOf(name, thread string) checkpoint.Run {
+	s.cluster.t.Helper()
 	synctest.Wait()
-	started, err := s.Start(s.town.t.Context(), runtime.StartRequest{
+	started, err := s.Start(s.cluster.t.Context(), runtime.StartRequest{
 		Thread: thread, CreateThread: true, Graph: name, Request: checkpoint.RunRequest{Input: `{"log":[]}`},
 	})
-	require.NoError(s.town.t, err)
+	require.NoError(s.cluster.t, err)
 	return started.Run
 }
 
-// strand begins runs of graph "old", each of which waits for a worker.
-func (s *server) strand(n int) []checkpoint.Run {
+// startUnservedRuns begins runs of graph "old", each of which waits for a worker.
+func (s *testServer) startUnservedRuns(n int) []checkpoint.Run {
 	runs := make([]checkpoint.Run, n)
 	for i := range runs {
-		runs[i] = s.beginOf("old", fmt.Sprint("old", i))
+		runs[i] = s.startRunOf("old", fmt.Sprint("old", i))
 	}
 	synctest.Wait()
 	return runs
 }
 
-// unassigned counts how often the log of a thread says that no worker serves a task.
-func (w *town) unassigned(thread string) int {
+// countUnassigned counts how often the log of a thread says that no worker serves a task.
+func (w *testCluster) countUnassigned(thread string) int {
 	w.t.Helper()
 	events, err := w.Events(w.t.Context(), thread, 0, 0)
 	require.NoError(w.t, err)
@@ -96,47 +96,47 @@ func (w *town) unassigned(thread string) int {
 	return n
 }
 
-func (w *town) twoGraphs() {
-	w.line("old", nil, []string{"B", "a"}, []string{"c"})
-	w.line("new", nil, []string{"n"})
+func (w *testCluster) compileTwoGraphs() {
+	w.compileGraphAs("old", nil, []string{"B", "a"}, []string{"c"})
+	w.compileGraphAs("new", nil, []string{"n"})
 }
 
 func TestUnservedRunsDontKeepTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a, _ := w.small()
-		a.attachTo("w", "new", "")
-		old := a.strand(5)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a, _ := w.startSmallServer()
+		a.attachWorkerOf("w", "new", "")
+		old := a.startUnservedRuns(5)
 		f := a.Follow(runtime.FollowRequest{Thread: "old3"})
 		defer f.Close()
 		var last uint64
 		for i := range 20 {
-			a.ends(a.beginOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
-			pass(10 * time.Second)
+			a.waitForRun(a.startRunOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
+			sleepVirtual(10 * time.Second)
 		}
 		for _, run := range old {
 			r, err := a.Run(t.Context(), run.Thread, run.ID)
 			require.NoError(t, err)
 			require.Equal(t, checkpoint.RunRunning, r.State)
-			require.Equal(t, 1, w.unassigned(run.Thread), "it is said once")
+			require.Equal(t, 1, w.countUnassigned(run.Thread), "it is said once")
 		}
-		unserved, busy := a.hub.Waiting()
+		unserved, busy := a.hub.WaitingTasks()
 		require.Equal(t, []int{5, 0}, []int{unserved, busy}, "the metric knows all that wait")
 
-		a.attachTo("w old", "old", "")
+		a.attachWorkerOf("w old", "old", "")
 		began := time.Now()
 		for _, run := range old {
-			r := a.ends(run, checkpoint.RunSucceeded)
+			r := a.waitForRun(run, checkpoint.RunSucceeded)
 			require.JSONEq(t, `{"log":["B","a","c"]}`, string(r.Output))
-			require.Equal(t, 1, w.unassigned(run.Thread))
+			require.Equal(t, 1, w.countUnassigned(run.Thread))
 			if run.Thread == "old3" {
 				last = r.LastEvent
 			}
 		}
 		require.Less(t, time.Since(began), time.Second, "the worker wakes them")
 		count := map[string]int{}
-		for _, name := range w.took() {
+		for _, name := range w.listExecutions() {
 			count[name]++
 		}
 		require.Equal(t, map[string]int{"B@A": 5, "a@A": 5, "c@A": 5, "n@A": 20}, count, "nothing is done again")
@@ -150,105 +150,105 @@ func TestUnservedRunsDontKeepTheirPlaces(t *testing.T) {
 				}
 			}
 		}
-		unserved, _ = a.hub.Waiting()
+		unserved, _ = a.hub.WaitingTasks()
 		require.Zero(t, unserved)
 	})
 }
 
-// With one place, every run that waits gives it up.
+// With one slot, every run that waits releases it.
 func TestOnePlaceIsEnoughBesideRunsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a := w.serverWith("A", w.Store, w, runtime.Options{MaxLive: 1})
-		a.attachTo("w", "new", "")
-		old := a.strand(3)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+		a.attachWorkerOf("w", "new", "")
+		old := a.startUnservedRuns(3)
 		for i := range 10 {
-			a.ends(a.beginOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
+			a.waitForRun(a.startRunOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
 		}
 		for range 3 { // workers that come and go take no run's turn
-			leave := a.attachTo("w old", "old", "nothing")
-			pass(time.Second)
+			leave := a.attachWorkerOf("w old", "old", "nothing")
+			sleepVirtual(time.Second)
 			leave()
 		}
-		a.attachTo("w old", "old", "")
+		a.attachWorkerOf("w old", "old", "")
 		for _, run := range old {
-			a.ends(run, checkpoint.RunSucceeded)
+			a.waitForRun(run, checkpoint.RunSucceeded)
 		}
 	})
 }
 
 // The pauses grow: runs that wait cost next to nothing.
-func TestRunsThatWaitForWorkersLeaveTheStoreInPeace(t *testing.T) {
+func TestRunsThatWaitForWorkersCostTheStoreLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a, store := w.small()
-		a.strand(50)
-		pass(5 * time.Minute)
-		reads, changes := store.reads.Load(), store.changes.Load()
-		pass(10 * time.Minute)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a, store := w.startSmallServer()
+		a.startUnservedRuns(50)
+		sleepVirtual(5 * time.Minute)
+		reads, changes := store.readCount.Load(), store.changeCount.Load()
+		sleepVirtual(10 * time.Minute)
 		sweeps := int64(10 * 60)
 		looks := int64(50 * 10)        // one a minute
-		renewals := int64(10 * 60 / 5) // of the run that keeps its place
-		require.LessOrEqual(t, store.changes.Load()-changes, looks+renewals+50)
-		require.LessOrEqual(t, store.reads.Load()-reads, 2*sweeps+looks+200)
-		require.Equal(t, 1, w.unassigned("old7"))
+		renewals := int64(10 * 60 / 5) // of the run that keeps its slot
+		require.LessOrEqual(t, store.changeCount.Load()-changes, looks+renewals+50)
+		require.LessOrEqual(t, store.readCount.Load()-reads, 2*sweeps+looks+200)
+		require.Equal(t, 1, w.countUnassigned("old7"))
 	})
 }
 
-// Where places are plenty nothing changes.
+// Where slots are plenty nothing changes.
 func TestRunsThatWaitKeepTheirPlacesWhileThereAreOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a := w.serverWith("A", w.Store, w, runtime.Options{MaxLive: 10})
-		old := a.strand(9)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 10})
+		old := a.startUnservedRuns(9)
 		for _, run := range old[1:] {
-			require.EqualValues(t, 1, w.head(run.Thread).Fence)
-			require.NotEmpty(t, w.head(run.Thread).Owner)
+			require.EqualValues(t, 1, w.readHead(run.Thread).Fence)
+			require.NotEmpty(t, w.readHead(run.Thread).Owner)
 		}
-		a.attachTo("w old", "old", "")
+		a.attachWorkerOf("w old", "old", "")
 		for _, run := range old {
-			a.ends(run, checkpoint.RunSucceeded)
+			a.waitForRun(run, checkpoint.RunSucceeded)
 		}
 	})
 }
 
-// A run that has given its place up goes on at the server to which its worker comes,
+// A run that has released its slot goes on at the server to which its worker comes,
 // whichever knows of it.
 func TestARunThatGaveItsPlaceUpGoesToItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a := w.serverWith("A", w.board, w, runtime.Options{MaxLive: 1})
-		b := w.serverWith("B", w.board, w, runtime.Options{MaxLive: 1})
-		a.attachTo("wa", "new", "")
-		old := a.strand(4)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a := w.startServerWith("A", w.sharedStore, w, runtime.Options{MaxLiveRuns: 1})
+		b := w.startServerWith("B", w.sharedStore, w, runtime.Options{MaxLiveRuns: 1})
+		a.attachWorkerOf("wa", "new", "")
+		old := a.startUnservedRuns(4)
 		for i := range 5 {
-			a.ends(a.beginOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
-			pass(20 * time.Second)
+			a.waitForRun(a.startRunOf("new", fmt.Sprint("new", i)), checkpoint.RunSucceeded)
+			sleepVirtual(20 * time.Second)
 		}
 		for _, run := range old {
-			require.LessOrEqual(t, w.unassigned(run.Thread), 2, "once at each server")
+			require.LessOrEqual(t, w.countUnassigned(run.Thread), 2, "once at each server")
 		}
-		b.attachTo("wb", "old", "")
+		b.attachWorkerOf("wb", "old", "")
 		began := time.Now()
 		for _, run := range old {
-			b.ends(run, checkpoint.RunSucceeded)
+			b.waitForRun(run, checkpoint.RunSucceeded)
 		}
 		require.Less(t, time.Since(began), 2*time.Minute, "a server that does not know of them has found them")
 	})
 }
 
 // What a client wants of such a run happens: it is cancelled, it runs out of time, its
-// other question expires.
-func TestARunThatGaveItsPlaceUpObeys(t *testing.T) {
+// other interrupt expires.
+func TestARunThatGaveItsPlaceUpIsStillControlled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		w.line("asks", nil, []string{"Q", "a"})
-		w.code["Q"] = func(_ context.Context, _ *server, task *runtime.Task, _ string) pregel.Result {
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		w.compileGraphAs("asks", nil, []string{"Q", "a"})
+		w.nodeCode["Q"] = func(_ context.Context, _ *testServer, task *runtime.Task, _ string) pregel.Result {
 			if len(task.Journal.Answers) > 0 {
 				return pregel.Result{Update: payload.JSON(`{"log":[` + string(task.Journal.Answers[0].Value) + `]}`)}
 			}
@@ -256,60 +256,60 @@ func TestARunThatGaveItsPlaceUpObeys(t *testing.T) {
 				Value: `"?"`, TTL: 90 * time.Second, Expiry: checkpoint.ExpiryResumeDefault, Default: `"default"`,
 			}}}
 		}
-		a := w.serverWith("A", w.Store, w, runtime.Options{MaxLive: 1})
-		a.attachTo("w", "new", "")
-		asks := a.beginOf("asks", "asks")
+		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+		a.attachWorkerOf("w", "new", "")
+		asks := a.startRunOf("asks", "asks")
 		synctest.Wait()
 		timed, err := a.Start(t.Context(), runtime.StartRequest{
 			Thread: "timed", CreateThread: true, Graph: "old",
 			Request: checkpoint.RunRequest{Input: `{"log":[]}`, Timeout: 45 * time.Second},
 		})
 		require.NoError(t, err)
-		old := a.strand(2)
-		pass(10 * time.Second)
-		require.Empty(t, w.head("timed").Owner)
-		require.Empty(t, w.head("asks").Owner)
+		old := a.startUnservedRuns(2)
+		sleepVirtual(10 * time.Second)
+		require.Empty(t, w.readHead("timed").Owner)
+		require.Empty(t, w.readHead("asks").Owner)
 		r, err := a.Cancel(t.Context(), runtime.CancelRequest{Thread: old[0].Thread})
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.RunCancelled, r.State)
-		unserved, _ := a.hub.Waiting()
+		unserved, _ := a.hub.WaitingTasks()
 		require.Equal(t, 3, unserved, "what is cancelled does not wait")
 		began := time.Now()
-		a.ends(timed.Run, checkpoint.RunTimedOut)
+		a.waitForRun(timed.Run, checkpoint.RunTimedOut)
 		require.LessOrEqual(t, time.Since(began), 40*time.Second)
-		pass(90 * time.Second)
+		sleepVirtual(90 * time.Second)
 		questions, err := w.Interrupts(t.Context(), checkpoint.InterruptQuery{Thread: "asks"})
 		require.NoError(t, err)
 		require.Equal(t, checkpoint.InterruptExpired, questions[0].State)
-		a.attachTo("w old", "old", "")
-		a.attachTo("w asks", "asks", "")
-		a.ends(old[1], checkpoint.RunSucceeded)
-		require.JSONEq(t, `{"log":["default","a"]}`, string(a.ends(asks, checkpoint.RunSucceeded).Output))
+		a.attachWorkerOf("w old", "old", "")
+		a.attachWorkerOf("w asks", "asks", "")
+		a.waitForRun(old[1], checkpoint.RunSucceeded)
+		require.JSONEq(t, `{"log":["default","a"]}`, string(a.waitForRun(asks, checkpoint.RunSucceeded).Output))
 	})
 }
 
 // The server stops while runs wait; the next one finds them.
 func TestRunsThatGaveTheirPlacesUpOutliveTheirServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		w.twoGraphs()
-		a, _ := w.small()
-		old := a.strand(5)
-		pass(10 * time.Minute)
+		w := newTestCluster(t)
+		w.compileTwoGraphs()
+		a, _ := w.startSmallServer()
+		old := a.startUnservedRuns(5)
+		sleepVirtual(10 * time.Minute)
 		a.hub.Close()
 		a.Close()
-		b := w.serverWith("B", w.Store, w, runtime.Options{MaxLive: 2})
-		b.attachTo("w old", "old", "")
+		b := w.startServerWith("B", w.Store, w, runtime.Options{MaxLiveRuns: 2})
+		b.attachWorkerOf("w old", "old", "")
 		began := time.Now()
 		for _, run := range old {
-			b.ends(run, checkpoint.RunSucceeded)
+			b.waitForRun(run, checkpoint.RunSucceeded)
 		}
 		require.LessOrEqual(t, time.Since(began), time.Minute+5*time.Second)
 	})
 }
 
-// What would be lost keeps its place: the time of a node, values that are not stored, a
-// graph that keeps no checkpoints.
+// Runs that would lose something keep their slots: the time of a node, values that
+// are not stored, a graph that keeps no checkpoints.
 func TestRunsThatWouldLoseSomethingKeepTheirPlaces(t *testing.T) {
 	for name, change := range map[string]func(*graph.Spec){
 		"timeout":      func(s *graph.Spec) { s.Nodes[1].Policy.Timeout = time.Hour },
@@ -321,15 +321,15 @@ func TestRunsThatWouldLoseSomethingKeepTheirPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newTown(t)
-				w.line("old", change, []string{"B", "a"}, []string{"c"})
-				a := w.serverWith("A", w.Store, w, runtime.Options{MaxLive: 1})
-				run := a.beginOf("old", "t")
-				pass(time.Minute)
-				require.EqualValues(t, 1, w.head("t").Fence)
-				require.NotEmpty(t, w.head("t").Owner)
-				a.attachTo("w", "old", "")
-				a.ends(run, checkpoint.RunSucceeded)
+				w := newTestCluster(t)
+				w.compileGraphAs("old", change, []string{"B", "a"}, []string{"c"})
+				a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+				run := a.startRunOf("old", "t")
+				sleepVirtual(time.Minute)
+				require.EqualValues(t, 1, w.readHead("t").Fence)
+				require.NotEmpty(t, w.readHead("t").Owner)
+				a.attachWorkerOf("w", "old", "")
+				a.waitForRun(run, checkpoint.RunSucceeded)
 			})
 		})
 	}

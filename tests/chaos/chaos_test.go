@@ -1,5 +1,5 @@
 // Package chaos_test kills, pauses and cuts off real workers and real servers
-// while runs ask questions.
+// while runs ask interrupts.
 package chaos_test
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 // What `make chaos` sets. A seed decides which faults each worker gets and how
-// questions are answered; when that happens is up to the machine.
+// interrupts are answered; when that happens is up to the machine.
 var (
 	runs  = flag.Int("runs", 100, "how many threads are run")
 	seed  = flag.Uint64("seed", 1, "which faults and answers are drawn")
@@ -36,29 +36,29 @@ var (
 )
 
 const (
-	workers = 4
-	clients = 24 // threads that are under way at the same time
+	workerCount      = 4
+	maxActiveThreads = 24 // threads that are under way at the same time
 )
 
 // Every run ends as if nothing had happened; every memo has one value and is
 // not run again once that is recorded; every answer is used once.
 func TestEveryRunSurvives(t *testing.T) {
-	w := newWorld(t)
+	w := newCluster(t)
 	begin := time.Now()
-	drivers, ended := w.runAll()
+	drivers, ended := w.runThreads()
 	took := time.Since(begin)
-	w.settle()
+	w.waitHealthy()
 
-	ledger, err := readLedger(w.ledger)
+	ledger, err := readLedger(w.ledgerPath)
 	require.NoError(t, err)
-	found, err := judge(ledger)
+	found, err := checkMemos(ledger)
 	require.NoError(t, err)
-	byThread := make(map[string][]entry)
+	byThread := make(map[string][]ledgerEntry)
 	for _, e := range ledger {
 		byThread[e.Thread] = append(byThread[e.Thread], e)
 	}
 	for i, d := range drivers {
-		require.NoError(t, d.verify(t.Context(), ended[i], found.values, byThread[d.thread]), d.thread)
+		require.NoError(t, d.verifyThread(t.Context(), ended[i], found.values, byThread[d.thread]), d.thread)
 	}
 	want := 0
 	for n := range *runs {
@@ -66,7 +66,7 @@ func TestEveryRunSurvives(t *testing.T) {
 	}
 	require.Equal(t, want, found.records, "every memo is recorded")
 	late := 0
-	for _, log := range w.logs() {
+	for _, log := range w.logPaths() {
 		data, err := os.ReadFile(log)
 		require.NoError(t, err)
 		text := string(data)
@@ -85,40 +85,40 @@ func TestEveryRunSurvives(t *testing.T) {
 		found.records, found.replays, found.ran, found.refused, found.gone, found.overruled)
 }
 
-// world is a server with its workers, and the network between them.
-type world struct {
+// cluster is a server with its workers, and the network between them.
+type cluster struct {
 	*testing.T
 
-	dir, ledger string
-	address     string
-	server      *process
-	workers     []*torment
-	client      client
-	pace        pace
-	faults      *tally
-	seen        *tally
-	ended       atomic.Int64
+	dir, ledgerPath string
+	address         string
+	server          *process
+	workers         []*faultInjector
+	client          client
+	timing          timing
+	faults          *tally
+	seen            *tally
+	endedRuns       atomic.Int64
 }
 
-func newWorld(t *testing.T) *world {
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	w := &world{T: t, dir: t.TempDir(), address: freeAddress(t), faults: &tally{}, seen: &tally{}}
-	w.ledger = filepath.Join(w.dir, "ledger")
+	w := &cluster{T: t, dir: t.TempDir(), address: freeAddress(t), faults: &tally{}, seen: &tally{}}
+	w.ledgerPath = filepath.Join(w.dir, "ledger")
 	at := "memory"
 	if *store == "sqlite" {
 		at = "sqlite:" + filepath.Join(w.dir, "graphd.db")
 	}
 	binary := built.Graphd(t)
-	interpreter, pace := python(t)
-	w.pace = pace
+	interpreter, pace := findPython(t)
+	w.timing = pace
 	w.server = newProcess(t, filepath.Join(w.dir, "server.log"), func() *exec.Cmd {
 		// With a key of its own a server does not know the leases of the one
 		// before; both ways must do.
 		return exec.Command(binary, "serve", "--listen", w.address, "--store", at, "--log-format", "json",
 			"--worker-key", map[bool]string{true: "the same for all"}[*seed%2 == 1], "--worker-losses", "1000000",
-			"--worker-beat", pace.beat.String(), "--worker-lease", pace.lease.String())
+			"--worker-beat", pace.heartbeat.String(), "--worker-lease", pace.lease.String())
 	})
-	require.NoError(t, w.server.start())
+	require.NoError(t, w.server.startProcess())
 	conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
@@ -126,24 +126,24 @@ func newWorld(t *testing.T) *world {
 		graphdv1.NewGraphServiceClient(conn), graphdv1.NewThreadServiceClient(conn),
 		graphdv1.NewInterruptServiceClient(conn), graphdv1.NewRegistryServiceClient(conn),
 	}
-	for i := range workers {
+	for i := range workerCount {
 		network := newProxy(t, w.address)
 		worker := newProcess(t, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)), func() *exec.Cmd {
 			cmd := exec.Command(interpreter, "worker.py")
-			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+network.address(), "CHAOS_LEDGER="+w.ledger)
+			cmd.Env = append(os.Environ(), "CHAOS_SERVER="+network.address(), "CHAOS_LEDGER="+w.ledgerPath)
 			return cmd
 		})
-		require.NoError(t, worker.start())
-		w.workers = append(w.workers, &torment{
-			worker: worker, net: network, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
-			pace: pace, calm: pace.stretch(1500 * time.Millisecond),
+		require.NoError(t, worker.startProcess())
+		w.workers = append(w.workers, &faultInjector{
+			worker: worker, proxy: network, random: rand.New(rand.NewPCG(*seed, uint64(i))), tally: w.faults,
+			timing: pace, maxCalm: pace.scaleDuration(1500 * time.Millisecond),
 		})
 	}
-	w.connected()
+	w.waitConnected()
 	return w
 }
 
-func (w *world) logs() []string {
+func (w *cluster) logPaths() []string {
 	all := []string{filepath.Join(w.dir, "server.log")}
 	for i := range w.workers {
 		all = append(all, filepath.Join(w.dir, fmt.Sprintf("worker%d.log", i)))
@@ -151,107 +151,107 @@ func (w *world) logs() []string {
 	return all
 }
 
-// connected waits until every worker is.
-func (w *world) connected() {
+// waitConnected waits until every worker is.
+func (w *cluster) waitConnected() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
 	for {
 		list, err := w.client.ListWorkers(ctx, &graphdv1.ListWorkersRequest{})
-		if err == nil && len(list.GetWorkers()) == workers {
+		if err == nil && len(list.GetWorkers()) == workerCount {
 			return
 		}
-		if !pause(ctx, 20*time.Millisecond) {
-			w.explain()
+		if !sleepContext(ctx, 20*time.Millisecond) {
+			w.showLogs()
 			require.FailNow(w, "not every worker is connected", "%v %v", list.GetWorkers(), err)
 		}
 	}
 }
 
-// explain shows the ends of all logs.
-func (w *world) explain() {
-	for _, log := range w.logs() {
-		w.Logf("%s:\n%s", filepath.Base(log), tail(log, 80))
+// showLogs shows the ends of all logs.
+func (w *cluster) showLogs() {
+	for _, log := range w.logPaths() {
+		w.Logf("%s:\n%s", filepath.Base(log), lastLines(log, 80))
 	}
 }
 
-// runAll runs all threads while everything around them breaks.
-func (w *world) runAll() ([]*driver, []*graphdv1.Run) {
+// runThreads runs all threads while everything around them breaks.
+func (w *cluster) runThreads() ([]*threadDriver, []*graphdv1.Run) {
 	w.Helper()
-	drivers, ended := make([]*driver, *runs), make([]*graphdv1.Run, *runs)
+	drivers, ended := make([]*threadDriver, *runs), make([]*graphdv1.Run, *runs)
 	ctx, cancel := context.WithTimeout(w.Context(), *limit)
 	defer cancel()
 	calm, stop := context.WithCancel(ctx)
 	defer stop()
 	var troubles errgroup.Group
 	for _, t := range w.workers {
-		troubles.Go(func() error { return t.run(calm) })
+		troubles.Go(func() error { return t.injectFaults(calm) })
 	}
-	troubles.Go(func() error { return w.tormentServer(calm) })
-	troubles.Go(func() error { return w.report(calm) })
+	troubles.Go(func() error { return w.breakServer(calm) })
+	troubles.Go(func() error { return w.reportProgress(calm) })
 	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(clients)
+	all.SetLimit(maxActiveThreads)
 	for n := range *runs {
 		drivers[n] = newDriver(w.client, n, *seed, w.seen)
 		all.Go(func() error {
-			run, err := drivers[n].drive(ctx)
+			run, err := drivers[n].driveThread(ctx)
 			if ended[n] = run; err != nil {
 				return fmt.Errorf("thread t%d: %w", n, err)
 			}
-			w.ended.Add(1)
+			w.endedRuns.Add(1)
 			return nil
 		})
 	}
 	err := all.Wait()
 	stop()
 	if err = errors.Join(err, troubles.Wait()); err != nil {
-		w.explain()
+		w.showLogs()
 		w.Logf("faults: %s", w.faults)
-		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.ended.Load(), *runs)
+		require.NoError(w, err, "seed %d, after %d of %d runs", *seed, w.endedRuns.Load(), *runs)
 	}
 	return drivers, ended
 }
 
-// tormentServer kills the server or lets it hang, now and then.
-func (w *world) tormentServer(ctx context.Context) error {
+// breakServer kills the server or lets it hang, now and then.
+func (w *cluster) breakServer(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(*seed, 99))
-	for pause(ctx, w.pace.stretch(2*time.Second+time.Duration(random.Int64N(int64(6*time.Second))))) {
-		if how, ended := w.server.ended(); ended {
+	for sleepContext(ctx, w.timing.scaleDuration(2*time.Second+time.Duration(random.Int64N(int64(6*time.Second))))) {
+		if how, ended := w.server.hasEnded(); ended {
 			return fmt.Errorf("the server has ended by itself: %s", how)
 		}
 		if *store == "sqlite" && random.IntN(3) > 0 {
-			w.faults.add("server killed")
-			w.server.kill()
-			pause(ctx, w.pace.between(random, 0, 2))
-			if err := w.server.start(); err != nil {
+			w.faults.countEvent("server killed")
+			w.server.killProcess()
+			sleepContext(ctx, w.timing.randomDelay(random, 0, 2))
+			if err := w.server.startProcess(); err != nil {
 				return err
 			}
 			continue
 		}
-		w.faults.add("server paused")
-		w.server.signal(syscall.SIGSTOP)
-		pause(ctx, w.pace.between(random, 0.3, 3))
-		w.server.signal(syscall.SIGCONT)
+		w.faults.countEvent("server paused")
+		w.server.sendSignal(syscall.SIGSTOP)
+		sleepContext(ctx, w.timing.randomDelay(random, 0.3, 3))
+		w.server.sendSignal(syscall.SIGCONT)
 	}
 	return nil
 }
 
-// report says how far the runs are, for people who wait.
-func (w *world) report(ctx context.Context) error {
-	for pause(ctx, 10*time.Second) {
-		w.Logf("%d of %d runs have ended; faults: %s", w.ended.Load(), *runs, w.faults)
+// reportProgress says how far the runs are, for people who wait.
+func (w *cluster) reportProgress(ctx context.Context) error {
+	for sleepContext(ctx, 10*time.Second) {
+		w.Logf("%d of %d runs have ended; faults: %s", w.endedRuns.Load(), *runs, w.faults)
 	}
 	return nil
 }
 
-// settle waits until everything is well again: a worker that lives must find
+// waitHealthy waits until everything is well again: a worker that lives must find
 // its way back, whatever was done to it.
-func (w *world) settle() {
+func (w *cluster) waitHealthy() {
 	w.Helper()
-	w.connected()
+	w.waitConnected()
 	for i, t := range w.workers {
-		if how, ended := t.worker.ended(); ended {
-			require.FailNow(w, "a worker has ended by itself", "%d: %s\n%s", i, how, strings.TrimSpace(tail(w.logs()[i+1], 20)))
+		if how, ended := t.worker.hasEnded(); ended {
+			require.FailNow(w, "a worker has ended by itself", "%d: %s\n%s", i, how, strings.TrimSpace(lastLines(w.logPaths()[i+1], 20)))
 		}
 	}
 }

@@ -18,7 +18,7 @@ type tally struct {
 	counts map[string]int
 }
 
-func (t *tally) add(what string) {
+func (t *tally) countEvent(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counts == nil {
@@ -37,8 +37,8 @@ func (t *tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// pause waits. It reports false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepContext waits. It reports false when ctx has ended.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -49,78 +49,78 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// between draws a duration of so many leases.
-func (p pace) between(r *rand.Rand, low, high float64) time.Duration {
+// randomDelay draws a duration of so many leases.
+func (p timing) randomDelay(r *rand.Rand, low, high float64) time.Duration {
 	return time.Duration((low + r.Float64()*(high-low)) * float64(p.lease))
 }
 
-// torment does things to one worker until ctx ends, and leaves it well.
-type torment struct {
+// faultInjector injects faults into one worker until ctx ends, and leaves it well.
+type faultInjector struct {
 	worker *process
-	net    *proxy
+	proxy  *proxy
 	random *rand.Rand
 	tally  *tally
-	pace   pace
-	// calm is how long the worker is left alone at most.
-	calm time.Duration
+	timing timing
+	// maxCalm is how long the worker is left alone at most.
+	maxCalm time.Duration
 }
 
-func (t *torment) run(ctx context.Context) error {
-	for pause(ctx, time.Duration(t.random.Int64N(int64(t.calm)))) {
-		if how, ended := t.worker.ended(); ended {
+func (t *faultInjector) injectFaults(ctx context.Context) error {
+	for sleepContext(ctx, time.Duration(t.random.Int64N(int64(t.maxCalm)))) {
+		if how, ended := t.worker.hasEnded(); ended {
 			return fmt.Errorf("a worker has ended by itself: %s", how)
 		}
-		if err := t.once(ctx); err != nil {
+		if err := t.injectOne(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *torment) once(ctx context.Context) error {
+func (t *faultInjector) injectOne(ctx context.Context) error {
 	switch n := t.random.IntN(100); {
 	case n < 25:
-		t.tally.add("worker killed")
-		t.worker.kill()
-		pause(ctx, t.pace.between(t.random, 0, 0.5))
-		return t.worker.start()
+		t.tally.countEvent("worker killed")
+		t.worker.killProcess()
+		sleepContext(ctx, t.timing.randomDelay(t.random, 0, 0.5))
+		return t.worker.startProcess()
 	case n < 32:
-		t.tally.add("worker left")
-		t.worker.signal(syscall.SIGTERM)
-		if !t.worker.wait(t.pace.stretch(30 * time.Second)) {
-			t.worker.signal(syscall.SIGABRT)
-			t.worker.wait(10 * time.Second)
+		t.tally.countEvent("worker left")
+		t.worker.sendSignal(syscall.SIGTERM)
+		if !t.worker.waitEnded(t.timing.scaleDuration(30 * time.Second)) {
+			t.worker.sendSignal(syscall.SIGABRT)
+			t.worker.waitEnded(10 * time.Second)
 			return fmt.Errorf("a worker that was asked to leave did not; see what its threads did in %s", t.worker.log.Name())
 		}
-		return t.worker.start()
+		return t.worker.startProcess()
 	case n < 52:
-		d := t.pace.between(t.random, 0.2, 3)
-		if t.tally.add("worker paused"); d > t.pace.lease {
-			t.tally.add("worker paused beyond its lease")
+		d := t.timing.randomDelay(t.random, 0.2, 3)
+		if t.tally.countEvent("worker paused"); d > t.timing.lease {
+			t.tally.countEvent("worker paused beyond its lease")
 		}
-		t.worker.signal(syscall.SIGSTOP)
-		pause(ctx, d)
-		t.worker.signal(syscall.SIGCONT)
+		t.worker.sendSignal(syscall.SIGSTOP)
+		sleepContext(ctx, d)
+		t.worker.sendSignal(syscall.SIGCONT)
 	case n < 67:
-		t.tally.add("network cut")
-		t.net.cut()
+		t.tally.countEvent("network cut")
+		t.proxy.cutLinks()
 	case n < 77:
-		t.tally.add("network down")
-		t.net.refuse(true)
-		pause(ctx, t.pace.between(t.random, 0.2, 2))
-		t.net.refuse(false)
+		t.tally.countEvent("network down")
+		t.proxy.setRefusing(true)
+		sleepContext(ctx, t.timing.randomDelay(t.random, 0.2, 2))
+		t.proxy.setRefusing(false)
 	default:
 		server, worker := t.random.IntN(3) > 0, t.random.IntN(3) > 0
-		t.tally.add(map[[2]bool]string{
+		t.tally.countEvent(map[[2]bool]string{
 			{true, true}: "network held", {true, false}: "network held to the server",
 			{false, true}: "network held to the worker", {false, false}: "network left alone",
 		}[[2]bool{server, worker}])
-		t.net.hold(server, worker)
-		pause(ctx, t.pace.between(t.random, 0.3, 4))
+		t.proxy.setHeld(server, worker)
+		sleepContext(ctx, t.timing.randomDelay(t.random, 0.3, 4))
 		if t.random.IntN(2) == 0 {
-			t.net.cut()
+			t.proxy.cutLinks()
 		}
-		t.net.hold(false, false)
+		t.proxy.setHeld(false, false)
 	}
 	return nil
 }

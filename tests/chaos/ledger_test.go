@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// entry is a line that a worker wrote while it ran a task.
-type entry struct {
+// ledgerEntry is a line that a worker wrote while it ran a task.
+type ledgerEntry struct {
 	Kind   string // "ran": the side effect; "saw": the value that memo returned; "refused": its error
 	Key    string
 	Value  string
@@ -22,29 +22,29 @@ type entry struct {
 	Began  float64 // when the worker got the task, in seconds of the machine's clock
 	Time   float64 // when the line was written
 
-	life  string // of the server that gave the lease
-	fence uint64 // of the lease; a later one of the same server is greater
+	incarnation string // of the server that gave the lease
+	fence       uint64 // of the lease; a later one of the same server is greater
 }
 
 // readLedger reads what workers wrote. Each line was one write; those that
 // were killed while they wrote have left a torn one.
-func readLedger(path string) ([]entry, error) {
+func readLedger(path string) ([]ledgerEntry, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("the ledger: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	var all []entry
+	var all []ledgerEntry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		if len(lines.Bytes()) == 0 || !strings.HasSuffix(lines.Text(), "}") {
 			continue
 		}
-		var e entry
+		var e ledgerEntry
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("line %d of the ledger: %w: %s", len(all)+1, err, lines.Text())
 		}
-		if err := e.parse(); err != nil {
+		if err := e.parseLease(); err != nil {
 			return nil, err
 		}
 		all = append(all, e)
@@ -52,8 +52,8 @@ func readLedger(path string) ([]entry, error) {
 	return all, lines.Err()
 }
 
-// parse takes the lease apart; internal/worker says how it is made.
-func (e *entry) parse() error {
+// parseLease takes the lease apart; internal/worker says how it is made.
+func (e *ledgerEntry) parseLease() error {
 	token, err := hex.DecodeString(e.Lease)
 	if err != nil {
 		return fmt.Errorf("lease %q: %w", e.Lease, err)
@@ -66,13 +66,13 @@ func (e *entry) parse() error {
 	if len(parts) != 3 {
 		return fmt.Errorf("lease %q is not of the form this test knows", e.Lease)
 	}
-	e.life = parts[0]
+	e.incarnation = parts[0]
 	e.fence, err = strconv.ParseUint(parts[1], 36, 64)
 	return err
 }
 
-// memos is what became of all memos.
-type memos struct {
+// memoSummary is what became of all memos.
+type memoSummary struct {
 	records int // that were used
 	ran     int // times a side effect was run
 	// What became of runs whose value was not recorded: the worker was told that
@@ -84,47 +84,47 @@ type memos struct {
 	values map[[2]string]string // by task and key
 }
 
-// judge checks that every memo has one value, and that none was run under a
+// checkMemos checks that every memo has one value, and that none was run under a
 // lease that was given away after its value was recorded.
-func judge(all []entry) (*memos, error) {
-	m := &memos{values: make(map[[2]string]string)}
-	era := eras(all)
-	groups := make(map[[2]string][]entry)
+func checkMemos(all []ledgerEntry) (*memoSummary, error) {
+	m := &memoSummary{values: make(map[[2]string]string)}
+	era := numberIncarnations(all)
+	groups := make(map[[2]string][]ledgerEntry)
 	for _, e := range all {
 		at := [2]string{e.Task, e.Key}
 		groups[at] = append(groups[at], e)
 	}
 	for at, group := range groups {
-		if err := m.one(at, group, era); err != nil {
+		if err := m.checkMemo(at, group, era); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
 
-// eras numbers the lives of the server in the order in which they are first
-// heard of.
-func eras(all []entry) map[string]int {
+// numberIncarnations numbers the incarnations of the server in the order of the
+// ledger.
+func numberIncarnations(all []ledgerEntry) map[string]int {
 	era := make(map[string]int)
 	for _, e := range all {
-		if _, known := era[e.life]; !known {
-			era[e.life] = len(era)
+		if _, known := era[e.incarnation]; !known {
+			era[e.incarnation] = len(era)
 		}
 	}
 	return era
 }
 
-func (m *memos) one(at [2]string, group []entry, era map[string]int) error {
+func (m *memoSummary) checkMemo(at [2]string, group []ledgerEntry, era map[string]int) error {
 	wrong := func(what string) error {
 		text, _ := json.MarshalIndent(group, "", " ")
 		return fmt.Errorf("memo %s of task %s %s:\n%s", at[1], at[0], what, text)
 	}
-	after := func(a, b entry) bool {
-		return era[a.life] > era[b.life] || a.life == b.life && a.fence > b.fence
+	after := func(a, b ledgerEntry) bool {
+		return era[a.incarnation] > era[b.incarnation] || a.incarnation == b.incarnation && a.fence > b.fence
 	}
 	ran := make(map[string]string) // by lease: what its run came to
 	refused, told := make(map[string]bool), make(map[string]bool)
-	var recorded *entry // who was the first to use the value
+	var recorded *ledgerEntry // who was the first to use the value
 	saw := 0
 	for _, e := range group {
 		switch e.Kind {

@@ -15,32 +15,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pace is how long things take: short times, so that many faults are found out
+// timing is how long things take: short times, so that many faults are found out
 // and mended in one test, and as much longer as the machine is busy, so that a
 // worker that lives is not lost all the time.
-type pace struct {
-	slower      float64
-	beat, lease time.Duration
+type timing struct {
+	slowdown         float64
+	heartbeat, lease time.Duration
 }
 
-// usual is how long the interpreter takes to load the SDK on a quiet machine.
-const usual = 500 * time.Millisecond
+// usualLoadTime is how long the interpreter takes to load the SDK on a quiet machine.
+const usualLoadTime = 500 * time.Millisecond
 
-// paceOf finds the pace of this machine. A program was loaded in took.
-func paceOf(took time.Duration) pace {
-	slower := max(1, float64(took)/float64(usual))
-	return pace{
-		slower: slower, beat: time.Duration(150 * slower * float64(time.Millisecond)),
+// timingOf finds the pace of this machine. A program was loaded in took.
+func timingOf(took time.Duration) timing {
+	slower := max(1, float64(took)/float64(usualLoadTime))
+	return timing{
+		slowdown: slower, heartbeat: time.Duration(150 * slower * float64(time.Millisecond)),
 		lease: time.Duration(600 * slower * float64(time.Millisecond)),
 	}
 }
 
-// stretch is a duration of a quiet machine on this one.
-func (p pace) stretch(d time.Duration) time.Duration { return time.Duration(p.slower * float64(d)) }
+// scaleDuration is a duration of a quiet machine on this one.
+func (p timing) scaleDuration(d time.Duration) time.Duration {
+	return time.Duration(p.slowdown * float64(d))
+}
 
-// python is an interpreter with the SDK, and the pace of the machine. A machine
+// findPython is an interpreter with the SDK, and the pace of the machine. A machine
 // without one can't show that workers survive, so that is a failure.
-func python(tb testing.TB) (string, pace) {
+func findPython(tb testing.TB) (string, timing) {
 	tb.Helper()
 	path := os.Getenv("TEST_PYTHON") //nolint:forbidigo // which Python there is, is up to the machine
 	if path == "" {
@@ -55,39 +57,39 @@ func python(tb testing.TB) (string, pace) {
 	}
 	path, err = filepath.Abs(path)
 	require.NoError(tb, err)
-	return path, paceOf(took)
+	return path, timingOf(took)
 }
 
 // process is a program that is started, and started again, with its output in
 // one file.
 type process struct {
-	tb   testing.TB
-	make func() *exec.Cmd
-	log  *os.File
+	tb         testing.TB
+	newCommand func() *exec.Cmd
+	log        *os.File
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
-	// exit is closed when cmd has ended.
-	exit chan struct{}
+	// exited is closed when cmd has ended.
+	exited chan struct{}
 }
 
 func newProcess(tb testing.TB, log string, command func() *exec.Cmd) *process {
 	tb.Helper()
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(tb, err)
-	p := &process{tb: tb, make: command, log: file}
+	p := &process{tb: tb, newCommand: command, log: file}
 	tb.Cleanup(func() {
-		p.kill()
+		p.killProcess()
 		require.NoError(tb, file.Close())
 	})
 	return p
 }
 
-// start runs the program. It must not be running.
-func (p *process) start() error {
+// startProcess runs the program. It must not be running.
+func (p *process) startProcess() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cmd := p.make()
+	cmd := p.newCommand()
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
@@ -97,12 +99,12 @@ func (p *process) start() error {
 		defer close(exit)
 		_ = cmd.Wait() // how it ended is in its state
 	}()
-	p.cmd, p.exit = cmd, exit
+	p.cmd, p.exited = cmd, exit
 	return nil
 }
 
-// signal sends a signal; to a program that has ended it does nothing.
-func (p *process) signal(s syscall.Signal) {
+// sendSignal sends a signal; to a program that has ended it does nothing.
+func (p *process) sendSignal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
@@ -110,16 +112,16 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// kill ends the program the hard way.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
-	p.wait(time.Minute)
+// killProcess ends the program the hard way.
+func (p *process) killProcess() {
+	p.sendSignal(syscall.SIGKILL)
+	p.waitEnded(time.Minute)
 }
 
-// wait waits until the program has ended, and says whether it has in time.
-func (p *process) wait(limit time.Duration) bool {
+// waitEnded waits until the program has ended, and says whether it has in time.
+func (p *process) waitEnded(limit time.Duration) bool {
 	p.mu.Lock()
-	exit := p.exit
+	exit := p.exited
 	p.mu.Unlock()
 	if exit == nil {
 		return true
@@ -134,19 +136,19 @@ func (p *process) wait(limit time.Duration) bool {
 	}
 }
 
-// ended reports whether the program has ended by itself, and how.
-func (p *process) ended() (string, bool) {
+// hasEnded reports whether the program has ended by itself, and how.
+func (p *process) hasEnded() (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.exit:
+	case <-p.exited:
 		return p.cmd.ProcessState.String(), true
 	default:
 		return "", false
 	}
 }
 
-// freeAddress is where nobody listens yet. A server keeps it over restarts.
+// freeAddress is free. A server keeps it over restarts.
 func freeAddress(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -155,8 +157,8 @@ func freeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// tail is the end of a file, for the message of a failure.
-func tail(path string, lines int) string {
+// lastLines is the end of a file, for the message of a failure.
+func lastLines(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

@@ -16,12 +16,12 @@ type proxy struct {
 	listener net.Listener
 	target   string
 
-	mu      sync.Mutex
-	moved   *sync.Cond // held or links changed
-	held    [2]bool    // by direction: nothing is passed on, nothing is closed
-	refuses bool
-	links   map[*link]struct{}
-	wg      sync.WaitGroup
+	mu         sync.Mutex
+	changed    *sync.Cond // held or links changed
+	isHeld     [2]bool    // by direction: nothing is passed on, nothing is closed
+	isRefusing bool
+	links      map[*link]struct{}
+	wg         sync.WaitGroup
 }
 
 // The directions of a link.
@@ -31,8 +31,8 @@ const (
 )
 
 type link struct {
-	ends   [2]net.Conn // by the direction that writes to it
-	closed bool
+	ends     [2]net.Conn // by the direction that writes to it
+	isClosed bool
 }
 
 func newProxy(tb testing.TB, target string) *proxy {
@@ -40,12 +40,12 @@ func newProxy(tb testing.TB, target string) *proxy {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(tb, err)
 	p := &proxy{listener: listener, target: target, links: make(map[*link]struct{})}
-	p.moved = sync.NewCond(&p.mu)
-	p.wg.Go(p.accept)
+	p.changed = sync.NewCond(&p.mu)
+	p.wg.Go(p.acceptWorkers)
 	tb.Cleanup(func() {
 		require.NoError(tb, listener.Close())
-		p.hold(false, false)
-		p.refuse(true)
+		p.setHeld(false, false)
+		p.setRefusing(true)
 		p.wg.Wait()
 	})
 	return p
@@ -53,7 +53,7 @@ func newProxy(tb testing.TB, target string) *proxy {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-func (p *proxy) accept() {
+func (p *proxy) acceptWorkers() {
 	for {
 		worker, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -62,37 +62,37 @@ func (p *proxy) accept() {
 		if err != nil {
 			continue
 		}
-		p.wg.Go(func() { p.connect(worker) })
+		p.wg.Go(func() { p.connectWorker(worker) })
 	}
 }
 
-func (p *proxy) connect(worker net.Conn) {
+func (p *proxy) connectWorker(worker net.Conn) {
 	server, err := net.Dial("tcp", p.target)
 	if err != nil {
-		reset(worker)
+		resetConnection(worker)
 		return
 	}
 	l := &link{ends: [2]net.Conn{toServer: server, toWorker: worker}}
 	p.mu.Lock()
 	p.links[l] = struct{}{}
-	refused := p.refuses
+	refused := p.isRefusing
 	p.mu.Unlock()
 	if refused {
 		p.cutLink(l)
 		return
 	}
-	p.wg.Go(func() { p.relay(l, toServer) })
-	p.relay(l, toWorker)
+	p.wg.Go(func() { p.relayBytes(l, toServer) })
+	p.relayBytes(l, toWorker)
 }
 
-// relay passes on what comes in one direction until the link is cut.
-func (p *proxy) relay(l *link, direction int) {
+// relayBytes passes on what comes in one direction until the link is cut.
+func (p *proxy) relayBytes(l *link, direction int) {
 	defer p.cutLink(l)
 	from, to := l.ends[1-direction], l.ends[direction]
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !p.pass(l, direction) {
+		if !p.waitNotHeld(l, direction) {
 			return
 		}
 		if n > 0 {
@@ -106,26 +106,26 @@ func (p *proxy) relay(l *link, direction int) {
 	}
 }
 
-// pass waits while the direction is held. It reports false when the link is cut.
-func (p *proxy) pass(l *link, direction int) bool {
+// waitNotHeld waits while the direction is held. It reports false when the link is cut.
+func (p *proxy) waitNotHeld(l *link, direction int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.held[direction] && !l.closed {
-		p.moved.Wait()
+	for p.isHeld[direction] && !l.isClosed {
+		p.changed.Wait()
 	}
-	return !l.closed
+	return !l.isClosed
 }
 
-// hold stops or lets go each direction; connections stay open.
-func (p *proxy) hold(server, worker bool) {
+// setHeld stops or lets go each direction; connections stay open.
+func (p *proxy) setHeld(server, worker bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held = [2]bool{toServer: server, toWorker: worker}
-	p.moved.Broadcast()
+	p.isHeld = [2]bool{toServer: server, toWorker: worker}
+	p.changed.Broadcast()
 }
 
-// cut resets every connection.
-func (p *proxy) cut() {
+// cutLinks resets every connection.
+func (p *proxy) cutLinks() {
 	p.mu.Lock()
 	var all []*link
 	for l := range p.links {
@@ -137,32 +137,32 @@ func (p *proxy) cut() {
 	}
 }
 
-// refuse cuts all connections and takes no new ones, or takes them again.
-func (p *proxy) refuse(yes bool) {
+// setRefusing cuts all connections and takes no new ones, or takes them again.
+func (p *proxy) setRefusing(yes bool) {
 	p.mu.Lock()
-	p.refuses = yes
+	p.isRefusing = yes
 	p.mu.Unlock()
 	if yes {
-		p.cut()
+		p.cutLinks()
 	}
 }
 
 func (p *proxy) cutLink(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.closed {
+	if l.isClosed {
 		return
 	}
-	l.closed = true
+	l.isClosed = true
 	delete(p.links, l)
-	p.moved.Broadcast()
+	p.changed.Broadcast()
 	for _, end := range l.ends {
-		reset(end)
+		resetConnection(end)
 	}
 }
 
-// reset closes a connection so that the other side sees it break.
-func reset(c net.Conn) {
+// resetConnection closes a connection so that the other side sees it break.
+func resetConnection(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
 	}
@@ -197,15 +197,15 @@ func TestTheProxyHoldsAndCuts(t *testing.T) {
 	}
 	say("one")
 	hear("one")
-	p.hold(true, false)
+	p.setHeld(true, false)
 	say("two")
-	p.hold(false, true)
-	p.hold(false, false)
+	p.setHeld(false, true)
+	p.setHeld(false, false)
 	hear("two")
-	p.cut()
+	p.cutLinks()
 	_, err = c.Read(make([]byte, 1))
 	require.Error(t, err)
-	p.refuse(true)
+	p.setRefusing(true)
 	if c, err = net.Dial("tcp", p.address()); err == nil {
 		_, err = c.Read(make([]byte, 1))
 	}

@@ -13,35 +13,35 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// state is the state of the graph in worker.py.
-type state struct {
+// graphState is the state of the graph in worker.py.
+type graphState struct {
 	N     int            `json:"n"`
 	Round int            `json:"round"`
 	Log   []string       `json:"log"`
 	Count map[string]int `json:"count"`
 }
 
-// memoOf returns the recorded value of a memo, in the order of its rounds.
-type memoOf func(key string, round int) string
+// memoLookup returns the recorded value of a memo, in the order of its rounds.
+type memoLookup func(key string, round int) string
 
-// model is the state that the thread must end with: what worker.py says, with
+// expectedState is the state that the thread must end with: what worker.py says, with
 // no worker, no store and no fault in between.
-func (d *driver) model(memo memoOf) state {
-	end := state{N: d.n, Count: make(map[string]int)}
+func (d *threadDriver) expectedState(memo memoLookup) graphState {
+	end := graphState{N: d.number, Count: make(map[string]int)}
 	say := func(format string, args ...any) { end.Log = append(end.Log, fmt.Sprintf(format, args...)) }
 	answer := func(round int, what string) string {
 		var answer string
-		_ = json.Unmarshal([]byte(d.answers[d.asked[fmt.Sprintf("%d/%s", round, what)]]), &answer)
+		_ = json.Unmarshal([]byte(d.answers[d.idsByRound[fmt.Sprintf("%d/%s", round, what)]]), &answer)
 		return answer
 	}
-	for round := range 1 + d.n%2 {
+	for round := range 1 + d.number%2 {
 		say("open=%s", memo("open", round))
 		say("name=%s", answer(round, "name"))
 		say("amount=%s", answer(round, "amount"))
 		say("charge=%s", memo("charge", round))
 		end.Count["gather"]++
 		end.Round++
-		for _, who := range []string{"desk", "legal", "risk"}[:1+d.n%3] {
+		for _, who := range []string{"desk", "legal", "risk"}[:1+d.number%3] {
 			say("note-%s=%s", who, memo("note-"+who, round))
 			say("%s=%s", who, answer(round+1, who))
 			end.Count["review"]++
@@ -52,32 +52,32 @@ func (d *driver) model(memo memoOf) state {
 	return end
 }
 
-// verify compares what became of the thread with what must have.
-func (d *driver) verify(ctx context.Context, run *graphdv1.Run, values map[[2]string]string, ledger []entry) error {
+// verifyThread compares what became of the thread with what must have.
+func (d *threadDriver) verifyThread(ctx context.Context, run *graphdv1.Run, values map[[2]string]string, ledger []ledgerEntry) error {
 	if run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
 		return fmt.Errorf("the run ended as %s: %s", run.GetState(), run.GetFailure())
 	}
-	var got state
+	var got graphState
 	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &got); err != nil {
 		return fmt.Errorf("the output: %w", err)
 	}
-	want := d.model(rounds(ledger, values))
+	want := d.expectedState(memosByRound(ledger, values))
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
 		return fmt.Errorf("the run ended with\n %s\nand not with\n %s", g, w)
 	}
-	questions, err := d.questions(ctx)
+	questions, err := d.verifyInterrupts(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.history(ctx); err != nil {
+	if err := d.verifyHistory(ctx); err != nil {
 		return err
 	}
-	return d.events(ctx, questions)
+	return d.verifyEvents(ctx, questions)
 }
 
-// rounds finds the memos of one thread. A task is one round of a node; tasks
+// memosByRound finds the memos of one thread. A task is one round of a node; tasks
 // come in the order in which they were begun.
-func rounds(ledger []entry, values map[[2]string]string) memoOf {
+func memosByRound(ledger []ledgerEntry, values map[[2]string]string) memoLookup {
 	byKey := make(map[string][]string)
 	for _, e := range ledger {
 		at := [2]string{e.Task, e.Key}
@@ -93,9 +93,9 @@ func rounds(ledger []entry, values map[[2]string]string) memoOf {
 	}
 }
 
-// questions checks that every question was used with the answer it got.
-func (d *driver) questions(ctx context.Context) (map[string]bool, error) {
-	page, _, err := insist(ctx, func(ctx context.Context, req *graphdv1.ListInterruptsRequest) (*graphdv1.ListInterruptsResponse, error) {
+// verifyInterrupts checks that every interrupt was used with the answer it got.
+func (d *threadDriver) verifyInterrupts(ctx context.Context) (map[string]bool, error) {
+	page, _, err := callUntilAnswered(ctx, func(ctx context.Context, req *graphdv1.ListInterruptsRequest) (*graphdv1.ListInterruptsResponse, error) {
 		return d.ListInterrupts(ctx, req)
 	}, &graphdv1.ListInterruptsRequest{ThreadId: d.thread, PageSize: 100, Filter: `state = "CONSUMED"`})
 	if err != nil {
@@ -118,9 +118,9 @@ func (d *driver) questions(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// history checks that every checkpoint follows the one before.
-func (d *driver) history(ctx context.Context) error {
-	page, _, err := insist(ctx, func(ctx context.Context, req *graphdv1.ListCheckpointsRequest) (*graphdv1.ListCheckpointsResponse, error) {
+// verifyHistory checks that every checkpoint follows the one before.
+func (d *threadDriver) verifyHistory(ctx context.Context) error {
+	page, _, err := callUntilAnswered(ctx, func(ctx context.Context, req *graphdv1.ListCheckpointsRequest) (*graphdv1.ListCheckpointsResponse, error) {
 		return d.ListCheckpoints(ctx, req)
 	}, &graphdv1.ListCheckpointsRequest{ThreadId: d.thread, PageSize: 500})
 	if err != nil {
@@ -139,15 +139,15 @@ func (d *driver) history(ctx context.Context) error {
 		}
 	}
 	// Each round takes three supersteps, and two checkpoints come before the first.
-	if want := 2 + 3*(1+d.n%2); len(list) != want {
+	if want := 2 + 3*(1+d.number%2); len(list) != want {
 		return fmt.Errorf("the history has %d checkpoints, not %d", len(list), want)
 	}
 	return nil
 }
 
-// events checks the log: no number is missing, each question is asked once and
+// verifyEvents checks the log: no number is missing, each interrupt is asked once and
 // answered once, and a follower has seen the same.
-func (d *driver) events(ctx context.Context, questions map[string]bool) error {
+func (d *threadDriver) verifyEvents(ctx context.Context, questions map[string]bool) error {
 	var stored []uint64
 	raised, answered := make(map[string]int), make(map[string]int)
 	for done := false; !done; {
@@ -155,7 +155,7 @@ func (d *driver) events(ctx context.Context, questions map[string]bool) error {
 		clear(answered)
 		stored = stored[:0]
 		var err error
-		done, err = d.watch(ctx, &graphdv1.WatchRequest{
+		done, err = d.readStream(ctx, &graphdv1.WatchRequest{
 			ThreadId: d.thread, Filter: allKinds, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 		}, func(e *graphdv1.Event) {
 			if !e.GetEphemeral() {
@@ -186,8 +186,8 @@ func (d *driver) events(ctx context.Context, questions map[string]bool) error {
 	if !maps.Equal(raised, once) || !maps.Equal(answered, once) {
 		return fmt.Errorf("the questions %v were raised %v and answered %v", once, raised, answered)
 	}
-	if d.live != nil && !slices.Equal(d.live, stored) {
-		return errors.New("a follower has seen other events than are stored: " + fmt.Sprint(d.live, stored))
+	if d.seenEvents != nil && !slices.Equal(d.seenEvents, stored) {
+		return errors.New("a follower has seen other events than are stored: " + fmt.Sprint(d.seenEvents, stored))
 	}
 	return nil
 }

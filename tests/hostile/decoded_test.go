@@ -12,8 +12,8 @@ import (
 func emptyParts(ctx context.Context, a *attack) {
 	responses := slices.Repeat([]*graphdv1.InterruptResponse{{}}, 4_000_000)
 	_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{ThreadId: "watched", Responses: responses}})
-	a.heard("ResumeRun", err)
+	a.recordAnswer("ResumeRun", err)
 	nodes := slices.Repeat([]*graphdv1.NodeSpec{{}}, 4_000_000)
 	_, err = a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Spec{Spec: &graphdv1.GraphSpec{Nodes: nodes}}})
-	a.heard("PutGraph", err)
+	a.recordAnswer("PutGraph", err)
 }

@@ -12,7 +12,7 @@ import (
 
 const startRun = graphdv1.GraphService_StartRun_FullMethodName
 
-func startOf(thread string, input *graphdv1.Payload) *graphdv1.StartRunRequest {
+func newStartRequest(thread string, input *graphdv1.Payload) *graphdv1.StartRunRequest {
 	return &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: input},
 	}}
@@ -21,25 +21,25 @@ func startOf(thread string, input *graphdv1.Payload) *graphdv1.StartRunRequest {
 // halfSent are requests whose clients send all but their ends, over many
 // connections.
 func halfSent(ctx context.Context, a *attack) {
-	request := startOf("half-sent", value(`"`+strings.Repeat("x", 4<<20)+`"`))
+	request := newStartRequest("half-sent", newPayload(`"`+strings.Repeat("x", 4<<20)+`"`))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var told sync.WaitGroup
-	a.flood(ctx, 20, func(int) {
-		c, err := a.server.dial(ctx)
+	a.runConcurrently(ctx, 20, func(int) {
+		c, err := a.server.newClient(ctx)
 		if err != nil {
 			return
 		}
-		for range a.many(5, 60) {
+		for range a.scaleCount(5, 60) {
 			stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, startRun)
 			if err != nil {
 				continue
 			}
 			_ = stream.SendMsg(request) // and no end
-			told.Go(func() { a.heard("StartRun", stream.RecvMsg(&graphdv1.Run{})) })
+			told.Go(func() { a.recordAnswer("StartRun", stream.RecvMsg(&graphdv1.Run{})) })
 		}
 	})
-	a.bystander.more(ctx, 25*a.scale)
+	a.honest.waitForRuns(ctx, 25*a.scale)
 	cancel()
 	told.Wait()
 }

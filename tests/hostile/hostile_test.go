@@ -29,42 +29,42 @@ var (
 // input is one thing that an attacker gives a server.
 type input struct {
 	name string
-	play func(ctx context.Context, a *attack)
+	run  func(ctx context.Context, a *attack)
 }
 
 // attack is what the inputs share.
 type attack struct {
-	server    *server
-	client    *client
-	bystander *bystander
-	scale     int // how often or how large, 1 in the short form
+	server *server
+	client *client
+	honest *honestClient
+	scale  int // how often or how large, 1 in the short form
 
-	mu     sync.Mutex
-	holes  []string // calls that were answered with no reason, and inputs that were none
-	counts map[codes.Code]int
+	mu               sync.Mutex
+	unforeseenErrors []string // calls that were answered with no reason, and inputs that were none
+	counts           map[codes.Code]int
 }
 
-// heard takes in the answer of a call. Any is right but those that say that
-// the server did not foresee it.
-func (a *attack) heard(what string, err error) {
+// recordAnswer takes in the answer of a call. Any is right but those that say that
+// the server did not expect it.
+func (a *attack) recordAnswer(what string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	code := status.Code(err)
 	a.counts[code]++
 	if code == codes.Internal || code == codes.Unknown && err != nil {
-		a.holes = append(a.holes, what+": "+err.Error())
+		a.unforeseenErrors = append(a.unforeseenErrors, what+": "+err.Error())
 	}
 }
 
-// miss notes that an input did not come to what it is about.
-func (a *attack) miss(what string) {
+// reportUnforeseen notes that an input did not come to what it is about.
+func (a *attack) reportUnforeseen(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.holes = append(a.holes, what)
+	a.unforeseenErrors = append(a.unforeseenErrors, what)
 }
 
-// graphs are inputs kept as files: each is put and run.
-func graphs(t *testing.T) []input {
+// graphInputs are inputs kept as files: each is put and run.
+func graphInputs(t *testing.T) []input {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "graphs", "*.yaml"))
 	require.NoError(t, err)
@@ -79,15 +79,15 @@ func graphs(t *testing.T) []input {
 	return all
 }
 
-// enough is how many events show what a graph does that does not end by itself.
-const enough = 15
+// enoughEvents is how many events show what a graph does that does not end by itself.
+const enoughEvents = 15
 
-// runGraph puts a graph and runs it to its end, or until enough was heard.
+// runGraph puts a graph and runs it to its end, or until enough events came.
 func (a *attack) runGraph(ctx context.Context, name, text string) {
 	_, err := a.client.PutGraph(ctx, &graphdv1.PutGraphRequest{
 		DocumentName: name + ".yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: text},
 	})
-	a.heard("PutGraph", err)
+	a.recordAnswer("PutGraph", err)
 	if err != nil {
 		return
 	}
@@ -100,98 +100,101 @@ func (a *attack) runGraph(ctx context.Context, name, text string) {
 	for n := range a.scale {
 		thread := name + "-" + string(rune('a'+n%26)) + strings.Repeat("x", n/26)
 		stream, err := a.client.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
-			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(given)},
+			Graph: name, ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(given)},
 		}})
-		for heard := 0; err == nil && heard < enough*a.scale; heard++ {
+		for heard := 0; err == nil && heard < enoughEvents*a.scale; heard++ {
 			_, err = stream.Recv()
 		}
 		if !errors.Is(err, io.EOF) {
-			a.heard("Stream", err)
+			a.recordAnswer("Stream", err)
 		}
 		_, err = a.client.GetState(ctx, &graphdv1.GetStateRequest{ThreadId: thread})
-		a.heard("GetState", err)
-		a.remove(context.WithoutCancel(ctx), thread)
+		a.recordAnswer("GetState", err)
+		a.deleteThread(context.WithoutCancel(ctx), thread)
 	}
 }
 
-// remove ends what runs in a thread, so that the next input is judged by itself.
-func (a *attack) remove(ctx context.Context, thread string) {
+// deleteThread ends what runs in a thread, so that the next input is measured by itself.
+func (a *attack) deleteThread(ctx context.Context, thread string) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	_, err := a.client.DeleteThread(ctx, &graphdv1.DeleteThreadRequest{ThreadId: thread, Force: true})
-	a.heard("DeleteThread", err)
+	a.recordAnswer("DeleteThread", err)
 }
 
-// TestHostileSet plays all inputs, some at the same time, against one server.
-// It lives, a bystander is served all the time, and memory comes back.
+// TestHostileSet plays all inputs, some at the same time, against one server. It
+// lives, an honest client is served all the time, and memory comes back.
 func TestHostileSet(t *testing.T) {
-	s := serve(t)
-	b := newBystander(t, s)
-	c, err := s.dial(t.Context())
+	s := startServer(t)
+	b := startHonestClient(t, s)
+	c, err := s.newClient(t.Context())
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return b.runs() > 20 }, time.Minute, 10*time.Millisecond)
-	a := &attack{server: s, client: c, bystander: b, scale: 1, counts: make(map[codes.Code]int)}
+	require.Eventually(t, func() bool { return b.runCount() > 20 }, time.Minute, 10*time.Millisecond)
+	a := &attack{server: s, client: c, honest: b, scale: 1, counts: make(map[codes.Code]int)}
 	if *long {
 		a.scale = 3
 	}
 	a.warmUp(t)
-	before := s.settled(t.Context(), b)
+	before := s.settledBytes(t.Context(), b)
 
-	all := slices.Concat(graphs(t), reads(), endpoints(), workers(), drivers())
+	all := slices.Concat(graphInputs(t), readInputs(), endpointInputs(), workerInputs(), callInputs())
 	require.GreaterOrEqual(t, len(all), 60)
 	chosen := regexp.MustCompile(*only)
 	all = slices.DeleteFunc(all, func(in input) bool { return !chosen.MatchString(in.name) })
-	began, start := b.runs(), time.Now()
+	began, start := b.runCount(), time.Now()
 	for _, in := range all {
-		if !a.playOne(t, in) || b.error() != nil {
+		if !a.runInput(t, in) || b.lastError() != nil {
 			break
 		}
 		t.Logf("%-32s %4d MiB resident, bystander's p99 so far %v, after %v",
-			in.name, s.resident()>>20, b.quantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
+			in.name, s.residentBytes()>>20, b.timeQuantile(began, 0.99), time.Since(start).Round(10*time.Millisecond))
 	}
-	require.True(t, s.alive(), "the server is gone:\n%s", s.log)
-	a.rest(t, before)
-	b.end()
+	require.True(t, s.isAlive(), "the server is gone:\n%s", s.logTail)
+	a.waitMemoryFreed(t, before)
+	b.stopRunning()
 	t.Logf("%d inputs; bystander: %d runs, p50 %v, p99 %v, longest %v; memory of its own: %d MiB before, %d after, "+
 		"%d at most; answers: %v",
-		len(all), b.runs()-began, b.quantile(began, 0.5), b.quantile(began, 0.99), b.quantile(began, 1),
-		before>>20, s.own()>>20, s.peak.Load()>>20, a.counts)
-	require.NoError(t, b.error())
-	require.Empty(t, a.holes)
-	require.Less(t, s.peak.Load(), memory)
+		len(all), b.runCount()-began, b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
+		before>>20, s.ownBytes()>>20, s.peakBytes.Load()>>20, a.counts)
+	require.NoError(t, b.lastError())
+	require.Empty(t, a.unforeseenErrors)
+	require.Less(t, s.peakBytes.Load(), memoryLimit)
 	if *long {
-		require.Less(t, b.quantile(began, 0.99), time.Second)
+		require.Less(t, b.timeQuantile(began, 0.99), time.Second)
 	}
 }
 
-// patience is how long an input may take that should have ended by itself.
-const patience = 3 * time.Minute
+// inputTimeout is how long an input may take that should have ended by itself.
+const inputTimeout = 3 * time.Minute
 
-// playOne plays an input, and reports whether the server lives.
-func (a *attack) playOne(t *testing.T, in input) bool {
+// runInput plays an input, and reports whether the server lives.
+func (a *attack) runInput(t *testing.T, in input) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), inputTimeout)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		in.play(ctx, a)
+		in.run(ctx, a)
 	}()
 	select {
 	case <-done:
 	case <-a.server.exited:
-		t.Errorf("%s ended the server:\n%s", in.name, a.server.log)
+		t.Errorf("%s ended the server:\n%s", in.name, a.server.logTail)
 		return false
 	}
 	if ctx.Err() != nil {
-		t.Errorf("%s did not end within %v", in.name, patience)
+		t.Errorf("%s did not end within %v", in.name, inputTimeout)
 	}
 	return true
 }
 
-// rest stops what still runs, and waits until memory has come back: to half more
-// than it was.
-func (a *attack) rest(t *testing.T, before int64) {
+// kept is how much more memory than before a server may have when it is over: the heap
+// grows to five times of what is in use, so 25 MiB of caches look like this.
+const kept = 128 << 20
+
+// waitMemoryFreed stops what still runs, and waits until memory has come back.
+func (a *attack) waitMemoryFreed(t *testing.T, before int64) {
 	t.Helper()
 	for token := ""; ; {
 		page, err := a.client.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500, PageToken: token})
@@ -199,14 +202,14 @@ func (a *attack) rest(t *testing.T, before int64) {
 		for _, thread := range page.GetThreads() {
 			if thread.GetState() == graphdv1.ThreadState_THREAD_STATE_BUSY && !strings.HasPrefix(thread.GetThreadId(), "bystander") {
 				_, err := a.client.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: thread.GetThreadId(), Force: true})
-				a.heard("DeleteThread", err)
+				a.recordAnswer("DeleteThread", err)
 			}
 		}
 		if token = page.GetNextPageToken(); token == "" {
 			break
 		}
 	}
-	limit := before + before/2
-	require.Eventually(t, func() bool { return !a.server.alive() || a.server.own() < limit }, 3*time.Minute, 100*time.Millisecond,
+	limit := before + kept
+	require.Eventually(t, func() bool { return !a.server.isAlive() || a.server.ownBytes() < limit }, 3*time.Minute, 100*time.Millisecond,
 		"memory stays above %d MiB", limit>>20)
 }

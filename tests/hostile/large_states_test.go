@@ -16,48 +16,48 @@ import (
 // largeStates are many calls at once on threads that hold 7 MB each: answers, streams
 // of answers and updates of the state.
 func largeStates(ctx context.Context, a *attack) {
-	threads, calls := a.many(30, 50), a.many(200, 1500)
-	a.need(ctx, "asks-much", hoard(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
+	threads, calls := a.scaleCount(30, 50), a.scaleCount(200, 1500)
+	a.requireGraph(ctx, "asks-much", hoardGraph(`{ ask: { message: "'?'", update: { i: "1" } } }`, "true"))
 	name := func(i int) string { return fmt.Sprint("asks-much-", i) }
 	seed := strings.Repeat("x", 115_000)
 	for i := range threads {
 		for waits := false; !waits && ctx.Err() == nil; {
 			_, err := a.client.StartRun(ctx, &graphdv1.StartRunRequest{RequestId: name(i), Run: &graphdv1.RunSpec{
-				Graph: "asks-much", ThreadId: name(i), CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: value(`{"x":"` + seed + `"}`)},
+				Graph: "asks-much", ThreadId: name(i), CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":"` + seed + `"}`)},
 			}})
-			a.heard("StartRun", err)
+			a.recordAnswer("StartRun", err)
 			run, err := a.client.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: name(i), Wait: durationpb.New(30 * time.Second)})
-			a.heard("WaitRun", err)
+			a.recordAnswer("WaitRun", err)
 			waits = run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED
 		}
 	}
 	answer := func(thread string) *graphdv1.ResumeSpec {
 		return &graphdv1.ResumeSpec{ThreadId: thread, Single: &graphdv1.InterruptResponse{
-			Outcome: &graphdv1.InterruptResponse_Value{Value: value(`"yes"`)},
+			Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)},
 		}}
 	}
-	a.flood(ctx, calls, func(i int) {
+	a.runConcurrently(ctx, calls, func(i int) {
 		thread := name(i % threads)
 		switch i % threads % 3 {
 		case 0:
 			_, err := a.client.ResumeRun(ctx, &graphdv1.ResumeRunRequest{Resume: answer(thread)})
-			a.heard("ResumeRun", err)
+			a.recordAnswer("ResumeRun", err)
 		case 1:
 			stream, err := a.client.Resume(ctx, &graphdv1.ResumeRequest{Resume: answer(thread)})
 			for err == nil {
 				_, err = stream.Recv()
 			}
 			if !errors.Is(err, io.EOF) {
-				a.heard("Resume", err)
+				a.recordAnswer("Resume", err)
 			}
 		case 2:
 			_, err := a.client.UpdateState(ctx, &graphdv1.UpdateStateRequest{
-				ThreadId: thread, Values: value(`{"i":1}`), AsNode: "last", SupersedeInterrupts: true,
+				ThreadId: thread, Values: newPayload(`{"i":1}`), AsNode: "last", SupersedeInterrupts: true,
 			})
-			a.heard("UpdateState", err)
+			a.recordAnswer("UpdateState", err)
 		}
 	})
 	for i := range threads {
-		a.remove(context.WithoutCancel(ctx), name(i))
+		a.deleteThread(context.WithoutCancel(ctx), name(i))
 	}
 }

@@ -1,5 +1,5 @@
-// Package hostile_test gives a real server with 1 GiB of memory what an
-// attacker would give it, while a bystander runs a trivial graph.
+// Package hostile_test gives a real server with 1 GiB of memory what an attacker
+// would give it, while an honest client runs a trivial graph.
 package hostile_test
 
 import (
@@ -29,26 +29,26 @@ import (
 // What the server has: a container of 1 GiB, of which automemlimit would give
 // Go 80 %.
 const (
-	memory   = int64(1 << 30)
-	memLimit = "GOMEMLIMIT=858993459"
+	memoryLimit   = int64(1 << 30)
+	goMemLimitEnv = "GOMEMLIMIT=858993459"
 )
 
 // server is a graphd process.
 type server struct {
-	cmd     *exec.Cmd
-	address string
-	exited  chan struct{}
-	log     *tail
-	peak    atomic.Int64 // most bytes of its own that it had
+	cmd       *exec.Cmd
+	address   string
+	exited    chan struct{}
+	logTail   *lastLines
+	peakBytes atomic.Int64 // most bytes of its own that it had
 }
 
-// tail keeps the end of a log.
-type tail struct {
+// lastLines keeps the end of a log.
+type lastLines struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *tail) add(line string) {
+func (l *lastLines) addLine(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lines = append(l.lines, line); len(l.lines) > 200 {
@@ -57,31 +57,31 @@ func (l *tail) add(line string) {
 }
 
 // String returns the last lines.
-func (l *tail) String() string {
+func (l *lastLines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "\n")
 }
 
-func serve(t *testing.T, flags ...string) *server {
+func startServer(t *testing.T, flags ...string) *server {
 	t.Helper()
-	s := &server{exited: make(chan struct{}), log: &tail{}}
+	s := &server{exited: make(chan struct{}), logTail: &lastLines{}}
 	s.cmd = exec.Command(built.Graphd(t), append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--store", "sqlite:" + filepath.Join(t.TempDir(), "g.db"), "--log-format", "json", "--log-level", "info",
 		"--heartbeat", "1s", // so that each stream that is taken in says something
 	}, flags...)...)
-	s.cmd.Env = append(os.Environ(), memLimit)
+	s.cmd.Env = append(os.Environ(), goMemLimitEnv)
 	errs, err := s.cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	address := make(chan string, 1)
-	go s.read(bufio.NewReader(errs), address)
+	go s.readLog(bufio.NewReader(errs), address)
 	select {
 	case s.address = <-address:
 	case <-s.exited:
-		t.Fatal(s.log)
+		t.Fatal(s.logTail)
 	}
-	go s.measure()
+	go s.watchMemory()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Signal(syscall.SIGKILL)
 		<-s.exited
@@ -89,8 +89,8 @@ func serve(t *testing.T, flags ...string) *server {
 	return s
 }
 
-// read takes in the log until the process ends.
-func (s *server) read(from *bufio.Reader, address chan<- string) {
+// readLog takes in the log until the process ends.
+func (s *server) readLog(from *bufio.Reader, address chan<- string) {
 	defer close(s.exited)
 	serving := regexp.MustCompile(`"serving","address":"([^"]+)"`)
 	for {
@@ -99,7 +99,7 @@ func (s *server) read(from *bufio.Reader, address chan<- string) {
 			address <- found[1]
 		}
 		if !strings.Contains(line, `"finished call"`) {
-			s.log.add(strings.TrimSpace(line))
+			s.logTail.addLine(strings.TrimSpace(line))
 		}
 		if err != nil {
 			_ = s.cmd.Wait()
@@ -108,9 +108,9 @@ func (s *server) read(from *bufio.Reader, address chan<- string) {
 	}
 }
 
-// measure watches the memory until the process ends. It is killed where its
+// watchMemory watches the memory until the process ends. It is killed where its
 // container would kill it.
-func (s *server) measure() {
+func (s *server) watchMemory() {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -119,20 +119,20 @@ func (s *server) measure() {
 			return
 		case <-tick.C:
 		}
-		now := s.own()
-		if now > s.peak.Load() {
-			s.peak.Store(now)
+		now := s.ownBytes()
+		if now > s.peakBytes.Load() {
+			s.peakBytes.Store(now)
 		}
-		if now > memory {
-			s.log.add(fmt.Sprintf("killed by the test: %d MiB of its own", now>>20))
+		if now > memoryLimit {
+			s.logTail.addLine(fmt.Sprintf("killed by the test: %d MiB of its own", now>>20))
 			_ = s.cmd.Process.Kill()
 			return
 		}
 	}
 }
 
-// resident is how many bytes of memory the process has, 0 when it has ended.
-func (s *server) resident() int64 {
+// residentBytes is how many bytes of memory the process has, 0 when it has ended.
+func (s *server) residentBytes() int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
 	if err != nil {
 		return 0
@@ -145,9 +145,9 @@ func (s *server) resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// own is how many bytes of that are the process's own: the rest are pages of its
+// ownBytes is how many bytes of that are the process's own: the rest are pages of its
 // program, which the kernel drops when it needs the memory.
-func (s *server) own() int64 {
+func (s *server) ownBytes() int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	var kib int64
 	for line := range strings.Lines(string(text)) {
@@ -158,7 +158,7 @@ func (s *server) own() int64 {
 	return kib << 10
 }
 
-func (s *server) alive() bool {
+func (s *server) isAlive() bool {
 	select {
 	case <-s.exited:
 		return false
@@ -178,7 +178,7 @@ type client struct {
 	conn *grpc.ClientConn
 }
 
-func (s *server) dial(ctx context.Context, more ...grpc.DialOption) (*client, error) {
+func (s *server) newClient(ctx context.Context, more ...grpc.DialOption) (*client, error) {
 	conn, err := grpc.NewClient(s.address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20), grpc.MaxCallSendMsgSize(64<<20)),

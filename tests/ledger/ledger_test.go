@@ -42,19 +42,19 @@ var (
 )
 
 const (
-	threads = 10 // that are under way at the same time
-	rounds  = 1  // of each run
-	// effects of a round: two each of left, right and the called graph, those
+	maxActiveThreads = 10 // that are under way at the same time
+	roundsPerRun     = 1  // of each run
+	// effectsPerRound of a round: two each of left, right and the called graph, those
 	// around the call, and that of close.
-	effects = 9
+	effectsPerRound = 9
 )
 
 // One server owns a file, and is killed.
 func TestEffectsHappenOnceOnSQLite(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "graphd.db")
-	w := newWorld(t, "sqlite:"+file, 1)
-	w.verify(w.torment())
+	w := newCluster(t, "sqlite:"+file, 1)
+	w.verifyLedgers(w.runWithFaults())
 }
 
 // Two servers share a Redis, and one of them is killed: the other takes its
@@ -63,24 +63,24 @@ func TestEffectsHappenOnceOnSQLite(t *testing.T) {
 func TestEffectsHappenOnceOnRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	w := newWorld(t, redis.URL(""), 2)
-	w.verify(w.torment())
+	w := newCluster(t, redis.URL(""), 2)
+	w.verifyLedgers(w.runWithFaults())
 }
 
-// world is some servers on one store, each with its workers.
-type world struct {
+// cluster is some servers on one store, each with its workers.
+type cluster struct {
 	*testing.T
 
-	dir     string
-	servers []*server
-	workers []*process.Process
-	relays  []*relay // to the server of each worker
-	ledgers []string
-	random  *rand.Rand
-	begun   atomic.Int64 // runs
-	killed  int
-	cuts    int
-	sent    int // of the cuts, those after which the worker came to another server
+	dir           string
+	servers       []*server
+	workers       []*process.Process
+	relays        []*relay // to the server of each worker
+	ledgers       []string
+	random        *rand.Rand
+	startedRuns   atomic.Int64 // runs
+	killCount     int
+	cutCount      int
+	redirectCount int // of the cuts, those after which the worker came to another server
 }
 
 type server struct {
@@ -91,10 +91,10 @@ type server struct {
 	address string
 }
 
-func newWorld(t *testing.T, store string, servers int) *world {
+func newCluster(t *testing.T, store string, servers int) *cluster {
 	t.Helper()
 	binary := built.Graphd(t)
-	w := &world{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
+	w := &cluster{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, uint64(servers)))}
 	for i := range servers {
 		address := process.FreeAddress(t)
 		p := process.Launch(t, fmt.Sprint("server", i), func() *exec.Cmd {
@@ -109,16 +109,16 @@ func newWorld(t *testing.T, store string, servers int) *world {
 		})
 	}
 	for i := range 4 {
-		w.employ(process.Python(t), i, w.servers[i%servers])
+		w.startWorker(process.Python(t), i, w.servers[i%servers])
 	}
 	for _, s := range w.servers {
-		w.connected(s, 4/servers)
+		w.waitConnected(s, 4/servers)
 	}
 	return w
 }
 
-// employ starts a worker that is attached to a server.
-func (w *world) employ(interpreter string, i int, at *server) {
+// startWorker starts a worker that is attached to a server.
+func (w *cluster) startWorker(interpreter string, i int, at *server) {
 	w.Helper()
 	ledger := filepath.Join(w.dir, fmt.Sprintf("ledger%d", i))
 	w.ledgers = append(w.ledgers, ledger)
@@ -132,8 +132,8 @@ func (w *world) employ(interpreter string, i int, at *server) {
 	}))
 }
 
-// connected waits until so many workers are attached to a server.
-func (w *world) connected(s *server, workers int) {
+// waitConnected waits until so many workers are attached to a server.
+func (w *cluster) waitConnected(s *server, workers int) {
 	w.Helper()
 	require.Eventually(w, func() bool {
 		list, err := s.ListWorkers(w.Context(), &graphdv1.ListWorkersRequest{})
@@ -141,17 +141,18 @@ func (w *world) connected(s *server, workers int) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// torment kills servers while runs go on, and returns how many runs there were.
-func (w *world) torment() int {
+// runWithFaults kills servers while runs go on, and returns how many runs there
+// were.
+func (w *cluster) runWithFaults() int {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), *limit)
 	defer cancel()
 	var over atomic.Bool
 	all, ctx := errgroup.WithContext(ctx)
-	for range threads {
+	for range maxActiveThreads {
 		all.Go(func() error {
 			for !over.Load() {
-				if err := w.run(ctx); err != nil {
+				if err := w.driveThread(ctx); err != nil {
 					return err
 				}
 			}
@@ -160,75 +161,75 @@ func (w *world) torment() int {
 	}
 	all.Go(func() error {
 		defer over.Store(true)
-		return w.killThem(ctx)
+		return w.killServers(ctx)
 	})
 	all.Go(func() error {
-		w.cutThem(ctx, &over)
+		w.cutConnections(ctx, &over)
 		return nil
 	})
-	require.NoError(w, all.Wait(), "after %d kills, seed %d", w.killed, *seed)
-	return int(w.begun.Load())
+	require.NoError(w, all.Wait(), "after %d kills, seed %d", w.killCount, *seed)
+	return int(w.startedRuns.Load())
 }
 
-// killThem kills one server after the other.
-func (w *world) killThem(ctx context.Context) error {
-	for w.killed < *kills {
-		if !pause(ctx, *every+time.Duration(w.random.Int64N(int64(*every)/2))) {
+// killServers kills one server after the other.
+func (w *cluster) killServers(ctx context.Context) error {
+	for w.killCount < *kills {
+		if !sleepContext(ctx, *every+time.Duration(w.random.Int64N(int64(*every)/2))) {
 			return ctx.Err()
 		}
 		s := w.servers[w.random.IntN(len(w.servers))]
-		if s.Ended() {
-			return fmt.Errorf("the server at %s has ended by itself: %s", s.address, s.Tail(20))
+		if s.HasEnded() {
+			return fmt.Errorf("the server at %s has ended by itself: %s", s.address, s.LogTail(20))
 		}
 		s.Kill()
-		w.killed++
-		if !pause(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
+		w.killCount++
+		if !sleepContext(ctx, time.Duration(w.random.Int64N(int64(*every)/8))) {
 			return ctx.Err()
 		}
 		if err := s.Start(); err != nil {
 			return err
 		}
-		if w.killed%20 == 0 {
-			w.Logf("%d kills, %d runs begun", w.killed, w.begun.Load())
+		if w.killCount%20 == 0 {
+			w.Logf("%d kills, %d runs begun", w.killCount, w.startedRuns.Load())
 		}
 	}
 	return nil
 }
 
-// cutThem breaks the connections of one worker after the other. For a moment
-// before, the server hears nothing of the worker, but goes on to offer it tasks. The
-// worker comes back to any server, while the one before may live.
-func (w *world) cutThem(ctx context.Context, over *atomic.Bool) {
+// cutConnections breaks the connections of one worker after the other. For a moment
+// before, the server gets nothing from the worker, but goes on to offer it tasks.
+// The worker comes back to any server, while the one before may live.
+func (w *cluster) cutConnections(ctx context.Context, over *atomic.Bool) {
 	random := rand.New(rand.NewPCG(*seed, uint64(len(w.servers)+100)))
-	for !over.Load() && pause(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
+	for !over.Load() && sleepContext(ctx, *cut+time.Duration(random.Int64N(int64(*cut)/2))) {
 		between := w.relays[random.IntN(len(w.relays))]
-		between.mute()
-		pause(ctx, time.Duration(random.Int64N(int64(*cut))))
-		if between.send(w.servers[random.IntN(len(w.servers))].address) {
-			w.sent++
+		between.muteWorkers()
+		sleepContext(ctx, time.Duration(random.Int64N(int64(*cut))))
+		if between.redirectTo(w.servers[random.IntN(len(w.servers))].address) {
+			w.redirectCount++
 		}
-		between.cut()
-		w.cuts++
+		between.cutLinks()
+		w.cutCount++
 	}
 }
 
-// run takes one thread from its input to its end.
-func (w *world) run(ctx context.Context) error {
-	n := int(w.begun.Add(1))
+// driveThread takes one thread from its input to its end.
+func (w *cluster) driveThread(ctx context.Context) error {
+	n := int(w.startedRuns.Add(1))
 	thread := fmt.Sprint("t", n)
-	run, err := insist(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
+	run, err := callUntilAnswered(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
 		return s.StartRun(ctx, &graphdv1.StartRunRequest{
 			RequestId: "start-" + thread,
 			Run: &graphdv1.RunSpec{
 				ThreadId: thread, CreateThread: true, Graph: "ledger",
-				Start: &graphdv1.RunSpec_Input{Input: text(fmt.Sprintf(`{"rounds":%d,"paid":[]}`, rounds))},
+				Start: &graphdv1.RunSpec_Input{Input: newPayload(fmt.Sprintf(`{"rounds":%d,"paid":[]}`, roundsPerRun))},
 			},
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("start of %s: %w", thread, err)
 	}
-	run, err = insist(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
+	run, err = callUntilAnswered(ctx, w, n, func(ctx context.Context, s *server) (*graphdv1.Run, error) {
 		stopped, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{
 			ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(5 * time.Second),
 		})
@@ -241,15 +242,15 @@ func (w *world) run(ctx context.Context) error {
 		return fmt.Errorf("end of %s: %w", thread, err)
 	}
 	var out struct{ Paid []string }
-	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &out); err != nil || len(out.Paid) != rounds*effects {
+	if err := json.Unmarshal([]byte(run.GetOutput().GetJson()), &out); err != nil || len(out.Paid) != roundsPerRun*effectsPerRound {
 		return fmt.Errorf("%s ended as %s with %s %v", thread, run.GetState(), run.GetOutput().GetJson(), run.GetFailure())
 	}
 	return nil
 }
 
-// insist repeats a call, at one server after the other, while they are away.
-func insist(
-	ctx context.Context, w *world, n int, call func(context.Context, *server) (*graphdv1.Run, error),
+// callUntilAnswered repeats a call, at one server after the other, while they are away.
+func callUntilAnswered(
+	ctx context.Context, w *cluster, n int, call func(context.Context, *server) (*graphdv1.Run, error),
 ) (*graphdv1.Run, error) {
 	for ; ; n++ {
 		run, err := call(ctx, w.servers[n%len(w.servers)])
@@ -258,13 +259,13 @@ func insist(
 		default:
 			return run, err
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !sleepContext(ctx, 50*time.Millisecond) {
 			return nil, fmt.Errorf("%w, last: %w", ctx.Err(), err)
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -275,21 +276,21 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func text(json string) *graphdv1.Payload {
+func newPayload(json string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }
 
-// entry is a line of a ledger.
-type entry struct{ Event, Value, Key, Thread, Task, What string }
+// ledgerEntry is a line of a ledger.
+type ledgerEntry struct{ Event, Value, Key, Thread, Task, What string }
 
-// verify reads the ledgers: every effect happened, and happened once, under a key
+// verifyLedgers reads the ledgers: every effect happened, and happened once, under a key
 // of its own.
-func (w *world) verify(runs int) {
+func (w *cluster) verifyLedgers(runs int) {
 	w.Helper()
 	begun, byKey, ended := make(map[[3]string][]string), make(map[string][3]string), 0
 	for i, ledger := range w.ledgers {
-		require.False(w, w.workers[i].Ended(), "a worker has left: %s", w.workers[i].Tail(20))
-		for _, e := range w.read(ledger) {
+		require.False(w, w.workers[i].HasEnded(), "a worker has left: %s", w.workers[i].LogTail(20))
+		for _, e := range w.readLedger(ledger) {
 			at := [3]string{e.Thread, e.Task, e.What}
 			if e.Event == "end" {
 				ended++
@@ -309,20 +310,20 @@ func (w *world) verify(runs int) {
 		}
 	}
 	w.Logf("%d kills, %d cuts, %d of them to another server, seed %d: %d runs, %d effects, %d of them doubled",
-		w.killed, w.cuts, w.sent, *seed, runs, len(begun), doubled)
-	require.Len(w, begun, runs*rounds*effects)
+		w.killCount, w.cutCount, w.redirectCount, *seed, runs, len(begun), doubled)
+	require.Len(w, begun, runs*roundsPerRun*effectsPerRound)
 	require.Equal(w, len(begun)+doubled, ended)
 }
 
-func (w *world) read(ledger string) []entry {
+func (w *cluster) readLedger(ledger string) []ledgerEntry {
 	w.Helper()
 	file, err := os.Open(ledger)
 	require.NoError(w, err)
 	defer func() { require.NoError(w, file.Close()) }()
-	var all []entry
+	var all []ledgerEntry
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		var e entry
+		var e ledgerEntry
 		require.NoError(w, json.Unmarshal(lines.Bytes(), &e))
 		all = append(all, e)
 	}

@@ -20,8 +20,8 @@ type relay struct {
 
 // link is a connection from the worker, and the one to the server.
 type link struct {
-	near, far net.Conn
-	muted     atomic.Bool // what the worker says does not arrive
+	worker, server net.Conn
+	isMuted        atomic.Bool // what the worker says does not arrive
 }
 
 func newRelay(t *testing.T, server string) *relay {
@@ -31,7 +31,7 @@ func newRelay(t *testing.T, server string) *relay {
 	r := &relay{address: listener.Addr().String(), server: server, links: make(map[*link]struct{})}
 	t.Cleanup(func() {
 		_ = listener.Close()
-		r.cut()
+		r.cutLinks()
 	})
 	go func() {
 		for {
@@ -39,13 +39,13 @@ func newRelay(t *testing.T, server string) *relay {
 			if err != nil {
 				return
 			}
-			go r.pass(near)
+			go r.relayConnection(near)
 		}
 	}()
 	return r
 }
 
-func (r *relay) pass(near net.Conn) {
+func (r *relay) relayConnection(near net.Conn) {
 	r.mu.Lock()
 	server := r.server
 	r.mu.Unlock()
@@ -54,20 +54,20 @@ func (r *relay) pass(near net.Conn) {
 		_ = near.Close()
 		return
 	}
-	l := &link{near: near, far: far}
+	l := &link{worker: near, server: far}
 	r.mu.Lock()
 	r.links[l] = struct{}{}
 	r.mu.Unlock()
-	go l.move(near, far, &l.muted)
-	l.move(far, near, new(atomic.Bool))
+	go l.relayBytes(near, far, &l.isMuted)
+	l.relayBytes(far, near, new(atomic.Bool))
 	r.mu.Lock()
 	delete(r.links, l)
 	r.mu.Unlock()
 }
 
-// move passes bytes on until one side ends.
-func (l *link) move(from, to net.Conn, muted *atomic.Bool) {
-	defer l.cut()
+// relayBytes passes bytes on until one side ends.
+func (l *link) relayBytes(from, to net.Conn, muted *atomic.Bool) {
+	defer l.closeBoth()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -82,24 +82,24 @@ func (l *link) move(from, to net.Conn, muted *atomic.Bool) {
 	}
 }
 
-func (l *link) cut() {
-	_ = l.near.Close()
-	_ = l.far.Close()
+func (l *link) closeBoth() {
+	_ = l.worker.Close()
+	_ = l.server.Close()
 }
 
-// mute keeps what the worker says on its connections from its server, for as long
+// muteWorkers keeps what the worker says on its connections from its server, for as long
 // as they last.
-func (r *relay) mute() {
+func (r *relay) muteWorkers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.links {
-		l.muted.Store(true)
+		l.isMuted.Store(true)
 	}
 }
 
-// send has the next connections go to a server, and reports whether that is
+// redirectTo has the next connections go to a server, and reports whether that is
 // another one than before.
-func (r *relay) send(to string) bool {
+func (r *relay) redirectTo(to string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	isOther := r.server != to
@@ -107,11 +107,11 @@ func (r *relay) send(to string) bool {
 	return isOther
 }
 
-// cut breaks all connections.
-func (r *relay) cut() {
+// cutLinks breaks all connections.
+func (r *relay) cutLinks() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.links {
-		l.cut()
+		l.closeBoth()
 	}
 }

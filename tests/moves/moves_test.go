@@ -23,8 +23,8 @@ const (
 	interrupted = graphdv1.RunState_RUN_STATE_INTERRUPTED
 )
 
-// logOf is what a run has written down.
-func logOf(t *testing.T, run *graphdv1.Run) []string {
+// runLog is what a run has written down.
+func runLog(t *testing.T, run *graphdv1.Run) []string {
 	t.Helper()
 	var out struct{ Log []string }
 	require.NoError(t, json.Unmarshal([]byte(run.GetOutput().GetJson()), &out))
@@ -35,25 +35,25 @@ func logOf(t *testing.T, run *graphdv1.Run) []string {
 // other.
 func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, "--lease", "1h") // a run that waits for a lease to end does not end in time
-	s.worker("w1", s.a)
-	s.stops(s.b, s.begin(s.b, "walk", `{"steps":1,"pace":0}`), interrupted) // now both servers know the graph
+	s := newFixture(t, "--lease", "1h") // a run that waits for a lease to end does not end in time
+	s.startWorker("w1", s.first)
+	s.waitForState(s.second, s.startRun(s.second, "walk", `{"steps":1,"pace":0}`), interrupted) // now both servers know the graph
 	var runs []*graphdv1.Run
 	var over []func()
 	for i := range 10 {
-		run := s.begin(s.b, "walk", fmt.Sprintf(`{"steps":%d,"pace":0}`, i+1))
-		runs, over = append(runs, run), append(over, s.follow(s.b, run))
+		run := s.startRun(s.second, "walk", fmt.Sprintf(`{"steps":%d,"pace":0}`, i+1))
+		runs, over = append(runs, run), append(over, s.followThread(s.second, run))
 	}
 	for _, run := range runs {
-		s.stops(s.b, run, interrupted)
-		s.answer(s.b, run, `"yes"`)
+		s.waitForState(s.second, run, interrupted)
+		s.answerRun(s.second, run, `"yes"`)
 	}
 	for i, run := range runs {
-		run = s.stops(s.b, run, succeeded)
-		require.Equal(t, append(slices.Repeat([]string{"w1"}, i+1), "yes@w1"), logOf(t, run))
+		run = s.waitForState(s.second, run, succeeded)
+		require.Equal(t, append(slices.Repeat([]string{"w1"}, i+1), "yes@w1"), runLog(t, run))
 		over[i]()
 	}
-	require.Len(t, s.walked(), 1+55, "no step was taken twice")
+	require.Len(t, s.readLedger(), 1+55, "no step was taken twice")
 }
 
 // A worker leaves in the middle of a run, as in a deployment; the next one is
@@ -61,16 +61,16 @@ func TestAWorkerAtOneServerServesTheRunsOfAnother(t *testing.T) {
 func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
 	t.Parallel()
 	const steps = 60
-	s := newScene(t)
-	first := s.worker("w1", s.a)
-	s.worker("w2", s.b)
-	run := s.begin(s.a, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
-	here, there := s.follow(s.a, run), s.follow(s.b, run)
-	require.Eventually(t, func() bool { return len(s.walked()) > 3 }, time.Minute, time.Millisecond)
+	s := newFixture(t)
+	first := s.startWorker("w1", s.first)
+	s.startWorker("w2", s.second)
+	run := s.startRun(s.first, "walk", fmt.Sprintf(`{"steps":%d,"pace":0.02}`, steps))
+	here, there := s.followThread(s.first, run), s.followThread(s.second, run)
+	require.Eventually(t, func() bool { return len(s.readLedger()) > 3 }, time.Minute, time.Millisecond)
 	first.Stop(syscall.SIGTERM)
-	run = s.stops(s.a, run, interrupted)
-	s.answer(s.a, run, `"no"`)
-	log := logOf(t, s.stops(s.a, run, succeeded))
+	run = s.waitForState(s.first, run, interrupted)
+	s.answerRun(s.first, run, `"no"`)
+	log := runLog(t, s.waitForState(s.first, run, succeeded))
 	here()
 	there()
 	require.Len(t, log, steps+1)
@@ -78,24 +78,24 @@ func TestARunGoesWhereTheNextWorkerIs(t *testing.T) {
 	byFirst := slices.Index(log, "w2")
 	require.Positive(t, byFirst)
 	require.NotContains(t, log[byFirst:steps], "w1")
-	require.Equal(t, log[:steps], s.walked(), "no step was taken twice")
+	require.Equal(t, log[:steps], s.readLedger(), "no step was taken twice")
 }
 
 // A worker dies in the middle of a node; the only other one is elsewhere.
 func TestARunLeavesADeadWorker(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	first := s.worker("w1", s.a)
-	run := s.begin(s.a, "walk", `{"steps":1,"pace":30}`)
-	over := s.follow(s.a, run)
-	require.Eventually(t, func() bool { return len(s.walked()) > 0 }, time.Minute, time.Millisecond)
-	s.worker("w2", s.b)
+	s := newFixture(t)
+	first := s.startWorker("w1", s.first)
+	run := s.startRun(s.first, "walk", `{"steps":1,"pace":30}`)
+	over := s.followThread(s.first, run)
+	require.Eventually(t, func() bool { return len(s.readLedger()) > 0 }, time.Minute, time.Millisecond)
+	s.startWorker("w2", s.second)
 	first.Stop(syscall.SIGKILL)
-	require.Eventually(t, func() bool { return slices.Equal(s.walked(), []string{"w1", "w2"}) }, time.Minute, 10*time.Millisecond,
-		"the second worker was not asked: %v", s.walked())
-	_, err := s.b.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
+	require.Eventually(t, func() bool { return slices.Equal(s.readLedger(), []string{"w1", "w2"}) }, time.Minute, 10*time.Millisecond,
+		"the second worker was not asked: %v", s.readLedger())
+	_, err := s.second.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
 	require.NoError(t, err)
-	s.stops(s.a, run, graphdv1.RunState_RUN_STATE_CANCELLED)
+	s.waitForState(s.first, run, graphdv1.RunState_RUN_STATE_CANCELLED)
 	over()
 }
 
@@ -103,17 +103,17 @@ func TestARunLeavesADeadWorker(t *testing.T) {
 // superstep.
 func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	s.script(s.a, "east", "north")
-	s.script(s.b, "west", "south")
+	s := newFixture(t)
+	s.attachScripted(s.first, "east", "north")
+	s.attachScripted(s.second, "west", "south")
 	var runs []*graphdv1.Run
 	for i := range 10 {
-		at := []*server{s.a, s.b}[i%2]
-		runs = append(runs, s.begin(at, "compass", `{"log":[]}`))
+		at := []*server{s.first, s.second}[i%2]
+		runs = append(runs, s.startRun(at, "compass", `{"log":[]}`))
 	}
 	for _, run := range runs {
-		over := s.follow(s.b, run)
-		log := logOf(t, s.stops(s.a, run, succeeded))
+		over := s.followThread(s.second, run)
+		log := runLog(t, s.waitForState(s.first, run, succeeded))
 		slices.Sort(log[:2])
 		require.Equal(t, []string{"east", "west", "north", "south", "home"}, log)
 		over()
@@ -122,12 +122,12 @@ func TestAGraphWithWorkersAtTwoServers(t *testing.T) {
 
 // Workers are never anywhere for long, and a server dies: every run ends, with
 // each node in its place.
-func TestRestlessWorkers(t *testing.T) {
+func TestWorkersThatMoveAround(t *testing.T) {
 	t.Parallel()
 	const threads = 40
-	s := newScene(t)
+	s := newFixture(t)
 	var mu sync.Mutex
-	alive := []*server{s.a, s.b}
+	alive := []*server{s.first, s.second}
 	pick := func() *server {
 		mu.Lock()
 		defer mu.Unlock()
@@ -138,9 +138,9 @@ func TestRestlessWorkers(t *testing.T) {
 	for i := range 3 {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				leave, err := s.attach(pick(), fmt.Sprint("w", i), "east", "west", "north", "south")
+				leave, err := s.attachWorker(pick(), fmt.Sprint("w", i), "east", "west", "north", "south")
 				if err == nil {
-					doze(ctx, time.Duration(rand.IntN(150))*time.Millisecond)
+					sleepContext(ctx, time.Duration(rand.IntN(150))*time.Millisecond)
 					leave()
 				}
 			}
@@ -150,28 +150,28 @@ func TestRestlessWorkers(t *testing.T) {
 	for i := range runs {
 		if i == threads/2 {
 			mu.Lock()
-			alive[0] = s.serve(built.Graphd(t), s.store)
+			alive[0] = s.startServer(built.Graphd(t), s.storeURL)
 			mu.Unlock()
-			s.a.Stop(syscall.SIGKILL)
-			s.a = alive[0]
+			s.first.Stop(syscall.SIGKILL)
+			s.first = alive[0]
 		}
-		runs[i] = s.begin(pick(), "compass", `{"log":[]}`)
-		doze(ctx, 30*time.Millisecond)
+		runs[i] = s.startRun(pick(), "compass", `{"log":[]}`)
+		sleepContext(ctx, 30*time.Millisecond)
 	}
 	calm()
 	workers.Wait()
-	s.script(s.a, "east", "north")
-	s.script(s.b, "west", "south")
+	s.attachScripted(s.first, "east", "north")
+	s.attachScripted(s.second, "west", "south")
 	for _, run := range runs {
-		over := s.follow(s.b, run)
-		log := logOf(t, s.stops(s.a, run, succeeded))
+		over := s.followThread(s.second, run)
+		log := runLog(t, s.waitForState(s.first, run, succeeded))
 		slices.Sort(log[:2])
 		require.Equal(t, []string{"east", "west", "north", "south", "home"}, log)
 		over()
 	}
 }
 
-func doze(ctx context.Context, d time.Duration) {
+func sleepContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -180,16 +180,16 @@ func doze(ctx context.Context, d time.Duration) {
 	}
 }
 
-// script attaches a worker that takes some nodes of a graph which the servers
+// attachScripted attaches a worker that takes some nodes of a graph which the servers
 // know from a file.
-func (s *scene) script(at *server, nodes ...string) {
+func (s *fixture) attachScripted(at *server, nodes ...string) {
 	s.Helper()
-	leave, err := s.attach(at, strings.Join(nodes, "-"), nodes...)
+	leave, err := s.attachWorker(at, strings.Join(nodes, "-"), nodes...)
 	require.NoError(s, err)
 	s.Cleanup(leave)
 }
 
-func (s *scene) attach(at *server, name string, nodes ...string) (leave func(), err error) {
+func (s *fixture) attachWorker(at *server, name string, nodes ...string) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(s.Context())
 	stream, err := at.Connect(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *scene) attach(at *server, name string, nodes ...string) (leave func(), 
 			}
 			_, _ = at.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
 				LeaseToken: task.GetLease().GetToken(), Result: &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{
-					Completed: &graphdv1.TaskCompleted{Update: text(fmt.Sprintf(`{"log":[%q]}`, task.GetNode()))},
+					Completed: &graphdv1.TaskCompleted{Update: newPayload(fmt.Sprintf(`{"log":[%q]}`, task.GetNode()))},
 				}},
 			})
 		}

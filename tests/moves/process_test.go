@@ -36,26 +36,26 @@ type server struct {
 	address string
 }
 
-// scene is two servers on one Redis.
-type scene struct {
+// fixture is two servers on one Redis.
+type fixture struct {
 	*testing.T
 
-	a, b   *server
-	store  string
-	ledger string // where workers write who walked
-	flags  []string
+	first, second *server
+	storeURL      string
+	ledgerPath    string // where workers write who walked
+	flags         []string
 }
 
-func newScene(t *testing.T, flags ...string) *scene {
+func newFixture(t *testing.T, flags ...string) *fixture {
 	t.Helper()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	s := &scene{T: t, store: redis.URL(""), ledger: filepath.Join(t.TempDir(), "ledger"), flags: flags}
+	s := &fixture{T: t, storeURL: redis.URL(""), ledgerPath: filepath.Join(t.TempDir(), "ledger"), flags: flags}
 	binary := built.Graphd(t)
-	s.a, s.b = s.serve(binary, s.store), s.serve(binary, s.store)
+	s.first, s.second = s.startServer(binary, s.storeURL), s.startServer(binary, s.storeURL)
 	return s
 }
 
-func (s *scene) serve(binary, store string) *server {
+func (s *fixture) startServer(binary, store string) *server {
 	s.Helper()
 	// A worker that lives is silent for three seconds on no machine; one that is killed is missed soon.
 	p := process.Launch(s.T, "server", func() *exec.Cmd {
@@ -64,7 +64,7 @@ func (s *scene) serve(binary, store string) *server {
 			"--worker-lease", "4s", "--worker-key", "k", "--worker-losses", "100", "--log-format", "json",
 		}, s.flags...)...)
 	})
-	address := p.Serving()
+	address := p.WaitForAddress()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(s, err)
 	s.Cleanup(func() { _ = conn.Close() })
@@ -74,13 +74,13 @@ func (s *scene) serve(binary, store string) *server {
 	}
 }
 
-// worker starts a worker that is attached to a server, and waits for it.
-func (s *scene) worker(name string, at *server) *process.Process {
+// startWorker starts a worker that is attached to a server, and waits for it.
+func (s *fixture) startWorker(name string, at *server) *process.Process {
 	s.Helper()
 	python := process.Python(s.T)
 	p := process.Launch(s.T, name, func() *exec.Cmd {
 		cmd := exec.Command(python, "nomad.py")
-		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledger, "MOVES_SERVER="+at.address)
+		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledgerPath, "MOVES_SERVER="+at.address)
 		return cmd
 	})
 	require.Eventually(s, func() bool {
@@ -90,9 +90,9 @@ func (s *scene) worker(name string, at *server) *process.Process {
 	return p
 }
 
-// walked lists who walked, in order.
-func (s *scene) walked() []string {
-	data, err := os.ReadFile(s.ledger)
+// readLedger lists who walked, in order.
+func (s *fixture) readLedger() []string {
+	data, err := os.ReadFile(s.ledgerPath)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -100,15 +100,15 @@ func (s *scene) walked() []string {
 	return strings.Fields(string(data))
 }
 
-// everything that is stored.
-var everything = []graphdv1.Channel{
+// allChannels that is stored.
+var allChannels = []graphdv1.Channel{
 	graphdv1.Channel_CHANNEL_VALUES, graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_MESSAGES,
 	graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS, graphdv1.Channel_CHANNEL_CHECKPOINTS,
 }
 
-// follow watches a thread at a server until its run is over. What it saw must
+// followThread watches a thread at a server until its run is over. What it saw must
 // be what the log has, and nothing of it twice.
-func (s *scene) follow(at *server, run *graphdv1.Run) (over func()) {
+func (s *fixture) followThread(at *server, run *graphdv1.Run) (over func()) {
 	s.Helper()
 	type result struct {
 		seen []uint64
@@ -118,24 +118,24 @@ func (s *scene) follow(at *server, run *graphdv1.Run) (over func()) {
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	go func() {
 		defer cancel()
-		seen, err := watch(ctx, at, run, true)
+		seen, err := listEvents(ctx, at, run, true)
 		done <- result{seen, err}
 	}()
 	return func() {
 		s.Helper()
 		live := <-done
 		require.NoError(s, live.err)
-		stored, err := watch(s.Context(), s.a, run, false)
+		stored, err := listEvents(s.Context(), s.first, run, false)
 		require.NoError(s, err)
 		require.Equal(s, stored, live.seen)
 	}
 }
 
-// watch lists the numbers of the durable events of a thread.
-func watch(ctx context.Context, at *server, run *graphdv1.Run, follow bool) ([]uint64, error) {
+// listEvents lists the numbers of the durable events of a thread.
+func listEvents(ctx context.Context, at *server, run *graphdv1.Run, follow bool) ([]uint64, error) {
 	stream, err := at.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
-		Follow: follow, Filter: &graphdv1.EventFilter{Channels: everything},
+		Follow: follow, Filter: &graphdv1.EventFilter{Channels: allChannels},
 	})
 	if err != nil {
 		return nil, err
@@ -162,14 +162,14 @@ func watch(ctx context.Context, at *server, run *graphdv1.Run, follow bool) ([]u
 	}
 }
 
-// begin starts a run at a server, as soon as the server knows the graph.
-func (s *scene) begin(at *server, graph, input string) *graphdv1.Run {
+// startRun starts a run at a server, as soon as the server knows the graph.
+func (s *fixture) startRun(at *server, graph, input string) *graphdv1.Run {
 	s.Helper()
 	var run *graphdv1.Run
 	require.Eventually(s, func() bool {
 		var err error
 		run, err = at.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: text(input)},
+			CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
 		}})
 		if status.Code(err) != codes.NotFound {
 			require.NoError(s, err)
@@ -179,8 +179,8 @@ func (s *scene) begin(at *server, graph, input string) *graphdv1.Run {
 	return run
 }
 
-// stops waits at a server until a run has stopped in a state.
-func (s *scene) stops(at *server, run *graphdv1.Run, want graphdv1.RunState) *graphdv1.Run {
+// waitForState waits at a server until a run has stopped in a state.
+func (s *fixture) waitForState(at *server, run *graphdv1.Run, want graphdv1.RunState) *graphdv1.Run {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
@@ -190,15 +190,15 @@ func (s *scene) stops(at *server, run *graphdv1.Run, want graphdv1.RunState) *gr
 	return run
 }
 
-func (s *scene) answer(at *server, run *graphdv1.Run, value string) {
+func (s *fixture) answerRun(at *server, run *graphdv1.Run, value string) {
 	s.Helper()
 	_, err := at.ResumeRun(s.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(value)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}},
 	}})
 	require.NoError(s, err)
 }
 
-func text(json string) *graphdv1.Payload {
+func newPayload(json string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }

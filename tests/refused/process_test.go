@@ -24,8 +24,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/process"
 )
 
-// patience bounds what must come about some time.
-const patience = 2 * time.Minute
+// waitTimeout bounds what must come about some time.
+const waitTimeout = 2 * time.Minute
 
 // server is a server as its clients see it.
 type server struct {
@@ -38,15 +38,15 @@ type server struct {
 	health healthpb.HealthClient
 }
 
-// serve starts a server on a store; around wraps its command.
-func serve(t *testing.T, store string, around []string, flags ...string) *server {
+// startServer starts a server on a store; around wraps its command.
+func startServer(t *testing.T, store string, around []string, flags ...string) *server {
 	t.Helper()
 	command := append(append([]string{}, around...), built.Graphd(t), "serve", "--listen", "127.0.0.1:0", "--store", store,
 		"--graphs", "testdata", "--log-format", "json")
 	p := process.Launch(t, "server", func() *exec.Cmd {
 		return exec.Command(command[0], append(command[1:], flags...)...)
 	})
-	conn, err := grpc.NewClient(p.Serving(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(p.WaitForAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &server{
@@ -55,9 +55,9 @@ func serve(t *testing.T, store string, around []string, flags ...string) *server
 	}
 }
 
-// start begins a run of a thread, with so many bytes to keep. The request id makes
+// startRun begins a run of a thread, with so many bytes to keep. The request id makes
 // it the same one when it is called again.
-func (s *server) start(thread string, bytes int) (*graphdv1.Run, error) {
+func (s *server) startRun(thread string, bytes int) (*graphdv1.Run, error) {
 	return s.StartRun(s.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 		ThreadId: thread, CreateThread: true, Graph: "keep",
 		Start: &graphdv1.RunSpec_Input{Input: &graphdv1.Payload{Body: &graphdv1.Payload_Json{
@@ -66,16 +66,16 @@ func (s *server) start(thread string, bytes int) (*graphdv1.Run, error) {
 	}, RequestId: "of-" + thread})
 }
 
-// watchInbox begins to follow all questions, from a token on if there is one.
-func (s *server) watchInbox(token string) grpc.ServerStreamingClient[graphdv1.InterruptChange] {
+// watchInterrupts begins to follow all interrupts, from a token on if there is one.
+func (s *server) watchInterrupts(token string) grpc.ServerStreamingClient[graphdv1.InterruptChange] {
 	s.Helper()
 	watch, err := s.WatchInterrupts(s.Context(), &graphdv1.WatchInterruptsRequest{ResumeToken: token})
 	require.NoError(s, err)
 	return watch
 }
 
-// lastError is how a stream ends.
-func lastError(watch grpc.ServerStreamingClient[graphdv1.InterruptChange]) error {
+// readToError is how a stream ends.
+func readToError(watch grpc.ServerStreamingClient[graphdv1.InterruptChange]) error {
 	for {
 		if _, err := watch.Recv(); err != nil {
 			return err
@@ -83,63 +83,63 @@ func lastError(watch grpc.ServerStreamingClient[graphdv1.InterruptChange]) error
 	}
 }
 
-// run has a run of a thread that must begin and end.
-func (s *server) run(thread string, bytes int) {
+// runToEnd has a run of a thread that must begin and end.
+func (s *server) runToEnd(thread string, bytes int) {
 	s.Helper()
-	run, err := s.start(thread, bytes)
+	run, err := s.startRun(thread, bytes)
 	require.NoError(s, err)
-	s.done(run)
+	s.waitEnded(run)
 }
 
-// done waits for the end of a run.
-func (s *server) done(run *graphdv1.Run) {
+// waitEnded waits for the end of a run.
+func (s *server) waitEnded(run *graphdv1.Run) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), waitTimeout)
 	defer cancel()
 	run, err := s.WaitRun(ctx, &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
 	require.NoError(s, err)
 	require.Equal(s, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState(), run.GetFailure())
 }
 
-// goesOn starts a run as soon as the store takes changes again.
-func (s *server) goesOn(thread string) {
+// requireRunsGoOn starts a run as soon as the store takes changes again.
+func (s *server) requireRunsGoOn(thread string) {
 	s.Helper()
 	var run *graphdv1.Run
 	require.Eventually(s, func() (ok bool) {
 		var err error
-		run, err = s.start(thread, 10)
+		run, err = s.startRun(thread, 10)
 		return err == nil
-	}, patience, 50*time.Millisecond)
-	s.done(run)
-	s.says(healthpb.HealthCheckResponse_SERVING, "")
-	s.Says("the store takes changes again")
+	}, waitTimeout, 50*time.Millisecond)
+	s.waitEnded(run)
+	s.waitForHealth(healthpb.HealthCheckResponse_SERVING, "")
+	s.WaitForLine("the store takes changes again")
 }
 
-// there reads a thread.
-func (s *server) there(thread string) {
+// requireThread reads a thread.
+func (s *server) requireThread(thread string) {
 	s.Helper()
 	got, err := s.GetThread(s.Context(), &graphdv1.GetThreadRequest{ThreadId: thread})
 	require.NoError(s, err)
 	require.Equal(s, thread, got.GetThreadId())
 }
 
-// says waits until the health service says something of a service.
-func (s *server) says(want healthpb.HealthCheckResponse_ServingStatus, service string) {
+// waitForHealth waits until the health service says something of a service.
+func (s *server) waitForHealth(want healthpb.HealthCheckResponse_ServingStatus, service string) {
 	s.Helper()
 	require.Eventually(s, func() bool {
 		got, err := s.health.Check(s.Context(), &healthpb.HealthCheckRequest{Service: service})
 		return err == nil && got.GetStatus() == want
-	}, patience, 20*time.Millisecond, "%q is not %s", service, want)
+	}, waitTimeout, 20*time.Millisecond, "%q is not %s", service, want)
 }
 
-// refuses is what is seen of a store that takes no changes: by health checks at
+// requireRefusing is what is seen of a store that takes no changes: by health checks at
 // once, whatever clients do, and in the log with what has to be done.
-func (s *server) refuses(reason string, log ...string) {
+func (s *server) requireRefusing(reason string, log ...string) {
 	s.Helper()
-	s.says(healthpb.HealthCheckResponse_NOT_SERVING, "")
-	s.says(healthpb.HealthCheckResponse_NOT_SERVING, "graphd.v1.GraphService")
-	s.says(healthpb.HealthCheckResponse_SERVING, "reads")
-	s.Says(append([]string{"the store takes no changes", reason}, log...)...)
+	s.waitForHealth(healthpb.HealthCheckResponse_NOT_SERVING, "")
+	s.waitForHealth(healthpb.HealthCheckResponse_NOT_SERVING, "graphd.v1.GraphService")
+	s.waitForHealth(healthpb.HealthCheckResponse_SERVING, "reads")
+	s.WaitForLine(append([]string{"the store takes no changes", reason}, log...)...)
 }
 
 // requireRefusal checks what a client is told.

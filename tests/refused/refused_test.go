@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	full     = "STORE_FULL"
-	replaced = "STORE_REPLACED"
+	reasonFull     = "STORE_FULL"
+	reasonReplaced = "STORE_REPLACED"
 )
 
 // smallDisk is a folder on a disk of 24 MiB, as far as the command around a
@@ -44,8 +44,8 @@ func smallFiles(t *testing.T) (dir string, around []string) {
 	return t.TempDir(), []string{"sh", "-c", `ulimit -f 24576 && exec "$0" "$@"`}
 }
 
-// A store whose room ends, on a disk or because a file may be no larger: what was
-// stored can be read, deleting threads makes room, and then the calls that were
+// A store whose space ends, on a disk or because a file may be no larger: what was
+// stored can be read, deleting threads frees space, and then the calls that were
 // refused succeed.
 func TestAFullStore(t *testing.T) {
 	t.Parallel()
@@ -59,28 +59,28 @@ func TestAFullStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, around := c.small(t)
-			testFullStore(t, serve(t, "sqlite:"+filepath.Join(dir, "graphd.db"), around, "--disk-reserve", "2097152"), c.log)
+			testFullStore(t, startServer(t, "sqlite:"+filepath.Join(dir, "graphd.db"), around, "--disk-reserve", "2097152"), c.log)
 		})
 	}
 }
 
 func testFullStore(t *testing.T, s *server, log string) {
 	t.Helper()
-	s.run("first", 10)
+	s.runToEnd("first", 10)
 	thread := func(i int) string { return fmt.Sprint("t", i) }
 	stored := 0
 	var err error
 	for ; err == nil && stored < 500; stored++ {
-		_, err = s.start(thread(stored), 200_000)
+		_, err = s.startRun(thread(stored), 200_000)
 	}
 	stored--
-	requireRefusal(t, err, codes.ResourceExhausted, full, "no space left", "nothing was changed", "read and deleted", "same request id")
-	s.refuses(full, log)
+	requireRefusal(t, err, codes.ResourceExhausted, reasonFull, "no space left", "nothing was changed", "read and deleted", "same request id")
+	s.requireRefusing(reasonFull, log)
 
 	// Runs that had begun wait, and so do calls that are made again.
-	_, err = s.start(thread(stored), 200_000)
-	require.Equal(t, full, reasonOf(err), err)
-	s.there("first")
+	_, err = s.startRun(thread(stored), 200_000)
+	require.Equal(t, reasonFull, reasonOf(err), err)
+	s.requireThread("first")
 	list, err := s.ListThreads(t.Context(), &graphdv1.ListThreadsRequest{PageSize: 500})
 	require.NoError(t, err)
 	require.Len(t, list.GetThreads(), stored+1)
@@ -89,11 +89,11 @@ func testFullStore(t *testing.T, s *server, log string) {
 		_, err := s.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: thread(i), Force: true})
 		require.NoError(t, err, "deleting makes room")
 	}
-	s.goesOn(thread(stored))
+	s.requireRunsGoOn(thread(stored))
 	for i := stored / 2; i < stored; i++ {
-		s.run(thread(i), 200_000) // the same run: its request id is known
+		s.runToEnd(thread(i), 200_000) // the same run: its request id is known
 	}
-	s.there("first")
+	s.requireThread("first")
 	s.Stop(syscall.SIGTERM)
 }
 
@@ -105,26 +105,26 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "graphd.db")
-			s := serve(t, "sqlite:"+file, nil)
-			s.run("before", 10)
+			s := startServer(t, "sqlite:"+file, nil)
+			s.runToEnd("before", 10)
 			require.NoError(t, os.Rename(file, file+".away"))
 			if other != nil {
 				require.NoError(t, os.WriteFile(file, other, 0o600))
 			}
-			_, err := s.start("lost", 10)
-			requireRefusal(t, err, codes.FailedPrecondition, replaced, "no longer the one that this server opened", "the server's log says how")
-			s.refuses(replaced, "graphd.db was "+name, "put the file back under its name")
+			_, err := s.startRun("lost", 10)
+			requireRefusal(t, err, codes.FailedPrecondition, reasonReplaced, "no longer the one that this server opened", "the server's log says how")
+			s.requireRefusing(reasonReplaced, "graphd.db was "+name, "put the file back under its name")
 			_, err = s.DeleteThread(t.Context(), &graphdv1.DeleteThreadRequest{ThreadId: "before"})
-			require.Equal(t, replaced, reasonOf(err), err)
-			s.there("before")
+			require.Equal(t, reasonReplaced, reasonOf(err), err)
+			s.requireThread("before")
 
 			require.NoError(t, os.Rename(file+".away", file))
-			s.goesOn("after")
+			s.requireRunsGoOn("after")
 			s.Stop(syscall.SIGTERM)
 
-			again := serve(t, "sqlite:"+file, nil)
-			again.there("before")
-			again.there("after")
+			again := startServer(t, "sqlite:"+file, nil)
+			again.requireThread("before")
+			again.requireThread("after")
 			_, err = again.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "lost"})
 			require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err), "what was refused was not made")
 		})
@@ -137,19 +137,19 @@ func TestAServerThatIsRestartedTakesTheFileThatIsThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, away := filepath.Join(dir, "graphd.db"), filepath.Join(dir, "away.db")
-	s := serve(t, "sqlite:"+file, nil)
-	s.run("mine", 10)
+	s := startServer(t, "sqlite:"+file, nil)
+	s.runToEnd("mine", 10)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		require.NoError(t, os.Rename(file+suffix, away+suffix))
 	}
-	s.refuses(replaced, "was removed")
+	s.requireRefusing(reasonReplaced, "was removed")
 	s.Stop(syscall.SIGTERM)
 
-	fresh := serve(t, "sqlite:"+file, nil)
+	fresh := startServer(t, "sqlite:"+file, nil)
 	_, err := fresh.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "mine"})
 	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
-	fresh.run("new", 10)
-	serve(t, "sqlite:"+away, nil).there("mine")
+	fresh.runToEnd("new", 10)
+	startServer(t, "sqlite:"+away, nil).requireThread("mine")
 }
 
 // Redis that comes back empty: an idle server notices, and no client is told that
@@ -157,25 +157,25 @@ func TestAServerThatIsRestartedTakesTheFileThatIsThere(t *testing.T) {
 func TestRedisThatIsEmptied(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t, "--appendfsync", "no")
-	s := serve(t, redis.URL(""), nil, "--heartbeat", "1s")
-	s.run("before", 10)
-	watch := s.watchInbox("")
+	s := startServer(t, redis.URL(""), nil, "--heartbeat", "1s")
+	s.runToEnd("before", 10)
+	watch := s.watchInterrupts("")
 	bookmark, err := watch.Recv()
 	require.NoError(t, err)
 	require.NoError(t, redis.Client.FlushAll(t.Context()).Err())
-	s.refuses(replaced, "Redis came back empty", "Restore a backup", "restart the servers")
-	require.Equal(t, replaced, reasonOf(lastError(watch)), "who waits for questions is told")
+	s.requireRefusing(reasonReplaced, "Redis came back empty", "Restore a backup", "restart the servers")
+	require.Equal(t, reasonReplaced, reasonOf(readToError(watch)), "who waits for questions is told")
 	for _, token := range []string{"", bookmark.GetResumeToken()} {
-		require.Equal(t, replaced, reasonOf(lastError(s.watchInbox(token))), "an inbox of nothing is not the inbox")
+		require.Equal(t, reasonReplaced, reasonOf(readToError(s.watchInterrupts(token))), "an inbox of nothing is not the inbox")
 	}
-	_, err = s.start("lost", 10)
-	requireRefusal(t, err, codes.FailedPrecondition, replaced, "no longer the one that this server opened", "the server's log says how")
+	_, err = s.startRun("lost", 10)
+	requireRefusal(t, err, codes.FailedPrecondition, reasonReplaced, "no longer the one that this server opened", "the server's log says how")
 	_, err = s.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "before"})
-	require.Equal(t, replaced, reasonOf(err), "what was lost is not what never was")
+	require.Equal(t, reasonReplaced, reasonOf(err), "what was lost is not what never was")
 	s.Stop(syscall.SIGTERM)
 
-	fresh := serve(t, redis.URL(""), nil)
-	fresh.run("new", 10)
+	fresh := startServer(t, redis.URL(""), nil)
+	fresh.runToEnd("new", 10)
 	_, err = fresh.GetThread(context.WithoutCancel(t.Context()), &graphdv1.GetThreadRequest{ThreadId: "before"})
 	require.Equal(t, "THREAD_NOT_FOUND", reasonOf(err))
 }

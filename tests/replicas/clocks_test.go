@@ -21,14 +21,14 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// ahead is the environment variable by which a server whose clock can be set
+// clockAheadEnv is the environment variable by which a server whose clock can be set
 // wrong is told how many seconds it is ahead.
-const ahead = "GRAPHD_TEST_CLOCK_AHEAD"
+const clockAheadEnv = "GRAPHD_TEST_CLOCK_AHEAD"
 
-// wrongClock builds the server with another time.Now: programs in Go ask the
+// buildWithWrongClock builds the server with another time.Now: programs in Go ask the
 // kernel for the time and not a library that could be replaced. It compiles all
 // of the standard library, and takes minutes the first time, hence the tag.
-func wrongClock(t *testing.T) string {
+func buildWithWrongClock(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func wrongClock(t *testing.T) string {
 		original: strings.Replace(string(text), reads, reads+"\tsec += ahead\n", 1),
 		filepath.Join(filepath.Dir(original), "ahead.go"): fmt.Sprintf(
 			"package time\n\nimport \"syscall\"\n\nvar ahead = func() int64 {\n\ttext, _ := syscall.Getenv(%q)\n"+
-				"\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n", ahead),
+				"\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n", clockAheadEnv),
 	}
 	replaced := make(map[string]string)
 	for name, content := range files {
@@ -64,24 +64,24 @@ func wrongClock(t *testing.T) string {
 // time of either.
 func TestClocksHoursOff(t *testing.T) {
 	t.Parallel()
-	n, long := part()
-	w := newWorld(t, setup{threads: n, over: long, binary: wrongClock(t), env: func(replica int) []string {
-		return []string{fmt.Sprintf("%s=%d", ahead, []int{5 * 3600, -5 * 3600}[replica])}
+	n, long := partialSize()
+	w := newCluster(t, clusterSetup{threads: n, spread: long, binary: buildWithWrongClock(t), env: func(replica int) []string {
+		return []string{fmt.Sprintf("%s=%d", clockAheadEnv, []int{5 * 3600, -5 * 3600}[replica])}
 	}})
 	began := time.Now()
-	faults := &troubles{replicas: w.replicas, networks: w.networks, redis: w.redis, tally: w.faults, seed: *seed}
-	drivers := w.prove(faults.kill)
+	faults := &faultInjector{replicas: w.replicas, proxies: w.proxies, redis: w.redis, tally: w.faults, seed: *seed}
+	drivers := w.runUnderFaults(faults.killServers)
 	for _, c := range w.servers {
-		w.times(c, drivers, began)
+		w.verifyTimes(c, drivers, began)
 	}
-	data, err := os.ReadFile(w.replicas[0].log)
+	data, err := os.ReadFile(w.replicas[0].logPath)
 	require.NoError(t, err)
 	require.Contains(t, string(data), time.Now().UTC().Add(5*time.Hour).Format("2006-01-02T15:"), "the clock of the first server is right")
 }
 
-// times checks that all times of all threads are between the beginning of the
+// verifyTimes checks that all times of all threads are between the beginning of the
 // test and now.
-func (w *world) times(c client, drivers []*driver, began time.Time) {
+func (w *cluster) verifyTimes(c client, drivers []*threadDriver, began time.Time) {
 	w.Helper()
 	const slack = 5 * time.Second
 	check := func(what string, at *timestamppb.Timestamp) {
@@ -94,7 +94,7 @@ func (w *world) times(c client, drivers []*driver, began time.Time) {
 		require.NoError(w, err)
 		check("begin of thread", thread.GetCreateTime())
 		check("last change of thread", thread.GetUpdateTime())
-		run, err := c.GetRun(w.Context(), &graphdv1.GetRunRequest{ThreadId: d.thread, RunId: d.run})
+		run, err := c.GetRun(w.Context(), &graphdv1.GetRunRequest{ThreadId: d.thread, RunId: d.runID})
 		require.NoError(w, err)
 		check("begin of run", run.GetCreateTime())
 		ctx, cancel := context.WithCancel(w.Context())

@@ -25,29 +25,29 @@ type client struct {
 	graphdv1.InterruptServiceClient
 }
 
-// patience is how long a caller waits for one answer before it asks elsewhere.
-const patience = 4 * time.Second
+// callTimeout is how long a caller waits for one answer before it asks elsewhere.
+const callTimeout = 4 * time.Second
 
-// insist asks a server, and then any server, until one says yes or no.
-func insist[Resp any](ctx context.Context, d *driver, ask func(context.Context, client) (Resp, error)) (Resp, error) {
+// callUntilAnswered asks a server, and then any server, until one says yes or no.
+func callUntilAnswered[Resp any](ctx context.Context, d *threadDriver, ask func(context.Context, client) (Resp, error)) (Resp, error) {
 	for {
-		limited, cancel := context.WithTimeout(ctx, patience)
-		resp, err := ask(limited, d.any())
+		limited, cancel := context.WithTimeout(ctx, callTimeout)
+		resp, err := ask(limited, d.anyServer())
 		cancel()
 		switch status.Code(err) {
 		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
 		default:
 			return resp, err
 		}
-		d.tally.add("calls repeated")
-		d.tally.add("refused with " + reason(err))
-		if !pause(ctx, 20*time.Millisecond) {
+		d.tally.countEvent("calls repeated")
+		d.tally.countEvent("refused with " + reasonOf(err))
+		if !sleepContext(ctx, 20*time.Millisecond) {
 			return resp, fmt.Errorf("%w, last: %w", ctx.Err(), err)
 		}
 	}
 }
 
-func reason(err error) string {
+func reasonOf(err error) string {
 	for _, d := range status.Convert(err).Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok {
 			return info.GetReason()
@@ -56,88 +56,88 @@ func reason(err error) string {
 	return status.Code(err).String()
 }
 
-func text(json string) *graphdv1.Payload {
+func newPayload(json string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }
 
-// A sent answer is what one of two people who answer the same question did,
-// and what they heard.
-type sent struct {
-	request, note string
-	after         uint64 // the event that the acknowledgement names
-	run           string
+// A sent answer is what one of two people who answer the same interrupt did, and
+// what they were told.
+type sentAnswer struct {
+	request, note  string
+	appliedThrough uint64 // the event that the acknowledgement names
+	run            string
 }
 
-// driver takes one thread from its input to its end.
-type driver struct {
-	*plan
+// threadDriver takes one thread from its input to its end.
+type threadDriver struct {
+	*threadPlan
 
-	servers  []client
-	choose   func(int) int // of the servers
-	thread   string
-	tally    *tally
-	progress *progress
+	servers      []client
+	chooseServer func(int) int // of the servers
+	thread       string
+	tally        *tally
+	progress     *progress
 
-	question string
-	run      string
-	answers  [2]sent
-	live     []uint64 // durable events that a follower saw
+	interruptID string
+	runID       string
+	answers     [2]sentAnswer
+	seenEvents  []uint64 // durable events that a follower saw
 }
 
-// plan is what was drawn for a thread.
-type plan struct {
-	n            int
-	begins       time.Duration // after the test
-	thinks       time.Duration // after the question
-	sameRequest  bool          // the second answer is the first one sent again
-	when         int           // the second answer comes: with the first, after it, after the run
-	startsTwice  bool
-	contradicted bool // somebody says something else
-	followed     bool
+// threadPlan is what was drawn for a thread.
+type threadPlan struct {
+	number         int
+	startDelay     time.Duration // after the test
+	answerDelay    time.Duration // after the interrupt
+	repeatsRequest bool          // the second answer is the first one sent again
+	secondAnswer   int           // the second answer comes: with the first, after it, after the run
+	startsTwice    bool
+	isContradicted bool // another client says something else
+	isFollowed     bool
 }
 
 const (
-	together = iota
-	afterwards
-	afterTheEnd
+	atTheSameTime = iota
+	afterTheFirst
+	afterTheRun
 )
 
-func newPlan(n int, seed uint64, over time.Duration) *plan {
+func newThreadPlan(n int, seed uint64, over time.Duration) *threadPlan {
 	r := rand.New(rand.NewPCG(seed, uint64(n)+1000))
-	return &plan{
-		n: n, begins: draw(r, 0, over/2), thinks: draw(r, 0, over/2), sameRequest: r.IntN(2) == 0, when: r.IntN(3),
-		startsTwice: r.IntN(3) == 0, contradicted: r.IntN(4) == 0, followed: r.IntN(4) == 0,
+	return &threadPlan{
+		number: n, startDelay: randomDuration(r, 0, over/2), answerDelay: randomDuration(r, 0, over/2), repeatsRequest: r.IntN(2) == 0, secondAnswer: r.IntN(3),
+		startsTwice: r.IntN(3) == 0, isContradicted: r.IntN(4) == 0, isFollowed: r.IntN(4) == 0,
 	}
 }
 
-func (d *driver) any() client { return d.servers[d.choose(len(d.servers))] }
+func (d *threadDriver) anyServer() client { return d.servers[d.chooseServer(len(d.servers))] }
 
-func (p *plan) word() string { return fmt.Sprintf("word-%d", p.n) }
+func (p *threadPlan) answerWord() string { return fmt.Sprintf("word-%d", p.number) }
 
-// drive runs the thread to its end and returns the run.
-func (d *driver) drive(ctx context.Context) (*graphdv1.Run, error) {
-	if !pause(ctx, d.begins) {
+// driveThread runs the thread to its end and returns the run.
+func (d *threadDriver) driveThread(ctx context.Context) (*graphdv1.Run, error) {
+	if !sleepContext(ctx, d.startDelay) {
 		return nil, ctx.Err()
 	}
-	if err := d.start(ctx); err != nil {
+	if err := d.startRun(ctx); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	followed := make(chan error, 1)
-	if d.followed {
-		go func() { followed <- d.follow(ctx) }()
+	if d.isFollowed {
+		go func() { followed <- d.followThread(ctx) }()
 	} else {
 		followed <- nil
 	}
-	run, err := d.wait(ctx)
+	run, err := d.waitStopped(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for the question: %w", err)
 	}
 	if len(run.GetOpenInterruptIds()) != 1 {
 		return run, fmt.Errorf("not one question is open but %v, %s: %s", run.GetOpenInterruptIds(), run.GetState(), run.GetFailure())
 	}
-	d.question = run.GetOpenInterruptIds()[0]
+	d.interruptID = run.GetOpenInterruptIds()[0]
 	d.progress.asked.Add(1)
-	pause(ctx, d.thinks)
+	sleepContext(ctx, d.answerDelay)
 	run, err = d.answerTwice(ctx)
 	if err != nil {
 		return run, err
@@ -146,104 +146,104 @@ func (d *driver) drive(ctx context.Context) (*graphdv1.Run, error) {
 	return run, <-followed
 }
 
-func (d *driver) start(ctx context.Context) error {
+func (d *threadDriver) startRun(ctx context.Context) error {
 	times := 1
 	if d.startsTwice {
 		times = 2
 	}
 	for range times {
-		run, err := insist(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
 			return c.StartRun(ctx, &graphdv1.StartRunRequest{
 				RequestId: "start-" + d.thread,
 				Run: &graphdv1.RunSpec{
 					ThreadId: d.thread, CreateThread: true, Graph: "claim",
-					Start: &graphdv1.RunSpec_Input{Input: text(fmt.Sprintf(`{"n":%d}`, d.n))},
+					Start: &graphdv1.RunSpec_Input{Input: newPayload(fmt.Sprintf(`{"n":%d}`, d.number))},
 				},
 			})
 		})
 		if err != nil {
 			return err
 		}
-		if d.run != "" && d.run != run.GetRunId() {
-			return fmt.Errorf("the same request began run %s and then %s", d.run, run.GetRunId())
+		if d.runID != "" && d.runID != run.GetRunId() {
+			return fmt.Errorf("the same request began run %s and then %s", d.runID, run.GetRunId())
 		}
-		d.run = run.GetRunId()
+		d.runID = run.GetRunId()
 	}
 	return nil
 }
 
-// wait waits until the run stops.
-func (d *driver) wait(ctx context.Context) (*graphdv1.Run, error) {
+// waitStopped waits until the run stops.
+func (d *threadDriver) waitStopped(ctx context.Context) (*graphdv1.Run, error) {
 	for {
-		run, err := insist(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+		run, err := callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
 			return c.WaitRun(ctx, &graphdv1.WaitRunRequest{
-				ThreadId: d.thread, RunId: d.run, Wait: durationpb.New(patience / 2),
+				ThreadId: d.thread, RunId: d.runID, Wait: durationpb.New(callTimeout / 2),
 			})
 		})
-		if err != nil || run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED || ended(run.GetState()) {
+		if err != nil || run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED || isEnded(run.GetState()) {
 			return run, err
 		}
 	}
 }
 
 // answerTwice lets two people say the same, and waits for the end.
-func (d *driver) answerTwice(ctx context.Context) (*graphdv1.Run, error) {
+func (d *threadDriver) answerTwice(ctx context.Context) (*graphdv1.Run, error) {
 	for i := range d.answers {
-		d.answers[i] = sent{request: fmt.Sprintf("answer-%s-%d", d.thread, i), note: fmt.Sprintf("person %d", i)}
-		if d.sameRequest {
-			d.answers[i] = sent{request: "answer-" + d.thread, note: "person 0"}
+		d.answers[i] = sentAnswer{request: fmt.Sprintf("answer-%s-%d", d.thread, i), note: fmt.Sprintf("person %d", i)}
+		if d.repeatsRequest {
+			d.answers[i] = sentAnswer{request: "answer-" + d.thread, note: "person 0"}
 		}
 	}
 	second := make(chan error, 1)
-	if d.when == together {
-		go func() { second <- d.answer(ctx, 1) }()
+	if d.secondAnswer == atTheSameTime {
+		go func() { second <- d.sendAnswer(ctx, 1) }()
 	}
-	if err := d.answer(ctx, 0); err != nil {
+	if err := d.sendAnswer(ctx, 0); err != nil {
 		return nil, fmt.Errorf("the first answer: %w", err)
 	}
-	if d.when == afterwards {
-		second <- d.answer(ctx, 1)
+	if d.secondAnswer == afterTheFirst {
+		second <- d.sendAnswer(ctx, 1)
 	}
-	if d.contradicted {
-		if err := d.contradict(ctx); err != nil {
+	if d.isContradicted {
+		if err := d.sendOtherAnswer(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := d.wait(ctx); err != nil {
+	if _, err := d.waitStopped(ctx); err != nil {
 		return nil, fmt.Errorf("wait for the end: %w", err)
 	}
-	if d.when == afterTheEnd {
-		second <- d.answer(ctx, 1)
+	if d.secondAnswer == afterTheRun {
+		second <- d.sendAnswer(ctx, 1)
 	}
 	if err := <-second; err != nil {
 		return nil, fmt.Errorf("the second answer: %w", err)
 	}
-	return d.wait(ctx)
+	return d.waitStopped(ctx)
 }
 
-func (d *driver) answer(ctx context.Context, i int) error {
-	run, err := d.send(ctx, d.answers[i].request, d.answers[i].note, d.word())
-	d.answers[i].run, d.answers[i].after = run.GetRunId(), run.GetAppliedThrough().GetSequence()
+func (d *threadDriver) sendAnswer(ctx context.Context, i int) error {
+	run, err := d.resumeRun(ctx, d.answers[i].request, d.answers[i].note, d.answerWord())
+	d.answers[i].run, d.answers[i].appliedThrough = run.GetRunId(), run.GetAppliedThrough().GetSequence()
 	return err
 }
 
-// contradict sends another answer, which must be refused.
-func (d *driver) contradict(ctx context.Context) error {
-	_, err := d.send(ctx, "other-"+d.thread, "person 2", "something else")
-	if reason(err) != "INTERRUPT_ALREADY_RESOLVED" {
+// sendOtherAnswer sends another answer, which must be refused.
+func (d *threadDriver) sendOtherAnswer(ctx context.Context) error {
+	_, err := d.resumeRun(ctx, "other-"+d.thread, "person 2", "something else")
+	if reasonOf(err) != "INTERRUPT_ALREADY_RESOLVED" {
 		return fmt.Errorf("another answer was not refused as it should be: %w", err)
 	}
-	d.tally.add("other answers refused")
+	d.tally.countEvent("other answers refused")
 	return nil
 }
 
-func (d *driver) send(ctx context.Context, request, note, word string) (*graphdv1.Run, error) {
-	return insist(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
+func (d *threadDriver) resumeRun(ctx context.Context, request, note, word string) (*graphdv1.Run, error) {
+	return callUntilAnswered(ctx, d, func(ctx context.Context, c client) (*graphdv1.Run, error) {
 		return c.ResumeRun(ctx, &graphdv1.ResumeRunRequest{
 			RequestId: request,
 			Resume: &graphdv1.ResumeSpec{ThreadId: d.thread, Responses: []*graphdv1.InterruptResponse{{
-				InterruptId: d.question, Note: note,
-				Outcome: &graphdv1.InterruptResponse_Value{Value: text(fmt.Sprintf(`{"word":%q}`, word))},
+				InterruptId: d.interruptID, Note: note,
+				Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(fmt.Sprintf(`{"word":%q}`, word))},
 			}}},
 		})
 	})
@@ -255,21 +255,21 @@ var allKinds = &graphdv1.EventFilter{Channels: []graphdv1.Channel{
 	graphdv1.Channel_CHANNEL_CUSTOM, graphdv1.Channel_CHANNEL_TASKS, graphdv1.Channel_CHANNEL_CHECKPOINTS,
 }}
 
-// follow watches the thread on one server after the other until its run has
+// followThread watches the thread on one server after the other until its run has
 // ended.
-func (d *driver) follow(ctx context.Context) error {
+func (d *threadDriver) followThread(ctx context.Context) error {
 	var cursor *graphdv1.Cursor
 	for {
 		req := &graphdv1.WatchRequest{ThreadId: d.thread, Filter: allKinds, Follow: true}
 		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); cursor != nil {
 			req.Start = &graphdv1.WatchRequest_After{After: cursor}
 		}
-		// Nobody waits for ever at a server that says nothing.
-		limited, cancel := context.WithTimeout(ctx, 2*patience)
-		done, err := d.watch(limited, d.any(), req, func(e *graphdv1.Event) {
+		// No client waits for ever at a silent server.
+		limited, cancel := context.WithTimeout(ctx, 2*callTimeout)
+		done, err := d.readStream(limited, d.anyServer(), req, func(e *graphdv1.Event) {
 			cursor = e.GetCursor()
 			if !e.GetEphemeral() {
-				d.live = append(d.live, cursor.GetSequence())
+				d.seenEvents = append(d.seenEvents, cursor.GetSequence())
 			}
 		})
 		cancel()
@@ -279,18 +279,18 @@ func (d *driver) follow(ctx context.Context) error {
 				return nil
 			}
 		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
-			d.tally.add("streams taken up again")
+			d.tally.countEvent("streams taken up again")
 		default:
 			return fmt.Errorf("follow: %w", err)
 		}
-		if !pause(ctx, 20*time.Millisecond) {
+		if !sleepContext(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("follow: %w", ctx.Err())
 		}
 	}
 }
 
-// watch reads one stream; done says that the run has ended.
-func (d *driver) watch(ctx context.Context, c client, req *graphdv1.WatchRequest, see func(*graphdv1.Event)) (done bool, err error) {
+// readStream reads one stream; done says that the run has ended.
+func (d *threadDriver) readStream(ctx context.Context, c client, req *graphdv1.WatchRequest, see func(*graphdv1.Event)) (done bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.Watch(ctx, req)
@@ -307,13 +307,13 @@ func (d *driver) watch(ctx context.Context, c client, req *graphdv1.WatchRequest
 		case e.GetCursor() != nil && e.GetOpened() == nil:
 			see(e)
 		}
-		if done = ended(e.GetRunState().GetState()); done && req.GetFollow() {
+		if done = isEnded(e.GetRunState().GetState()); done && req.GetFollow() {
 			return true, nil
 		}
 	}
 }
 
-func ended(s graphdv1.RunState) bool {
+func isEnded(s graphdv1.RunState) bool {
 	return slices.Contains([]graphdv1.RunState{
 		graphdv1.RunState_RUN_STATE_SUCCEEDED, graphdv1.RunState_RUN_STATE_FAILED, graphdv1.RunState_RUN_STATE_CANCELLED,
 	}, s)

@@ -34,20 +34,20 @@ func TestMain(m *testing.M) {
 // replica is a server that is started again whenever it has ended, as an
 // orchestrator would.
 type replica struct {
-	command func() *exec.Cmd
-	log     string
-	address string
+	newCommand func() *exec.Cmd
+	logPath    string
+	address    string
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd
-	killed bool          // or told to stop
-	down   time.Duration // how long it stays away then
+	mu        sync.Mutex
+	cmd       *exec.Cmd
+	wasKilled bool          // or told to stop
+	downtime  time.Duration // how long it stays away then
 }
 
-// supervise runs the server until ctx ends. It returns an error when the
+// keepRunning runs the server until ctx ends. It returns an error when the
 // server ends by itself for another reason than that it could not start.
-func (r *replica) supervise(ctx context.Context) error {
-	file, err := os.OpenFile(r.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (r *replica) keepRunning(ctx context.Context) error {
+	file, err := os.OpenFile(r.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -57,78 +57,78 @@ func (r *replica) supervise(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cmd := r.command()
+		cmd := r.newCommand()
 		cmd.Stdout, cmd.Stderr = file, file
-		if err := r.start(cmd); err != nil {
+		if err := r.startCommand(cmd); err != nil {
 			return err
 		}
-		unwatch := context.AfterFunc(ctx, func() { r.kill(0) })
+		unwatch := context.AfterFunc(ctx, func() { r.killServer(0) })
 		how := cmd.Wait()
 		unwatch()
-		killed, down := r.end()
+		killed, down := r.recordEnd()
 		if ctx.Err() != nil {
 			return nil
 		}
 		if !killed {
-			text, err := os.ReadFile(r.log)
+			text, err := os.ReadFile(r.logPath)
 			if err != nil {
 				return err
 			}
-			if said := string(text[began:]); strings.Contains(said, `"msg":"serving"`) || !couldNotStart(said) {
+			if said := string(text[began:]); strings.Contains(said, `"msg":"serving"`) || !isStartFailure(said) {
 				return fmt.Errorf("server %s has ended by itself: %w\n%s", r.address, how, said)
 			}
 			down = 100 * time.Millisecond
 		}
-		pause(ctx, down)
+		sleepContext(ctx, down)
 	}
 }
 
-// couldNotStart knows the reasons for which a server that is well ends:
-// Redis was away, or somebody had its port for a moment.
-func couldNotStart(said string) bool {
+// isStartFailure knows the reasons for which a server that is well ends: Redis was
+// away, or another process had its port for a moment.
+func isStartFailure(said string) bool {
 	return strings.Contains(said, "the store can't be opened") || strings.Contains(said, "address already in use") ||
 		strings.Contains(said, "can't be used: it does not answer") || strings.Contains(said, "error: STORE_UNAVAILABLE: the store ")
 }
 
-func (r *replica) start(cmd *exec.Cmd) error {
+func (r *replica) startCommand(cmd *exec.Cmd) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	r.cmd, r.killed, r.down = cmd, false, 0
+	r.cmd, r.wasKilled, r.downtime = cmd, false, 0
 	return nil
 }
 
-func (r *replica) end() (killed bool, down time.Duration) {
+func (r *replica) recordEnd() (killed bool, down time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cmd = nil
-	return r.killed, r.down
+	return r.wasKilled, r.downtime
 }
 
-// kill ends the server the hard way; it comes back after a while.
-func (r *replica) kill(down time.Duration) {
+// killServer ends the server the hard way; it comes back after a while.
+func (r *replica) killServer(down time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cmd != nil {
-		r.killed, r.down = true, down
+		r.wasKilled, r.downtime = true, down
 		_ = r.cmd.Process.Kill()
 	}
 }
 
-// stop lets the server end in order; it comes back after a while.
-func (r *replica) stop(down time.Duration) {
+// stopServer lets the server end in order; it comes back after a while.
+func (r *replica) stopServer(down time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cmd != nil {
-		r.killed, r.down = true, down
+		r.wasKilled, r.downtime = true, down
 		_ = r.cmd.Process.Signal(syscall.SIGTERM)
 	}
 }
 
-// signal sends a signal, if there is a server.
-func (r *replica) signal(s syscall.Signal) {
+// signalServer sends a signal, if there is a server.
+func (r *replica) signalServer(s syscall.Signal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cmd != nil {
@@ -136,7 +136,7 @@ func (r *replica) signal(s syscall.Signal) {
 	}
 }
 
-// freeAddress is where nobody listens yet. A server keeps it over restarts.
+// freeAddress is free. A server keeps it over restarts.
 func freeAddress(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,8 +145,8 @@ func freeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// pause waits. It reports false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepContext waits. It reports false when ctx has ended.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -157,9 +157,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// said is what a server logged about a thread and about what went wrong with
+// logOfThread is what a server logged about a thread and about what went wrong with
 // all of them, for the message of a failure.
-func said(path, thread string) string {
+func logOfThread(path, thread string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

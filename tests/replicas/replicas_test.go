@@ -1,5 +1,5 @@
 // Package replicas_test runs several real servers on one Redis and kills,
-// pauses and cuts off all of them while people answer questions.
+// pauses and cuts off all of them while people answer interrupts.
 package replicas_test
 
 import (
@@ -13,7 +13,7 @@ import (
 var (
 	threads = flag.Int("threads", 150, "how many threads are run, with one question each")
 	seed    = flag.Uint64("seed", 1, "which faults and threads are drawn")
-	over    = flag.Duration("over", 8*time.Second, "over how long threads begin and people think")
+	spread  = flag.Duration("over", 8*time.Second, "over how long threads begin and people think")
 	limit   = flag.Duration("limit", 20*time.Minute, "how long all threads may take")
 )
 
@@ -23,12 +23,12 @@ const (
 	lease = time.Second
 )
 
-// Every thread ends as if nothing had happened: its answer was applied once,
-// whoever answered a second time is told that it was, history and log have no
+// Every thread ends as if nothing had happened: its answer was applied once, a
+// person who answered a second time is told that it was, history and log have no
 // gap and the state is what it must be.
 func TestEveryAnswerIsAppliedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, setup{threads: *threads, over: *over})
-	faults := &troubles{replicas: w.replicas, networks: w.networks, redis: w.redis, tally: w.faults, seed: *seed}
-	w.prove(faults.kill, faults.rest)
+	w := newCluster(t, clusterSetup{threads: *threads, spread: *spread})
+	faults := &faultInjector{replicas: w.replicas, proxies: w.proxies, redis: w.redis, tally: w.faults, seed: *seed}
+	w.runUnderFaults(faults.killServers, faults.injectFaults)
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// ticket is a graph whose nodes take time and are counted by whoever runs them.
-const ticket = `
+// ticketGraph is a graph whose nodes take time and are counted by the worker that runs them.
+const ticketGraph = `
 graph: ticket
 channels:
   log: { reducer: append }
@@ -50,43 +50,43 @@ edges:
   - ask -> [book, tell] -> pay -> close -> END
 `
 
-// desk runs the remote nodes of all servers and notes what it ran.
-type desk struct {
+// nodeService runs the remote nodes of all servers and records what it ran.
+type nodeService struct {
 	graphdv1.UnimplementedNodeServiceServer
 
-	mu    sync.Mutex
-	ran   map[string]int       // how often a task was begun, by its id
-	ended map[string]time.Time // when the newest task of a thread ended
-	gaps  []time.Duration      // from there to the next task of the thread
+	mu      sync.Mutex
+	ran     map[string]int       // how often a task was begun, by its id
+	endedAt map[string]time.Time // when the newest task of a thread ended
+	gaps    []time.Duration      // from there to the next task of the thread
 }
 
-func (k *desk) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.NodeService_ExecuteTaskServer) error {
+func (k *nodeService) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.NodeService_ExecuteTaskServer) error {
 	a := req.GetTask()
 	k.mu.Lock()
 	k.ran[a.GetTaskId()]++
-	if last, ok := k.ended[a.GetThreadId()]; ok && a.GetNode() != "tell" { // it begins beside book
+	if last, ok := k.endedAt[a.GetThreadId()]; ok && a.GetNode() != "tell" { // it begins beside book
 		k.gaps = append(k.gaps, time.Since(last))
 	}
-	delete(k.ended, a.GetThreadId())
+	delete(k.endedAt, a.GetThreadId())
 	k.mu.Unlock()
-	if !pause(stream.Context(), 20*time.Millisecond+time.Duration(rand.Int64N(int64(250*time.Millisecond)))) {
+	if !sleepContext(stream.Context(), 20*time.Millisecond+time.Duration(rand.Int64N(int64(250*time.Millisecond)))) {
 		return stream.Context().Err()
 	}
 	k.mu.Lock()
 	// After read a person has to come first.
 	if node := a.GetNode(); node != "read" {
-		k.ended[a.GetThreadId()] = time.Now()
+		k.endedAt[a.GetThreadId()] = time.Now()
 	}
 	k.mu.Unlock()
 	return stream.Send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Result{Result: &graphdv1.TaskResult{
 		Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
-			Update: text(fmt.Sprintf(`{"log":[%q]}`, a.GetNode())),
+			Update: newPayload(fmt.Sprintf(`{"log":[%q]}`, a.GetNode())),
 		}},
 	}}})
 }
 
-// listen serves the nodes and returns their address.
-func (k *desk) listen(t *testing.T) string {
+// serveNodes serves the nodes and returns their address.
+func (k *nodeService) serveNodes(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -104,118 +104,118 @@ func (k *desk) listen(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// fleet is some servers on one Redis that are restarted one after the other.
-type fleet struct {
+// rollingCluster is some servers on one Redis that are restarted one after the other.
+type rollingCluster struct {
 	*testing.T
 
-	redis    *redistest.Server
-	replicas []*replica
-	servers  []client
-	failed   context.Context // ends when a server has ended by itself
-	drained  tally
+	redis        *redistest.Server
+	replicas     []*replica
+	servers      []client
+	serverFailed context.Context // ends when a server has ended by itself
+	drained      tally
 }
 
-func newFleet(t *testing.T, redis *redistest.Server, n int, graph string, flags ...string) *fleet {
+func newRollingCluster(t *testing.T, redis *redistest.Server, n int, graph string, flags ...string) *rollingCluster {
 	t.Helper()
-	f := &fleet{T: t, redis: redis}
+	f := &rollingCluster{T: t, redis: redis}
 	binary, dir, graphs := built.Graphd(t), t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(graphs, "graph.yaml"), []byte(graph), 0o600))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	running, failed := errgroup.WithContext(ctx)
-	f.failed = failed
+	f.serverFailed = failed
 	for i := range n {
 		address := freeAddress(t)
-		r := &replica{address: address, log: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), command: func() *exec.Cmd {
+		r := &replica{address: address, logPath: filepath.Join(dir, fmt.Sprintf("server%d.log", i)), newCommand: func() *exec.Cmd {
 			args := []string{"serve", "--listen", address, "--store", f.redis.URL(""), "--graphs", graphs, "--log-format", "json"}
 			return exec.Command(binary, append(args, flags...)...)
 		}}
-		f.replicas, f.servers = append(f.replicas, r), append(f.servers, connect(t, address))
-		running.Go(func() error { return r.supervise(failed) })
+		f.replicas, f.servers = append(f.replicas, r), append(f.servers, newClient(t, address))
+		running.Go(func() error { return r.keepRunning(failed) })
 	}
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, running.Wait())
 	})
 	for i := range f.servers {
-		f.serves(i, 1)
+		f.waitServing(i, 1)
 	}
 	return f
 }
 
-// serves waits until a server was started so many times and answers.
-func (f *fleet) serves(i, times int) {
+// waitServing waits until a server was started so many times and answers.
+func (f *rollingCluster) waitServing(i, times int) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
+	ctx, cancel := context.WithTimeout(f.serverFailed, time.Minute)
 	defer cancel()
 	for {
 		err := errors.New("it was not started")
-		if strings.Count(f.read(f.replicas[i]), `"msg":"serving"`) >= times {
+		if strings.Count(f.readLog(f.replicas[i]), `"msg":"serving"`) >= times {
 			_, err = f.servers[i].ListThreads(ctx, &graphdv1.ListThreadsRequest{PageSize: 1})
 		}
 		if err == nil {
 			return
 		}
-		if !pause(ctx, 10*time.Millisecond) {
+		if !sleepContext(ctx, 10*time.Millisecond) {
 			require.NoError(f, err, "server %d does not serve", i)
 		}
 	}
 }
 
-// roll restarts every server in turn, each when the one before serves again.
-func (f *fleet) roll() {
+// restartAll restarts every server in turn, each when the one before serves again.
+func (f *rollingCluster) restartAll() {
 	f.Helper()
 	for i, r := range f.replicas {
-		times := strings.Count(f.read(r), `"msg":"serving"`)
-		r.stop(0)
-		f.serves(i, times+1)
+		times := strings.Count(f.readLog(r), `"msg":"serving"`)
+		r.stopServer(0)
+		f.waitServing(i, times+1)
 	}
 }
 
-func (f *fleet) read(r *replica) string {
+func (f *rollingCluster) readLog(r *replica) string {
 	f.Helper()
-	data, err := os.ReadFile(r.log)
+	data, err := os.ReadFile(r.logPath)
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(f, err)
 	}
 	return string(data)
 }
 
-// customer begins a run, follows it, answers its question and follows it to
+// roamingClient begins a run, follows it, answers its interrupt and follows it to
 // the end, on whichever server there is.
-type customer struct {
-	fleet  *fleet
-	thread string
-	at     int // the server it talks to
+type roamingClient struct {
+	fleet       *rollingCluster
+	thread      string
+	serverIndex int // the server it talks to
 
 	run    *graphdv1.Run
 	cursor *graphdv1.Cursor
 	seen   []uint64
 }
 
-func (c *customer) server() client { return c.fleet.servers[c.at] }
+func (c *roamingClient) currentServer() client { return c.fleet.servers[c.serverIndex] }
 
-func (c *customer) elsewhere() { c.at = (c.at + 1) % len(c.fleet.servers) }
+func (c *roamingClient) switchServer() { c.serverIndex = (c.serverIndex + 1) % len(c.fleet.servers) }
 
-// follow reads streams until the run stops. open begins the first one; a stream
+// followRun reads streams until the run stops. open begins the first one; a stream
 // that breaks, or whose server leaves, is continued on the next server.
-func (c *customer) follow(ctx context.Context, open func(client) (grpc.ServerStreamingClient[graphdv1.Event], error)) error {
+func (c *roamingClient) followRun(ctx context.Context, open func(client) (grpc.ServerStreamingClient[graphdv1.Event], error)) error {
 	opened := false
 	for {
-		stream, err := open(c.server())
+		stream, err := open(c.currentServer())
 		for err == nil {
 			var e *graphdv1.Event
 			if e, err = stream.Recv(); err != nil {
 				break
 			}
 			if !opened {
-				opened, open = true, c.again(ctx)
+				opened, open = true, c.continueStream(ctx)
 			}
 			if end := e.GetEnd(); end != nil {
 				c.run, c.cursor = end.GetRun(), end.GetResumeAt()
 				if end.GetCause() == graphdv1.EndOfStream_CAUSE_RUN_STOPPED {
 					return nil
 				}
-				c.fleet.drained.add(end.GetCause().String())
+				c.fleet.drained.countEvent(end.GetCause().String())
 				break
 			}
 			if e.GetOpened() != nil {
@@ -232,17 +232,17 @@ func (c *customer) follow(ctx context.Context, open func(client) (grpc.ServerStr
 			return err
 		}
 		if err != nil {
-			c.fleet.drained.add(reason(err))
+			c.fleet.drained.countEvent(reasonOf(err))
 		}
-		c.elsewhere()
-		if !pause(ctx, 5*time.Millisecond) {
+		c.switchServer()
+		if !sleepContext(ctx, 5*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 }
 
-// again continues the stream that has ended.
-func (c *customer) again(ctx context.Context) func(client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+// continueStream continues the stream that has ended.
+func (c *roamingClient) continueStream(ctx context.Context) func(client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
 	return func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
 		req := &graphdv1.WatchRequest{ThreadId: c.thread, RunId: "run-" + c.thread, Filter: allKinds, Follow: true}
 		if req.Start = (&graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}}); c.cursor != nil {
@@ -252,11 +252,11 @@ func (c *customer) again(ctx context.Context) func(client) (grpc.ServerStreaming
 	}
 }
 
-func (c *customer) shop(ctx context.Context) error {
-	err := c.follow(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+func (c *roamingClient) driveThread(ctx context.Context) error {
+	err := c.followRun(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
 		return at.Stream(ctx, &graphdv1.StreamRequest{RequestId: "start-" + c.thread, Filter: allKinds, Run: &graphdv1.RunSpec{
 			ThreadId: c.thread, RunId: "run-" + c.thread, CreateThread: true, Graph: "ticket",
-			Start: &graphdv1.RunSpec_Input{Input: text(`{"log":[]}`)},
+			Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"log":[]}`)},
 		}})
 	})
 	if err != nil {
@@ -266,25 +266,25 @@ func (c *customer) shop(ctx context.Context) error {
 		return fmt.Errorf("not one question is open: %v", c.run)
 	}
 	question := c.run.GetOpenInterruptIds()[0]
-	if !pause(ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond)))) {
+	if !sleepContext(ctx, time.Duration(rand.Int64N(int64(200*time.Millisecond)))) {
 		return ctx.Err()
 	}
-	c.elsewhere()
-	err = c.follow(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
+	c.switchServer()
+	err = c.followRun(ctx, func(at client) (grpc.ServerStreamingClient[graphdv1.Event], error) {
 		return at.Resume(ctx, &graphdv1.ResumeRequest{RequestId: "answer-" + c.thread, Filter: allKinds, Resume: &graphdv1.ResumeSpec{
 			ThreadId: c.thread, Responses: []*graphdv1.InterruptResponse{{
-				InterruptId: question, Outcome: &graphdv1.InterruptResponse_Value{Value: text(`"yes"`)},
+				InterruptId: question, Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)},
 			}},
 		}})
 	})
 	if err != nil {
 		return fmt.Errorf("to the end: %w", err)
 	}
-	return c.verify()
+	return c.verifyRun()
 }
 
-// verify looks at the end of the run, and at what the streams have shown.
-func (c *customer) verify() error {
+// verifyRun looks at the end of the run, and at what the streams have shown.
+func (c *roamingClient) verifyRun() error {
 	if c.run.GetState() != graphdv1.RunState_RUN_STATE_SUCCEEDED {
 		return fmt.Errorf("the run has ended as %s: %s", c.run.GetState(), c.run.GetFailure())
 	}
@@ -302,38 +302,38 @@ func (c *customer) verify() error {
 }
 
 // TestRollingRestart restarts three servers in turn while runs are under way,
-// questions are asked and streams are followed. Nobody notices: no run fails,
+// interrupts are asked and streams are followed. No client notices: no run fails,
 // no task runs twice, streams go on elsewhere, and so do runs, at once.
 func TestRollingRestart(t *testing.T) {
 	const customers = 60
-	k := &desk{ran: make(map[string]int), ended: make(map[string]time.Time)}
-	// Whoever waited for a lease to end would wait beyond the limit.
-	f := newFleet(t, redistest.Start(t), 3, fmt.Sprintf(ticket, k.listen(t)), "--lease", "1h", "--drain-timeout", "5m")
-	ctx, cancel := context.WithTimeout(f.failed, *limit)
+	k := &nodeService{ran: make(map[string]int), endedAt: make(map[string]time.Time)}
+	// A server that waited for a lease to end would wait beyond the limit.
+	f := newRollingCluster(t, redistest.Start(t), 3, fmt.Sprintf(ticketGraph, k.serveNodes(t)), "--lease", "1h", "--drain-timeout", "5m")
+	ctx, cancel := context.WithTimeout(f.serverFailed, *limit)
 	defer cancel()
 	var all errgroup.Group
 	for i := range customers {
-		c := &customer{fleet: f, thread: fmt.Sprint("t", i), at: i % len(f.servers)}
+		c := &roamingClient{fleet: f, thread: fmt.Sprint("t", i), serverIndex: i % len(f.servers)}
 		all.Go(func() error {
-			if !pause(ctx, time.Duration(i)*40*time.Millisecond) {
+			if !sleepContext(ctx, time.Duration(i)*40*time.Millisecond) {
 				return ctx.Err()
 			}
-			if err := c.shop(ctx); err != nil {
+			if err := c.driveThread(ctx); err != nil {
 				return fmt.Errorf("thread %s: %w", c.thread, err)
 			}
 			return nil
 		})
 	}
-	pause(ctx, 300*time.Millisecond)
+	sleepContext(ctx, 300*time.Millisecond)
 	began := time.Now()
-	f.roll()
-	pause(ctx, 300*time.Millisecond)
-	f.roll()
+	f.restartAll()
+	sleepContext(ctx, 300*time.Millisecond)
+	f.restartAll()
 	rolled := time.Since(began)
 	err := all.Wait()
 	for _, r := range f.replicas {
 		if err != nil {
-			t.Logf("%s:\n%s", filepath.Base(r.log), said(r.log, ""))
+			t.Logf("%s:\n%s", filepath.Base(r.logPath), logOfThread(r.logPath, ""))
 		}
 	}
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	require.Len(t, k.ran, 6*customers)
 	for _, r := range f.replicas {
-		log := f.read(r)
+		log := f.readLog(r)
 		require.Contains(t, log, `"msg":"stopped"`)
 		require.NotContains(t, log, "drain timeout has passed")
 		require.Contains(t, log, `"msg":"run taken up"`, "%s took up nothing: no run was handed over to it", r.address)

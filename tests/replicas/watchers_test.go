@@ -28,8 +28,8 @@ import (
 
 var watchers = flag.Int("watchers", 2000, "how many threads are watched on one server while another one runs them")
 
-// pulse runs some short supersteps, and shows a large state where it has one.
-const pulse = `
+// pulseGraph runs some short supersteps, and shows a large state where it has one.
+const pulseGraph = `
 graph: pulse
 channels:
   n: { reducer: add, default: 0 }
@@ -52,7 +52,7 @@ type watcher struct {
 	seen   []uint64
 }
 
-func watch(ctx context.Context, c client, thread string, filter *graphdv1.EventFilter) (*watcher, error) {
+func openWatch(ctx context.Context, c client, thread string, filter *graphdv1.EventFilter) (*watcher, error) {
 	stream, err := c.Watch(ctx, &graphdv1.WatchRequest{
 		ThreadId: thread, Filter: filter, Follow: true, Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
 	})
@@ -63,8 +63,8 @@ func watch(ctx context.Context, c client, thread string, filter *graphdv1.EventF
 	return &watcher{thread: thread, stream: stream}, err
 }
 
-// end reads until the run of the thread has ended.
-func (w *watcher) end() error {
+// readToEnd reads until the run of the thread has ended.
+func (w *watcher) readToEnd() error {
 	for {
 		e, err := w.stream.Recv()
 		if err != nil {
@@ -74,19 +74,19 @@ func (w *watcher) end() error {
 			continue
 		}
 		w.seen = append(w.seen, e.GetCursor().GetSequence())
-		if ended(e.GetRunState().GetState()) {
+		if isEnded(e.GetRunState().GetState()) {
 			return nil
 		}
 	}
 }
 
-// TestThousandsOfWatchers lets one server show thousands of threads that
-// another one runs. Two of those who watch don't read, and some vanish.
+// TestThousandsOfWatchers lets one server show thousands of threads that another
+// one runs. Two of the watchers don't read, and some vanish.
 func TestThousandsOfWatchers(t *testing.T) {
 	const vanished, steps = 50, 1
-	f := newFleet(t, redistest.Start(t, "--appendfsync", "no"), 2, pulse, "--metrics", "127.0.0.1:0")
+	f := newRollingCluster(t, redistest.Start(t, "--appendfsync", "no"), 2, pulseGraph, "--metrics", "127.0.0.1:0")
 	driver, onlooker := f.servers[0], f.servers[1]
-	ctx, cancel := context.WithTimeout(f.failed, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(f.serverFailed, 2*time.Minute)
 	defer cancel()
 	name := func(i int) string { return fmt.Sprint("t", i) }
 	each := func(n int, do func(i int) error) {
@@ -102,36 +102,36 @@ func TestThousandsOfWatchers(t *testing.T) {
 		_, err := driver.CreateThread(ctx, &graphdv1.CreateThreadRequest{ThreadId: name(i), Thread: &graphdv1.Thread{Graph: "pulse"}})
 		return err
 	})
-	idle := f.memory(1)
+	idle := f.memoryBytes(1)
 
 	// Two never read a word of a state that is larger than all buffers.
 	slow := []string{name(*watchers), name(*watchers + 1)}
 	values := &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_VALUES}}
 	for _, thread := range slow {
-		_, err := watch(ctx, onlooker, thread, values)
+		_, err := openWatch(ctx, onlooker, thread, values)
 		require.NoError(t, err)
 	}
 	// Some lose their connection without a word.
-	gone, cut := f.cuttable(1)
+	gone, cut := f.newCuttableClient(1)
 	for i := range vanished {
-		_, err := watch(ctx, gone, name(i), values)
+		_, err := openWatch(ctx, gone, name(i), values)
 		require.NoError(t, err)
 	}
 	all := make([]*watcher, *watchers)
 	updates := &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_UPDATES, graphdv1.Channel_CHANNEL_TASKS}}
 	began := time.Now()
 	each(len(all), func(i int) (err error) {
-		all[i], err = watch(ctx, onlooker, name(i), updates)
+		all[i], err = openWatch(ctx, onlooker, name(i), updates)
 		return err
 	})
-	f.channels(*watchers + len(slow))
+	f.waitSubscribed(*watchers + len(slow))
 	t.Logf("%d watchers came in %v", len(all), time.Since(began))
-	require.Equal(t, *watchers+len(slow)+vanished, f.followers(1))
+	require.Equal(t, *watchers+len(slow)+vanished, f.followerCount(1))
 
 	start := func(i, steps, blob int) error {
 		_, err := driver.StartRun(ctx, &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 			ThreadId: name(i), Start: &graphdv1.RunSpec_Input{
-				Input: text(fmt.Sprintf(`{"steps":%d,"blob":%q}`, steps, strings.Repeat("x", blob))),
+				Input: newPayload(fmt.Sprintf(`{"steps":%d,"blob":%q}`, steps, strings.Repeat("x", blob))),
 			},
 		}})
 		return err
@@ -142,7 +142,7 @@ func TestThousandsOfWatchers(t *testing.T) {
 	began = time.Now()
 	var read errgroup.Group
 	for _, w := range all {
-		read.Go(w.end)
+		read.Go(w.readToEnd)
 	}
 	each(*watchers, func(i int) error {
 		if i == *watchers/2 {
@@ -153,7 +153,7 @@ func TestThousandsOfWatchers(t *testing.T) {
 	started := time.Since(began)
 	require.NoError(t, read.Wait())
 	took := time.Since(began)
-	want := f.logged(driver, name(0), updates)
+	want := f.listLoggedEvents(driver, name(0), updates)
 	for _, w := range all {
 		require.Equal(t, want, w.seen, "thread %s", w.thread)
 	}
@@ -164,33 +164,33 @@ func TestThousandsOfWatchers(t *testing.T) {
 	require.NoError(t, err)
 	connections := strings.Count(clients, "id=")
 	require.Less(t, connections, 100)
-	busy := f.memory(1)
+	busy := f.memoryBytes(1)
 	t.Logf("%d runs were started in %v, and all %d events were seen after %v; %d connections to Redis; memory of the server "+
 		"that shows them grew from %d to %d MB, %d KB for each watcher", *watchers, started, len(all)*len(want), took, connections,
 		idle>>20, busy>>20, (busy-idle)/int64(*watchers)>>10)
 	require.Less(t, (busy-idle)/int64(*watchers), int64(256<<10))
-	require.Eventually(t, func() bool { return f.followers(1) == *watchers+len(slow) }, time.Minute, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return f.followerCount(1) == *watchers+len(slow) }, time.Minute, 50*time.Millisecond,
 		"those who vanished are still there")
 	cancel()
-	f.channels(0)
-	require.Eventually(t, func() bool { return f.followers(1) == 0 }, time.Minute, 20*time.Millisecond)
+	f.waitSubscribed(0)
+	require.Eventually(t, func() bool { return f.followerCount(1) == 0 }, time.Minute, 20*time.Millisecond)
 }
 
-// logged lists the events of a thread that has ended. All threads have the same.
-func (f *fleet) logged(c client, thread string, filter *graphdv1.EventFilter) []uint64 {
+// listLoggedEvents lists the events of a thread that has ended. All threads have the same.
+func (f *rollingCluster) listLoggedEvents(c client, thread string, filter *graphdv1.EventFilter) []uint64 {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
-	w, err := watch(ctx, c, thread, filter)
+	w, err := openWatch(ctx, c, thread, filter)
 	require.NoError(f, err)
-	require.NoError(f, w.end())
+	require.NoError(f, w.readToEnd())
 	return w.seen
 }
 
-// channels waits until servers listen to so many threads.
-func (f *fleet) channels(n int) {
+// waitSubscribed waits until servers listen to so many threads.
+func (f *rollingCluster) waitSubscribed(n int) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.failed, time.Minute)
+	ctx, cancel := context.WithTimeout(f.serverFailed, time.Minute)
 	defer cancel()
 	for {
 		found, err := f.redis.Client.PubSubShardChannels(f.Context(), "*:h:*").Result()
@@ -198,12 +198,12 @@ func (f *fleet) channels(n int) {
 		if len(found) == n {
 			return
 		}
-		require.True(f, pause(ctx, 20*time.Millisecond), "servers listen to %d threads, not to %d: %.200q", len(found), n, found)
+		require.True(f, sleepContext(ctx, 20*time.Millisecond), "servers listen to %d threads, not to %d: %.200q", len(found), n, found)
 	}
 }
 
-// cuttable is a client of a server whose connections can be cut.
-func (f *fleet) cuttable(i int) (client, func()) {
+// newCuttableClient is a client of a server whose connections can be cut.
+func (f *rollingCluster) newCuttableClient(i int) (client, func()) {
 	f.Helper()
 	var open atomic.Pointer[net.TCPConn]
 	conn, err := grpc.NewClient("passthrough:///"+f.replicas[i].address, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -225,8 +225,8 @@ func (f *fleet) cuttable(i int) (client, func()) {
 	}
 }
 
-// memory is what a server has in memory, in bytes.
-func (f *fleet) memory(i int) int64 {
+// memoryBytes is what a server has in memory, in bytes.
+func (f *rollingCluster) memoryBytes(i int) int64 {
 	f.Helper()
 	r := f.replicas[i]
 	r.mu.Lock()
@@ -238,13 +238,13 @@ func (f *fleet) memory(i int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-var metricsAt = regexp.MustCompile(`"metrics":"([^"]+)"`)
+var metricsAddressPattern = regexp.MustCompile(`"metrics":"([^"]+)"`)
 
-// followers is how many streams a server has, by its own count.
-func (f *fleet) followers(i int) int {
+// followerCount is how many streams a server has, by its own count.
+func (f *rollingCluster) followerCount(i int) int {
 	f.Helper()
-	found := metricsAt.FindAllStringSubmatch(f.read(f.replicas[i]), -1)
-	body := f.get("http://" + found[len(found)-1][1] + "/metrics")
+	found := metricsAddressPattern.FindAllStringSubmatch(f.readLog(f.replicas[i]), -1)
+	body := f.fetchURL("http://" + found[len(found)-1][1] + "/metrics")
 	for line := range strings.Lines(body) {
 		if n, ok := strings.CutPrefix(line, "graphd_followers "); ok {
 			count, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
@@ -256,7 +256,7 @@ func (f *fleet) followers(i int) int {
 	return 0
 }
 
-func (f *fleet) get(url string) string {
+func (f *rollingCluster) fetchURL(url string) string {
 	f.Helper()
 	req, err := http.NewRequestWithContext(f.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(f, err)

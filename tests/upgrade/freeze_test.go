@@ -33,13 +33,13 @@ func TestFreeze(t *testing.T) {
 	for _, more := range []string{"", "-sealed"} {
 		for _, kind := range bytes.Fields([]byte(*kinds)) {
 			name := string(kind) + "-" + *number + more
-			require.NoDirExists(t, filepath.Join(frozenStores, name), "a frozen store never changes")
-			t.Run(name, func(t *testing.T) { freeze(t, string(kind), name) })
+			require.NoDirExists(t, filepath.Join(frozenDir, name), "a frozen store never changes")
+			t.Run(name, func(t *testing.T) { freezeStore(t, string(kind), name) })
 		}
 	}
 }
 
-func freeze(t *testing.T, kind, name string) {
+func freezeStore(t *testing.T, kind, name string) {
 	file := filepath.Join(t.TempDir(), "graphd.db")
 	store := "sqlite:" + file
 	var r *redistest.Server
@@ -47,28 +47,28 @@ func freeze(t *testing.T, kind, name string) {
 		r = redistest.Start(t, "--appendfsync", "no")
 		store = r.URL("")
 	}
-	s := serve(t, *program, store, append(settings(name), "--graphs", "testdata/graphs", "--lease", "5s")...)
-	s.populate()
+	s := startServer(t, *program, store, append(storeFlags(name), "--graphs", "testdata/graphs", "--lease", "5s")...)
+	s.createThreads()
 	require.Eventually(t, func() bool {
 		list, err := s.ListRuns(t.Context(), &graphdv1.ListRunsRequest{ThreadId: "queued"})
 		return err == nil && len(list.GetRuns()) == 3
-	}, patience, patience/1000)
-	read := s.account()
-	s.kill() // what a store looks like whose server died
+	}, waitTimeout, waitTimeout/1000)
+	read := s.readContents()
+	s.killServer() // what a store looks like whose server died
 
-	folder := filepath.Join(frozenStores, name)
+	folder := filepath.Join(frozenDir, name)
 	require.NoError(t, os.MkdirAll(folder, 0o750))
 	if kind == "redis" {
-		write(t, filepath.Join(folder, redisFile), list(t, r))
+		writeGzip(t, filepath.Join(folder, redisFile), listKeys(t, r))
 	} else {
-		write(t, filepath.Join(folder, sqliteFile), whole(t, file))
+		writeGzip(t, filepath.Join(folder, sqliteFile), vacuumCopy(t, file))
 	}
 	text, err := json.Marshal(read)
 	require.NoError(t, err)
-	write(t, filepath.Join(folder, accountFile), text)
+	writeGzip(t, filepath.Join(folder, accountFile), text)
 }
 
-func write(t *testing.T, file string, data []byte) {
+func writeGzip(t *testing.T, file string, data []byte) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	require.NoError(t, err)

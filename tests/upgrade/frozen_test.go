@@ -19,56 +19,56 @@ import (
 // the store itself, packed with gzip, and all that the graphd that wrote it read
 // from it then.
 const (
-	frozenStores = "testdata/frozen"
-	sqliteFile   = "graphd.db.gz"
-	redisFile    = "redis.jsonl.gz"
-	accountFile  = "account.json.gz"
+	frozenDir   = "testdata/frozen"
+	sqliteFile  = "graphd.db.gz"
+	redisFile   = "redis.jsonl.gz"
+	accountFile = "account.json.gz"
 )
 
 // keysFile has the keys that sealed stores were written with.
 const keysFile = "testdata/keys"
 
-// settings is how a store was written, by what its name ends in.
-func settings(name string) []string {
+// storeFlags is how a store was written, by what its name ends in.
+func storeFlags(name string) []string {
 	if strings.HasSuffix(name, "-sealed") {
 		return []string{"--compress", "--encryption-keys", keysFile}
 	}
 	return nil
 }
 
-// place is where a frozen store was put so that it can be used.
-type place struct {
+// storeLocation is where a frozen store was put so that it can be used.
+type storeLocation struct {
 	store string // for --store
 	redis *redistest.Server
 }
 
-// thaw puts a frozen store where a server can use it.
-func thaw(tb testing.TB, name string) place {
+// restoreFrozen puts a frozen store where a server can use it.
+func restoreFrozen(tb testing.TB, name string) storeLocation {
 	tb.Helper()
-	folder := filepath.Join(frozenStores, name)
+	folder := filepath.Join(frozenDir, name)
 	if data, err := os.ReadFile(filepath.Join(folder, sqliteFile)); err == nil {
 		file := filepath.Join(tb.TempDir(), "graphd.db")
-		require.NoError(tb, os.WriteFile(file, unzip(tb, data), 0o600))
-		return place{store: "sqlite:" + file}
+		require.NoError(tb, os.WriteFile(file, gunzip(tb, data), 0o600))
+		return storeLocation{store: "sqlite:" + file}
 	}
 	data, err := os.ReadFile(filepath.Join(folder, redisFile))
 	require.NoError(tb, err)
 	r := redistest.Start(tb, "--appendfsync", "no")
-	restore(tb, r, unzip(tb, data))
-	return place{store: r.URL(""), redis: r}
+	restoreKeys(tb, r, gunzip(tb, data))
+	return storeLocation{store: r.URL(""), redis: r}
 }
 
-// before is what was read from a frozen store when it was frozen.
-func before(tb testing.TB, name string) account {
+// readFrozenContents is what was read from a frozen store when it was frozen.
+func readFrozenContents(tb testing.TB, name string) storeContents {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(frozenStores, name, accountFile))
+	data, err := os.ReadFile(filepath.Join(frozenDir, name, accountFile))
 	require.NoError(tb, err)
-	var a account
-	require.NoError(tb, json.Unmarshal(unzip(tb, data), &a))
+	var a storeContents
+	require.NoError(tb, json.Unmarshal(gunzip(tb, data), &a))
 	return a
 }
 
-func unzip(tb testing.TB, data []byte) []byte {
+func gunzip(tb testing.TB, data []byte) []byte {
 	tb.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	require.NoError(tb, err)

@@ -19,11 +19,11 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// patience bounds what must not hang.
-const patience = 2 * time.Minute
+// waitTimeout bounds what must not hang.
+const waitTimeout = 2 * time.Minute
 
-// TestMain lets all tests run at the same time: each mostly waits for the leases
-// of those who have left its store behind.
+// TestMain lets all tests run at the same time: each mostly waits for the leases of
+// the processes that wrote its store.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
@@ -45,28 +45,28 @@ type client struct {
 type server struct {
 	client
 
-	tb   testing.TB
-	cmd  *exec.Cmd
-	said *lockedBuffer
-	end  chan struct{}
+	tb     testing.TB
+	cmd    *exec.Cmd
+	output *lockedBuffer
+	ended  chan struct{}
 }
 
-// serve starts a program on a store and waits until it serves.
-func serve(tb testing.TB, program, store string, more ...string) *server {
+// startServer starts a program on a store and waits until it serves.
+func startServer(tb testing.TB, program, store string, more ...string) *server {
 	tb.Helper()
 	address := freeAddress(tb)
 	args := append([]string{
 		"serve", "--store", store, "--listen", address, "--log-format", "json", "--checkpoints", "all",
 		"--worker-beat", "500ms", "--worker-lease", "5s", // for so long the tasks of gone workers wait
 	}, more...)
-	s := &server{tb: tb, cmd: exec.Command(program, args...), said: &lockedBuffer{}, end: make(chan struct{})}
-	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
+	s := &server{tb: tb, cmd: exec.Command(program, args...), output: &lockedBuffer{}, ended: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	require.NoError(tb, s.cmd.Start())
 	go func() {
-		defer close(s.end)
+		defer close(s.ended)
 		_ = s.cmd.Wait()
 	}()
-	tb.Cleanup(s.kill)
+	tb.Cleanup(s.killServer)
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = conn.Close() })
@@ -77,28 +77,28 @@ func serve(tb testing.TB, program, store string, more ...string) *server {
 	}
 	require.Eventually(tb, func() bool {
 		select {
-		case <-s.end:
-			tb.Fatalf("the server has ended:\n%s", s.said)
+		case <-s.ended:
+			tb.Fatalf("the server has ended:\n%s", s.output)
 		default:
 		}
 		ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
 		defer cancel()
 		_, err := s.GetServerInfo(ctx, &graphdv1.GetServerInfoRequest{})
 		return err == nil
-	}, patience, 20*time.Millisecond)
+	}, waitTimeout, 20*time.Millisecond)
 	return s
 }
 
-// kill ends the server the hard way.
-func (s *server) kill() {
+// killServer ends the server the hard way.
+func (s *server) killServer() {
 	_ = s.cmd.Process.Kill()
-	<-s.end
+	<-s.ended
 }
 
-// command runs a program to its end and returns what it said.
-func command(tb testing.TB, program string, args ...string) (code int, said string) {
+// runCommand runs a program to its end and returns what it said.
+func runCommand(tb testing.TB, program string, args ...string) (code int, said string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	out, err := cmd.CombinedOutput()
@@ -118,18 +118,18 @@ func freeAddress(tb testing.TB) string {
 }
 
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu  sync.Mutex
+	buf bytes.Buffer
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.Write(p)
+	return b.buf.Write(p)
 }
 
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.b.String()
+	return b.buf.String()
 }

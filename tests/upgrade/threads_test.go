@@ -11,62 +11,62 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// years is longer than a frozen store will be kept.
-const years = 3650 * 24 * time.Hour
+// longTTL is longer than a frozen store will be kept.
+const longTTL = 3650 * 24 * time.Hour
 
-// large is a text that stores keep beside the checkpoints that have it.
-func large(n int) string { return strings.Repeat("0123456789abcdef", n/16) }
+// largeText is a text that stores keep beside the checkpoints that have it.
+func largeText(n int) string { return strings.Repeat("0123456789abcdef", n/16) }
 
-// populate makes threads of all kinds that a store may hold for long.
-func (s *server) populate() {
+// createThreads makes threads of all kinds that a store may hold for long.
+func (s *server) createThreads() {
 	s.tb.Helper()
-	worker := s.employ(s.tb)
+	worker := s.startPayWorker(s.tb)
 	for _, thread := range []string{"waiting", "waiting-here"} {
-		s.begin(thread, "review", `{"subject":"`+thread+`","log":["`+large(64)+`"]}`)
+		s.runUntilStopped(thread, "review", `{"subject":"`+thread+`","log":["`+largeText(64)+`"]}`)
 	}
-	s.begin("waiting-large", "review", `{"subject":"`+large(2000)+`ü"}`)
-	s.begin("waiting-below", "errand", `{"subject":"below"}`)
-	s.begin("waiting-beside", "pair", `{"subject":"beside"}`)
-	s.answer("waiting-beside", `"first"`, false)
-	s.begin("waiting-paid", "pay", `{"amount":9007199254740993}`)
-	s.begin("answered", "review", `{"subject":"answered"}`)
-	s.answer("answered", `{"ok":true,"why":"it is"}`, true)
-	s.begin("answered-below", "errand", `{"subject":"below"}`)
-	s.answer("answered-below", `{"ok":true}`, true)
-	s.begin("dismissed", "pair", `{"subject":"dismissed"}`)
-	s.dismiss("dismissed")
-	s.begin("long", "loop", `{"text":"`+large(400)+`","limit":30}`)
-	s.begin("short", "loop", `{"text":"short","limit":3}`)
-	s.begin("again", "loop", `{"text":"first","limit":2}`)
-	s.begin("again", "loop", `{"text":"second","limit":5}`)
-	s.begin("failed", "broken", `{"x":1}`)
-	s.edit("edited")
-	s.fork("short", "forked")
-	s.copy("waiting", "copied")
-	s.create("empty")
+	s.runUntilStopped("waiting-large", "review", `{"subject":"`+largeText(2000)+`ü"}`)
+	s.runUntilStopped("waiting-below", "errand", `{"subject":"below"}`)
+	s.runUntilStopped("waiting-beside", "pair", `{"subject":"beside"}`)
+	s.answerOldest("waiting-beside", `"first"`, false)
+	s.runUntilStopped("waiting-paid", "pay", `{"amount":9007199254740993}`)
+	s.runUntilStopped("answered", "review", `{"subject":"answered"}`)
+	s.answerOldest("answered", `{"ok":true,"why":"it is"}`, true)
+	s.runUntilStopped("answered-below", "errand", `{"subject":"below"}`)
+	s.answerOldest("answered-below", `{"ok":true}`, true)
+	s.runUntilStopped("dismissed", "pair", `{"subject":"dismissed"}`)
+	s.dismissOldest("dismissed")
+	s.runUntilStopped("long", "loop", `{"text":"`+largeText(400)+`","limit":30}`)
+	s.runUntilStopped("short", "loop", `{"text":"short","limit":3}`)
+	s.runUntilStopped("again", "loop", `{"text":"first","limit":2}`)
+	s.runUntilStopped("again", "loop", `{"text":"second","limit":5}`)
+	s.runUntilStopped("failed", "broken", `{"x":1}`)
+	s.createEdited("edited")
+	s.forkThread("short", "forked")
+	s.copyThread("waiting", "copied")
+	s.createThread("empty")
 	worker.stop()
-	s.leave("queued")
-	s.cancel("cancelled")
+	s.createUnserved("queued")
+	s.createCancelled("cancelled")
 }
 
-// begin makes a run and waits until it stops.
-func (s *server) begin(thread, graph, input string) *graphdv1.Run {
+// runUntilStopped makes a run and waits until it stops.
+func (s *server) runUntilStopped(thread, graph, input string) *graphdv1.Run {
 	s.tb.Helper()
-	run := s.start(thread, graph, input)
+	run := s.startRun(thread, graph, input)
 	run, err := s.WaitRun(s.tb.Context(), &graphdv1.WaitRunRequest{
-		ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(patience),
+		ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(waitTimeout),
 	})
 	require.NoError(s.tb, err)
 	require.NotEqual(s.tb, graphdv1.RunState_RUN_STATE_RUNNING, run.GetState(), thread)
 	return run
 }
 
-func (s *server) start(thread, graph, input string) *graphdv1.Run {
+func (s *server) startRun(thread, graph, input string) *graphdv1.Run {
 	s.tb.Helper()
 	run, err := s.StartRun(s.tb.Context(), &graphdv1.StartRunRequest{
 		RequestId: thread + "-begin-" + fmt.Sprint(len(input)),
 		Run: &graphdv1.RunSpec{
-			ThreadId: thread, CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: text(input)},
+			ThreadId: thread, CreateThread: true, Graph: graph, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
 			Metadata: map[string]string{"made": "by " + thread}, Concurrency: graphdv1.ConcurrencyPolicy_CONCURRENCY_POLICY_ENQUEUE,
 		},
 	})
@@ -74,25 +74,25 @@ func (s *server) start(thread, graph, input string) *graphdv1.Run {
 	return run
 }
 
-// answer answers the oldest open question of a thread, and waits until the run
+// answerOldest answers the oldest open interrupt of a thread, and waits until the run
 // stops when it goes on.
-func (s *server) answer(thread, value string, goesOn bool) *graphdv1.Run {
+func (s *server) answerOldest(thread, value string, goesOn bool) *graphdv1.Run {
 	s.tb.Helper()
-	return s.resume(thread, goesOn, &graphdv1.InterruptResponse{
-		Outcome: &graphdv1.InterruptResponse_Value{Value: text(value)}, Note: "noted",
+	return s.respondToOldest(thread, goesOn, &graphdv1.InterruptResponse{
+		Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}, Note: "noted",
 	})
 }
 
-func (s *server) dismiss(thread string) {
+func (s *server) dismissOldest(thread string) {
 	s.tb.Helper()
-	s.resume(thread, false, &graphdv1.InterruptResponse{
+	s.respondToOldest(thread, false, &graphdv1.InterruptResponse{
 		Outcome: &graphdv1.InterruptResponse_Dismissal{Dismissal: &graphdv1.Dismissal{Reason: "not now"}},
 	})
 }
 
-func (s *server) resume(thread string, goesOn bool, response *graphdv1.InterruptResponse) *graphdv1.Run {
+func (s *server) respondToOldest(thread string, goesOn bool, response *graphdv1.InterruptResponse) *graphdv1.Run {
 	s.tb.Helper()
-	response.InterruptId = s.open(thread)[0].GetInterruptId()
+	response.InterruptId = s.listOpen(thread)[0].GetInterruptId()
 	run, err := s.ResumeRun(s.tb.Context(), &graphdv1.ResumeRunRequest{
 		RequestId: "answer-" + response.GetInterruptId(),
 		Resume: &graphdv1.ResumeSpec{
@@ -105,14 +105,14 @@ func (s *server) resume(thread string, goesOn bool, response *graphdv1.Interrupt
 		return run
 	}
 	run, err = s.WaitRun(s.tb.Context(), &graphdv1.WaitRunRequest{
-		ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(patience),
+		ThreadId: thread, RunId: run.GetRunId(), Wait: durationpb.New(waitTimeout),
 	})
 	require.NoError(s.tb, err)
 	return run
 }
 
-// open lists the open questions of a thread, oldest first.
-func (s *server) open(thread string) []*graphdv1.Interrupt {
+// listOpen lists the open interrupts of a thread, oldest first.
+func (s *server) listOpen(thread string) []*graphdv1.Interrupt {
 	s.tb.Helper()
 	list, err := s.ListInterrupts(s.tb.Context(), &graphdv1.ListInterruptsRequest{ThreadId: thread})
 	require.NoError(s.tb, err)
@@ -120,17 +120,17 @@ func (s *server) open(thread string) []*graphdv1.Interrupt {
 	return list.GetInterrupts()
 }
 
-func (s *server) edit(thread string) {
+func (s *server) createEdited(thread string) {
 	s.tb.Helper()
-	s.begin(thread, "loop", `{"text":"edited","limit":2}`)
+	s.runUntilStopped(thread, "loop", `{"text":"edited","limit":2}`)
 	_, err := s.UpdateState(s.tb.Context(), &graphdv1.UpdateStateRequest{
-		ThreadId: thread, Values: text(`{"text":"` + large(320) + `","list":["by hand"]}`), AsNode: "step", RequestId: "edit",
+		ThreadId: thread, Values: newPayload(`{"text":"` + largeText(320) + `","list":["by hand"]}`), AsNode: "step", RequestId: "edit",
 	})
 	require.NoError(s.tb, err)
 }
 
-// fork copies a thread up to a checkpoint in the middle of it.
-func (s *server) fork(source, thread string) {
+// forkThread copies a thread up to a checkpoint in the middle of it.
+func (s *server) forkThread(source, thread string) {
 	s.tb.Helper()
 	history, err := s.ListCheckpoints(s.tb.Context(), &graphdv1.ListCheckpointsRequest{ThreadId: source})
 	require.NoError(s.tb, err)
@@ -142,34 +142,34 @@ func (s *server) fork(source, thread string) {
 	require.NoError(s.tb, err)
 }
 
-func (s *server) copy(source, thread string) {
+func (s *server) copyThread(source, thread string) {
 	s.tb.Helper()
 	_, err := s.CopyThread(s.tb.Context(), &graphdv1.CopyThreadRequest{SourceThreadId: source, ThreadId: thread, RequestId: "copy"})
 	require.NoError(s.tb, err)
 }
 
-func (s *server) create(thread string) {
+func (s *server) createThread(thread string) {
 	s.tb.Helper()
 	_, err := s.CreateThread(s.tb.Context(), &graphdv1.CreateThreadRequest{
 		ThreadId: thread, RequestId: "create",
 		Thread: &graphdv1.Thread{
-			Graph: "loop", Metadata: map[string]string{"a": "1"}, Expiration: &graphdv1.Thread_Ttl{Ttl: durationpb.New(years)},
+			Graph: "loop", Metadata: map[string]string{"a": "1"}, Expiration: &graphdv1.Thread_Ttl{Ttl: durationpb.New(longTTL)},
 		},
 	})
 	require.NoError(s.tb, err)
 }
 
-// leave begins a run for which there is no worker, and two that wait for it.
-func (s *server) leave(thread string) {
+// createUnserved begins a run for which there is no worker, and two that wait for it.
+func (s *server) createUnserved(thread string) {
 	s.tb.Helper()
 	for _, amount := range []string{"1", "20", "300"} {
-		s.start(thread, "pay", `{"amount":`+amount+`}`)
+		s.startRun(thread, "pay", `{"amount":`+amount+`}`)
 	}
 }
 
-func (s *server) cancel(thread string) {
+func (s *server) createCancelled(thread string) {
 	s.tb.Helper()
-	run := s.start(thread, "pay", `{"amount":1}`)
+	run := s.startRun(thread, "pay", `{"amount":1}`)
 	_, err := s.CancelRun(s.tb.Context(), &graphdv1.CancelRunRequest{
 		ThreadId: thread, RunId: run.GetRunId(), Wait: true, Reason: "not wanted any more",
 	})

@@ -14,10 +14,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
-// frozen lists the stores that are kept.
-func frozen(tb testing.TB) (names []string) {
+// listFrozen lists the stores that are kept.
+func listFrozen(tb testing.TB) (names []string) {
 	tb.Helper()
-	entries, err := os.ReadDir(frozenStores)
+	entries, err := os.ReadDir(frozenDir)
 	require.NoError(tb, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -30,19 +30,19 @@ func frozen(tb testing.TB) (names []string) {
 // today's refuses it and says how to migrate it, reads every thread as it was
 // then, and takes the answers that threads have waited for.
 func TestStoresOfEarlierFormats(t *testing.T) {
-	for _, name := range frozen(t) {
+	for _, name := range listFrozen(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at := thaw(t, name)
+			at := restoreFrozen(t, name)
 			if isOlder(t, at, name) {
-				migrate(t, at)
+				migrateStore(t, at)
 			}
-			s := serve(t, built.Graphd(t), at.store, settings(name)...)
-			was := before(t, name)
+			s := startServer(t, built.Graphd(t), at.store, storeFlags(name)...)
+			was := readFrozenContents(t, name)
 			atRest := func(thread string) bool { return thread != "queued" }
-			problems := was.of(atRest).missing(s.account().of(atRest))
+			problems := was.selectThreads(atRest).listMissing(s.readContents().selectThreads(atRest))
 			require.Empty(t, strings.Join(problems[:min(3, len(problems))], "\n"))
-			s.goesOn()
+			s.requireThreadsGoOn()
 		})
 	}
 }
@@ -56,47 +56,47 @@ func TestTodaysStores(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, built.Graphd(t), store, "--graphs", "testdata/graphs", "--lease", "5s")
-			s.populate()
+			s := startServer(t, built.Graphd(t), store, "--graphs", "testdata/graphs", "--lease", "5s")
+			s.createThreads()
 			atRest := func(thread string) bool { return thread != "queued" }
-			was := s.account().of(atRest)
-			s.kill()
-			s = serve(t, built.Graphd(t), store)
-			problems := was.missing(s.account().of(atRest))
+			was := s.readContents().selectThreads(atRest)
+			s.killServer()
+			s = startServer(t, built.Graphd(t), store)
+			problems := was.listMissing(s.readContents().selectThreads(atRest))
 			require.Empty(t, strings.Join(problems[:min(3, len(problems))], "\n"))
-			s.goesOn()
+			s.requireThreadsGoOn()
 		})
 	}
 }
 
 // isOlder reports whether today's graphd refuses a store, in words that say what
 // to do.
-func isOlder(t *testing.T, at place, name string) bool {
+func isOlder(t *testing.T, at storeLocation, name string) bool {
 	t.Helper()
-	code, said := command(t, built.Graphd(t), "store", "migrate", "--dry-run", "--store", at.store)
+	code, said := runCommand(t, built.Graphd(t), "store", "migrate", "--dry-run", "--store", at.store)
 	require.Zero(t, code, said)
 	if strings.Contains(said, "nothing to do") {
 		return false
 	}
-	code, said = command(t, built.Graphd(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--store", at.store}, settings(name)...)...)
+	code, said = runCommand(t, built.Graphd(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--store", at.store}, storeFlags(name)...)...)
 	require.Equal(t, 1, code, said)
 	require.Contains(t, said, "graphd store migrate --store "+at.store)
 	require.Contains(t, said, "--migrate")
 	return true
 }
 
-func migrate(t *testing.T, at place) {
+func migrateStore(t *testing.T, at storeLocation) {
 	t.Helper()
-	code, said := command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
+	code, said := runCommand(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 	require.Zero(t, code, said)
 	require.Contains(t, said, "migrated: the store from format ")
-	code, said = command(t, built.Graphd(t), "store", "migrate", "--store", at.store)
+	code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", at.store)
 	require.Zero(t, code, said)
 	require.Contains(t, said, "nothing to do")
 }
 
-// goesOn answers what waits, and sees that runs end as they must.
-func (s *server) goesOn() {
+// requireThreadsGoOn answers what waits, and sees that runs end as they must.
+func (s *server) requireThreadsGoOn() {
 	s.tb.Helper()
 	for thread, want := range map[string]string{
 		"waiting":        `{"node":"decide","ok":true},"closed"]`,
@@ -110,23 +110,23 @@ func (s *server) goesOn() {
 		if thread == "waiting-beside" {
 			answer = `"second"`
 		}
-		run := s.answer(thread, answer, true)
+		run := s.answerOldest(thread, answer, true)
 		require.Equal(s.tb, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState(), "%s: %s", thread, run.GetFailure())
 		require.Contains(s.tb, run.GetOutput().GetJson(), want, thread)
 	}
-	s.pays()
-	again := s.begin("long", "loop", `{"text":"again","limit":32}`)
+	s.requirePaymentsGoOn()
+	again := s.runUntilStopped("long", "loop", `{"text":"again","limit":32}`)
 	require.Equal(s.tb, graphdv1.RunState_RUN_STATE_SUCCEEDED, again.GetState(), again.GetFailure())
 	require.Contains(s.tb, again.GetOutput().GetJson(), `{"n":31,"text":"again"}`)
-	require.Contains(s.tb, again.GetOutput().GetJson(), large(400))
+	require.Contains(s.tb, again.GetOutput().GetJson(), largeText(400))
 }
 
-// pays goes on with what waits for a worker: the question whose memo is kept, and
+// requirePaymentsGoOn goes on with what waits for a worker: the interrupt whose memo is kept, and
 // the runs that never began.
-func (s *server) pays() {
+func (s *server) requirePaymentsGoOn() {
 	s.tb.Helper()
-	worker := s.employ(s.tb)
-	run := s.answer("waiting-paid", `"yes"`, true)
+	worker := s.startPayWorker(s.tb)
+	run := s.answerOldest("waiting-paid", `"yes"`, true)
 	require.Equal(s.tb, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState(), run.GetFailure())
 	require.JSONEq(s.tb, `{"amount":9007199254740993,"receipt":{"charged":9007199254740993},"log":["yes","paid 9007199254740993"]}`,
 		run.GetOutput().GetJson())
@@ -135,10 +135,10 @@ func (s *server) pays() {
 	require.Len(s.tb, runs.GetRuns(), 3)
 	for i := range runs.GetRuns() {
 		id := runs.GetRuns()[2-i].GetRunId()
-		run, err := s.WaitRun(s.tb.Context(), &graphdv1.WaitRunRequest{ThreadId: "queued", RunId: id, Wait: durationpb.New(patience)})
+		run, err := s.WaitRun(s.tb.Context(), &graphdv1.WaitRunRequest{ThreadId: "queued", RunId: id, Wait: durationpb.New(waitTimeout)})
 		require.NoError(s.tb, err)
 		require.Equal(s.tb, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState(), run.GetFailure())
-		run = s.answer("queued", `"`+id+`"`, true)
+		run = s.answerOldest("queued", `"`+id+`"`, true)
 		require.Equal(s.tb, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState(), run.GetFailure())
 	}
 	require.EqualValues(s.tb, 3, worker.charges.Load(), "what was paid before is not paid again")
@@ -155,7 +155,7 @@ func TestEachFormatIsFrozen(t *testing.T) {
 		for _, file := range listings {
 			number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "format-"), ".txt")
 			for _, name := range []string{kind + "-" + number, kind + "-" + number + "-sealed"} {
-				if _, err := os.Stat(filepath.Join(frozenStores, name)); err != nil {
+				if _, err := os.Stat(filepath.Join(frozenDir, name)); err != nil {
 					missing = append(missing, number)
 				}
 			}

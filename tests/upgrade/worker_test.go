@@ -12,18 +12,18 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// cashier is a worker for the graph "pay": it charges once, by a memo, asks
+// payWorker is a worker for the graph "pay": it charges once, by a memo, asks
 // whether that was right, and writes a receipt.
-type cashier struct {
-	c       client
+type payWorker struct {
+	client  client
 	stop    context.CancelFunc
 	charges atomic.Int32
 
-	mu   sync.Mutex
-	held map[string]bool // tokens of leases
+	mu            sync.Mutex
+	runningTokens map[string]bool // tokens of leases
 }
 
-func (s *server) employ(tb testing.TB) *cashier {
+func (s *server) startPayWorker(tb testing.TB) *payWorker {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	tb.Cleanup(cancel)
@@ -38,8 +38,8 @@ func (s *server) employ(tb testing.TB) *cashier {
 	first, err := stream.Recv()
 	require.NoError(tb, err)
 	require.NotNil(tb, first.GetWelcome())
-	w := &cashier{c: s.client, stop: cancel, held: make(map[string]bool)}
-	go w.beat(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
+	w := &payWorker{client: s.client, stop: cancel, runningTokens: make(map[string]bool)}
+	go w.sendHeartbeats(ctx, stream, first.GetWelcome().GetBeatInterval().AsDuration())
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -48,10 +48,10 @@ func (s *server) employ(tb testing.TB) *cashier {
 			}
 			if m.GetTask() != nil {
 				token := m.GetTask().GetLease().GetToken()
-				w.hold(token, true)
+				w.setRunning(token, true)
 				go func() {
-					defer w.hold(token, false)
-					w.charge(ctx, m.GetTask())
+					defer w.setRunning(token, false)
+					w.runTask(ctx, m.GetTask())
 				}()
 			}
 		}
@@ -59,17 +59,17 @@ func (s *server) employ(tb testing.TB) *cashier {
 	return w
 }
 
-// hold notes that a task runs, or that it does not any more.
-func (w *cashier) hold(token []byte, runs bool) {
+// setRunning notes that a task runs, or that it does not any more.
+func (w *payWorker) setRunning(token []byte, runs bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if delete(w.held, string(token)); runs {
-		w.held[string(token)] = true
+	if delete(w.runningTokens, string(token)); runs {
+		w.runningTokens[string(token)] = true
 	}
 }
 
-// beat keeps the connection and the leases.
-func (w *cashier) beat(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, every time.Duration) {
+// sendHeartbeats keeps the connection and the leases.
+func (w *payWorker) sendHeartbeats(ctx context.Context, stream graphdv1.WorkerService_ConnectClient, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
@@ -80,7 +80,7 @@ func (w *cashier) beat(ctx context.Context, stream graphdv1.WorkerService_Connec
 		}
 		b := &graphdv1.Beat{Number: n}
 		w.mu.Lock()
-		for token := range w.held {
+		for token := range w.runningTokens {
 			b.Running = append(b.Running, []byte(token))
 		}
 		w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *cashier) beat(ctx context.Context, stream graphdv1.WorkerService_Connec
 	}
 }
 
-func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
+func (w *payWorker) runTask(ctx context.Context, a *graphdv1.TaskAssignment) {
 	var receipt, answer string
 	var used []*graphdv1.UsedAnswer
 	for _, e := range a.GetJournal().GetEntries() {
@@ -106,8 +106,8 @@ func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
 	if receipt == "" {
 		w.charges.Add(1)
 		amount := a.GetChannels()["amount"].GetJson()
-		memo, err := w.c.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
-			LeaseToken: token, Key: "charge", Value: text(`{"charged":` + amount + `}`),
+		memo, err := w.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
+			LeaseToken: token, Key: "charge", Value: newPayload(`{"charged":` + amount + `}`),
 		})
 		if err != nil {
 			return
@@ -115,17 +115,17 @@ func (w *cashier) charge(ctx context.Context, a *graphdv1.TaskAssignment) {
 		receipt = memo.GetValue().GetJson()
 	}
 	result := &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-		Asks: []*graphdv1.Ask{{Value: text(`{"was it right":` + receipt + `}`)}},
+		Asks: []*graphdv1.Ask{{Value: newPayload(`{"was it right":` + receipt + `}`)}},
 	}}}
 	if answer != "" {
 		result = &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
-			Update: text(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
+			Update: newPayload(`{"receipt":` + receipt + `,"log":[` + answer + `]}`),
 		}}}
 	}
 	result.Used = used
-	_, _ = w.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: result})
+	_, _ = w.client.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{LeaseToken: token, Result: result})
 }
 
-func text(json string) *graphdv1.Payload {
+func newPayload(json string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }

@@ -10,16 +10,16 @@ import (
 
 // BenchmarkChainOfTen runs a chain of ten trivial nodes in a worker.
 func BenchmarkChainOfTen(b *testing.B) {
-	s := start(b, config{})
+	s := startServer(b, config{})
 	nodes := []string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"}
-	work := make(map[string]code, len(nodes))
+	work := make(map[string]taskFunc, len(nodes))
 	for _, n := range nodes {
-		work[n] = does(`{"x":1}`)
+		work[n] = returnsUpdate(`{"x":1}`)
 	}
-	s.work("w1", 4, specs(chain("g", nodes...)), work)
+	s.startWorker("w1", 4, listSpecs(newChainGraph("g", nodes...)), work)
 	for b.Loop() {
 		run, err := s.StartRun(b.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-			CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: text(`{"x":1}`)},
+			CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)},
 		}})
 		require.NoError(b, err)
 		run, err = s.WaitRun(b.Context(), &graphdv1.WaitRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
@@ -30,7 +30,7 @@ func BenchmarkChainOfTen(b *testing.B) {
 
 // BenchmarkTenRoundTrips is what ten bare calls of the same connection take.
 func BenchmarkTenRoundTrips(b *testing.B) {
-	s := start(b, config{})
+	s := startServer(b, config{})
 	for b.Loop() {
 		for range 10 {
 			_, err := s.GetServerInfo(b.Context(), &graphdv1.GetServerInfoRequest{})

@@ -14,36 +14,36 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// Workers die, go silent and come back while runs ask questions. Every run
+// Workers die, go silent and come back while runs ask interrupts. Every run
 // ends, each memo has one value, and each answer is used once.
 func TestRunsSurviveTheirWorkers(t *testing.T) {
 	const runs, seed = 60, 7
-	s := start(t, config{hub: worker.Options{Beat: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond, Losses: 1000}})
+	s := startServer(t, config{hub: worker.Options{HeartbeatInterval: 20 * time.Millisecond, LeaseTTL: 100 * time.Millisecond, MaxLosses: 1000}})
 	random := rand.New(rand.NewPCG(seed, seed))
 	var mu sync.Mutex
 	recorded := make(map[string][]string) // by task: the values that were used
-	work := map[string]code{
-		"a": func(ctx context.Context, k *task) *graphdv1.TaskResult {
+	work := map[string]taskFunc{
+		"a": func(ctx context.Context, k *runningTask) *graphdv1.TaskResult {
 			mu.Lock()
 			value := fmt.Sprint(random.IntN(1 << 30))
 			mu.Unlock()
-			charge := k.memo(ctx, "charge", func() string { return value })
+			charge := k.recordOnce(ctx, "charge", func() string { return value })
 			mu.Lock()
 			recorded[k.GetTaskId()] = append(recorded[k.GetTaskId()], charge)
 			mu.Unlock()
-			return completed(`{"log":["` + charge + `",` + k.ask(`"a?"`) + `]}`)
+			return completedResult(`{"log":["` + charge + `",` + k.answerOrUnwind(`"a?"`) + `]}`)
 		},
-		"b": func(_ context.Context, k *task) *graphdv1.TaskResult {
-			return completed(`{"log":[` + k.ask(`"b?"`) + `]}`)
+		"b": func(_ context.Context, k *runningTask) *graphdv1.TaskResult {
+			return completedResult(`{"log":[` + k.answerOrUnwind(`"b?"`) + `]}`)
 		},
 	}
-	s.put(chain("g", "a", "b"))
+	s.putGraph(newChainGraph("g", "a", "b"))
 	stop := make(chan struct{})
 	var killers sync.WaitGroup
 	for i := range 3 {
 		killers.Go(func() {
 			for n := 0; ; n++ {
-				w := s.work(fmt.Sprintf("w%d-%d", i, n), 4, specs(chain("g", "a", "b")), work)
+				w := s.startWorker(fmt.Sprintf("w%d-%d", i, n), 4, listSpecs(newChainGraph("g", "a", "b")), work)
 				mu.Lock()
 				life := time.Duration(5+random.IntN(60)) * time.Millisecond
 				mu.Unlock()
@@ -65,10 +65,10 @@ func TestRunsSurviveTheirWorkers(t *testing.T) {
 		clients.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			run := s.run("g", `{"x":0}`)
+			run := s.runGraph("g", `{"x":0}`)
 			for _, answer := range []string{"first", "second"} {
 				if run.GetState() == graphdv1.RunState_RUN_STATE_INTERRUPTED {
-					run = s.answer(run, fmt.Sprintf("%q", answer))
+					run = s.answerRun(run, fmt.Sprintf("%q", answer))
 				}
 			}
 			ended[i] = run

@@ -10,57 +10,57 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// tell hands a result over on the stream and returns the answer.
-func (w *session) tell(a *graphdv1.TaskAssignment, r *graphdv1.TaskResult) *graphdv1.Completed {
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: &graphdv1.CompleteTaskRequest{
+// completeOnStream hands a result over on the stream and returns the answer.
+func (w *workerSession) completeOnStream(a *graphdv1.TaskAssignment, r *graphdv1.TaskResult) *graphdv1.Completed {
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: &graphdv1.CompleteTaskRequest{
 		LeaseToken: a.GetLease().GetToken(), Result: r, TakeNext: true,
 	}}})
-	return await(w.t, w.answers, "an answer")
+	return receiveOrFail(w.t, w.answers, "an answer")
 }
 
 func TestAResultOnTheStreamIsAnsweredWithTheNextTask(t *testing.T) {
-	s := start(t, config{})
-	w := s.connect(&graphdv1.Hello{
+	s := startServer(t, config{})
+	w := s.connectWorker(&graphdv1.Hello{
 		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 1},
-		Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("two", "a", "b"))},
+		Manifest: &graphdv1.WorkerManifest{Graphs: listSpecs(newChainGraph("two", "a", "b"))},
 	})
 	require.Equal(t, []string{"complete", "next", "drift"}, w.welcome.GetFeatures())
-	run := s.begin("two", `{"x":0}`)
-	first := w.next()
-	answer := w.tell(first, completed(`{"x":1}`))
+	run := s.startRun("two", `{"x":0}`)
+	first := w.nextTask()
+	answer := w.completeOnStream(first, completedResult(`{"x":1}`))
 	require.Equal(t, first.GetLease().GetToken(), answer.GetLeaseToken())
 	require.Equal(t, "b", answer.GetResponse().GetNext().GetNode())
 	require.Empty(t, w.tasks, "it does not come on the stream as well")
 
-	again, err := w.complete(first, completed(`{"x":7}`))
+	again, err := w.completeTask(first, completedResult(`{"x":7}`))
 	require.NoError(t, err)
 	require.True(t, again.GetDuplicate(), "a result counts once, whichever way it comes")
 
-	last := w.tell(answer.GetResponse().GetNext(), completed(`{"x":2}`))
+	last := w.completeOnStream(answer.GetResponse().GetNext(), completedResult(`{"x":2}`))
 	require.NotNil(t, last.GetResponse())
 	require.Nil(t, last.GetResponse().GetNext())
-	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.waitStopped(run).GetState())
 }
 
 func TestAResultThatIsNotTakenOnTheStreamSaysWhy(t *testing.T) {
-	s := start(t, config{})
-	w := s.connect(hello("w1", 1))
-	run := s.begin("g", `{"x":0}`)
+	s := startServer(t, config{})
+	w := s.connectWorker(newHello("w1", 1))
+	run := s.startRun("g", `{"x":0}`)
 	forged := &graphdv1.TaskAssignment{Lease: &graphdv1.TaskLease{Token: []byte("forged")}}
-	answer := w.tell(forged, completed(`{"x":1}`))
+	answer := w.completeOnStream(forged, completedResult(`{"x":1}`))
 	require.Equal(t, "TASK_LEASE_LOST", answer.GetReason())
 	require.Contains(t, answer.GetMessage(), "another worker")
 	require.Nil(t, answer.GetResponse())
 
-	require.Empty(t, w.tell(w.next(), completed(`{"x":`)).GetReason(), "what can't be used is taken, and fails the task")
-	require.Equal(t, "INVALID_NODE_UPDATE", s.wait(run).GetFailure().GetReason())
+	require.Empty(t, w.completeOnStream(w.nextTask(), completedResult(`{"x":`)).GetReason(), "what can't be used is taken, and fails the task")
+	require.Equal(t, "INVALID_NODE_UPDATE", s.waitStopped(run).GetFailure().GetReason())
 }
 
 func TestAResultOnTheStreamNeedsALease(t *testing.T) {
-	s := start(t, config{})
-	w := s.connect(hello("w1", 1))
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: &graphdv1.CompleteTaskRequest{}}})
-	err := await(t, w.end, "the end")
+	s := startServer(t, config{})
+	w := s.connectWorker(newHello("w1", 1))
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Complete{Complete: &graphdv1.CompleteTaskRequest{}}})
+	err := receiveOrFail(t, w.end, "the end")
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.Contains(t, err.Error(), "complete.lease_token")
 }

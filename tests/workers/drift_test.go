@@ -12,20 +12,20 @@ import (
 	"github.com/graphd-dev/graphd/seen"
 )
 
-// shop is a worker's node that asks whether to pay what the price is when it
+// priceNode is a worker's node that asks whether to pay what the price is when it
 // runs.
-type shop struct {
+type priceNode struct {
 	price, paid atomic.Int64
 }
 
-func (p *shop) ask() *graphdv1.Ask {
+func (p *priceNode) newAsk() *graphdv1.Ask {
 	price := p.price.Load()
 	value, _ := json.Marshal(map[string]int64{"pay": price})
-	return &graphdv1.Ask{Value: text(string(value))}
+	return &graphdv1.Ask{Value: newPayload(string(value))}
 }
 
-// question reads a question as it is now.
-func (s *server) question(run *graphdv1.Run, id string) *graphdv1.Interrupt {
+// getInterrupt reads an interrupt as it is now.
+func (s *server) getInterrupt(run *graphdv1.Run, id string) *graphdv1.Interrupt {
 	s.t.Helper()
 	q, err := graphdv1.NewInterruptServiceClient(s.client.conn).GetInterrupt(s.t.Context(),
 		&graphdv1.GetInterruptRequest{ThreadId: run.GetThreadId(), InterruptId: id})
@@ -34,30 +34,30 @@ func (s *server) question(run *graphdv1.Run, id string) *graphdv1.Interrupt {
 }
 
 // TestAWorkerThatAsksSomethingElse gets no answer to what was shown: what it asks
-// now is asked, and the question before keeps its answer.
+// now is asked, and the interrupt before keeps its answer.
 func TestAWorkerThatAsksSomethingElse(t *testing.T) {
-	s, p := start(t, config{}), &shop{}
+	s, p := startServer(t, config{}), &priceNode{}
 	p.price.Store(100)
-	s.work("w1", 4, specs(chain("g", "a")), map[string]code{"a": func(_ context.Context, k *task) *graphdv1.TaskResult {
-		answer := k.ask(p.ask().GetValue().GetJson())
+	s.startWorker("w1", 4, listSpecs(newChainGraph("g", "a")), map[string]taskFunc{"a": func(_ context.Context, k *runningTask) *graphdv1.TaskResult {
+		answer := k.answerOrUnwind(p.newAsk().GetValue().GetJson())
 		p.paid.Add(p.price.Load())
-		return completed(`{"x":` + answer + `}`)
+		return completedResult(`{"x":` + answer + `}`)
 	}})
-	run := s.run("g", `{"x":1}`)
+	run := s.runGraph("g", `{"x":1}`)
 	asked := run.GetOpenInterruptIds()
 	p.price.Store(99999)
-	run = s.answer(run, `"yes"`)
+	run = s.answerRun(run, `"yes"`)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState())
 	require.Zero(t, p.paid.Load())
-	old := s.question(run, asked[0])
+	old := s.getInterrupt(run, asked[0])
 	require.Equal(t, graphdv1.InterruptState_INTERRUPT_STATE_SUPERSEDED, old.GetState())
 	require.JSONEq(t, `"yes"`, old.GetResponse().GetJson())
-	now := s.question(run, run.GetOpenInterruptIds()[0])
+	now := s.getInterrupt(run, run.GetOpenInterruptIds()[0])
 	require.Equal(t, asked[0], now.GetReplaces())
 	require.EqualValues(t, 1, now.GetRound())
 	require.Equal(t, []string{"/pay"}, now.GetDiffers())
 	require.Equal(t, seen.Digest("", json.RawMessage(`{"pay":99999}`), nil), now.GetSeen())
-	run = s.answer(run, `"that too"`)
+	run = s.answerRun(run, `"that too"`)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, run.GetState())
 	require.EqualValues(t, 99999, p.paid.Load())
 }
@@ -88,22 +88,22 @@ func TestWhatAWorkerSaysOfAnswersIsChecked(t *testing.T) {
 		}, "INVALID_NODE_UPDATE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, config{})
-			s.work("w1", 4, specs(chain("g", "a")), map[string]code{"a": func(_ context.Context, k *task) *graphdv1.TaskResult {
+			s := startServer(t, config{})
+			s.startWorker("w1", 4, listSpecs(newChainGraph("g", "a")), map[string]taskFunc{"a": func(_ context.Context, k *runningTask) *graphdv1.TaskResult {
 				entries := k.GetJournal().GetEntries()
 				if len(entries) == 0 {
 					return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-						Asks: []*graphdv1.Ask{{Value: text(`{"pay":100}`)}},
+						Asks: []*graphdv1.Ask{{Value: newPayload(`{"pay":100}`)}},
 					}}}
 				}
-				k.used = append(k.used, c.used(entries[0].GetAnswer().GetSeen(), &graphdv1.Ask{Value: text(`{"pay":99999}`)}))
-				return completed(`{"x":2}`)
+				k.used = append(k.used, c.used(entries[0].GetAnswer().GetSeen(), &graphdv1.Ask{Value: newPayload(`{"pay":99999}`)}))
+				return completedResult(`{"x":2}`)
 			}})
-			run := s.run("g", `{"x":1}`)
+			run := s.runGraph("g", `{"x":1}`)
 			id := run.GetOpenInterruptIds()[0]
-			run = s.answer(run, `"yes"`)
+			run = s.answerRun(run, `"yes"`)
 			require.Equal(t, c.reason, run.GetFailure().GetReason(), run.GetFailure().GetMessage())
-			q := s.question(run, id)
+			q := s.getInterrupt(run, id)
 			if name == "it is accepted" {
 				require.Equal(t, []string{"/pay"}, q.GetAccepted())
 			} else {
@@ -116,22 +116,22 @@ func TestWhatAWorkerSaysOfAnswersIsChecked(t *testing.T) {
 // TestAWorkerThatDoesNotCompare gets no answers: the task waits for one that
 // does, and the log of the thread says why.
 func TestAWorkerThatDoesNotCompare(t *testing.T) {
-	s := start(t, config{})
-	old := s.connect(&graphdv1.Hello{
+	s := startServer(t, config{})
+	old := s.connectWorker(&graphdv1.Hello{
 		WorkerId: "old", Credit: &graphdv1.Credit{TotalSlots: 4},
-		Manifest: &graphdv1.WorkerManifest{Graphs: specs(chain("g", "a"))},
+		Manifest: &graphdv1.WorkerManifest{Graphs: listSpecs(newChainGraph("g", "a"))},
 	})
-	p := &polite{session: old, running: make(map[string]context.CancelFunc)}
-	old.keepAlive(p.held)
-	does := map[string]code{"a": func(_ context.Context, k *task) *graphdv1.TaskResult {
-		return completed(`{"x":` + k.ask(`"sure?"`) + `}`)
+	p := &scriptedWorker{workerSession: old, running: make(map[string]context.CancelFunc)}
+	old.keepSendingHeartbeats(p.runningTokens)
+	does := map[string]taskFunc{"a": func(_ context.Context, k *runningTask) *graphdv1.TaskResult {
+		return completedResult(`{"x":` + k.answerOrUnwind(`"sure?"`) + `}`)
 	}}
-	go p.serve(does)
-	run := s.run("g", `{"x":1}`)
+	go p.serveTasks(does)
+	run := s.runGraph("g", `{"x":1}`)
 	stream, err := s.Resume(t.Context(), &graphdv1.ResumeRequest{
 		Resume: &graphdv1.ResumeSpec{
 			ThreadId: run.GetThreadId(),
-			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(`"yes"`)}},
+			Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(`"yes"`)}},
 		},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
 	})
@@ -144,7 +144,7 @@ func TestAWorkerThatDoesNotCompare(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, []string{"a"}, p.ran())
-	s.work("new", 4, specs(chain("g", "a")), does)
-	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.wait(run).GetState())
+	require.Equal(t, []string{"a"}, p.listRan())
+	s.startWorker("new", 4, listSpecs(newChainGraph("g", "a")), does)
+	require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, s.waitStopped(run).GetState())
 }

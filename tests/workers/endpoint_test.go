@@ -26,8 +26,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// service is a node service in another process, as its owner would write it.
-type service struct {
+// nodeService is a node service in another process, as its owner would write it.
+type nodeService struct {
 	graphdv1.UnimplementedNodeServiceServer
 
 	address  string
@@ -39,26 +39,26 @@ type service struct {
 	health   *health.Server
 }
 
-func (s *service) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
+func (s *nodeService) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
 	if s.manifest == nil {
 		return nil, status.Error(codes.Unimplemented, "no manifest")
 	}
 	return s.manifest, nil
 }
 
-func (s *service) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.NodeService_ExecuteTaskServer) error {
+func (s *nodeService) ExecuteTask(req *graphdv1.ExecuteTaskRequest, stream graphdv1.NodeService_ExecuteTaskServer) error {
 	s.calls.Add(1)
 	return s.execute(stream.Context(), req.GetTask(), func(u *graphdv1.TaskUpdate) { _ = stream.Send(u) })
 }
 
-// listen serves on an address of its own choice, or on the one it had.
-func (s *service) listen(t *testing.T) {
+// listenAndServe serves on an address of its own choice, or on the one it had.
+func (s *nodeService) listenAndServe(t *testing.T) {
 	t.Helper()
-	s.serve(t, s)
+	s.serveAs(t, s)
 }
 
-// serve is listen for something that embeds a service.
-func (s *service) serve(t *testing.T, by graphdv1.NodeServiceServer) {
+// serveAs is listen for something that embeds a service.
+func (s *nodeService) serveAs(t *testing.T, by graphdv1.NodeServiceServer) {
 	t.Helper()
 	if s.address == "" {
 		s.address = "127.0.0.1:0"
@@ -70,18 +70,18 @@ func (s *service) serve(t *testing.T, by graphdv1.NodeServiceServer) {
 	graphdv1.RegisterNodeServiceServer(s.server, by)
 	healthpb.RegisterHealthServer(s.server, s.health)
 	s.health.SetServingStatus("graphd.v1.NodeService", healthpb.HealthCheckResponse_SERVING)
-	go func() { _ = s.server.Serve(&counting{Listener: l, accepted: &s.accepted}) }()
+	go func() { _ = s.server.Serve(&countingListener{Listener: l, accepted: &s.accepted}) }()
 	t.Cleanup(s.server.Stop)
 }
 
-// counting counts the connections of a listener.
-type counting struct {
+// countingListener counts the connections of a listener.
+type countingListener struct {
 	net.Listener
 
 	accepted *atomic.Int32
 }
 
-func (c *counting) Accept() (net.Conn, error) {
+func (c *countingListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.accepted.Add(1)
@@ -89,52 +89,52 @@ func (c *counting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// at makes every node of a graph run on an address.
-func at(g *graphdv1.GraphSpec, address string, policy *graphdv1.PolicySpec) *graphdv1.GraphSpec {
+// withEndpoint makes every node of a graph run on an address.
+func withEndpoint(g *graphdv1.GraphSpec, address string, policy *graphdv1.PolicySpec) *graphdv1.GraphSpec {
 	for _, n := range g.Nodes {
 		n.GetRemote().Endpoint, n.Policy = address, policy
 	}
 	return g
 }
 
-func (s *server) put(g *graphdv1.GraphSpec) {
+func (s *server) putGraph(g *graphdv1.GraphSpec) {
 	s.t.Helper()
 	_, err := s.PutGraph(s.t.Context(), &graphdv1.PutGraphRequest{Definition: &graphdv1.PutGraphRequest_Spec{Spec: g}})
 	require.NoError(s.t, err)
 }
 
-func result(r *graphdv1.TaskResult) *graphdv1.TaskUpdate {
+func newResultUpdate(r *graphdv1.TaskResult) *graphdv1.TaskUpdate {
 	return &graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Result{Result: r}}
 }
 
 func TestANodeOnAnEndpoint(t *testing.T) {
-	s := start(t, config{})
-	n := &service{manifest: &graphdv1.WorkerManifest{
+	s := startServer(t, config{})
+	n := &nodeService{manifest: &graphdv1.WorkerManifest{
 		Features: []string{"drift"}, Nodes: []*graphdv1.ServedNode{{Graph: "g", Node: "a"}},
 	}}
 	var made atomic.Int32
 	n.execute = func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-		k := &task{TaskAssignment: a, c: s.client, asked: make(map[string]uint32)}
-		send(result(k.play(ctx, func(ctx context.Context, k *task) *graphdv1.TaskResult {
-			receipt := k.memo(ctx, "charge", func() string { made.Add(1); return `"r"` })
-			answer := k.ask(`"sure?"`)
+		k := &runningTask{TaskAssignment: a, client: s.client, asked: make(map[string]uint32)}
+		send(newResultUpdate(k.runCode(ctx, func(ctx context.Context, k *runningTask) *graphdv1.TaskResult {
+			receipt := k.recordOnce(ctx, "charge", func() string { made.Add(1); return `"r"` })
+			answer := k.answerOrUnwind(`"sure?"`)
 			send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
-				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "done", Value: text(`1`), Durable: true,
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "done", Value: newPayload(`1`), Durable: true,
 			}}}}})
-			return completed(`{"x":[` + receipt + `,` + answer + `]}`)
+			return completedResult(`{"x":[` + receipt + `,` + answer + `]}`)
 		})))
 		return nil
 	}
-	n.listen(t)
-	s.put(at(chain("g", "a"), n.address, nil))
-	run := s.run("g", `{"x":0}`)
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+	run := s.runGraph("g", `{"x":0}`)
 	require.Equal(t, graphdv1.RunState_RUN_STATE_INTERRUPTED, run.GetState(), run.GetFailure())
-	run = s.answer(run, `true`)
+	run = s.answerRun(run, `true`)
 	require.JSONEq(t, `{"x":["r",true],"log":[]}`, run.GetOutput().GetJson())
 	require.EqualValues(t, 1, made.Load())
 	require.EqualValues(t, 2, n.calls.Load())
 	var custom []string
-	for _, e := range s.events(run) {
+	for _, e := range s.listEvents(run) {
 		if c := e.GetCustom(); c != nil {
 			custom = append(custom, c.GetName())
 		}
@@ -143,8 +143,8 @@ func TestANodeOnAnEndpoint(t *testing.T) {
 }
 
 func TestTheDeadlineOfANodeIsThatOfItsCall(t *testing.T) {
-	s := start(t, config{})
-	n := &service{}
+	s := startServer(t, config{})
+	n := &nodeService{}
 	ended := make(chan error, 1)
 	n.execute = func(ctx context.Context, a *graphdv1.TaskAssignment, _ func(*graphdv1.TaskUpdate)) error {
 		_, limited := ctx.Deadline()
@@ -155,16 +155,16 @@ func TestTheDeadlineOfANodeIsThatOfItsCall(t *testing.T) {
 		ended <- ctx.Err()
 		return ctx.Err()
 	}
-	n.listen(t)
-	s.put(at(chain("g", "a"), n.address, &graphdv1.PolicySpec{Timeout: durationpb.New(2 * time.Second)}))
-	run := s.run("g", `{"x":0}`)
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, &graphdv1.PolicySpec{Timeout: durationpb.New(2 * time.Second)}))
+	run := s.runGraph("g", `{"x":0}`)
 	require.Equal(t, "NODE_TIMEOUT", run.GetFailure().GetReason(), run.GetFailure().GetMessage())
-	require.Error(t, await(t, ended, "the end of the call"))
+	require.Error(t, receiveOrFail(t, ended, "the end of the call"))
 }
 
 func TestACancelEndsTheCall(t *testing.T) {
-	s := start(t, config{})
-	n := &service{}
+	s := startServer(t, config{})
+	n := &nodeService{}
 	began, ended := make(chan struct{}), make(chan struct{})
 	n.execute = func(ctx context.Context, _ *graphdv1.TaskAssignment, _ func(*graphdv1.TaskUpdate)) error {
 		close(began)
@@ -172,21 +172,21 @@ func TestACancelEndsTheCall(t *testing.T) {
 		close(ended)
 		return ctx.Err()
 	}
-	n.listen(t)
-	s.put(at(chain("g", "a"), n.address, nil))
-	run := s.begin("g", `{"x":0}`)
-	await(t, began, "the call")
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+	run := s.startRun("g", `{"x":0}`)
+	receiveOrFail(t, began, "the call")
 	_, err := s.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: run.GetThreadId(), RunId: run.GetRunId()})
 	require.NoError(t, err)
-	await(t, ended, "the cancel")
-	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, s.wait(run).GetState())
+	receiveOrFail(t, ended, "the cancel")
+	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, s.waitStopped(run).GetState())
 }
 
 // A service that dies while it works has its task run again when it is back;
 // one that is away makes the run wait.
 func TestALostEndpointIsCalledAgain(t *testing.T) {
-	s := start(t, config{})
-	n := &service{}
+	s := startServer(t, config{})
+	n := &nodeService{}
 	began := make(chan struct{}, 2)
 	n.execute = func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 		began <- struct{}{}
@@ -194,23 +194,23 @@ func TestALostEndpointIsCalledAgain(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		send(result(completed(`{"x":2}`)))
+		send(newResultUpdate(completedResult(`{"x":2}`)))
 		return nil
 	}
-	n.listen(t)
-	s.put(at(chain("g", "a"), n.address, nil))
-	run := s.begin("g", `{"x":0}`)
-	await(t, began, "the call")
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+	run := s.startRun("g", `{"x":0}`)
+	receiveOrFail(t, began, "the call")
 	n.server.Stop()
-	n.listen(t)
-	run = s.wait(run)
+	n.listenAndServe(t)
+	run = s.waitStopped(run)
 	require.JSONEq(t, `{"x":2,"log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
 	require.EqualValues(t, 2, n.calls.Load())
 }
 
 // A call that may have begun when its connection broke is a lost delivery, of which
-// the endpoint, the readers and the metric hear. One that has not left counts for
-// nothing.
+// the endpoint, the followers and the metric learn. One that has not left counts
+// for nothing.
 func TestOnlyACallThatMayHaveBegunIsALostDelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		method string // the headers of its first call end the connection
@@ -224,39 +224,39 @@ func TestOnlyACallThatMayHaveBegunIsALostDelivery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config{}
-			cfg.remote.Losses, cfg.remote.Retry = 2, time.Millisecond
-			s := start(t, cfg)
+			cfg.remote.MaxLosses, cfg.remote.RetryDelay = 2, time.Millisecond
+			s := startServer(t, cfg)
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			broken := &breaking{Listener: l}
+			broken := &breakingListener{Listener: l}
 			broken.refuse.Store(c.refuse)
 			deliveries := make(chan uint32, 10)
-			n := &service{execute: func(_ context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+			n := &nodeService{execute: func(_ context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 				deliveries <- a.GetDelivery()
-				send(result(completed(`{"x":2}`)))
+				send(newResultUpdate(completedResult(`{"x":2}`)))
 				return nil
 			}}
 			var once sync.Once
 			server := grpc.NewServer(grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
 				if info.FullMethodName == c.method {
-					once.Do(broken.hangUp)
+					once.Do(broken.closeConnections)
 				}
 				return ctx, nil
 			}))
 			graphdv1.RegisterNodeServiceServer(server, n)
 			go func() { _ = server.Serve(broken) }()
 			t.Cleanup(server.Stop)
-			s.put(at(chain("g", "a"), l.Addr().String(), nil))
-			run := s.run("g", `{"x":0}`)
+			s.putGraph(withEndpoint(newChainGraph("g", "a"), l.Addr().String(), nil))
+			run := s.runGraph("g", `{"x":0}`)
 			require.JSONEq(t, `{"x":2,"log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
 			var last uint32
 			for len(deliveries) > 0 {
 				last = <-deliveries
 			}
 			require.EqualValues(t, c.lost+1, last, "the endpoint is told that it may be a repetition")
-			require.EqualValues(t, c.lost, s.hub.Lost())
+			require.EqualValues(t, c.lost, s.hub.WorkerLosses())
 			marks := 0
-			for _, e := range s.events(run) {
+			for _, e := range s.listEvents(run) {
 				if e.GetTask().GetPhase() == graphdv1.TaskChange_PHASE_RESTARTED {
 					marks++
 					require.Equal(t, "WorkerLost", e.GetTask().GetFailure().GetType())
@@ -267,8 +267,8 @@ func TestOnlyACallThatMayHaveBegunIsALostDelivery(t *testing.T) {
 	}
 }
 
-// breaking is a listener whose connections break.
-type breaking struct {
+// breakingListener is a listener whose connections break.
+type breakingListener struct {
 	net.Listener
 
 	refuse atomic.Int32
@@ -276,7 +276,7 @@ type breaking struct {
 	conns  []net.Conn
 }
 
-func (b *breaking) Accept() (net.Conn, error) {
+func (b *breakingListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := b.Listener.Accept()
 		if err != nil {
@@ -293,8 +293,8 @@ func (b *breaking) Accept() (net.Conn, error) {
 	}
 }
 
-// hangUp closes all connections there are.
-func (b *breaking) hangUp() {
+// closeConnections closes all connections there are.
+func (b *breakingListener) closeConnections() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, conn := range b.conns {
@@ -306,62 +306,62 @@ func (b *breaking) hangUp() {
 // workers may lose it. One that can't even be asked what it serves was never lost.
 func TestAnEndpointMayLoseATaskAsOftenAsWorkers(t *testing.T) {
 	cfg := config{}
-	cfg.remote.Losses, cfg.remote.Retry = 3, time.Millisecond
-	s := start(t, cfg)
-	n := &service{execute: func(context.Context, *graphdv1.TaskAssignment, func(*graphdv1.TaskUpdate)) error {
+	cfg.remote.MaxLosses, cfg.remote.RetryDelay = 3, time.Millisecond
+	s := startServer(t, cfg)
+	n := &nodeService{execute: func(context.Context, *graphdv1.TaskAssignment, func(*graphdv1.TaskUpdate)) error {
 		return status.Error(codes.Unavailable, "busy")
 	}}
-	n.listen(t)
-	s.put(at(chain("g", "a"), n.address, nil))
-	f := s.run("g", `{"x":0}`).GetFailure()
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+	f := s.runGraph("g", `{"x":0}`).GetFailure()
 	require.Equal(t, "WorkerLost", f.GetType(), f.GetMessage())
 	require.EqualValues(t, 3, n.calls.Load())
-	require.EqualValues(t, 3, s.hub.Lost())
+	require.EqualValues(t, 3, s.hub.WorkerLosses())
 
-	silent := &undescribed{}
-	silent.listen(t)
-	s.put(at(chain("h", "a"), silent.address, nil))
-	f = s.run("h", `{"x":0}`).GetFailure()
+	silent := &undescribedService{}
+	silent.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("h", "a"), silent.address, nil))
+	f = s.runGraph("h", `{"x":0}`).GetFailure()
 	require.Equal(t, "NotReached", f.GetType(), f.GetMessage())
 	require.Zero(t, silent.calls.Load())
-	require.EqualValues(t, 3, s.hub.Lost())
+	require.EqualValues(t, 3, s.hub.WorkerLosses())
 }
 
-// undescribed does not say what it serves.
-type undescribed struct{ service }
+// undescribedService does not say what it serves.
+type undescribedService struct{ nodeService }
 
-func (u *undescribed) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
+func (u *undescribedService) Describe(context.Context, *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
 	return nil, status.Error(codes.Unavailable, "starting")
 }
 
-func (u *undescribed) listen(t *testing.T) {
+func (u *undescribedService) listenAndServe(t *testing.T) {
 	t.Helper()
-	u.serve(t, u)
+	u.serveAs(t, u)
 }
 
 // What a reducer does is shown to no reader: one that is lost has nothing to tell.
 func TestAReducerWhoseEndpointIsLostIsCalledAgain(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
-	cfg := config{hub: worker.Options{Beat: time.Minute, LeaseTTL: time.Hour, Logger: zap.New(core)}}
-	cfg.remote.Retry = time.Millisecond
-	s := start(t, cfg)
-	n := &service{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+	cfg := config{hub: worker.Options{HeartbeatInterval: time.Minute, LeaseTTL: time.Hour, Logger: zap.New(core)}}
+	cfg.remote.RetryDelay = time.Millisecond
+	s := startServer(t, cfg)
+	n := &nodeService{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 		switch {
 		case a.GetKind() != graphdv1.TaskKind_TASK_KIND_REDUCER:
-			send(result(completed(`{"sum":"2"}`)))
+			send(newResultUpdate(completedResult(`{"sum":"2"}`)))
 		case a.GetDelivery() == 1:
 			return status.Error(codes.Unavailable, "away")
 		default:
 			send(&graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: []*graphdv1.EmitItem{{
-				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "added", Value: text(`1`), Durable: true,
+				Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: "added", Value: newPayload(`1`), Durable: true,
 			}}}}})
-			send(result(plus(ctx, &task{TaskAssignment: a})))
+			send(newResultUpdate(joinTexts(ctx, &runningTask{TaskAssignment: a})))
 		}
 		return nil
 	}}
-	n.listen(t)
-	s.put(at(summing("a"), n.address, nil))
-	run := s.run("g", `{"sum":"1"}`)
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newSumGraph("a"), n.address, nil))
+	run := s.runGraph("g", `{"sum":"1"}`)
 	require.JSONEq(t, `{"sum":"1+2","log":[]}`, run.GetOutput().GetJson(), run.GetFailure().GetMessage())
 	require.Empty(t, logs.All())
 }
@@ -369,50 +369,50 @@ func TestAReducerWhoseEndpointIsLostIsCalledAgain(t *testing.T) {
 // A server that stops, or dies, while an endpoint is at work has the next one tell
 // the endpoint that it may be a repetition.
 func TestTheNextServerTellsAnEndpointOfACallThatMayHaveBegun(t *testing.T) {
-	for name, end := range map[string]func(*server){"killed": (*server).crash, "drained": func(s *server) {
+	for name, end := range map[string]func(*server){"killed": (*server).crashServer, "drained": func(s *server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // at once
 		_ = s.grpc.Drain(ctx)
 		s.engine.Drain(ctx)
-		s.kill()
+		s.killServer()
 	}} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, config{lease: time.Second})
+			s := startServer(t, config{lease: time.Second})
 			began := make(chan *graphdv1.TaskAssignment, 10)
-			n := &service{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+			n := &nodeService{execute: func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 				began <- a
 				if a.GetDelivery() == 1 {
 					<-ctx.Done()
 					return ctx.Err()
 				}
-				send(result(completed(`{"x":2}`)))
+				send(newResultUpdate(completedResult(`{"x":2}`)))
 				return nil
 			}}
-			n.listen(t)
-			s.put(at(chain("g", "a"), n.address, nil))
-			run := s.begin("g", `{"x":0}`)
-			first := await(t, began, "the call")
+			n.listenAndServe(t)
+			s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+			run := s.startRun("g", `{"x":0}`)
+			first := receiveOrFail(t, began, "the call")
 			end(s)
-			next := start(t, config{store: s.store, lease: time.Second})
-			second := await(t, began, "the call of the next server")
+			next := startServer(t, config{store: s.store, lease: time.Second})
+			second := receiveOrFail(t, began, "the call of the next server")
 			require.EqualValues(t, 2, second.GetDelivery())
 			require.Equal(t, first.GetTaskId(), second.GetTaskId())
-			require.JSONEq(t, `{"x":2,"log":[]}`, next.wait(run).GetOutput().GetJson())
+			require.JSONEq(t, `{"x":2,"log":[]}`, next.waitStopped(run).GetOutput().GetJson())
 		})
 	}
 }
 
 func TestAnEndpointThatIsAwayOrUnhealthyIsWaitedFor(t *testing.T) {
-	s := start(t, config{})
-	n := &service{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-		send(result(completed(`{"x":2}`)))
+	s := startServer(t, config{})
+	n := &nodeService{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+		send(newResultUpdate(completedResult(`{"x":2}`)))
 		return nil
 	}}
-	n.listen(t)
+	n.listenAndServe(t)
 	n.health.SetServingStatus("graphd.v1.NodeService", healthpb.HealthCheckResponse_NOT_SERVING)
-	s.put(at(chain("g", "a"), n.address, nil))
+	s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
 	stream, err := s.Stream(t.Context(), &graphdv1.StreamRequest{
-		Run:    &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: text(`{"x":1}`)}},
+		Run:    &graphdv1.RunSpec{CreateThread: true, Graph: "g", Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"x":1}`)}},
 		Filter: &graphdv1.EventFilter{Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}},
 	})
 	require.NoError(t, err)
@@ -474,14 +474,14 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		"too large": {
 			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-				send(result(completed(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)))
+				send(newResultUpdate(completedResult(`{"x":"` + strings.Repeat("x", 20<<20) + `"}`)))
 				return nil
 			},
 			reason: "OUTPUT_TOO_LARGE", kind: "InvalidResult", message: "too large",
 		},
 		"invalid JSON": {
 			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-				send(result(completed(`{`)))
+				send(newResultUpdate(completedResult(`{`)))
 				return nil
 			},
 			reason: "INVALID_NODE_UPDATE", kind: "InvalidResult", message: "JSON",
@@ -489,7 +489,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		"empty parts": {
 			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 				target := &graphdv1.Goto{}
-				send(result(&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
+				send(newResultUpdate(&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: &graphdv1.TaskCompleted{
 					GotoTargets: slices.Repeat([]*graphdv1.Goto{target}, 2_000_000),
 				}}}))
 				return nil
@@ -498,7 +498,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		"result of another task": {
 			execute: func(_ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-				u := result(completed(`{"x":1}`))
+				u := newResultUpdate(completedResult(`{"x":1}`))
 				u.LeaseToken = []byte("another")
 				send(u)
 				return nil
@@ -522,15 +522,15 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config{}
-			cfg.remote.Losses, cfg.remote.Retry = 2, time.Millisecond
-			s := start(t, cfg)
-			n := &service{manifest: c.manifest}
+			cfg.remote.MaxLosses, cfg.remote.RetryDelay = 2, time.Millisecond
+			s := startServer(t, cfg)
+			n := &nodeService{manifest: c.manifest}
 			n.execute = func(_ context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 				return c.execute(a, send)
 			}
-			n.listen(t)
-			s.put(at(chain("g", "a"), n.address, nil))
-			f := s.run("g", `{"x":0}`).GetFailure()
+			n.listenAndServe(t)
+			s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+			f := s.runGraph("g", `{"x":0}`).GetFailure()
 			require.Equal(t, []string{c.reason, c.kind}, []string{f.GetReason(), f.GetType()}, f.GetMessage())
 			require.Contains(t, f.GetMessage(), c.message)
 		})
@@ -539,19 +539,19 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 
 // A task that fits into no message is not sent.
 func TestAStateThatFitsNoMessageOfAnEndpointFailsTheTask(t *testing.T) {
-	s := start(t, config{limits: pregel.Limits{Value: 16 << 20, State: 16 << 20}})
-	n := &service{}
+	s := startServer(t, config{limits: pregel.Limits{MaxValueBytes: 16 << 20, MaxStateBytes: 16 << 20}})
+	n := &nodeService{}
 	n.execute = func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-		send(result(completed(`{"log":["` + strings.Repeat("x", 3<<20) + `"]}`)))
+		send(newResultUpdate(completedResult(`{"log":["` + strings.Repeat("x", 3<<20) + `"]}`)))
 		return nil
 	}
-	n.listen(t)
-	g := at(chain("g", "a", "b", "c", "d"), n.address, nil)
+	n.listenAndServe(t)
+	g := withEndpoint(newChainGraph("g", "a", "b", "c", "d"), n.address, nil)
 	for _, node := range g.Nodes[:3] {
 		node.Reads = []string{"x"}
 	}
-	s.put(g)
-	f := s.run("g", `{"x":0}`).GetFailure()
+	s.putGraph(g)
+	f := s.runGraph("g", `{"x":0}`).GetFailure()
 	require.Equal(t, "OUTPUT_TOO_LARGE", f.GetReason(), f.GetMessage())
 	require.Contains(t, f.GetMessage(), "reads")
 	require.EqualValues(t, 3, n.calls.Load())
@@ -559,14 +559,14 @@ func TestAStateThatFitsNoMessageOfAnEndpointFailsTheTask(t *testing.T) {
 
 // Many tasks share one connection.
 func TestOneConnectionPerEndpoint(t *testing.T) {
-	s := start(t, config{})
-	n := &service{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
-		send(result(completed(`{"log":[1]}`)))
+	s := startServer(t, config{})
+	n := &nodeService{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+		send(newResultUpdate(completedResult(`{"log":[1]}`)))
 		return nil
 	}}
-	n.listen(t)
-	s.put(at(chain("g", "a", "b", "c"), n.address, nil))
-	run := s.run("g", `{"x":0}`)
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newChainGraph("g", "a", "b", "c"), n.address, nil))
+	run := s.runGraph("g", `{"x":0}`)
 	require.JSONEq(t, `{"x":0,"log":[1,1,1]}`, run.GetOutput().GetJson())
 	require.EqualValues(t, 3, n.calls.Load())
 	require.EqualValues(t, 1, n.accepted.Load())

@@ -17,14 +17,14 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// mute is an endpoint that never says what it serves.
-type mute struct {
-	*service
+// silentEndpoint is an endpoint that never says what it serves.
+type silentEndpoint struct {
+	*nodeService
 
 	asked chan struct{}
 }
 
-func (m *mute) Describe(ctx context.Context, _ *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
+func (m *silentEndpoint) Describe(ctx context.Context, _ *graphdv1.DescribeRequest) (*graphdv1.WorkerManifest, error) {
 	m.asked <- struct{}{}
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -32,22 +32,22 @@ func (m *mute) Describe(ctx context.Context, _ *graphdv1.DescribeRequest) (*grap
 
 // However many tasks wait for the same endpoint, each ends at its own time.
 func TestAnEndpointThatNeverDescribesItselfHoldsNobodyBeyondTheirTime(t *testing.T) {
-	s := start(t, config{})
-	m := &mute{service: &service{}, asked: make(chan struct{}, 9)}
-	m.serve(t, m)
-	s.put(at(chain("patient", "a"), m.address, nil))
-	s.put(at(chain("hasty", "a"), m.address, &graphdv1.PolicySpec{Timeout: durationpb.New(100 * time.Millisecond)}))
-	patient := s.begin("patient", `{"x":0}`)
-	await(t, m.asked, "the question")
-	require.Equal(t, "NODE_TIMEOUT", s.run("hasty", `{"x":0}`).GetFailure().GetReason())
+	s := startServer(t, config{})
+	m := &silentEndpoint{nodeService: &nodeService{}, asked: make(chan struct{}, 9)}
+	m.serveAs(t, m)
+	s.putGraph(withEndpoint(newChainGraph("patient", "a"), m.address, nil))
+	s.putGraph(withEndpoint(newChainGraph("hasty", "a"), m.address, &graphdv1.PolicySpec{Timeout: durationpb.New(100 * time.Millisecond)}))
+	patient := s.startRun("patient", `{"x":0}`)
+	receiveOrFail(t, m.asked, "the question")
+	require.Equal(t, "NODE_TIMEOUT", s.runGraph("hasty", `{"x":0}`).GetFailure().GetReason())
 	_, err := s.CancelRun(t.Context(), &graphdv1.CancelRunRequest{ThreadId: patient.GetThreadId(), RunId: patient.GetRunId()})
 	require.NoError(t, err)
-	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, s.wait(patient).GetState())
+	require.Equal(t, graphdv1.RunState_RUN_STATE_CANCELLED, s.waitStopped(patient).GetState())
 	require.Empty(t, m.asked, "it is asked once")
 }
 
-// Peers that accept connections and are no gRPC servers are away, as far as
-// anybody can tell; the run waits, and ends when it is told to.
+// Peers that accept connections and are no gRPC servers are away, as far as the
+// server can tell; the run waits, and ends when it is told to.
 func TestAddressesThatAreNoEndpoint(t *testing.T) {
 	for name, talk := range map[string]func(c net.Conn){
 		"hangs up":       func(c net.Conn) { _ = c.Close() },
@@ -68,20 +68,20 @@ func TestAddressesThatAreNoEndpoint(t *testing.T) {
 					go talk(c)
 				}
 			}()
-			s := start(t, config{})
-			s.put(at(chain("g", "a"), l.Addr().String(), &graphdv1.PolicySpec{Timeout: durationpb.New(200 * time.Millisecond)}))
-			f := s.run("g", `{"x":0}`).GetFailure()
+			s := startServer(t, config{})
+			s.putGraph(withEndpoint(newChainGraph("g", "a"), l.Addr().String(), &graphdv1.PolicySpec{Timeout: durationpb.New(200 * time.Millisecond)}))
+			f := s.runGraph("g", `{"x":0}`).GetFailure()
 			require.Equal(t, "NODE_TIMEOUT", f.GetReason(), f.GetMessage())
 		})
 	}
 }
 
-// What comes after the result, or beyond what anybody can take, changes nothing.
+// What comes after the result, or beyond what the server can take, changes nothing.
 func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 	emit := func(durable bool, n int) *graphdv1.TaskUpdate {
 		items := make([]*graphdv1.EmitItem, n)
 		for i := range items {
-			items[i] = &graphdv1.EmitItem{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: text(`1`), Durable: durable}
+			items[i] = &graphdv1.EmitItem{Channel: graphdv1.Channel_CHANNEL_CUSTOM, Value: newPayload(`1`), Durable: durable}
 		}
 		return &graphdv1.TaskUpdate{Kind: &graphdv1.TaskUpdate_Emit{Emit: &graphdv1.Emit{Items: items}}}
 	}
@@ -93,15 +93,15 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 	}{
 		"two results": {
 			does: func(send func(*graphdv1.TaskUpdate)) error {
-				send(result(completed(`{"x":1}`)))
-				send(result(completed(`{"x":2}`)))
+				send(newResultUpdate(completedResult(`{"x":1}`)))
+				send(newResultUpdate(completedResult(`{"x":2}`)))
 				return nil
 			},
 			output: `{"x":1,"log":[]}`,
 		},
 		"an error behind the result": {
 			does: func(send func(*graphdv1.TaskUpdate)) error {
-				send(result(completed(`{"x":1}`)))
+				send(newResultUpdate(completedResult(`{"x":1}`)))
 				return status.Error(codes.Internal, "oh")
 			},
 			output: `{"x":1,"log":[]}`,
@@ -111,7 +111,7 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 				for range 100 {
 					send(emit(false, 1000))
 				}
-				send(result(completed(`{"x":1}`)))
+				send(newResultUpdate(completedResult(`{"x":1}`)))
 				return nil
 			},
 			output: `{"x":1,"log":[]}`,
@@ -119,7 +119,7 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 		"durable events without end": {
 			does: func(send func(*graphdv1.TaskUpdate)) error {
 				send(emit(true, 20_000))
-				send(result(completed(`{"x":1}`)))
+				send(newResultUpdate(completedResult(`{"x":1}`)))
 				return nil
 			},
 			reason: "NODE_FAILED", kind: "EmitFlood",
@@ -135,7 +135,7 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 		},
 		"nesting": {
 			does: func(send func(*graphdv1.TaskUpdate)) error {
-				send(result(completed(`{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}`)))
+				send(newResultUpdate(completedResult(`{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}`)))
 				return nil
 			},
 			reason: "LIMIT_EXCEEDED",
@@ -148,13 +148,13 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, config{})
-			n := &service{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
+			s := startServer(t, config{})
+			n := &nodeService{execute: func(_ context.Context, _ *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
 				return c.does(send)
 			}}
-			n.listen(t)
-			s.put(at(chain("g", "a"), n.address, nil))
-			run := s.run("g", `{"x":0}`)
+			n.listenAndServe(t)
+			s.putGraph(withEndpoint(newChainGraph("g", "a"), n.address, nil))
+			run := s.runGraph("g", `{"x":0}`)
 			require.Equal(t, c.reason, run.GetFailure().GetReason(), run.GetFailure().GetMessage())
 			if c.kind != "" {
 				require.Equal(t, c.kind, run.GetFailure().GetType())
@@ -170,16 +170,16 @@ func TestAnEndpointThatSaysTooMuch(t *testing.T) {
 // A worker that never reads is sent away, with what it was given, though
 // nothing can be sent to it.
 func TestAWorkerThatNeverReadsIsSentAway(t *testing.T) {
-	s := start(t, config{})
-	stream, err := s.dial().Connect(t.Context())
+	s := startServer(t, config{})
+	stream, err := s.newClient().Connect(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello("deaf", 1)}}))
+	require.NoError(t, stream.Send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: newHello("deaf", 1)}}))
 	forged := make([][]byte, 1000)
 	for i := range forged {
 		forged[i] = fmt.Appendf(nil, "%04d%s", i, strings.Repeat("x", 1000)) // the answer names each once
 	}
 	beat := &graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Running: forged}}}
-	go func() { // until it is sent away, or nobody reads what it sends either
+	go func() { // until it is sent away, or what it sends is not read either
 		for range 50 {
 			if stream.Send(beat) != nil {
 				return

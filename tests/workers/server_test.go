@@ -36,14 +36,14 @@ import (
 
 // server is a whole graphd.
 type server struct {
-	t      testing.TB
-	store  *memory.Store
-	reach  *reach
-	hub    *worker.Hub
-	engine *runtime.Engine
-	remote *transport.Remote
-	grpc   *transport.Server
-	listen *bufconn.Listener
+	t           testing.TB
+	store       *memory.Store
+	storeAccess *cuttableStore
+	hub         *worker.Hub
+	engine      *runtime.Engine
+	remote      *transport.RemoteExecutor
+	grpc        *transport.Server
+	listen      *bufconn.Listener
 	client
 }
 
@@ -59,22 +59,22 @@ type client struct {
 
 // config is what tests change.
 type config struct {
-	store  *memory.Store
-	hub    worker.Options
-	remote transport.EndpointOptions
-	lease  time.Duration
-	limits pregel.Limits
-	live   int // runs at a time, 0 = the default
+	store       *memory.Store
+	hub         worker.Options
+	remote      transport.EndpointOptions
+	lease       time.Duration
+	limits      pregel.Limits
+	maxLiveRuns int // runs at a time, 0 = the default
 }
 
-// start runs a server until the test ends or it is killed.
-func start(tb testing.TB, c config) *server {
+// startServer runs a server until the test ends or it is killed.
+func startServer(tb testing.TB, c config) *server {
 	tb.Helper()
 	if c.store == nil {
 		c.store = memory.New(memory.Options{})
 	}
-	if c.hub.Beat == 0 {
-		c.hub.Beat, c.hub.LeaseTTL = time.Minute, time.Hour // nothing happens by itself
+	if c.hub.HeartbeatInterval == 0 {
+		c.hub.HeartbeatInterval, c.hub.LeaseTTL = time.Minute, time.Hour // nothing happens by itself
 	}
 	if c.lease == 0 {
 		c.lease = 15 * time.Second
@@ -85,17 +85,17 @@ func start(tb testing.TB, c config) *server {
 		c.hub.Key = []byte(key)
 	}
 	s := &server{t: tb, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
-	s.remote = transport.NewRemote(s.hub, c.remote)
+	s.remote = transport.NewRemoteExecutor(s.hub, c.remote)
 	mux := node.New(api.Functions{}, node.Options{Remote: s.remote})
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
 	graphs, err := registry.New(tb.Context(), registry.Options{
-		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.Has},
+		Store: c.store, Env: graph.Env{Expressions: expressions, HasFunction: mux.HasFunction},
 	})
 	require.NoError(tb, err)
-	s.reach = &reach{Store: c.store}
-	s.engine = runtime.New(tb.Context(), s.reach, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
-		Lease: c.lease, Sweep: 50 * time.Millisecond, Limits: c.limits, MaxLive: c.live, Workers: s.hub,
+	s.storeAccess = &cuttableStore{Store: c.store}
+	s.engine = runtime.New(tb.Context(), s.storeAccess, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
+		LeaseTTL: c.lease, ScanInterval: 50 * time.Millisecond, Limits: c.limits, MaxLiveRuns: c.maxLiveRuns, Workers: s.hub,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{
 		Engine: s.engine, Registry: graphs, Hub: s.hub,
@@ -107,16 +107,16 @@ func start(tb testing.TB, c config) *server {
 	require.NoError(tb, err)
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(s.listen) }()
-	s.client = s.dial()
+	s.client = s.newClient()
 	tb.Cleanup(func() {
-		s.kill()
+		s.killServer()
 		require.NoError(tb, <-served)
 	})
 	return s
 }
 
-// dial connects one more client.
-func (s *server) dial() client {
+// newClient connects one more client.
+func (s *server) newClient() client {
 	s.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///bufconn",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -130,51 +130,51 @@ func (s *server) dial() client {
 	}
 }
 
-// reach is how a server gets at the store, until it dies.
-type reach struct {
+// cuttableStore is how a server gets at the store, until it dies.
+type cuttableStore struct {
 	*memory.Store
 
-	dead atomic.Bool
+	isCut atomic.Bool
 }
 
-func (r *reach) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	if r.dead.Load() {
+func (r *cuttableStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	if r.isCut.Load() {
 		return checkpoint.Receipt{}, checkpoint.ErrUnavailable
 	}
 	return r.Store.Apply(ctx, c)
 }
 
-// crash ends the server without a word to the store.
-func (s *server) crash() {
-	s.reach.dead.Store(true)
-	s.kill()
+// crashServer ends the server without a word to the store.
+func (s *server) crashServer() {
+	s.storeAccess.isCut.Store(true)
+	s.killServer()
 }
 
-// kill cuts everything at once.
-func (s *server) kill() {
+// killServer cuts everything at once.
+func (s *server) killServer() {
 	s.grpc.Stop()
 	s.engine.Close()
 	s.remote.Close()
 }
 
-// run starts a graph and returns when the run has stopped.
-func (s *server) run(name, input string) *graphdv1.Run {
+// runGraph starts a graph and returns when the run has stopped.
+func (s *server) runGraph(name, input string) *graphdv1.Run {
 	s.t.Helper()
-	return s.wait(s.begin(name, input))
+	return s.waitStopped(s.startRun(name, input))
 }
 
-// begin starts a graph.
-func (s *server) begin(name, input string) *graphdv1.Run {
+// startRun starts a graph.
+func (s *server) startRun(name, input string) *graphdv1.Run {
 	s.t.Helper()
 	run, err := s.StartRun(s.t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
-		CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: text(input)},
+		CreateThread: true, Graph: name, Start: &graphdv1.RunSpec_Input{Input: newPayload(input)},
 	}})
 	require.NoError(s.t, err)
 	return run
 }
 
-// wait returns the run when it has stopped.
-func (s *server) wait(run *graphdv1.Run) *graphdv1.Run {
+// waitStopped returns the run when it has stopped.
+func (s *server) waitStopped(run *graphdv1.Run) *graphdv1.Run {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -183,19 +183,19 @@ func (s *server) wait(run *graphdv1.Run) *graphdv1.Run {
 	return run
 }
 
-// answer resumes a run with the answer to its only question.
-func (s *server) answer(run *graphdv1.Run, value string) *graphdv1.Run {
+// answerRun resumes a run with the answer to its only interrupt.
+func (s *server) answerRun(run *graphdv1.Run, value string) *graphdv1.Run {
 	s.t.Helper()
 	next, err := s.ResumeRun(s.t.Context(), &graphdv1.ResumeRunRequest{Resume: &graphdv1.ResumeSpec{
 		ThreadId: run.GetThreadId(),
-		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: text(value)}},
+		Single:   &graphdv1.InterruptResponse{Outcome: &graphdv1.InterruptResponse_Value{Value: newPayload(value)}},
 	}})
 	require.NoError(s.t, err)
-	return s.wait(next)
+	return s.waitStopped(next)
 }
 
-// events returns the whole log of a thread.
-func (s *server) events(run *graphdv1.Run) []*graphdv1.Event {
+// listEvents returns the whole log of a thread.
+func (s *server) listEvents(run *graphdv1.Run) []*graphdv1.Event {
 	s.t.Helper()
 	stream, err := s.Watch(s.t.Context(), &graphdv1.WatchRequest{
 		ThreadId: run.GetThreadId(), Start: &graphdv1.WatchRequest_Beginning{Beginning: &emptypb.Empty{}},
@@ -215,12 +215,12 @@ func (s *server) events(run *graphdv1.Run) []*graphdv1.Event {
 	}
 }
 
-func text(json string) *graphdv1.Payload {
+func newPayload(json string) *graphdv1.Payload {
 	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
 }
 
-// reason returns the reason and the code of a refused call.
-func reason(t *testing.T, err error) string {
+// reasonOf returns the reason and the code of a refused call.
+func reasonOf(t *testing.T, err error) string {
 	t.Helper()
 	st := status.Convert(err)
 	for _, d := range st.Details() {

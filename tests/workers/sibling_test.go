@@ -10,17 +10,17 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 )
 
-// fork is a graph whose nodes bad and slow run side by side.
-func fork() *graphdv1.GraphSpec {
-	g := chain("fork", "bad", "slow")
+// newForkGraph is a graph whose nodes bad and slow run side by side.
+func newForkGraph() *graphdv1.GraphSpec {
+	g := newChainGraph("fork", "bad", "slow")
 	g.Edges = []*graphdv1.EdgeSpec{
 		{Sources: []string{"__start__"}, Target: "bad"}, {Sources: []string{"__start__"}, Target: "slow"},
 	}
 	return g
 }
 
-// again goes on with a run that has failed.
-func (s *server) again(run *graphdv1.Run) *graphdv1.Run {
+// continueRun goes on with a run that has failed.
+func (s *server) continueRun(run *graphdv1.Run) *graphdv1.Run {
 	s.t.Helper()
 	next, err := s.StartRun(s.t.Context(), &graphdv1.StartRunRequest{Run: &graphdv1.RunSpec{
 		ThreadId: run.GetThreadId(), Graph: run.GetGraph(),
@@ -31,37 +31,37 @@ func (s *server) again(run *graphdv1.Run) *graphdv1.Run {
 
 // A node that was told to stop, and finishes all the same, never runs again.
 func TestASiblingThatFinishesInAWorkerIsKept(t *testing.T) {
-	s := start(t, config{})
-	w := s.connect(&graphdv1.Hello{
-		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 2}, Manifest: &graphdv1.WorkerManifest{Graphs: specs(fork())},
+	s := startServer(t, config{})
+	w := s.connectWorker(&graphdv1.Hello{
+		WorkerId: "w1", Credit: &graphdv1.Credit{TotalSlots: 2}, Manifest: &graphdv1.WorkerManifest{Graphs: listSpecs(newForkGraph())},
 	})
-	run := s.begin("fork", `{"x":0}`)
-	bad, slow := w.next(), w.next()
+	run := s.startRun("fork", `{"x":0}`)
+	bad, slow := w.nextTask(), w.nextTask()
 	if bad.GetNode() == "slow" {
 		bad, slow = slow, bad
 	}
-	_, err := w.complete(bad, failure("Boom", "x"))
+	_, err := w.completeTask(bad, failedResult("Boom", "x"))
 	require.NoError(t, err)
-	stop := await(t, w.cancels, "a cancel")
+	stop := receiveOrFail(t, w.cancels, "a cancel")
 	require.Equal(t, slow.GetLease().GetToken(), stop.GetLeaseToken())
-	_, err = w.complete(slow, completed(`{"log":["slow"]}`))
+	_, err = w.completeTask(slow, completedResult(`{"log":["slow"]}`))
 	require.NoError(t, err)
-	run = s.wait(run)
+	run = s.waitStopped(run)
 	require.Equal(t, "NODE_FAILED", run.GetFailure().GetReason())
 
-	run = s.again(run)
-	bad = w.next()
+	run = s.continueRun(run)
+	bad = w.nextTask()
 	require.Equal(t, "bad", bad.GetNode())
-	_, err = w.complete(bad, completed(`{"log":["bad"]}`))
+	_, err = w.completeTask(bad, completedResult(`{"log":["bad"]}`))
 	require.NoError(t, err)
-	run = s.wait(run)
+	run = s.waitStopped(run)
 	require.JSONEq(t, `{"x":0,"log":["bad","slow"]}`, run.GetOutput().GetJson())
 	require.Empty(t, w.tasks)
 }
 
 func TestASiblingThatFinishesOnAnEndpointIsKept(t *testing.T) {
-	s := start(t, config{})
-	n := &service{}
+	s := startServer(t, config{})
+	n := &nodeService{}
 	var fine bool
 	begun := make(chan struct{})
 	n.execute = func(ctx context.Context, a *graphdv1.TaskAssignment, send func(*graphdv1.TaskUpdate)) error {
@@ -75,21 +75,21 @@ func TestASiblingThatFinishesOnAnEndpointIsKept(t *testing.T) {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			send(result(completed(`{"log":["slow"]}`)))
+			send(newResultUpdate(completedResult(`{"log":["slow"]}`)))
 		case fine:
-			send(result(completed(`{"log":["bad"]}`)))
+			send(newResultUpdate(completedResult(`{"log":["bad"]}`)))
 		default:
 			<-begun
-			send(result(failure("Boom", "x")))
+			send(newResultUpdate(failedResult("Boom", "x")))
 		}
 		return nil
 	}
-	n.listen(t)
-	s.put(at(fork(), n.address, nil))
-	run := s.run("fork", `{"x":0}`)
+	n.listenAndServe(t)
+	s.putGraph(withEndpoint(newForkGraph(), n.address, nil))
+	run := s.runGraph("fork", `{"x":0}`)
 	require.Equal(t, "NODE_FAILED", run.GetFailure().GetReason())
 	fine = true
-	run = s.wait(s.again(run))
+	run = s.waitStopped(s.continueRun(run))
 	require.JSONEq(t, `{"x":0,"log":["bad","slow"]}`, run.GetOutput().GetJson())
 	require.EqualValues(t, 3, n.calls.Load())
 }

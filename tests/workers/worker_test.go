@@ -13,14 +13,14 @@ import (
 	"github.com/graphd-dev/graphd/seen"
 )
 
-// code is what a scripted worker does with a task.
-type code func(ctx context.Context, t *task) *graphdv1.TaskResult
+// taskFunc is what a scripted worker does with a task.
+type taskFunc func(ctx context.Context, t *runningTask) *graphdv1.TaskResult
 
-// session is one stream of a scripted worker, without any manners: tests say
-// what is sent.
-type session struct {
+// workerSession is one stream of a scripted worker, without any behaviour of its
+// own: tests say what is sent.
+type workerSession struct {
 	t       testing.TB
-	c       client
+	client  client
 	stream  graphdv1.WorkerService_ConnectClient
 	welcome *graphdv1.Welcome
 	cancel  context.CancelFunc
@@ -35,34 +35,34 @@ type session struct {
 	sending   sync.Mutex
 }
 
-// connect opens a session and waits for welcome.
-func (s *server) connect(hello *graphdv1.Hello) *session {
+// connectWorker opens a session and waits for welcome.
+func (s *server) connectWorker(hello *graphdv1.Hello) *workerSession {
 	s.t.Helper()
-	return connect(s.t, s.dial(), hello)
+	return openSession(s.t, s.newClient(), hello)
 }
 
-func connect(tb testing.TB, c client, hello *graphdv1.Hello) *session {
+func openSession(tb testing.TB, c client, hello *graphdv1.Hello) *workerSession {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	stream, err := c.Connect(ctx)
 	require.NoError(tb, err)
-	w := &session{
-		t: tb, c: c, stream: stream, cancel: cancel,
+	w := &workerSession{
+		t: tb, client: c, stream: stream, cancel: cancel,
 		tasks: make(chan *graphdv1.TaskAssignment, 1000), cancels: make(chan *graphdv1.CancelTask, 100),
 		acks: make(chan *graphdv1.BeatAck, 1000), throttles: make(chan *graphdv1.Throttle, 100),
 		drains: make(chan *graphdv1.Drain, 10), answers: make(chan *graphdv1.Completed, 100), end: make(chan error, 1),
 	}
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}})
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Hello{Hello: hello}})
 	first, err := stream.Recv()
 	require.NoError(tb, err)
 	w.welcome = first.GetWelcome()
 	require.NotNil(tb, w.welcome)
-	go w.receive()
+	go w.receiveMessages()
 	tb.Cleanup(cancel)
 	return w
 }
 
-func (w *session) receive() {
+func (w *workerSession) receiveMessages() {
 	for {
 		m, err := w.stream.Recv()
 		if err != nil {
@@ -86,41 +86,43 @@ func (w *session) receive() {
 	}
 }
 
-func (w *session) send(m *graphdv1.ConnectRequest) {
+func (w *workerSession) sendMessage(m *graphdv1.ConnectRequest) {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	_ = w.stream.Send(m) // a broken stream shows in receive
 }
 
-func (w *session) beat(n uint64, tokens ...[]byte) {
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n, Running: tokens}}})
+func (w *workerSession) sendHeartbeat(n uint64, tokens ...[]byte) {
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Beat{Beat: &graphdv1.Beat{Number: n, Running: tokens}}})
 }
 
-func (w *session) credit(c *graphdv1.Credit) {
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Credit{Credit: c}})
+func (w *workerSession) sendCredit(c *graphdv1.Credit) {
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Credit{Credit: c}})
 }
 
-func (w *session) update(u *graphdv1.TaskUpdate) {
-	w.send(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Update{Update: u}})
+func (w *workerSession) sendUpdate(u *graphdv1.TaskUpdate) {
+	w.sendMessage(&graphdv1.ConnectRequest{Kind: &graphdv1.ConnectRequest_Update{Update: u}})
 }
 
-// next waits for a task.
-func (w *session) next() *graphdv1.TaskAssignment { return await(w.t, w.tasks, "a task") }
-
-// complete hands over a result and returns what the server says.
-func (w *session) complete(a *graphdv1.TaskAssignment, r *graphdv1.TaskResult) (*graphdv1.CompleteTaskResponse, error) {
-	return w.c.CompleteTask(w.t.Context(), &graphdv1.CompleteTaskRequest{LeaseToken: a.GetLease().GetToken(), Result: r})
+// nextTask waits for a task.
+func (w *workerSession) nextTask() *graphdv1.TaskAssignment {
+	return receiveOrFail(w.t, w.tasks, "a task")
 }
 
-// keepAlive beats until the session ends; running lists what it holds.
-func (w *session) keepAlive(running func() [][]byte) {
+// completeTask hands over a result and returns what the server says.
+func (w *workerSession) completeTask(a *graphdv1.TaskAssignment, r *graphdv1.TaskResult) (*graphdv1.CompleteTaskResponse, error) {
+	return w.client.CompleteTask(w.t.Context(), &graphdv1.CompleteTaskRequest{LeaseToken: a.GetLease().GetToken(), Result: r})
+}
+
+// keepSendingHeartbeats sends heartbeats until the session ends; running lists what it holds.
+func (w *workerSession) keepSendingHeartbeats(running func() [][]byte) {
 	go func() {
 		tick := time.NewTicker(w.welcome.GetBeatInterval().AsDuration())
 		defer tick.Stop()
 		for n := uint64(1); ; n++ {
 			select {
 			case <-tick.C:
-				w.beat(n, running()...)
+				w.sendHeartbeat(n, running()...)
 			case <-w.stream.Context().Done():
 				return
 			}
@@ -128,8 +130,8 @@ func (w *session) keepAlive(running func() [][]byte) {
 	}()
 }
 
-// await receives with a limit, so that a test fails instead of hanging.
-func await[T any](tb testing.TB, from <-chan T, what string) T {
+// receiveOrFail receives with a limit, so that a test fails instead of hanging.
+func receiveOrFail[T any](tb testing.TB, from <-chan T, what string) T {
 	tb.Helper()
 	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
@@ -142,33 +144,32 @@ func await[T any](tb testing.TB, from <-chan T, what string) T {
 	return v
 }
 
-// polite is a worker with manners: it begins every task it is given, beats,
-// and delivers results.
-type polite struct {
-	*session
+// scriptedWorker is a worker that follows the protocol.
+type scriptedWorker struct {
+	*workerSession
 
 	mu      sync.Mutex
 	running map[string]context.CancelFunc
-	log     []string // kind and node of every task, in order
+	taskLog []string // kind and node of every task, in order
 }
 
-// work runs a polite worker with the given code by node, router or reducer.
-func (s *server) work(id string, slots uint32, graphs []*graphdv1.GraphSpec, does map[string]code) *polite {
+// startWorker starts a scriptedWorker.
+func (s *server) startWorker(id string, slots uint32, graphs []*graphdv1.GraphSpec, does map[string]taskFunc) *scriptedWorker {
 	s.t.Helper()
-	w := s.connect(&graphdv1.Hello{
+	w := s.connectWorker(&graphdv1.Hello{
 		WorkerId: id, Manifest: &graphdv1.WorkerManifest{BuildId: "b1", Graphs: graphs, Features: []string{"drift"}},
 		Credit: &graphdv1.Credit{TotalSlots: slots},
 	})
 	for _, g := range w.welcome.GetGraphs() {
 		require.Empty(s.t, g.GetProblems())
 	}
-	p := &polite{session: w, running: make(map[string]context.CancelFunc)}
-	w.keepAlive(p.held)
-	go p.serve(does)
+	p := &scriptedWorker{workerSession: w, running: make(map[string]context.CancelFunc)}
+	w.keepSendingHeartbeats(p.runningTokens)
+	go p.serveTasks(does)
 	return p
 }
 
-func (p *polite) held() [][]byte {
+func (p *scriptedWorker) runningTokens() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all [][]byte
@@ -178,7 +179,7 @@ func (p *polite) held() [][]byte {
 	return all
 }
 
-func (p *polite) serve(does map[string]code) {
+func (p *scriptedWorker) serveTasks(does map[string]taskFunc) {
 	for {
 		select {
 		case a := <-p.tasks:
@@ -189,9 +190,9 @@ func (p *polite) serve(does map[string]code) {
 			ctx, cancel := context.WithCancel(p.stream.Context())
 			p.mu.Lock()
 			p.running[string(a.GetLease().GetToken())] = cancel
-			p.log = append(p.log, name)
+			p.taskLog = append(p.taskLog, name)
 			p.mu.Unlock()
-			go p.do(ctx, a, does[name])
+			go p.runTask(ctx, a, does[name])
 		case c := <-p.cancels:
 			p.mu.Lock()
 			if stop := p.running[string(c.GetLeaseToken())]; stop != nil {
@@ -204,11 +205,11 @@ func (p *polite) serve(does map[string]code) {
 	}
 }
 
-func (p *polite) do(ctx context.Context, a *graphdv1.TaskAssignment, f code) {
-	p.update(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
-	t := &task{TaskAssignment: a, c: p.c, asked: make(map[string]uint32)}
-	r := t.play(ctx, f)
-	done, err := p.c.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
+func (p *scriptedWorker) runTask(ctx context.Context, a *graphdv1.TaskAssignment, f taskFunc) {
+	p.sendUpdate(&graphdv1.TaskUpdate{LeaseToken: a.GetLease().GetToken(), Kind: &graphdv1.TaskUpdate_Alive{}})
+	t := &runningTask{TaskAssignment: a, client: p.client, asked: make(map[string]uint32)}
+	r := t.runCode(ctx, f)
+	done, err := p.client.CompleteTask(ctx, &graphdv1.CompleteTaskRequest{
 		LeaseToken: a.GetLease().GetToken(), Result: r, Emit: &graphdv1.Emit{Items: t.emits}, TakeNext: true,
 	})
 	if err == nil && done.GetNext() != nil {
@@ -219,31 +220,31 @@ func (p *polite) do(ctx context.Context, a *graphdv1.TaskAssignment, f code) {
 	delete(p.running, string(a.GetLease().GetToken()))
 }
 
-// ran lists what the worker was given.
-func (p *polite) ran() []string {
+// listRan lists what the worker was given.
+func (p *scriptedWorker) listRan() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.log...)
+	return append([]string(nil), p.taskLog...)
 }
 
-// task is a task with what an SDK offers its node.
-type task struct {
+// runningTask is a task with what an SDK offers its node.
+type runningTask struct {
 	*graphdv1.TaskAssignment
 
-	c     client
-	asked map[string]uint32
-	calls uint32
-	emits []*graphdv1.EmitItem
-	used  []*graphdv1.UsedAnswer
+	client client
+	asked  map[string]uint32
+	calls  uint32
+	emits  []*graphdv1.EmitItem
+	used   []*graphdv1.UsedAnswer
 }
 
-// unwound leaves a node for its questions.
-type unwound struct{ result *graphdv1.TaskResult }
+// interruptPanic leaves a node for its interrupts.
+type interruptPanic struct{ result *graphdv1.TaskResult }
 
-func (t *task) play(ctx context.Context, f code) (r *graphdv1.TaskResult) {
+func (t *runningTask) runCode(ctx context.Context, f taskFunc) (r *graphdv1.TaskResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			u, ok := p.(unwound)
+			u, ok := p.(interruptPanic)
 			if !ok {
 				panic(p)
 			}
@@ -252,16 +253,16 @@ func (t *task) play(ctx context.Context, f code) (r *graphdv1.TaskResult) {
 		r.Used = t.used
 	}()
 	if f == nil {
-		return failure("Unknown", "no such node in this worker")
+		return failedResult("Unknown", "no such node in this worker")
 	}
 	return f(ctx, t)
 }
 
-func (t *task) get(key string) string { return t.GetChannels()[key].GetJson() }
+func (t *runningTask) channelValue(key string) string { return t.GetChannels()[key].GetJson() }
 
-// ask returns the answer to the next question, or unwinds. An answer to something
+// answerOrUnwind returns the answer to the next interrupt, or unwinds. An answer to something
 // else is none.
-func (t *task) ask(question string) string {
+func (t *runningTask) answerOrUnwind(question string) string {
 	shown := seen.Digest("", json.RawMessage(question), nil)
 	i := t.asked["?"]
 	t.asked["?"]++
@@ -271,13 +272,13 @@ func (t *task) ask(question string) string {
 			return e.GetAnswer().GetValue().GetJson()
 		}
 	}
-	panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
-		Asks: []*graphdv1.Ask{{Index: i, Value: text(question)}},
+	panic(interruptPanic{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{Interrupted: &graphdv1.TaskInterrupted{
+		Asks: []*graphdv1.Ask{{Index: i, Value: newPayload(question)}},
 	}}}})
 }
 
-// memo records a value once.
-func (t *task) memo(ctx context.Context, key string, fresh func() string) string {
+// recordOnce records a value once.
+func (t *runningTask) recordOnce(ctx context.Context, key string, fresh func() string) string {
 	i := t.asked[key]
 	t.asked[key]++
 	for _, e := range t.GetJournal().GetEntries() {
@@ -285,47 +286,47 @@ func (t *task) memo(ctx context.Context, key string, fresh func() string) string
 			return e.GetMemo().GetJson()
 		}
 	}
-	resp, err := t.c.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
-		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: text(fresh()),
+	resp, err := t.client.RecordMemo(ctx, &graphdv1.RecordMemoRequest{
+		LeaseToken: t.GetLease().GetToken(), Key: key, Index: i, Value: newPayload(fresh()),
 	})
 	if err != nil {
-		panic(unwound{failure("Memo", err.Error())})
+		panic(interruptPanic{failedResult("Memo", err.Error())})
 	}
 	return resp.GetValue().GetJson()
 }
 
-// call runs a graph inside the task.
-func (t *task) call(ctx context.Context, graph, input string) string {
-	resp, err := t.c.CallGraph(ctx, &graphdv1.CallGraphRequest{
-		LeaseToken: t.GetLease().GetToken(), CallIndex: t.calls, Graph: graph, Input: text(input),
+// callGraph runs a graph inside the task.
+func (t *runningTask) callGraph(ctx context.Context, graph, input string) string {
+	resp, err := t.client.CallGraph(ctx, &graphdv1.CallGraphRequest{
+		LeaseToken: t.GetLease().GetToken(), CallIndex: t.calls, Graph: graph, Input: newPayload(input),
 	})
 	t.calls++
 	if err != nil {
-		panic(unwound{failure("Call", err.Error())})
+		panic(interruptPanic{failedResult("Call", err.Error())})
 	}
 	switch o := resp.GetOutcome().(type) {
 	case *graphdv1.CallGraphResponse_Output:
 		return o.Output.GetJson()
 	case *graphdv1.CallGraphResponse_Waiting:
-		panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{
+		panic(interruptPanic{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Interrupted{
 			Interrupted: &graphdv1.TaskInterrupted{WaitingInterruptIds: o.Waiting.GetInterruptIds()},
 		}}})
 	case *graphdv1.CallGraphResponse_Command:
-		panic(unwound{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: o.Command}}})
+		panic(interruptPanic{&graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: o.Command}}})
 	}
-	panic(unwound{failure(resp.GetFailure().GetType(), resp.GetFailure().GetMessage())})
+	panic(interruptPanic{failedResult(resp.GetFailure().GetType(), resp.GetFailure().GetMessage())})
 }
 
-func (t *task) emit(name, value string, durable bool) {
+func (t *runningTask) addEvent(name, value string, durable bool) {
 	t.emits = append(t.emits, &graphdv1.EmitItem{
-		Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: name, Value: text(value), Durable: durable,
+		Channel: graphdv1.Channel_CHANNEL_CUSTOM, Name: name, Value: newPayload(value), Durable: durable,
 	})
 }
 
-func completed(update string, targets ...string) *graphdv1.TaskResult {
+func completedResult(update string, targets ...string) *graphdv1.TaskResult {
 	c := &graphdv1.TaskCompleted{}
 	if update != "" {
-		c.Update = text(update)
+		c.Update = newPayload(update)
 	}
 	for _, to := range targets {
 		c.GotoTargets = append(c.GotoTargets, &graphdv1.Goto{Target: &graphdv1.Goto_Node{Node: to}})
@@ -333,12 +334,12 @@ func completed(update string, targets ...string) *graphdv1.TaskResult {
 	return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Completed{Completed: c}}
 }
 
-func failure(kind, message string) *graphdv1.TaskResult {
+func failedResult(kind, message string) *graphdv1.TaskResult {
 	return &graphdv1.TaskResult{Outcome: &graphdv1.TaskResult_Failed{Failed: &graphdv1.TaskFailed{Type: kind, Message: message}}}
 }
 
-// chain is a graph of remote nodes in a row over the keys x and log.
-func chain(name string, nodes ...string) *graphdv1.GraphSpec {
+// newChainGraph is a graph of remote nodes in a row over the keys x and log.
+func newChainGraph(name string, nodes ...string) *graphdv1.GraphSpec {
 	g := &graphdv1.GraphSpec{
 		Name:     name,
 		Channels: []*graphdv1.ChannelSpec{{Name: "x"}, {Name: "log", Reducer: "append"}},
@@ -353,9 +354,9 @@ func chain(name string, nodes ...string) *graphdv1.GraphSpec {
 	return g
 }
 
-func specs(list ...*graphdv1.GraphSpec) []*graphdv1.GraphSpec { return list }
+func listSpecs(list ...*graphdv1.GraphSpec) []*graphdv1.GraphSpec { return list }
 
-// does returns code that writes one update.
-func does(update string) code {
-	return func(context.Context, *task) *graphdv1.TaskResult { return completed(update) }
+// returnsUpdate returns code that writes one update.
+func returnsUpdate(update string) taskFunc {
+	return func(context.Context, *runningTask) *graphdv1.TaskResult { return completedResult(update) }
 }

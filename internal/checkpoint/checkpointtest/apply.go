@@ -35,73 +35,73 @@ func applyCases() []testCase {
 }
 
 func applyWholeHead(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	th.head = checkpoint.Head{
 		Thread: "t", LogID: "log", Graph: "g", Version: "v", Metadata: map[string]string{"user": "ü"},
-		Created: day(0), Updated: day(1), TTL: time.Hour, Expires: day(9), Keep: -1, State: checkpoint.ThreadBusy,
-		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Answered: 1, Hold: true,
+		Created: testDay(0), Updated: testDay(1), TTL: time.Hour, Expires: testDay(9), Keep: -1, State: checkpoint.ThreadBusy,
+		Checkpoint: "c", Run: "r", Queue: []string{"r2", "r3"}, Open: 2, Answered: 1, NeedsAllAnswers: true,
 		Cancel: &checkpoint.Cancel{Run: "r", Rollback: true, Reason: "why", Grace: time.Second, By: "me"},
-		Fence:  7, Owner: "o", Wish: "p", WishUntil: day(4), Moves: 2, Lent: []string{"t1", checkpoint.AnyTask}, Due: day(3), FirstEvent: 1,
-		Faults: 3, RetryAt: day(5),
+		Fence:  7, Owner: "o", PreferredOwner: "p", PreferredUntil: testDay(4), Handoffs: 2, RemoteTasks: []string{"t1", checkpoint.AnyTask}, Due: testDay(3), FirstEvent: 1,
+		Faults: 3, RetryAt: testDay(5),
 	}
-	r := th.apply(func(c *checkpoint.Change) { c.Lease = time.Minute })
-	h := th.stored()
+	r := th.applyEdits(func(c *checkpoint.Change) { c.Lease = time.Minute })
+	h := th.requireStored()
 	require.Equal(e, r.LeaseExpires, h.LeaseExpires)
 
-	th.head = checkpoint.Head{Thread: "t", LogID: "log2", Created: day(2)}
-	th.apply()
-	require.Zero(e, th.stored().LeaseExpires, "every field is replaced")
+	th.head = checkpoint.Head{Thread: "t", LogID: "log2", Created: testDay(2)}
+	th.applyEdits()
+	require.Zero(e, th.requireStored().LeaseExpires, "every field is replaced")
 }
 
 func applyConflicts(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for _, expect := range []uint64{1, 7} {
-		c := th.change()
+		c := th.newChange()
 		c.Expect = expect
 		_, err := e.store.Apply(e.ctx, c)
 		require.ErrorIs(e, err, checkpoint.ErrConflict, "expected %d of a missing thread", expect)
 	}
-	th.apply()
-	th.apply()
+	th.applyEdits()
+	th.applyEdits()
 	for _, expect := range []uint64{0, 1, 3} {
-		c := th.change(events(1))
+		c := th.newChange(addEvents(1))
 		c.Expect = expect
 		_, err := e.store.Apply(e.ctx, c)
 		require.ErrorIs(e, err, checkpoint.ErrConflict, "expected %d at 2", expect)
 	}
-	th.stored()
+	th.requireStored()
 }
 
-// full returns an edit that touches every kind of record.
-func full(id string) func(*checkpoint.Change) {
+// fullChange returns an edit that touches every kind of record.
+func fullChange(id string) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) {
-		point("", big("large", c.Head.Seq+1), listChannel("items", c.Head.Seq+1))(c)
-		point("sub:1")(c)
-		events(2)(c)
+		addCheckpoint("", largeChannel("large", c.Head.Seq+1), listChannel("items", c.Head.Seq+1))(c)
+		addCheckpoint("sub:1")(c)
+		addEvents(2)(c)
 		at := c.Head.Checkpoint
 		c.Tasks = []checkpoint.Task{{ID: "task", Checkpoint: at, Node: "n", State: checkpoint.TaskDone}}
 		c.Memos = []checkpoint.Memo{{Task: "task", Checkpoint: at, Key: "k", Value: "1"}}
-		c.Interrupts = []checkpoint.Interrupt{question(c.Thread, "q", at)}
+		c.Interrupts = []checkpoint.Interrupt{newInterrupt(c.Thread, "q", at)}
 		c.Runs = []checkpoint.Run{{ID: "run", Thread: c.Thread, State: checkpoint.RunRunning, Order: 1}}
-		c.Request = &checkpoint.Request{ID: "request", Digest: "d", Run: "run", Created: day(0)}
+		c.Request = &checkpoint.Request{ID: "request", Digest: "d", Run: "run", Created: testDay(0)}
 		c.Head.Run = id
 	}
 }
 
-// requireNothing checks that no record of full is there.
-func (th *thread) requireNothing() {
+// requireNoRecords checks that no record of full is there.
+func (th *threadDriver) requireNoRecords() {
 	th.Helper()
 	e := th.env
 	_, err := e.store.Checkpoint(e.ctx, th.id, "", "")
 	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
-	_, err = e.store.Checkpoint(e.ctx, th.id, "", cpID(1))
+	_, err = e.store.Checkpoint(e.ctx, th.id, "", checkpointID(1))
 	require.ErrorIs(e, err, checkpoint.ErrCheckpointNotFound)
 	for _, ns := range []string{"", "sub:1"} {
 		list, err := e.store.Checkpoints(e.ctx, checkpoint.CheckpointQuery{Thread: th.id, Namespace: ns})
 		require.NoError(e, err)
 		require.Empty(e, list)
 	}
-	p, err := e.store.Pending(e.ctx, th.id, cpID(1))
+	p, err := e.store.Pending(e.ctx, th.id, checkpointID(1))
 	require.NoError(e, err)
 	require.Equal(e, checkpoint.Pending{}, p)
 	_, err = e.store.Run(e.ctx, th.id, "run")
@@ -122,25 +122,25 @@ func (th *thread) requireNothing() {
 
 func applyNothing(e *env) {
 	broken := func(c *checkpoint.Change) { c.Events[len(c.Events)-1].Seq++ }
-	th := e.thread("t")
-	_, err := e.store.Apply(e.ctx, th.change(full("r"), broken))
+	th := e.newThread("t")
+	_, err := e.store.Apply(e.ctx, th.newChange(fullChange("r"), broken))
 	require.ErrorIs(e, err, checkpoint.ErrInvalid)
 	_, err = e.store.Head(e.ctx, "t")
 	require.ErrorIs(e, err, checkpoint.ErrThreadNotFound)
-	th.requireNothing()
+	th.requireNoRecords()
 
-	th.apply()
+	th.applyEdits()
 	for name, edit := range map[string]func(*checkpoint.Change){
 		"conflict":     func(c *checkpoint.Change) { c.Expect = 9 },
 		"log gap":      broken,
 		"log overlap":  func(c *checkpoint.Change) { c.Head.LastEvent, c.Events = 1, nil },
 		"old position": func(c *checkpoint.Change) { c.Checkpoints[0].Seq = 0 },
 	} {
-		_, err = e.store.Apply(e.ctx, th.change(full("r"), edit))
+		_, err = e.store.Apply(e.ctx, th.newChange(fullChange("r"), edit))
 		require.Error(e, err, name)
 		require.True(e, errors.Is(err, checkpoint.ErrInvalid) || errors.Is(err, checkpoint.ErrConflict), "%v", err)
-		th.stored()
-		th.requireNothing()
+		th.requireStored()
+		th.requireNoRecords()
 		list, err := e.store.Events(e.ctx, "t", 0, 0)
 		require.NoError(e, err)
 		require.Empty(e, list)
@@ -148,36 +148,36 @@ func applyNothing(e *env) {
 }
 
 func applyInvalid(e *env) {
-	th := e.thread("t")
-	th.apply(point(""), events(1))
+	th := e.newThread("t")
+	th.applyEdits(addCheckpoint(""), addEvents(1))
 	for want, edit := range map[string]func(*checkpoint.Change){
 		"Thread is empty":     func(c *checkpoint.Change) { c.Thread = "" },
 		"Head.Thread":         func(c *checkpoint.Change) { c.Head.Thread = "other" },
 		"Head.LastEvent":      func(c *checkpoint.Change) { c.Head.LastEvent = 0 },
-		"Events[1].Seq":       func(c *checkpoint.Change) { events(2)(c); c.Events[1].Seq = 2 },
-		"is ephemeral":        func(c *checkpoint.Change) { events(1)(c); c.Events[0].Ephemeral = true },
-		"Checkpoints[0].ID":   func(c *checkpoint.Change) { point("")(c); c.Checkpoints[0].ID = "" },
-		"Checkpoints[1]":      func(c *checkpoint.Change) { point("")(c); point("")(c); c.Checkpoints[1].Seq-- },
-		"Checkpoints[0].Seq":  func(c *checkpoint.Change) { point("")(c); c.Checkpoints[0].Seq = 1 },
-		"at most Head.Seq":    func(c *checkpoint.Change) { point("")(c); c.Head.Seq-- },
+		"Events[1].Seq":       func(c *checkpoint.Change) { addEvents(2)(c); c.Events[1].Seq = 2 },
+		"is ephemeral":        func(c *checkpoint.Change) { addEvents(1)(c); c.Events[0].Ephemeral = true },
+		"Checkpoints[0].ID":   func(c *checkpoint.Change) { addCheckpoint("")(c); c.Checkpoints[0].ID = "" },
+		"Checkpoints[1]":      func(c *checkpoint.Change) { addCheckpoint("")(c); addCheckpoint("")(c); c.Checkpoints[1].Seq-- },
+		"Checkpoints[0].Seq":  func(c *checkpoint.Change) { addCheckpoint("")(c); c.Checkpoints[0].Seq = 1 },
+		"at most Head.Seq":    func(c *checkpoint.Change) { addCheckpoint("")(c); c.Head.Seq-- },
 		"Interrupts[0]":       func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: "x"}} },
 		"Runs[0]":             func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{{Thread: "t"}} },
 		"must have existed":   func(c *checkpoint.Change) { c.Delete, c.Expect = true, 0 },
-		"must be 3":           func(c *checkpoint.Change) { events(2)(c); c.Head.LastEvent++; c.Events[0].Seq++; c.Events[1].Seq++ },
+		"must be 3":           func(c *checkpoint.Change) { addEvents(2)(c); c.Head.LastEvent++; c.Events[0].Seq++; c.Events[1].Seq++ },
 		"of thread \"other\"": func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{{ID: "r", Thread: "other"}} },
 	} {
-		_, err := e.store.Apply(e.ctx, th.change(edit))
+		_, err := e.store.Apply(e.ctx, th.newChange(edit))
 		require.ErrorIs(e, err, checkpoint.ErrInvalid, want)
 		require.ErrorContains(e, err, want)
-		th.stored()
+		th.requireStored()
 	}
 }
 
 func applyRepeated(e *env) {
-	th := e.thread("t")
-	create := th.change(full("r"), func(c *checkpoint.Change) { c.Head.Owner, c.Lease = "o", time.Hour })
-	first := th.commit(create)
-	e.pass(10 * time.Millisecond)
+	th := e.newThread("t")
+	create := th.newChange(fullChange("r"), func(c *checkpoint.Change) { c.Head.Owner, c.Lease = "o", time.Hour })
+	first := th.applyChange(create)
+	e.advanceTime(10 * time.Millisecond)
 	again, err := e.store.Apply(e.ctx, create)
 	require.NoError(e, err)
 	if first.Runs != nil {
@@ -186,9 +186,9 @@ func applyRepeated(e *env) {
 	again.Runs = first.Runs // need not be said again
 	require.Equal(e, first, again)
 
-	next := th.change(events(1))
-	second := th.commit(next)
-	e.pass(10 * time.Millisecond)
+	next := th.newChange(addEvents(1))
+	second := th.applyChange(next)
+	e.advanceTime(10 * time.Millisecond)
 	again, err = e.store.Apply(e.ctx, next)
 	require.NoError(e, err)
 	require.Equal(e, second, again)
@@ -201,50 +201,50 @@ func applyRepeated(e *env) {
 }
 
 func applyOlderOp(e *env) {
-	th := e.thread("t")
-	old := th.change()
-	th.commit(old)
-	th.apply()
+	th := e.newThread("t")
+	old := th.newChange()
+	th.applyChange(old)
+	th.applyEdits()
 	_, err := e.store.Apply(e.ctx, old)
 	require.ErrorIs(e, err, checkpoint.ErrConflict)
 	old.Expect = 2
 	old.Head.Run = "again"
-	th.commit(old)
-	require.Equal(e, "again", th.stored().Run, "an op that is not the newest is a new one")
+	th.applyChange(old)
+	require.Equal(e, "again", th.requireStored().Run, "an op that is not the newest is a new one")
 }
 
 func applyNoOp(e *env) {
-	th := e.thread("t")
-	c := th.change()
+	th := e.newThread("t")
+	c := th.newChange()
 	c.Op = ""
-	th.commit(c)
+	th.applyChange(c)
 	_, err := e.store.Apply(e.ctx, c)
 	require.ErrorIs(e, err, checkpoint.ErrConflict)
 }
 
 func applyRepeatedOtherContent(e *env) {
-	th := e.thread("t")
-	c := th.change()
-	th.commit(c)
+	th := e.newThread("t")
+	c := th.newChange()
+	th.applyChange(c)
 	other := *c
 	other.Expect, other.Head.Run = 1, "other"
 	r, err := e.store.Apply(e.ctx, &other)
 	require.NoError(e, err)
 	require.EqualValues(e, 1, r.Revision)
-	require.Empty(e, th.stored().Run)
+	require.Empty(e, th.requireStored().Run)
 }
 
 func applyDelete(e *env) {
-	th, other := e.thread("t"), e.thread("t2")
-	th.apply(full("r"), func(c *checkpoint.Change) { c.Head.Owner, c.Lease = "o", time.Nanosecond; c.Head.Due = day(-100) })
-	other.apply(full("r"))
-	e.pass(10 * time.Millisecond)
-	th.apply(func(c *checkpoint.Change) { c.Delete = true })
+	th, other := e.newThread("t"), e.newThread("t2")
+	th.applyEdits(fullChange("r"), func(c *checkpoint.Change) { c.Head.Owner, c.Lease = "o", time.Nanosecond; c.Head.Due = testDay(-100) })
+	other.applyEdits(fullChange("r"))
+	e.advanceTime(10 * time.Millisecond)
+	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	_, err := e.store.Head(e.ctx, "t")
 	require.ErrorIs(e, err, checkpoint.ErrThreadNotFound)
 	_, err = e.store.Events(e.ctx, "t", 0, 0)
 	require.ErrorIs(e, err, checkpoint.ErrThreadNotFound)
-	th.requireNothing()
+	th.requireNoRecords()
 	due, _, err := e.store.Due(e.ctx, 0)
 	require.NoError(e, err)
 	require.Empty(e, due)
@@ -254,72 +254,72 @@ func applyDelete(e *env) {
 	all, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{})
 	require.NoError(e, err)
 	require.Len(e, all, 1, "only that thread's questions go")
-	other.stored()
+	other.requireStored()
 	_, err = e.store.Checkpoint(e.ctx, "t2", "", "")
 	require.NoError(e, err)
 }
 
 func applyRecreate(e *env) {
-	th := e.thread("t")
-	th.apply(full("r"))
-	th.apply(func(c *checkpoint.Change) { c.TrimEvents = 3 })
-	th.apply(func(c *checkpoint.Change) { c.Delete = true })
-	again := e.thread("t")
-	c := again.change()
+	th := e.newThread("t")
+	th.applyEdits(fullChange("r"))
+	th.applyEdits(func(c *checkpoint.Change) { c.TrimEvents = 3 })
+	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
+	again := e.newThread("t")
+	c := again.newChange()
 	c.Op = "t/3" // the name of an op of the thread before
-	again.commit(c)
-	again.stored()
-	again.requireNothing()
-	again.apply(events(1))
+	again.applyChange(c)
+	again.requireStored()
+	again.requireNoRecords()
+	again.applyEdits(addEvents(1))
 	list, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err, "nothing is trimmed in a new log")
 	require.Len(e, list, 1)
-	again.apply(full("r"))
+	again.applyEdits(fullChange("r"))
 	cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
 	require.NoError(e, err)
-	require.Equal(e, cpID(1), cp.ID)
+	require.Equal(e, checkpointID(1), cp.ID)
 	in, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)
 	require.EqualValues(e, 1, in.Revision)
 }
 
 func applyOtherThread(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	th.head.LogID = "first"
-	th.apply()
-	th.apply(func(c *checkpoint.Change) { c.LogID = "first" })
-	late := th.change(func(c *checkpoint.Change) { c.LogID = "first" })
+	th.applyEdits()
+	th.applyEdits(func(c *checkpoint.Change) { c.LogID = "first" })
+	late := th.newChange(func(c *checkpoint.Change) { c.LogID = "first" })
 	end := *late
 	end.Delete, end.Op = true, "end"
-	th.commit(&end)
-	again := e.thread("t")
+	th.applyChange(&end)
+	again := e.newThread("t")
 	again.head.LogID = "second"
-	again.apply()
-	again.apply()
+	again.applyEdits()
+	again.applyEdits()
 	for _, change := range []*checkpoint.Change{late, &end} {
 		_, err := e.store.Apply(e.ctx, change)
 		require.ErrorIs(e, err, checkpoint.ErrConflict, "computed from the thread that was deleted")
 	}
-	again.stored()
+	again.requireStored()
 }
 
 func applyDeleteConflict(e *env) {
-	th := e.thread("t")
-	del := th.change(func(c *checkpoint.Change) { c.Delete, c.Expect = true, 1 })
+	th := e.newThread("t")
+	del := th.newChange(func(c *checkpoint.Change) { c.Delete, c.Expect = true, 1 })
 	_, err := e.store.Apply(e.ctx, del)
 	require.ErrorIs(e, err, checkpoint.ErrConflict)
-	th.apply()
-	th.apply()
+	th.applyEdits()
+	th.applyEdits()
 	_, err = e.store.Apply(e.ctx, del)
 	require.ErrorIs(e, err, checkpoint.ErrConflict)
-	th.stored()
+	th.requireStored()
 }
 
 func applyReuse(e *env) {
-	th := e.thread("t")
-	c := th.change(full("r"))
+	th := e.newThread("t")
+	c := th.newChange(fullChange("r"))
 	c.Head.Queue = []string{"a", "b"}
-	th.commit(c)
+	th.applyChange(c)
 	th.head.Queue = []string{"a", "b"}
 	c.Head.Queue[0] = "changed"
 	c.Events = append(c.Events[:1:1], checkpoint.Event{}) // given away, but not with what follows
@@ -329,13 +329,13 @@ func applyReuse(e *env) {
 	c.Runs[0].State = "changed"
 	c.Request.Digest = "changed"
 	c.Checkpoints[0] = nil
-	th.stored()
+	th.requireStored()
 	th.requireUnchanged()
 
 	list, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
 	list[0].Node = "changed"
-	p, err := e.store.Pending(e.ctx, "t", cpID(1))
+	p, err := e.store.Pending(e.ctx, "t", checkpointID(1))
 	require.NoError(e, err)
 	p.Tasks[0].Node, p.Memos[0].Value, p.Interrupts[0].Node = "changed", `"changed"`, "changed"
 	runs, err := e.store.Runs(e.ctx, "t", 0, 0)
@@ -350,13 +350,13 @@ func applyReuse(e *env) {
 	th.requireUnchanged()
 }
 
-func (th *thread) requireUnchanged() {
+func (th *threadDriver) requireUnchanged() {
 	th.Helper()
 	e := th.env
 	list, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
 	require.Equal(e, "n", list[0].Node)
-	p, err := e.store.Pending(e.ctx, "t", cpID(1))
+	p, err := e.store.Pending(e.ctx, "t", checkpointID(1))
 	require.NoError(e, err)
 	require.Equal(e, "n", p.Tasks[0].Node)
 	require.EqualValues(e, "1", p.Memos[0].Value)
@@ -372,23 +372,23 @@ func (th *thread) requireUnchanged() {
 	require.Equal(e, "d", req.Digest)
 	cps, err := e.store.Checkpoints(e.ctx, checkpoint.CheckpointQuery{Thread: "t"})
 	require.NoError(e, err)
-	require.Equal(e, []string{cpID(1)}, ids(cps))
+	require.Equal(e, []string{checkpointID(1)}, checkpointIDs(cps))
 }
 
 func applyReturnedHead(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	th.head.Queue = []string{"a", "b"}
-	th.apply()
-	h := th.stored()
+	th.applyEdits()
+	h := th.requireStored()
 	h.Queue[0], h.Queue[1] = "changed", "more"
-	th.stored()
+	th.requireStored()
 }
 
 func applyCancelled(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
-	_, err := e.store.Apply(ctx, th.change())
+	_, err := e.store.Apply(ctx, th.newChange())
 	require.ErrorIs(e, err, checkpoint.ErrUnavailable)
 	require.ErrorIs(e, err, context.Canceled)
 	_, err = e.store.Head(ctx, "t")

@@ -58,14 +58,14 @@ func boundedReads(e *env) {
 	if !ok {
 		return
 	}
-	th := e.thread("t")
+	th := e.newThread("t")
 	value := func(n int) checkpoint.Channel {
 		seq := th.head.Seq + 1
 		return checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n)}
 	}
 	list := func(items, n int) checkpoint.Channel {
 		seq := th.head.Seq + 1
-		l := &checkpoint.List{Segments: []checkpoint.Segment{{ID: seq, Len: items}}, Fresh: items}
+		l := &checkpoint.List{Segments: []checkpoint.Segment{{ID: seq, Len: items}}, Appended: items}
 		for range items {
 			l.Items = append(l.Items, large(n))
 		}
@@ -81,7 +81,7 @@ func boundedReads(e *env) {
 				l.Segments[0].ID = seq
 			}
 		}
-		th.apply(point("", channels...))
+		th.applyEdits(addCheckpoint("", channels...))
 		cp, err := th.store.Checkpoint(e.ctx, th.id, "", "")
 		require.NoError(e, err)
 		size := cp.Size()
@@ -105,10 +105,10 @@ func boundedReads(e *env) {
 }
 
 func boundCheckpoints(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for n := range 9 {
 		seq := th.head.Seq + 1
-		th.apply(point("",
+		th.applyEdits(addCheckpoint("",
 			checkpoint.Channel{Name: "a", Version: seq, Stored: seq, Value: large(n * 256 << 10)},
 			checkpoint.Channel{Name: "b", Version: seq, Stored: seq, Value: large(1 << 20)},
 			checkpoint.Channel{Name: "small", Version: seq, Stored: seq, Value: "1"},
@@ -118,13 +118,13 @@ func boundCheckpoints(e *env) {
 }
 
 // requirePages reads the history of the root in pages of some limits.
-func (th *thread) requirePages(limits ...int) {
+func (th *threadDriver) requirePages(limits ...int) {
 	th.Helper()
 	all, err := th.store.Checkpoints(th.ctx, checkpoint.CheckpointQuery{Thread: th.id})
 	require.NoError(th, err)
 	require.Len(th, all, int(th.head.Seq))
 	for _, limit := range limits {
-		for _, q := range []checkpoint.CheckpointQuery{{}, {Everywhere: true}, {AnyTask: true}} {
+		for _, q := range []checkpoint.CheckpointQuery{{}, {AllNamespaces: true}, {AnyTask: true}} {
 			q.Thread, q.Limit = th.id, limit
 			pages(th.env, all, limit, func(cp **checkpoint.Checkpoint) int { return (*cp).Size() }, func(done int) []*checkpoint.Checkpoint {
 				q.Before = 0
@@ -140,42 +140,42 @@ func (th *thread) requirePages(limits ...int) {
 }
 
 func boundLists(e *env) {
-	l := e.list()
+	l := e.newListDriver()
 	items := make([]payload.JSON, 3000)
 	for i := range items {
 		items[i] = payload.JSON(fmt.Sprintf(`"%d%s"`, i, strings.Repeat("x", 700)))
 	}
-	l.apply(point("", checkpoint.Channel{Name: "items", Version: 1, Stored: 1, List: &checkpoint.List{
-		Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}, Fresh: len(items),
+	l.applyEdits(addCheckpoint("", checkpoint.Channel{Name: "items", Version: 1, Stored: 1, List: &checkpoint.List{
+		Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}, Appended: len(items),
 	}}))
 	at := uint64(1)
 	l.states[1] = checkpoint.Channel{Name: "items", List: &checkpoint.List{Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}}}
 	for range 5 {
-		at = l.next(at, 1, false)
+		at = l.appendItems(at, 1, false)
 	}
-	fork := l.next(1, 2, true)
-	l.next(fork, 1, false)
+	fork := l.appendItems(1, 2, true)
+	l.appendItems(fork, 1, false)
 	l.requirePages(3, 100)
 }
 
 func boundManifests(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	next := make([]checkpoint.NextTask, 4096)
 	for i := range next {
 		next[i] = checkpoint.NextTask{ID: fmt.Sprintf("%0200d", i), Node: strings.Repeat("n", 100)}
 	}
 	for range 11 {
-		th.apply(point(""), func(c *checkpoint.Change) { c.Checkpoints[0].Next = next })
+		th.applyEdits(addCheckpoint(""), func(c *checkpoint.Change) { c.Checkpoints[0].Next = next })
 	}
 	th.requirePages(2, 100)
 }
 
 func boundEvents(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for n := range 8 {
-		th.apply(events(1), func(c *checkpoint.Change) { c.Events[0].Value = large(n * 300 << 10) })
-		th.apply(events(3), func(c *checkpoint.Change) { c.Events[1].Value = large(500 << 10) })
-		th.apply(events(40))
+		th.applyEdits(addEvents(1), func(c *checkpoint.Change) { c.Events[0].Value = large(n * 300 << 10) })
+		th.applyEdits(addEvents(3), func(c *checkpoint.Change) { c.Events[1].Value = large(500 << 10) })
+		th.applyEdits(addEvents(40))
 	}
 	all, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
@@ -190,12 +190,12 @@ func boundEvents(e *env) {
 }
 
 func boundRuns(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for n := range 9 {
-		th.apply(func(c *checkpoint.Change) {
+		th.applyEdits(func(c *checkpoint.Change) {
 			c.Runs = []checkpoint.Run{{
 				ID: fmt.Sprint("r", n), Thread: "t", State: checkpoint.RunSucceeded, Order: uint64(n + 1),
-				Created: day(n), Updated: day(n), Request: checkpoint.RunRequest{Input: large(n * 300 << 10)},
+				Created: testDay(n), Updated: testDay(n), Request: checkpoint.RunRequest{Input: large(n * 300 << 10)},
 			}}
 		})
 	}
@@ -217,13 +217,13 @@ func boundRuns(e *env) {
 
 func boundQuestions(e *env) {
 	for _, id := range []string{"t", "u"} {
-		th := e.thread(id)
+		th := e.newThread(id)
 		for n := range 7 {
-			th.apply(func(c *checkpoint.Change) {
+			th.applyEdits(func(c *checkpoint.Change) {
 				for k := range 3 {
 					c.Interrupts = append(c.Interrupts, checkpoint.Interrupt{
 						ID: fmt.Sprintf("q%d-%d", n, k), Thread: id, State: checkpoint.InterruptOpen,
-						Created: day(10 - n), Updated: day(n), Value: large(k * n * 100 << 10),
+						Created: testDay(10 - n), Updated: testDay(n), Value: large(k * n * 100 << 10),
 					})
 				}
 			})
@@ -254,7 +254,7 @@ func boundQuestions(e *env) {
 
 func boundThreads(e *env) {
 	for n := range 70 {
-		e.thread(fmt.Sprintf("t%02d", n)).apply(func(c *checkpoint.Change) {
+		e.newThread(fmt.Sprintf("t%02d", n)).applyEdits(func(c *checkpoint.Change) {
 			c.Head.Metadata = map[string]string{"k": strings.Repeat("v", 100<<10)}
 		})
 	}

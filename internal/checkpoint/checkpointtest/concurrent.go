@@ -23,8 +23,8 @@ func concurrencyCases() []testCase {
 	}
 }
 
-// parallel runs work n times at once and waits.
-func parallel(n int, work func(i int)) {
+// runParallel runs work n times at once and waits.
+func runParallel(n int, work func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { work(i) })
@@ -35,17 +35,17 @@ func parallel(n int, work func(i int)) {
 //nolint:testifylint // require ends only the test's own goroutine
 func concurrentCAS(e *env) {
 	const workers, rounds = 8, 20
-	th := e.thread("t")
-	th.apply()
+	th := e.newThread("t")
+	th.applyEdits()
 	var wins [workers*rounds + 2]atomic.Int32
-	parallel(workers, func(i int) {
+	runParallel(workers, func(i int) {
 		for done := 0; done < rounds; {
 			h, err := e.store.Head(e.ctx, "t")
 			if !assert.NoError(e, err) {
 				return
 			}
 			c := &checkpoint.Change{Thread: "t", Expect: h.Revision, Op: fmt.Sprintf("%d/%d/%d", i, done, h.Revision), Head: h}
-			events(1)(c)
+			addEvents(1)(c)
 			c.Events[0].Attempt = i + 1
 			r, err := e.store.Apply(e.ctx, c)
 			if errors.Is(err, checkpoint.ErrConflict) {
@@ -71,8 +71,8 @@ func concurrentCAS(e *env) {
 
 func concurrentCreate(e *env) {
 	var won atomic.Int32
-	parallel(8, func(i int) {
-		c := e.thread("t").change(events(1))
+	runParallel(8, func(i int) {
+		c := e.newThread("t").newChange(addEvents(1))
 		c.Op = fmt.Sprint("create ", i)
 		_, err := e.store.Apply(e.ctx, c)
 		if err == nil {
@@ -89,10 +89,10 @@ func concurrentCreate(e *env) {
 
 //nolint:testifylint // require ends only the test's own goroutine
 func concurrentThreads(e *env) {
-	parallel(16, func(i int) {
-		th := e.thread(fmt.Sprint("t", i))
+	runParallel(16, func(i int) {
+		th := e.newThread(fmt.Sprint("t", i))
 		for range 10 {
-			c := th.change(point("", big("v", th.head.Seq+1)), events(2))
+			c := th.newChange(addCheckpoint("", largeChannel("v", th.head.Seq+1)), addEvents(2))
 			r, err := e.store.Apply(e.ctx, c)
 			if !assert.NoError(e, err) || !assert.Equal(e, th.rev+1, r.Revision) {
 				return
@@ -107,13 +107,13 @@ func concurrentThreads(e *env) {
 		assert.NoError(e, err)
 		assert.Len(e, list, 20)
 	})
-	require.Len(e, e.threads(checkpoint.ThreadQuery{}), 16)
+	require.Len(e, e.listThreads(checkpoint.ThreadQuery{}), 16)
 }
 
 //nolint:testifylint // require ends only the test's own goroutine
 func concurrentReaders(e *env) {
-	th := e.thread("t")
-	th.apply(point("", big("v", 1)), events(1))
+	th := e.newThread("t")
+	th.applyEdits(addCheckpoint("", largeChannel("v", 1)), addEvents(1))
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for range 3 {
@@ -124,12 +124,12 @@ func concurrentReaders(e *env) {
 					return
 				}
 				assert.Equal(e, h.Seq, h.LastEvent, "one event per checkpoint")
-				assert.Equal(e, cpID(h.Seq), h.Checkpoint)
+				assert.Equal(e, checkpointID(h.Seq), h.Checkpoint)
 				cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
 				if !assert.NoError(e, err) || !assert.Len(e, cp.Channels, 1) {
 					return
 				}
-				assert.Equal(e, big("v", cp.Seq), cp.Channels[0])
+				assert.Equal(e, largeChannel("v", cp.Seq), cp.Channels[0])
 				list, err := e.store.Events(e.ctx, "t", h.LastEvent-1, 0)
 				if !assert.NoError(e, err) || !assert.NotEmpty(e, list, "what the head counts is there") {
 					return
@@ -138,7 +138,7 @@ func concurrentReaders(e *env) {
 		})
 	}
 	for range 50 {
-		th.apply(point("", big("v", th.head.Seq+1)), events(1))
+		th.applyEdits(addCheckpoint("", largeChannel("v", th.head.Seq+1)), addEvents(1))
 	}
 	stop.Store(true)
 	wg.Wait()
@@ -167,11 +167,11 @@ func concurrentChanges(e *env) {
 			follow()
 		}
 	})
-	parallel(writers, func(i int) {
-		th := e.thread(fmt.Sprint("t", i))
+	runParallel(writers, func(i int) {
+		th := e.newThread(fmt.Sprint("t", i))
 		for n := range each {
-			c := th.change()
-			c.Interrupts = []checkpoint.Interrupt{question(th.id, fmt.Sprint("q", n), "c")}
+			c := th.newChange()
+			c.Interrupts = []checkpoint.Interrupt{newInterrupt(th.id, fmt.Sprint("q", n), "c")}
 			r, err := e.store.Apply(e.ctx, c)
 			if !assert.NoError(e, err) {
 				return
@@ -194,11 +194,11 @@ func concurrentChanges(e *env) {
 func concurrentDelete(e *env) {
 	for round := range 10 {
 		id := fmt.Sprint("t", round)
-		e.thread(id).apply(events(1))
+		e.newThread(id).applyEdits(addEvents(1))
 		var won atomic.Int32
-		parallel(4, func(i int) {
+		runParallel(4, func(i int) {
 			c := &checkpoint.Change{
-				Thread: id, Expect: 1, Op: fmt.Sprint("op", i), Head: e.thread(id).head, Delete: i%2 == 0,
+				Thread: id, Expect: 1, Op: fmt.Sprint("op", i), Head: e.newThread(id).head, Delete: i%2 == 0,
 			}
 			c.Head.LastEvent = 1
 			_, err := e.store.Apply(e.ctx, c)

@@ -27,11 +27,11 @@ func indexCases() []testCase {
 	}
 }
 
-func updated(at time.Time) func(*checkpoint.Change) {
+func setUpdated(at time.Time) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) { c.Head.Updated = at }
 }
 
-func (e *env) threads(q checkpoint.ThreadQuery) []string {
+func (e *env) listThreads(q checkpoint.ThreadQuery) []string {
 	e.Helper()
 	heads, err := e.store.Threads(e.ctx, q)
 	require.NoError(e, err)
@@ -43,15 +43,15 @@ func (e *env) threads(q checkpoint.ThreadQuery) []string {
 }
 
 func indexThreads(e *env) {
-	require.Empty(e, e.threads(checkpoint.ThreadQuery{}))
-	a, b, c := e.thread("a"), e.thread("b"), e.thread("c")
-	b.apply(updated(day(2)))
-	a.apply(updated(day(1)))
-	c.apply(updated(day(2).Add(1)))
-	require.Equal(e, []string{"c", "b", "a"}, e.threads(checkpoint.ThreadQuery{}))
-	a.apply(updated(day(3)))
-	require.Equal(e, []string{"a", "c", "b"}, e.threads(checkpoint.ThreadQuery{}))
-	require.Equal(e, []string{"a", "c"}, e.threads(checkpoint.ThreadQuery{Limit: 2}))
+	require.Empty(e, e.listThreads(checkpoint.ThreadQuery{}))
+	a, b, c := e.newThread("a"), e.newThread("b"), e.newThread("c")
+	b.applyEdits(setUpdated(testDay(2)))
+	a.applyEdits(setUpdated(testDay(1)))
+	c.applyEdits(setUpdated(testDay(2).Add(1)))
+	require.Equal(e, []string{"c", "b", "a"}, e.listThreads(checkpoint.ThreadQuery{}))
+	a.applyEdits(setUpdated(testDay(3)))
+	require.Equal(e, []string{"a", "c", "b"}, e.listThreads(checkpoint.ThreadQuery{}))
+	require.Equal(e, []string{"a", "c"}, e.listThreads(checkpoint.ThreadQuery{Limit: 2}))
 }
 
 func indexThreadPages(e *env) {
@@ -59,7 +59,7 @@ func indexThreadPages(e *env) {
 	for i := range 5 {
 		for j := range 5 {
 			id := fmt.Sprintf("t%d%d", i, j)
-			e.thread(id).apply(updated(day(-i)))
+			e.newThread(id).applyEdits(setUpdated(testDay(-i)))
 			want = append(want, id)
 		}
 	}
@@ -89,10 +89,10 @@ func indexThreadFilters(e *env) {
 		{State: checkpoint.ThreadIdle, Graph: "g2", Metadata: map[string]string{"user": "b", "x": ""}},
 		{State: checkpoint.ThreadIdle, Graph: "g2"},
 	} {
-		th := e.thread(fmt.Sprint(i))
+		th := e.newThread(fmt.Sprint(i))
 		h.Thread = th.id
 		th.head = h
-		th.apply()
+		th.applyEdits()
 	}
 	for _, c := range []struct {
 		q    checkpoint.ThreadQuery
@@ -108,26 +108,26 @@ func indexThreadFilters(e *env) {
 		{checkpoint.ThreadQuery{State: checkpoint.ThreadBusy, Graph: "g1", Metadata: map[string]string{"user": "a"}}, []string{"1"}},
 		{checkpoint.ThreadQuery{State: checkpoint.ThreadIdle, Limit: 2}, []string{"0", "2"}},
 	} {
-		require.Equal(e, c.want, e.threads(c.q), "%+v", c.q)
+		require.Equal(e, c.want, e.listThreads(c.q), "%+v", c.q)
 	}
 }
 
 func indexOddMetadata(e *env) {
 	for i, k := range oddNames() {
-		th := e.thread(fmt.Sprint(i))
+		th := e.newThread(fmt.Sprint(i))
 		th.head.Metadata = map[string]string{k: k}
-		th.apply()
+		th.applyEdits()
 	}
 	for i, k := range oddNames() {
-		got := e.threads(checkpoint.ThreadQuery{Metadata: map[string]string{k: k}})
+		got := e.listThreads(checkpoint.ThreadQuery{Metadata: map[string]string{k: k}})
 		require.Equal(e, []string{fmt.Sprint(i)}, got, "%q", k)
 	}
 }
 
 func indexThreadHead(e *env) {
-	th := e.thread("t")
-	th.apply(full("r"), owner("o", time.Minute))
-	h := th.stored()
+	th := e.newThread("t")
+	th.applyEdits(fullChange("r"), setOwner("o", time.Minute))
+	h := th.requireStored()
 	heads, err := e.store.Threads(e.ctx, checkpoint.ThreadQuery{})
 	require.NoError(e, err)
 	require.Len(e, heads, 1)
@@ -137,7 +137,7 @@ func indexThreadHead(e *env) {
 	require.Equal(e, h, heads[0])
 }
 
-func (e *env) questions(q checkpoint.InterruptQuery) []string {
+func (e *env) listInterrupts(q checkpoint.InterruptQuery) []string {
 	e.Helper()
 	list, err := e.store.Interrupts(e.ctx, q)
 	require.NoError(e, err)
@@ -148,41 +148,41 @@ func (e *env) questions(q checkpoint.InterruptQuery) []string {
 	return out
 }
 
-// ask puts a question, edited.
-func (th *thread) ask(id string, edits ...func(*checkpoint.Interrupt)) {
+// putInterrupt puts an interrupt, edited.
+func (th *threadDriver) putInterrupt(id string, edits ...func(*checkpoint.Interrupt)) {
 	th.Helper()
-	in := question(th.id, id, "c")
+	in := newInterrupt(th.id, id, "c")
 	for _, edit := range edits {
 		edit(&in)
 	}
-	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{in} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{in} })
 }
 
-func created(at time.Time) func(*checkpoint.Interrupt) {
+func setCreated(at time.Time) func(*checkpoint.Interrupt) {
 	return func(in *checkpoint.Interrupt) { in.Created = at }
 }
 
 func indexQuestions(e *env) {
-	a, b := e.thread("a"), e.thread("b")
-	b.ask("1", created(day(2)))
-	a.ask("2", created(day(2).Add(1)))
-	b.ask("3", created(day(1)))
-	a.ask("1", created(day(2)))
+	a, b := e.newThread("a"), e.newThread("b")
+	b.putInterrupt("1", setCreated(testDay(2)))
+	a.putInterrupt("2", setCreated(testDay(2).Add(1)))
+	b.putInterrupt("3", setCreated(testDay(1)))
+	a.putInterrupt("1", setCreated(testDay(2)))
 	want := []string{"b/3", "a/1", "b/1", "a/2"}
-	require.Equal(e, want, e.questions(checkpoint.InterruptQuery{}))
-	b.ask("3", created(day(1)), func(in *checkpoint.Interrupt) { in.State = checkpoint.InterruptAnswered })
-	require.Equal(e, want, e.questions(checkpoint.InterruptQuery{}), "an answer does not move a question")
-	require.Equal(e, want[:2], e.questions(checkpoint.InterruptQuery{Limit: 2}))
+	require.Equal(e, want, e.listInterrupts(checkpoint.InterruptQuery{}))
+	b.putInterrupt("3", setCreated(testDay(1)), func(in *checkpoint.Interrupt) { in.State = checkpoint.InterruptAnswered })
+	require.Equal(e, want, e.listInterrupts(checkpoint.InterruptQuery{}), "an answer does not move a question")
+	require.Equal(e, want[:2], e.listInterrupts(checkpoint.InterruptQuery{Limit: 2}))
 }
 
 func indexQuestionPages(e *env) {
 	want := []string{}
 	for i := range 3 {
 		for j := range 3 {
-			th := e.thread(fmt.Sprintf("t%d%d", i, j))
+			th := e.newThread(fmt.Sprintf("t%d%d", i, j))
 			for k := range 3 {
 				id := fmt.Sprintf("q%d", k)
-				th.ask(id, created(day(i)))
+				th.putInterrupt(id, setCreated(testDay(i)))
 				want = append(want, th.id+"/"+id)
 			}
 		}
@@ -207,11 +207,11 @@ func indexQuestionPages(e *env) {
 }
 
 func indexQuestionFilters(e *env) {
-	a, b := e.thread("a"), e.thread("b")
-	a.ask("1", func(in *checkpoint.Interrupt) { in.Run, in.Assignees = "r1", []string{"ann", `b"ob\`} })
-	a.ask("2", func(in *checkpoint.Interrupt) { in.Graph, in.State = "g2", checkpoint.InterruptAnswered })
-	a.ask("3", func(in *checkpoint.Interrupt) { in.Node, in.State = "other", checkpoint.InterruptExpired })
-	b.ask("4", func(in *checkpoint.Interrupt) { in.Reason, in.Assignees = "input", []string{"ann"} })
+	a, b := e.newThread("a"), e.newThread("b")
+	a.putInterrupt("1", func(in *checkpoint.Interrupt) { in.Run, in.Assignees = "r1", []string{"ann", `b"ob\`} })
+	a.putInterrupt("2", func(in *checkpoint.Interrupt) { in.Graph, in.State = "g2", checkpoint.InterruptAnswered })
+	a.putInterrupt("3", func(in *checkpoint.Interrupt) { in.Node, in.State = "other", checkpoint.InterruptExpired })
+	b.putInterrupt("4", func(in *checkpoint.Interrupt) { in.Reason, in.Assignees = "input", []string{"ann"} })
 	states := func(s ...checkpoint.InterruptState) checkpoint.InterruptQuery {
 		return checkpoint.InterruptQuery{States: s}
 	}
@@ -234,17 +234,17 @@ func indexQuestionFilters(e *env) {
 		{checkpoint.InterruptQuery{Thread: "a", Graph: "g", States: []checkpoint.InterruptState{checkpoint.InterruptOpen}}, []string{"a/1"}},
 		{checkpoint.InterruptQuery{Assignee: "ann", Limit: 1}, []string{"a/1"}},
 	} {
-		require.Equal(e, c.want, e.questions(c.q), "%+v", c.q)
+		require.Equal(e, c.want, e.listInterrupts(c.q), "%+v", c.q)
 		c.q.ByChange = true
-		require.Equal(e, c.want, e.questions(c.q), "by change: %+v", c.q)
+		require.Equal(e, c.want, e.listInterrupts(c.q), "by change: %+v", c.q)
 	}
 }
 
 func indexChanges(e *env) {
-	a, b := e.thread("a"), e.thread("b")
-	a.ask("1")
-	b.ask("2")
-	a.ask("3")
+	a, b := e.newThread("a"), e.newThread("b")
+	a.putInterrupt("1")
+	b.putInterrupt("2")
+	a.putInterrupt("3")
 	var cursor uint64
 	follow := func(limit int) []string {
 		list, err := e.store.Interrupts(e.ctx, checkpoint.InterruptQuery{
@@ -260,111 +260,111 @@ func indexChanges(e *env) {
 		return out
 	}
 	require.Equal(e, []string{"1", "2"}, follow(2))
-	a.ask("1")
+	a.putInterrupt("1")
 	require.Equal(e, []string{"3", "1"}, follow(0), "a question stands where its last change is")
 	require.Empty(e, follow(0))
-	a.apply(func(c *checkpoint.Change) { c.Delete = true })
+	a.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
 	require.Empty(e, follow(0))
-	b.ask("4")
+	b.putInterrupt("4")
 	require.Equal(e, []string{"4"}, follow(0), "numbers grow on after a deletion")
 	for i := range 200 { // enough for any clean-up of old entries
-		b.ask(fmt.Sprint("x", i%3))
+		b.putInterrupt(fmt.Sprint("x", i%3))
 	}
 	require.Equal(e, []string{"x2", "x0", "x1"}, follow(0))
 }
 
-func (e *env) due(limit int) ([]string, time.Time) {
+func (e *env) listDue(limit int) ([]string, time.Time) {
 	e.Helper()
 	threads, next, err := e.store.Due(e.ctx, limit)
 	require.NoError(e, err)
 	return threads, next
 }
 
-func dueAt(at time.Time) func(*checkpoint.Change) {
+func setDue(at time.Time) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) { c.Head.Due = at }
 }
 
-// base is an instant that is well after the store's present.
-func (e *env) base() time.Time {
+// futureTime is an instant that is well after the store's present.
+func (e *env) futureTime() time.Time {
 	if e.ownClock {
 		return time.Now().Add(time.Hour).Round(0).UTC()
 	}
-	return e.clock.now().Add(time.Hour)
+	return e.clock.currentTime().Add(time.Hour)
 }
 
 func indexDue(e *env) {
-	threads, next := e.due(0)
+	threads, next := e.listDue(0)
 	require.Empty(e, threads)
 	require.Zero(e, next)
 
-	future := e.base()
-	e.thread("never").apply()
-	e.thread("later").apply(dueAt(future.Add(time.Hour)))
-	e.thread("soon").apply(dueAt(future))
-	e.thread("b").apply(dueAt(day(-2)))
-	e.thread("a").apply(dueAt(day(-3)))
-	e.thread("c").apply(dueAt(day(-1)))
-	threads, next = e.due(0)
+	future := e.futureTime()
+	e.newThread("never").applyEdits()
+	e.newThread("later").applyEdits(setDue(future.Add(time.Hour)))
+	e.newThread("soon").applyEdits(setDue(future))
+	e.newThread("b").applyEdits(setDue(testDay(-2)))
+	e.newThread("a").applyEdits(setDue(testDay(-3)))
+	e.newThread("c").applyEdits(setDue(testDay(-1)))
+	threads, next = e.listDue(0)
 	require.Equal(e, []string{"a", "b", "c"}, threads)
 	require.Equal(e, future, next)
-	threads, next = e.due(2)
+	threads, next = e.listDue(2)
 	require.Equal(e, []string{"a", "b"}, threads)
-	require.Equal(e, day(-1), next, "the next one that is not listed is due already")
-	threads, next = e.due(3)
+	require.Equal(e, testDay(-1), next, "the next one that is not listed is due already")
+	threads, next = e.listDue(3)
 	require.Len(e, threads, 3)
 	require.Equal(e, future, next)
 }
 
 func indexDueLease(e *env) {
-	th := e.thread("t")
-	r := th.apply(owner("o", time.Minute), dueAt(e.base()))
-	threads, next := e.due(0)
+	th := e.newThread("t")
+	r := th.applyEdits(setOwner("o", time.Minute), setDue(e.futureTime()))
+	threads, next := e.listDue(0)
 	require.Empty(e, threads)
 	require.Equal(e, r.LeaseExpires, next)
-	r = th.apply(owner("o", 2*time.Minute))
-	threads, next = e.due(0)
+	r = th.applyEdits(setOwner("o", 2*time.Minute))
+	threads, next = e.listDue(0)
 	require.Empty(e, threads)
 	require.Equal(e, r.LeaseExpires, next, "renewed")
-	th.apply(owner("o", 20*time.Millisecond))
-	e.pass(25 * time.Millisecond) // a sixteenth of the lease later at most
-	threads, _ = e.due(0)
+	th.applyEdits(setOwner("o", 20*time.Millisecond))
+	e.advanceTime(25 * time.Millisecond) // a sixteenth of the lease later at most
+	threads, _ = e.listDue(0)
 	require.Equal(e, []string{"t"}, threads)
-	th.apply(owner("", 0), dueAt(time.Time{}))
-	threads, next = e.due(0)
+	th.applyEdits(setOwner("", 0), setDue(time.Time{}))
+	threads, next = e.listDue(0)
 	require.Empty(e, threads)
 	require.Zero(e, next)
 }
 
 func indexDueAgain(e *env) {
-	th := e.thread("t")
-	th.apply(dueAt(day(-1)))
+	th := e.newThread("t")
+	th.applyEdits(setDue(testDay(-1)))
 	for range 3 {
-		threads, _ := e.due(0)
+		threads, _ := e.listDue(0)
 		require.Equal(e, []string{"t"}, threads, "looking does not change it")
 	}
-	th.apply()
-	threads, _ := e.due(0)
+	th.applyEdits()
+	threads, _ := e.listDue(0)
 	require.Equal(e, []string{"t"}, threads)
-	th.apply(dueAt(time.Time{}))
-	threads, next := e.due(0)
+	th.applyEdits(setDue(time.Time{}))
+	threads, next := e.listDue(0)
 	require.Empty(e, threads)
 	require.Zero(e, next)
 }
 
 func indexDueMoves(e *env) {
-	th, other := e.thread("t"), e.thread("u")
-	future := e.base()
-	other.apply(dueAt(future.Add(30 * time.Minute)))
+	th, other := e.newThread("t"), e.newThread("u")
+	future := e.futureTime()
+	other.applyEdits(setDue(future.Add(30 * time.Minute)))
 	for _, at := range []time.Duration{time.Hour, time.Minute, 2 * time.Hour, time.Second, time.Minute, time.Hour, time.Second} {
-		th.apply(dueAt(future.Add(at)))
-		_, next := e.due(0)
+		th.applyEdits(setDue(future.Add(at)))
+		_, next := e.listDue(0)
 		require.Equal(e, future.Add(min(at, 30*time.Minute)), next)
 	}
-	th.apply(func(c *checkpoint.Change) { c.Delete = true })
-	_, next := e.due(0)
+	th.applyEdits(func(c *checkpoint.Change) { c.Delete = true })
+	_, next := e.listDue(0)
 	require.Equal(e, future.Add(30*time.Minute), next)
-	th = e.thread("t")
-	th.apply(dueAt(day(-1)))
-	threads, _ := e.due(0)
+	th = e.newThread("t")
+	th.applyEdits(setDue(testDay(-1)))
+	threads, _ := e.listDue(0)
 	require.Equal(e, []string{"t"}, threads)
 }

@@ -17,56 +17,56 @@ func leaseCases() []testCase {
 	}
 }
 
-func owner(name string, lease time.Duration) func(*checkpoint.Change) {
+func setOwner(name string, lease time.Duration) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) { c.Head.Owner, c.Lease = name, lease }
 }
 
 func leaseClock(e *env) {
-	th := e.thread("t")
-	r := th.apply(owner("o", time.Minute))
+	th := e.newThread("t")
+	r := th.applyEdits(setOwner("o", time.Minute))
 	require.WithinRange(e, r.LeaseExpires, r.Now.Add(time.Minute), r.Now.Add(time.Minute+time.Minute/16))
 	if !e.ownClock {
-		require.Equal(e, e.clock.now(), r.Now)
+		require.Equal(e, e.clock.currentTime(), r.Now)
 	}
-	h := th.stored()
+	h := th.requireStored()
 	require.Equal(e, r.LeaseExpires, h.LeaseExpires)
 	require.False(e, h.Now.Before(r.Now))
 	require.True(e, h.Leased())
 
-	r = th.apply(owner("o", 300*time.Millisecond)) // shorter than it was, so it is written anew
-	e.pass(20 * time.Millisecond)
-	renewed := th.apply(owner("o", 300*time.Millisecond))
+	r = th.applyEdits(setOwner("o", 300*time.Millisecond)) // shorter than it was, so it is written anew
+	e.advanceTime(20 * time.Millisecond)
+	renewed := th.applyEdits(setOwner("o", 300*time.Millisecond))
 	require.True(e, renewed.LeaseExpires.After(r.LeaseExpires))
-	require.Equal(e, renewed.LeaseExpires, th.stored().LeaseExpires)
+	require.Equal(e, renewed.LeaseExpires, th.requireStored().LeaseExpires)
 }
 
 func leaseKept(e *env) {
-	th := e.thread("t")
-	r := th.apply(owner("o", time.Minute))
-	e.pass(20 * time.Millisecond)
-	kept := th.apply(events(1))
+	th := e.newThread("t")
+	r := th.applyEdits(setOwner("o", time.Minute))
+	e.advanceTime(20 * time.Millisecond)
+	kept := th.applyEdits(addEvents(1))
 	require.Equal(e, r.LeaseExpires, kept.LeaseExpires)
 	require.True(e, kept.Now.After(r.Now))
-	require.Equal(e, r.LeaseExpires, th.stored().LeaseExpires)
+	require.Equal(e, r.LeaseExpires, th.requireStored().LeaseExpires)
 }
 
 func leaseNoOwner(e *env) {
-	th := e.thread("t")
-	r := th.apply(owner("", time.Minute))
+	th := e.newThread("t")
+	r := th.applyEdits(setOwner("", time.Minute))
 	require.Zero(e, r.LeaseExpires)
-	th.apply(owner("o", time.Minute))
-	r = th.apply(owner("", 0))
+	th.applyEdits(setOwner("o", time.Minute))
+	r = th.applyEdits(setOwner("", 0))
 	require.Zero(e, r.LeaseExpires)
-	h := th.stored()
+	h := th.requireStored()
 	require.Zero(e, h.LeaseExpires)
 	require.False(e, h.Leased())
 }
 
 func leaseRunsOut(e *env) {
-	th := e.thread("t")
-	th.apply(owner("o", 30*time.Millisecond))
-	e.pass(34 * time.Millisecond) // a sixteenth later at most
-	h := th.stored()
+	th := e.newThread("t")
+	th.applyEdits(setOwner("o", 30*time.Millisecond))
+	e.advanceTime(34 * time.Millisecond) // a sixteenth later at most
+	h := th.requireStored()
 	require.False(e, h.Leased())
 	require.Equal(e, "o", h.Owner, "an expired lease still says whose it was")
 }

@@ -26,27 +26,27 @@ func listCases() []testCase {
 // listChannel returns a list of two elements that the checkpoint begins.
 func listChannel(name string, seq uint64) checkpoint.Channel {
 	return checkpoint.Channel{Name: name, Version: seq, Stored: seq, List: &checkpoint.List{
-		Items: []payload.JSON{"1", `{"b": 2.0}`}, Segments: []checkpoint.Segment{{ID: seq, Len: 2}}, Fresh: 2,
+		Items: []payload.JSON{"1", `{"b": 2.0}`}, Segments: []checkpoint.Segment{{ID: seq, Len: 2}}, Appended: 2,
 	}}
 }
 
-// list writes the states of one list channel the way the runtime does.
-type list struct {
-	*thread
+// listDriver writes the states of one list channel the way the runtime does.
+type listDriver struct {
+	*threadDriver
 	states map[uint64]checkpoint.Channel
 }
 
-func (e *env) list() *list {
-	return &list{thread: e.thread("t"), states: map[uint64]checkpoint.Channel{}}
+func (e *env) newListDriver() *listDriver {
+	return &listDriver{threadDriver: e.newThread("t"), states: map[uint64]checkpoint.Channel{}}
 }
 
-// next commits a checkpoint that appends n elements to the state at from; a
+// appendItems commits a checkpoint that appends n elements to the state at from; a
 // from of 0 begins anew. fork says that the last segment belongs to another
 // line of history.
-func (l *list) next(from uint64, n int, fork bool) uint64 {
+func (l *listDriver) appendItems(from uint64, n int, fork bool) uint64 {
 	l.Helper()
 	seq := l.head.Seq + 1
-	next := &checkpoint.List{Fresh: n}
+	next := &checkpoint.List{Appended: n}
 	if old := l.states[from].List; old != nil {
 		next.Items = append(next.Items, old.Items...)
 		next.Segments = append(next.Segments, old.Segments...)
@@ -60,15 +60,15 @@ func (l *list) next(from uint64, n int, fork bool) uint64 {
 		next.Segments = append(next.Segments, checkpoint.Segment{ID: seq, Len: n})
 	}
 	l.states[seq] = checkpoint.Channel{Name: "items", Version: seq, Stored: seq, List: next}
-	l.apply(point("", l.states[seq]))
+	l.applyEdits(addCheckpoint("", l.states[seq]))
 	return seq
 }
 
 // requireStates checks every state that was written, read alone and together.
-func (l *list) requireStates() {
+func (l *listDriver) requireStates() {
 	l.Helper()
 	for seq, want := range l.states {
-		cp, err := l.store.Checkpoint(l.ctx, l.id, "", cpID(seq))
+		cp, err := l.store.Checkpoint(l.ctx, l.id, "", checkpointID(seq))
 		require.NoError(l, err)
 		require.Equal(l, want, cp.Channels[0], "at %d", seq)
 	}
@@ -81,99 +81,99 @@ func (l *list) requireStates() {
 }
 
 func listAppend(e *env) {
-	l := e.list()
-	at := l.next(0, 2, false)
-	at = l.next(at, 1, false)
-	at = l.next(at, 3, false)
-	l.next(at, 1, false)
+	l := e.newListDriver()
+	at := l.appendItems(0, 2, false)
+	at = l.appendItems(at, 1, false)
+	at = l.appendItems(at, 3, false)
+	l.appendItems(at, 1, false)
 	l.requireStates()
 }
 
 func listFork(e *env) {
-	l := e.list()
-	base := l.next(0, 2, false)
-	main := l.next(base, 2, false)
-	fork := l.next(base, 1, true)
-	l.next(main, 2, false)
-	l.next(fork, 3, false)
+	l := e.newListDriver()
+	base := l.appendItems(0, 2, false)
+	main := l.appendItems(base, 2, false)
+	fork := l.appendItems(base, 1, true)
+	l.appendItems(main, 2, false)
+	l.appendItems(fork, 3, false)
 	l.requireStates()
 }
 
 func listForkTwice(e *env) {
-	l := e.list()
-	a := l.next(0, 3, false)
-	b := l.next(a, 2, false)
-	c := l.next(a, 2, true)
-	d := l.next(c, 1, false)
-	f := l.next(c, 1, true)
-	l.next(f, 2, false)
-	l.next(d, 1, false)
-	l.next(b, 1, false)
+	l := e.newListDriver()
+	a := l.appendItems(0, 3, false)
+	b := l.appendItems(a, 2, false)
+	c := l.appendItems(a, 2, true)
+	d := l.appendItems(c, 1, false)
+	f := l.appendItems(c, 1, true)
+	l.appendItems(f, 2, false)
+	l.appendItems(d, 1, false)
+	l.appendItems(b, 1, false)
 	l.requireStates()
 }
 
 func listReplaced(e *env) {
-	l := e.list()
-	a := l.next(0, 3, false)
-	l.next(a, 1, false)
-	b := l.next(0, 2, false)
-	l.next(b, 1, false)
+	l := e.newListDriver()
+	a := l.appendItems(0, 3, false)
+	l.appendItems(a, 1, false)
+	b := l.appendItems(0, 2, false)
+	l.appendItems(b, 1, false)
 	l.requireStates()
 }
 
 func listTwo(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	a, b := listChannel("a", 1), listChannel("b", 1)
 	b.List.Items = []payload.JSON{"3", "4"}
-	th.apply(point("", a, b))
+	th.applyEdits(addCheckpoint("", a, b))
 	cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
 	require.NoError(e, err)
 	require.Equal(e, []checkpoint.Channel{a, b}, cp.Channels)
 }
 
 func listDrop(e *env) {
-	l := e.list()
-	a := l.next(0, 2, false)
-	b := l.next(a, 2, false)
-	l.next(b, 5, false)
-	fork := l.next(a, 2, true)
-	l.next(fork, 1, false)
-	l.apply(dropAfter(b))
+	l := e.newListDriver()
+	a := l.appendItems(0, 2, false)
+	b := l.appendItems(a, 2, false)
+	l.appendItems(b, 5, false)
+	fork := l.appendItems(a, 2, true)
+	l.appendItems(fork, 1, false)
+	l.applyEdits(dropAfter(b))
 	for seq := range l.states {
 		if seq > b {
 			delete(l.states, seq)
 		}
 	}
 	l.requireStates()
-	l.next(b, 1, false) // where elements were before
-	l.next(a, 2, true)
+	l.appendItems(b, 1, false) // where elements were before
+	l.appendItems(a, 2, true)
 	l.requireStates()
 }
 
 func listUnchanged(e *env) {
-	l := e.list()
-	a := l.next(0, 2, false)
+	l := e.newListDriver()
+	a := l.appendItems(0, 2, false)
 	// The channel is carried as it is, with the Fresh of the checkpoint that
 	// wrote it; writing its elements again would break the store's keys.
 	for range 2 {
-		l.apply(point("", l.states[a]))
+		l.applyEdits(addCheckpoint("", l.states[a]))
 		l.states[l.head.Seq] = l.states[a]
 	}
 	l.requireStates()
-	l.next(a, 1, false)
+	l.appendItems(a, 1, false)
 	l.requireStates()
 }
 
 func listBytes(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	items := []payload.JSON{
 		"9007199254740993", "1.10", " {\n \"b\" : 1,\"a\":\"\\u00e9\\/\"} ", `""`, "null",
 		payload.JSON(`"` + strings.Repeat("x", 1<<20) + `"`),
 	}
 	ch := checkpoint.Channel{Name: "items", Stored: 1, Version: 1, List: &checkpoint.List{
-		Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}, Fresh: len(items),
+		Items: items, Segments: []checkpoint.Segment{{ID: 1, Len: len(items)}}, Appended: len(items),
 	}}
-	th.apply(point("", ch))
+	th.applyEdits(addCheckpoint("", ch))
 	cp, err := e.store.Checkpoint(e.ctx, "t", "", "")
 	require.NoError(e, err)
 	require.Equal(e, items, cp.Channels[0].List.Items)

@@ -10,7 +10,7 @@ import (
 
 func logCases() []testCase {
 	return []testCase{
-		{"an event is read as it was written", logWhole},
+		{"an event is read as it was written", logComplete},
 		{"events are read in pages, oldest first", logPages},
 		{"a long log has no gap", logLong},
 		{"the log of a missing thread is not found", logMissing},
@@ -20,24 +20,24 @@ func logCases() []testCase {
 	}
 }
 
-func logWhole(e *env) {
-	th := e.thread("t")
+func logComplete(e *env) {
+	th := e.newThread("t")
 	all := []checkpoint.Event{
-		{Seq: 1, Time: day(1), Kind: checkpoint.EventRunState, Run: "r", State: checkpoint.RunFailed, Failure: &checkpoint.Failure{Reason: "X", Message: "ü", Attempt: 1}},
-		{Seq: 2, Time: day(2), Kind: checkpoint.EventTask, Namespace: "a:1", Step: -1, Node: "n", Task: "x", Attempt: 2, Phase: checkpoint.PhaseRetrying, Delay: 1500 * time.Millisecond, Triggers: []string{"a", "b"}},
-		{Seq: 3, Time: day(3), Kind: checkpoint.EventUpdate, Step: 4, Value: `{"b": 9007199254740993, "a":1.0}`, Cached: true},
-		{Seq: 4, Time: day(4), Kind: checkpoint.EventCheckpoint, Checkpoint: "c", Parent: "p", Source: checkpoint.SourceLoop, Next: []checkpoint.NextTask{{ID: "i", Node: "n"}}},
-		{Seq: 5, Time: day(5), Kind: checkpoint.EventInterrupt, Interrupts: []checkpoint.Interrupt{question("t", "q", "c")}},
-		{Seq: 6, Time: day(6), Kind: checkpoint.EventCustom, Name: "tick", Value: "null"},
+		{Seq: 1, Time: testDay(1), Kind: checkpoint.EventRunState, Run: "r", State: checkpoint.RunFailed, Failure: &checkpoint.Failure{Reason: "X", Message: "ü", Attempt: 1}},
+		{Seq: 2, Time: testDay(2), Kind: checkpoint.EventTask, Namespace: "a:1", Step: -1, Node: "n", Task: "x", Attempt: 2, Phase: checkpoint.PhaseRetrying, Delay: 1500 * time.Millisecond, Triggers: []string{"a", "b"}},
+		{Seq: 3, Time: testDay(3), Kind: checkpoint.EventUpdate, Step: 4, Value: `{"b": 9007199254740993, "a":1.0}`, Cached: true},
+		{Seq: 4, Time: testDay(4), Kind: checkpoint.EventCheckpoint, Checkpoint: "c", Parent: "p", Source: checkpoint.SourceLoop, Next: []checkpoint.NextTask{{ID: "i", Node: "n"}}},
+		{Seq: 5, Time: testDay(5), Kind: checkpoint.EventInterrupt, Interrupts: []checkpoint.Interrupt{newInterrupt("t", "q", "c")}},
+		{Seq: 6, Time: testDay(6), Kind: checkpoint.EventCustom, Name: "tick", Value: "null"},
 	}
-	th.apply(func(c *checkpoint.Change) { c.Events, c.Head.LastEvent = all, 6 })
+	th.applyEdits(func(c *checkpoint.Change) { c.Events, c.Head.LastEvent = all, 6 })
 	got, err := e.store.Events(e.ctx, "t", 0, 0)
 	require.NoError(e, err)
 	require.Equal(e, all, got)
 }
 
-// seqs reads events and returns their numbers.
-func (th *thread) seqs(after uint64, limit int) []uint64 {
+// listEventNumbers reads events and returns their numbers.
+func (th *threadDriver) listEventNumbers(after uint64, limit int) []uint64 {
 	th.Helper()
 	list, err := th.store.Events(th.ctx, th.id, after, limit)
 	require.NoError(th, err)
@@ -49,31 +49,31 @@ func (th *thread) seqs(after uint64, limit int) []uint64 {
 }
 
 func logPages(e *env) {
-	th := e.thread("t")
-	th.apply(events(3))
-	th.apply()
-	th.apply(events(2))
-	require.Equal(e, []uint64{1, 2, 3, 4, 5}, th.seqs(0, 0))
-	require.Equal(e, []uint64{1, 2}, th.seqs(0, 2))
-	require.Equal(e, []uint64{3, 4}, th.seqs(2, 2))
-	require.Equal(e, []uint64{5}, th.seqs(4, 9))
-	require.Empty(e, th.seqs(5, 2))
-	require.Empty(e, th.seqs(99, 0))
+	th := e.newThread("t")
+	th.applyEdits(addEvents(3))
+	th.applyEdits()
+	th.applyEdits(addEvents(2))
+	require.Equal(e, []uint64{1, 2, 3, 4, 5}, th.listEventNumbers(0, 0))
+	require.Equal(e, []uint64{1, 2}, th.listEventNumbers(0, 2))
+	require.Equal(e, []uint64{3, 4}, th.listEventNumbers(2, 2))
+	require.Equal(e, []uint64{5}, th.listEventNumbers(4, 9))
+	require.Empty(e, th.listEventNumbers(5, 2))
+	require.Empty(e, th.listEventNumbers(99, 0))
 }
 
 func logLong(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for i := range 60 {
-		th.apply(events(i % 9))
+		th.applyEdits(addEvents(i % 9))
 	}
-	th.apply(events(700)) // more than a store may want to keep in one piece
-	th.apply(events(1))
+	th.applyEdits(addEvents(700)) // more than a store may want to keep in one piece
+	th.applyEdits(addEvents(1))
 	last := th.head.LastEvent
 	require.Greater(e, last, uint64(200))
 	for _, size := range []int{3, 7, 64, 2000} {
 		next := uint64(1)
 		for after := uint64(0); ; {
-			page := th.seqs(after, size)
+			page := th.listEventNumbers(after, size)
 			for _, seq := range page {
 				require.Equal(e, next, seq)
 				next++
@@ -90,53 +90,53 @@ func logLong(e *env) {
 func logMissing(e *env) {
 	_, err := e.store.Events(e.ctx, "nobody", 0, 1)
 	require.ErrorIs(e, err, checkpoint.ErrThreadNotFound)
-	e.thread("t").apply()
+	e.newThread("t").applyEdits()
 	list, err := e.store.Events(e.ctx, "t", 0, 1)
 	require.NoError(e, err)
 	require.Empty(e, list)
 }
 
-func trim(before uint64) func(*checkpoint.Change) {
+func trimBefore(before uint64) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) { c.TrimEvents, c.Head.FirstEvent = before, before }
 }
 
 func logTrim(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for range 30 {
-		th.apply(events(5))
+		th.applyEdits(addEvents(5))
 	}
-	th.apply(events(1), trim(42))
+	th.applyEdits(addEvents(1), trimBefore(42))
 	for _, after := range []uint64{0, 1, 40} {
 		_, err := e.store.Events(e.ctx, "t", after, 5)
 		require.ErrorIs(e, err, checkpoint.ErrTrimmed, "after %d", after)
 	}
-	require.Equal(e, []uint64{42, 43}, th.seqs(41, 2))
-	require.Equal(e, []uint64{151}, th.seqs(150, 2))
-	require.EqualValues(e, 42, th.stored().FirstEvent)
+	require.Equal(e, []uint64{42, 43}, th.listEventNumbers(41, 2))
+	require.Equal(e, []uint64{151}, th.listEventNumbers(150, 2))
+	require.EqualValues(e, 42, th.requireStored().FirstEvent)
 }
 
 func logTrimAll(e *env) {
-	th := e.thread("t")
-	th.apply(events(5))
-	th.apply(trim(6))
+	th := e.newThread("t")
+	th.applyEdits(addEvents(5))
+	th.applyEdits(trimBefore(6))
 	_, err := e.store.Events(e.ctx, "t", 4, 0)
 	require.ErrorIs(e, err, checkpoint.ErrTrimmed)
-	require.Empty(e, th.seqs(5, 0))
-	th.apply(events(2))
-	require.Equal(e, []uint64{6, 7}, th.seqs(5, 0))
+	require.Empty(e, th.listEventNumbers(5, 0))
+	th.applyEdits(addEvents(2))
+	require.Equal(e, []uint64{6, 7}, th.listEventNumbers(5, 0))
 	// A trim beyond the end takes the new events of the same change along.
-	th.apply(events(1), trim(99))
-	require.Empty(e, th.seqs(8, 0))
-	th.apply(events(1))
-	require.Equal(e, []uint64{9}, th.seqs(8, 0))
+	th.applyEdits(addEvents(1), trimBefore(99))
+	require.Empty(e, th.listEventNumbers(8, 0))
+	th.applyEdits(addEvents(1))
+	require.Equal(e, []uint64{9}, th.listEventNumbers(8, 0))
 }
 
 func logTrimLess(e *env) {
-	th := e.thread("t")
-	th.apply(events(9))
-	th.apply(trim(6))
-	th.apply(trim(3))
+	th := e.newThread("t")
+	th.applyEdits(addEvents(9))
+	th.applyEdits(trimBefore(6))
+	th.applyEdits(trimBefore(3))
 	_, err := e.store.Events(e.ctx, "t", 4, 0)
 	require.ErrorIs(e, err, checkpoint.ErrTrimmed)
-	require.Equal(e, []uint64{6, 7, 8, 9}, th.seqs(5, 0))
+	require.Equal(e, []uint64{6, 7, 8, 9}, th.listEventNumbers(5, 0))
 }

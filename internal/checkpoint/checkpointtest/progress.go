@@ -18,20 +18,20 @@ func progressCases() []testCase {
 }
 
 func progressNone(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for _, thread := range []string{"nobody", "t"} {
 		p, err := e.store.Pending(e.ctx, thread, "c")
 		require.NoError(e, err)
 		require.Equal(e, checkpoint.Pending{}, p)
 	}
-	th.apply(point(""))
-	p, err := e.store.Pending(e.ctx, "t", cpID(1))
+	th.applyEdits(addCheckpoint(""))
+	p, err := e.store.Pending(e.ctx, "t", checkpointID(1))
 	require.NoError(e, err)
 	require.Equal(e, checkpoint.Pending{}, p)
 }
 
 func progressTasks(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	task := checkpoint.Task{
 		ID: "a", Namespace: "n:1", Checkpoint: "c1", Node: "n", State: checkpoint.TaskFailed,
 		Writes:  []checkpoint.Write{{Channel: "x", Value: "9007199254740993"}, {Channel: "x", Value: "null", Overwrite: true}},
@@ -39,26 +39,26 @@ func progressTasks(e *env) {
 		Waiting: []string{"q1", "q2"}, Attempt: 3,
 		Update: `{"x": 9007199254740993}`, Goto: []checkpoint.Send{{Node: "n", Input: `[1.0]`}, {Node: "m"}},
 	}
-	twin := checkpoint.Task{ID: "a", Checkpoint: "c2", State: checkpoint.TaskWaiting}
-	th.apply(func(c *checkpoint.Change) { c.Tasks = []checkpoint.Task{task, twin} })
+	other := checkpoint.Task{ID: "a", Checkpoint: "c2", State: checkpoint.TaskWaiting}
+	th.applyEdits(func(c *checkpoint.Change) { c.Tasks = []checkpoint.Task{task, other} })
 	p, err := e.store.Pending(e.ctx, "t", "c1")
 	require.NoError(e, err)
 	require.Equal(e, []checkpoint.Task{task}, p.Tasks)
 
 	done := checkpoint.Task{ID: "a", Checkpoint: "c1", State: checkpoint.TaskDone}
-	th.apply(func(c *checkpoint.Change) { c.Tasks = []checkpoint.Task{task, done} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Tasks = []checkpoint.Task{task, done} })
 	p, err = e.store.Pending(e.ctx, "t", "c1")
 	require.NoError(e, err)
 	require.Equal(e, []checkpoint.Task{done}, p.Tasks)
 	p, err = e.store.Pending(e.ctx, "t", "c2")
 	require.NoError(e, err)
-	require.Equal(e, []checkpoint.Task{twin}, p.Tasks)
+	require.Equal(e, []checkpoint.Task{other}, p.Tasks)
 }
 
 func progressMemos(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	memo := checkpoint.Memo{Task: "a", Checkpoint: "c", Scope: "s", Key: "k", Index: 1, Value: `{"n": 1.0}`}
-	th.apply(func(c *checkpoint.Change) { c.Memos = []checkpoint.Memo{memo} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Memos = []checkpoint.Memo{memo} })
 	second := memo
 	second.Value = "2"
 	want := []checkpoint.Memo{memo}
@@ -72,16 +72,16 @@ func progressMemos(e *env) {
 		edit(&m)
 		want = append(want, m)
 	}
-	th.apply(func(c *checkpoint.Change) { c.Memos = append([]checkpoint.Memo{second}, want[1:]...) })
+	th.applyEdits(func(c *checkpoint.Change) { c.Memos = append([]checkpoint.Memo{second}, want[1:]...) })
 	p, err := e.store.Pending(e.ctx, "t", "c")
 	require.NoError(e, err)
 	require.Equal(e, want, p.Memos)
 }
 
 func progressSorted(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	for _, id := range []string{"b", "a", "é", "B", "10", "9"} {
-		th.apply(func(c *checkpoint.Change) {
+		th.applyEdits(func(c *checkpoint.Change) {
 			c.Tasks = []checkpoint.Task{{ID: id, Checkpoint: "c"}}
 			c.Memos = []checkpoint.Memo{
 				{Task: id, Checkpoint: "c", Index: 10, Value: "1"}, {Task: id, Checkpoint: "c", Index: 9, Value: "1"},
@@ -99,16 +99,16 @@ func progressSorted(e *env) {
 }
 
 func progressClear(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	at := func(id string) func(*checkpoint.Change) {
 		return func(c *checkpoint.Change) {
 			c.Tasks = append(c.Tasks, checkpoint.Task{ID: "a", Checkpoint: id})
 			c.Memos = append(c.Memos, checkpoint.Memo{Task: "a", Checkpoint: id, Value: "1"})
 		}
 	}
-	th.apply(at("c1"), at("c2"), at("c3"))
+	th.applyEdits(at("c1"), at("c2"), at("c3"))
 	// What is cleared and put in one change is there afterwards.
-	th.apply(at("c2"), func(c *checkpoint.Change) {
+	th.applyEdits(at("c2"), func(c *checkpoint.Change) {
 		c.ClearTasks = []string{"c1", "c2", "unknown"}
 		c.Tasks[0].ID, c.Memos[0].Value = "b", "2"
 	})
@@ -125,14 +125,14 @@ func progressClear(e *env) {
 }
 
 func progressQuestions(e *env) {
-	th := e.thread("t")
-	th.apply(func(c *checkpoint.Change) {
-		c.Interrupts = []checkpoint.Interrupt{question("t", "z", "c"), question("t", "a", "c"), question("t", "o", "other")}
+	th := e.newThread("t")
+	th.applyEdits(func(c *checkpoint.Change) {
+		c.Interrupts = []checkpoint.Interrupt{newInterrupt("t", "z", "c"), newInterrupt("t", "a", "c"), newInterrupt("t", "o", "other")}
 	})
-	th.apply(func(c *checkpoint.Change) {
-		answered := question("t", "z", "c")
+	th.applyEdits(func(c *checkpoint.Change) {
+		answered := newInterrupt("t", "z", "c")
 		answered.State = checkpoint.InterruptConsumed
-		c.Interrupts = []checkpoint.Interrupt{question("t", "m", "c"), answered}
+		c.Interrupts = []checkpoint.Interrupt{newInterrupt("t", "m", "c"), answered}
 	})
 	p, err := e.store.Pending(e.ctx, "t", "c")
 	require.NoError(e, err)

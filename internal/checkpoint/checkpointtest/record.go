@@ -20,16 +20,16 @@ func recordCases() []testCase {
 	}
 }
 
-// question returns an open question of a thread.
-func question(thread, id, at string) checkpoint.Interrupt {
+// newInterrupt returns an open interrupt of a thread.
+func newInterrupt(thread, id, at string) checkpoint.Interrupt {
 	return checkpoint.Interrupt{
 		ID: id, Thread: thread, Run: "r", Graph: "g", Checkpoint: at, Node: "ask", Task: "t", Reason: "approval",
-		Value: `{"amount": 9007199254740993}`, State: checkpoint.InterruptOpen, Created: day(1), Updated: day(1),
+		Value: `{"amount": 9007199254740993}`, State: checkpoint.InterruptOpen, Created: testDay(1), Updated: testDay(1),
 	}
 }
 
 func recordMissing(e *env) {
-	e.thread("t").apply()
+	e.newThread("t").applyEdits()
 	for _, thread := range []string{"t", "nobody"} {
 		_, err := e.store.Run(e.ctx, thread, "x")
 		require.ErrorIs(e, err, checkpoint.ErrRunNotFound)
@@ -44,28 +44,28 @@ func recordMissing(e *env) {
 }
 
 func recordRun(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	run := checkpoint.Run{
 		ID: "r", Thread: "t", Graph: "g", Version: "v", State: checkpoint.RunFailed,
 		Failure:  &checkpoint.Failure{Reason: "X", Details: map[string]string{"a": "b"}},
-		Metadata: map[string]string{"k": "v"}, Created: day(1), Updated: day(2), Order: 3, Deadline: day(4),
+		Metadata: map[string]string{"k": "v"}, Created: testDay(1), Updated: testDay(2), Order: 3, Deadline: testDay(4),
 		Request: checkpoint.RunRequest{
 			Input: `{"n": 1.0}`, From: "c", FromNamespace: "a:1", Update: "null",
 			Goto: []checkpoint.Send{{Node: "n", Input: "1"}, {Node: "m"}}, Context: "{}",
 			InterruptBefore: []string{"*"}, InterruptAfter: []string{"a", "b"}, StepLimit: 25, Timeout: time.Minute,
 			Expected: "c", DiscardOpen: true, OnDisconnect: "cancel",
 		},
-		Base: "c", Stop: 9, Output: `{"x": null}`, FirstEvent: 1, LastEvent: 7, Revision: 99,
+		Base: "c", MaxStep: 9, Output: `{"x": null}`, FirstEvent: 1, LastEvent: 7, Revision: 99,
 	}
-	th.apply(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
 	got, err := e.store.Run(e.ctx, "t", "r")
 	require.NoError(e, err)
 	run.Revision = 1
 	require.Equal(e, run, got, "the store counts revisions, whatever is given")
 
 	run.State, run.Output = checkpoint.RunSucceeded, ""
-	th.apply(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
-	th.apply()
+	th.applyEdits(func(c *checkpoint.Change) { c.Runs = []checkpoint.Run{run} })
+	th.applyEdits()
 	got, err = e.store.Run(e.ctx, "t", "r")
 	require.NoError(e, err)
 	run.Revision = 2
@@ -73,9 +73,9 @@ func recordRun(e *env) {
 }
 
 func recordRuns(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	put := func(ids ...string) {
-		th.apply(func(c *checkpoint.Change) {
+		th.applyEdits(func(c *checkpoint.Change) {
 			for _, id := range ids {
 				c.Runs = append(c.Runs, checkpoint.Run{ID: id, Thread: "t", Order: uint64(id[0] - 'a' + 1)})
 			}
@@ -100,14 +100,14 @@ func recordRuns(e *env) {
 }
 
 func recordQuestion(e *env) {
-	th := e.thread("t")
+	th := e.newThread("t")
 	q := checkpoint.Interrupt{
 		ID: "q", Thread: "t", Run: "r", Graph: "g", Namespace: "a:1", Checkpoint: "c", Node: "n", Task: "x",
 		Scope: "s", Key: "k", Index: 2, Reason: "approval", Message: "Ünïcode?\n", Value: `{"b": 1.0}`,
-		Schema: `{"type": "object"}`, State: checkpoint.InterruptOpen, Created: day(1), Updated: day(2), Expires: day(3),
+		Schema: `{"type": "object"}`, State: checkpoint.InterruptOpen, Created: testDay(1), Updated: testDay(2), Expires: testDay(3),
 		Expiry: checkpoint.ExpiryResumeDefault, Default: "null", Assignees: []string{"a", "b"}, Change: 99, Revision: 99,
 	}
-	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
 	first, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)
 	require.EqualValues(e, 1, first.Revision)
@@ -116,7 +116,7 @@ func recordQuestion(e *env) {
 	require.Equal(e, q, first)
 
 	q.State, q.Response, q.Note, q.Responder, q.Request = checkpoint.InterruptAnswered, "null", "why", "me", "req"
-	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, question("t", "q2", "c")} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q, newInterrupt("t", "q2", "c")} })
 	second, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)
 	require.EqualValues(e, 2, second.Revision)
@@ -128,7 +128,7 @@ func recordQuestion(e *env) {
 	require.Equal(e, q, second)
 
 	q.Response, q.Dismissed = "", true
-	th.apply(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
+	th.applyEdits(func(c *checkpoint.Change) { c.Interrupts = []checkpoint.Interrupt{q} })
 	third, err := e.store.Interrupt(e.ctx, "t", "q")
 	require.NoError(e, err)
 	require.Empty(e, third.Response, "no answer differs from null")
@@ -137,15 +137,15 @@ func recordQuestion(e *env) {
 }
 
 func recordRequest(e *env) {
-	th := e.thread("t")
-	want := checkpoint.Request{ID: "id", Digest: "d", Run: "r", Event: 7, Created: day(1)}
-	th.apply(func(c *checkpoint.Change) { c.Request = &want })
-	th.apply()
+	th := e.newThread("t")
+	want := checkpoint.Request{ID: "id", Digest: "d", Run: "r", Event: 7, Created: testDay(1)}
+	th.applyEdits(func(c *checkpoint.Change) { c.Request = &want })
+	th.applyEdits()
 	got, err := e.store.Request(e.ctx, "t", "id")
 	require.NoError(e, err)
 	require.Equal(e, want, got)
-	second := checkpoint.Request{ID: "id", Digest: "d2", Created: day(2)}
-	th.apply(func(c *checkpoint.Change) { c.Request = &second })
+	second := checkpoint.Request{ID: "id", Digest: "d2", Created: testDay(2)}
+	th.applyEdits(func(c *checkpoint.Change) { c.Request = &second })
 	got, err = e.store.Request(e.ctx, "t", "id")
 	require.NoError(e, err)
 	require.Equal(e, second, got)
@@ -154,16 +154,16 @@ func recordRequest(e *env) {
 func recordApart(e *env) {
 	names := []string{"t", "T", "t ", "t/", "t%"}
 	for i, id := range names {
-		e.thread(id).apply(full("r"), func(c *checkpoint.Change) { c.Runs[0].Stop = i })
+		e.newThread(id).applyEdits(fullChange("r"), func(c *checkpoint.Change) { c.Runs[0].MaxStep = i })
 	}
 	for i, id := range names {
 		run, err := e.store.Run(e.ctx, id, "run")
 		require.NoError(e, err)
-		require.Equal(e, i, run.Stop)
+		require.Equal(e, i, run.MaxStep)
 		in, err := e.store.Interrupt(e.ctx, id, "q")
 		require.NoError(e, err)
 		require.Equal(e, id, in.Thread)
-		p, err := e.store.Pending(e.ctx, id, cpID(1))
+		p, err := e.store.Pending(e.ctx, id, checkpointID(1))
 		require.NoError(e, err)
 		require.Len(e, p.Tasks, 1)
 		require.Len(e, p.Interrupts, 1)

@@ -53,13 +53,13 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"Progress", progressCases()},
 		{"Log", logCases()},
 		{"Records", recordCases()},
-		{"Glance", glanceCases()},
+		{"ThreadView", viewCases()},
 		{"Index", indexCases()},
 		{"Values", valueCases()},
 		{"Bounds", boundCases()},
 		{"Concurrency", concurrencyCases()},
 		{"Graphs", graphCases()},
-		{"Life", lifeCases()},
+		{"Life", closeCases()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
@@ -68,7 +68,7 @@ func Run(t *testing.T, open Open, options ...Option) {
 					for _, o := range options {
 						o(e)
 					}
-					e.store = open(t, e.clock.now)
+					e.store = open(t, e.clock.currentTime)
 					t.Cleanup(func() { require.NoError(t, e.store.Close()) })
 					c.run(e)
 				})
@@ -91,10 +91,10 @@ type env struct {
 	ownClock bool
 }
 
-// pass lets time go by for the store.
-func (e *env) pass(d time.Duration) {
+// advanceTime lets time go by for the store.
+func (e *env) advanceTime(d time.Duration) {
 	if !e.ownClock {
-		e.clock.add(d)
+		e.clock.advanceTime(d)
 		return
 	}
 	timer := time.NewTimer(d)
@@ -112,21 +112,21 @@ func newClock() *clock {
 	return &clock{present: time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)}
 }
 
-func (c *clock) now() time.Time {
+func (c *clock) currentTime() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.present
 }
 
-func (c *clock) add(d time.Duration) {
+func (c *clock) advanceTime(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.present = c.present.Add(d)
 }
 
-// thread drives one thread the way the runtime does: it keeps the head and
+// threadDriver drives one thread the way the runtime does: it keeps the head and
 // makes changes that continue it.
-type thread struct {
+type threadDriver struct {
 	*env
 	id   string
 	head checkpoint.Head
@@ -134,21 +134,21 @@ type thread struct {
 	ops  int
 }
 
-// thread returns a driver for a thread that does not exist yet.
-func (e *env) thread(id string) *thread {
-	return &thread{env: e, id: id, head: checkpoint.Head{
+// newThread returns a driver for a thread that does not exist yet.
+func (e *env) newThread(id string) *threadDriver {
+	return &threadDriver{env: e, id: id, head: checkpoint.Head{
 		Thread: id, LogID: "log-" + id, Graph: "g", Version: "1", State: checkpoint.ThreadIdle,
-		Created: day(0), Updated: day(0), FirstEvent: 1,
+		Created: testDay(0), Updated: testDay(0), FirstEvent: 1,
 	}}
 }
 
-// day is an instant with a fraction that only nanoseconds can hold.
-func day(n int) time.Time {
+// testDay is an instant with a fraction that only nanoseconds can hold.
+func testDay(n int) time.Time {
 	return time.Date(2026, 1, 1, 8, 0, 0, 1, time.UTC).AddDate(0, 0, n)
 }
 
-// change returns the next change of the thread, with nothing in it.
-func (th *thread) change(edits ...func(*checkpoint.Change)) *checkpoint.Change {
+// newChange returns the next change of the thread, with nothing in it.
+func (th *threadDriver) newChange(edits ...func(*checkpoint.Change)) *checkpoint.Change {
 	th.ops++
 	c := &checkpoint.Change{
 		Thread: th.id, Expect: th.rev, Op: fmt.Sprintf("%s/%d", th.id, th.ops), Head: th.head,
@@ -159,13 +159,13 @@ func (th *thread) change(edits ...func(*checkpoint.Change)) *checkpoint.Change {
 	return c
 }
 
-// apply makes a change that must succeed and takes over its head.
-func (th *thread) apply(edits ...func(*checkpoint.Change)) checkpoint.Receipt {
+// applyEdits makes a change that must succeed and takes over its head.
+func (th *threadDriver) applyEdits(edits ...func(*checkpoint.Change)) checkpoint.Receipt {
 	th.Helper()
-	return th.commit(th.change(edits...))
+	return th.applyChange(th.newChange(edits...))
 }
 
-func (th *thread) commit(c *checkpoint.Change) checkpoint.Receipt {
+func (th *threadDriver) applyChange(c *checkpoint.Change) checkpoint.Receipt {
 	th.Helper()
 	r, err := th.store.Apply(th.ctx, c)
 	require.NoError(th, err)
@@ -177,8 +177,8 @@ func (th *thread) commit(c *checkpoint.Change) checkpoint.Receipt {
 	return r
 }
 
-// stored returns the head as the store has it, which must be the one applied.
-func (th *thread) stored() checkpoint.Head {
+// requireStored returns the head as the store has it, which must be the one applied.
+func (th *threadDriver) requireStored() checkpoint.Head {
 	th.Helper()
 	h, err := th.store.Head(th.ctx, th.id)
 	require.NoError(th, err)
@@ -189,26 +189,26 @@ func (th *thread) stored() checkpoint.Head {
 	return h
 }
 
-// events appends n events to a change.
-func events(n int) func(*checkpoint.Change) {
+// addEvents appends n events to a change.
+func addEvents(n int) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) {
 		for range n {
 			c.Head.LastEvent++
 			c.Events = append(c.Events, checkpoint.Event{
-				Seq: c.Head.LastEvent, Time: day(1), Kind: checkpoint.EventCustom, Run: "r", Node: "n",
+				Seq: c.Head.LastEvent, Time: testDay(1), Kind: checkpoint.EventCustom, Run: "r", Node: "n",
 				Name: "tick", Value: "9007199254740993",
 			})
 		}
 	}
 }
 
-// point adds a checkpoint of a namespace that continues the thread.
-func point(namespace string, channels ...checkpoint.Channel) func(*checkpoint.Change) {
+// addCheckpoint adds a checkpoint of a namespace that continues the thread.
+func addCheckpoint(namespace string, channels ...checkpoint.Channel) func(*checkpoint.Change) {
 	return func(c *checkpoint.Change) {
 		c.Head.Seq++
 		cp := &checkpoint.Checkpoint{
-			ID: cpID(c.Head.Seq), Seq: c.Head.Seq, Namespace: namespace, Graph: "g", Version: "1", Run: "r",
-			Source: checkpoint.SourceLoop, Step: int(c.Head.Seq) - 2, Time: day(1), Channels: channels,
+			ID: checkpointID(c.Head.Seq), Seq: c.Head.Seq, Namespace: namespace, Graph: "g", Version: "1", Run: "r",
+			Source: checkpoint.SourceLoop, Step: int(c.Head.Seq) - 2, Time: testDay(1), Channels: channels,
 		}
 		if namespace == "" {
 			cp.Parent, c.Head.Checkpoint = c.Head.Checkpoint, cp.ID
@@ -217,9 +217,9 @@ func point(namespace string, channels ...checkpoint.Channel) func(*checkpoint.Ch
 	}
 }
 
-func cpID(seq uint64) string { return fmt.Sprintf("%08d-cp", seq) }
+func checkpointID(seq uint64) string { return fmt.Sprintf("%08d-cp", seq) }
 
-func ids(cps []*checkpoint.Checkpoint) []string {
+func checkpointIDs(cps []*checkpoint.Checkpoint) []string {
 	out := []string{}
 	for _, cp := range cps {
 		out = append(out, cp.ID)

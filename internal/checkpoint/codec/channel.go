@@ -4,79 +4,79 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Stored reports whether the value of a channel is kept beside the manifest.
+// IsSeparate reports whether the value of a channel is kept beside the manifest.
 // Of these, a store writes the ones whose Stored is the checkpoint's own Seq.
-func Stored(ch *checkpoint.Channel) bool {
-	return ch.List != nil || len(ch.Value) > Inline
+func IsSeparate(ch *checkpoint.Channel) bool {
+	return ch.List != nil || len(ch.Value) > MaxInlineBytes
 }
 
-// Beside is a channel whose value is kept beside the manifest.
-type Beside struct {
+// SeparateValue is a channel whose value is kept beside the manifest.
+type SeparateValue struct {
 	Channel int // position in Checkpoint.Channels
 	Bytes   int // length of the value; 0 for a list
 }
 
-// channels writes, for each channel, its value or where the value is:
+// writeChannels writes, for each channel, its value or where the value is:
 // "bytes" says that a value of this length is beside the manifest, "segments"
 // names lists of elements.
-func channels(w *writer, c *checkpoint.Checkpoint) {
+func writeChannels(w *recordWriter, c *checkpoint.Checkpoint) {
 	if len(c.Channels) == 0 {
 		return
 	}
-	w.openList(fChannels)
+	w.openArray(fChannels)
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		w.element()
-		str(w, fName, ch.Name)
-		unum(w, fVersion, ch.Version)
-		unum(w, fStored, ch.Stored)
-		flag(w, fFlag, ch.Flag)
+		w.openElement()
+		writeString(w, fName, ch.Name)
+		writeUint(w, fVersion, ch.Version)
+		writeUint(w, fStored, ch.Stored)
+		writeBool(w, fFlag, ch.Flag)
 		switch {
 		case ch.List != nil:
-			segments(w, ch.List)
-		case len(ch.Value) > Inline:
-			num(w, fBytes, len(ch.Value))
+			writeSegments(w, ch.List)
+		case len(ch.Value) > MaxInlineBytes:
+			writeInt(w, fBytes, len(ch.Value))
 		default:
-			raw(w, fValue, ch.Value)
+			writeJSON(w, fValue, ch.Value)
 		}
-		w.close()
+		w.closeObject()
 	}
-	w.closeList()
+	w.closeArray()
 }
 
-func segments(w *writer, l *checkpoint.List) {
-	w.openList(fSegments)
+func writeSegments(w *recordWriter, l *checkpoint.List) {
+	w.openArray(fSegments)
 	for _, s := range l.Segments {
-		w.element()
-		unum(w, fID, s.ID)
-		num(w, fLen, s.Len)
-		w.close()
+		w.openElement()
+		writeUint(w, fID, s.ID)
+		writeInt(w, fLen, s.Len)
+		w.closeObject()
 	}
-	w.closeList()
-	num(w, fFresh, l.Fresh)
+	w.closeArray()
+	writeInt(w, fFresh, l.Appended)
 }
 
-func (sc *scanner) channels(beside *[]Beside) []checkpoint.Channel {
+func (sc *scanner) readChannels(beside *[]SeparateValue) []checkpoint.Channel {
 	var out []checkpoint.Channel
 	*beside = nil
-	sc.array(func() {
+	sc.readArray(func() {
 		var ch checkpoint.Channel
-		at := Beside{Channel: len(out)}
-		sc.object(func(name string) {
+		at := SeparateValue{Channel: len(out)}
+		sc.readObject(func(name string) {
 			switch name {
 			case "bytes":
-				at.Bytes = int(sc.num())
+				at.Bytes = int(sc.readInt())
 			case "segments":
-				ch.List = sc.segments(ch.List)
+				ch.List = sc.readSegments(ch.List)
 			case "fresh":
-				ch.List = listOf(ch.List)
-				ch.List.Fresh = int(sc.num())
+				ch.List = ensureList(ch.List)
+				ch.List.Appended = int(sc.readInt())
 			default:
-				sc.channelField(&ch, name)
+				sc.readChannelField(&ch, name)
 			}
 		})
 		if at.Bytes < 0 || (at.Bytes > 0 && ch.List != nil) {
-			sc.fail("bad length")
+			sc.setError("bad length")
 		}
 		if at.Bytes > 0 || ch.List != nil {
 			*beside = append(*beside, at)
@@ -86,86 +86,86 @@ func (sc *scanner) channels(beside *[]Beside) []checkpoint.Channel {
 	return out
 }
 
-func (sc *scanner) channelField(ch *checkpoint.Channel, name string) {
+func (sc *scanner) readChannelField(ch *checkpoint.Channel, name string) {
 	switch name {
 	case "name":
-		ch.Name = sc.str()
+		ch.Name = sc.readString()
 	case "version":
-		ch.Version = sc.unum()
+		ch.Version = sc.readUint()
 	case "stored":
-		ch.Stored = sc.unum()
+		ch.Stored = sc.readUint()
 	case "flag":
-		ch.Flag = sc.flag()
+		ch.Flag = sc.readBool()
 	case "value":
-		ch.Value = sc.raw()
+		ch.Value = sc.readJSON()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func listOf(l *checkpoint.List) *checkpoint.List {
+func ensureList(l *checkpoint.List) *checkpoint.List {
 	if l == nil {
 		return &checkpoint.List{}
 	}
 	return l
 }
 
-func (sc *scanner) segments(l *checkpoint.List) *checkpoint.List {
-	l = listOf(l)
+func (sc *scanner) readSegments(l *checkpoint.List) *checkpoint.List {
+	l = ensureList(l)
 	l.Segments = nil
-	sc.array(func() {
+	sc.readArray(func() {
 		var s checkpoint.Segment
-		sc.object(func(name string) {
+		sc.readObject(func(name string) {
 			switch name {
 			case "id":
-				s.ID = sc.unum()
+				s.ID = sc.readUint()
 			case "len":
-				s.Len = int(sc.num())
+				s.Len = int(sc.readInt())
 			default:
-				sc.skip()
+				sc.skipValue()
 			}
 		})
 		if s.Len < 0 {
-			sc.fail("negative length")
+			sc.setError("negative length")
 		}
 		l.Segments = append(l.Segments, s)
 	})
 	return l
 }
 
-func seen(w *writer, list []checkpoint.NodeSeen) {
+func writeSeen(w *recordWriter, list []checkpoint.NodeSeen) {
 	if len(list) == 0 {
 		return
 	}
-	w.openList(fSeen)
+	w.openArray(fSeen)
 	for i := range list {
-		w.element()
-		str(w, fNode, list[i].Node)
-		w.openList(fVersions)
+		w.openElement()
+		writeString(w, fNode, list[i].Node)
+		w.openArray(fVersions)
 		for _, v := range list[i].Versions {
-			w.element()
-			str(w, fChannel, v.Channel)
-			unum(w, fVersion, v.Version)
-			w.close()
+			w.openElement()
+			writeString(w, fChannel, v.Channel)
+			writeUint(w, fVersion, v.Version)
+			w.closeObject()
 		}
-		w.closeList()
-		w.close()
+		w.closeArray()
+		w.closeObject()
 	}
-	w.closeList()
+	w.closeArray()
 }
 
-func (sc *scanner) seen() []checkpoint.NodeSeen {
+func (sc *scanner) readSeen() []checkpoint.NodeSeen {
 	var out []checkpoint.NodeSeen
-	sc.array(func() {
+	sc.readArray(func() {
 		var n checkpoint.NodeSeen
-		sc.object(func(name string) {
+		sc.readObject(func(name string) {
 			switch name {
 			case "node":
-				n.Node = sc.str()
+				n.Node = sc.readString()
 			case "versions":
-				n.Versions = sc.versions()
+				n.Versions = sc.readSeenVersions()
 			default:
-				sc.skip()
+				sc.skipValue()
 			}
 		})
 		out = append(out, n)
@@ -173,18 +173,18 @@ func (sc *scanner) seen() []checkpoint.NodeSeen {
 	return out
 }
 
-func (sc *scanner) versions() []checkpoint.SeenVersion {
+func (sc *scanner) readSeenVersions() []checkpoint.SeenVersion {
 	var out []checkpoint.SeenVersion
-	sc.array(func() {
+	sc.readArray(func() {
 		var v checkpoint.SeenVersion
-		sc.object(func(name string) {
+		sc.readObject(func(name string) {
 			switch name {
 			case "channel":
-				v.Channel = sc.str()
+				v.Channel = sc.readString()
 			case "version":
-				v.Version = sc.unum()
+				v.Version = sc.readUint()
 			default:
-				sc.skip()
+				sc.skipValue()
 			}
 		})
 		out = append(out, v)

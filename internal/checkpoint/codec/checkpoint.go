@@ -2,90 +2,91 @@ package codec
 
 import "github.com/graphd-dev/graphd/internal/checkpoint"
 
-// AppendCheckpoint appends a checkpoint's manifest. Values of at most Inline
-// bytes stand in it, larger ones and list elements are stored beside it.
+// AppendCheckpoint appends a checkpoint's manifest. Values of at most
+// MaxInlineBytes stand in it, larger ones and list elements are stored beside
+// it.
 func AppendCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
-	w := writer{b: append(b, begin...)}
-	checkpointFields(&w, c)
-	return append(w.b, '}')
+	w := recordWriter{buf: append(b, jsonBegin...)}
+	writeCheckpoint(&w, c)
+	return append(w.buf, '}')
 }
 
 // PackCheckpoint appends the packed record of a checkpoint.
 func PackCheckpoint(b []byte, c *checkpoint.Checkpoint) []byte {
-	w := writer{b: append(b, packed), packed: true}
-	checkpointFields(&w, c)
-	return w.b
+	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
+	writeCheckpoint(&w, c)
+	return w.buf
 }
 
-func checkpointFields(w *writer, c *checkpoint.Checkpoint) {
-	str(w, fID, c.ID)
-	unum(w, fSeq, c.Seq)
-	str(w, fParent, c.Parent)
-	str(w, fNamespace, c.Namespace)
-	str(w, fGraph, c.Graph)
-	str(w, fVersion, c.Version)
-	str(w, fRun, c.Run)
-	str(w, fSource, c.Source)
-	num(w, fStep, c.Step)
-	instant(w, fTime, c.Time)
-	dict(w, fMetadata, c.Metadata)
-	dict(w, fParents, c.Parents)
-	channels(w, c)
-	seen(w, c.Seen)
-	list(w, fUpdated, c.Updated)
-	nextTasks(w, fNext, c.Next)
-	unum(w, fEvent, c.Event)
+func writeCheckpoint(w *recordWriter, c *checkpoint.Checkpoint) {
+	writeString(w, fID, c.ID)
+	writeUint(w, fSeq, c.Seq)
+	writeString(w, fParent, c.Parent)
+	writeString(w, fNamespace, c.Namespace)
+	writeString(w, fGraph, c.Graph)
+	writeString(w, fVersion, c.Version)
+	writeString(w, fRun, c.Run)
+	writeString(w, fSource, c.Source)
+	writeInt(w, fStep, c.Step)
+	writeTime(w, fTime, c.Time)
+	writeMap(w, fMetadata, c.Metadata)
+	writeMap(w, fParents, c.Parents)
+	writeChannels(w, c)
+	writeSeen(w, c.Seen)
+	writeStrings(w, fUpdated, c.Updated)
+	writeNextTasks(w, fNext, c.Next)
+	writeUint(w, fEvent, c.Event)
 }
 
-// DecodeCheckpoint reads a manifest. Beside lists the channels whose value
-// is stored beside it: the caller must fill in Value, or List.Items up to the
+// DecodeCheckpoint reads a manifest. beside lists the channels whose value is
+// stored separately: the caller must fill in Value, or List.Items up to the
 // lengths of List.Segments. An error wraps checkpoint.ErrCorrupt.
-func DecodeCheckpoint(s string) (c *checkpoint.Checkpoint, beside []Beside, err error) {
+func DecodeCheckpoint(s string) (c *checkpoint.Checkpoint, beside []SeparateValue, err error) {
 	c = &checkpoint.Checkpoint{}
-	err = record(s, "checkpoint", func(sc *scanner, name string) { sc.checkpointField(c, &beside, name) })
+	err = decodeRecord(s, "checkpoint", func(sc *scanner, name string) { sc.readCheckpointField(c, &beside, name) })
 	if err != nil {
 		return nil, nil, err
 	}
 	return c, beside, nil
 }
 
-func (sc *scanner) checkpointField(c *checkpoint.Checkpoint, beside *[]Beside, name string) {
+func (sc *scanner) readCheckpointField(c *checkpoint.Checkpoint, beside *[]SeparateValue, name string) {
 	switch name {
 	case "id":
-		c.ID = sc.str()
+		c.ID = sc.readString()
 	case "seq":
-		c.Seq = sc.unum()
+		c.Seq = sc.readUint()
 	case "parent":
-		c.Parent = sc.str()
+		c.Parent = sc.readString()
 	case "namespace":
-		c.Namespace = sc.str()
+		c.Namespace = sc.readString()
 	case "graph":
-		c.Graph = sc.str()
+		c.Graph = sc.readString()
 	case "version":
-		c.Version = sc.str()
+		c.Version = sc.readString()
 	case "run":
-		c.Run = sc.str()
+		c.Run = sc.readString()
 	case "source":
-		c.Source = checkpoint.Source(sc.str())
+		c.Source = checkpoint.Source(sc.readString())
 	case "step":
-		c.Step = int(sc.num())
+		c.Step = int(sc.readInt())
 	case "time":
-		c.Time = sc.instant()
+		c.Time = sc.readTime()
 	case "metadata":
-		c.Metadata = sc.dict()
+		c.Metadata = sc.readMap()
 	case "parents":
-		c.Parents = sc.dict()
+		c.Parents = sc.readMap()
 	case "channels":
-		c.Channels = sc.channels(beside)
+		c.Channels = sc.readChannels(beside)
 	case "seen":
-		c.Seen = sc.seen()
+		c.Seen = sc.readSeen()
 	case "updated":
-		c.Updated = sc.list()
+		c.Updated = sc.readStrings()
 	case "next":
-		c.Next = sc.nextTasks()
+		c.Next = sc.readNextTasks()
 	case "event":
-		c.Event = sc.unum()
+		c.Event = sc.readUint()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }

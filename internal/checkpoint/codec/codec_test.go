@@ -17,16 +17,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// kind is one type of record, seen through text alone.
-type kind struct {
-	blank  func() any
-	encode func(v any) string
-	decode func(s string) (any, error)
+// recordKind is one type of record, seen through text alone.
+type recordKind struct {
+	newRecord func() any
+	encode    func(v any) string
+	decode    func(s string) (any, error)
 }
 
-func of[T any](appendTo func([]byte, *T) []byte, decode func(string) (T, error)) kind {
-	return kind{
-		blank: func() any { return new(T) },
+func newRecordKind[T any](appendTo func([]byte, *T) []byte, decode func(string) (T, error)) recordKind {
+	return recordKind{
+		newRecord: func() any { return new(T) },
 		encode: func(v any) string {
 			r, ok := v.(*T)
 			if !ok {
@@ -41,21 +41,21 @@ func of[T any](appendTo func([]byte, *T) []byte, decode func(string) (T, error))
 	}
 }
 
-func kinds() map[string]kind {
-	return map[string]kind{
-		"head":       of(codec.AppendHead, codec.DecodeHead),
-		"task":       of(codec.AppendTask, codec.DecodeTask),
-		"memo":       of(codec.AppendMemo, codec.DecodeMemo),
-		"interrupt":  of(codec.AppendInterrupt, codec.DecodeInterrupt),
-		"run":        of(codec.AppendRun, codec.DecodeRun),
-		"event":      of(codec.AppendEvent, codec.DecodeEvent),
-		"request":    of(codec.AppendRequest, codec.DecodeRequest),
-		"checkpoint": of(codec.AppendCheckpoint, manifest),
+func jsonKinds() map[string]recordKind {
+	return map[string]recordKind{
+		"head":       newRecordKind(codec.AppendHead, codec.DecodeHead),
+		"task":       newRecordKind(codec.AppendTask, codec.DecodeTask),
+		"memo":       newRecordKind(codec.AppendMemo, codec.DecodeMemo),
+		"interrupt":  newRecordKind(codec.AppendInterrupt, codec.DecodeInterrupt),
+		"run":        newRecordKind(codec.AppendRun, codec.DecodeRun),
+		"event":      newRecordKind(codec.AppendEvent, codec.DecodeEvent),
+		"request":    newRecordKind(codec.AppendRequest, codec.DecodeRequest),
+		"checkpoint": newRecordKind(codec.AppendCheckpoint, decodeManifest),
 	}
 }
 
-// manifest reads a checkpoint, and puts something where values beside it go.
-func manifest(s string) (checkpoint.Checkpoint, error) {
+// decodeManifest reads a checkpoint, and puts something where values beside it go.
+func decodeManifest(s string) (checkpoint.Checkpoint, error) {
 	c, beside, err := codec.DecodeCheckpoint(s)
 	if err != nil {
 		return checkpoint.Checkpoint{}, err
@@ -66,17 +66,17 @@ func manifest(s string) (checkpoint.Checkpoint, error) {
 	return *c, nil
 }
 
-// notStored are fields that are kept beside a record or never stored.
-func notStored() map[string]bool {
+// unstoredFields are fields that are kept beside a record or never stored.
+func unstoredFields() map[string]bool {
 	return map[string]bool{
 		"Head.Revision": true, "Head.LeaseExpires": true, "Head.Now": true,
 		"Event.Ephemeral": true, "List.Items": true, "Channel.Value": true,
 	}
 }
 
-// fill gives every field that is stored a value of its own, so that a field
-// somebody adds and forgets here is found.
-func fill(t *testing.T, v reflect.Value, n *int) {
+// fillValue gives every field that is stored a value of its own, so that a new
+// field that the codec misses is found.
+func fillValue(t *testing.T, v reflect.Value, n *int) {
 	t.Helper()
 	*n++
 	switch {
@@ -98,28 +98,28 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.SetBool(true)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem(), n)
+		fillValue(t, v.Elem(), n)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(t, v.Index(0), n)
-		fill(t, v.Index(1), n)
+		fillValue(t, v.Index(0), n)
+		fillValue(t, v.Index(1), n)
 	case reflect.Map:
 		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(t, k, n)
-		fill(t, e, n)
+		fillValue(t, k, n)
+		fillValue(t, e, n)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(k, e)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			if notStored()[v.Type().Name()+"."+f.Name] {
+			if unstoredFields()[v.Type().Name()+"."+f.Name] {
 				continue
 			}
 			if f.Name == "Len" {
 				v.Field(i).SetInt(3)
 				continue
 			}
-			fill(t, v.Field(i), n)
+			fillValue(t, v.Field(i), n)
 		}
 	default:
 		t.Fatalf("a field of kind %s: teach the codec and this test", v.Kind())
@@ -127,11 +127,11 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 }
 
 func TestEveryFieldSurvives(t *testing.T) {
-	for name, k := range kinds() {
+	for name, k := range jsonKinds() {
 		t.Run(name, func(t *testing.T) {
-			v := k.blank()
+			v := k.newRecord()
 			n := 0
-			fill(t, reflect.ValueOf(v).Elem(), &n)
+			fillValue(t, reflect.ValueOf(v).Elem(), &n)
 			text := k.encode(v)
 			require.True(t, json.Valid([]byte(text)), text)
 			require.True(t, strings.HasPrefix(text, `{"v":1,`), text)
@@ -144,9 +144,9 @@ func TestEveryFieldSurvives(t *testing.T) {
 }
 
 func TestZeroRecordsAreSmall(t *testing.T) {
-	for name, k := range kinds() {
+	for name, k := range jsonKinds() {
 		t.Run(name, func(t *testing.T) {
-			v := k.blank()
+			v := k.newRecord()
 			text := k.encode(v)
 			require.LessOrEqual(t, len(text), len(`{"v":1,"request":{}}`))
 			back, err := k.decode(text)
@@ -170,23 +170,23 @@ func TestPayloadKeepsItsBytes(t *testing.T) {
 }
 
 func TestCheckpointSaysWhereValuesAre(t *testing.T) {
-	atLimit := payload.JSON(`"` + strings.Repeat("x", codec.Inline-2) + `"`)
+	atLimit := payload.JSON(`"` + strings.Repeat("x", codec.MaxInlineBytes-2) + `"`)
 	c := &checkpoint.Checkpoint{ID: "c1", Seq: 4, Step: -1, Channels: []checkpoint.Channel{
 		{Name: "small", Version: 3, Stored: 2, Value: atLimit},
 		{Name: "large", Version: 4, Stored: 4, Value: atLimit + " "},
 		{Name: "empty", Version: 5, Stored: 1},
 		{Name: "list", Version: 2, Stored: 4, List: &checkpoint.List{
-			Items: []payload.JSON{"1", "2", "3"}, Segments: []checkpoint.Segment{{ID: 1, Len: 2}, {ID: 4, Len: 1}}, Fresh: 1,
+			Items: []payload.JSON{"1", "2", "3"}, Segments: []checkpoint.Segment{{ID: 1, Len: 2}, {ID: 4, Len: 1}}, Appended: 1,
 		}},
 		{Name: "no items", Version: 1, Stored: 1, Flag: true, List: &checkpoint.List{}},
 	}}
 	text := string(codec.AppendCheckpoint(nil, c))
 	back, beside, err := codec.DecodeCheckpoint(text)
 	require.NoError(t, err)
-	require.Equal(t, []codec.Beside{{Channel: 1, Bytes: codec.Inline + 1}, {Channel: 3}, {Channel: 4}}, beside)
+	require.Equal(t, []codec.SeparateValue{{Channel: 1, Bytes: codec.MaxInlineBytes + 1}, {Channel: 3}, {Channel: 4}}, beside)
 	for i := range c.Channels {
 		isStored := i == 1 || i == 3 || i == 4
-		require.Equal(t, isStored, codec.Stored(&c.Channels[i]), c.Channels[i].Name)
+		require.Equal(t, isStored, codec.IsSeparate(&c.Channels[i]), c.Channels[i].Name)
 	}
 	back.Channels[1].Value = c.Channels[1].Value
 	back.Channels[3].List.Items = c.Channels[3].List.Items
@@ -216,7 +216,7 @@ func TestFrozen(t *testing.T) {
 			text := strings.TrimSuffix(string(data), "\n")
 			name, bad := strings.CutPrefix(filepath.Base(file), "bad-")
 			name, _, _ = strings.Cut(strings.TrimSuffix(name, ".json"), "-")
-			k, ok := kinds()[name]
+			k, ok := jsonKinds()[name]
 			require.True(t, ok, "no record is called %q", name)
 			got, err := k.decode(text)
 			if bad {
@@ -228,7 +228,7 @@ func TestFrozen(t *testing.T) {
 			seen[name] = true
 		})
 	}
-	for name := range kinds() {
+	for name := range jsonKinds() {
 		require.True(t, seen[name], "no frozen %s", name)
 	}
 }
@@ -257,7 +257,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(string(data))
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for name, k := range kinds() {
+		for name, k := range jsonKinds() {
 			v, err := k.decode(s)
 			if err != nil {
 				require.ErrorIs(t, err, checkpoint.ErrCorrupt)

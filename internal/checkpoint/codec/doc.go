@@ -21,9 +21,9 @@ const Version = 1
 // PackedVersion is the same for packed records.
 const PackedVersion = 1
 
-// Inline is the size in bytes up to which the value of a channel stands in
+// MaxInlineBytes is the size in bytes up to which the value of a channel stands in
 // the checkpoint's record; a larger one is stored beside it.
-const Inline = 128
+const MaxInlineBytes = 128
 
 // VersionError says that a record was written by a newer graphd. It wraps
 // checkpoint.ErrCorrupt.

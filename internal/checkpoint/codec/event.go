@@ -4,30 +4,30 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendEvent appends the record of an event.
 func AppendEvent(b []byte, e *checkpoint.Event) []byte {
-	w := writer{b: append(b, begin...)}
-	unum(&w, fSeq, e.Seq)
-	eventFields(&w, e, &checkpoint.Event{})
-	return append(w.b, '}')
+	w := recordWriter{buf: append(b, jsonBegin...)}
+	writeUint(&w, fSeq, e.Seq)
+	writeEvent(&w, e, &checkpoint.Event{})
+	return append(w.buf, '}')
 }
 
 // PackEvents appends the packed record of events that follow one another. What
 // they have in common stands in it once: an event without a time, run, namespace
 // or step has that of the one before it.
 func PackEvents(b []byte, list []checkpoint.Event) []byte {
-	w := writer{b: append(b, packed), packed: true}
+	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
 	if len(list) > 0 {
-		unum(&w, fSeq, list[0].Seq)
+		writeUint(&w, fSeq, list[0].Seq)
 	}
-	w.openList(fEvents)
+	w.openArray(fEvents)
 	before := &checkpoint.Event{}
 	for i := range list {
-		w.element()
-		eventFields(&w, &list[i], before)
+		w.openElement()
+		writeEvent(&w, &list[i], before)
 		before = &list[i]
-		w.close()
+		w.closeObject()
 	}
-	w.closeList()
-	return w.b
+	w.closeArray()
+	return w.buf
 }
 
 // DecodeEvents reads a record that PackEvents wrote. An error wraps
@@ -39,9 +39,9 @@ func PackEvents(b []byte, list []checkpoint.Event) []byte {
 // before.
 func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 	d := eventsReader{}
-	if err = record(s, "events", d.field); err == nil && d.apart {
-		d = eventsReader{apart: true}
-		err = record(s, "events", d.field)
+	if err = decodeRecord(s, "events", d.readField); err == nil && d.isStandalone {
+		d = eventsReader{isStandalone: true}
+		err = decodeRecord(s, "events", d.readField)
 	}
 	if err != nil {
 		return nil, err
@@ -51,166 +51,166 @@ func DecodeEvents(s string) (out []checkpoint.Event, err error) {
 
 // eventsReader reads events that stand in one record.
 type eventsReader struct {
-	first uint64
-	out   []checkpoint.Event
-	apart bool // no event has anything of the one before it
+	first        uint64
+	out          []checkpoint.Event
+	isStandalone bool // no event has anything of the one before it
 }
 
-func (d *eventsReader) field(sc *scanner, name string) {
-	if sc.packed != nil {
-		sc.packed.copies = len(sc.s) >= largeRecord
+func (d *eventsReader) readField(sc *scanner, name string) {
+	if sc.unpacker != nil {
+		sc.unpacker.copies = len(sc.input) >= largeRecordBytes
 	}
 	switch name {
 	case "seq":
-		d.first = sc.unum()
+		d.first = sc.readUint()
 	case "events":
-		sc.array(func() { d.event(sc) })
+		sc.readArray(func() { d.readEvent(sc) })
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func (d *eventsReader) event(sc *scanner) {
+func (d *eventsReader) readEvent(sc *scanner) {
 	e := checkpoint.Event{Seq: d.first + uint64(len(d.out))}
 	var before *checkpoint.Event
-	if n := len(d.out); n > 0 && !d.apart {
+	if n := len(d.out); n > 0 && !d.isStandalone {
 		before = &d.out[n-1]
 		e.Time, e.Run, e.Namespace, e.Step = before.Time, before.Run, before.Namespace, before.Step
 	}
-	sc.object(func(name string) {
-		sc.eventField(&e, name)
+	sc.readObject(func(name string) {
+		sc.readEventField(&e, name)
 		if name == "time" && before != nil && e.Time.Equal(before.Time) {
-			d.apart = true
+			d.isStandalone = true
 		}
 	})
 	d.out = append(d.out, e)
 }
 
-// eventFields writes what an event does not have in common with the one before.
-func eventFields(w *writer, e, before *checkpoint.Event) {
+// writeEvent writes what an event does not have in common with the one before.
+func writeEvent(w *recordWriter, e, before *checkpoint.Event) {
 	if !e.Time.Equal(before.Time) {
-		instant(w, fTime, e.Time)
-		w.nothing(fTime, e.Time.IsZero())
+		writeTime(w, fTime, e.Time)
+		w.packEmpty(fTime, e.Time.IsZero())
 	}
-	str(w, fKind, e.Kind)
+	writeString(w, fKind, e.Kind)
 	if e.Run != before.Run {
-		str(w, fRun, e.Run)
-		w.nothing(fRun, e.Run == "")
+		writeString(w, fRun, e.Run)
+		w.packEmpty(fRun, e.Run == "")
 	}
 	if e.Namespace != before.Namespace {
-		str(w, fNamespace, e.Namespace)
-		w.nothing(fNamespace, e.Namespace == "")
+		writeString(w, fNamespace, e.Namespace)
+		w.packEmpty(fNamespace, e.Namespace == "")
 	}
 	if e.Step != before.Step {
-		num(w, fStep, e.Step)
-		w.nothing(fStep, e.Step == 0)
+		writeInt(w, fStep, e.Step)
+		w.packEmpty(fStep, e.Step == 0)
 	}
-	str(w, fNode, e.Node)
-	str(w, fTask, e.Task)
-	num(w, fAttempt, e.Attempt)
-	str(w, fState, e.State)
-	str(w, fPhase, e.Phase)
-	failure(w, fFailure, e.Failure)
-	span(w, fDelay, e.Delay)
-	str(w, fName, e.Name)
-	raw(w, fValue, e.Value)
-	flag(w, fCached, e.Cached)
-	str(w, fCheckpoint, e.Checkpoint)
-	str(w, fParent, e.Parent)
-	str(w, fSource, e.Source)
-	nextTasks(w, fNext, e.Next)
-	interrupts(w, fInterrupts, e.Interrupts)
-	list(w, fTriggers, e.Triggers)
+	writeString(w, fNode, e.Node)
+	writeString(w, fTask, e.Task)
+	writeInt(w, fAttempt, e.Attempt)
+	writeString(w, fState, e.State)
+	writeString(w, fPhase, e.Phase)
+	writeFailure(w, fFailure, e.Failure)
+	writeDuration(w, fDelay, e.Delay)
+	writeString(w, fName, e.Name)
+	writeJSON(w, fValue, e.Value)
+	writeBool(w, fCached, e.Cached)
+	writeString(w, fCheckpoint, e.Checkpoint)
+	writeString(w, fParent, e.Parent)
+	writeString(w, fSource, e.Source)
+	writeNextTasks(w, fNext, e.Next)
+	writeInterrupts(w, fInterrupts, e.Interrupts)
+	writeStrings(w, fTriggers, e.Triggers)
 }
 
 // DecodeEvent reads a record that AppendEvent wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeEvent(s string) (checkpoint.Event, error) {
 	var e checkpoint.Event
-	err := record(s, "event", func(sc *scanner, name string) { sc.eventField(&e, name) })
+	err := decodeRecord(s, "event", func(sc *scanner, name string) { sc.readEventField(&e, name) })
 	if err != nil {
 		return checkpoint.Event{}, err
 	}
 	return e, nil
 }
 
-func (sc *scanner) eventField(e *checkpoint.Event, name string) {
+func (sc *scanner) readEventField(e *checkpoint.Event, name string) {
 	switch name {
 	case "seq":
-		e.Seq = sc.unum()
+		e.Seq = sc.readUint()
 	case "time":
-		e.Time = sc.instant()
+		e.Time = sc.readTime()
 	case "kind":
-		e.Kind = checkpoint.EventKind(sc.str())
+		e.Kind = checkpoint.EventKind(sc.readString())
 	case "run":
-		e.Run = sc.str()
+		e.Run = sc.readString()
 	case "namespace":
-		e.Namespace = sc.str()
+		e.Namespace = sc.readString()
 	case "step":
-		e.Step = int(sc.num())
+		e.Step = int(sc.readInt())
 	case "node":
-		e.Node = sc.str()
+		e.Node = sc.readString()
 	case "task":
-		e.Task = sc.str()
+		e.Task = sc.readString()
 	case "attempt":
-		e.Attempt = int(sc.num())
+		e.Attempt = int(sc.readInt())
 	case "state":
-		e.State = checkpoint.RunState(sc.str())
+		e.State = checkpoint.RunState(sc.readString())
 	case "phase":
-		e.Phase = checkpoint.Phase(sc.str())
+		e.Phase = checkpoint.Phase(sc.readString())
 	case "failure":
-		e.Failure = sc.failure()
+		e.Failure = sc.readFailure()
 	case "delay":
-		e.Delay = sc.span()
+		e.Delay = sc.readDuration()
 	case "name":
-		e.Name = sc.str()
+		e.Name = sc.readString()
 	case "value":
-		e.Value = sc.raw()
+		e.Value = sc.readJSON()
 	case "cached":
-		e.Cached = sc.flag()
+		e.Cached = sc.readBool()
 	case "checkpoint":
-		e.Checkpoint = sc.str()
+		e.Checkpoint = sc.readString()
 	case "parent":
-		e.Parent = sc.str()
+		e.Parent = sc.readString()
 	case "source":
-		e.Source = checkpoint.Source(sc.str())
+		e.Source = checkpoint.Source(sc.readString())
 	case "next":
-		e.Next = sc.nextTasks()
+		e.Next = sc.readNextTasks()
 	case "interrupts":
-		e.Interrupts = sc.interrupts()
+		e.Interrupts = sc.readInterrupts()
 	case "triggers":
-		e.Triggers = sc.list()
+		e.Triggers = sc.readStrings()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func nextTasks(w *writer, name field, list []checkpoint.NextTask) {
+func writeNextTasks(w *recordWriter, name field, list []checkpoint.NextTask) {
 	if len(list) == 0 {
 		return
 	}
-	w.openList(name)
+	w.openArray(name)
 	for i := range list {
-		w.element()
-		str(w, fID, list[i].ID)
-		str(w, fNode, list[i].Node)
-		w.close()
+		w.openElement()
+		writeString(w, fID, list[i].ID)
+		writeString(w, fNode, list[i].Node)
+		w.closeObject()
 	}
-	w.closeList()
+	w.closeArray()
 }
 
-func (sc *scanner) nextTasks() []checkpoint.NextTask {
+func (sc *scanner) readNextTasks() []checkpoint.NextTask {
 	var out []checkpoint.NextTask
-	sc.array(func() {
+	sc.readArray(func() {
 		var n checkpoint.NextTask
-		sc.object(func(name string) {
+		sc.readObject(func(name string) {
 			switch name {
 			case "id":
-				n.ID = sc.str()
+				n.ID = sc.readString()
 			case "node":
-				n.Node = sc.str()
+				n.Node = sc.readString()
 			default:
-				sc.skip()
+				sc.skipValue()
 			}
 		})
 		out = append(out, n)

@@ -101,21 +101,21 @@ const (
 	fQueue
 	fOpen
 	fAnswered
-	fHold
+	fNeedsAllAnswers
 	fCancel
 	fRollback
 	fGrace
 	fBy
 	fFence
 	fOwner
-	fWish
-	fWishUntil
-	fMoves
+	fPreferredOwner
+	fPreferredUntil
+	fHandoffs
 	fDue
 	fDigest
 	fFaults
 	fRetryAt
-	fLent
+	fRemoteTasks
 	fDrift
 	fDriftIgnore
 	fRound
@@ -124,11 +124,11 @@ const (
 	fAccepted
 )
 
-// text is the name of a field as JSON has it, "" for one that this version does
+// jsonName is the name of a field as JSON has it, "" for one that this version does
 // not know.
 //
 //nolint:cyclop,funlen // a table
-func (f field) text() string {
+func (f field) jsonName() string {
 	switch f {
 	case fID:
 		return "id"
@@ -318,7 +318,7 @@ func (f field) text() string {
 		return "open"
 	case fAnswered:
 		return "answered"
-	case fHold:
+	case fNeedsAllAnswers:
 		return "hold"
 	case fCancel:
 		return "cancel"
@@ -332,11 +332,11 @@ func (f field) text() string {
 		return "fence"
 	case fOwner:
 		return "owner"
-	case fWish:
+	case fPreferredOwner:
 		return "wish"
-	case fWishUntil:
+	case fPreferredUntil:
 		return "wish_until"
-	case fMoves:
+	case fHandoffs:
 		return "moves"
 	case fDue:
 		return "due"
@@ -346,7 +346,7 @@ func (f field) text() string {
 		return "faults"
 	case fRetryAt:
 		return "retry_at"
-	case fLent:
+	case fRemoteTasks:
 		return "lent"
 	case fDrift:
 		return "drift"

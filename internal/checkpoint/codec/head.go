@@ -5,164 +5,164 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 // AppendHead appends the record of the head of a thread. Revision,
 // LeaseExpires and Now are not in it: a store keeps them beside it.
 func AppendHead(b []byte, h *checkpoint.Head) []byte {
-	w := writer{b: append(b, begin...)}
-	headFields(&w, h)
-	return append(w.b, '}')
+	w := recordWriter{buf: append(b, jsonBegin...)}
+	writeHead(&w, h)
+	return append(w.buf, '}')
 }
 
 // PackHead appends the packed record of a head.
 func PackHead(b []byte, h *checkpoint.Head) []byte {
-	w := writer{b: append(b, packed), packed: true}
-	headFields(&w, h)
-	return w.b
+	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
+	writeHead(&w, h)
+	return w.buf
 }
 
-func headFields(w *writer, h *checkpoint.Head) {
-	str(w, fThread, h.Thread)
-	str(w, fLogID, h.LogID)
-	str(w, fGraph, h.Graph)
-	str(w, fVersion, h.Version)
-	dict(w, fMetadata, h.Metadata)
-	instant(w, fCreated, h.Created)
-	instant(w, fUpdated, h.Updated)
-	span(w, fTTL, h.TTL)
-	instant(w, fExpires, h.Expires)
-	num(w, fKeep, h.Keep)
-	str(w, fState, h.State)
-	str(w, fCheckpoint, h.Checkpoint)
-	flag(w, fBranched, h.Branched)
-	unum(w, fSeq, h.Seq)
-	unum(w, fFirstSeq, h.FirstSeq)
-	unum(w, fLastEvent, h.LastEvent)
-	unum(w, fFirstEvent, h.FirstEvent)
-	str(w, fRun, h.Run)
-	list(w, fQueue, h.Queue)
-	num(w, fOpen, h.Open)
-	num(w, fAnswered, h.Answered)
-	flag(w, fHold, h.Hold)
-	cancel(w, fCancel, h.Cancel)
-	unum(w, fFence, h.Fence)
-	str(w, fOwner, h.Owner)
-	str(w, fWish, h.Wish)
-	instant(w, fWishUntil, h.WishUntil)
-	num(w, fMoves, h.Moves)
-	instant(w, fDue, h.Due)
-	num(w, fFaults, h.Faults)
-	instant(w, fRetryAt, h.RetryAt)
-	list(w, fLent, h.Lent)
+func writeHead(w *recordWriter, h *checkpoint.Head) {
+	writeString(w, fThread, h.Thread)
+	writeString(w, fLogID, h.LogID)
+	writeString(w, fGraph, h.Graph)
+	writeString(w, fVersion, h.Version)
+	writeMap(w, fMetadata, h.Metadata)
+	writeTime(w, fCreated, h.Created)
+	writeTime(w, fUpdated, h.Updated)
+	writeDuration(w, fTTL, h.TTL)
+	writeTime(w, fExpires, h.Expires)
+	writeInt(w, fKeep, h.Keep)
+	writeString(w, fState, h.State)
+	writeString(w, fCheckpoint, h.Checkpoint)
+	writeBool(w, fBranched, h.Branched)
+	writeUint(w, fSeq, h.Seq)
+	writeUint(w, fFirstSeq, h.FirstSeq)
+	writeUint(w, fLastEvent, h.LastEvent)
+	writeUint(w, fFirstEvent, h.FirstEvent)
+	writeString(w, fRun, h.Run)
+	writeStrings(w, fQueue, h.Queue)
+	writeInt(w, fOpen, h.Open)
+	writeInt(w, fAnswered, h.Answered)
+	writeBool(w, fNeedsAllAnswers, h.NeedsAllAnswers)
+	writeCancel(w, fCancel, h.Cancel)
+	writeUint(w, fFence, h.Fence)
+	writeString(w, fOwner, h.Owner)
+	writeString(w, fPreferredOwner, h.PreferredOwner)
+	writeTime(w, fPreferredUntil, h.PreferredUntil)
+	writeInt(w, fHandoffs, h.Handoffs)
+	writeTime(w, fDue, h.Due)
+	writeInt(w, fFaults, h.Faults)
+	writeTime(w, fRetryAt, h.RetryAt)
+	writeStrings(w, fRemoteTasks, h.RemoteTasks)
 }
 
 // DecodeHead reads a record that AppendHead wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeHead(s string) (checkpoint.Head, error) {
 	var h checkpoint.Head
-	err := record(s, "head", func(sc *scanner, name string) { sc.headField(&h, name) })
+	err := decodeRecord(s, "head", func(sc *scanner, name string) { sc.readHeadField(&h, name) })
 	if err != nil {
 		return checkpoint.Head{}, err
 	}
 	return h, nil
 }
 
-func (sc *scanner) headField(h *checkpoint.Head, name string) {
+func (sc *scanner) readHeadField(h *checkpoint.Head, name string) {
 	switch name {
 	case "thread":
-		h.Thread = sc.str()
+		h.Thread = sc.readString()
 	case "log_id":
-		h.LogID = sc.str()
+		h.LogID = sc.readString()
 	case "graph":
-		h.Graph = sc.str()
+		h.Graph = sc.readString()
 	case "version":
-		h.Version = sc.str()
+		h.Version = sc.readString()
 	case "metadata":
-		h.Metadata = sc.dict()
+		h.Metadata = sc.readMap()
 	case "created":
-		h.Created = sc.instant()
+		h.Created = sc.readTime()
 	case "updated":
-		h.Updated = sc.instant()
+		h.Updated = sc.readTime()
 	case "ttl":
-		h.TTL = sc.span()
+		h.TTL = sc.readDuration()
 	case "expires":
-		h.Expires = sc.instant()
+		h.Expires = sc.readTime()
 	case "keep":
-		h.Keep = int(sc.num())
+		h.Keep = int(sc.readInt())
 	case "state":
-		h.State = checkpoint.ThreadState(sc.str())
+		h.State = checkpoint.ThreadState(sc.readString())
 	case "branched":
-		h.Branched = sc.flag()
+		h.Branched = sc.readBool()
 	case "checkpoint":
-		h.Checkpoint = sc.str()
+		h.Checkpoint = sc.readString()
 	case "seq":
-		h.Seq = sc.unum()
+		h.Seq = sc.readUint()
 	case "last_event":
-		h.LastEvent = sc.unum()
+		h.LastEvent = sc.readUint()
 	case "first_seq":
-		h.FirstSeq = sc.unum()
+		h.FirstSeq = sc.readUint()
 	case "first_event":
-		h.FirstEvent = sc.unum()
+		h.FirstEvent = sc.readUint()
 	case "run":
-		h.Run = sc.str()
+		h.Run = sc.readString()
 	case "queue":
-		h.Queue = sc.list()
+		h.Queue = sc.readStrings()
 	case "open":
-		h.Open = int(sc.num())
+		h.Open = int(sc.readInt())
 	case "answered":
-		h.Answered = int(sc.num())
+		h.Answered = int(sc.readInt())
 	case "hold":
-		h.Hold = sc.flag()
+		h.NeedsAllAnswers = sc.readBool()
 	case "cancel":
-		h.Cancel = sc.cancel()
+		h.Cancel = sc.readCancel()
 	case "fence":
-		h.Fence = sc.unum()
+		h.Fence = sc.readUint()
 	case "owner":
-		h.Owner = sc.str()
+		h.Owner = sc.readString()
 	case "wish":
-		h.Wish = sc.str()
+		h.PreferredOwner = sc.readString()
 	case "wish_until":
-		h.WishUntil = sc.instant()
+		h.PreferredUntil = sc.readTime()
 	case "moves":
-		h.Moves = int(sc.num())
+		h.Handoffs = int(sc.readInt())
 	case "due":
-		h.Due = sc.instant()
+		h.Due = sc.readTime()
 	case "faults":
-		h.Faults = int(sc.num())
+		h.Faults = int(sc.readInt())
 	case "retry_at":
-		h.RetryAt = sc.instant()
+		h.RetryAt = sc.readTime()
 	case "lent":
-		h.Lent = sc.list()
+		h.RemoteTasks = sc.readStrings()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func cancel(w *writer, name field, c *checkpoint.Cancel) {
+func writeCancel(w *recordWriter, name field, c *checkpoint.Cancel) {
 	if c == nil {
 		return
 	}
-	w.open(name)
-	str(w, fRun, c.Run)
-	flag(w, fRollback, c.Rollback)
-	str(w, fReason, c.Reason)
-	span(w, fGrace, c.Grace)
-	str(w, fBy, c.By)
-	w.close()
+	w.openObject(name)
+	writeString(w, fRun, c.Run)
+	writeBool(w, fRollback, c.Rollback)
+	writeString(w, fReason, c.Reason)
+	writeDuration(w, fGrace, c.Grace)
+	writeString(w, fBy, c.By)
+	w.closeObject()
 }
 
-func (sc *scanner) cancel() *checkpoint.Cancel {
+func (sc *scanner) readCancel() *checkpoint.Cancel {
 	c := &checkpoint.Cancel{}
-	sc.object(func(name string) {
+	sc.readObject(func(name string) {
 		switch name {
 		case "run":
-			c.Run = sc.str()
+			c.Run = sc.readString()
 		case "rollback":
-			c.Rollback = sc.flag()
+			c.Rollback = sc.readBool()
 		case "reason":
-			c.Reason = sc.str()
+			c.Reason = sc.readString()
 		case "grace":
-			c.Grace = sc.span()
+			c.Grace = sc.readDuration()
 		case "by":
-			c.By = sc.str()
+			c.By = sc.readString()
 		default:
-			sc.skip()
+			sc.skipValue()
 		}
 	})
 	return c

@@ -2,175 +2,175 @@ package codec
 
 import "github.com/graphd-dev/graphd/internal/checkpoint"
 
-// AppendInterrupt appends the record of a question.
+// AppendInterrupt appends the record of an interrupt.
 func AppendInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	w := writer{b: append(b, begin...)}
-	interruptFields(&w, in)
-	return append(w.b, '}')
+	w := recordWriter{buf: append(b, jsonBegin...)}
+	writeInterrupt(&w, in)
+	return append(w.buf, '}')
 }
 
 // PackInterrupt appends the packed record of an interrupt.
 func PackInterrupt(b []byte, in *checkpoint.Interrupt) []byte {
-	w := writer{b: append(b, packed), packed: true}
-	interruptFields(&w, in)
-	return w.b
+	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
+	writeInterrupt(&w, in)
+	return w.buf
 }
 
-func interruptFields(w *writer, in *checkpoint.Interrupt) {
-	str(w, fID, in.ID)
-	str(w, fThread, in.Thread)
-	str(w, fRun, in.Run)
-	str(w, fGraph, in.Graph)
-	str(w, fNamespace, in.Namespace)
-	str(w, fCheckpoint, in.Checkpoint)
-	str(w, fNode, in.Node)
-	str(w, fTask, in.Task)
-	str(w, fScope, in.Scope)
-	str(w, fKey, in.Key)
-	num(w, fIndex, in.Index)
-	str(w, fReason, in.Reason)
-	str(w, fMessage, in.Message)
-	raw(w, fValue, in.Value)
-	raw(w, fSchema, in.Schema)
-	str(w, fState, in.State)
-	instant(w, fCreated, in.Created)
-	instant(w, fUpdated, in.Updated)
-	instant(w, fExpires, in.Expires)
-	str(w, fExpiry, in.Expiry)
-	raw(w, fDefault, in.Default)
-	list(w, fAssignees, in.Assignees)
-	unum(w, fChange, in.Change)
-	unum(w, fRevision, in.Revision)
-	raw(w, fResponse, in.Response)
-	flag(w, fDismissed, in.Dismissed)
-	str(w, fNote, in.Note)
-	str(w, fResponder, in.Responder)
-	str(w, fRequest, in.Request)
-	str(w, fSeen, in.Seen)
-	str(w, fDrift, in.Drift)
-	list(w, fDriftIgnore, in.DriftIgnore)
-	num(w, fRound, in.Round)
-	str(w, fReplaces, in.Replaces)
-	list(w, fDiffers, in.Differs)
-	list(w, fAccepted, in.Accepted)
+func writeInterrupt(w *recordWriter, in *checkpoint.Interrupt) {
+	writeString(w, fID, in.ID)
+	writeString(w, fThread, in.Thread)
+	writeString(w, fRun, in.Run)
+	writeString(w, fGraph, in.Graph)
+	writeString(w, fNamespace, in.Namespace)
+	writeString(w, fCheckpoint, in.Checkpoint)
+	writeString(w, fNode, in.Node)
+	writeString(w, fTask, in.Task)
+	writeString(w, fScope, in.Scope)
+	writeString(w, fKey, in.Key)
+	writeInt(w, fIndex, in.Index)
+	writeString(w, fReason, in.Reason)
+	writeString(w, fMessage, in.Message)
+	writeJSON(w, fValue, in.Value)
+	writeJSON(w, fSchema, in.Schema)
+	writeString(w, fState, in.State)
+	writeTime(w, fCreated, in.Created)
+	writeTime(w, fUpdated, in.Updated)
+	writeTime(w, fExpires, in.Expires)
+	writeString(w, fExpiry, in.Expiry)
+	writeJSON(w, fDefault, in.Default)
+	writeStrings(w, fAssignees, in.Assignees)
+	writeUint(w, fChange, in.Change)
+	writeUint(w, fRevision, in.Revision)
+	writeJSON(w, fResponse, in.Response)
+	writeBool(w, fDismissed, in.Dismissed)
+	writeString(w, fNote, in.Note)
+	writeString(w, fResponder, in.Responder)
+	writeString(w, fRequest, in.Request)
+	writeString(w, fSeen, in.ShownDigest)
+	writeString(w, fDrift, in.Drift)
+	writeStrings(w, fDriftIgnore, in.DriftIgnore)
+	writeInt(w, fRound, in.Round)
+	writeString(w, fReplaces, in.Replaces)
+	writeStrings(w, fDiffers, in.Differs)
+	writeStrings(w, fAccepted, in.Accepted)
 }
 
 // DecodeInterrupt reads a record that AppendInterrupt wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeInterrupt(s string) (checkpoint.Interrupt, error) {
 	var in checkpoint.Interrupt
-	err := record(s, "interrupt", func(sc *scanner, name string) { sc.interruptField(&in, name) })
+	err := decodeRecord(s, "interrupt", func(sc *scanner, name string) { sc.readInterruptField(&in, name) })
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
 	return in, nil
 }
 
-func (sc *scanner) interruptField(in *checkpoint.Interrupt, name string) {
+func (sc *scanner) readInterruptField(in *checkpoint.Interrupt, name string) {
 	switch name {
 	case "id":
-		in.ID = sc.str()
+		in.ID = sc.readString()
 	case "thread":
-		in.Thread = sc.str()
+		in.Thread = sc.readString()
 	case "run":
-		in.Run = sc.str()
+		in.Run = sc.readString()
 	case "graph":
-		in.Graph = sc.str()
+		in.Graph = sc.readString()
 	case "namespace":
-		in.Namespace = sc.str()
+		in.Namespace = sc.readString()
 	case "checkpoint":
-		in.Checkpoint = sc.str()
+		in.Checkpoint = sc.readString()
 	case "node":
-		in.Node = sc.str()
+		in.Node = sc.readString()
 	case "task":
-		in.Task = sc.str()
+		in.Task = sc.readString()
 	case "scope":
-		in.Scope = sc.str()
+		in.Scope = sc.readString()
 	case "key":
-		in.Key = sc.str()
+		in.Key = sc.readString()
 	case "index":
-		in.Index = int(sc.num())
+		in.Index = int(sc.readInt())
 	case "reason":
-		in.Reason = sc.str()
+		in.Reason = sc.readString()
 	case "message":
-		in.Message = sc.str()
+		in.Message = sc.readString()
 	case "value":
-		in.Value = sc.raw()
+		in.Value = sc.readJSON()
 	case "schema":
-		in.Schema = sc.raw()
+		in.Schema = sc.readJSON()
 	case "state":
-		in.State = checkpoint.InterruptState(sc.str())
+		in.State = checkpoint.InterruptState(sc.readString())
 	case "created":
-		in.Created = sc.instant()
+		in.Created = sc.readTime()
 	case "updated":
-		in.Updated = sc.instant()
+		in.Updated = sc.readTime()
 	case "expires":
-		in.Expires = sc.instant()
+		in.Expires = sc.readTime()
 	case "expiry":
-		in.Expiry = checkpoint.ExpiryAction(sc.str())
+		in.Expiry = checkpoint.ExpiryAction(sc.readString())
 	case "default":
-		in.Default = sc.raw()
+		in.Default = sc.readJSON()
 	case "assignees":
-		in.Assignees = sc.list()
+		in.Assignees = sc.readStrings()
 	case "change":
-		in.Change = sc.unum()
+		in.Change = sc.readUint()
 	case "revision":
-		in.Revision = sc.unum()
+		in.Revision = sc.readUint()
 	case "response":
-		in.Response = sc.raw()
+		in.Response = sc.readJSON()
 	case "dismissed":
-		in.Dismissed = sc.flag()
+		in.Dismissed = sc.readBool()
 	case "note":
-		in.Note = sc.str()
+		in.Note = sc.readString()
 	case "responder":
-		in.Responder = sc.str()
+		in.Responder = sc.readString()
 	case "request":
-		in.Request = sc.str()
+		in.Request = sc.readString()
 	default:
-		sc.interruptDrift(in, name)
+		sc.readDriftField(in, name)
 	}
 }
 
-// interruptDrift reads what an interrupt keeps for the comparison at replay.
-func (sc *scanner) interruptDrift(in *checkpoint.Interrupt, name string) {
+// readDriftField reads what an interrupt keeps for the comparison at replay.
+func (sc *scanner) readDriftField(in *checkpoint.Interrupt, name string) {
 	switch name {
 	case "seen":
-		in.Seen = sc.str()
+		in.ShownDigest = sc.readString()
 	case "drift":
-		in.Drift = checkpoint.Drift(sc.str())
+		in.Drift = checkpoint.Drift(sc.readString())
 	case "drift_ignore":
-		in.DriftIgnore = sc.list()
+		in.DriftIgnore = sc.readStrings()
 	case "round":
-		in.Round = int(sc.num())
+		in.Round = int(sc.readInt())
 	case "replaces":
-		in.Replaces = sc.str()
+		in.Replaces = sc.readString()
 	case "differs":
-		in.Differs = sc.list()
+		in.Differs = sc.readStrings()
 	case "accepted":
-		in.Accepted = sc.list()
+		in.Accepted = sc.readStrings()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func interrupts(w *writer, name field, list []checkpoint.Interrupt) {
+func writeInterrupts(w *recordWriter, name field, list []checkpoint.Interrupt) {
 	if len(list) == 0 {
 		return
 	}
-	w.openList(name)
+	w.openArray(name)
 	for i := range list {
-		w.element()
-		interruptFields(w, &list[i])
-		w.close()
+		w.openElement()
+		writeInterrupt(w, &list[i])
+		w.closeObject()
 	}
-	w.closeList()
+	w.closeArray()
 }
 
-func (sc *scanner) interrupts() []checkpoint.Interrupt {
+func (sc *scanner) readInterrupts() []checkpoint.Interrupt {
 	var out []checkpoint.Interrupt
-	sc.array(func() {
+	sc.readArray(func() {
 		var in checkpoint.Interrupt
-		sc.object(func(name string) { sc.interruptField(&in, name) })
+		sc.readObject(func(name string) { sc.readInterruptField(&in, name) })
 		out = append(out, in)
 	})
 	return out

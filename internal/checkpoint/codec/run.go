@@ -4,179 +4,179 @@ import "github.com/graphd-dev/graphd/internal/checkpoint"
 
 // AppendRun appends the record of a run.
 func AppendRun(b []byte, r *checkpoint.Run) []byte {
-	w := writer{b: append(b, begin...)}
-	runFields(&w, r)
-	return append(w.b, '}')
+	w := recordWriter{buf: append(b, jsonBegin...)}
+	writeRun(&w, r)
+	return append(w.buf, '}')
 }
 
 // PackRun appends the packed record of a run.
 func PackRun(b []byte, r *checkpoint.Run) []byte {
-	w := writer{b: append(b, packed), packed: true}
-	runFields(&w, r)
-	return w.b
+	w := recordWriter{buf: append(b, packedVersionByte), isPacked: true}
+	writeRun(&w, r)
+	return w.buf
 }
 
-func runFields(w *writer, r *checkpoint.Run) {
-	str(w, fID, r.ID)
-	str(w, fThread, r.Thread)
-	str(w, fGraph, r.Graph)
-	str(w, fVersion, r.Version)
-	str(w, fState, r.State)
-	failure(w, fFailure, r.Failure)
-	dict(w, fMetadata, r.Metadata)
-	instant(w, fCreated, r.Created)
-	instant(w, fUpdated, r.Updated)
-	unum(w, fOrder, r.Order)
-	instant(w, fDeadline, r.Deadline)
-	runRequest(w, fRequest, &r.Request)
-	str(w, fBase, r.Base)
-	num(w, fStop, r.Stop)
-	raw(w, fOutput, r.Output)
-	str(w, fResult, r.Result)
-	unum(w, fFirstEvent, r.FirstEvent)
-	unum(w, fLastEvent, r.LastEvent)
-	unum(w, fRevision, r.Revision)
+func writeRun(w *recordWriter, r *checkpoint.Run) {
+	writeString(w, fID, r.ID)
+	writeString(w, fThread, r.Thread)
+	writeString(w, fGraph, r.Graph)
+	writeString(w, fVersion, r.Version)
+	writeString(w, fState, r.State)
+	writeFailure(w, fFailure, r.Failure)
+	writeMap(w, fMetadata, r.Metadata)
+	writeTime(w, fCreated, r.Created)
+	writeTime(w, fUpdated, r.Updated)
+	writeUint(w, fOrder, r.Order)
+	writeTime(w, fDeadline, r.Deadline)
+	writeRunRequest(w, fRequest, &r.Request)
+	writeString(w, fBase, r.Base)
+	writeInt(w, fStop, r.MaxStep)
+	writeJSON(w, fOutput, r.Output)
+	writeString(w, fResult, r.Result)
+	writeUint(w, fFirstEvent, r.FirstEvent)
+	writeUint(w, fLastEvent, r.LastEvent)
+	writeUint(w, fRevision, r.Revision)
 }
 
 // DecodeRun reads a record that AppendRun wrote. An error wraps
 // checkpoint.ErrCorrupt.
 func DecodeRun(s string) (checkpoint.Run, error) {
 	var r checkpoint.Run
-	err := record(s, "run", func(sc *scanner, name string) { sc.runField(&r, name) })
+	err := decodeRecord(s, "run", func(sc *scanner, name string) { sc.readRunField(&r, name) })
 	if err != nil {
 		return checkpoint.Run{}, err
 	}
 	return r, nil
 }
 
-func (sc *scanner) runField(r *checkpoint.Run, name string) {
+func (sc *scanner) readRunField(r *checkpoint.Run, name string) {
 	switch name {
 	case "id":
-		r.ID = sc.str()
+		r.ID = sc.readString()
 	case "thread":
-		r.Thread = sc.str()
+		r.Thread = sc.readString()
 	case "graph":
-		r.Graph = sc.str()
+		r.Graph = sc.readString()
 	case "version":
-		r.Version = sc.str()
+		r.Version = sc.readString()
 	case "state":
-		r.State = checkpoint.RunState(sc.str())
+		r.State = checkpoint.RunState(sc.readString())
 	case "failure":
-		r.Failure = sc.failure()
+		r.Failure = sc.readFailure()
 	case "metadata":
-		r.Metadata = sc.dict()
+		r.Metadata = sc.readMap()
 	case "created":
-		r.Created = sc.instant()
+		r.Created = sc.readTime()
 	case "updated":
-		r.Updated = sc.instant()
+		r.Updated = sc.readTime()
 	case "order":
-		r.Order = sc.unum()
+		r.Order = sc.readUint()
 	case "deadline":
-		r.Deadline = sc.instant()
+		r.Deadline = sc.readTime()
 	case "request":
-		r.Request = sc.runRequest()
+		r.Request = sc.readRunRequest()
 	case "base":
-		r.Base = sc.str()
+		r.Base = sc.readString()
 	case "stop":
-		r.Stop = int(sc.num())
+		r.MaxStep = int(sc.readInt())
 	case "output":
-		r.Output = sc.raw()
+		r.Output = sc.readJSON()
 	case "result":
-		r.Result = sc.str()
+		r.Result = sc.readString()
 	case "first_event":
-		r.FirstEvent = sc.unum()
+		r.FirstEvent = sc.readUint()
 	case "last_event":
-		r.LastEvent = sc.unum()
+		r.LastEvent = sc.readUint()
 	case "revision":
-		r.Revision = sc.unum()
+		r.Revision = sc.readUint()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func runRequest(w *writer, name field, q *checkpoint.RunRequest) {
-	w.open(name)
-	raw(w, fInput, q.Input)
-	str(w, fFrom, q.From)
-	str(w, fFromNamespace, q.FromNamespace)
-	raw(w, fUpdate, q.Update)
-	sends(w, fGoto, q.Goto)
-	raw(w, fContext, q.Context)
-	list(w, fInterruptBefore, q.InterruptBefore)
-	list(w, fInterruptAfter, q.InterruptAfter)
-	num(w, fStepLimit, q.StepLimit)
-	span(w, fTimeout, q.Timeout)
-	str(w, fExpected, q.Expected)
-	flag(w, fDiscardOpen, q.DiscardOpen)
-	str(w, fOnDisconnect, q.OnDisconnect)
-	w.close()
+func writeRunRequest(w *recordWriter, name field, q *checkpoint.RunRequest) {
+	w.openObject(name)
+	writeJSON(w, fInput, q.Input)
+	writeString(w, fFrom, q.From)
+	writeString(w, fFromNamespace, q.FromNamespace)
+	writeJSON(w, fUpdate, q.Update)
+	writeSends(w, fGoto, q.Goto)
+	writeJSON(w, fContext, q.Context)
+	writeStrings(w, fInterruptBefore, q.InterruptBefore)
+	writeStrings(w, fInterruptAfter, q.InterruptAfter)
+	writeInt(w, fStepLimit, q.StepLimit)
+	writeDuration(w, fTimeout, q.Timeout)
+	writeString(w, fExpected, q.Expected)
+	writeBool(w, fDiscardOpen, q.DiscardOpen)
+	writeString(w, fOnDisconnect, q.OnDisconnect)
+	w.closeObject()
 }
 
-func (sc *scanner) runRequest() checkpoint.RunRequest {
+func (sc *scanner) readRunRequest() checkpoint.RunRequest {
 	var q checkpoint.RunRequest
-	sc.object(func(name string) { sc.runRequestField(&q, name) })
+	sc.readObject(func(name string) { sc.readRunRequestField(&q, name) })
 	return q
 }
 
-func (sc *scanner) runRequestField(q *checkpoint.RunRequest, name string) {
+func (sc *scanner) readRunRequestField(q *checkpoint.RunRequest, name string) {
 	switch name {
 	case "input":
-		q.Input = sc.raw()
+		q.Input = sc.readJSON()
 	case "from":
-		q.From = sc.str()
+		q.From = sc.readString()
 	case "from_namespace":
-		q.FromNamespace = sc.str()
+		q.FromNamespace = sc.readString()
 	case "update":
-		q.Update = sc.raw()
+		q.Update = sc.readJSON()
 	case "goto":
-		q.Goto = sc.sends()
+		q.Goto = sc.readSends()
 	case "context":
-		q.Context = sc.raw()
+		q.Context = sc.readJSON()
 	case "interrupt_before":
-		q.InterruptBefore = sc.list()
+		q.InterruptBefore = sc.readStrings()
 	case "interrupt_after":
-		q.InterruptAfter = sc.list()
+		q.InterruptAfter = sc.readStrings()
 	case "step_limit":
-		q.StepLimit = int(sc.num())
+		q.StepLimit = int(sc.readInt())
 	case "timeout":
-		q.Timeout = sc.span()
+		q.Timeout = sc.readDuration()
 	case "expected":
-		q.Expected = sc.str()
+		q.Expected = sc.readString()
 	case "discard_open":
-		q.DiscardOpen = sc.flag()
+		q.DiscardOpen = sc.readBool()
 	case "on_disconnect":
-		q.OnDisconnect = sc.str()
+		q.OnDisconnect = sc.readString()
 	default:
-		sc.skip()
+		sc.skipValue()
 	}
 }
 
-func sends(w *writer, name field, list []checkpoint.Send) {
+func writeSends(w *recordWriter, name field, list []checkpoint.Send) {
 	if len(list) == 0 {
 		return
 	}
-	w.openList(name)
+	w.openArray(name)
 	for i := range list {
-		w.element()
-		str(w, fNode, list[i].Node)
-		raw(w, fInput, list[i].Input)
-		w.close()
+		w.openElement()
+		writeString(w, fNode, list[i].Node)
+		writeJSON(w, fInput, list[i].Input)
+		w.closeObject()
 	}
-	w.closeList()
+	w.closeArray()
 }
 
-func (sc *scanner) sends() []checkpoint.Send {
+func (sc *scanner) readSends() []checkpoint.Send {
 	var out []checkpoint.Send
-	sc.array(func() {
+	sc.readArray(func() {
 		var s checkpoint.Send
-		sc.object(func(name string) {
+		sc.readObject(func(name string) {
 			switch name {
 			case "node":
-				s.Node = sc.str()
+				s.Node = sc.readString()
 			case "input":
-				s.Input = sc.raw()
+				s.Input = sc.readJSON()
 			default:
-				sc.skip()
+				sc.skipValue()
 			}
 		})
 		out = append(out, s)

@@ -3,10 +3,10 @@ package codec
 // Words that many records have are written as their number. Like those of
 // fields, numbers are only added.
 
-// wordOf is the number of a word, 0 for what is none.
+// wordNumber is the number of a word, 0 for what is none.
 //
 //nolint:cyclop,funlen,gocyclo // a table
-func wordOf(s string) byte {
+func wordNumber(s string) byte {
 	switch s {
 	case "run_state":
 		return 1
@@ -95,10 +95,10 @@ func wordOf(s string) byte {
 	}
 }
 
-// word is the inverse of wordOf; "" is one that this version does not know.
+// wordText is the inverse of wordNumber; "" is one that this version does not know.
 //
 //nolint:cyclop,funlen,gocyclo // a table
-func word(n byte) string {
+func wordText(n byte) string {
 	switch n {
 	case 1:
 		return "run_state"

@@ -17,14 +17,14 @@ import (
 // Store wrap it and checkpoint.ErrUnavailable.
 var ErrInjected = errors.New("injected fault")
 
-// How says what happens to a call that is hit.
-type How int
+// FaultMode says what happens to a call that is hit.
+type FaultMode int
 
 // What a fault does.
 const (
-	Before How = iota // the call fails and does nothing
-	After             // the call is made, but its answer is lost
-	Hang              // nothing comes back until the caller's context ends
+	FailBefore  FaultMode = iota // the call fails and does nothing
+	FailAfter                    // the call is made, but its answer is lost
+	HangForever                  // nothing comes back until the caller's context ends
 )
 
 // Method names a method of checkpoint.Store.
@@ -49,9 +49,9 @@ const (
 
 // Plan says which calls are hit. The zero Plan hits none and only counts.
 type Plan struct {
-	At  int // number of the first call that is hit, from 1; 0 = none
-	For int // how many in a row are hit; 0 = one, negative = all that follow
-	How How
+	At   int // number of the first call that is hit, from 1; 0 = none
+	For  int // how many in a row are hit; 0 = one, negative = all that follow
+	Mode FaultMode
 	// Only counts calls of these methods; empty = of all.
 	Only []Method
 }
@@ -87,15 +87,15 @@ func (s *Store) Hits() int {
 	return s.hits
 }
 
-// Heal lets every later call pass.
-func (s *Store) Heal() {
+// StopFaults lets every later call pass.
+func (s *Store) StopFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plan.At = 0
 }
 
-// hit counts a call and returns its number, and whether the plan is to break it.
-func (s *Store) hit(m Method) (n int, how How, broken bool) {
+// countCall counts a call and returns its number, and whether the plan is to break it.
+func (s *Store) countCall(m Method) (n int, how FaultMode, broken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.plan.Only) > 0 && !slices.Contains(s.plan.Only, m) {
@@ -108,24 +108,24 @@ func (s *Store) hit(m Method) (n int, how How, broken bool) {
 	if broken {
 		s.hits++
 	}
-	return n, s.plan.How, broken
+	return n, s.plan.Mode, broken
 }
 
-// call makes one call under the plan.
-func call[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) (T, error) {
-	n, how, broken := s.hit(m)
+// callWithFaults makes one call under the plan.
+func callWithFaults[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) (T, error) {
+	n, how, broken := s.countCall(m)
 	if !broken {
 		return do()
 	}
 	var none T
 	fault := fmt.Errorf("%w: %w: call %d, %s", checkpoint.ErrUnavailable, ErrInjected, n, m)
 	switch how {
-	case Before:
-	case After:
+	case FailBefore:
+	case FailAfter:
 		if _, err := do(); err != nil {
 			return none, err
 		}
-	case Hang:
+	case HangForever:
 		<-ctx.Done()
 		return none, fmt.Errorf("%w: %w", fault, ctx.Err())
 	}
@@ -134,24 +134,24 @@ func call[T any](ctx context.Context, s *Store, m Method, do func() (T, error)) 
 
 // Head passes on or breaks the call.
 func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	return call(ctx, s, Head, func() (checkpoint.Head, error) { return s.store.Head(ctx, thread) })
+	return callWithFaults(ctx, s, Head, func() (checkpoint.Head, error) { return s.store.Head(ctx, thread) })
 }
 
 // Apply passes on or breaks the call.
 func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	return call(ctx, s, Apply, func() (checkpoint.Receipt, error) { return s.store.Apply(ctx, c) })
+	return callWithFaults(ctx, s, Apply, func() (checkpoint.Receipt, error) { return s.store.Apply(ctx, c) })
 }
 
 // Checkpoint passes on or breaks the call.
 func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	return call(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
+	return callWithFaults(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
 		return s.store.Checkpoint(ctx, thread, namespace, id)
 	})
 }
 
 // CheckpointWithin passes on or breaks the call.
 func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
-	return call(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
+	return callWithFaults(ctx, s, Checkpoint, func() (*checkpoint.Checkpoint, error) {
 		if r, ok := s.store.(checkpoint.BoundedReader); ok {
 			return r.CheckpointWithin(ctx, thread, namespace, id, most)
 		}
@@ -161,53 +161,53 @@ func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id stri
 
 // Checkpoints passes on or breaks the call.
 func (s *Store) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
-	return call(ctx, s, Checkpoints, func() ([]*checkpoint.Checkpoint, error) { return s.store.Checkpoints(ctx, q) })
+	return callWithFaults(ctx, s, Checkpoints, func() ([]*checkpoint.Checkpoint, error) { return s.store.Checkpoints(ctx, q) })
 }
 
 // Pending passes on or breaks the call.
 func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	return call(ctx, s, Pending, func() (checkpoint.Pending, error) { return s.store.Pending(ctx, thread, id) })
+	return callWithFaults(ctx, s, Pending, func() (checkpoint.Pending, error) { return s.store.Pending(ctx, thread, id) })
 }
 
 // Events passes on or breaks the call.
 func (s *Store) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
-	return call(ctx, s, Events, func() ([]checkpoint.Event, error) { return s.store.Events(ctx, thread, after, limit) })
+	return callWithFaults(ctx, s, Events, func() ([]checkpoint.Event, error) { return s.store.Events(ctx, thread, after, limit) })
 }
 
 // Run passes on or breaks the call.
 func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	return call(ctx, s, Run, func() (checkpoint.Run, error) { return s.store.Run(ctx, thread, run) })
+	return callWithFaults(ctx, s, Run, func() (checkpoint.Run, error) { return s.store.Run(ctx, thread, run) })
 }
 
 // Runs passes on or breaks the call.
 func (s *Store) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
-	return call(ctx, s, Runs, func() ([]checkpoint.Run, error) { return s.store.Runs(ctx, thread, before, limit) })
+	return callWithFaults(ctx, s, Runs, func() ([]checkpoint.Run, error) { return s.store.Runs(ctx, thread, before, limit) })
 }
 
 // Interrupt passes on or breaks the call.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	return call(ctx, s, Interrupt, func() (checkpoint.Interrupt, error) { return s.store.Interrupt(ctx, thread, id) })
+	return callWithFaults(ctx, s, Interrupt, func() (checkpoint.Interrupt, error) { return s.store.Interrupt(ctx, thread, id) })
 }
 
 // Request passes on or breaks the call.
 func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	return call(ctx, s, Request, func() (checkpoint.Request, error) { return s.store.Request(ctx, thread, id) })
+	return callWithFaults(ctx, s, Request, func() (checkpoint.Request, error) { return s.store.Request(ctx, thread, id) })
 }
 
 // Threads passes on or breaks the call.
 func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	return call(ctx, s, Threads, func() ([]checkpoint.Head, error) { return s.store.Threads(ctx, q) })
+	return callWithFaults(ctx, s, Threads, func() ([]checkpoint.Head, error) { return s.store.Threads(ctx, q) })
 }
 
 // Interrupts passes on or breaks the call.
 func (s *Store) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	return call(ctx, s, Interrupts, func() ([]checkpoint.Interrupt, error) { return s.store.Interrupts(ctx, q) })
+	return callWithFaults(ctx, s, Interrupts, func() ([]checkpoint.Interrupt, error) { return s.store.Interrupts(ctx, q) })
 }
 
 // Due passes on or breaks the call.
 func (s *Store) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time
-	threads, err := call(ctx, s, Due, func() (threads []string, err error) {
+	threads, err := callWithFaults(ctx, s, Due, func() (threads []string, err error) {
 		threads, next, err = s.store.Due(ctx, limit)
 		return threads, err
 	})

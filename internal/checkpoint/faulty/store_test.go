@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 )
 
-func change(expect uint64) *checkpoint.Change {
+func newChange(expect uint64) *checkpoint.Change {
 	return &checkpoint.Change{Thread: "t", Expect: expect, Op: string(rune('a' + expect)), Head: checkpoint.Head{Thread: "t"}}
 }
 
@@ -24,8 +24,8 @@ func requireFault(t *testing.T, err error) {
 	require.ErrorIs(t, err, faulty.ErrInjected)
 }
 
-// whole is a store that breaks nothing, with the graphs beside it.
-type whole struct {
+// storeWithGraphs is a store that breaks nothing, with the graphs beside it.
+type storeWithGraphs struct {
 	*faulty.Store
 	checkpoint.Graphs
 	checkpoint.Secrets
@@ -34,15 +34,15 @@ type whole struct {
 func TestWithoutPlanItIsTheStore(t *testing.T) {
 	checkpointtest.Run(t, func(_ *testing.T, now func() time.Time) checkpointtest.Store {
 		m := memory.New(memory.Options{Now: now, Tombstones: checkpointtest.Tombstones})
-		return whole{faulty.New(m, faulty.Plan{}), m, m}
+		return storeWithGraphs{faulty.New(m, faulty.Plan{}), m, m}
 	})
 }
 
 func TestBeforeDoesNothing(t *testing.T) {
-	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 2, How: faulty.Before})
-	_, err := s.Apply(t.Context(), change(0))
+	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 2, Mode: faulty.FailBefore})
+	_, err := s.Apply(t.Context(), newChange(0))
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), change(1))
+	_, err = s.Apply(t.Context(), newChange(1))
 	requireFault(t, err)
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err, "one call is hit")
@@ -52,23 +52,23 @@ func TestBeforeDoesNothing(t *testing.T) {
 }
 
 func TestAfterLosesTheAnswer(t *testing.T) {
-	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, How: faulty.After})
-	_, err := s.Apply(t.Context(), change(0))
+	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, Mode: faulty.FailAfter})
+	_, err := s.Apply(t.Context(), newChange(0))
 	requireFault(t, err)
-	r, err := s.Apply(t.Context(), change(0))
+	r, err := s.Apply(t.Context(), newChange(0))
 	require.NoError(t, err, "the same op is known")
 	require.EqualValues(t, 1, r.Revision)
 }
 
 func TestAfterPassesARefusal(t *testing.T) {
-	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, How: faulty.After})
-	_, err := s.Apply(t.Context(), change(7))
+	s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, Mode: faulty.FailAfter})
+	_, err := s.Apply(t.Context(), newChange(7))
 	require.ErrorIs(t, err, checkpoint.ErrConflict)
 }
 
 func TestHangEndsWithTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, How: faulty.Hang})
+		s := faulty.New(memory.New(memory.Options{}), faulty.Plan{At: 1, Mode: faulty.HangForever})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		begun := time.Now()
@@ -79,7 +79,7 @@ func TestHangEndsWithTheCaller(t *testing.T) {
 	})
 }
 
-func TestWhichCallsAreHit(t *testing.T) {
+func TestWhichCallsFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan faulty.Plan
 		want []bool // of Head, Runs, Head, Runs, Head
@@ -107,7 +107,7 @@ func TestWhichCallsAreHit(t *testing.T) {
 					require.NotErrorIs(t, err, faulty.ErrInjected)
 				}
 			}
-			s.Heal()
+			s.StopFaults()
 			_, err := s.Head(t.Context(), "t")
 			require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 		})

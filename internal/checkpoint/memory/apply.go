@@ -12,72 +12,72 @@ import (
 
 // thread is everything that is kept of one thread.
 type thread struct {
-	mu   sync.Mutex
-	gone bool // deleted; whoever still holds the pointer must look again
+	mu        sync.Mutex
+	isDeleted bool // deleted; a caller that still holds the pointer must look again
 
 	head    checkpoint.Head
 	op      string
 	receipt checkpoint.Receipt
 
-	history   history
-	progress  map[string]*progress // by checkpoint
-	log       log
-	runs      runs
-	questions map[string]*question
-	asked     map[string][]*question // by checkpoint, in the order of their first put
-	requests  map[string]checkpoint.Request
+	history                history
+	progress               map[string]*progress // by checkpoint
+	log                    eventLog
+	runs                   runs
+	interrupts             map[string]*interruptRecord
+	interruptsByCheckpoint map[string][]*interruptRecord // by checkpoint, in the order of their first put
+	requests               map[string]checkpoint.Request
 
-	// wake and queued belong to alarms.
-	wake   atomic.Int64
-	queued atomic.Int64
+	// dueNanos and queued belong to alarms.
+	dueNanos    atomic.Int64
+	queuedNanos atomic.Int64
 }
 
 // Apply makes one change.
 func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	if err := c.Check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	if t := s.locked(c.Thread); t != nil {
+	if t := s.lockThread(c.Thread); t != nil {
 		if c.Delete {
 			t.mu.Unlock()
-			return s.remove(c)
+			return s.deleteThread(c)
 		}
 		defer t.mu.Unlock()
-		return s.apply(t, c)
+		return s.applyChange(t, c)
 	}
 	if c.Expect != 0 {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
-	return s.create(c)
+	return s.createThread(c)
 }
 
-// create applies the first change of a thread. The shard stays locked, so that
+// createThread applies the first change of a thread. The shard stays locked, so that
 // a thread is found only once it holds something.
-func (s *Store) create(c *checkpoint.Change) (checkpoint.Receipt, error) {
-	sh := s.shard(c.Thread)
+func (s *Store) createThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
+	sh := s.shardOf(c.Thread)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	t := sh.threads[c.Thread]
 	if t == nil {
 		t = &thread{}
-		t.queued.Store(never)
-		t.wake.Store(never)
+		t.queuedNanos.Store(never)
+		t.dueNanos.Store(never)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r, err := s.apply(t, c)
+	r, err := s.applyChange(t, c)
 	if err == nil {
 		sh.threads[c.Thread] = t
 	}
 	return r, err
 }
 
-// remove deletes a thread.
-func (s *Store) remove(c *checkpoint.Change) (checkpoint.Receipt, error) {
-	sh := s.shard(c.Thread)
+// deleteThread deletes a thread.
+func (s *Store) deleteThread(c *checkpoint.Change) (checkpoint.Receipt, error) {
+	sh := s.shardOf(c.Thread)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	t := sh.threads[c.Thread]
@@ -89,40 +89,40 @@ func (s *Store) remove(c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if c.Op != "" && c.Op == t.op {
 		return t.receipt, nil
 	}
-	if !t.expected(c) {
+	if !t.isExpected(c) {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
-	t.gone = true
-	t.wake.Store(never)
+	t.isDeleted = true
+	t.dueNanos.Store(never)
 	delete(sh.threads, c.Thread)
-	s.inbox.forget(t.questions)
-	// An alarm may hold on to the thread for long; let go of what is large.
-	t.history, t.log, t.runs = history{}, log{}, runs{}
-	t.progress, t.questions, t.asked, t.requests = nil, nil, nil, nil
-	return checkpoint.Receipt{Revision: c.Expect + 1, Now: s.clock()}, nil
+	s.interrupts.deleteInterrupts(t.interrupts)
+	// An alarm may hold on to the thread for long; drop its large parts.
+	t.history, t.log, t.runs = history{}, eventLog{}, runs{}
+	t.progress, t.interrupts, t.interruptsByCheckpoint, t.requests = nil, nil, nil, nil
+	return checkpoint.Receipt{Revision: c.Expect + 1, Now: s.currentTime()}, nil
 }
 
-// apply checks everything before it changes anything.
-func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, error) {
+// applyChange checks everything before it changes anything.
+func (s *Store) applyChange(t *thread, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	if c.Op != "" && c.Op == t.op {
 		return t.receipt, nil
 	}
-	if !t.expected(c) {
+	if !t.isExpected(c) {
 		return checkpoint.Receipt{}, checkpoint.ErrConflict
 	}
-	if err := c.Follows(t.head.LastEvent, t.head.Seq); err != nil {
+	if err := c.ValidateSequence(t.head.LastEvent, t.head.Seq); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	now := s.clock()
-	t.rollback(c)
-	t.forget(c)
-	t.history.add(c.Checkpoints)
+	now := s.currentTime()
+	t.dropRolledBack(c)
+	t.dropPruned(c)
+	t.history.addCheckpoints(c.Checkpoints)
 	t.addProgress(c)
-	t.log.add(c.Events)
-	t.log.trim(c.TrimEvents)
-	revisions := t.runs.put(c.Runs)
+	t.log.appendEvents(c.Events)
+	t.log.trimBefore(c.TrimEvents)
+	revisions := t.runs.putRuns(c.Runs)
 	if len(c.Interrupts) > 0 {
-		s.inbox.put(t, c.Interrupts)
+		s.interrupts.putInterrupts(t, c.Interrupts)
 	}
 	if c.Request != nil {
 		if t.requests == nil {
@@ -131,14 +131,14 @@ func (s *Store) apply(t *thread, c *checkpoint.Change) (checkpoint.Receipt, erro
 		t.requests[c.Request.ID] = *c.Request
 	}
 	t.replaceHead(c, now)
-	s.alarms.set(t)
+	s.dueQueue.updateThread(t)
 	r := t.receipt
 	r.Runs = revisions
 	return r, nil
 }
 
-// expected reports whether the thread is as the change takes it to be.
-func (t *thread) expected(c *checkpoint.Change) bool {
+// isExpected reports whether the thread is as the change takes it to be.
+func (t *thread) isExpected(c *checkpoint.Change) bool {
 	return t.head.Revision == c.Expect && (c.Expect == 0 || c.LogID == "" || c.LogID == t.head.LogID)
 }
 
@@ -159,25 +159,25 @@ func (t *thread) replaceHead(c *checkpoint.Change, now time.Time) {
 	t.receipt = checkpoint.Receipt{Revision: c.Expect + 1, LeaseExpires: expires, Now: now}
 }
 
-// forget takes away what DropBefore names.
-func (t *thread) forget(c *checkpoint.Change) {
+// dropPruned takes away what DropBefore names.
+func (t *thread) dropPruned(c *checkpoint.Change) {
 	if c.DropBefore == 0 {
 		return
 	}
-	for _, cp := range t.history.outdated(c) {
+	for _, cp := range t.history.dropPruned(c) {
 		delete(t.progress, cp.ID)
 	}
 }
 
-// rollback takes away what DropAfter and ClearTasks name.
-func (t *thread) rollback(c *checkpoint.Change) {
+// dropRolledBack takes away what DropAfter and ClearTasks name.
+func (t *thread) dropRolledBack(c *checkpoint.Change) {
 	for _, id := range c.ClearTasks {
 		delete(t.progress, id)
 	}
 	if c.DropAfter == nil {
 		return
 	}
-	for _, cp := range t.history.drop(*c.DropAfter) {
+	for _, cp := range t.history.dropAfter(*c.DropAfter) {
 		delete(t.progress, cp.ID)
 	}
 }

@@ -18,49 +18,49 @@ type graphs struct {
 	revision   uint64
 }
 
-// find returns the position of a version, -1 = none. mu is held.
-func (g *graphs) find(name, version string) int {
+// findVersion returns the position of a version, -1 = none. mu is held.
+func (g *graphs) findVersion(name, version string) int {
 	return slices.IndexFunc(g.list, func(r checkpoint.GraphRecord) bool { return r.Name == name && r.Version == version })
 }
 
 // tombstones are the digests of deleted versions, those that were deleted first
 // first.
 type tombstones struct {
-	most int
+	max  int
 	list []tombstone
 }
 
 type tombstone struct{ name, version, digest string }
 
-// find returns the position of a version, -1 = none.
-func (t *tombstones) find(name, version string) int {
+// findVersion returns the position of a version, -1 = none.
+func (t *tombstones) findVersion(name, version string) int {
 	return slices.IndexFunc(t.list, func(one tombstone) bool { return one.name == name && one.version == version })
 }
 
-// add remembers a version, and forgets the one that was deleted first when
+// addTombstone remembers a version, and forgets the one that was deleted first when
 // there are too many.
-func (t *tombstones) add(g *checkpoint.GraphRecord) {
+func (t *tombstones) addTombstone(g *checkpoint.GraphRecord) {
 	t.list = append(t.list, tombstone{g.Name, g.Version, checkpoint.GraphDigest(g.Source)})
-	if more := len(t.list) - t.most; more > 0 {
+	if more := len(t.list) - t.max; more > 0 {
 		t.list = slices.Delete(t.list, 0, more)
 	}
 }
 
 // PutGraph keeps a version of a graph.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	s.graphs.mu.Lock()
 	defer s.graphs.mu.Unlock()
-	if i := s.graphs.find(g.Name, g.Version); i >= 0 {
+	if i := s.graphs.findVersion(g.Name, g.Version); i >= 0 {
 		if s.graphs.list[i].Source != g.Source {
 			return checkpoint.ErrGraphExists
 		}
 		return nil
 	}
 	dead := &s.graphs.tombstones
-	if i := dead.find(g.Name, g.Version); i >= 0 {
+	if i := dead.findVersion(g.Name, g.Version); i >= 0 {
 		if dead.list[i].digest != checkpoint.GraphDigest(g.Source) {
 			return checkpoint.ErrGraphExists
 		}
@@ -76,16 +76,16 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 
 // DeleteGraph removes a version of a graph.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	s.graphs.mu.Lock()
 	defer s.graphs.mu.Unlock()
-	i := s.graphs.find(name, version)
+	i := s.graphs.findVersion(name, version)
 	if i < 0 {
 		return checkpoint.ErrGraphNotFound
 	}
-	s.graphs.tombstones.add(&s.graphs.list[i])
+	s.graphs.tombstones.addTombstone(&s.graphs.list[i])
 	s.graphs.list = slices.Delete(s.graphs.list, i, i+1)
 	s.graphs.revision++
 	return nil
@@ -93,12 +93,12 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 
 // GraphRecord returns a version of a graph.
 func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.GraphRecord{}, err
 	}
 	s.graphs.mu.Lock()
 	defer s.graphs.mu.Unlock()
-	i := s.graphs.find(name, version)
+	i := s.graphs.findVersion(name, version)
 	if i < 0 {
 		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
 	}
@@ -107,7 +107,7 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 
 // GraphVersions lists every version of every graph without its source.
 func (s *Store) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.GraphRecord, uint64, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, 0, err
 	}
 	s.graphs.mu.Lock()
@@ -125,7 +125,7 @@ func (s *Store) GraphVersions(ctx context.Context, known uint64) ([]checkpoint.G
 
 // GraphRecords lists every version of every graph, oldest first.
 func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	s.graphs.mu.Lock()

@@ -19,16 +19,16 @@ type history struct {
 // progress is what is known of the superstep after a checkpoint.
 type progress struct {
 	tasks map[string]checkpoint.Task
-	memos map[place]checkpoint.Memo
+	memos map[memoKey]checkpoint.Memo
 }
 
-// place is where in a task a memo belongs.
-type place struct {
+// memoKey is where in a task a memo belongs.
+type memoKey struct {
 	task, scope, key string
 	index            int
 }
 
-func (h *history) add(cps []*checkpoint.Checkpoint) {
+func (h *history) addCheckpoints(cps []*checkpoint.Checkpoint) {
 	for _, cp := range cps {
 		if cp.Namespace == "" {
 			h.root = append(h.root, cp)
@@ -41,13 +41,13 @@ func (h *history) add(cps []*checkpoint.Checkpoint) {
 	}
 }
 
-// drop removes and returns the checkpoints with a greater Seq.
-func (h *history) drop(after uint64) []*checkpoint.Checkpoint {
-	i := position(h.root, after)
+// dropAfter removes and returns the checkpoints with a greater Seq.
+func (h *history) dropAfter(after uint64) []*checkpoint.Checkpoint {
+	i := countUpTo(h.root, after)
 	dropped := slices.Clone(h.root[i:])
 	h.root = slices.Delete(h.root, i, len(h.root))
 	for ns, list := range h.nested {
-		i := position(list, after)
+		i := countUpTo(list, after)
 		dropped = append(dropped, list[i:]...)
 		if list = slices.Delete(list, i, len(list)); len(list) == 0 {
 			delete(h.nested, ns)
@@ -58,27 +58,27 @@ func (h *history) drop(after uint64) []*checkpoint.Checkpoint {
 	return dropped
 }
 
-// outdated removes and returns what DropBefore names. The values go with the
+// dropPruned removes and returns what DropBefore names. The values go with the
 // last checkpoint that shows them.
-func (h *history) outdated(c *checkpoint.Change) []*checkpoint.Checkpoint {
-	gone, left := c.Outdated(slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...)))
+func (h *history) dropPruned(c *checkpoint.Change) []*checkpoint.Checkpoint {
+	gone, left := c.SelectPruned(slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...)))
 	if len(gone) == 0 {
 		return nil
 	}
 	*h = history{}
-	h.add(left)
+	h.addCheckpoints(left)
 	return gone
 }
 
-func (h *history) namespace(ns string) []*checkpoint.Checkpoint {
+func (h *history) checkpointsOf(ns string) []*checkpoint.Checkpoint {
 	if ns == "" {
 		return h.root
 	}
 	return h.nested[ns]
 }
 
-// position returns how many of the checkpoints have a Seq of at most seq.
-func position(list []*checkpoint.Checkpoint, seq uint64) int {
+// countUpTo returns how many of the checkpoints have a Seq of at most seq.
+func countUpTo(list []*checkpoint.Checkpoint, seq uint64) int {
 	i, found := slices.BinarySearchFunc(list, seq, func(cp *checkpoint.Checkpoint, seq uint64) int {
 		return cmp.Compare(cp.Seq, seq)
 	})
@@ -104,15 +104,15 @@ func (s *Store) CheckpointWithin(ctx context.Context, thread, namespace, id stri
 
 // Checkpoint returns one checkpoint of a namespace, the newest for an empty id.
 func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	t := s.locked(thread)
+	t := s.lockThread(thread)
 	if t == nil {
 		return nil, checkpoint.ErrCheckpointNotFound
 	}
 	defer t.mu.Unlock()
-	list := t.history.namespace(namespace)
+	list := t.history.checkpointsOf(namespace)
 	if id == "" && len(list) > 0 {
 		return list[len(list)-1], nil
 	}
@@ -129,24 +129,24 @@ func (s *Store) Checkpoint(ctx context.Context, thread, namespace, id string) (*
 func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) ([]*checkpoint.Checkpoint, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	t := s.locked(q.Thread)
+	t := s.lockThread(q.Thread)
 	if t == nil {
 		return nil, nil
 	}
 	defer t.mu.Unlock()
-	list := t.history.namespace(q.Namespace)
+	list := t.history.checkpointsOf(q.Namespace)
 	switch {
-	case q.Everywhere:
-		list = t.history.all()
+	case q.AllNamespaces:
+		list = t.history.allCheckpoints()
 	case q.AnyTask:
-		list = t.history.path(checkpoint.NodePath(q.Namespace))
+		list = t.history.checkpointsAtPath(checkpoint.NodePath(q.Namespace))
 	}
 	end := len(list)
 	if q.Before > 0 {
-		end = position(list, q.Before-1)
+		end = countUpTo(list, q.Before-1)
 	}
 	if q.Limit <= 0 {
 		out := slices.Clone(list[:end])
@@ -165,15 +165,15 @@ func (s *Store) Checkpoints(
 	return out, nil
 }
 
-// all collects the checkpoints of all namespaces.
-func (h *history) all() []*checkpoint.Checkpoint {
+// allCheckpoints collects the checkpoints of all namespaces.
+func (h *history) allCheckpoints() []*checkpoint.Checkpoint {
 	out := slices.Concat(h.root, slices.Concat(slices.Collect(maps.Values(h.nested))...))
 	slices.SortFunc(out, func(a, b *checkpoint.Checkpoint) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
 
-// path collects the namespaces whose node names are the given ones.
-func (h *history) path(nodes string) []*checkpoint.Checkpoint {
+// checkpointsAtPath collects the namespaces whose node names are the given ones.
+func (h *history) checkpointsAtPath(nodes string) []*checkpoint.Checkpoint {
 	if nodes == "" {
 		return h.root
 	}
@@ -189,10 +189,10 @@ func (h *history) path(nodes string) []*checkpoint.Checkpoint {
 
 // Pending returns the progress after a checkpoint.
 func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	t := s.locked(thread)
+	t := s.lockThread(thread)
 	if t == nil {
 		return checkpoint.Pending{}, nil
 	}
@@ -204,7 +204,7 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pend
 		})
 		p.Memos = slices.SortedFunc(maps.Values(pr.memos), compareMemos)
 	}
-	for _, q := range t.asked[id] {
+	for _, q := range t.interruptsByCheckpoint[id] {
 		p.Interrupts = append(p.Interrupts, *q.record.Load())
 	}
 	return p, nil
@@ -212,16 +212,16 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (checkpoint.Pend
 
 func (t *thread) addProgress(c *checkpoint.Change) {
 	for i := range c.Tasks {
-		pr := t.progressOf(c.Tasks[i].Checkpoint)
-		pr.put(&c.Tasks[i])
+		pr := t.progressAfter(c.Tasks[i].Checkpoint)
+		pr.putTask(&c.Tasks[i])
 	}
 	for i := range c.Memos {
-		pr := t.progressOf(c.Memos[i].Checkpoint)
-		pr.remember(&c.Memos[i])
+		pr := t.progressAfter(c.Memos[i].Checkpoint)
+		pr.putMemo(&c.Memos[i])
 	}
 }
 
-func (t *thread) progressOf(id string) *progress {
+func (t *thread) progressAfter(id string) *progress {
 	if t.progress == nil {
 		t.progress = map[string]*progress{}
 	}
@@ -233,19 +233,19 @@ func (t *thread) progressOf(id string) *progress {
 	return pr
 }
 
-func (p *progress) put(task *checkpoint.Task) {
+func (p *progress) putTask(task *checkpoint.Task) {
 	if p.tasks == nil {
 		p.tasks = map[string]checkpoint.Task{}
 	}
 	p.tasks[task.ID] = *task
 }
 
-// remember keeps the first memo of a place.
-func (p *progress) remember(m *checkpoint.Memo) {
+// putMemo keeps the first memo of a place.
+func (p *progress) putMemo(m *checkpoint.Memo) {
 	if p.memos == nil {
-		p.memos = map[place]checkpoint.Memo{}
+		p.memos = map[memoKey]checkpoint.Memo{}
 	}
-	at := place{m.Task, m.Scope, m.Key, m.Index}
+	at := memoKey{m.Task, m.Scope, m.Key, m.Index}
 	if _, ok := p.memos[at]; !ok {
 		p.memos[at] = *m
 	}

@@ -12,119 +12,119 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// question is one interrupt of a thread. Its record is replaced as a whole, so
+// interruptRecord is one interrupt of a thread. Its record is replaced as a whole, so
 // that lists over all threads need no thread's lock.
-type question struct {
-	record atomic.Pointer[checkpoint.Interrupt]
-	gone   atomic.Bool
+type interruptRecord struct {
+	record    atomic.Pointer[checkpoint.Interrupt]
+	isDeleted atomic.Bool
 }
 
-// inbox orders the questions of all threads by their last change. Changing or
+// interrupts orders the questions of all threads by their last change. Changing or
 // deleting one leaves its old entry behind; entries are cleaned up when most
 // of them are old.
-type inbox struct {
-	mu      sync.Mutex
-	change  uint64
-	entries []entry // by change
-	live    int
+type interruptIndex struct {
+	mu         sync.Mutex
+	lastChange uint64
+	entries    []indexEntry // by change
+	liveCount  int
 }
 
-type entry struct {
-	change   uint64
-	question *question
+type indexEntry struct {
+	change    uint64
+	interrupt *interruptRecord
 }
 
-func (e entry) stale() bool {
-	return e.question.gone.Load() || e.question.record.Load().Change != e.change
+func (e indexEntry) isStale() bool {
+	return e.interrupt.isDeleted.Load() || e.interrupt.record.Load().Change != e.change
 }
 
-// put numbers and publishes questions. Numbers are given under the lock that
+// putInterrupts numbers and publishes interrupts. Numbers are given under the lock that
 // readers take, so a reader never sees a number before a smaller one.
-func (b *inbox) put(t *thread, list []checkpoint.Interrupt) {
+func (b *interruptIndex) putInterrupts(t *thread, list []checkpoint.Interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range list {
 		in := list[i]
-		q := t.question(&in)
+		q := t.findOrAddInterrupt(&in)
 		in.Revision = 1
 		if old := q.record.Load(); old != nil {
 			in.Revision = old.Revision + 1
 		} else {
-			b.live++
+			b.liveCount++
 		}
-		b.change++
-		in.Change = b.change
+		b.lastChange++
+		in.Change = b.lastChange
 		q.record.Store(&in)
-		b.entries = append(b.entries, entry{change: in.Change, question: q})
+		b.entries = append(b.entries, indexEntry{change: in.Change, interrupt: q})
 	}
-	b.compact()
+	b.compactEntries()
 }
 
-func (t *thread) question(in *checkpoint.Interrupt) *question {
-	q := t.questions[in.ID]
+func (t *thread) findOrAddInterrupt(in *checkpoint.Interrupt) *interruptRecord {
+	q := t.interrupts[in.ID]
 	if q != nil {
 		return q
 	}
-	if t.questions == nil {
-		t.questions = map[string]*question{}
-		t.asked = map[string][]*question{}
+	if t.interrupts == nil {
+		t.interrupts = map[string]*interruptRecord{}
+		t.interruptsByCheckpoint = map[string][]*interruptRecord{}
 	}
-	q = &question{}
-	t.questions[in.ID] = q
-	t.asked[in.Checkpoint] = append(t.asked[in.Checkpoint], q)
+	q = &interruptRecord{}
+	t.interrupts[in.ID] = q
+	t.interruptsByCheckpoint[in.Checkpoint] = append(t.interruptsByCheckpoint[in.Checkpoint], q)
 	return q
 }
 
-// forget removes the questions of a deleted thread.
-func (b *inbox) forget(questions map[string]*question) {
+// deleteInterrupts removes the interrupts of a deleted thread.
+func (b *interruptIndex) deleteInterrupts(questions map[string]*interruptRecord) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, q := range questions {
-		q.gone.Store(true)
-		b.live--
+		q.isDeleted.Store(true)
+		b.liveCount--
 	}
-	b.compact()
+	b.compactEntries()
 }
 
-func (b *inbox) compact() {
-	if len(b.entries) > 64 && len(b.entries) > 2*b.live {
-		b.entries = slices.DeleteFunc(b.entries, entry.stale)
+func (b *interruptIndex) compactEntries() {
+	if len(b.entries) > 64 && len(b.entries) > 2*b.liveCount {
+		b.entries = slices.DeleteFunc(b.entries, indexEntry.isStale)
 	}
 }
 
-// Interrupts lists questions over all threads.
+// Interrupts lists interrupts over all threads.
 func (s *Store) Interrupts(
 	ctx context.Context, q checkpoint.InterruptQuery,
 ) ([]checkpoint.Interrupt, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	var out []checkpoint.Interrupt
 	if q.Thread != "" {
-		out = s.findIn(&q)
+		out = s.findThreadInterrupts(&q)
 	} else {
-		out = s.inbox.find(&q)
+		out = s.interrupts.findInterrupts(&q)
 	}
 	if !q.ByChange {
 		slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
-			return comparePositions(where(&a), where(&b))
+			return comparePositions(interruptPosition(&a), interruptPosition(&b))
 		})
 	}
 	return cut(out, q.Limit, (*checkpoint.Interrupt).Size), nil
 }
 
-// findIn returns what matches of one thread, by change.
-func (s *Store) findIn(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
-	t := s.locked(q.Thread)
+// findThreadInterrupts returns what matches of one thread, by change.
+func (s *Store) findThreadInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+	t := s.lockThread(q.Thread)
 	if t == nil {
 		return nil
 	}
 	defer t.mu.Unlock()
 	var out []checkpoint.Interrupt
-	for _, question := range t.questions {
+	for _, question := range t.interrupts {
 		in := question.record.Load()
-		if !matches(q, in) || q.ByChange && in.Change <= q.After.Change ||
-			!q.ByChange && comparePositions(where(in), q.After) <= 0 {
+		if !matchesInterrupt(q, in) || q.ByChange && in.Change <= q.After.Change ||
+			!q.ByChange && comparePositions(interruptPosition(in), q.After) <= 0 {
 			continue
 		}
 		out = append(out, *in)
@@ -135,26 +135,26 @@ func (s *Store) findIn(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	return out
 }
 
-// find returns what matches, by change.
-func (b *inbox) find(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
+// findInterrupts returns what matches, by change.
+func (b *interruptIndex) findInterrupts(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	from := 0
 	if q.ByChange {
-		from, _ = slices.BinarySearchFunc(b.entries, q.After.Change+1, func(e entry, change uint64) int {
+		from, _ = slices.BinarySearchFunc(b.entries, q.After.Change+1, func(e indexEntry, change uint64) int {
 			return cmp.Compare(e.change, change)
 		})
 	}
 	var out []checkpoint.Interrupt
 	for _, e := range b.entries[from:] {
-		if e.stale() {
+		if e.isStale() {
 			continue
 		}
-		in := e.question.record.Load()
-		if !matches(q, in) {
+		in := e.interrupt.record.Load()
+		if !matchesInterrupt(q, in) {
 			continue
 		}
-		if !q.ByChange && comparePositions(where(in), q.After) <= 0 {
+		if !q.ByChange && comparePositions(interruptPosition(in), q.After) <= 0 {
 			continue
 		}
 		out = append(out, *in)
@@ -165,7 +165,7 @@ func (b *inbox) find(q *checkpoint.InterruptQuery) []checkpoint.Interrupt {
 	return out
 }
 
-func where(in *checkpoint.Interrupt) checkpoint.InterruptPosition {
+func interruptPosition(in *checkpoint.Interrupt) checkpoint.InterruptPosition {
 	return checkpoint.InterruptPosition{Created: in.Created, Thread: in.Thread, ID: in.ID}
 }
 
@@ -173,7 +173,7 @@ func comparePositions(a, b checkpoint.InterruptPosition) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Thread, b.Thread), strings.Compare(a.ID, b.ID))
 }
 
-func matches(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
+func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
 	switch {
 	case q.Thread != "" && q.Thread != in.Thread,
 		q.Run != "" && q.Run != in.Run,
@@ -189,14 +189,14 @@ func matches(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
 
 // Threads lists heads by update time, newest first.
 func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	var out []checkpoint.Head
 	for i := range s.shards {
-		for _, t := range s.shards[i].all() {
+		for _, t := range s.shards[i].listThreads() {
 			t.mu.Lock()
-			if !t.gone && selects(&q, &t.head) {
+			if !t.isDeleted && matchesThread(&q, &t.head) {
 				out = append(out, t.readHead(s))
 			}
 			t.mu.Unlock()
@@ -220,7 +220,7 @@ func cut[T any](list []T, limit int, size func(*T) int) []T {
 	return list
 }
 
-func (sh *shard) all() []*thread {
+func (sh *shard) listThreads() []*thread {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	out := make([]*thread, 0, len(sh.threads))
@@ -234,7 +234,7 @@ func compareThreads(h *checkpoint.Head, updated time.Time, thread string) int {
 	return cmp.Or(updated.Compare(h.Updated), strings.Compare(h.Thread, thread))
 }
 
-func selects(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
+func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
 		return false
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// log holds the events of a thread in the batches they came in, so that an
+// eventLog holds the events of a thread in the batches they came in, so that an
 // append never moves what is there and a trim frees it.
-type log struct {
+type eventLog struct {
 	chunks [][]checkpoint.Event
 	first  uint64 // number of the oldest event that is kept; 0 = 1
 	last   uint64
 }
 
-func (l *log) add(events []checkpoint.Event) {
+func (l *eventLog) appendEvents(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
@@ -23,8 +23,8 @@ func (l *log) add(events []checkpoint.Event) {
 	l.last = events[len(events)-1].Seq
 }
 
-// trim forgets events with a smaller number.
-func (l *log) trim(before uint64) {
+// trimBefore forgets events with a smaller number.
+func (l *eventLog) trimBefore(before uint64) {
 	if before <= l.first {
 		return
 	}
@@ -36,9 +36,9 @@ func (l *log) trim(before uint64) {
 	l.chunks = slices.Delete(l.chunks, 0, n)
 }
 
-// view returns the chunks that hold limit events after a number, all for a
+// chunksAfter returns the chunks that hold limit events after a number, all for a
 // limit of 0. They are never changed, so they are read without the thread's lock.
-func (l *log) view(after uint64, limit int) ([][]checkpoint.Event, error) {
+func (l *eventLog) chunksAfter(after uint64, limit int) ([][]checkpoint.Event, error) {
 	if after+1 < l.first {
 		return nil, checkpoint.ErrTrimmed
 	}
@@ -59,22 +59,22 @@ func (l *log) view(after uint64, limit int) ([][]checkpoint.Event, error) {
 func (s *Store) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) ([]checkpoint.Event, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	t := s.locked(thread)
+	t := s.lockThread(thread)
 	if t == nil {
 		return nil, checkpoint.ErrThreadNotFound
 	}
-	chunks, err := t.log.view(after, limit)
+	chunks, err := t.log.chunksAfter(after, limit)
 	t.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	return collect(chunks, after, limit), nil
+	return collectEvents(chunks, after, limit), nil
 }
 
-func collect(chunks [][]checkpoint.Event, after uint64, limit int) []checkpoint.Event {
+func collectEvents(chunks [][]checkpoint.Event, after uint64, limit int) []checkpoint.Event {
 	var total int
 	for i, c := range chunks {
 		if i == 0 && len(c) > 0 && after >= c[0].Seq {

@@ -16,27 +16,27 @@ type runs struct {
 	inOrder []*checkpoint.Run
 }
 
-func (r *runs) put(list []checkpoint.Run) (revisions []uint64) {
+func (r *runs) putRuns(list []checkpoint.Run) (revisions []uint64) {
 	for i := range list {
 		run := list[i]
 		run.Revision = 1
 		if old := r.byID[run.ID]; old != nil {
 			run.Revision = old.Revision + 1
-			at, _ := r.place(old)
+			at, _ := r.findPosition(old)
 			r.inOrder = slices.Delete(r.inOrder, at, at+1)
 		}
 		if r.byID == nil {
 			r.byID = map[string]*checkpoint.Run{}
 		}
 		r.byID[run.ID] = &run
-		at, _ := r.place(&run)
+		at, _ := r.findPosition(&run)
 		r.inOrder = slices.Insert(r.inOrder, at, &run)
 		revisions = append(revisions, run.Revision)
 	}
 	return revisions
 }
 
-func (r *runs) place(run *checkpoint.Run) (int, bool) {
+func (r *runs) findPosition(run *checkpoint.Run) (int, bool) {
 	return slices.BinarySearchFunc(r.inOrder, run, func(a, b *checkpoint.Run) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.ID, b.ID))
 	})
@@ -44,10 +44,10 @@ func (r *runs) place(run *checkpoint.Run) (int, bool) {
 
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Head{}, err
 	}
-	t := s.locked(thread)
+	t := s.lockThread(thread)
 	if t == nil {
 		return checkpoint.Head{}, checkpoint.ErrThreadNotFound
 	}
@@ -58,16 +58,16 @@ func (s *Store) Head(ctx context.Context, thread string) (checkpoint.Head, error
 func (t *thread) readHead(s *Store) checkpoint.Head {
 	h := t.head
 	h.Queue = slices.Clone(h.Queue)
-	h.Now = s.clock()
+	h.Now = s.currentTime()
 	return h
 }
 
 // Run returns one run of a thread.
 func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Run{}, err
 	}
-	if t := s.locked(thread); t != nil {
+	if t := s.lockThread(thread); t != nil {
 		defer t.mu.Unlock()
 		if r := t.runs.byID[run]; r != nil {
 			return *r, nil
@@ -80,10 +80,10 @@ func (s *Store) Run(ctx context.Context, thread, run string) (checkpoint.Run, er
 func (s *Store) Runs(
 	ctx context.Context, thread string, before uint64, limit int,
 ) ([]checkpoint.Run, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	t := s.locked(thread)
+	t := s.lockThread(thread)
 	if t == nil {
 		return nil, nil
 	}
@@ -103,14 +103,14 @@ func (s *Store) Runs(
 	return out, nil
 }
 
-// Interrupt returns one question of a thread.
+// Interrupt returns one interrupt of a thread.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Interrupt{}, err
 	}
-	if t := s.locked(thread); t != nil {
+	if t := s.lockThread(thread); t != nil {
 		defer t.mu.Unlock()
-		if q := t.questions[id]; q != nil {
+		if q := t.interrupts[id]; q != nil {
 			return *q.record.Load(), nil
 		}
 	}
@@ -119,10 +119,10 @@ func (s *Store) Interrupt(ctx context.Context, thread, id string) (checkpoint.In
 
 // Request returns a remembered request of a thread.
 func (s *Store) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return checkpoint.Request{}, err
 	}
-	if t := s.locked(thread); t != nil {
+	if t := s.lockThread(thread); t != nil {
 		defer t.mu.Unlock()
 		if r, ok := t.requests[id]; ok {
 			return r, nil

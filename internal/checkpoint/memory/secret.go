@@ -17,7 +17,7 @@ type secrets struct {
 
 // Secret returns the secret of a name.
 func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return "", err
 	}
 	s.secrets.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-const shards = 64
+const shardCount = 64
 
 // Options configure a Store.
 type Options struct {
@@ -33,12 +33,12 @@ type Options struct {
 type Store struct {
 	now    func() time.Time
 	seed   maphash.Seed
-	shards [shards]shard
+	shards [shardCount]shard
 	closed atomic.Bool
 
-	alarms alarms
-	inbox  inbox
-	graphs graphs
+	dueQueue   dueQueue
+	interrupts interruptIndex
+	graphs     graphs
 
 	secrets secrets
 }
@@ -59,7 +59,7 @@ func New(opts Options) *Store {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.graphs.tombstones.most = cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)
+	s.graphs.tombstones.max = cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones)
 	for i := range s.shards {
 		s.shards[i].threads = map[string]*thread{}
 	}
@@ -72,8 +72,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// ready is the check every call begins with.
-func (s *Store) ready(ctx context.Context) error {
+// checkOpen is the check every call begins with.
+func (s *Store) checkOpen(ctx context.Context) error {
 	if s.closed.Load() {
 		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
 	}
@@ -83,30 +83,30 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// clock returns the store's present without a monotonic part, so that times
+// currentTime returns the store's present without a monotonic part, so that times
 // compare the same before and after they are stored elsewhere.
-func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
+func (s *Store) currentTime() time.Time { return s.now().Round(0).UTC() }
 
-func (s *Store) shard(id string) *shard {
-	return &s.shards[maphash.String(s.seed, id)%shards]
+func (s *Store) shardOf(id string) *shard {
+	return &s.shards[maphash.String(s.seed, id)%shardCount]
 }
 
-func (s *Store) thread(id string) *thread {
-	sh := s.shard(id)
+func (s *Store) findThread(id string) *thread {
+	sh := s.shardOf(id)
 	sh.mu.RLock()
 	t := sh.threads[id]
 	sh.mu.RUnlock()
 	return t
 }
 
-// locked returns the thread with its lock held, or nil when there is none.
-func (s *Store) locked(id string) *thread {
-	t := s.thread(id)
+// lockThread returns the thread with its lock held, or nil when there is none.
+func (s *Store) lockThread(id string) *thread {
+	t := s.findThread(id)
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
-	if t.gone {
+	if t.isDeleted {
 		t.mu.Unlock()
 		return nil
 	}

@@ -19,16 +19,16 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// live is how many supersteps are kept before the store is thrown away: the
+// maxLiveSupersteps is how many supersteps are kept before the store is thrown away: the
 // commit is measured, not what a collector does with a heap without bound.
-const live = 20_000
+const maxLiveSupersteps = 20_000
 
 func benchmarkApply(b *testing.B, threads int) {
 	b.Helper()
 	ctx := b.Context()
 	// Ids sort in the order of Seq as the contract asks; making them is not
 	// what is measured.
-	ids := make([]string, live)
+	ids := make([]string, maxLiveSupersteps)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("%012d", i)
 	}
@@ -37,14 +37,14 @@ func benchmarkApply(b *testing.B, threads int) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		if i%live == 0 {
+		if i%maxLiveSupersteps == 0 {
 			b.StopTimer()
 			s, changes = memory.New(memory.Options{}), newThreads(threads)
 			b.StartTimer()
 		}
-		c := &changes[i%live%threads]
-		c.Op, c.Head.Seq = ids[i%live], c.Head.Seq+1
-		c.Checkpoints[0] = &checkpoint.Checkpoint{ID: ids[i%live], Seq: c.Head.Seq}
+		c := &changes[i%maxLiveSupersteps%threads]
+		c.Op, c.Head.Seq = ids[i%maxLiveSupersteps], c.Head.Seq+1
+		c.Checkpoints[0] = &checkpoint.Checkpoint{ID: ids[i%maxLiveSupersteps], Seq: c.Head.Seq}
 		c.Events = make([]checkpoint.Event, 5) // given away
 		for j := range c.Events {
 			c.Head.LastEvent++

@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestQuestionsOfAThread finds the questions of one thread as a look at those of
+// TestQuestionsOfAThread finds the interrupts of one thread as a look at those of
 // all threads would, without looking at all of them.
 func TestQuestionsOfAThread(t *testing.T) {
 	s := memory.New(memory.Options{})

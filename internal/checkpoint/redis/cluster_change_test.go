@@ -22,61 +22,61 @@ var (
 )
 
 // A writer drives one thread on and knows how far it is.
-type writer struct {
-	store  *redis.Store
-	thread string
-	n      uint64        // supersteps that were acknowledged
-	away   int           // how often the store was away
-	gap    time.Duration // the longest time that one superstep took
+type threadDriver struct {
+	store       *redis.Store
+	thread      string
+	supersteps  uint64        // supersteps that were acknowledged
+	unavailable int           // how often the store was away
+	longest     time.Duration // the longest time that one superstep took
 }
 
-func (w *writer) superstep(n uint64) *checkpoint.Change {
-	c := superstep(w.thread, n, nil)
+func (w *threadDriver) nextChange(n uint64) *checkpoint.Change {
+	c := newSuperstep(w.thread, n, nil)
 	c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
 	c.Checkpoints[0].Channels[0].Value = payload.JSON(strconv.FormatUint(n, 10))
 	return c
 }
 
-// step makes the next superstep, as often as it takes.
-func (w *writer) step(t *testing.T) {
+// applyNext makes the next superstep, as often as it takes.
+func (w *threadDriver) applyNext(t *testing.T) {
 	t.Helper()
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
-		_, err := w.store.Apply(ctx, w.superstep(w.n+1))
+		_, err := w.store.Apply(ctx, w.nextChange(w.supersteps+1))
 		if err == nil {
 			break
 		}
 		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 		require.NotErrorIs(t, err, checkpoint.ErrConflict)
 		require.NoError(t, ctx.Err(), "it does not come back: %v", err)
-		w.away++
+		w.unavailable++
 	}
-	w.n++
-	w.gap = max(w.gap, time.Since(begun))
+	w.supersteps++
+	w.longest = max(w.longest, time.Since(begun))
 }
 
-// check compares the thread with what was acknowledged: nothing lacks, nothing
+// requireComplete compares the thread with what was acknowledged: nothing lacks, nothing
 // is there twice.
-func (w *writer) check(t *testing.T) {
+func (w *threadDriver) requireComplete(t *testing.T) {
 	t.Helper()
 	h, err := w.store.Head(t.Context(), w.thread)
 	require.NoError(t, err)
-	require.Equal(t, w.n, h.Revision)
+	require.Equal(t, w.supersteps, h.Revision)
 	cp, err := w.store.Checkpoint(t.Context(), w.thread, "", "")
 	require.NoError(t, err)
-	require.Equal(t, payload.JSON(strconv.FormatUint(w.n, 10)), cp.Channels[0].Value)
+	require.Equal(t, payload.JSON(strconv.FormatUint(w.supersteps, 10)), cp.Channels[0].Value)
 	events, err := w.store.Events(t.Context(), w.thread, 0, 0)
 	require.NoError(t, err)
-	require.Len(t, events, int(2*w.n))
+	require.Len(t, events, int(2*w.supersteps))
 	for i, e := range events {
 		require.EqualValues(t, i+1, e.Seq)
 	}
 }
 
-// slotOf is where a thread lies.
-func slotOf(t *testing.T, c *redistest.Cluster, thread string) int64 {
+// slotOfThread is where a thread lies.
+func slotOfThread(t *testing.T, c *redistest.Cluster, thread string) int64 {
 	t.Helper()
 	for _, node := range c.Nodes {
 		keys, err := node.Client.Keys(t.Context(), "graphd{*}:h:"+thread).Result()
@@ -94,19 +94,19 @@ func slotOf(t *testing.T, c *redistest.Cluster, thread string) int64 {
 func TestClusterMovesASlot(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3)
-	w := &writer{store: open(t, c.Nodes[0].URL("")), thread: "t"}
-	w.step(t)
-	slot := slotOf(t, c, "t")
+	w := &threadDriver{store: openStore(t, c.Nodes[0].URL("")), thread: "t"}
+	w.applyNext(t)
+	slot := slotOfThread(t, c, "t")
 	done := make(chan error, 1)
 	go func() {
 		for n := range *moves {
-			at, err := c.Owner(t.Context(), slot)
+			at, err := c.SlotOwner(t.Context(), slot)
 			if err == nil {
 				to := c.Nodes[n%3]
 				if to == at {
 					to = c.Nodes[(n+1)%3]
 				}
-				err = c.Move(t.Context(), slot, to, 20*time.Millisecond)
+				err = c.MoveSlot(t.Context(), slot, to, 20*time.Millisecond)
 			}
 			if err != nil {
 				done <- err
@@ -121,13 +121,13 @@ func TestClusterMovesASlot(t *testing.T) {
 		case moved = <-done:
 			running = false
 		default:
-			w.step(t)
+			w.applyNext(t)
 		}
 	}
 	require.NoError(t, moved)
-	w.step(t)
-	w.check(t)
-	t.Logf("%d supersteps over %d moves, away %d times, the longest took %v", w.n, *moves, w.away, w.gap)
+	w.applyNext(t)
+	w.requireComplete(t)
+	t.Logf("%d supersteps over %d moves, away %d times, the longest took %v", w.supersteps, *moves, w.unavailable, w.longest)
 
 	heads, err := w.store.Threads(t.Context(), checkpoint.ThreadQuery{Limit: 10})
 	require.NoError(t, err)
@@ -139,23 +139,23 @@ func TestClusterMovesASlot(t *testing.T) {
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, "--cluster-node-timeout", "2000")
-	w := &writer{store: open(t, c.Nodes[0].URL("")), thread: "t"}
-	w.step(t)
-	slot := slotOf(t, c, "t")
+	w := &threadDriver{store: openStore(t, c.Nodes[0].URL("")), thread: "t"}
+	w.applyNext(t)
+	slot := slotOfThread(t, c, "t")
 	for range *failovers {
-		master, err := c.Owner(t.Context(), slot)
+		master, err := c.SlotOwner(t.Context(), slot)
 		require.NoError(t, err)
-		replica := c.Replicate(master, "--cluster-node-timeout", "2000")
+		replica := c.AddReplica(master, "--cluster-node-timeout", "2000")
 		for range 20 {
-			w.step(t)
+			w.applyNext(t)
 		}
-		replicated(t, master.Client)
-		c.Replace(master, replica)
+		waitReplicated(t, master.Client)
+		c.FailOver(master, replica)
 		for range 20 {
-			w.step(t)
+			w.applyNext(t)
 		}
-		w.check(t)
+		w.requireComplete(t)
 	}
-	require.Positive(t, w.away, "nothing was lost")
-	t.Logf("%d masters lost, away %d times, the longest superstep took %v", *failovers, w.away, w.gap)
+	require.Positive(t, w.unavailable, "nothing was lost")
+	t.Logf("%d masters lost, away %d times, the longest superstep took %v", *failovers, w.unavailable, w.longest)
 }

@@ -12,14 +12,14 @@ import (
 )
 
 func TestContractOnCluster(t *testing.T) {
-	contract(t, redistest.StartCluster(t, 3)[1])
+	runContract(t, redistest.StartCluster(t, 3)[1])
 }
 
 func TestForeignCluster(t *testing.T) {
 	nodes := redistest.StartCluster(t, 2)
 	require.NoError(t, nodes[1].Client.Set(t.Context(), "foo", "x", 0).Err(), "its slot, 12182, is there")
-	require.Equal(t, redis.ProblemForeign, refused(t, nodes[0].URL("")).Problem)
-	open(t, nodes[0].URL("shared=true"))
+	require.Equal(t, redis.ProblemForeign, requireSetupError(t, nodes[0].URL("")).Problem)
+	openStore(t, nodes[0].URL("shared=true"))
 }
 
 // TestLostAnswerInCluster is about the client of clusters, which repeats calls
@@ -28,16 +28,16 @@ func TestLostAnswerInCluster(t *testing.T) {
 	node := redistest.StartCluster(t, 1)[0]
 	proxy := redistest.StartProxy(t, node)
 	require.NoError(t, node.Client.ConfigSet(t.Context(), "cluster-announce-port", proxy.Port()).Err())
-	s := open(t, proxy.URL())
-	grow(t, s, "t", 1, 1)
+	s := openStore(t, proxy.URL())
+	applySupersteps(t, s, "t", 1, 1)
 	proxy.LoseAnswers(1)
-	grow(t, s, "t", 2, 2)
+	applySupersteps(t, s, "t", 2, 2)
 
-	c := superstep("t", 3, []payload.JSON{"1", "2", "3"})
+	c := newSuperstep("t", 3, []payload.JSON{"1", "2", "3"})
 	c.Op = ""
 	proxy.LoseAnswers(1)
 	_, err := s.Apply(t.Context(), c)
-	require.EqualValues(t, 2, proxy.Lost())
+	require.EqualValues(t, 2, proxy.LostAnswers())
 	require.ErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 	require.NotErrorIs(t, err, checkpoint.ErrConflict)
 	h, err := s.Head(t.Context(), "t")

@@ -15,10 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// superstep returns the n-th change of a thread, counted from 1: a checkpoint
-// with a value and a list that grows, a task that is used up, a question and
+// newSuperstep returns the n-th change of a thread, counted from 1: a checkpoint
+// with a value and a list that grows, a task that is used up, an interrupt and
 // events.
-func superstep(thread string, n uint64, list []payload.JSON) *checkpoint.Change {
+func newSuperstep(thread string, n uint64, list []payload.JSON) *checkpoint.Change {
 	at := time.Date(2026, 1, 1, 0, 0, int(n), 0, time.UTC)
 	id := fmt.Sprintf("%012d", n)
 	value := payload.JSON(`"` + strings.Repeat("x", 500) + `"`)
@@ -32,7 +32,7 @@ func superstep(thread string, n uint64, list []payload.JSON) *checkpoint.Change 
 			ID: id, Seq: n, Graph: "g", Channels: []checkpoint.Channel{
 				{Name: "value", Version: n, Stored: n, Value: value},
 				{Name: "list", Version: n, Stored: n, List: &checkpoint.List{
-					Items: list, Segments: []checkpoint.Segment{{ID: 1, Len: len(list)}}, Fresh: 1,
+					Items: list, Segments: []checkpoint.Segment{{ID: 1, Len: len(list)}}, Appended: 1,
 				}},
 			},
 		}},
@@ -45,21 +45,21 @@ func superstep(thread string, n uint64, list []payload.JSON) *checkpoint.Change 
 	}
 }
 
-// grow applies supersteps first to last of a thread.
-func grow(t *testing.T, s *redis.Store, thread string, first, last uint64) {
+// applySupersteps applies supersteps first to last of a thread.
+func applySupersteps(t *testing.T, s *redis.Store, thread string, first, last uint64) {
 	t.Helper()
 	for n := first; n <= last; n++ {
 		list := make([]payload.JSON, n)
 		for i := range list {
 			list[i] = payload.JSON(strconv.Itoa(i))
 		}
-		_, err := s.Apply(t.Context(), superstep(thread, n, list))
+		_, err := s.Apply(t.Context(), newSuperstep(thread, n, list))
 		require.NoError(t, err)
 	}
 }
 
-// stats reads numbers of the server's INFO.
-func stats(t *testing.T, server *redistest.Server) map[string]string {
+// readStats reads numbers of the server's INFO.
+func readStats(t *testing.T, server *redistest.Server) map[string]string {
 	t.Helper()
 	text, err := server.Client.Info(t.Context(), "everything").Result()
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func stats(t *testing.T, server *redistest.Server) map[string]string {
 	return out
 }
 
-func number(t *testing.T, s map[string]string, key string) int {
+func statNumber(t *testing.T, s map[string]string, key string) int {
 	t.Helper()
 	n, err := strconv.Atoi(s[key])
 	require.NoError(t, err, key)
@@ -80,25 +80,25 @@ func number(t *testing.T, s map[string]string, key string) int {
 
 func TestSuperstepIsOneExchange(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "t", 1, 5)
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "t", 1, 5)
 	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
-	before := number(t, stats(t, server), "total_reads_processed")
-	grow(t, s, "t", 6, 55)
-	after := stats(t, server)
+	before := statNumber(t, readStats(t, server), "total_reads_processed")
+	applySupersteps(t, s, "t", 6, 55)
+	after := readStats(t, server)
 	require.True(t, strings.HasPrefix(after["cmdstat_evalsha"], "calls=50,"), after["cmdstat_evalsha"])
 	for _, other := range []string{"eval", "multi", "exec", "script|load"} {
 		require.Empty(t, after["cmdstat_"+other], other)
 	}
-	require.Equal(t, 51, number(t, after, "total_reads_processed")-before,
+	require.Equal(t, 51, statNumber(t, after, "total_reads_processed")-before,
 		"50 requests arrived, and the one that asks for this")
 }
 
 func TestSuperstepIsFewCommands(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	step := func(n uint64) {
-		c := superstep("t", n, []payload.JSON{"1"})
+		c := newSuperstep("t", n, []payload.JSON{"1"})
 		c.Head.Updated = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) // as of a thread that is at work
 		c.Checkpoints[0].Channels, c.Tasks, c.ClearTasks = c.Checkpoints[0].Channels[:1], nil, nil
 		_, err := s.Apply(t.Context(), c)
@@ -109,7 +109,7 @@ func TestSuperstepIsFewCommands(t *testing.T) {
 	for n := range uint64(50) {
 		step(n + 2)
 	}
-	after := stats(t, server)
+	after := readStats(t, server)
 	calls := func(command string) int {
 		text, _, _ := strings.Cut(strings.TrimPrefix(after["cmdstat_"+command], "calls="), ",")
 		n, _ := strconv.Atoi(text)
@@ -122,17 +122,17 @@ func TestSuperstepIsFewCommands(t *testing.T) {
 	require.Less(t, calls("zrem"), 5)
 }
 
-// together returns the change of a thread that comes after others like it: some
+// newBatchedChange returns the change of a thread that comes after others like it: some
 // supersteps at once.
-func together(thread string, changes, many uint64) *checkpoint.Change {
+func newBatchedChange(thread string, changes, many uint64) *checkpoint.Change {
 	first := changes*many + 1
-	c := superstep(thread, first, []payload.JSON{"1"})
+	c := newSuperstep(thread, first, []payload.JSON{"1"})
 	c.Expect = changes
 	c.Head.Seq, c.Head.LastEvent = first+many-1, 2*(first+many-1)
 	c.Tasks, c.ClearTasks = nil, nil
 	c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[:1]
 	for n := first + 1; n < first+many; n++ {
-		next := superstep(thread, n, []payload.JSON{"1"})
+		next := newSuperstep(thread, n, []payload.JSON{"1"})
 		next.Checkpoints[0].Channels = next.Checkpoints[0].Channels[:1]
 		c.Checkpoints = append(c.Checkpoints, next.Checkpoints...)
 		c.Events = append(c.Events, next.Events...)
@@ -144,19 +144,19 @@ func together(thread string, changes, many uint64) *checkpoint.Change {
 // events of all of them a few elements of the log.
 func TestManySuperstepsAreAsManyCommandsAsOne(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	const many = 64
-	_, err := s.Apply(t.Context(), together("t", 0, many))
+	_, err := s.Apply(t.Context(), newBatchedChange("t", 0, many))
 	require.NoError(t, err)
 	require.NoError(t, server.Client.ConfigResetStat(t.Context()).Err())
-	_, err = s.Apply(t.Context(), together("t", 1, many))
+	_, err = s.Apply(t.Context(), newBatchedChange("t", 1, many))
 	require.NoError(t, err)
-	after := stats(t, server)
+	after := readStats(t, server)
 	for command, calls := range map[string]string{"hset": "2", "rpush": "1", "hget": "1", "exists": "1", "evalsha": "1"} {
 		require.True(t, strings.HasPrefix(after["cmdstat_"+command], "calls="+calls+","), "%s: %s", command, after["cmdstat_"+command])
 	}
 	require.Regexp(t, "^calls=[1-3],", after["cmdstat_zadd"], "the checkpoints; the lists of threads and of what is due")
-	require.EqualValues(t, 4, server.Client.LLen(t.Context(), keyOf(t, server, "e", "t")).Val())
+	require.EqualValues(t, 4, server.Client.LLen(t.Context(), keyOfThread(t, server, "e", "t")).Val())
 
 	list, err := s.Checkpoints(t.Context(), checkpoint.CheckpointQuery{Thread: "t"})
 	require.NoError(t, err)
@@ -167,14 +167,14 @@ func TestManySuperstepsAreAsManyCommandsAsOne(t *testing.T) {
 	require.EqualValues(t, 3*many-1, events[0].Seq)
 
 	// What a rollback takes away goes with all that was written with it.
-	back := superstep("t", 2*many+1, nil)
+	back := newSuperstep("t", 2*many+1, nil)
 	cut := uint64(many + 10)
 	back.Expect, back.Checkpoints, back.Tasks, back.Head.Seq, back.DropAfter = 2, nil, nil, cut, &cut
 	back.Head.LastEvent = 4*many + 2
 	_, err = s.Apply(t.Context(), back)
 	require.NoError(t, err)
-	require.EqualValues(t, 2*cut, server.Client.HLen(t.Context(), keyOf(t, server, "v", "t")).Val())
-	require.EqualValues(t, cut, server.Client.ZCard(t.Context(), keyOf(t, server, "s", "t")).Val())
+	require.EqualValues(t, 2*cut, server.Client.HLen(t.Context(), keyOfThread(t, server, "v", "t")).Val())
+	require.EqualValues(t, cut, server.Client.ZCard(t.Context(), keyOfThread(t, server, "s", "t")).Val())
 	list, err = s.Checkpoints(t.Context(), checkpoint.CheckpointQuery{Thread: "t"})
 	require.NoError(t, err)
 	require.Len(t, list, int(cut))
@@ -182,10 +182,10 @@ func TestManySuperstepsAreAsManyCommandsAsOne(t *testing.T) {
 
 func TestForgottenScriptsAreSentAgain(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	for n := range uint64(3) {
 		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
-		grow(t, s, "t", n+1, n+1)
+		applySupersteps(t, s, "t", n+1, n+1)
 		require.NoError(t, server.Client.ScriptFlush(t.Context()).Err())
 		_, err := s.Checkpoint(t.Context(), "t", "", "")
 		require.NoError(t, err)
@@ -203,9 +203,9 @@ func TestForgottenScriptsAreSentAgain(t *testing.T) {
 
 func TestKilledServerForgetsNothing(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	for n := range uint64(3) {
-		grow(t, s, "t", 2*n+1, 2*n+2)
+		applySupersteps(t, s, "t", 2*n+1, 2*n+2)
 		server.Restart()
 		h, err := s.Head(t.Context(), "t")
 		require.NoError(t, err)
@@ -221,10 +221,10 @@ func TestKilledServerForgetsNothing(t *testing.T) {
 
 func TestStoppedServerIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "t", 1, 1)
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "t", 1, 1)
 	server.Kill()
-	_, err := s.Apply(t.Context(), superstep("t", 2, []payload.JSON{"1", "2"}))
+	_, err := s.Apply(t.Context(), newSuperstep("t", 2, []payload.JSON{"1", "2"}))
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	require.ErrorContains(t, err, `thread "t"`)
 	_, err = s.Head(t.Context(), "t")
@@ -234,7 +234,7 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// fields counts the bytes of the values of a thread.
+// valueBytes counts the bytes of the values of a thread.
 func valueBytes(t *testing.T, server *redistest.Server) (n int) {
 	t.Helper()
 	keys, err := server.Client.Keys(t.Context(), "graphd{*}:v:t").Result()
@@ -250,12 +250,12 @@ func valueBytes(t *testing.T, server *redistest.Server) (n int) {
 
 func TestAppendCostsItsOwnSize(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "everysec")
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	item := payload.JSON(`"` + strings.Repeat("x", 1022) + `"`)
 	var list []payload.JSON
 	for n := range uint64(500) {
 		list = append(list, item)
-		c := superstep("t", n+1, list)
+		c := newSuperstep("t", n+1, list)
 		c.Checkpoints[0].Channels = c.Checkpoints[0].Channels[1:]
 		_, err := s.Apply(t.Context(), c)
 		require.NoError(t, err)
@@ -265,14 +265,14 @@ func TestAppendCostsItsOwnSize(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, list, cp.Channels[0].List.Items)
 
-	key := keyOf(t, server, "v", "t")
+	key := keyOfThread(t, server, "v", "t")
 	used, err := server.Client.MemoryUsage(t.Context(), key, 0).Result()
 	require.NoError(t, err)
 	require.Less(t, used, int64(750_000), "with 500 checkpoints")
 	require.EqualValues(t, 1500, server.Client.HLen(t.Context(), key).Val(), "each element in two parts that fit")
 
 	cut := uint64(100)
-	back := superstep("t", 501, nil)
+	back := newSuperstep("t", 501, nil)
 	back.Checkpoints, back.Tasks, back.Head.Seq, back.DropAfter = nil, nil, cut, &cut
 	_, err = s.Apply(t.Context(), back)
 	require.NoError(t, err)
@@ -288,9 +288,9 @@ func TestAppendCostsItsOwnSize(t *testing.T) {
 
 func TestDeletedThreadLeavesNoKey(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "t", 1, 3)
-	c := superstep("t", 4, make([]payload.JSON, 4))
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "t", 1, 3)
+	c := newSuperstep("t", 4, make([]payload.JSON, 4))
 	c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: "t", State: checkpoint.InterruptOpen}, {ID: "p", Thread: "t"}}
 	c.Runs = []checkpoint.Run{{ID: "r", Thread: "t", Order: 1}}
 	c.Request = &checkpoint.Request{ID: "x"}

@@ -54,10 +54,10 @@ func TestCorruptRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
-			s := open(t, server.URL(""))
+			s := openStore(t, server.URL(""))
 			for _, thread := range []string{"good", "bad"} {
-				grow(t, s, thread, 1, 2)
-				c := superstep(thread, 3, nil)
+				applySupersteps(t, s, thread, 1, 2)
+				c := newSuperstep(thread, 3, nil)
 				c.Checkpoints, c.Head.Seq, c.ClearTasks, c.Tasks = nil, 2, nil, nil
 				c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: thread}}
 				c.Runs = []checkpoint.Run{{ID: "r", Thread: thread}}
@@ -65,7 +65,7 @@ func TestCorruptRecords(t *testing.T) {
 				_, err := s.Apply(t.Context(), c)
 				require.NoError(t, err)
 			}
-			key := keyOf(t, server, c.key, "bad")
+			key := keyOfThread(t, server, c.key, "bad")
 			require.True(t, server.Client.HExists(t.Context(), key, c.field).Val(), "%s %s", key, c.field)
 			require.NoError(t, server.Client.HSet(t.Context(), key, c.field, "garbage").Err())
 			requireCorrupt(t, c.read(s), c.names)
@@ -78,7 +78,7 @@ func TestCorruptRecords(t *testing.T) {
 	}
 }
 
-func keyOf(t *testing.T, server *redistest.Server, letter, thread string) string {
+func keyOfThread(t *testing.T, server *redistest.Server, letter, thread string) string {
 	t.Helper()
 	keys, err := server.Client.Keys(t.Context(), "graphd{*}:"+letter+":"+thread).Result()
 	require.NoError(t, err)
@@ -112,17 +112,17 @@ func requireGood(t *testing.T, s *redis.Store) {
 // A rollback takes away what can't be read, and the thread goes on.
 func TestDamagedCheckpointsAreTakenBack(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "good", 1, 2)
-	furnish(t, s, "good")
-	grow(t, s, "bad", 1, 3)
-	values, order := keyOf(t, server, "v", "bad"), keyOf(t, server, "s", "bad")
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "good", 1, 2)
+	addAllRecords(t, s, "good")
+	applySupersteps(t, s, "bad", 1, 3)
+	values, order := keyOfThread(t, server, "v", "bad"), keyOfThread(t, server, "s", "bad")
 	require.NoError(t, server.Client.HSet(t.Context(), values, "c000000000003", "garbage").Err())
 	_, err := s.Checkpoint(t.Context(), "bad", "", "")
 	requireCorrupt(t, err, "000000000003")
 
 	cut := uint64(2)
-	back := superstep("bad", 4, nil)
+	back := newSuperstep("bad", 4, nil)
 	back.Checkpoints, back.Tasks, back.ClearTasks, back.Head.Seq, back.DropAfter = nil, nil, nil, cut, &cut
 	require.NoError(t, server.Client.ZAdd(t.Context(), order, goredis.Z{Score: 9, Member: "garbage"}).Err())
 	_, err = s.Apply(t.Context(), back)
@@ -138,9 +138,9 @@ func TestDamagedCheckpointsAreTakenBack(t *testing.T) {
 
 func TestMissingRecordsAreCorrupt(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "bad", 1, 2)
-	key := keyOf(t, server, "v", "bad")
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "bad", 1, 2)
+	key := keyOfThread(t, server, "v", "bad")
 	for _, field := range []string{"v2:value", "i1:0:list"} {
 		was := server.Client.HGet(t.Context(), key, field).Val()
 		require.NotEmpty(t, was)
@@ -155,11 +155,11 @@ func TestMissingRecordsAreCorrupt(t *testing.T) {
 
 func TestOutOfMemory(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "4mb")
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	var err error
 	var n uint64
 	for n = 1; err == nil && n < 200; n++ {
-		c := superstep("t", n, make([]payload.JSON, n))
+		c := newSuperstep("t", n, make([]payload.JSON, n))
 		c.Checkpoints[0].Channels[0].Value = payload.JSON(`"` + strings.Repeat("x", 100_000) + `"`)
 		_, err = s.Apply(t.Context(), c)
 	}
@@ -171,7 +171,7 @@ func TestOutOfMemory(t *testing.T) {
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t", Expect: h.Revision, Delete: true})
 	require.NoError(t, err, "room can be made")
 	require.Eventually(t, func() bool {
-		_, err := s.Apply(t.Context(), superstep("t", 1, []payload.JSON{"1"}))
+		_, err := s.Apply(t.Context(), newSuperstep("t", 1, []payload.JSON{"1"}))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond, "Redis gives back what is large in the background")
 }

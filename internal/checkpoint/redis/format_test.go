@@ -22,17 +22,17 @@ var updateFormat = flag.Bool("update-format", false, "take over what is written 
 // number of the format says.
 func TestFormat(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
-	s := open(t, server.URL("partitions=2"))
+	s := openStore(t, server.URL("partitions=2"))
 	checkpointtest.WriteAll(t.Context(), t, s)
-	checkpointtest.Pin(t, checkpointtest.Format{
+	checkpointtest.RequireFormat(t, checkpointtest.Format{
 		Kind: "redis", Number: redis.Format, Stores: "../../../tests/upgrade/testdata/frozen",
 		Update: *updateFormat,
-	}, listing(t, server.Client))
+	}, listKeys(t, server.Client))
 }
 
-// listing is every key with what it holds, without what depends on the time and
+// listKeys is every key with what it holds, without what depends on the time and
 // on which store it is.
-func listing(t *testing.T, c *goredis.Client) []byte {
+func listKeys(t *testing.T, c *goredis.Client) []byte {
 	t.Helper()
 	keys, err := c.Keys(t.Context(), "*").Result()
 	require.NoError(t, err)
@@ -40,19 +40,19 @@ func listing(t *testing.T, c *goredis.Client) []byte {
 	var out []string
 	for _, key := range keys {
 		kind := c.Type(t.Context(), key).Val()
-		for _, line := range held(t, c, kind, key) {
+		for _, line := range describeKey(t, c, kind, key) {
 			out = append(out, kind+" "+key+" "+line)
 		}
 	}
 	return []byte(strings.Join(out, "\n") + "\n")
 }
 
-func held(t *testing.T, c *goredis.Client, kind, key string) (lines []string) {
+func describeKey(t *testing.T, c *goredis.Client, kind, key string) (lines []string) {
 	t.Helper()
 	ctx := t.Context()
 	switch kind {
 	case "string":
-		lines = []string{fmt.Sprintf("%+q", timeless(key, "", c.Get(ctx, key).Val()))}
+		lines = []string{fmt.Sprintf("%+q", maskTimes(key, "", c.Get(ctx, key).Val()))}
 	case "list":
 		for _, text := range c.LRange(ctx, key, 0, -1).Val() {
 			lines = append(lines, fmt.Sprintf("%+q", text))
@@ -60,9 +60,9 @@ func held(t *testing.T, c *goredis.Client, kind, key string) (lines []string) {
 	case "hash":
 		for field, text := range c.HGetAll(ctx, key).Val() {
 			if field == "n" && strings.Contains(key, "}:h:") {
-				text = position(t, c, key)
+				text = describePosition(t, c, key)
 			}
-			lines = append(lines, fmt.Sprintf("%+q %+q", field, timeless(key, field, text)))
+			lines = append(lines, fmt.Sprintf("%+q %+q", field, maskTimes(key, field, text)))
 		}
 		slices.Sort(lines)
 	case "zset":
@@ -78,9 +78,9 @@ func held(t *testing.T, c *goredis.Client, kind, key string) (lines []string) {
 	return lines
 }
 
-// position is where a thread stands, without when it was changed and the end of
+// describePosition is where a thread stands, without when it was changed and the end of
 // its lease.
-func position(t *testing.T, c *goredis.Client, key string) string {
+func describePosition(t *testing.T, c *goredis.Client, key string) string {
 	t.Helper()
 	text, err := c.Eval(t.Context(), `local s = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'n'))
 		s[7] = 'time'
@@ -95,9 +95,9 @@ var (
 	epoch        = regexp.MustCompile(`[0-9a-f]{32}`)
 )
 
-// timeless leaves out of a value times and the numbers of changes, which follow
+// maskTimes leaves out of a value times and the numbers of changes, which follow
 // the clock, and the name of the store.
-func timeless(key, field, text string) string {
+func maskTimes(key, field, text string) string {
 	switch {
 	case strings.HasSuffix(key, "}:count"), strings.Contains(key, "}:q:") && strings.HasPrefix(field, "r"):
 		return changeNumber.ReplaceAllString(text, "time")

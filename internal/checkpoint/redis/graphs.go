@@ -16,9 +16,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-// graph is how a version of a graph is stored. The source is a string within
+// storedGraph is how a version of a graph is stored. The source is a string within
 // it, so its bytes are kept.
-type graph struct {
+type storedGraph struct {
 	Format  int    `json:"v"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -26,25 +26,25 @@ type graph struct {
 	Source  string `json:"source"`
 }
 
-func encodeGraph(g *graph) string {
+func encodeGraph(g *storedGraph) string {
 	b, _ := json.Marshal(g) // no field of it can fail to be written
 	return string(b)
 }
 
-func (s *Store) decodeGraph(field, record string) (graph, error) {
-	record, err := s.box.Open(seal.Place{Kind: kindGraph, Name: field}, record)
+func (s *Store) decodeGraph(field, record string) (storedGraph, error) {
+	record, err := s.box.Open(seal.RecordPlace{Kind: kindGraph, Name: field}, record)
 	if err != nil {
-		return graph{}, err
+		return storedGraph{}, err
 	}
-	var g graph
+	var g storedGraph
 	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < oldestFormat || g.Format > Format {
-		return graph{}, corrupt("%.40q is no graph of format %d", record, Format)
+		return storedGraph{}, corruptError("%.40q is no graph of format %d", record, Format)
 	}
 	return g, nil
 }
 
-func (g *graph) record() checkpoint.GraphRecord {
-	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: instant(g.Created)}
+func (g *storedGraph) toRecord() checkpoint.GraphRecord {
+	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: fromUnixNanos(g.Created)}
 }
 
 func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
@@ -52,9 +52,9 @@ func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecor
 	for field, record := range records {
 		g, err := s.decodeGraph(field, record)
 		if err != nil {
-			return nil, of(err, "key %s, field %q", s.keys.graphs(), field)
+			return nil, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
 		}
-		out = append(out, g.record())
+		out = append(out, g.toRecord())
 	}
 	sortGraphs(out)
 	return out, nil
@@ -69,34 +69,34 @@ func sortGraphs(list []checkpoint.GraphRecord) {
 // errGraphChanged says that another server was quicker.
 var errGraphChanged = errors.New("the record has changed")
 
-// standing is what stands for a version of a graph: a record, a tombstone, or
+// graphEntry is what stands for a version of a graph: a record, a tombstone, or
 // nothing.
-type standing struct {
+type graphEntry struct {
 	record, tombstone string // as they are stored, "" = none
-	graph             graph
+	graph             storedGraph
 	digest            string // of the source of a deleted version
 }
 
 // PutGraph keeps a version of a graph.
 func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
-	return s.changeGraph(ctx, g.Name, g.Version, func(old standing) (*graph, error) {
+	return s.changeGraph(ctx, g.Name, g.Version, func(old graphEntry) (*storedGraph, error) {
 		switch {
 		case old.record != "" && old.graph.Source == g.Source:
-			return nil, errSettled
+			return nil, errNothingToChange
 		case old.record != "", old.tombstone != "" && old.digest != checkpoint.GraphDigest(g.Source):
 			return nil, checkpoint.ErrGraphExists
 		}
-		return &graph{Format: Format, Name: g.Name, Version: g.Version, Created: nanos(g.Created), Source: g.Source}, nil
+		return &storedGraph{Format: Format, Name: g.Name, Version: g.Version, Created: toUnixNanos(g.Created), Source: g.Source}, nil
 	})
 }
 
 // DeleteGraph removes a version of a graph.
 func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	tried := false // the answer to a first try may have been lost
-	return s.changeGraph(ctx, name, version, func(old standing) (*graph, error) {
+	return s.changeGraph(ctx, name, version, func(old graphEntry) (*storedGraph, error) {
 		switch {
 		case tried && old.tombstone != "":
-			return nil, errSettled
+			return nil, errNothingToChange
 		case old.record == "":
 			return nil, checkpoint.ErrGraphNotFound
 		}
@@ -105,37 +105,37 @@ func (s *Store) DeleteGraph(ctx context.Context, name, version string) error {
 	})
 }
 
-// errSettled says that there is nothing to do.
-var errSettled = errors.New("nothing is to be changed")
+// errNothingToChange says that there is nothing to do.
+var errNothingToChange = errors.New("nothing is to be changed")
 
 // changeGraph replaces what stands for a version by the graph that decide
 // returns, nil = by a tombstone.
-func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(standing) (*graph, error)) error {
-	done, err := s.enter(ctx)
+func (s *Store) changeGraph(ctx context.Context, name, version string, decide func(graphEntry) (*storedGraph, error)) error {
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	field := sized(name) + version
-	if err := s.agreed(ctx); err != nil { // nothing is put into another store
-		return failed(ctx, err)
+	field := addLength(name) + version
+	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
+		return toContractError(ctx, err)
 	}
-	missed := &lost{}
+	missed := &unanswered{}
 	for {
-		err := again(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
+		err := retryCall(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
 		switch {
-		case errors.Is(err, errSettled):
+		case errors.Is(err, errNothingToChange):
 			return nil
 		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound):
 			return err
 		case !errors.Is(err, errGraphChanged):
-			return failed(ctx, missed.earlier(err))
+			return toContractError(ctx, missed.wrapRefusal(err))
 		}
 	}
 }
 
-func (s *Store) replaceGraph(ctx context.Context, field string, decide func(standing) (*graph, error), missed *lost) error {
-	old, err := s.standing(ctx, field)
+func (s *Store) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *unanswered) error {
+	old, err := s.readGraphEntry(ctx, field)
 	if err != nil {
 		return err
 	}
@@ -145,14 +145,14 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(stan
 	}
 	var record, with string
 	if next != nil {
-		record = s.box.Seal(seal.Place{Kind: kindGraph, Name: field}, encodeGraph(next))
+		record = s.box.Seal(seal.RecordPlace{Kind: kindGraph, Name: field}, encodeGraph(next))
 		with = strconv.FormatInt(next.Created, 10)
 	} else {
-		with = s.box.Seal(seal.Place{Kind: kindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
+		with = s.box.Seal(seal.RecordPlace{Kind: kindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
-	keys := []string{s.keys.graphs(), s.keys.graphIndex(), s.keys.tombstones(), s.keys.tombstoneOrder()}
-	sent := context.WithValue(ctx, lostKey{}, missed)
-	made, err := s.scripts.graph.Run(sent, s.client, keys, field, old.record, old.tombstone, record, with, s.mostTombstones).Int()
+	keys := []string{s.keys.graphsKey(), s.keys.graphIndexKey(), s.keys.tombstonesKey(), s.keys.tombstoneOrderKey()}
+	sent := context.WithValue(ctx, unansweredKey{}, missed)
+	made, err := s.scripts.graph.Run(sent, s.client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
 	switch {
 	case err == nil && made == 0:
 		return errGraphChanged
@@ -162,11 +162,11 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(stan
 	return err
 }
 
-// standing reads what stands for a version. What other servers change between
+// readGraphEntry reads what stands for a version. What other servers change between
 // the two looks, the script notices.
-func (s *Store) standing(ctx context.Context, field string) (old standing, err error) {
+func (s *Store) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
 	pipe := s.client.Pipeline()
-	record, tombstone := pipe.HGet(ctx, s.keys.graphs(), field), pipe.HGet(ctx, s.keys.tombstones(), field)
+	record, tombstone := pipe.HGet(ctx, s.keys.graphsKey(), field), pipe.HGet(ctx, s.keys.tombstonesKey(), field)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return old, err
 	}
@@ -179,76 +179,76 @@ func (s *Store) standing(ctx context.Context, field string) (old standing, err e
 	old.record, old.tombstone = record.Val(), tombstone.Val()
 	if old.record != "" {
 		if old.graph, err = s.decodeGraph(field, old.record); err != nil {
-			return old, of(err, "key %s, field %q", s.keys.graphs(), field)
+			return old, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
 		}
 	}
 	if old.tombstone != "" {
-		_, text := dated(old.tombstone)
-		old.digest, err = s.box.Open(seal.Place{Kind: kindTombstone, Name: field}, text)
+		_, text := splitDatedRecord(old.tombstone)
+		old.digest, err = s.box.Open(seal.RecordPlace{Kind: kindTombstone, Name: field}, text)
 	}
-	return old, of(err, "key %s, field %q", s.keys.tombstones(), field)
+	return old, wrapRecordError(err, "key %s, field %q", s.keys.tombstonesKey(), field)
 }
 
 // GraphRecord returns a version of a graph.
 func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoint.GraphRecord, error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return checkpoint.GraphRecord{}, err
 	}
 	defer done()
-	field := sized(name) + version
+	field := addLength(name) + version
 	var record string
-	err = again(ctx, func() (err error) {
-		record, err = s.client.HGet(ctx, s.keys.graphs(), field).Result()
+	err = retryCall(ctx, func() (err error) {
+		record, err = s.client.HGet(ctx, s.keys.graphsKey(), field).Result()
 		return err
 	})
 	if errors.Is(err, goredis.Nil) {
 		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
 	}
 	if err != nil {
-		return checkpoint.GraphRecord{}, failed(ctx, err)
+		return checkpoint.GraphRecord{}, toContractError(ctx, err)
 	}
 	g, err := s.decodeGraph(field, record)
 	if err != nil {
-		return checkpoint.GraphRecord{}, of(err, "key %s, field %q", s.keys.graphs(), field)
+		return checkpoint.GraphRecord{}, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
 	}
-	return g.record(), nil
+	return g.toRecord(), nil
 }
 
 // GraphVersions lists every version of every graph without its source.
 func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpoint.GraphRecord, revision uint64, err error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer done()
-	err = again(ctx, func() (err error) {
-		revision, err = s.graphChanges(ctx)
+	err = retryCall(ctx, func() (err error) {
+		revision, err = s.countGraphChanges(ctx)
 		if err != nil || revision == known {
 			return err
 		}
-		list, err = s.graphVersions(ctx)
+		list, err = s.listGraphVersions(ctx)
 		return err
 	})
-	return list, revision, failed(ctx, err)
+	return list, revision, toContractError(ctx, err)
 }
 
-// graphChanges is read before the list, so that what changes meanwhile is
+// countGraphChanges is read before the list, so that what changes meanwhile is
 // listed again and nothing is missed.
-func (s *Store) graphChanges(ctx context.Context) (uint64, error) {
-	n, err := s.client.HGet(ctx, s.keys.graphIndex(), "").Uint64()
+func (s *Store) countGraphChanges(ctx context.Context) (uint64, error) {
+	n, err := s.client.HGet(ctx, s.keys.graphIndexKey(), "").Uint64()
 	if errors.Is(err, goredis.Nil) {
 		err = nil // nothing has changed since a format without an index
 	}
 	return n + 1, err
 }
 
-func (s *Store) graphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	fields, err := s.client.HKeys(ctx, s.keys.graphs()).Result()
+func (s *Store) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
+	fields, err := s.client.HKeys(ctx, s.keys.graphsKey()).Result()
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.client.HGetAll(ctx, s.keys.graphIndex()).Result()
+	index, err := s.client.HGetAll(ctx, s.keys.graphIndexKey()).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -260,19 +260,19 @@ func (s *Store) graphVersions(ctx context.Context) ([]checkpoint.GraphRecord, er
 			missing = append(missing, field)
 			continue
 		}
-		name, version := unsized(field)
-		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: instant(created)})
+		name, version := cutLength(field)
+		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: fromUnixNanos(created)})
 	}
-	old, err := s.graphsWithoutIndex(ctx, missing)
+	old, err := s.readGraphsWithoutIndex(ctx, missing)
 	list = append(list, old...)
 	sortGraphs(list)
 	return list, err
 }
 
-// graphsWithoutIndex reads what a graphd without an index has put.
-func (s *Store) graphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
+// readGraphsWithoutIndex reads what a graphd without an index has put.
+func (s *Store) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
 	for chunk := range slices.Chunk(fields, 16) {
-		records, err := s.client.HMGet(ctx, s.keys.graphs(), chunk...).Result()
+		records, err := s.client.HMGet(ctx, s.keys.graphsKey(), chunk...).Result()
 		if err != nil {
 			return nil, err
 		}
@@ -283,9 +283,9 @@ func (s *Store) graphsWithoutIndex(ctx context.Context, fields []string) (list [
 			}
 			g, err := s.decodeGraph(chunk[i], text)
 			if err != nil {
-				return nil, of(err, "key %s, field %q", s.keys.graphs(), chunk[i])
+				return nil, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), chunk[i])
 			}
-			r := g.record()
+			r := g.toRecord()
 			r.Source = ""
 			list = append(list, r)
 		}
@@ -295,30 +295,30 @@ func (s *Store) graphsWithoutIndex(ctx context.Context, fields []string) (list [
 
 // GraphRecords lists every version of every graph, oldest first.
 func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	var all map[string]string
-	err = again(ctx, func() (err error) {
-		all, err = s.client.HGetAll(ctx, s.keys.graphs()).Result()
+	err = retryCall(ctx, func() (err error) {
+		all, err = s.client.HGetAll(ctx, s.keys.graphsKey()).Result()
 		return err
 	})
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, toContractError(ctx, err)
 	}
 	return s.decodeGraphs(all)
 }
 
-// Present is the time by the server's clock.
-func (s *Store) Present(ctx context.Context) (now time.Time, err error) {
-	done, err := s.enter(ctx)
+// Now is the time by the server's clock.
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return now, err
 	}
 	defer done()
-	return now, failed(ctx, again(ctx, func() (err error) {
+	return now, toContractError(ctx, retryCall(ctx, func() (err error) {
 		now, err = s.client.Time(ctx).Result()
 		return err
 	}))

@@ -13,7 +13,7 @@ import (
 // A graphd of an earlier format has put graphs without an index.
 func TestGraphsWithoutAnIndexAreListed(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
+	s := openStore(t, server.URL(""))
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	old := []checkpoint.GraphRecord{{Name: "g", Version: "1", Source: "1", Created: day}, {Name: "g", Version: "2", Source: "2", Created: day.Add(1)}}
 	for _, g := range old {

@@ -23,13 +23,13 @@ func (s *Store) CheckpointWithin(
 	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {
 	var large *checkpoint.LargeError
-	err = s.look(ctx, thread, func() error {
-		list, err := s.load(ctx, thread, 0, most, func() (reply, error) {
+	err = s.readThread(ctx, thread, func() error {
+		list, err := s.loadCheckpoints(ctx, thread, 0, most, func() (reply, error) {
 			if id == "" {
-				return s.find(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
+				return s.findCheckpoints(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
-			r, err := s.read(ctx, s.scripts.values, s.keys.thread(thread, keyHead, keyValues, keyRecords), 0, "c"+id)
-			if err != nil || !r.has(2) {
+			r, err := s.runReadScript(ctx, s.scripts.values, s.keys.threadKeys(thread, keyHead, keyValues, keyRecords), 0, "c"+id)
+			if err != nil || !r.hasValue(2) {
 				return nil, err
 			}
 			return reply{r[0], id, r[2]}, nil
@@ -56,7 +56,7 @@ func (s *Store) CheckpointWithin(
 func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
-	err = s.look(ctx, q.Thread, func() error {
+	err = s.readThread(ctx, q.Thread, func() error {
 		out, err = s.list(ctx, q)
 		return err
 	})
@@ -69,8 +69,8 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 	portion := checkpoint.Portion{Limit: q.Limit}
 	for {
 		cut := false
-		next, err := s.load(ctx, q.Thread, q.Limit, 0, func() (reply, error) {
-			r, err := s.find(ctx, &q)
+		next, err := s.loadCheckpoints(ctx, q.Thread, q.Limit, 0, func() (reply, error) {
+			r, err := s.findCheckpoints(ctx, &q)
 			cut = wasCut(r, q.Limit)
 			return r, err
 		})
@@ -91,17 +91,17 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 	}
 }
 
-// find returns the generation, then id and manifest of each.
-func (s *Store) find(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
-	prefix, open := sized(checkpoint.NodePath(q.Namespace)), "1"
+// findCheckpoints returns the generation, then id and manifest of each.
+func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
+	prefix, open := addLength(checkpoint.NodePath(q.Namespace)), "1"
 	switch {
-	case q.Everywhere:
+	case q.AllNamespaces:
 		prefix, open = "", "2"
 	case !q.AnyTask:
-		prefix, open = prefix+sized(q.Namespace), "0"
+		prefix, open = prefix+addLength(q.Namespace), "0"
 	}
-	return s.read(ctx, s.scripts.history, s.keys.thread(q.Thread, keyHead, keyValues, keyOrder),
-		prefix, open, smaller(q.Before), max(0, q.Limit), bound(q.Limit))
+	return s.runReadScript(ctx, s.scripts.history, s.keys.threadKeys(q.Thread, keyHead, keyValues, keyOrder),
+		prefix, open, scoreBelow(q.Before), max(0, q.Limit), bound(q.Limit))
 }
 
 // bound is how many bytes a script that is given a limit returns before it
@@ -116,11 +116,11 @@ func bound(limit int) int {
 // wasCut reports whether a script has left something for another exchange.
 func wasCut(r reply, limit int) bool { return limit > 0 && r.bytes() >= checkpoint.ReadBytes }
 
-// load reads manifests and the values beside them. A rollback in between may
-// take values away or put others in their place; then it begins again. So may
-// a Redis that lost its newest changes, which nobody can see: what does not fit
-// together is read once more before it is called damaged.
-func (s *Store) load(
+// loadCheckpoints reads manifests and the values beside them. A rollback in
+// between may take values away or put others in their place; then it begins
+// again. So may a Redis that lost its newest changes without a trace: what does
+// not fit together is read once more before it is called damaged.
+func (s *Store) loadCheckpoints(
 	ctx context.Context, thread string, limit, most int, manifests func() (reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
@@ -128,12 +128,12 @@ func (s *Store) load(
 		if err != nil || len(r) == 0 {
 			return nil, err
 		}
-		l := loader{store: s, thread: thread, generation: r.text(0), most: most}
-		out, err := l.load(ctx, r[1:], limit)
+		l := checkpointLoader{store: s, thread: thread, generation: r.textAt(0), most: most}
+		out, err := l.loadManifests(ctx, r[1:], limit)
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
 			doubted = true
-		case err != nil || !l.moved:
+		case err != nil || !l.isStale:
 			return out, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -142,46 +142,46 @@ func (s *Store) load(
 	}
 }
 
-// loader fills in the values that are kept beside manifests. Checkpoints that
+// checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
 // are read together share what they have in common.
-type loader struct {
+type checkpointLoader struct {
 	store      *Store
 	thread     string
 	generation string
-	moved      bool // the thread has another generation by now
+	isStale    bool // the thread has another generation by now
 	most       int  // bytes that a checkpoint may hold, 0 = any number
 
-	wanted []string // fields, each once, in the order in which they are needed
-	read   int      // how many of them were read
-	bytes  int      // of values that were read
-	values map[string]payload.JSON
-	lists  map[place][]payload.JSON
+	wantedFields   []string // fields, each once, in the order in which they are needed
+	read           int      // how many of them were read
+	bytes          int      // of values that were read
+	valuesByField  map[string]payload.JSON
+	listsBySegment map[segmentKey][]payload.JSON
 }
 
-// place is where a segment is stored.
-type place struct {
+// segmentKey is where a segment is stored.
+type segmentKey struct {
 	channel string
 	segment uint64
 }
 
 type manifest struct {
 	*checkpoint.Checkpoint
-	beside []codec.Beside
-	needs  int // how many of the wanted fields must have been read
+	separateValues []codec.SeparateValue
+	needs          int // how many of the wanted fields must have been read
 }
 
-// load reads the values of some manifests, and ends early where a limit does.
-func (l *loader) load(ctx context.Context, r reply, limit int) ([]*checkpoint.Checkpoint, error) {
-	l.values, l.lists = map[string]payload.JSON{}, map[place][]payload.JSON{}
+// loadManifests reads the values of some manifests, and ends early where a limit does.
+func (l *checkpointLoader) loadManifests(ctx context.Context, r reply, limit int) ([]*checkpoint.Checkpoint, error) {
+	l.valuesByField, l.listsBySegment = map[string]payload.JSON{}, map[segmentKey][]payload.JSON{}
 	list := make([]manifest, 0, len(r)/2)
-	lengths := map[place]int{}
+	lengths := map[segmentKey]int{}
 	known := checkpoint.Portion{Limit: limit}
 	for i := 0; i+1 < len(r) && !known.Full(); i += 2 {
-		m, err := l.store.decodeCheckpoint(l.thread, r.text(i), r.text(i+1))
+		m, err := l.store.decodeManifest(l.thread, r.textAt(i), r.textAt(i+1))
 		if err != nil {
-			return nil, of(err, "key %s, checkpoint %q", l.key(), r.text(i))
+			return nil, wrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.textAt(i))
 		}
-		l.want(&m, lengths)
+		l.addFields(&m, lengths)
 		known.Take(m.least())
 		list = append(list, m)
 	}
@@ -191,17 +191,17 @@ func (l *loader) load(ctx context.Context, r reply, limit int) ([]*checkpoint.Ch
 		if portion.Full() {
 			break
 		}
-		if err := l.weigh(&m); err != nil {
+		if err := l.checkSize(&m); err != nil {
 			return nil, err
 		}
-		if err := l.fetch(ctx, m.needs, bound(limit)); err != nil || l.moved {
+		if err := l.fetchFields(ctx, m.needs, bound(limit)); err != nil || l.isStale {
 			if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 				large.Seq = m.Seq
 			}
 			return nil, err
 		}
-		if err := l.fill(m); err != nil {
-			return nil, of(err, "key %s, checkpoint %q", l.key(), m.ID)
+		if err := l.fillValues(m); err != nil {
+			return nil, wrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), m.ID)
 		}
 		if size := m.Size(); l.most > 0 && size > l.most {
 			return nil, &checkpoint.LargeError{Bytes: size, Seq: m.Seq}
@@ -212,14 +212,14 @@ func (l *loader) load(ctx context.Context, r reply, limit int) ([]*checkpoint.Ch
 	return out, nil
 }
 
-// weigh finds out whether a checkpoint is large, as far as its manifest tells: that has
+// checkSize finds out whether a checkpoint is large, as far as its manifest tells: that has
 // the sizes of values, and not those of the elements of lists.
-func (l *loader) weigh(m *manifest) error {
+func (l *checkpointLoader) checkSize(m *manifest) error {
 	least := m.least()
 	if l.most <= 0 || least <= l.most {
 		return nil
 	}
-	if slices.ContainsFunc(m.beside, func(b codec.Beside) bool { return m.Channels[b.Channel].List != nil }) {
+	if slices.ContainsFunc(m.separateValues, func(b codec.SeparateValue) bool { return m.Channels[b.Channel].List != nil }) {
 		least = 0
 	}
 	return &checkpoint.LargeError{Bytes: least, Seq: m.Seq}
@@ -228,51 +228,51 @@ func (l *loader) weigh(m *manifest) error {
 // least is the size that a checkpoint will have at least.
 func (m *manifest) least() int {
 	n := m.Size()
-	for _, b := range m.beside {
+	for _, b := range m.separateValues {
 		n += b.Bytes
 	}
 	return n
 }
 
-func (l *loader) key() string { return l.store.keys.thread(l.thread, keyValues)[0] }
+func (l *checkpointLoader) valuesKey() string { return l.store.keys.threadKeys(l.thread, keyValues)[0] }
 
-// want notes what a manifest refers to. lengths is how much of each segment is
-// wanted so far.
-func (l *loader) want(m *manifest, lengths map[place]int) {
-	for _, b := range m.beside {
+// addFields adds the fields that a manifest refers to. lengths is how much of
+// each segment is wanted so far.
+func (l *checkpointLoader) addFields(m *manifest, lengths map[segmentKey]int) {
+	for _, b := range m.separateValues {
 		ch := &m.Channels[b.Channel]
 		if ch.List == nil {
 			field := valueField(ch.Stored, ch.Name)
-			if _, ok := l.values[field]; !ok {
-				l.values[field] = ""
-				l.wanted = append(l.wanted, field)
+			if _, ok := l.valuesByField[field]; !ok {
+				l.valuesByField[field] = ""
+				l.wantedFields = append(l.wantedFields, field)
 			}
 			continue
 		}
 		for _, seg := range ch.List.Segments {
-			at := place{ch.Name, seg.ID}
+			at := segmentKey{ch.Name, seg.ID}
 			for i := lengths[at]; i < seg.Len; i++ {
-				l.wanted = append(l.wanted, itemField(seg.ID, i, ch.Name))
+				l.wantedFields = append(l.wantedFields, itemField(seg.ID, i, ch.Name))
 			}
 			lengths[at] = max(lengths[at], seg.Len)
 		}
 	}
-	m.needs = len(l.wanted)
+	m.needs = len(l.wantedFields)
 }
 
-// atOnce is how many fields one script reads: others wait meanwhile.
-const atOnce = 1000
+// maxFieldsPerRead is how many fields one script reads: others wait meanwhile.
+const maxFieldsPerRead = 1000
 
 // sealBytes is about how much longer an encrypted value is than its text. What values
 // hold is counted when they are open.
 const sealBytes = 64
 
-// fetch reads wanted fields until at least n of them were read: as many in one
+// fetchFields reads wanted fields until at least n of them were read: as many in one
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
-func (l *loader) fetch(ctx context.Context, n, bytes int) error {
+func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error {
 	for l.read < n {
-		keys := l.store.keys.thread(l.thread, keyHead, keyValues, keyRecords)
-		fields := l.wanted[l.read:min(len(l.wanted), l.read+atOnce)]
+		keys := l.store.keys.threadKeys(l.thread, keyHead, keyValues, keyRecords)
+		fields := l.wantedFields[l.read:min(len(l.wantedFields), l.read+maxFieldsPerRead)]
 		args := make([]any, 1, 1+len(fields))
 		args[0] = bytes
 		if l.most > 0 {
@@ -284,32 +284,32 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 		for _, f := range fields {
 			args = append(args, f)
 		}
-		r, err := l.store.read(ctx, l.store.scripts.values, keys, args...)
+		r, err := l.store.runReadScript(ctx, l.store.scripts.values, keys, args...)
 		if err != nil {
 			return err
 		}
-		if r.text(0) != l.generation {
-			l.moved = true
+		if r.textAt(0) != l.generation {
+			l.isStale = true
 			return nil
 		}
-		count, err := r.unum(1)
+		count, err := r.uintAt(1)
 		if err == nil && l.most > 0 && count < uint64(len(fields)) {
 			return &checkpoint.LargeError{}
 		}
 		if err != nil || count == 0 || count > uint64(len(fields)) {
-			return corrupt("key %s: %q of %d fields were read", l.key(), r.text(1), len(fields))
+			return corruptError("key %s: %q of %d fields were read", l.valuesKey(), r.textAt(1), len(fields))
 		}
 		fields = fields[:count]
 		quoted := r[min(len(r), 2+len(fields)):]
 		for i, f := range fields {
-			if !r.has(i + 2) {
-				delete(l.values, f)
+			if !r.hasValue(i + 2) {
+				delete(l.valuesByField, f)
 				continue
 			}
-			if l.values[f], err = l.value(f, r.text(i+2), quoted); err != nil {
-				return of(err, "key %s, field %q", l.key(), f)
+			if l.valuesByField[f], err = l.openValue(f, r.textAt(i+2), quoted); err != nil {
+				return wrapRecordError(err, "key %s, field %q", l.valuesKey(), f)
 			}
-			if l.bytes += len(l.values[f]); l.most > 0 && l.bytes > l.most {
+			if l.bytes += len(l.valuesByField[f]); l.most > 0 && l.bytes > l.most {
 				return &checkpoint.LargeError{}
 			}
 		}
@@ -318,28 +318,28 @@ func (l *loader) fetch(ctx context.Context, n, bytes int) error {
 	return nil
 }
 
-// value opens a value. quoted are runs and inputs that values are quoted from.
-func (l *loader) value(field, text string, quoted reply) (payload.JSON, error) {
-	run, isQuoted := runOf(text)
+// openValue opens a value. quoted are runs and inputs that values refer to.
+func (l *checkpointLoader) openValue(field, text string, quoted reply) (payload.JSON, error) {
+	run, isQuoted := runOfRef(text)
 	if !isQuoted {
-		text, err := l.store.box.Open(seal.Place{Thread: l.thread, Kind: kindValues, Name: field}, text)
+		text, err := l.store.box.Open(seal.RecordPlace{Thread: l.thread, Kind: kindValues, Name: field}, text)
 		return payload.JSON(text), err
 	}
 	for i := 0; i+1 < len(quoted); i += 2 {
-		if quoted.text(i) == run && quoted.has(i+1) {
-			at := seal.Place{Thread: l.thread, Kind: kindRun, Name: inputField(run)}
-			input, err := l.store.box.Open(at, quoted.text(i+1))
+		if quoted.textAt(i) == run && quoted.hasValue(i+1) {
+			at := seal.RecordPlace{Thread: l.thread, Kind: kindRun, Name: inputField(run)}
+			input, err := l.store.box.Open(at, quoted.textAt(i+1))
 			if err != nil {
-				return "", of(err, "input of run %q", run)
+				return "", wrapRecordError(err, "input of run %q", run)
 			}
-			return unquote(text, input)
+			return resolveRef(text, input)
 		}
 	}
-	return "", corrupt("the input of run %q is missing, which it quotes", run)
+	return "", corruptError("the input of run %q is missing, which it quotes", run)
 }
 
-func (l *loader) fill(m manifest) error {
-	for _, b := range m.beside {
+func (l *checkpointLoader) fillValues(m manifest) error {
+	for _, b := range m.separateValues {
 		ch := &m.Channels[b.Channel]
 		if ch.List != nil {
 			if err := l.fillList(ch); err != nil {
@@ -348,21 +348,21 @@ func (l *loader) fill(m manifest) error {
 			continue
 		}
 		field := valueField(ch.Stored, ch.Name)
-		v, ok := l.values[field]
+		v, ok := l.valuesByField[field]
 		if !ok {
-			return corrupt("field %q is missing", field)
+			return corruptError("field %q is missing", field)
 		}
 		if len(v) != b.Bytes {
-			return corrupt("field %q has %d bytes, want %d", field, len(v), b.Bytes)
+			return corruptError("field %q has %d bytes, want %d", field, len(v), b.Bytes)
 		}
 		ch.Value = v
 	}
 	return nil
 }
 
-func (l *loader) fillList(ch *checkpoint.Channel) error {
+func (l *checkpointLoader) fillList(ch *checkpoint.Channel) error {
 	for i, seg := range ch.List.Segments {
-		items, err := l.segment(place{ch.Name, seg.ID}, seg.Len)
+		items, err := l.segmentItems(segmentKey{ch.Name, seg.ID}, seg.Len)
 		if err != nil {
 			return err
 		}
@@ -375,47 +375,47 @@ func (l *loader) fillList(ch *checkpoint.Channel) error {
 	return nil
 }
 
-// segment returns at least the first n elements of a segment.
-func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
-	items := l.lists[at]
+// segmentItems returns at least the first n elements of a segment.
+func (l *checkpointLoader) segmentItems(at segmentKey, n int) ([]payload.JSON, error) {
+	items := l.listsBySegment[at]
 	for i := len(items); i < n; i++ {
 		field := itemField(at.segment, i, at.channel)
-		v, ok := l.values[field]
+		v, ok := l.valuesByField[field]
 		if !ok {
-			return nil, corrupt("field %q is missing", field)
+			return nil, corruptError("field %q is missing", field)
 		}
 		items = append(items, v)
 	}
-	l.lists[at] = items
+	l.listsBySegment[at] = items
 	return items, nil
 }
 
 // Pending returns the progress after a checkpoint.
 func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	err = s.look(ctx, thread, func() error {
-		p, err = s.pending(ctx, thread, id)
+	err = s.readThread(ctx, thread, func() error {
+		p, err = s.readPending(ctx, thread, id)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	keys := s.keys.thread(thread, keyProgress, keyQuestions)
-	r, err := s.read(ctx, s.scripts.pending, keys, id, sized(id))
+func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
+	keys := s.keys.threadKeys(thread, keyProgress, keyInterrupts)
+	r, err := s.runReadScript(ctx, s.scripts.pending, keys, id, addLength(id))
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if p, err = s.progressOf(thread, id, r.list(0)); err != nil {
+	if p, err = s.decodeProgress(thread, id, r.listAt(0)); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	asked := r.list(1)
+	asked := r.listAt(1)
 	for i := 0; i+1 < len(asked); i += 2 {
-		in, err := s.decodeQuestion(thread, asked.text(i), asked.text(i+1))
+		in, err := s.decodeInterrupt(thread, asked.textAt(i), asked.textAt(i+1))
 		if err != nil {
-			return checkpoint.Pending{}, of(err, "key %s, interrupt %q", keys[1], asked.text(i))
+			return checkpoint.Pending{}, wrapRecordError(err, "key %s, interrupt %q", keys[1], asked.textAt(i))
 		}
 		p.Interrupts = append(p.Interrupts, in)
 	}
-	sortProgress(&p)
+	sortPending(&p)
 	return p, nil
 }

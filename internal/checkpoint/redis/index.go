@@ -14,45 +14,45 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// entry is a member of an index with its place in the order of all partitions.
-type entry struct {
-	at         string
+// indexEntry is a member of an index with its place in the order of all partitions.
+type indexEntry struct {
+	position   string
 	thread, id string
-	change     uint64 // of a question, when listed by change
+	change     uint64 // of an interrupt, when listed by change
 }
 
-// page is what every partition gave of an index, in order, and the place up to
+// indexPage is what every partition gave of an index, in order, and the place up to
 // which nothing is missing: beyond it a partition may have more to give.
-type page struct {
-	entries []entry
+type indexPage struct {
+	entries []indexEntry
 	until   string // "" = everything
 }
 
-// gather puts pages of partitions together.
-func gather(parts [][]entry, size int) page {
-	var p page
+// mergePages puts pages of partitions together.
+func mergePages(parts [][]indexEntry, size int) indexPage {
+	var p indexPage
 	for _, part := range parts {
 		if len(part) >= size {
-			if last := part[len(part)-1].at; p.until == "" || last < p.until {
+			if last := part[len(part)-1].position; p.until == "" || last < p.until {
 				p.until = last
 			}
 		}
 		p.entries = append(p.entries, part...)
 	}
 	if p.until != "" {
-		p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return e.at > p.until })
+		p.entries = slices.DeleteFunc(p.entries, func(e indexEntry) bool { return e.position > p.until })
 	}
-	slices.SortFunc(p.entries, func(a, b entry) int { return strings.Compare(a.at, b.at) })
+	slices.SortFunc(p.entries, func(a, b indexEntry) int { return strings.Compare(a.position, b.position) })
 	return p
 }
 
 // pageSize is how many members are asked of a partition at once.
 const pageSize = 256
 
-// walk reads an index from a place on until enough was found. read counts what
+// walkIndex reads an index from a place on until enough was found. read counts what
 // it finds, and ends where the portion does.
-func walk[T any](
-	limit int, from string, next func(from string) (page, error), read func([]entry, *checkpoint.Portion) ([]T, error),
+func walkIndex[T any](
+	limit int, from string, next func(from string) (indexPage, error), read func([]indexEntry, *checkpoint.Portion) ([]T, error),
 ) (out []T, err error) {
 	portion := &checkpoint.Portion{Limit: limit}
 	size := pageSize
@@ -81,22 +81,22 @@ func walk[T any](
 	}
 }
 
-// merge reads members of the list of what is due.
-func merge(parts []reply, limit int) (threads []string, next time.Time, err error) {
+// mergeDue reads members of the list of what is due.
+func mergeDue(parts []reply, limit int) (threads []string, next time.Time, err error) {
 	var passed, coming []string
 	for _, r := range parts {
-		now, err := r.instant(0)
+		now, err := r.timeAt(0)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		end := dueAt(now)
-		members := r.list(1)
+		end := formatDue(now)
+		members := r.listAt(1)
 		for i := range members {
-			if m := members.text(i); m[:min(len(m), dueLen)] <= end {
+			if m := members.textAt(i); m[:min(len(m), dueLen)] <= end {
 				passed = append(passed, m)
 				continue
 			}
-			coming = append(coming, members.text(i))
+			coming = append(coming, members.textAt(i))
 			break // what follows comes later
 		}
 	}
@@ -105,47 +105,47 @@ func merge(parts []reply, limit int) (threads []string, next time.Time, err erro
 		passed, coming = passed[:limit], passed[limit:limit+1]
 	}
 	for _, m := range passed {
-		_, thread, ok := parseDue(m)
+		_, thread, ok := parseDueMember(m)
 		if !ok {
 			continue // reading the thread by name tells what is wrong with it
 		}
 		threads = append(threads, thread)
 	}
 	if len(coming) > 0 {
-		next, _, _ = parseDue(slices.Min(coming))
+		next, _, _ = parseDueMember(slices.Min(coming))
 	}
 	return threads, next, nil
 }
 
 // Threads lists heads by update time, newest first.
 func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	from := ""
 	if q.Before != (checkpoint.ThreadPosition{}) {
-		from = threadPlace(q.Before.Updated, q.Before.Thread) + "\x00\xff"
+		from = threadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
 	}
 	size := pageSize
 	if q.Limit > 0 && q.State == "" && q.Graph == "" && len(q.Metadata) == 0 {
 		size = min(size, q.Limit)
 	}
-	out, err := walk(q.Limit, from, func(from string) (page, error) {
-		return s.members(ctx, []string{keyThreads}, from, size, func(member string) (entry, bool) {
-			thread, state, graph, ok := parseThread(member)
+	out, err := walkIndex(q.Limit, from, func(from string) (indexPage, error) {
+		return s.readMembers(ctx, []string{keyThreads}, from, size, func(member string) (indexEntry, bool) {
+			thread, state, graph, ok := parseThreadMember(member)
 			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
-			return entry{thread: thread}, ok
+			return indexEntry{thread: thread}, ok
 		})
-	}, func(list []entry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
-		return s.heads(ctx, &q, list, portion)
+	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Head, error) {
+		return s.readHeads(ctx, &q, list, portion)
 	})
 	if err == nil {
-		err = s.present(ctx)
+		err = s.checkMark(ctx)
 	}
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, toContractError(ctx, err)
 	}
 	// A thread that was changed while it was listed stands where it is now.
 	slices.SortStableFunc(out, func(a, b checkpoint.Head) int {
@@ -154,45 +154,47 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	return out, nil
 }
 
-// members reads a page of an index that consists of some keys per partition.
-func (s *Store) members(
-	ctx context.Context, keys []string, from string, size int, parse func(member string) (entry, bool),
-) (page, error) {
+// readMembers reads a page of an index that consists of some keys per partition.
+func (s *Store) readMembers(
+	ctx context.Context, keys []string, from string, size int, parse func(member string) (indexEntry, bool),
+) (indexPage, error) {
 	begin := "-"
 	if from != "" {
 		begin = "(" + from
 	}
-	replies, err := s.scatter(ctx, s.scripts.members, s.all(), keys, begin, size)
+	replies, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), keys, begin, size)
 	if err != nil {
-		return page{}, err
+		return indexPage{}, err
 	}
-	var parts [][]entry
+	var parts [][]indexEntry
 	skip := map[string]bool{}
 	for _, r := range replies {
 		for k := range keys {
-			var part []entry
-			list := r.list(k + 1)
+			var part []indexEntry
+			list := r.listAt(k + 1)
 			for i := range list {
-				e, ok := parse(list.text(i))
-				e.at = list.text(i)
-				skip[e.at] = !ok
+				e, ok := parse(list.textAt(i))
+				e.position = list.textAt(i)
+				skip[e.position] = !ok
 				part = append(part, e)
 			}
 			parts = append(parts, part)
 		}
 	}
-	p := gather(parts, size)
-	p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return skip[e.at] })
+	p := mergePages(parts, size)
+	p.entries = slices.DeleteFunc(p.entries, func(e indexEntry) bool { return skip[e.position] })
 	return p, nil
 }
 
-// heads reads the heads of threads and leaves out what is gone or corrupt.
-func (s *Store) heads(
-	ctx context.Context, q *checkpoint.ThreadQuery, list []entry, portion *checkpoint.Portion,
+// readHeads reads the heads of threads and leaves out what is gone or corrupt.
+func (s *Store) readHeads(
+	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
-	replies, err := s.each(ctx, list, func(pipe goredis.Pipeliner, e entry) *goredis.Cmd {
-		return s.scripts.head.EvalSha(ctx, pipe, s.keys.thread(e.thread, keyHead))
-	}, func(e entry) *goredis.Cmd { return s.scripts.head.Run(ctx, s.client, s.keys.thread(e.thread, keyHead)) })
+	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
+		return s.scripts.head.EvalSha(ctx, pipe, s.keys.threadKeys(e.thread, keyHead))
+	}, func(e indexEntry) *goredis.Cmd {
+		return s.scripts.head.Run(ctx, s.client, s.keys.threadKeys(e.thread, keyHead))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +203,11 @@ func (s *Store) heads(
 		if portion.Full() {
 			break
 		}
-		if !r.has(1) {
+		if !r.hasValue(1) {
 			continue
 		}
 		h, err := s.decodeHead(list[i].thread, r)
-		if err == nil && selects(q, &h) {
+		if err == nil && matchesThread(q, &h) {
 			portion.Take(h.Size())
 			out = append(out, h)
 		}
@@ -213,14 +215,14 @@ func (s *Store) heads(
 	return out, nil
 }
 
-// each sends one script per entry in one exchange per server. A script that
+// runPerEntry sends one script per entry in one exchange per server. A script that
 // the server has forgotten is run alone; a key of another type has no answer.
-func (s *Store) each(
-	ctx context.Context, list []entry,
-	send func(goredis.Pipeliner, entry) *goredis.Cmd, alone func(entry) *goredis.Cmd,
+func (s *Store) runPerEntry(
+	ctx context.Context, list []indexEntry,
+	send func(goredis.Pipeliner, indexEntry) *goredis.Cmd, alone func(indexEntry) *goredis.Cmd,
 ) ([]reply, error) {
 	out := make([]reply, len(list))
-	err := again(ctx, func() error {
+	err := retryCall(ctx, func() error {
 		pipe := s.client.Pipeline()
 		cmds := make([]*goredis.Cmd, len(list))
 		for i, e := range list {
@@ -232,7 +234,7 @@ func (s *Store) each(
 			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 				r, err = alone(list[i]).Slice()
 			}
-			if err = failed(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+			if err = toContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
 				return err
 			}
 			out[i] = r
@@ -242,7 +244,7 @@ func (s *Store) each(
 	return out, err
 }
 
-func selects(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
+func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	if (q.State != "" && q.State != h.State) || (q.Graph != "" && q.Graph != h.Graph) {
 		return false
 	}
@@ -254,5 +256,5 @@ func selects(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {
 	return true
 }
 
-// place is where in the order of changes a change stands.
-func changePlace(change uint64) string { return fmt.Sprintf("%020d", change) }
+// changePosition is where in the order of changes a change stands.
+func changePosition(change uint64) string { return fmt.Sprintf("%020d", change) }

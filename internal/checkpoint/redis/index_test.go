@@ -13,8 +13,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
-// ask makes a thread with one question.
-func ask(t *testing.T, s *redis.Store, thread string, state checkpoint.InterruptState, at time.Time) {
+// putInterrupt makes a thread with one interrupt.
+func putInterrupt(t *testing.T, s *redis.Store, thread string, state checkpoint.InterruptState, at time.Time) {
 	t.Helper()
 	_, err := s.Apply(t.Context(), &checkpoint.Change{
 		Thread: thread,
@@ -30,14 +30,14 @@ func ask(t *testing.T, s *redis.Store, thread string, state checkpoint.Interrupt
 func TestListsOverManyPages(t *testing.T) {
 	const n = 700
 	server := redistest.Start(t, "--appendfsync", "no")
-	s := open(t, server.URL("partitions=2"))
+	s := openStore(t, server.URL("partitions=2"))
 	day := time.Date(2026, 1, 1, 0, 0, 0, 7, time.UTC)
 	for i := range n {
 		state := checkpoint.InterruptOpen
 		if i%3 == 0 {
 			state = checkpoint.InterruptConsumed
 		}
-		ask(t, s, fmt.Sprintf("t%03d", i), state, day.Add(time.Duration(i/2)*time.Second))
+		putInterrupt(t, s, fmt.Sprintf("t%03d", i), state, day.Add(time.Duration(i/2)*time.Second))
 	}
 	for _, limit := range []int{0, 1, 300, 699, 700, 701} {
 		heads, err := s.Threads(t.Context(), checkpoint.ThreadQuery{Limit: limit})
@@ -75,9 +75,9 @@ func TestListsOverManyPages(t *testing.T) {
 // far ahead, as a server whose clock is wrong would.
 func TestFollowerMissesNothingWhenClocksDiffer(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL("partitions=4"))
+	s := openStore(t, server.URL("partitions=4"))
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	ask(t, s, "first", checkpoint.InterruptOpen, day)
+	putInterrupt(t, s, "first", checkpoint.InterruptOpen, day)
 	counts, err := server.Client.Keys(t.Context(), "*:count").Result()
 	require.NoError(t, err)
 	require.Len(t, counts, 1)
@@ -98,9 +98,9 @@ func TestFollowerMissesNothingWhenClocksDiffer(t *testing.T) {
 			seen[list[i].Thread]++
 		}
 	}
-	ask(t, s, "first2", checkpoint.InterruptOpen, day)
+	putInterrupt(t, s, "first2", checkpoint.InterruptOpen, day)
 	for i := range 20 { // in all partitions, the one that is ahead among them
-		ask(t, s, fmt.Sprint("t", i), checkpoint.InterruptOpen, day)
+		putInterrupt(t, s, fmt.Sprint("t", i), checkpoint.InterruptOpen, day)
 		if i%3 == 0 {
 			follow()
 		}
@@ -114,9 +114,9 @@ func TestFollowerMissesNothingWhenClocksDiffer(t *testing.T) {
 
 func TestPartitionsAreSpread(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL("partitions=8"))
+	s := openStore(t, server.URL("partitions=8"))
 	for i := range 200 {
-		ask(t, s, fmt.Sprint("t", i), checkpoint.InterruptOpen, time.Unix(0, 0))
+		putInterrupt(t, s, fmt.Sprint("t", i), checkpoint.InterruptOpen, time.Unix(0, 0))
 	}
 	keys, err := server.Client.Keys(t.Context(), "*:threads").Result()
 	require.NoError(t, err)

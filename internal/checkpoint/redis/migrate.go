@@ -16,9 +16,9 @@ import (
 )
 
 // A migration brings a store of an earlier format to the present one, in this
-// order: what the whole store agrees on says that it is under way, so that no
-// server starts on it, older ones neither; each partition is brought to the new
-// format, thread by thread, and gets its mark when that is done; the agreement
+// order: the metadata of the store says that it is under way, so that no server
+// starts on it, older ones neither; each partition is brought to the new
+// format, thread by thread, and gets its mark when that is done; the metadata
 // says that it is over. Every step may be repeated, so what was broken off is
 // gone on with by doing it again. While it runs it holds a lock that ends soon
 // after its process.
@@ -28,18 +28,18 @@ import (
 // so far. With dry it only says what there is to do. It fails with a SetupError
 // that says what is in the way: most often servers that use the store.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
-	s, w, err := bare(ctx, opts)
+	s, w, err := connectWithoutStore(ctx, opts)
 	if err != nil {
 		return checkpoint.Migration{}, err
 	}
-	m := &migration{store: s, where: w, dry: dry, tell: tell}
-	err = w.opening(ctx, m.run(ctx))
+	m := &migration{store: s, config: w, isDryRun: dry, report: tell}
+	err = w.wrapOpenError(ctx, m.runMigration(ctx))
 	return m.Migration, errors.Join(err, s.Close())
 }
 
-// bare connects to a server without opening the store on it.
-func bare(ctx context.Context, opts Options) (*Store, *location, error) {
-	w, err := parse(opts)
+// connectWithoutStore connects to a server without opening the store on it.
+func connectWithoutStore(ctx context.Context, opts Options) (*Store, *storeConfig, error) {
+	w, err := parseURL(opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,9 +47,9 @@ func bare(ctx context.Context, opts Options) (*Store, *location, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Store{scripts: scripts, log: cmp.Or(opts.Logger, zap.NewNop()), wrong: map[int]struct{}{}}
-	s.ear = newEar(ctx, s)
-	if err := s.connect(ctx, w); err != nil {
+	s := &Store{scripts: scripts, log: cmp.Or(opts.Logger, zap.NewNop()), wrongPartitions: map[int]struct{}{}}
+	s.subscriber = newSubscriber(ctx, s)
+	if err := s.connectServer(ctx, w); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, w, nil
@@ -59,180 +59,180 @@ func bare(ctx context.Context, opts Options) (*Store, *location, error) {
 type migration struct {
 	checkpoint.Migration
 
-	store *Store
-	where *location
-	dry   bool
-	look  bool // nothing is changed yet
-	tell  func(checkpoint.Migration)
+	store    *Store
+	config   *storeConfig
+	isDryRun bool
+	isCheck  bool // nothing is changed yet
+	report   func(checkpoint.Migration)
 }
 
-func (m *migration) run(ctx context.Context) error {
-	meta := (&layout{prefix: m.where.prefix}).meta()
-	isUnder, err := m.isToDo(ctx, meta)
+func (m *migration) runMigration(ctx context.Context) error {
+	meta := (&keyLayout{prefix: m.config.prefix}).metadataKey()
+	isUnder, err := m.isNeeded(ctx, meta)
 	if err != nil || !isUnder {
 		return err
 	}
-	if m.dry {
-		if err := m.alone(ctx); err != nil {
+	if m.isDryRun {
+		if err := m.requireNoServers(ctx); err != nil {
 			return err
 		}
-		return m.all(ctx, true)
+		return m.migratePartitions(ctx, true)
 	}
-	ctx, unlock, err := m.lock(ctx)
+	ctx, unlock, err := m.acquireLock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	// Another migration may have ended while this one waited for the lock.
-	if isUnder, err = m.isToDo(ctx, meta); err != nil || !isUnder {
+	if isUnder, err = m.isNeeded(ctx, meta); err != nil || !isUnder {
 		return err
 	}
-	if err := m.alone(ctx); err != nil {
+	if err := m.requireNoServers(ctx); err != nil {
 		return err
 	}
-	return m.do(ctx, meta)
+	return m.migrateStore(ctx, meta)
 }
 
-// isToDo reads which format the store has and how it is divided.
-func (m *migration) isToDo(ctx context.Context, meta string) (bool, error) {
+// isNeeded reads which format the store has and how it is divided.
+func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 	known, err := m.store.client.HGetAll(ctx, meta).Result()
 	if err != nil || len(known) == 0 {
 		return false, err
 	}
-	i, err := m.where.described(known)
+	i, err := m.config.parseIdentity(known)
 	if err != nil {
 		return false, err
 	}
 	m.From, m.To = i.format, Format
-	if from := known[fieldFrom]; from != "" {
+	if from := known[fieldMigratingFrom]; from != "" {
 		if m.From, err = strconv.Atoi(from); err != nil {
-			return false, corrupt("key %s says that the store comes from format %q", meta, from)
+			return false, corruptError("key %s says that the store comes from format %q", meta, from)
 		}
 	}
 	s := m.store
-	s.keys, s.epoch = newLayout(m.where.prefix, i.partitions), i.epoch
+	s.keys, s.epoch = newKeyLayout(m.config.prefix, i.partitions), i.epoch
 	if s.epoch == "" {
-		s.epoch = draw()
+		s.epoch = newRandomID()
 	}
-	s.mark = identity{Format, i.partitions, s.epoch}.mark()
+	s.mark = storeIdentity{Format, i.partitions, s.epoch}.encodeMark()
 	return m.From != m.To, nil
 }
 
-// alone refuses to go on while servers use the store.
-func (m *migration) alone(ctx context.Context) error {
+// requireNoServers refuses to go on while servers use the store.
+func (m *migration) requireNoServers(ctx context.Context) error {
 	s := m.store
-	r, err := s.read(ctx, s.scripts.servers, []string{s.keys.roster()}, s.keys.greetings())
+	r, err := s.runReadScript(ctx, s.scripts.servers, []string{s.keys.membershipKey()}, s.keys.announcementChannel())
 	if err != nil {
 		return err
 	}
-	listening, _ := r.count(0)
+	listening, _ := r.intAt(0)
 	if n := max(listening, int64(len(r)-1)); n > 0 {
 		return &SetupError{
-			m.where.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
+			m.config.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
 			"stop all of them; one that was killed is forgotten after 20 seconds",
 		}
 	}
 	return nil
 }
 
-func (m *migration) do(ctx context.Context, meta string) error {
+func (m *migration) migrateStore(ctx context.Context, meta string) error {
 	s := m.store
-	if err := m.all(ctx, true); err != nil {
+	if err := m.migratePartitions(ctx, true); err != nil {
 		return err
 	}
 	pipe := s.client.TxPipeline()
-	pipe.HSetNX(ctx, meta, fieldFrom, m.From)
+	pipe.HSetNX(ctx, meta, fieldMigratingFrom, m.From)
 	pipe.HSetNX(ctx, meta, fieldEpoch, s.epoch)
 	pipe.HSet(ctx, meta, fieldFormat, Format)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	if err := m.all(ctx, false); err != nil {
+	if err := m.migratePartitions(ctx, false); err != nil {
 		return err
 	}
 	pipe = s.client.TxPipeline()
-	pipe.HSet(ctx, meta, fieldWhole, "yes")
-	pipe.HDel(ctx, meta, fieldFrom)
+	pipe.HSet(ctx, meta, fieldComplete, "yes")
+	pipe.HDel(ctx, meta, fieldMigratingFrom)
 	_, err := pipe.Exec(ctx)
 	return err
 }
 
-// all brings every partition to the present format, or looks at what there is to
+// migratePartitions brings every partition to the present format, or looks at what there is to
 // do.
-func (m *migration) all(ctx context.Context, look bool) error {
+func (m *migration) migratePartitions(ctx context.Context, look bool) error {
 	s := m.store
-	m.look = look
+	m.isCheck = look
 	m.Threads, m.Done, m.Changed, m.Unreadable = 0, 0, 0, nil
-	marks, err := s.marks(ctx, s.all())
+	marks, err := s.readMarks(ctx, s.allPartitions())
 	if err != nil {
 		return err
 	}
 	for p := range marks {
-		n, err := s.client.ZCard(ctx, s.keys.of(p, keyThreads)).Result()
+		n, err := s.client.ZCard(ctx, s.keys.partitionKey(p, keyThreads)).Result()
 		if err != nil {
 			return err
 		}
 		m.Threads += int(n)
 	}
 	for p, mark := range marks {
-		if err := m.partition(ctx, p, mark == s.mark); err != nil {
-			return of(err, "partition %s", s.keys.of(p, "*"))
+		if err := m.migratePartition(ctx, p, mark == s.mark); err != nil {
+			return wrapRecordError(err, "partition %s", s.keys.partitionKey(p, "*"))
 		}
 	}
 	return nil
 }
 
-// someThreads is how many threads are read and changed in one exchange.
-const someThreads = 256
+// threadsPerExchange is how many threads are read and changed in one exchange.
+const threadsPerExchange = 256
 
-// partition brings the threads of a partition to the present format, and then
+// migratePartition brings the threads of a partition to the present format, and then
 // marks it.
-func (m *migration) partition(ctx context.Context, p int, isDone bool) error {
+func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) error {
 	s := m.store
 	for begin := "-"; ; {
-		members, err := s.client.ZRangeByLex(ctx, s.keys.of(p, keyThreads), &goredis.ZRangeBy{
-			Min: begin, Max: "+", Count: someThreads,
+		members, err := s.client.ZRangeByLex(ctx, s.keys.partitionKey(p, keyThreads), &goredis.ZRangeBy{
+			Min: begin, Max: "+", Count: threadsPerExchange,
 		}).Result()
 		if err != nil {
 			return err
 		}
 		if !isDone {
-			if err := m.threads(ctx, members); err != nil {
+			if err := m.migrateThreads(ctx, members); err != nil {
 				return err
 			}
 		}
 		m.Done += len(members)
-		if m.look == m.dry {
-			m.tell(m.Migration)
+		if m.isCheck == m.isDryRun {
+			m.report(m.Migration)
 		}
-		if len(members) < someThreads {
+		if len(members) < threadsPerExchange {
 			break
 		}
 		begin = "(" + members[len(members)-1]
 	}
-	if m.look || isDone {
+	if m.isCheck || isDone {
 		return nil
 	}
-	return s.client.Set(ctx, s.keys.of(p, keyStore), s.mark, 0).Err()
+	return s.client.Set(ctx, s.keys.partitionKey(p, keyStoreMark), s.mark, 0).Err()
 }
 
-// threads brings some threads of a partition from format 2 to format 3.
-func (m *migration) threads(ctx context.Context, members []string) error {
+// migrateThreads brings some threads of a partition from format 2 to format 3.
+func (m *migration) migrateThreads(ctx context.Context, members []string) error {
 	s := m.store
-	list := make([]entry, 0, len(members))
+	list := make([]indexEntry, 0, len(members))
 	for _, member := range members {
-		if thread, _, _, ok := parseThread(member); ok {
-			list = append(list, entry{thread: thread})
+		if thread, _, _, ok := parseThreadMember(member); ok {
+			list = append(list, indexEntry{thread: thread})
 		}
 	}
 	look := "0"
-	if m.look {
+	if m.isCheck {
 		look = "1"
 	}
-	replies, err := s.each(ctx, list, func(pipe goredis.Pipeliner, e entry) *goredis.Cmd {
-		return s.scripts.migrate2.EvalSha(ctx, pipe, s.migrateKeys(e.thread), look)
-	}, func(e entry) *goredis.Cmd {
-		return s.scripts.migrate2.Run(ctx, s.client, s.migrateKeys(e.thread), look)
+	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
+		return s.scripts.migrate2.EvalSha(ctx, pipe, s.migrationKeys(e.thread), look)
+	}, func(e indexEntry) *goredis.Cmd {
+		return s.scripts.migrate2.Run(ctx, s.client, s.migrationKeys(e.thread), look)
 	})
 	if err != nil {
 		return err
@@ -241,51 +241,51 @@ func (m *migration) threads(ctx context.Context, members []string) error {
 		if r == nil {
 			m.Unreadable = append(m.Unreadable, list[i].thread)
 		}
-		if apart, _ := r.count(0); apart > 0 {
+		if apart, _ := r.intAt(0); apart > 0 {
 			m.Changed++
 		}
-		if r.text(1) != "" {
-			return m.leased(list[i].thread)
+		if r.textAt(1) != "" {
+			return m.leasedThreadError(list[i].thread)
 		}
 	}
 	return nil
 }
 
-// leased refuses a thread that a server still holds.
-func (m *migration) leased(thread string) error {
+// leasedThreadError refuses a thread that a server still holds.
+func (m *migration) leasedThreadError(thread string) error {
 	return &SetupError{
-		m.where.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
+		m.config.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
 		"stop all servers that use the store; the lease of one that was killed ends by itself, after 15 seconds unless --lease says otherwise",
 	}
 }
 
-func (s *Store) migrateKeys(thread string) []string {
-	return s.keys.thread(thread, keyHead, keyQuestions, keyRecords)
+func (s *Store) migrationKeys(thread string) []string {
+	return s.keys.threadKeys(thread, keyHead, keyInterrupts, keyRecords)
 }
 
-// How long the lock of a migration outlasts its process, and how often it is
+// How long the lock of a migration outlives its process, and how often it is
 // renewed.
 const (
-	lockLife  = 10 * time.Second
-	lockRenew = 2 * time.Second
+	lockTTL           = 10 * time.Second
+	lockRenewInterval = 2 * time.Second
 )
 
-// lockKey is held by the migration that is under way.
-func (l *layout) lockKey() string { return l.prefix + "{meta}:migration" }
+// migrationLockKey is held by the migration that is under way.
+func (l *keyLayout) migrationLockKey() string { return l.prefix + "{meta}:migration" }
 
-// lock waits until no other migration runs, and keeps others out until unlock;
+// acquireLock waits until no other migration runs, and keeps others out until unlock;
 // the context ends when the lock is lost.
-func (m *migration) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
-	c, key, name := m.store.client, m.store.keys.lockKey(), draw()
+func (m *migration) acquireLock(ctx context.Context) (_ context.Context, unlock func(), err error) {
+	c, key, name := m.store.client, m.store.keys.migrationLockKey(), newRandomID()
 	for {
-		held, err := c.SetNX(ctx, key, name, lockLife).Result()
+		held, err := c.SetNX(ctx, key, name, lockTTL).Result()
 		if err != nil {
 			return ctx, nil, err
 		}
 		if held {
 			break
 		}
-		if !pause(ctx, 200*time.Millisecond) {
+		if !sleepContext(ctx, 200*time.Millisecond) {
 			return ctx, nil, ctx.Err()
 		}
 	}
@@ -293,12 +293,12 @@ func (m *migration) lock(ctx context.Context) (_ context.Context, unlock func(),
 	ended := make(chan struct{})
 	go contain.Func(func() {
 		defer close(ended)
-		for pause(ctx, lockRenew) {
+		for sleepContext(ctx, lockRenewInterval) {
 			if held, err := c.Get(ctx, key).Result(); err != nil || held != name {
 				cancel(errors.New("the lock of the migration is lost"))
 				return
 			}
-			c.Expire(ctx, key, lockLife)
+			c.Expire(ctx, key, lockTTL)
 		}
 	}, func(p *contain.PanicError) { cancel(p) })()
 	return ctx, func() {

@@ -10,22 +10,22 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// A thread of which somebody took a key away is damaged: nothing is added to
-// what is left, it says which key it was, and it can be deleted.
+// A thread with a missing key is damaged: nothing is added to what is left, it
+// says which key it was, and it can be deleted.
 func TestMissingKeysAreCorrupt(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "good", 1, 2)
-	furnish(t, s, "good")
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "good", 1, 2)
+	addAllRecords(t, s, "good")
 	for _, letter := range []string{"v", "s", "p", "q", "r", "o", "e"} {
-		grow(t, s, "bad", 1, 2)
-		furnish(t, s, "bad")
-		key := keyOf(t, server, letter, "bad")
+		applySupersteps(t, s, "bad", 1, 2)
+		addAllRecords(t, s, "bad")
+		key := keyOfThread(t, server, letter, "bad")
 		require.NoError(t, server.Client.Del(t.Context(), key).Err())
 
 		h, err := s.Head(t.Context(), "bad")
 		requireCorrupt(t, err, key)
-		_, err = s.Apply(t.Context(), superstep("bad", 4, make([]payload.JSON, 4)))
+		_, err = s.Apply(t.Context(), newSuperstep("bad", 4, make([]payload.JSON, 4)))
 		requireCorrupt(t, err, key)
 		requireGood(t, s)
 		_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "bad", Expect: h.Revision, Delete: true})
@@ -35,10 +35,10 @@ func TestMissingKeysAreCorrupt(t *testing.T) {
 	}
 }
 
-// furnish adds to a thread that grew to two supersteps all that a thread can have.
-func furnish(t *testing.T, s checkpoint.Store, thread string) {
+// addAllRecords adds to a thread that grew to two supersteps all that a thread can have.
+func addAllRecords(t *testing.T, s checkpoint.Store, thread string) {
 	t.Helper()
-	c := superstep(thread, 3, nil)
+	c := newSuperstep(thread, 3, nil)
 	c.Checkpoints, c.Head.Seq, c.ClearTasks = nil, 2, nil
 	c.Tasks = []checkpoint.Task{{Checkpoint: "000000000002", ID: "task"}}
 	c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: thread}}
@@ -50,24 +50,24 @@ func furnish(t *testing.T, s checkpoint.Store, thread string) {
 // What is left of a thread without its head is not the beginning of a new one.
 func TestRemainsAreNoThread(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "good", 1, 2)
-	furnish(t, s, "good")
-	grow(t, s, "bad", 1, 2)
-	key := keyOf(t, server, "h", "bad")
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "good", 1, 2)
+	addAllRecords(t, s, "good")
+	applySupersteps(t, s, "bad", 1, 2)
+	key := keyOfThread(t, server, "h", "bad")
 	require.NoError(t, server.Client.Del(t.Context(), key).Err())
 	_, err := s.Head(t.Context(), "bad")
 	requireCorrupt(t, err, key+" is missing")
-	_, err = s.Apply(t.Context(), superstep("bad", 1, make([]payload.JSON, 1)))
+	_, err = s.Apply(t.Context(), newSuperstep("bad", 1, make([]payload.JSON, 1)))
 	requireCorrupt(t, err, key+" is missing")
 	requireGood(t, s)
 }
 
 func TestMissingEventsAreCorrupt(t *testing.T) {
 	server := redistest.Start(t)
-	s := open(t, server.URL(""))
-	grow(t, s, "bad", 1, 2)
-	key := keyOf(t, server, "e", "bad")
+	s := openStore(t, server.URL(""))
+	applySupersteps(t, s, "bad", 1, 2)
+	key := keyOfThread(t, server, "e", "bad")
 	require.NoError(t, server.Client.RPop(t.Context(), key).Err())
 	_, err := s.Events(t.Context(), "bad", 0, 0)
 	requireCorrupt(t, err, key)

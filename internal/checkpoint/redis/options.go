@@ -28,9 +28,9 @@ type Options struct {
 	Prefix string
 	// Seal says whether records are compressed and encrypted.
 	Seal seal.Options
-	// Beat is how often a server says what its workers take; 3 s. One that has
-	// been silent three times is taken to have none.
-	Beat time.Duration
+	// Heartbeat is how often a server publishes its capabilities; 3 s. A
+	// server that misses three heartbeats is taken to have none.
+	Heartbeat time.Duration
 	// Tombstones is how many deleted versions of graphs are remembered; default
 	// checkpoint.DefaultTombstones. Servers on one store should say the same.
 	Tombstones int
@@ -44,72 +44,72 @@ const (
 	maxPartitions     = 1024
 )
 
-// location is what an URL says.
-type location struct {
-	server     string // without the password
-	single     *goredis.Options
-	cluster    *goredis.ClusterOptions
-	sentinel   *goredis.FailoverOptions
-	prefix     string
-	partitions int // 0 = not said
-	shared     bool
-	eviction   bool
+// storeConfig is what an URL says.
+type storeConfig struct {
+	server          string // without the password
+	standalone      *goredis.Options
+	cluster         *goredis.ClusterOptions
+	sentinel        *goredis.FailoverOptions
+	prefix          string
+	partitions      int // 0 = not said
+	isShared        bool
+	acceptsEviction bool
 }
 
-func parse(opts Options) (*location, error) {
+func parseURL(opts Options) (*storeConfig, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
 		// What url.Parse says repeats the URL with the password in it.
 		return nil, &SetupError{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
 	}
-	w := &location{server: Masked(opts.URL), prefix: opts.Prefix}
-	if split(u) {
-		return nil, w.bad("the password has a character that ends it, like / or ? or #, which stands as %2F or %3F or %23 in an URL")
+	w := &storeConfig{server: MaskPassword(opts.URL), prefix: opts.Prefix}
+	if hasSplitPassword(u) {
+		return nil, w.urlError("the password has a character that ends it, like / or ? or #, which stands as %2F or %3F or %23 in an URL")
 	}
 	if (u.Scheme != "redis" && u.Scheme != "rediss") || u.Hostname() == "" {
-		return nil, w.bad("the URL names no server")
+		return nil, w.urlError("the URL names no server")
 	}
 	q := u.Query()
-	if err := w.own(q); err != nil {
+	if err := w.takeParameters(q); err != nil {
 		return nil, err
 	}
 	u.RawQuery = q.Encode()
 	if q.Has("master_name") {
 		w.sentinel, err = goredis.ParseFailoverURL(u.String())
 		if err != nil {
-			return nil, w.bad(clean(err, u))
+			return nil, w.urlError(redactURL(err, u))
 		}
 		w.sentinel.MaxRetries, w.sentinel.DialerRetries, w.sentinel.ContextTimeoutEnabled = -1, 1, true
-		w.sentinel.Protocol = cmp.Or(w.sentinel.Protocol, protocol)
+		w.sentinel.Protocol = cmp.Or(w.sentinel.Protocol, respVersion)
 		w.sentinel.TLSConfig = withServerName(w.sentinel.TLSConfig, u)
 		return w, nil
 	}
 	if w.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
-		return nil, w.bad(clean(err, u))
+		return nil, w.urlError(redactURL(err, u))
 	}
 	w.cluster.MaxRetries, w.cluster.DialerRetries, w.cluster.ContextTimeoutEnabled = -1, 1, true
-	w.cluster.Protocol = cmp.Or(w.cluster.Protocol, protocol)
-	// A master that died can't say who follows it, and the client asks nobody
-	// else before this time has passed.
+	w.cluster.Protocol = cmp.Or(w.cluster.Protocol, respVersion)
+	// A master that died can't say who follows it, and the client asks no
+	// other server before this time has passed.
 	w.cluster.ClusterStateReloadInterval = time.Second
 	q.Del("addr")
 	for _, only := range []string{"max_redirects", "read_only", "route_by_latency", "route_randomly"} {
 		q.Del(only)
 	}
 	u.RawQuery = q.Encode()
-	if w.single, err = goredis.ParseURL(u.String()); err != nil {
-		return nil, w.bad(clean(err, u))
+	if w.standalone, err = goredis.ParseURL(u.String()); err != nil {
+		return nil, w.urlError(redactURL(err, u))
 	}
-	// A call whose answer was lost may have been carried out: only those who
-	// know what it says may repeat it.
-	w.single.MaxRetries, w.single.DialerRetries, w.single.ContextTimeoutEnabled = -1, 1, true
-	w.single.Protocol = cmp.Or(w.single.Protocol, protocol)
+	// A call whose answer was lost may have been carried out: only a caller
+	// that knows the call may repeat it.
+	w.standalone.MaxRetries, w.standalone.DialerRetries, w.standalone.ContextTimeoutEnabled = -1, 1, true
+	w.standalone.Protocol = cmp.Or(w.standalone.Protocol, respVersion)
 	return w, nil
 }
 
-// protocol is RESP 2: nothing here uses what RESP 3 adds, and the client would
+// respVersion is RESP 2: nothing here uses what RESP 3 adds, and the client would
 // look for pushed messages before each answer.
-const protocol = 2
+const respVersion = 2
 
 func withServerName(c *tls.Config, u *url.URL) *tls.Config {
 	if c != nil && c.ServerName == "" {
@@ -118,8 +118,8 @@ func withServerName(c *tls.Config, u *url.URL) *tls.Config {
 	return c
 }
 
-// own takes graphd's own parameters out of a query.
-func (w *location) own(q url.Values) error {
+// takeParameters takes graphd's own parameters out of a query.
+func (w *storeConfig) takeParameters(q url.Values) error {
 	if p := q.Get("prefix"); p != "" {
 		w.prefix = p
 	}
@@ -127,20 +127,20 @@ func (w *location) own(q url.Values) error {
 		w.prefix = defaultPrefix
 	}
 	if strings.ContainsAny(w.prefix, "{}") {
-		return w.bad("prefix has a brace in it")
+		return w.urlError("prefix has a brace in it")
 	}
 	if p := q.Get("partitions"); p != "" {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 1 || n > maxPartitions {
-			return w.bad("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(maxPartitions))
+			return w.urlError("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(maxPartitions))
 		}
 		w.partitions = n
 	}
-	for name, to := range map[string]*bool{"shared": &w.shared, "eviction": &w.eviction} {
+	for name, to := range map[string]*bool{"shared": &w.isShared, "eviction": &w.acceptsEviction} {
 		if v := q.Get(name); v != "" {
 			b, err := strconv.ParseBool(v)
 			if err != nil {
-				return w.bad(name + " is " + strconv.Quote(v) + ", want true or false")
+				return w.urlError(name + " is " + strconv.Quote(v) + ", want true or false")
 			}
 			*to = b
 		}
@@ -153,20 +153,20 @@ func (w *location) own(q url.Values) error {
 
 const wantURL = "want redis://[user:password@]host:port/db, or rediss:// for TLS"
 
-func (w *location) bad(is string) *SetupError {
+func (w *storeConfig) urlError(is string) *SetupError {
 	return &SetupError{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
 }
 
-// split reports whether a part of the password, or all of it, is taken for what
+// hasSplitPassword reports whether a part of the password, or all of it, is taken for what
 // stands behind the server. An @ there may be written as %40.
-func split(u *url.URL) bool {
+func hasSplitPassword(u *url.URL) bool {
 	return u.Fragment != "" || strings.Contains(u.EscapedPath()+u.RawQuery, "@")
 }
 
-// Masked is the address of a store without the password, also when it can't be
+// MaskPassword is the address of a store without the password, also when it can't be
 // read as an URL because of just that.
-func Masked(address string) string {
-	if u, err := url.Parse(address); err == nil && !split(u) {
+func MaskPassword(address string) string {
+	if u, err := url.Parse(address); err == nil && !hasSplitPassword(u) {
 		return u.Redacted()
 	}
 	scheme, rest, ok := strings.Cut(address, "://")
@@ -177,7 +177,7 @@ func Masked(address string) string {
 	return scheme + "://xxxxx" + rest[at:]
 }
 
-// clean takes the URL, which may hold a password, out of a message.
-func clean(err error, u *url.URL) string {
+// redactURL takes the URL, which may hold a password, out of a message.
+func redactURL(err error, u *url.URL) string {
 	return strings.ReplaceAll(err.Error(), u.String(), u.Redacted())
 }

@@ -15,36 +15,36 @@ import (
 
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
-	err = s.look(ctx, thread, func() error {
-		keys := s.keys.thread(thread, keyHead)
-		keys = append(keys, s.keys.of(s.keys.partition(thread), keyStore))
-		keys = append(keys, s.keys.thread(thread, keyValues, keyOrder, keyProgress, keyQuestions, keyRecords, keyRuns, keyLog)...)
-		r, err := s.read(ctx, s.scripts.head, keys)
+	err = s.readThread(ctx, thread, func() error {
+		keys := s.keys.threadKeys(thread, keyHead)
+		keys = append(keys, s.keys.partitionKey(s.keys.partitionOf(thread), keyStoreMark))
+		keys = append(keys, s.keys.threadKeys(thread, keyValues, keyOrder, keyProgress, keyInterrupts, keyRecords, keyRuns, keyLog)...)
+		r, err := s.runReadScript(ctx, s.scripts.head, keys)
 		if err != nil {
 			return err
 		}
-		h, err = s.headOf(thread, keys[0], r)
+		h, err = s.parseHeadReply(thread, keys[0], r)
 		return err
 	})
 	return h, err
 }
 
-// headOf reads a head that may be damaged, or lack keys of its thread.
-func (s *Store) headOf(thread, key string, r reply) (h checkpoint.Head, err error) {
-	if r.has(4) {
-		err = missing(r.text(4), r.list(5))
+// parseHeadReply reads a head that may be damaged, or lack keys of its thread.
+func (s *Store) parseHeadReply(thread, key string, r reply) (h checkpoint.Head, err error) {
+	if r.hasValue(4) {
+		err = missingKeysError(r.textAt(4), r.listAt(5))
 	}
-	if h.Now, _ = r.instant(0); !r.has(1) {
-		if r.text(6) != s.mark {
-			err = cmp.Or(err, s.otherStore(s.keys.partition(thread), r.text(6)))
+	if h.Now, _ = r.timeAt(0); !r.hasValue(1) {
+		if r.textAt(6) != s.mark {
+			err = cmp.Or(err, s.otherStoreError(s.keys.partitionOf(thread), r.textAt(6)))
 		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
 	damaged := err
 	h, err = s.decodeHead(thread, r)
-	if err = of(cmp.Or(err, damaged), "key %s", key); err != nil {
+	if err = wrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
 		// Enough to delete it by.
-		revision, _ := r.unum(1)
+		revision, _ := r.uintAt(1)
 		h = checkpoint.Head{Thread: thread, Revision: revision}
 	}
 	return h, err
@@ -52,16 +52,16 @@ func (s *Store) headOf(thread, key string, r reply) (h checkpoint.Head, err erro
 
 // decodeHead reads present, revision, end of the lease and record.
 func (s *Store) decodeHead(thread string, r reply) (h checkpoint.Head, err error) {
-	if h, err = decode(s, thread, kindHead, "", r.text(3), codec.DecodeHead); err != nil {
+	if h, err = decodeRecord(s, thread, kindHead, "", r.textAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.Revision, err = r.unum(1); err != nil {
+	if h.Revision, err = r.uintAt(1); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.LeaseExpires, err = r.instant(2); err != nil {
+	if h.LeaseExpires, err = r.timeAt(2); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.Now, err = r.instant(0); err != nil {
+	if h.Now, err = r.timeAt(0); err != nil {
 		return checkpoint.Head{}, err
 	}
 	return h, nil
@@ -71,16 +71,16 @@ func (s *Store) decodeHead(thread string, r reply) (h checkpoint.Head, err error
 func (s *Store) Events(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
-	err = s.look(ctx, thread, func() error {
-		out, err = s.events(ctx, thread, min(after, maxNumber), max(0, limit))
+	err = s.readThread(ctx, thread, func() error {
+		out, err = s.readEvents(ctx, thread, min(after, maxScriptInteger), max(0, limit))
 		return err
 	})
 	return out, err
 }
 
-// events reads events until there are enough. One exchange has all of them,
+// readEvents reads events until there are enough. One exchange has all of them,
 // unless they are large.
-func (s *Store) events(
+func (s *Store) readEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
@@ -112,47 +112,47 @@ func (s *Store) events(
 func (s *Store) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
-	keys := s.keys.thread(thread, keyHead, keyLog)
-	r, err := s.read(ctx, s.scripts.events, keys, unum(after), limit, bound(limit))
+	keys := s.keys.threadKeys(thread, keyHead, keyLog)
+	r, err := s.runReadScript(ctx, s.scripts.events, keys, formatUint(after), limit, bound(limit))
 	switch {
 	case err != nil:
 		return nil, false, err
-	case !r.has(0):
+	case !r.hasValue(0):
 		return nil, false, checkpoint.ErrThreadNotFound
-	case r.text(0) == "LOST":
-		return nil, false, corrupt("key %s has %s elements, and not as many as its thread says", keys[1], r.text(1))
-	case !r.has(1):
+	case r.textAt(0) == "LOST":
+		return nil, false, corruptError("key %s has %s elements, and not as many as its thread says", keys[1], r.textAt(1))
+	case !r.hasValue(1):
 		return nil, false, checkpoint.ErrTrimmed
 	}
-	seq, err := r.unum(1)
+	seq, err := r.uintAt(1)
 	if err != nil {
 		return nil, false, err
 	}
-	last, err := r.unum(2)
+	last, err := r.uintAt(2)
 	if err != nil {
 		return nil, false, err
 	}
 	if limit > 0 {
 		last = min(last, seq+uint64(limit)-1)
 	}
-	cut = wasCut(r.list(3), limit)
-	list, err = s.between(thread, r.list(3), seq, last, limit, cut)
-	return list, cut, of(err, "key %s", keys[1])
+	cut = wasCut(r.listAt(3), limit)
+	list, err = s.selectEvents(thread, r.listAt(3), seq, last, limit, cut)
+	return list, cut, wrapRecordError(err, "key %s", keys[1])
 }
 
-// between reads the events from a number to another out of elements of the log,
+// selectEvents reads the events from a number to another out of elements of the log,
 // until there are enough. cut says that the elements need not reach to the last.
-func (s *Store) between(
+func (s *Store) selectEvents(
 	thread string, elements reply, seq, last uint64, limit int, cut bool,
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for i := range elements {
-		list, first, err := s.decodeEvents(thread, elements.text(i))
+		list, first, err := s.decodeEvents(thread, elements.textAt(i))
 		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
-			err = corrupt("it is not where events %d to %d are", first, first+uint64(len(list))-1)
+			err = corruptError("it is not where events %d to %d are", first, first+uint64(len(list))-1)
 		}
 		if err != nil {
-			return nil, of(err, "event %d", seq)
+			return nil, wrapRecordError(err, "event %d", seq)
 		}
 		for i := range list {
 			if e := &list[i]; e.Seq >= seq && e.Seq <= last {
@@ -165,7 +165,7 @@ func (s *Store) between(
 		seq = first + uint64(len(list))
 	}
 	if seq <= last && !cut {
-		return nil, corrupt("event %d is missing", seq)
+		return nil, corruptError("event %d is missing", seq)
 	}
 	return out, nil
 }
@@ -174,61 +174,61 @@ func (s *Store) between(
 func (s *Store) decodeEvents(thread, element string) (list []checkpoint.Event, first uint64, err error) {
 	number, record, _ := strings.Cut(element, ":")
 	if first, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return nil, 0, corrupt("an element of the log begins with %.20q", number)
+		return nil, 0, corruptError("an element of the log begins with %.20q", number)
 	}
-	if list, err = decode(s, thread, kindEvent, "", record, codec.DecodeEvents); err != nil {
+	if list, err = decodeRecord(s, thread, kindEvent, "", record, codec.DecodeEvents); err != nil {
 		return nil, 0, err
 	}
 	if len(list) == 0 || list[0].Seq != first {
-		return nil, 0, corrupt("it says it is another one")
+		return nil, 0, corruptError("it says it is another one")
 	}
 	return list, first, nil
 }
 
 // Run returns one run of a thread.
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
-	err = s.look(ctx, thread, func() error {
-		key := s.keys.thread(thread, keyRecords)[0]
-		r, err := s.fields(ctx, key, "r"+run, inputField(run))
+	err = s.readThread(ctx, thread, func() error {
+		key := s.keys.threadKeys(thread, keyRecords)[0]
+		r, err := s.readFields(ctx, key, "r"+run, inputField(run))
 		if err != nil {
 			return err
 		}
-		if !r.has(0) {
+		if !r.hasValue(0) {
 			return checkpoint.ErrRunNotFound
 		}
 		out, err = s.decodeRun(thread, run, r)
-		return of(err, "key %s, run %q", key, run)
+		return wrapRecordError(err, "key %s, run %q", key, run)
 	})
 	return out, err
 }
 
 // decodeRun reads record and input.
 func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
-	number, record, _ := strings.Cut(r.text(0), " ")
-	if run, err = decode(s, thread, kindRun, id, record, codec.DecodeRun); err != nil {
+	number, record, _ := strings.Cut(r.textAt(0), " ")
+	if run, err = decodeRecord(s, thread, kindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
-	if quotes, ok := runOf(string(run.Request.Input)); ok {
-		if quotes != id || !r.has(1) {
-			return checkpoint.Run{}, corrupt("its input is missing")
+	if quotes, ok := runOfRef(string(run.Request.Input)); ok {
+		if quotes != id || !r.hasValue(1) {
+			return checkpoint.Run{}, corruptError("its input is missing")
 		}
-		input, err := s.box.Open(seal.Place{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.text(1))
+		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.textAt(1))
 		if err == nil {
-			run.Request.Input, err = unquote(string(run.Request.Input), input)
+			run.Request.Input, err = resolveRef(string(run.Request.Input), input)
 		}
 		if err != nil {
-			return checkpoint.Run{}, of(err, "input")
+			return checkpoint.Run{}, wrapRecordError(err, "input")
 		}
 	}
 	if run.Revision, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return checkpoint.Run{}, corrupt("its revision is %.40q", number)
+		return checkpoint.Run{}, corruptError("its revision is %.40q", number)
 	}
 	return run, nil
 }
 
-// fields reads fields of a hash.
-func (s *Store) fields(ctx context.Context, key string, names ...string) (r reply, err error) {
-	err = again(ctx, func() (err error) {
+// readFields reads fields of a hash.
+func (s *Store) readFields(ctx context.Context, key string, names ...string) (r reply, err error) {
+	err = retryCall(ctx, func() (err error) {
 		r, err = s.client.HMGet(ctx, key, names...).Result()
 		return err
 	})
@@ -239,25 +239,25 @@ func (s *Store) fields(ctx context.Context, key string, names ...string) (r repl
 func (s *Store) Runs(
 	ctx context.Context, thread string, before uint64, limit int,
 ) (out []checkpoint.Run, err error) {
-	err = s.look(ctx, thread, func() error {
-		out, err = s.runs(ctx, thread, before, limit)
+	err = s.readThread(ctx, thread, func() error {
+		out, err = s.readRuns(ctx, thread, before, limit)
 		return err
 	})
 	return out, err
 }
 
-func (s *Store) runs(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
-	keys := s.keys.thread(thread, keyRecords, keyRuns)
+func (s *Store) readRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
+	keys := s.keys.threadKeys(thread, keyRecords, keyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		r, err := s.read(ctx, s.scripts.runs, keys, smaller(before), all(limit), bound(limit))
+		r, err := s.runReadScript(ctx, s.scripts.runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
 		if err != nil {
 			return nil, err
 		}
 		for i := 0; i+2 < len(r); i += 3 {
-			run, err := s.decodeRun(thread, r.text(i), r[i+1:i+3])
+			run, err := s.decodeRun(thread, r.textAt(i), r[i+1:i+3])
 			if err != nil {
-				return nil, of(err, "key %s, run %q", keys[0], r.text(i))
+				return nil, wrapRecordError(err, "key %s, run %q", keys[0], r.textAt(i))
 			}
 			portion.Take(run.Size())
 			if out = append(out, run); portion.Full() {
@@ -271,45 +271,45 @@ func (s *Store) runs(ctx context.Context, thread string, before uint64, limit in
 	}
 }
 
-// smaller is an end of a range of numbers below n, where 0 means no end.
-func smaller(n uint64) string {
-	if n == 0 || n > maxNumber {
+// scoreBelow is an end of a range of numbers below n, where 0 means no end.
+func scoreBelow(n uint64) string {
+	if n == 0 || n > maxScriptInteger {
 		return "+inf"
 	}
-	return "(" + unum(n)
+	return "(" + formatUint(n)
 }
 
-// all is a limit for Redis, where a negative one means none.
-func all(limit int) int {
+// limitOrAll is a limit for Redis, where a negative one means none.
+func limitOrAll(limit int) int {
 	if limit <= 0 {
 		return -1
 	}
 	return limit
 }
 
-// Interrupt returns one question of a thread.
+// Interrupt returns one interrupt of a thread.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
-	err = s.look(ctx, thread, func() error {
-		key := s.keys.thread(thread, keyQuestions)[0]
-		r, err := s.fields(ctx, key, "r"+id)
+	err = s.readThread(ctx, thread, func() error {
+		key := s.keys.threadKeys(thread, keyInterrupts)[0]
+		r, err := s.readFields(ctx, key, "r"+id)
 		if err != nil {
 			return err
 		}
-		if !r.has(0) {
+		if !r.hasValue(0) {
 			return checkpoint.ErrInterruptNotFound
 		}
-		out, err = s.decodeQuestion(thread, id, r.text(0))
-		return of(err, "key %s, interrupt %q", key, id)
+		out, err = s.decodeInterrupt(thread, id, r.textAt(0))
+		return wrapRecordError(err, "key %s, interrupt %q", key, id)
 	})
 	return out, err
 }
 
-// decodeQuestion reads numbers and record of a question.
-func (s *Store) decodeQuestion(thread, id, text string) (checkpoint.Interrupt, error) {
+// decodeInterrupt reads numbers and record of an interrupt.
+func (s *Store) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, error) {
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
 	_, record, _ := strings.Cut(rest, " ")
-	in, err := decode(s, thread, kindQuestion, id, record, codec.DecodeInterrupt)
+	in, err := decodeRecord(s, thread, kindInterrupt, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
@@ -318,38 +318,38 @@ func (s *Store) decodeQuestion(thread, id, text string) (checkpoint.Interrupt, e
 		in.Revision, err = strconv.ParseUint(revision, 10, 64)
 	}
 	if err != nil || n > math.MaxUint64/maxPartitions {
-		return checkpoint.Interrupt{}, corrupt("its numbers are %.40q", text[:len(text)-len(record)])
+		return checkpoint.Interrupt{}, corruptError("its numbers are %.40q", text[:len(text)-len(record)])
 	}
-	in.Change = s.change(n, s.keys.partition(thread))
+	in.Change = s.globalChangeNumber(n, s.keys.partitionOf(thread))
 	return in, nil
 }
 
-// change makes the number of a change unique over all partitions.
-func (s *Store) change(n uint64, partition int) uint64 {
+// globalChangeNumber makes the number of a change unique over all partitions.
+func (s *Store) globalChangeNumber(n uint64, partition int) uint64 {
 	return n*uint64(len(s.keys.tags)) + uint64(partition)
 }
 
 // Request returns a remembered request of a thread.
 func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
-	err = s.look(ctx, thread, func() error {
-		key := s.keys.thread(thread, keyRecords)[0]
-		r, err := s.fields(ctx, key, "q"+id)
+	err = s.readThread(ctx, thread, func() error {
+		key := s.keys.threadKeys(thread, keyRecords)[0]
+		r, err := s.readFields(ctx, key, "q"+id)
 		if err != nil {
 			return err
 		}
-		if !r.has(0) {
+		if !r.hasValue(0) {
 			return checkpoint.ErrRequestNotFound
 		}
-		out, err = decode(s, thread, kindRequest, id, r.text(0), codec.DecodeRequest)
+		out, err = decodeRecord(s, thread, kindRequest, id, r.textAt(0), codec.DecodeRequest)
 		out.ID = id
-		return of(err, "key %s, request %q", key, id)
+		return wrapRecordError(err, "key %s, request %q", key, id)
 	})
 	return out, err
 }
 
-// Due lists threads that somebody should look at.
+// Due lists threads that a server should look at.
 func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time.Time, err error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -358,10 +358,10 @@ func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time
 	if limit > 0 {
 		ask = limit + 1
 	}
-	parts, err := s.scatter(ctx, s.scripts.members, s.all(), []string{keyDue}, "-", ask)
+	parts, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), []string{keyDue}, "-", ask)
 	if err != nil {
-		return nil, time.Time{}, failed(ctx, err)
+		return nil, time.Time{}, toContractError(ctx, err)
 	}
-	threads, next, err = merge(parts, limit)
-	return threads, next, failed(ctx, err)
+	threads, next, err = mergeDue(parts, limit)
+	return threads, next, toContractError(ctx, err)
 }

@@ -11,63 +11,63 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// Repair says what is missing of the store at opts.URL. With accept it makes the
-// store usable without it: partitions that are gone with their threads begin
-// anew, and what the whole store agrees on is put back from its partitions. It
-// never takes anything away.
+// Repair says what is missing of the store at opts.URL. With accept it makes
+// the store usable without it: partitions that are gone with their threads
+// begin anew, and the metadata is restored from its partitions. It never takes
+// anything away.
 func Repair(ctx context.Context, opts Options, accept bool) (checkpoint.Loss, error) {
-	s, w, err := bare(ctx, opts)
+	s, w, err := connectWithoutStore(ctx, opts)
 	if err != nil {
 		return checkpoint.Loss{}, err
 	}
-	loss, err := s.repair(ctx, w, accept)
-	return loss, errors.Join(w.opening(ctx, err), s.Close())
+	loss, err := s.repairStore(ctx, w, accept)
+	return loss, errors.Join(w.wrapOpenError(ctx, err), s.Close())
 }
 
-func (s *Store) repair(ctx context.Context, w *location, accept bool) (loss checkpoint.Loss, err error) {
-	meta := (&layout{prefix: w.prefix}).meta()
+func (s *Store) repairStore(ctx context.Context, w *storeConfig, accept bool) (loss checkpoint.Loss, err error) {
+	meta := (&keyLayout{prefix: w.prefix}).metadataKey()
 	known, err := s.client.HGetAll(ctx, meta).Result()
 	if err != nil {
 		return loss, err
 	}
-	i, err := s.whatIsLeft(ctx, w, known)
+	i, err := s.identifyStore(ctx, w, known)
 	if err != nil || i == nil {
 		return loss, err
 	}
-	loss.Agreement = len(known) == 0
-	s.keys, s.epoch, s.mark = newLayout(w.prefix, i.partitions), i.epoch, i.mark()
-	if loss.Agreement && accept {
-		if _, err := s.writeAgreement(ctx, s.keys, *i, i.epoch != ""); err != nil {
+	loss.MetadataLost = len(known) == 0
+	s.keys, s.epoch, s.mark = newKeyLayout(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	if loss.MetadataLost && accept {
+		if _, err := s.writeMetadata(ctx, s.keys, *i, i.epoch != ""); err != nil {
 			return loss, err
 		}
 	}
-	if i.format < firstMarked || known[fieldFrom] != "" {
+	if i.format < firstMarkedFormat || known[fieldMigratingFrom] != "" {
 		return loss, nil // its migration gives the partitions their marks
 	}
-	lost, err := s.lostPartitions(ctx, w)
-	loss.Parts, loss.Of = s.tagsOf(lost), i.partitions
+	lost, err := s.findLostPartitions(ctx, w)
+	loss.LostPartitions, loss.PartitionCount = s.partitionPatterns(lost), i.partitions
 	if err == nil && accept {
-		err = s.markAll(ctx, lost)
+		err = s.markPartitions(ctx, lost)
 	}
 	return loss, err
 }
 
-// whatIsLeft finds out which store this was, nil = there is none.
-func (s *Store) whatIsLeft(ctx context.Context, w *location, known map[string]string) (*identity, error) {
+// identifyStore finds out which store this was, nil = there is none.
+func (s *Store) identifyStore(ctx context.Context, w *storeConfig, known map[string]string) (*storeIdentity, error) {
 	if len(known) > 0 {
-		i, err := w.described(known)
+		i, err := w.parseIdentity(known)
 		return &i, err
 	}
-	i, err := s.remains(ctx, w)
-	if problem, ok := errors.AsType[*SetupError](err); ok && problem.Problem == ProblemHeadless {
-		return s.guess(ctx, w)
+	i, err := s.findMarkedPartitions(ctx, w)
+	if problem, ok := errors.AsType[*SetupError](err); ok && problem.Problem == ProblemNoMetadata {
+		return s.inferPartitions(ctx, w)
 	}
 	return i, err
 }
 
-// guess finds out how a store of a format without marks was divided: all its keys
+// inferPartitions finds out how a store of a format without marks was divided: all its keys
 // must lie where that puts them.
-func (s *Store) guess(ctx context.Context, w *location) (*identity, error) {
+func (s *Store) inferPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
 	where, err := s.threadsByTag(ctx, w)
 	if err != nil {
 		return nil, err
@@ -80,27 +80,27 @@ func (s *Store) guess(ctx context.Context, w *location) (*identity, error) {
 		candidates = []int{w.partitions}
 	}
 	for _, n := range candidates {
-		if keys := newLayout(w.prefix, n); keys.fits(where) {
-			return &identity{format: oldestFormat, partitions: n}, nil
+		if keys := newKeyLayout(w.prefix, n); keys.matchesThreads(where) {
+			return &storeIdentity{format: oldestFormat, partitions: n}, nil
 		}
 	}
 	return nil, &SetupError{
-		w.server, ProblemHeadless, "the keys under the prefix " + w.prefix + " are not those of one store",
+		w.server, ProblemNoMetadata, "the keys under the prefix " + w.prefix + " are not those of one store",
 		"restore the store from a backup",
 	}
 }
 
 // threadsByTag lists some threads of each partition.
-func (s *Store) threadsByTag(ctx context.Context, w *location) (map[string][]string, error) {
+func (s *Store) threadsByTag(ctx context.Context, w *storeConfig) (map[string][]string, error) {
 	where := map[string][]string{}
-	err := s.scan(ctx, globbed(w.prefix)+"{*}:"+keyThreads, func(key string) error {
+	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyThreads, func(key string) error {
 		tag, _, _ := strings.Cut(strings.TrimPrefix(key, w.prefix+"{"), "}")
-		members, err := s.client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: someThreads}).Result()
+		members, err := s.client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: threadsPerExchange}).Result()
 		if err != nil {
 			return err
 		}
 		for _, member := range members {
-			if thread, _, _, ok := parseThread(member); ok {
+			if thread, _, _, ok := parseThreadMember(member); ok {
 				where[tag] = append(where[tag], thread)
 			}
 		}
@@ -109,14 +109,14 @@ func (s *Store) threadsByTag(ctx context.Context, w *location) (map[string][]str
 	return where, err
 }
 
-// fits reports whether threads lie in the partitions in which they were found.
-func (l *layout) fits(where map[string][]string) bool {
+// matchesThreads reports whether threads lie in the partitions in which they were found.
+func (l *keyLayout) matchesThreads(where map[string][]string) bool {
 	for tag, threads := range where {
 		if !slices.Contains(l.tags, tag) {
 			return false
 		}
 		for _, thread := range threads {
-			if l.tags[l.partition(thread)] != tag {
+			if l.tags[l.partitionOf(thread)] != tag {
 				return false
 			}
 		}

@@ -11,17 +11,17 @@ import (
 )
 
 //go:embed lua/*.lua
-var sources embed.FS
+var scriptFiles embed.FS
 
 // scripts are known to the server by what they say, so replicas of different
 // versions of graphd can share one. One that the server has forgotten, after a
 // restart say, is sent again.
 type scripts struct {
-	apply, remove                          *script
-	head, history, values, pending, events *goredis.Script
-	runs, members, changes, roster, names  *goredis.Script
-	glance, graph, servers, migrate2       *goredis.Script
-	question, questions                    *goredis.Script
+	apply, remove                             *script
+	head, history, values, pending, events    *goredis.Script
+	runs, members, changes, membership, names *goredis.Script
+	view, graph, servers, migrate2            *goredis.Script
+	question, questions                       *goredis.Script
 }
 
 // script is one that changes something.
@@ -30,7 +30,7 @@ type script struct{ source, hash string }
 func loadScripts() (*scripts, error) {
 	var s scripts
 	for name, to := range map[string]**script{"apply": &s.apply, "delete": &s.remove} {
-		source, err := sources.ReadFile("lua/" + name + ".lua")
+		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			return nil, fmt.Errorf("redis: script %s: %w", name, err)
 		}
@@ -39,10 +39,10 @@ func loadScripts() (*scripts, error) {
 	for name, to := range map[string]**goredis.Script{
 		"head": &s.head, "history": &s.history, "values": &s.values,
 		"pending": &s.pending, "events": &s.events, "runs": &s.runs, "members": &s.members, "changes": &s.changes,
-		"roster": &s.roster, "names": &s.names, "glance": &s.glance, "graph": &s.graph,
+		"membership": &s.membership, "names": &s.names, "view": &s.view, "graph": &s.graph,
 		"servers": &s.servers, "migrate2": &s.migrate2, "question": &s.question, "questions": &s.questions,
 	} {
-		source, err := sources.ReadFile("lua/" + name + ".lua")
+		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			return nil, fmt.Errorf("redis: script %s: %w", name, err)
 		}
@@ -54,8 +54,8 @@ func loadScripts() (*scripts, error) {
 // reply is what a script returned.
 type reply []any
 
-// text returns a value, "" when there is none.
-func (r reply) text(i int) string {
+// textAt returns a value, "" when there is none.
+func (r reply) textAt(i int) string {
 	if i >= len(r) {
 		return ""
 	}
@@ -63,10 +63,10 @@ func (r reply) text(i int) string {
 	return s
 }
 
-// has reports whether there is a value.
-func (r reply) has(i int) bool { return i < len(r) && r[i] != nil }
+// hasValue reports whether there is a value.
+func (r reply) hasValue(i int) bool { return i < len(r) && r[i] != nil }
 
-func (r reply) list(i int) reply {
+func (r reply) listAt(i int) reply {
 	if i >= len(r) {
 		return nil
 	}
@@ -78,63 +78,63 @@ func (r reply) list(i int) reply {
 func (r reply) bytes() int {
 	n := 0
 	for i := range r {
-		n += len(r.text(i))
+		n += len(r.textAt(i))
 	}
 	return n
 }
 
-func (r reply) unum(i int) (uint64, error) {
-	n, err := strconv.ParseUint(r.text(i), 10, 64)
+func (r reply) uintAt(i int) (uint64, error) {
+	n, err := strconv.ParseUint(r.textAt(i), 10, 64)
 	if err != nil {
-		return 0, corrupt("%q is no number", r.text(i))
+		return 0, corruptError("%q is no number", r.textAt(i))
 	}
 	return n, nil
 }
 
-// count reads an integer, if there is one.
-func (r reply) count(i int) (n int64, ok bool) {
+// intAt reads an integer, if there is one.
+func (r reply) intAt(i int) (n int64, ok bool) {
 	if i < len(r) {
 		n, ok = r[i].(int64)
 	}
 	return n, ok
 }
 
-// instant reads microseconds since 1970, "" = no time.
-func (r reply) instant(i int) (time.Time, error) {
-	if r.text(i) == "" {
+// timeAt reads microseconds since 1970, "" = no time.
+func (r reply) timeAt(i int) (time.Time, error) {
+	if r.textAt(i) == "" {
 		return time.Time{}, nil
 	}
-	n, err := strconv.ParseInt(r.text(i), 10, 64)
+	n, err := strconv.ParseInt(r.textAt(i), 10, 64)
 	if err != nil {
-		return time.Time{}, corrupt("%q is no instant", r.text(i))
+		return time.Time{}, corruptError("%q is no instant", r.textAt(i))
 	}
 	return time.UnixMicro(n).UTC(), nil
 }
 
-// read runs a script that changes nothing, again when the connection broke.
-func (s *Store) read(ctx context.Context, script *goredis.Script, keys []string, args ...any) (reply, error) {
+// runReadScript runs a script that changes nothing, again when the connection broke.
+func (s *Store) runReadScript(ctx context.Context, script *goredis.Script, keys []string, args ...any) (reply, error) {
 	var r reply
-	err := again(ctx, func() (err error) {
+	err := retryCall(ctx, func() (err error) {
 		r, err = script.Run(ctx, s.client, keys, args...).Slice()
 		return err
 	})
 	return r, err
 }
 
-// scatter runs a script once per partition, in as few exchanges as there are
+// runOnPartitions runs a script once per partition, in as few exchanges as there are
 // servers.
-func (s *Store) scatter(
+func (s *Store) runOnPartitions(
 	ctx context.Context, script *goredis.Script, partitions []int, keys []string, args ...any,
 ) ([]reply, error) {
 	named := func(p int) []string {
 		out := make([]string, len(keys))
 		for i, k := range keys {
-			out[i] = s.keys.of(p, k)
+			out[i] = s.keys.partitionKey(p, k)
 		}
 		return out
 	}
 	out := make([]reply, len(partitions))
-	err := again(ctx, func() error {
+	err := retryCall(ctx, func() error {
 		pipe := s.client.Pipeline()
 		sent := make([]*goredis.Cmd, len(partitions))
 		for i, p := range partitions {
@@ -156,22 +156,22 @@ func (s *Store) scatter(
 	return out, err
 }
 
-// attempts is how often a call is made before the caller is told that the
-// store is away; who drives a run has patience of its own.
-const attempts = 3
+// maxAttempts is how often a call is made before the caller gets
+// ErrUnavailable; the owner of a run retries on its own.
+const maxAttempts = 3
 
-// again makes a call that may be repeated.
-func again(ctx context.Context, call func() error) error {
+// retryCall makes a call that may be repeated.
+func retryCall(ctx context.Context, call func() error) error {
 	for n := 1; ; n++ {
 		err := call()
-		if err == nil || n == attempts || !passing(err) || !pause(ctx, time.Duration(n)*20*time.Millisecond) {
+		if err == nil || n == maxAttempts || !isTransient(err) || !sleepContext(ctx, time.Duration(n)*20*time.Millisecond) {
 			return err
 		}
 	}
 }
 
-// pause waits, and reports false when ctx ended meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
+// sleepContext waits, and reports false when ctx ended meanwhile.
+func sleepContext(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

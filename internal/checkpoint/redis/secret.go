@@ -12,22 +12,22 @@ const secretPrefix = "secret:"
 
 // Secret returns the secret of a name.
 func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) {
-	done, err := s.enter(ctx)
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	if err := s.agreed(ctx); err != nil { // nothing is put into another store
-		return "", failed(ctx, err)
+	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
+		return "", toContractError(ctx, err)
 	}
 	var secret string
-	err = again(ctx, func() error {
-		if err := s.client.HSetNX(ctx, s.keys.meta(), secretPrefix+name, offer).Err(); err != nil {
+	err = retryCall(ctx, func() error {
+		if err := s.client.HSetNX(ctx, s.keys.metadataKey(), secretPrefix+name, offer).Err(); err != nil {
 			return err
 		}
 		var err error
-		secret, err = s.client.HGet(ctx, s.keys.meta(), secretPrefix+name).Result()
+		secret, err = s.client.HGet(ctx, s.keys.metadataKey(), secretPrefix+name).Result()
 		return err
 	})
-	return secret, failed(ctx, err)
+	return secret, toContractError(ctx, err)
 }

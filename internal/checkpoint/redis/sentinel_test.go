@@ -19,13 +19,13 @@ import (
 // replica is there, and the thread goes on from it.
 func TestFailover(t *testing.T) {
 	group := redistest.StartSentinel(t)
-	s := open(t, group.URL())
-	grow(t, s, "t", 1, 5)
-	replicated(t, group.Master.Client)
+	s := openStore(t, group.URL())
+	applySupersteps(t, s, "t", 1, 5)
+	waitReplicated(t, group.Master.Client)
 	require.NoError(t, group.Lose(t.Context()))
 
 	deadline := time.Now().Add(2 * time.Minute)
-	c := superstep("t", 6, make([]payload.JSON, 6))
+	c := newSuperstep("t", 6, make([]payload.JSON, 6))
 	for {
 		_, err := s.Apply(t.Context(), c)
 		if err == nil {
@@ -37,7 +37,7 @@ func TestFailover(t *testing.T) {
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err)
 	require.EqualValues(t, 6, h.Revision)
-	grow(t, s, "t", 7, 9)
+	applySupersteps(t, s, "t", 7, 9)
 	cp, err := s.Checkpoint(t.Context(), "t", "", "")
 	require.NoError(t, err)
 	require.Len(t, cp.Channels[1].List.Items, 9)
@@ -48,9 +48,9 @@ var (
 	received = regexp.MustCompile(`slave0:.*offset=(\d+)`)
 )
 
-// replicated waits until the replica of a master has what the master has now.
+// waitReplicated waits until the replica of a master has what the master has now.
 // WAIT would not do: it speaks of what its own connection has written.
-func replicated(t *testing.T, master *goredis.Client) {
+func waitReplicated(t *testing.T, master *goredis.Client) {
 	t.Helper()
 	offset := func(of *regexp.Regexp) int {
 		info, err := master.Info(t.Context(), "replication").Result()

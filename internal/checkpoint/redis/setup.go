@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the number of the layout of keys and records that this package
-// writes. Who changes what is written gives it the next number and a migration.
+// writes. A change of what is written needs the next number and a migration.
 const Format = 3
 
 // Problem says what kind of thing keeps a store from being opened.
@@ -19,18 +19,18 @@ type Problem string
 
 // What can be wrong with a server.
 const (
-	ProblemURL      Problem = "url"      // it can't be read
-	ProblemAccess   Problem = "access"   // user, password or rights
-	ProblemVersion  Problem = "version"  // the server is too old
-	ProblemReplica  Problem = "replica"  // the server takes no changes
-	ProblemEviction Problem = "eviction" // the server throws keys away
-	ProblemForeign  Problem = "foreign"  // somebody else's database
-	ProblemFormat   Problem = "format"   // a newer graphd wrote it, or another layout
-	ProblemOlder    Problem = "older"    // an earlier graphd wrote it: it has to be migrated
-	ProblemInUse    Problem = "in use"   // servers use it, which must not be
-	ProblemHeadless Problem = "headless" // threads are there, and not what they agree on
-	ProblemLost     Problem = "lost"     // a part of it is gone
-	ProblemKeys     Problem = "keys"     // its records don't open with the keys given
+	ProblemURL        Problem = "url"      // it can't be read
+	ProblemAccess     Problem = "access"   // user, password or rights
+	ProblemVersion    Problem = "version"  // the server is too old
+	ProblemReplica    Problem = "replica"  // the server takes no changes
+	ProblemEviction   Problem = "eviction" // the server evicts keys
+	ProblemForeign    Problem = "foreign"  // the database of another program
+	ProblemFormat     Problem = "format"   // a newer graphd wrote it, or another layout
+	ProblemOlder      Problem = "older"    // an earlier graphd wrote it: it has to be migrated
+	ProblemInUse      Problem = "in use"   // servers use it, which must not be
+	ProblemNoMetadata Problem = "headless" // there are threads and no metadata
+	ProblemLost       Problem = "lost"     // a part of it is gone
+	ProblemKeys       Problem = "keys"     // its records don't open with the keys given
 )
 
 // SetupError says why a store can't be opened, and what would be right.
@@ -44,29 +44,29 @@ type SetupError struct {
 // Error names the server, what is wrong and what would be right.
 func (e *SetupError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Server, e.Is, e.Want) }
 
-func (s *Store) open(ctx context.Context, w *location) error {
-	if err := s.connect(ctx, w); err != nil {
+func (s *Store) openStore(ctx context.Context, w *storeConfig) error {
+	if err := s.connectServer(ctx, w); err != nil {
 		return err
 	}
-	if err := s.agree(ctx, w); err != nil {
-		return w.opening(ctx, err)
+	if err := s.joinOrCreateStore(ctx, w); err != nil {
+		return w.wrapOpenError(ctx, err)
 	}
-	s.convoys = s.newConvoys(len(s.keys.tags))
-	if err := s.unlock(ctx, w); err != nil {
-		return w.opening(ctx, err)
+	s.batchers = s.newBatchers(len(s.keys.tags))
+	if err := s.checkEncryptionKeys(ctx, w); err != nil {
+		return w.wrapOpenError(ctx, err)
 	}
-	if err := s.mayTalk(ctx); refused(err) {
-		s.warned = append(s.warned, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
+	if err := s.checkPubSub(ctx); isPermissionDenied(err) {
+		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
 			"which takes longer: allow it with ACL SETUSER … &"+w.prefix+"* +@pubsub ("+err.Error()+")")
 	}
 	return nil
 }
 
-// mayTalk tries what servers need to tell each other things.
-func (s *Store) mayTalk(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, sayLimit)
+// checkPubSub tries to publish and to subscribe.
+func (s *Store) checkPubSub(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	channel := s.keys.greetings()
+	channel := s.keys.announcementChannel()
 	if err := s.client.SPublish(ctx, channel, s.origin).Err(); err != nil {
 		return err
 	}
@@ -76,42 +76,42 @@ func (s *Store) mayTalk(ctx context.Context) error {
 	return err
 }
 
-// connect makes the client; whether the server is part of a cluster is its own
+// connectServer makes the client; whether the server is part of a cluster is its own
 // to say.
-func (s *Store) connect(ctx context.Context, w *location) error {
+func (s *Store) connectServer(ctx context.Context, w *storeConfig) error {
 	if w.sentinel != nil {
 		client := goredis.NewFailoverClient(w.sentinel)
-		client.AddHook(watcher{})
+		client.AddHook(answerHook{})
 		s.client = client
 	} else {
-		s.client = watched(w.single)
+		s.client = newHookedClient(w.standalone)
 	}
-	info, err := s.info(ctx)
+	info, err := s.readInfo(ctx)
 	if err != nil {
-		return w.opening(ctx, err)
+		return w.wrapOpenError(ctx, err)
 	}
-	if err := w.accept(info); err != nil {
+	if err := w.checkServer(info); err != nil {
 		return err
 	}
-	s.warned = warnings(info)
+	s.warnings = settingsWarnings(info)
 	if info["cluster_enabled"] != "1" {
 		if w.cluster != nil && len(w.cluster.Addrs) > 1 {
-			return w.bad("several addresses are given, but the server is no cluster")
+			return w.urlError("several addresses are given, but the server is no cluster")
 		}
 		return nil
 	}
 	if err := s.client.Close(); err != nil {
-		return w.opening(ctx, err)
+		return w.wrapOpenError(ctx, err)
 	}
-	w.cluster.NewClient = watched
+	w.cluster.NewClient = newHookedClient
 	s.client = goredis.NewClusterClient(w.cluster)
 	return nil
 }
 
-// info reads what the server tells of itself.
-func (s *Store) info(ctx context.Context) (map[string]string, error) {
+// readInfo reads the INFO of the server.
+func (s *Store) readInfo(ctx context.Context) (map[string]string, error) {
 	var text string
-	err := again(ctx, func() (err error) {
+	err := retryCall(ctx, func() (err error) {
 		text, err = s.client.Info(ctx, "everything").Result()
 		return err
 	})
@@ -127,14 +127,14 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	return info, nil
 }
 
-const oldest = 7
+const minMajorVersion = 7
 
-// accept refuses a server on which threads would not be safe.
-func (w *location) accept(info map[string]string) error {
+// checkServer refuses a server on which threads would not be safe.
+func (w *storeConfig) checkServer(info map[string]string) error {
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	policy := info["maxmemory_policy"]
 	switch n, err := strconv.Atoi(major); {
-	case err != nil || n < oldest:
+	case err != nil || n < minMajorVersion:
 		return &SetupError{
 			w.server, ProblemVersion,
 			fmt.Sprintf("the server is Redis %s", info["redis_version"]), "want Redis 7.0 or newer, or Valkey",
@@ -144,7 +144,7 @@ func (w *location) accept(info map[string]string) error {
 			w.server, ProblemReplica, "the server is a replica and takes no changes",
 			"name the master, " + info["master_host"] + ":" + info["master_port"],
 		}
-	case policy != "" && policy != "noeviction" && !w.eviction:
+	case policy != "" && policy != "noeviction" && !w.acceptsEviction:
 		return &SetupError{
 			w.server, ProblemEviction,
 			"maxmemory-policy is " + policy + ", so the server may throw threads away",
@@ -154,8 +154,8 @@ func (w *location) accept(info map[string]string) error {
 	return nil
 }
 
-// warnings says what may be lost with the server's settings.
-func warnings(info map[string]string) []string {
+// settingsWarnings says what may be lost with the server's settings.
+func settingsWarnings(info map[string]string) []string {
 	var out []string
 	if info["aof_enabled"] == "0" {
 		out = append(out, "appendonly is off: what Redis has not yet written to its dump is lost when it restarts")
@@ -166,8 +166,8 @@ func warnings(info map[string]string) []string {
 	return out
 }
 
-// opening says why the server could not be asked.
-func (w *location) opening(ctx context.Context, err error) error {
+// wrapOpenError says why the server could not be asked.
+func (w *storeConfig) wrapOpenError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -185,5 +185,5 @@ func (w *location) opening(ctx context.Context, err error) error {
 	if strings.Contains(err.Error(), "DB index is out of range") {
 		return &SetupError{w.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
 	}
-	return fmt.Errorf("%s: %w", w.server, failed(ctx, err))
+	return fmt.Errorf("%s: %w", w.server, toContractError(ctx, err))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
-func refused(t *testing.T, url string) *redis.SetupError {
+func requireSetupError(t *testing.T, url string) *redis.SetupError {
 	t.Helper()
 	s, err := redis.Open(t.Context(), redis.Options{URL: url})
 	require.Nil(t, s)
@@ -40,7 +40,7 @@ func TestBadURLs(t *testing.T) {
 		"redis://u:sesame@h:1/0?no_such_option=1":    "no_such_option",
 		"redis://h:1?master_name=m&no_such_option=1": "no_such_option",
 	} {
-		p := refused(t, url)
+		p := requireSetupError(t, url)
 		require.Equal(t, redis.ProblemURL, p.Problem, url)
 		require.Contains(t, p.Is, is, url)
 		require.Contains(t, p.Want, "redis://")
@@ -59,7 +59,7 @@ func TestMaskedAddresses(t *testing.T) {
 		"redis://:se same@host:1":          "redis://xxxxx@host:1",
 		"redis://:s@sesame#x@host:1/0":     "redis://xxxxx@host:1/0",
 	} {
-		require.Equal(t, want, redis.Masked(address))
+		require.Equal(t, want, redis.MaskPassword(address))
 	}
 }
 
@@ -74,26 +74,26 @@ func TestNoServer(t *testing.T) {
 func TestPasswords(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "open")
 	for _, url := range []string{"redis://" + server.Addr(), "redis://:sesame@" + server.Addr(), "redis://me:sesame@" + server.Addr()} {
-		p := refused(t, url)
+		p := requireSetupError(t, url)
 		require.Equal(t, redis.ProblemAccess, p.Problem)
 		require.Contains(t, p.Want, "password")
 	}
-	open(t, "redis://:open@"+server.Addr()+"/3")
+	openStore(t, "redis://:open@"+server.Addr()+"/3")
 }
 
 func TestServerThatEvicts(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
-	p := refused(t, server.URL(""))
+	p := requireSetupError(t, server.URL(""))
 	require.Equal(t, redis.ProblemEviction, p.Problem)
 	require.Contains(t, p.Is, "allkeys-lru")
 	require.Contains(t, p.Want, "noeviction")
-	require.Contains(t, open(t, server.URL("eviction=true")).Warnings()[0], "may throw threads away")
+	require.Contains(t, openStore(t, server.URL("eviction=true")).Warnings()[0], "may throw threads away")
 }
 
 func TestServerWithoutAOF(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
-	require.Contains(t, open(t, server.URL("")).Warnings()[0], "appendonly is off")
-	require.Empty(t, open(t, redistest.Start(t).URL("")).Warnings())
+	require.Contains(t, openStore(t, server.URL("")).Warnings()[0], "appendonly is off")
+	require.Empty(t, openStore(t, redistest.Start(t).URL("")).Warnings())
 }
 
 func TestReplica(t *testing.T) {
@@ -101,7 +101,7 @@ func TestReplica(t *testing.T) {
 	replica := redistest.Start(t)
 	host, port := master.HostPort()
 	require.NoError(t, replica.Client.ReplicaOf(t.Context(), host, port).Err())
-	p := refused(t, replica.URL(""))
+	p := requireSetupError(t, replica.URL(""))
 	require.Equal(t, redis.ProblemReplica, p.Problem)
 	require.Contains(t, p.Want, master.Addr())
 }
@@ -109,21 +109,21 @@ func TestReplica(t *testing.T) {
 func TestForeignDatabase(t *testing.T) {
 	server := redistest.Start(t)
 	require.NoError(t, server.Client.Set(t.Context(), "shop:1", "x", 0).Err())
-	p := refused(t, server.URL(""))
+	p := requireSetupError(t, server.URL(""))
 	require.Equal(t, redis.ProblemForeign, p.Problem)
 	require.Contains(t, p.Is, "holds 1 keys")
 	require.Contains(t, p.Want, "shared=true")
-	open(t, server.URL("shared=true"))
-	open(t, server.URL("")) // it is graphd's by now
+	openStore(t, server.URL("shared=true"))
+	openStore(t, server.URL("")) // it is graphd's by now
 
 	require.NoError(t, server.Client.Set(t.Context(), "a{meta}:format", "x", 0).Err())
-	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=a")).Problem)
+	require.Equal(t, redis.ProblemForeign, requireSetupError(t, server.URL("prefix=a")).Problem)
 	require.NoError(t, server.Client.HSet(t.Context(), "b{meta}:format", "x", "y").Err())
-	require.Equal(t, redis.ProblemForeign, refused(t, server.URL("prefix=b")).Problem)
+	require.Equal(t, redis.ProblemForeign, requireSetupError(t, server.URL("prefix=b")).Problem)
 }
 
 // Servers that start at once on an empty database do not take one another for
-// somebody else.
+// another program.
 func TestManyFirstServers(t *testing.T) {
 	server := redistest.Start(t, "--appendfsync", "no")
 	for range 10 {
@@ -144,27 +144,27 @@ func TestManyFirstServers(t *testing.T) {
 
 func TestOtherFormats(t *testing.T) {
 	server := redistest.Start(t)
-	open(t, server.URL("partitions=4"))
-	open(t, server.URL(""))
-	p := refused(t, server.URL("partitions=8"))
+	openStore(t, server.URL("partitions=4"))
+	openStore(t, server.URL(""))
+	p := requireSetupError(t, server.URL("partitions=8"))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "made with 4 partitions")
 
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format+1).Err())
-	p = refused(t, server.URL(""))
+	p = requireSetupError(t, server.URL(""))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, fmt.Sprintf("format %d, this graphd knows up to %d", redis.Format+1, redis.Format))
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1).Err())
-	p = refused(t, server.URL(""))
+	p = requireSetupError(t, server.URL(""))
 	require.Equal(t, redis.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "format 1, which no released graphd wrote")
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format, "partitions", "x").Err())
-	require.Equal(t, redis.ProblemFormat, refused(t, server.URL("")).Problem)
+	require.Equal(t, redis.ProblemFormat, requireSetupError(t, server.URL("")).Problem)
 }
 
 func TestDatabaseNumber(t *testing.T) {
 	server := redistest.Start(t)
-	p := refused(t, "redis://"+server.Addr()+"/99")
+	p := requireSetupError(t, "redis://"+server.Addr()+"/99")
 	require.Equal(t, redis.ProblemURL, p.Problem)
 	require.Contains(t, p.Is, "no database")
 }

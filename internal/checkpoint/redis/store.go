@@ -1,11 +1,11 @@
 // Package redis keeps threads in Redis or Valkey, for servers of which several
 // share one store.
 //
-// Threads are divided into partitions, whose number is settled when a store is
-// made. All keys of a partition lie in one slot of a cluster, so one script
-// applies a change together with what the indexes say of it: nothing has to be
-// put right later, and there is no second source of truth. Reads over all
-// threads ask every partition and put the answers together.
+// Threads are divided into partitions, whose number is fixed when a store is made.
+// All keys of a partition lie in one slot of a cluster, so one script applies a
+// change together with what the indexes say of it: nothing has to be put right
+// later, and there is no second source of truth. Reads over all threads ask every
+// partition and put the answers together.
 //
 // A change is one exchange with the server. Time is the server's.
 package redis
@@ -30,27 +30,27 @@ import (
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
-	client  goredis.UniversalClient
-	scripts *scripts
-	keys    layout
-	warned  []string
-	origin  string // tells what this store tells others from what they tell
-	ear     *ear
-	box     *seal.Box
-	posts   posts
-	convoys []*convoy // one, or one per partition
-	log     *zap.Logger
-	epoch   string // says which store it is
-	// mostTombstones is how many deleted versions of graphs are remembered.
-	mostTombstones int
-	mark           string // what each partition says of that, see mark.go
+	client        goredis.UniversalClient
+	scripts       *scripts
+	keys          keyLayout
+	warnings      []string
+	origin        string // distinguishes the messages of this store from those of others
+	subscriber    *subscriber
+	box           *seal.Box
+	registrations registrations
+	batchers      []*batcher // one, or one per partition
+	log           *zap.Logger
+	epoch         string // says which store it is
+	// maxTombstones is how many deleted versions of graphs are remembered.
+	maxTombstones int
+	mark          string // what each partition says of that, see store_mark.go
 
-	watch sync.Mutex       // over what Writable remembers
-	wrong map[int]struct{} // partitions that are of another store
-	next  int              // partition to look at
+	checkMu         sync.Mutex       // guards the state of CheckWritable
+	wrongPartitions map[int]struct{} // partitions that are of another store
+	nextPartition   int              // partition to look at
 
-	life   sync.RWMutex // held for reading by every call
-	closed bool
+	closeMu sync.RWMutex // held for reading by every call
+	closed  bool
 }
 
 var (
@@ -62,7 +62,7 @@ var (
 // and makes the store when there is none. It fails with a SetupError that says
 // what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	where, err := parse(opts)
+	where, err := parseURL(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -76,21 +76,21 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
-		origin: draw()[:originLen], wrong: map[int]struct{}{},
-		mostTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
+		origin: newRandomID()[:originLen], wrongPartitions: map[int]struct{}{},
+		maxTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
 	}
-	s.ear = newEar(ctx, s)
-	s.posts.beat = cmp.Or(opts.Beat, 3*time.Second)
-	if err := s.open(ctx, where); err != nil {
+	s.subscriber = newSubscriber(ctx, s)
+	s.registrations.heartbeat = cmp.Or(opts.Heartbeat, 3*time.Second)
+	if err := s.openStore(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// contained is f for a goroutine that lives until ctx ends: a panic ends one
-// round of it, and the next begins a moment later.
-func (s *Store) contained(ctx context.Context, f func(context.Context)) func() {
-	caught := contain.Log(s.log, "a connection to the other servers panicked; it begins anew")
+// containPanics wraps f for a goroutine that lives until ctx ends: after a panic, f
+// starts again a moment later.
+func (s *Store) containPanics(ctx context.Context, f func(context.Context)) func() {
+	caught := contain.LogPanic(s.log, "a connection to the other servers panicked; it begins anew")
 	return contain.Func(func() {
 		for {
 			p := contain.Call(func() { f(ctx) })
@@ -98,25 +98,25 @@ func (s *Store) contained(ctx context.Context, f func(context.Context)) func() {
 				return
 			}
 			caught(p)
-			if !pause(ctx, time.Second) {
+			if !sleepContext(ctx, time.Second) {
 				return
 			}
 		}
 	}, caught)
 }
 
-// draw makes a name that nobody else has: 32 hexadecimal digits.
-func draw() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
+// newRandomID makes a unique name: 32 hexadecimal digits.
+func newRandomID() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
 
 // Warnings tells what an operator should know of the server's settings, in
 // sentences; none when all is well.
-func (s *Store) Warnings() []string { return s.warned }
+func (s *Store) Warnings() []string { return s.warnings }
 
 // Close waits for the calls that are under way.
 func (s *Store) Close() error {
-	s.ear.close()
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.subscriber.closeAll()
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
 	if s.closed || s.client == nil {
 		s.closed = true
 		return nil
@@ -128,39 +128,39 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter begins a call; done ends it.
-func (s *Store) enter(ctx context.Context) (done func(), err error) {
+// beginCall begins a call; done ends it.
+func (s *Store) beginCall(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
 	}
-	s.life.RLock()
+	s.closeMu.RLock()
 	if s.closed {
-		s.life.RUnlock()
+		s.closeMu.RUnlock()
 		return nil, fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
 	}
-	return s.life.RUnlock, nil
+	return s.closeMu.RUnlock, nil
 }
 
-// look makes a call that reads of one thread.
-func (s *Store) look(ctx context.Context, thread string, call func() error) error {
-	done, err := s.enter(ctx)
+// readThread makes a call that reads of one thread.
+func (s *Store) readThread(ctx context.Context, thread string, call func() error) error {
+	done, err := s.beginCall(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return about(thread, failed(ctx, call()))
+	return wrapThreadError(thread, toContractError(ctx, call()))
 }
 
-// about names the thread when there is something to say of it.
-func about(thread string, err error) error {
+// wrapThreadError adds the thread to an error of its records or of the store.
+func wrapThreadError(thread string, err error) error {
 	if errors.Is(err, checkpoint.ErrCorrupt) || errors.Is(err, checkpoint.ErrUnavailable) {
 		return fmt.Errorf("thread %q: %w", thread, err)
 	}
 	return err
 }
 
-// all lists the partitions.
-func (s *Store) all() []int {
+// allPartitions lists the partitions.
+func (s *Store) allPartitions() []int {
 	out := make([]int, len(s.keys.tags))
 	for i := range out {
 		out[i] = i

@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 		{10_000, 0, seal.Options{}},
 		{10, 100_000, seal.Options{}},
 		{10, 0, seal.Options{Compress: true}},
-		{10, 0, sealedBy(key("k1", 1))},
+		{10, 0, sealOptions(newKey("k1", 1))},
 	} {
 		b.Run(fmt.Sprintf("history=%d/parked=%d/compress=%t/keys=%d",
 			c.history, c.parked, c.seal.Compress, len(c.seal.Keys)), func(b *testing.B) {
@@ -32,11 +32,11 @@ func BenchmarkApply(b *testing.B) {
 			s, err := redis.Open(b.Context(), redis.Options{URL: server.URL(""), Seal: c.seal})
 			require.NoError(b, err)
 			b.Cleanup(func() { require.NoError(b, s.Close()) })
-			park(b, s, c.parked)
+			createParkedThreads(b, s, c.parked)
 			var n uint64
 			step := func() {
 				n++
-				change := superstep("t", n, []payload.JSON{"1"})
+				change := newSuperstep("t", n, []payload.JSON{"1"})
 				change.Checkpoints[0].Channels[1].List.Segments[0] = checkpoint.Segment{ID: n, Len: 1}
 				_, err := s.Apply(b.Context(), change)
 				require.NoError(b, err)
@@ -54,22 +54,22 @@ func BenchmarkApply(b *testing.B) {
 // BenchmarkApplyTogether commits ten supersteps with each change.
 func BenchmarkApplyTogether(b *testing.B) {
 	server := redistest.Start(b, "--appendonly", "no")
-	s := open(b, server.URL(""))
+	s := openStore(b, server.URL(""))
 	const many = 10
 	var changes uint64
 	for b.Loop() {
-		_, err := s.Apply(b.Context(), together("t", changes, many))
+		_, err := s.Apply(b.Context(), newBatchedChange("t", changes, many))
 		require.NoError(b, err)
 		changes++
 	}
 }
 
-// park makes threads with a checkpoint and a question each.
-func park(b *testing.B, s *redis.Store, n int) {
+// createParkedThreads makes threads with a checkpoint and an interrupt each.
+func createParkedThreads(b *testing.B, s *redis.Store, n int) {
 	b.Helper()
 	for i := range n {
 		thread := fmt.Sprint("parked-", i)
-		c := superstep(thread, 1, []payload.JSON{"1"})
+		c := newSuperstep(thread, 1, []payload.JSON{"1"})
 		c.Head.Owner, c.Lease = "", 0
 		c.Interrupts = []checkpoint.Interrupt{{ID: "q", Thread: thread, State: checkpoint.InterruptOpen}}
 		_, err := s.Apply(b.Context(), c)
@@ -78,17 +78,17 @@ func park(b *testing.B, s *redis.Store, n int) {
 }
 
 // BenchmarkRead reads what a caller usually asks for: a page of a history, its
-// newest events, and the questions of a thread.
+// newest events, and the interrupts of a thread.
 func BenchmarkRead(b *testing.B) {
 	server := redistest.Start(b, "--appendonly", "no")
-	s := open(b, server.URL(""))
+	s := openStore(b, server.URL(""))
 	for n := uint64(1); n <= 100; n++ {
-		change := superstep("t", n, []payload.JSON{"1"})
+		change := newSuperstep("t", n, []payload.JSON{"1"})
 		change.Checkpoints[0].Channels[1].List.Segments[0] = checkpoint.Segment{ID: n, Len: 1}
 		_, err := s.Apply(b.Context(), change)
 		require.NoError(b, err)
 	}
-	park(b, s, 100)
+	createParkedThreads(b, s, 100)
 	b.Run("checkpoints", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -13,7 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 )
 
-func open(tb testing.TB, url string) *redis.Store {
+func openStore(tb testing.TB, url string) *redis.Store {
 	tb.Helper()
 	s, err := redis.Open(tb.Context(), redis.Options{URL: url, Tombstones: checkpointtest.Tombstones})
 	require.NoError(tb, err)
@@ -22,15 +22,15 @@ func open(tb testing.TB, url string) *redis.Store {
 }
 
 func TestContract(t *testing.T) {
-	contract(t, redistest.Start(t))
+	runContract(t, redistest.Start(t))
 }
 
-// contract runs the suite on one server, each case under keys of its own.
-func contract(t *testing.T, server *redistest.Server) {
+// runContract runs the suite on one server, each case under keys of its own.
+func runContract(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	var n atomic.Int32
 	checkpointtest.Run(t, func(t *testing.T, _ func() time.Time) checkpointtest.Store {
 		t.Helper()
-		return open(t, server.URL(fmt.Sprintf("shared=true&prefix=case%d", n.Add(1))))
+		return openStore(t, server.URL(fmt.Sprintf("shared=true&prefix=case%d", n.Add(1))))
 	}, checkpointtest.OwnClock())
 }

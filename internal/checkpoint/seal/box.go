@@ -17,10 +17,10 @@ import (
 
 // The first byte of what is written. No JSON text begins with one of them.
 const (
-	escaped    = 0x00 // a record that begins with one of these bytes itself
-	compressed = 0x01
-	sealed     = 0x02
-	both       = 0x03 // compressed, then sealed
+	escaped             = 0x00 // a record that begins with one of these bytes itself
+	compressed          = 0x01
+	sealed              = 0x02
+	compressedAndSealed = 0x03 // compressed, then sealed
 )
 
 // Options say what a Box does to records that are written. It reads all that
@@ -35,11 +35,11 @@ type Options struct {
 
 // Box seals and opens records. Its methods may be called at the same time.
 type Box struct {
-	opts Options
-	keys map[string]*cipherKey
-	by   *cipherKey // nil = not sealed
-	pack *zstd.Encoder
-	open *zstd.Decoder
+	opts      Options
+	keys      map[string]*cipherKey
+	activeKey *cipherKey // nil = not sealed
+	encoder   *zstd.Encoder
+	decoder   *zstd.Decoder
 }
 
 // New makes a Box. A key that is wrong is named in the error, a *KeyError,
@@ -55,33 +55,33 @@ func New(opts Options) (*Box, error) {
 			return nil, &KeyError{ID: k.id, Is: "is given twice", Want: "give each key an id of its own"}
 		}
 		b.keys[k.id] = k
-		if b.by == nil {
-			b.by = k
+		if b.activeKey == nil {
+			b.activeKey = k
 		}
 	}
 	var err error
-	if b.open, err = newDecoder(); err != nil {
+	if b.decoder, err = newDecoder(); err != nil {
 		return nil, err
 	}
 	if opts.Compress {
-		b.pack, err = newEncoder()
+		b.encoder, err = newEncoder()
 	}
 	return b, err
 }
 
-// Place is where a record stands. A sealed record opens in its own place only.
-type Place struct {
+// RecordPlace is where a record stands. A sealed record opens in its own place only.
+type RecordPlace struct {
 	Thread string // "" = it belongs to none
 	Kind   string
 	Name   string // "" = the only one of its kind, or the record says who it is
 }
 
-// Active is the id of the key that seals, "" = none.
-func (b *Box) Active() string {
-	if b.by == nil {
+// ActiveKeyID is the id of the key that seals, "" = none.
+func (b *Box) ActiveKeyID() string {
+	if b.activeKey == nil {
 		return ""
 	}
-	return b.by.id
+	return b.activeKey.id
 }
 
 // KeyIDs are the ids of all keys, the one that seals first.
@@ -93,20 +93,20 @@ func (b *Box) KeyIDs() []string {
 	return ids
 }
 
-// Plain reports whether JSON records are written as they are.
-func (b *Box) Plain() bool { return b.by == nil && b.pack == nil }
+// IsPlain reports whether JSON records are written as they are.
+func (b *Box) IsPlain() bool { return b.activeKey == nil && b.encoder == nil }
 
 // Seal returns what is to be written of a record.
-func (b *Box) Seal(at Place, record string) string {
-	small, packed := b.compress(record)
+func (b *Box) Seal(at RecordPlace, record string) string {
+	small, packed := b.compressRecord(record)
 	switch {
-	case b.by != nil && packed:
-		return b.by.seal(both, at, small)
-	case b.by != nil:
-		return b.by.seal(sealed, at, record)
+	case b.activeKey != nil && packed:
+		return b.activeKey.sealRecord(compressedAndSealed, at, small)
+	case b.activeKey != nil:
+		return b.activeKey.sealRecord(sealed, at, record)
 	case packed:
 		return string(rune(compressed)) + small
-	case record != "" && record[0] <= both:
+	case record != "" && record[0] <= compressedAndSealed:
 		return string(rune(escaped)) + record
 	}
 	return record
@@ -114,34 +114,34 @@ func (b *Box) Seal(at Place, record string) string {
 
 // Open returns the record of which Seal has made text. An error is an
 // *OpenError, or says that the text is damaged; all wrap checkpoint.ErrCorrupt.
-func (b *Box) Open(at Place, text string) (string, error) {
-	if text == "" || text[0] > both {
+func (b *Box) Open(at RecordPlace, text string) (string, error) {
+	if text == "" || text[0] > compressedAndSealed {
 		return text, nil
 	}
 	switch text[0] {
 	case escaped:
 		return text[1:], nil
 	case compressed:
-		return b.decompress(text[1:])
+		return b.decompressRecord(text[1:])
 	}
 	id, _, ok := cutID(text[1:])
 	if !ok {
-		return "", corrupt("its seal is damaged")
+		return "", corruptError("its seal is damaged")
 	}
 	k := b.keys[id]
 	if k == nil {
-		return "", &OpenError{Key: id, Unknown: true}
+		return "", &OpenError{Key: id, IsUnknownKey: true}
 	}
-	record, err := k.open(at, text)
+	record, err := k.openRecord(at, text)
 	if err != nil || text[0] == sealed {
 		return record, err
 	}
-	return b.decompress(record)
+	return b.decompressRecord(record)
 }
 
-// Sealed is the id of the key that text was sealed with, and whether it was.
-func Sealed(text string) (key string, ok bool) {
-	if text == "" || text[0] < sealed || text[0] > both {
+// SealingKeyID is the id of the key that text was sealed with, and whether it was.
+func SealingKeyID(text string) (key string, ok bool) {
+	if text == "" || text[0] < sealed || text[0] > compressedAndSealed {
 		return "", false
 	}
 	id, _, ok := cutID(text[1:])
@@ -151,13 +151,13 @@ func Sealed(text string) (key string, ok bool) {
 // OpenError says that a record is sealed and does not open. It wraps
 // checkpoint.ErrCorrupt.
 type OpenError struct {
-	Key     string // id of the key it is sealed with
-	Unknown bool   // that key was not given
+	Key          string // id of the key it is sealed with
+	IsUnknownKey bool   // that key was not given
 }
 
 // Error names the key, never its secret.
 func (e *OpenError) Error() string {
-	if e.Unknown {
+	if e.IsUnknownKey {
 		return fmt.Sprintf("%v: it is sealed with the key %q, which was not given", checkpoint.ErrCorrupt, e.Key)
 	}
 	return fmt.Sprintf("%v: it does not open with the key %q: the key is another one of that id, or the record was changed or moved",
@@ -167,6 +167,6 @@ func (e *OpenError) Error() string {
 // Unwrap returns checkpoint.ErrCorrupt.
 func (*OpenError) Unwrap() error { return checkpoint.ErrCorrupt }
 
-func corrupt(format string, args ...any) error {
+func corruptError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, slices.Concat([]any{checkpoint.ErrCorrupt}, args)...)
 }

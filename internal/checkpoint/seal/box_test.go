@@ -13,64 +13,64 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
-func key(id string, b byte) seal.Key {
+func newKey(id string, b byte) seal.Key {
 	return seal.Key{ID: id, Secret: bytes.Repeat([]byte{b}, seal.KeySize)}
 }
 
-func box(tb testing.TB, compress bool, keys ...seal.Key) *seal.Box {
+func newBox(tb testing.TB, compress bool, keys ...seal.Key) *seal.Box {
 	tb.Helper()
 	b, err := seal.New(seal.Options{Keys: keys, Compress: compress})
 	require.NoError(tb, err)
 	return b
 }
 
-var here = seal.Place{Thread: "t", Kind: "run", Name: "r"}
+var testPlace = seal.RecordPlace{Thread: "t", Kind: "run", Name: "r"}
 
 func TestSealAndOpen(t *testing.T) {
-	reader := box(t, false, key("k1", 1), key("k2", 2))
+	reader := newBox(t, false, newKey("k1", 1), newKey("k2", 2))
 	for name, b := range map[string]*seal.Box{
-		"plain": box(t, false), "compressed": box(t, true), "sealed": box(t, false, key("k1", 1)),
-		"both": box(t, true, key("k2", 2)),
+		"plain": newBox(t, false), "compressed": newBox(t, true), "sealed": newBox(t, false, newKey("k1", 1)),
+		"both": newBox(t, true, newKey("k2", 2)),
 	} {
 		for _, record := range []string{
 			"", "1", `{"v":1}`, "\x00", "\x01x", "\x02", "\x03k", "\x04", strings.Repeat("\xff", 511), strings.Repeat("abc", 5000),
 		} {
-			text := b.Seal(here, record)
-			got, err := reader.Open(here, text)
+			text := b.Seal(testPlace, record)
+			got, err := reader.Open(testPlace, text)
 			require.NoError(t, err, "%s %.20q", name, record)
 			require.Equal(t, record, got, name)
-			_, sealed := seal.Sealed(text)
-			require.Equal(t, b.Active() != "", sealed)
+			_, sealed := seal.SealingKeyID(text)
+			require.Equal(t, b.ActiveKeyID() != "", sealed)
 			if sealed {
-				require.NotEqual(t, text, b.Seal(here, record), "no two are alike")
+				require.NotEqual(t, text, b.Seal(testPlace, record), "no two are alike")
 			}
 		}
 	}
 }
 
 func TestPlainRecordsStayAsTheyAre(t *testing.T) {
-	b := box(t, false)
-	require.Equal(t, `{"v":1}`, b.Seal(here, `{"v":1}`))
+	b := newBox(t, false)
+	require.Equal(t, `{"v":1}`, b.Seal(testPlace, `{"v":1}`))
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		if _, err := b.Open(here, b.Seal(here, `{"v":1}`)); err != nil {
+		if _, err := b.Open(testPlace, b.Seal(testPlace, `{"v":1}`)); err != nil {
 			t.Error(err)
 		}
 	}))
 }
 
 func TestSmallerOnly(t *testing.T) {
-	b := box(t, true)
+	b := newBox(t, true)
 	long := strings.Repeat(`{"role":"user","content":"what is this?"}`, 50)
-	require.Less(t, len(b.Seal(here, long)), len(long)/4)
-	require.Equal(t, long[:511], b.Seal(here, long[:511]), "too short")
-	noise := box(t, false, key("k", 1)).Seal(here, long) // as good as random
-	require.Len(t, b.Seal(here, "{"+noise), len(noise)+1)
+	require.Less(t, len(b.Seal(testPlace, long)), len(long)/4)
+	require.Equal(t, long[:511], b.Seal(testPlace, long[:511]), "too short")
+	noise := newBox(t, false, newKey("k", 1)).Seal(testPlace, long) // as good as random
+	require.Len(t, b.Seal(testPlace, "{"+noise), len(noise)+1)
 }
 
 func TestOpensInItsPlaceOnly(t *testing.T) {
-	b := box(t, true, key("k1", 1))
-	text := b.Seal(here, "secret")
-	for _, at := range []seal.Place{
+	b := newBox(t, true, newKey("k1", 1))
+	text := b.Seal(testPlace, "secret")
+	for _, at := range []seal.RecordPlace{
 		{},
 		{Thread: "u", Kind: "run", Name: "r"},
 		{Thread: "t", Kind: "event", Name: "r"},
@@ -79,14 +79,14 @@ func TestOpensInItsPlaceOnly(t *testing.T) {
 		{Thread: "", Kind: "run", Name: "tr"},
 	} {
 		_, err := b.Open(at, text)
-		requireShut(t, err, `"k1"`)
+		requireOpenError(t, err, `"k1"`)
 	}
-	_, err := b.Open(here, "\x03"+text[1:]) // it was not compressed
-	requireShut(t, err, `"k1"`)
+	_, err := b.Open(testPlace, "\x03"+text[1:]) // it was not compressed
+	requireOpenError(t, err, `"k1"`)
 	for i := range text {
 		broken := []byte(text)
 		broken[i] ^= 4
-		got, err := b.Open(here, string(broken))
+		got, err := b.Open(testPlace, string(broken))
 		if i == 0 { // says that nothing was done to it
 			require.Equal(t, string(broken), got)
 			continue
@@ -94,31 +94,31 @@ func TestOpensInItsPlaceOnly(t *testing.T) {
 		require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 	}
 	for i := range len(text) - 1 {
-		_, err := b.Open(here, text[:i+1])
+		_, err := b.Open(testPlace, text[:i+1])
 		require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 	}
 }
 
 func TestTheFirstKeySeals(t *testing.T) {
-	b := box(t, false, key("k2", 2), key("k1", 1))
-	require.Equal(t, "k2", b.Active())
-	id, sealed := seal.Sealed(b.Seal(here, "secret"))
+	b := newBox(t, false, newKey("k2", 2), newKey("k1", 1))
+	require.Equal(t, "k2", b.ActiveKeyID())
+	id, sealed := seal.SealingKeyID(b.Seal(testPlace, "secret"))
 	require.True(t, sealed)
 	require.Equal(t, "k2", id)
 }
 
 func TestKeysThatDoNotFit(t *testing.T) {
-	text := box(t, false, key("k1", 1)).Seal(here, "secret")
+	text := newBox(t, false, newKey("k1", 1)).Seal(testPlace, "secret")
 	for name, b := range map[string]*seal.Box{
-		"none": box(t, false), "another": box(t, false, key("k2", 2)), "wrong": box(t, false, key("k1", 2)),
+		"none": newBox(t, false), "another": newBox(t, false, newKey("k2", 2)), "wrong": newBox(t, false, newKey("k1", 2)),
 	} {
-		_, err := b.Open(here, text)
-		requireShut(t, err, `"k1"`)
+		_, err := b.Open(testPlace, text)
+		requireOpenError(t, err, `"k1"`)
 		require.Equal(t, name != "wrong", strings.Contains(err.Error(), "was not given"), name)
 	}
 }
 
-func requireShut(t *testing.T, err error, names string) {
+func requireOpenError(t *testing.T, err error, names string) {
 	t.Helper()
 	var shut *seal.OpenError
 	require.ErrorAs(t, err, &shut)
@@ -127,15 +127,15 @@ func requireShut(t *testing.T, err error, names string) {
 	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestNoBombs(t *testing.T) {
-	b := box(t, true)
-	packed := b.Seal(here, strings.Repeat("\x20", 1<<20))
+func TestDecompressionIsBounded(t *testing.T) {
+	b := newBox(t, true)
+	packed := b.Seal(testPlace, strings.Repeat("\x20", 1<<20))
 	require.Less(t, len(packed), 1000)
 	for length, says := range map[string]string{
 		"\x10": "does not unpack", "\x80\x80\x80\x01": "it unpacks to", "\x80\x80\x80\x80\x10": "its length is damaged",
 		"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80": "its length is damaged",
 	} {
-		_, err := b.Open(here, packed[:1]+length+packed[4:])
+		_, err := b.Open(testPlace, packed[:1]+length+packed[4:])
 		require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 		require.ErrorContains(t, err, says)
 	}
@@ -147,7 +147,7 @@ func TestBadKeys(t *testing.T) {
 		{{ID: "a b", Secret: make([]byte, 32)}},
 		{{ID: "k", Secret: make([]byte, 16)}},
 		{{ID: strings.Repeat("k", 33), Secret: make([]byte, 32)}},
-		{key("k", 1), key("k", 2)},
+		{newKey("k", 1), newKey("k", 2)},
 	} {
 		_, err := seal.New(seal.Options{Keys: keys})
 		var wrong *seal.KeyError
@@ -185,36 +185,36 @@ func TestParseKeys(t *testing.T) {
 // FuzzOpen opens whatever a store may hold: it never panics, and what is sealed
 // opens to what was sealed or not at all.
 func FuzzOpen(f *testing.F) {
-	b := box(f, true, key("k1", 1))
+	b := newBox(f, true, newKey("k1", 1))
 	for _, record := range []string{"", "1", strings.Repeat("abc", 300)} {
-		f.Add(b.Seal(here, record))
-		f.Add(box(f, true).Seal(here, record))
+		f.Add(b.Seal(testPlace, record))
+		f.Add(newBox(f, true).Seal(testPlace, record))
 	}
 	f.Add("\x00\x00")
 	f.Add("\x02\xff")
 	f.Fuzz(func(t *testing.T, text string) {
-		record, err := b.Open(here, text)
+		record, err := b.Open(testPlace, text)
 		if err != nil {
 			require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 			return
 		}
-		again, err := b.Open(here, b.Seal(here, record))
+		again, err := b.Open(testPlace, b.Seal(testPlace, record))
 		require.NoError(t, err)
 		require.Equal(t, record, again)
-		again, err = b.Open(here, b.Seal(here, text))
+		again, err = b.Open(testPlace, b.Seal(testPlace, text))
 		require.NoError(t, err)
 		require.Equal(t, text, again)
 	})
 }
 
 func BenchmarkSeal(b *testing.B) {
-	for name, c := range map[string]*seal.Box{"plain": box(b, false), "sealed": box(b, false, key("k", 1)), "both": box(b, true, key("k", 1))} {
+	for name, c := range map[string]*seal.Box{"plain": newBox(b, false), "sealed": newBox(b, false, newKey("k", 1)), "both": newBox(b, true, newKey("k", 1))} {
 		for _, size := range []int{200, 2000} {
 			record := strings.Repeat(`{"role":"user","content":"what?"}`, 100)[:size]
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := c.Open(here, c.Seal(here, record)); err != nil {
+					if _, err := c.Open(testPlace, c.Seal(testPlace, record)); err != nil {
 						b.Fatal(err)
 					}
 				}

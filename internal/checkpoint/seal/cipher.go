@@ -15,7 +15,7 @@ import (
 // key for this one record (XAES-256-GCM, c2sp.org/XAES-256-GCM).
 const (
 	nonceSize = 24
-	half      = nonceSize / 2
+	nonceHalf = nonceSize / 2
 )
 
 // cipherKey seals and opens with one key.
@@ -26,7 +26,7 @@ type cipherKey struct {
 }
 
 func newCipherKey(k *Key) (*cipherKey, error) {
-	if !validID(k.ID) {
+	if !isValidID(k.ID) {
 		return nil, &KeyError{ID: k.ID, Is: "has a bad id", Want: wantID}
 	}
 	if len(k.Secret) != KeySize {
@@ -44,19 +44,19 @@ func newCipherKey(k *Key) (*cipherKey, error) {
 	}
 	c.mask[len(c.mask)-1] ^= carry * 0x87
 	// What works once works always: no record is lost because sealing fails.
-	if _, err := c.gcm(make([]byte, nonceSize)); err != nil {
+	if _, err := c.newAEAD(make([]byte, nonceSize)); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// gcm makes the cipher for one record.
-func (c *cipherKey) gcm(nonce []byte) (cipher.AEAD, error) {
+// newAEAD makes the cipher for one record.
+func (c *cipherKey) newAEAD(nonce []byte) (cipher.AEAD, error) {
 	var key [2 * aes.BlockSize]byte
 	for i := range 2 {
 		block := key[i*aes.BlockSize : (i+1)*aes.BlockSize]
 		copy(block, []byte{0, byte(i + 1), 'X', 0})
-		copy(block[4:], nonce[:half])
+		copy(block[4:], nonce[:nonceHalf])
 		for j := range block {
 			block[j] ^= c.mask[j]
 		}
@@ -73,9 +73,9 @@ func (c *cipherKey) gcm(nonce []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// seal never fails; the system's source of randomness ends the program rather
+// sealRecord never fails; the system's source of randomness ends the program rather
 // than to fail.
-func (c *cipherKey) seal(kind byte, at Place, record string) string {
+func (c *cipherKey) sealRecord(kind byte, at RecordPlace, record string) string {
 	out := make([]byte, 0, 2+len(c.id)+nonceSize+len(record)+16)
 	out = append(out, kind, byte(len(c.id)))
 	out = append(out, c.id...)
@@ -83,33 +83,33 @@ func (c *cipherKey) seal(kind byte, at Place, record string) string {
 	out = out[:start+nonceSize]
 	nonce := out[start:]
 	_, _ = rand.Read(nonce)
-	aead, err := c.gcm(nonce)
+	aead, err := c.newAEAD(nonce)
 	if err != nil {
 		return "" // can't be, newCipherKey has tried
 	}
-	return string(aead.Seal(out, nonce[half:], []byte(record), binding(kind, at)))
+	return string(aead.Seal(out, nonce[nonceHalf:], []byte(record), associatedData(kind, at)))
 }
 
-func (c *cipherKey) open(at Place, text string) (string, error) {
+func (c *cipherKey) openRecord(at RecordPlace, text string) (string, error) {
 	_, rest, _ := cutID(text[1:])
 	if len(rest) < nonceSize {
-		return "", corrupt("its seal is damaged")
+		return "", corruptError("its seal is damaged")
 	}
 	nonce := []byte(rest[:nonceSize])
-	aead, err := c.gcm(nonce)
+	aead, err := c.newAEAD(nonce)
 	if err != nil {
 		return "", err
 	}
 	body := []byte(rest[nonceSize:])
-	record, err := aead.Open(body[:0], nonce[half:], body, binding(text[0], at))
+	record, err := aead.Open(body[:0], nonce[nonceHalf:], body, associatedData(text[0], at))
 	if err != nil {
 		return "", &OpenError{Key: c.id}
 	}
 	return string(record), nil
 }
 
-// binding is what a sealed record is bound to. No two places have the same one.
-func binding(kind byte, at Place) []byte {
+// associatedData is what a sealed record is bound to. No two places have the same one.
+func associatedData(kind byte, at RecordPlace) []byte {
 	b := make([]byte, 0, 1+len(at.Kind)+len(at.Thread)+len(at.Name)+2*binary.MaxVarintLen32)
 	b = append(b, kind)
 	b = binary.AppendUvarint(b, uint64(len(at.Kind)))
@@ -121,9 +121,9 @@ func binding(kind byte, at Place) []byte {
 
 // cutID takes the key's id off a sealed record without its first byte.
 func cutID(text string) (id, rest string, ok bool) {
-	if text == "" || int(text[0]) > maxID || len(text) <= int(text[0]) {
+	if text == "" || int(text[0]) > maxIDLength || len(text) <= int(text[0]) {
 		return "", "", false
 	}
 	n := int(text[0]) + 1
-	return text[1:n], text[n:], validID(text[1:n])
+	return text[1:n], text[n:], isValidID(text[1:n])
 }

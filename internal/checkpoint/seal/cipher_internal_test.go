@@ -21,9 +21,9 @@ func TestPublishedVectors(t *testing.T) {
 		k, err := newCipherKey(&Key{ID: "k", Secret: bytes.Repeat([]byte{c.secret}, KeySize)})
 		require.NoError(t, err)
 		nonce := []byte("ABCDEFGHIJKLMNOPQRSTUVWX")
-		aead, err := k.gcm(nonce)
+		aead, err := k.newAEAD(nonce)
 		require.NoError(t, err)
-		out := aead.Seal(nil, nonce[half:], []byte("XAES-256-GCM"), []byte(c.with))
+		out := aead.Seal(nil, nonce[nonceHalf:], []byte("XAES-256-GCM"), []byte(c.with))
 		require.Equal(t, c.out, hex.EncodeToString(out))
 	}
 }

@@ -10,7 +10,7 @@ import (
 // KeySize is the length of a key's secret in bytes.
 const KeySize = 32
 
-const maxID = 32
+const maxIDLength = 32
 
 // Key is a secret with a name. Printing it shows the name alone.
 type Key struct {
@@ -33,10 +33,10 @@ type KeyError struct {
 }
 
 // Error names the key or the line.
-func (e *KeyError) Error() string { return e.What() + ": " + e.Want }
+func (e *KeyError) Error() string { return e.Describe() + ": " + e.Want }
 
-// What is what is wrong, without what would be right.
-func (e *KeyError) What() string {
+// Describe is what is wrong, without what would be right.
+func (e *KeyError) Describe() string {
 	what := fmt.Sprintf("key %q", e.ID)
 	if e.ID == "" {
 		what = "the keys"
@@ -53,7 +53,7 @@ const (
 	wantBytes = "want 32 random bytes in base64, as openssl rand -base64 32 makes them"
 )
 
-func validID(id string) bool {
+func isValidID(id string) bool {
 	for _, c := range []byte(id) {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
@@ -61,7 +61,7 @@ func validID(id string) bool {
 			return false
 		}
 	}
-	return len(id) >= 1 && len(id) <= maxID
+	return len(id) >= 1 && len(id) <= maxIDLength
 }
 
 // ParseKeys reads a file of keys: a line "id: secret" for each, the secret in
@@ -79,7 +79,7 @@ func ParseKeys(text string) ([]Key, error) {
 		if !ok {
 			return nil, &KeyError{Line: n, Is: "have no id there", Want: wantLine}
 		}
-		if id = strings.TrimSpace(id); !validID(id) {
+		if id = strings.TrimSpace(id); !isValidID(id) {
 			// What stands there may be a secret.
 			return nil, &KeyError{Line: n, Is: "have a bad id there", Want: wantID}
 		}

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives a file n bytes of the disk.
-func allocate(f *os.File, n int64) error {
+// allocateBytes gives a file n bytes of the disk.
+func allocateBytes(f *os.File, n int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, 0, n)
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
-		return fill(f, n)
+		return writeZeros(f, n)
 	}
 	return err
 }

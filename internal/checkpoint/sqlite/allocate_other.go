@@ -4,5 +4,5 @@ package sqlite
 
 import "os"
 
-// allocate gives a file n bytes of the disk.
-func allocate(f *os.File, n int64) error { return fill(f, n) }
+// allocateBytes gives a file n bytes of the disk.
+func allocateBytes(f *os.File, n int64) error { return writeZeros(f, n) }

@@ -21,22 +21,22 @@ func TestWhatWasCommittedIsNeitherRepeatedNorDenied(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ESTALE, syscall.EACCES, fs.ErrNotExist} {
 		for _, jobs := range []int{1, 5} {
 			t.Run(fmt.Sprint(cause, "/", jobs), func(t *testing.T) {
-				s := openAt(t, t.TempDir())
-				release := hold(t, s)
+				s := openStoreAt(t, t.TempDir())
+				release := holdWriter(t, s)
 				runs, errs := make([]int, jobs), make([]error, jobs)
 				var conflict error
 				var wg sync.WaitGroup
 				for i := range jobs {
-					d := s.encode(heavy(fmt.Sprint("t", i), 10))
-					handIn(s, &wg, &job{run: func(w *writer) error {
+					d := s.encodeChange(newThreadOf(fmt.Sprint("t", i), 10))
+					enqueueJob(s, &wg, &job{run: func(w *writer) error {
 						runs[i]++
 						w.store.file.stat = failsOnce(w.store.file, cause)
-						_, err := w.apply(d)
+						_, err := w.applyChange(d)
 						return err
 					}}, &errs[i])
 				}
 				if jobs > 1 {
-					handIn(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
+					enqueueJob(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
 				}
 				release()
 				wg.Wait()
@@ -46,7 +46,7 @@ func TestWhatWasCommittedIsNeitherRepeatedNorDenied(t *testing.T) {
 					require.ErrorIs(t, errs[i], checkpoint.ErrUnavailable)
 					_, err := s.Head(t.Context(), fmt.Sprint("t", i))
 					require.NoError(t, err)
-					_, err = s.Apply(t.Context(), heavy(fmt.Sprint("t", i), 10))
+					_, err = s.Apply(t.Context(), newThreadOf(fmt.Sprint("t", i), 10))
 					require.NoError(t, err, "repeating it tells")
 				}
 				if jobs > 1 {
@@ -63,21 +63,21 @@ func TestACommitThatFailsLeavesTheOutcomeOpen(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		for _, jobs := range []int{1, 5} {
 			t.Run(fmt.Sprint("made ", made, "/", jobs), func(t *testing.T) {
-				s := openAt(t, t.TempDir())
-				release := hold(t, s)
+				s := openStoreAt(t, t.TempDir())
+				release := holdWriter(t, s)
 				runs, errs := make([]int, jobs), make([]error, jobs)
 				var conflict error
 				var wg sync.WaitGroup
 				for i := range jobs {
-					d := s.encode(heavy(fmt.Sprint("t", i), 10))
-					handIn(s, &wg, &job{run: func(w *writer) error {
+					d := s.encodeChange(newThreadOf(fmt.Sprint("t", i), 10))
+					enqueueJob(s, &wg, &job{run: func(w *writer) error {
 						runs[i]++
-						w.end = failsToCommit(w, made)
-						_, err := w.apply(d)
+						w.endTransaction = failOnCommit(w, made)
+						_, err := w.applyChange(d)
 						return err
 					}}, &errs[i])
 				}
-				handIn(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
+				enqueueJob(s, &wg, &job{run: func(*writer) error { return checkpoint.ErrConflict }}, &conflict)
 				release()
 				wg.Wait()
 				for i := range jobs {
@@ -85,7 +85,7 @@ func TestACommitThatFailsLeavesTheOutcomeOpen(t *testing.T) {
 					require.ErrorIs(t, errs[i], checkpoint.ErrOutcomeUnknown)
 					_, err := s.Head(t.Context(), fmt.Sprint("t", i))
 					require.Equal(t, made, err == nil, err)
-					r, err := s.Apply(t.Context(), heavy(fmt.Sprint("t", i), 10))
+					r, err := s.Apply(t.Context(), newThreadOf(fmt.Sprint("t", i), 10))
 					require.NoError(t, err, "repeating it tells")
 					require.EqualValues(t, 1, r.Revision)
 				}
@@ -95,12 +95,12 @@ func TestACommitThatFailsLeavesTheOutcomeOpen(t *testing.T) {
 	}
 }
 
-// failsToCommit makes the next commit fail, before or after it is made.
-func failsToCommit(w *writer, made bool) func() error {
+// failOnCommit makes the next commit fail, before or after it is made.
+func failOnCommit(w *writer, made bool) func() error {
 	return func() error {
-		w.end = w.commitAll
+		w.endTransaction = w.commitTransaction
 		if made {
-			if err := w.commitAll(); err != nil {
+			if err := w.commitTransaction(); err != nil {
 				return err
 			}
 		}
@@ -109,7 +109,7 @@ func failsToCommit(w *writer, made bool) func() error {
 }
 
 // failsOnce makes the next look at a file fail.
-func failsOnce(f *file, cause error) func(string) (identity, error) {
+func failsOnce(f *ownedFile, cause error) func(string) (identity, error) {
 	return func(string) (identity, error) {
 		f.stat = identify
 		return identity{}, cause
@@ -118,9 +118,9 @@ func failsOnce(f *file, cause error) func(string) (identity, error) {
 
 // A store that can't look at its file before it begins has changed nothing.
 func TestAFileThatCannotBeLookedAtTakesNoChanges(t *testing.T) {
-	s := openAt(t, t.TempDir())
+	s := openStoreAt(t, t.TempDir())
 	s.file.stat = func(string) (identity, error) { return identity{}, syscall.EIO }
-	_, err := s.Apply(t.Context(), heavy("t", 10))
+	_, err := s.Apply(t.Context(), newThreadOf("t", 10))
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	require.NotErrorIs(t, err, checkpoint.ErrOutcomeUnknown)
 	s.file.stat = identify
@@ -128,13 +128,13 @@ func TestAFileThatCannotBeLookedAtTakesNoChanges(t *testing.T) {
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 }
 
-// hold keeps the writer busy until the function it returns is called.
-func hold(t *testing.T, s *Store) (release func()) {
+// holdWriter keeps the writer busy until the function it returns is called.
+func holdWriter(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+		assert.NoError(t, s.writer.runChange(t.Context(), func(*writer) error {
 			close(begun)
 			<-end
 			return nil
@@ -147,11 +147,11 @@ func hold(t *testing.T, s *Store) (release func()) {
 	}
 }
 
-// handIn returns when the job waits; its error is there when wg is done.
-func handIn(s *Store, wg *sync.WaitGroup, j *job, err *error) {
-	before := s.write.queue.waiting()
-	wg.Go(func() { *err = s.write.doJob(s.write.life, j) })
-	for s.write.queue.waiting() == before {
+// enqueueJob returns when the job waits; its error is there when wg is done.
+func enqueueJob(s *Store, wg *sync.WaitGroup, j *job, err *error) {
+	before := s.writer.queue.countJobs()
+	wg.Go(func() { *err = s.writer.runJob(s.writer.life, j) })
+	for s.writer.queue.countJobs() == before {
 		runtime.Gosched()
 	}
 }

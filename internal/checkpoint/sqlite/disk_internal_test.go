@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the system says when there is no room has more than one name.
+// What the system says when there is no space has more than one name.
 func TestWhatMeansNoRoom(t *testing.T) {
 	for errno, want := range map[unix.Errno]bool{
 		unix.ENOSPC: true, unix.EDQUOT: true, unix.EFBIG: true, unix.EIO: false, unix.EACCES: false, unix.EROFS: false,
@@ -27,11 +27,11 @@ func TestWhatMeansNoRoom(t *testing.T) {
 // Asking a disk leaves nothing behind.
 func TestADiskIsAsked(t *testing.T) {
 	dir := t.TempDir()
-	room := &space{path: filepath.Join(dir, "a.db-reserve")}
+	room := &space{reservePath: filepath.Join(dir, "a.db-reserve")}
 	require.False(t, room.refused())
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	gone := &space{path: filepath.Join(dir, "gone", "a.db-reserve")}
+	gone := &space{reservePath: filepath.Join(dir, "gone", "a.db-reserve")}
 	require.False(t, gone.refused(), "a folder that is missing is not full")
 }

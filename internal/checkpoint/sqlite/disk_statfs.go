@@ -27,7 +27,7 @@ func fileLimit() int64 {
 	return int64(l.Cur)
 }
 
-// noRoom reports whether the system refused to write for lack of room: on the
+// noRoom reports whether the system refused to write for lack of space: on the
 // disk, in the quota of the account or in a file.
 func noRoom(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)

@@ -25,13 +25,13 @@ const payloadPad = payload.JSON("                                               
 //nolint:testifylint // require ends only the test's own goroutine
 func TestABrokenChangeIsUndoneAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
-	db := outsider(t, path)
+	s := openStore(t, path)
+	db := openDirectly(t, path)
 	// The last thing that a change writes fails, for one thread.
-	do(t, db, `CREATE TRIGGER boom BEFORE INSERT ON threads WHEN NEW.thread = 'bad'
+	execSQL(t, db, `CREATE TRIGGER boom BEFORE INSERT ON threads WHEN NEW.thread = 'bad'
 		BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END`)
 	// While the file is locked the changes pile up and become one transaction.
-	do(t, db, `BEGIN IMMEDIATE`)
+	execSQL(t, db, `BEGIN IMMEDIATE`)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
@@ -39,7 +39,7 @@ func TestABrokenChangeIsUndoneAlone(t *testing.T) {
 			if i == 7 {
 				name = "bad"
 			}
-			_, err := s.Apply(t.Context(), step(name, 1))
+			_, err := s.Apply(t.Context(), newStep(name, 1))
 			if name == "bad" {
 				assert.ErrorIs(t, err, checkpoint.ErrUnavailable)
 				assert.ErrorContains(t, err, "the disk is on fire")
@@ -48,7 +48,7 @@ func TestABrokenChangeIsUndoneAlone(t *testing.T) {
 			assert.NoError(t, err)
 		})
 	}
-	do(t, db, `ROLLBACK`)
+	execSQL(t, db, `ROLLBACK`)
 	wg.Wait()
 	for i := range 16 {
 		if i != 7 {
@@ -60,26 +60,26 @@ func TestABrokenChangeIsUndoneAlone(t *testing.T) {
 		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE thread = 'bad'").Scan(&n))
 		require.Zero(t, n, table)
 	}
-	do(t, db, `DROP TRIGGER boom`)
-	_, err := s.Apply(t.Context(), step("bad", 1))
+	execSQL(t, db, `DROP TRIGGER boom`)
+	_, err := s.Apply(t.Context(), newStep("bad", 1))
 	require.NoError(t, err)
 	requireSteps(t, s, "bad", 1)
 }
 
 func TestACallerThatGivesUpMayFindItsChangeApplied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
-	db := outsider(t, path)
-	do(t, db, `BEGIN IMMEDIATE`)
+	s := openStore(t, path)
+	db := openDirectly(t, path)
+	execSQL(t, db, `BEGIN IMMEDIATE`)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it has begun by then
 	defer cancel()
-	c := step("t", 1)
+	c := newStep("t", 1)
 	_, err := s.Apply(ctx, c)
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	do(t, db, `ROLLBACK`)
+	execSQL(t, db, `ROLLBACK`)
 	// What is handed in later comes later.
-	_, err = s.Apply(t.Context(), step("u", 1))
+	_, err = s.Apply(t.Context(), newStep("u", 1))
 	require.NoError(t, err)
 	requireSteps(t, s, "t", 1)
 	r, err := s.Apply(t.Context(), c)
@@ -89,28 +89,28 @@ func TestACallerThatGivesUpMayFindItsChangeApplied(t *testing.T) {
 
 func TestCloseWaitsForWhatWasHandedIn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
-	db := outsider(t, path)
-	do(t, db, `BEGIN IMMEDIATE`)
+	s := openStore(t, path)
+	db := openDirectly(t, path)
+	execSQL(t, db, `BEGIN IMMEDIATE`)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // it has begun by then
 	defer cancel()
-	_, err := s.Apply(ctx, step("t", 1))
+	_, err := s.Apply(ctx, newStep("t", 1))
 	require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close() }()
-	do(t, db, `ROLLBACK`)
+	execSQL(t, db, `ROLLBACK`)
 	require.NoError(t, <-closed)
-	requireSteps(t, open(t, path), "t", 1)
+	requireSteps(t, openStore(t, path), "t", 1)
 }
 
-// damaged opens a store with a good and a bad thread and damages the bad one.
-func damaged(t *testing.T, damage string) *sqlite.Store {
+// openDamaged opens a store with a good and a bad thread and damages the bad one.
+func openDamaged(t *testing.T, damage string) *sqlite.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
+	s := openStore(t, path)
 	for _, thread := range []string{"good", "bad"} {
 		for n := range uint64(3) {
-			c := step(thread, n+1)
+			c := newStep(thread, n+1)
 			c.Tasks = []checkpoint.Task{{ID: "task", Checkpoint: c.Head.Checkpoint}}
 			c.Memos = []checkpoint.Memo{{Task: "task", Checkpoint: c.Head.Checkpoint, Key: "memo", Value: "1"}}
 			c.Runs = []checkpoint.Run{{ID: "run", Thread: thread}}
@@ -118,7 +118,7 @@ func damaged(t *testing.T, damage string) *sqlite.Store {
 			require.NoError(t, err)
 		}
 	}
-	do(t, outsider(t, path), damage)
+	execSQL(t, openDirectly(t, path), damage)
 	return s
 }
 
@@ -187,7 +187,7 @@ func TestACorruptRecordIsNamedAndStaysAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s := t.Context(), damaged(t, c.damage)
+			ctx, s := t.Context(), openDamaged(t, c.damage)
 			err := c.read(ctx, s)
 			require.ErrorIs(t, err, checkpoint.ErrCorrupt)
 			require.ErrorContains(t, err, c.want)

@@ -13,97 +13,97 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// file is the database that the process owns: the same one for as long as it is
+// ownedFile is the database that the process owns: the same one for as long as it is
 // open, whatever becomes of its name.
-type file struct {
-	path  string // as the operator named it
-	real  string // without symbolic links: what lies beside it is named after this
-	lock  *fileLock
-	held  *os.File // open, and locked: another name of the file finds the lock
-	db    identity
-	log   string    // the write-ahead log
-	wal   *identity // of the log; nil before there is one
-	stat  func(name string) (identity, error)
-	wider []string // files whose rights were narrowed
+type ownedFile struct {
+	path     string // as the operator named it
+	realPath string // without symbolic links: what lies beside it is named after this
+	lock     *fileLock
+	handle   *os.File // open, and locked: another name of the file finds the lock
+	dbInfo   identity
+	log      string    // the write-ahead log
+	walInfo  *identity // of the log; nil before there is one
+	stat     func(name string) (identity, error)
+	warnings []string // files whose rights were narrowed
 }
 
-// private is who may use the files: the account that graphd runs as.
-const private fs.FileMode = 0o600
+// privateMode is who may use the files: the account that graphd runs as.
+const privateMode fs.FileMode = 0o600
 
-// own takes the file for this process alone, and for its account alone.
-func own(ctx context.Context, path string) (*file, error) {
-	f, err := take(ctx, path)
+// ownFile takes the file for this process alone, and for its account alone.
+func ownFile(ctx context.Context, path string) (*ownedFile, error) {
+	f, err := lockFileAt(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{f.real, f.real + "-wal", f.real + "-shm", f.real + ".lock"} {
-		if err := f.narrow(name); err != nil {
-			return nil, errors.Join(err, f.release())
+	for _, name := range []string{f.realPath, f.realPath + "-wal", f.realPath + "-shm", f.realPath + ".lock"} {
+		if err := f.restrictMode(name); err != nil {
+			return nil, errors.Join(err, f.releaseLocks())
 		}
 	}
 	return f, nil
 }
 
-// take makes the file when it is missing, and locks it for this process alone,
+// lockFileAt makes the file when it is missing, and locks it for this process alone,
 // by whatever name it is opened.
-func take(ctx context.Context, path string) (*file, error) {
-	f := &file{path: path, stat: identify}
+func lockFileAt(ctx context.Context, path string) (*ownedFile, error) {
+	f := &ownedFile{path: path, stat: identify}
 	var err error
-	if f.real, err = filepath.EvalSymlinks(path); err == nil {
+	if f.realPath, err = filepath.EvalSymlinks(path); err == nil {
 		// The lock first: to open and close a file lets go of the locks that this process has on it.
-		if f.lock, err = lockFile(f.real + ".lock"); err != nil {
+		if f.lock, err = lockFile(f.realPath + ".lock"); err != nil {
 			return nil, err
 		}
 	}
-	if err = f.hold(); err == nil {
+	if err = f.openAndLock(); err == nil {
 		err = f.findLog(ctx)
 	}
 	if err == nil {
-		err = f.lockAside() // where the lock is the process's, looking for the log has ended it
+		err = f.lockDatabase() // where the lock is the process's, looking for the log has ended it
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.release())
+		return nil, errors.Join(err, f.releaseLocks())
 	}
 	return f, nil
 }
 
-// hold opens and locks the file itself.
-func (f *file) hold() (err error) {
-	if f.held, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, private); err != nil {
+// openAndLock opens and locks the file itself.
+func (f *ownedFile) openAndLock() (err error) {
+	if f.handle, err = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, privateMode); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	if f.lock == nil { // it was not there before
-		if f.real, err = filepath.EvalSymlinks(f.path); err != nil {
+		if f.realPath, err = filepath.EvalSymlinks(f.path); err != nil {
 			return fmt.Errorf("sqlite: %w", err)
 		}
-		if f.lock, err = lockFile(f.real + ".lock"); err != nil {
+		if f.lock, err = lockFile(f.realPath + ".lock"); err != nil {
 			return err
 		}
 	}
-	if err := f.lockAside(); err != nil {
+	if err := f.lockDatabase(); err != nil {
 		return err
 	}
-	if f.db, err = identifyOpen(f.held); err != nil {
+	if f.dbInfo, err = identifyOpen(f.handle); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
 }
 
-// lockAside locks the file that is open, by whatever name others know it.
-func (f *file) lockAside() error {
-	taken, err := tryLockAside(f.held)
+// lockDatabase locks the file that is open, by whatever name others know it.
+func (f *ownedFile) lockDatabase() error {
+	taken, err := tryLockDatabase(f.handle)
 	if err != nil {
-		return fmt.Errorf("sqlite: lock %s: %w", f.real, err)
+		return fmt.Errorf("sqlite: lock %s: %w", f.realPath, err)
 	}
 	if taken {
-		return &InUseError{Path: f.real}
+		return &InUseError{Path: f.realPath}
 	}
 	return nil
 }
 
-// narrow takes away the rights of others. SQLite gives those of the database to
+// restrictMode takes away the rights of others. SQLite gives those of the database to
 // what it makes beside it.
-func (f *file) narrow(name string) error {
+func (f *ownedFile) restrictMode(name string) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || runtime.GOOS == "windows" {
 		return nil
@@ -111,43 +111,43 @@ func (f *file) narrow(name string) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	if info.Mode().Perm()&^private == 0 {
+	if info.Mode().Perm()&^privateMode == 0 {
 		return nil
 	}
 	was := fmt.Sprintf("%s could be read by others (%#o)", name, info.Mode().Perm())
-	now := fmt.Sprintf("; it is %#o now", private)
-	if err := os.Chmod(name, private); err != nil {
+	now := fmt.Sprintf("; it is %#o now", privateMode)
+	if err := os.Chmod(name, privateMode); err != nil {
 		now = " and still can: " + err.Error()
 	}
-	f.wider = append(f.wider, was+now)
+	f.warnings = append(f.warnings, was+now)
 	return nil
 }
 
 // noteLog notes which log belongs to the database. It is there when something
 // was written.
-func (f *file) noteLog() error {
-	f.log = f.real + "-wal"
+func (f *ownedFile) noteLog() error {
+	f.log = f.realPath + "-wal"
 	wal, err := identify(f.log)
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	f.wal = &wal
-	return f.check()
+	f.walInfo = &wal
+	return f.checkReplaced()
 }
 
-// check refuses to go on when what is found by the names is not what is open:
+// checkReplaced refuses to go on when what is found by the names is not what is open:
 // changes would be written to where nothing finds them.
-func (f *file) check() error {
-	if err := f.same(f.path, f.db); err != nil {
+func (f *ownedFile) checkReplaced() error {
+	if err := f.checkSame(f.path, f.dbInfo); err != nil {
 		return err
 	}
-	if f.wal == nil {
+	if f.walInfo == nil {
 		return nil
 	}
-	return f.same(f.log, *f.wal)
+	return f.checkSame(f.log, *f.walInfo)
 }
 
-func (f *file) same(name string, opened identity) error {
+func (f *ownedFile) checkSame(name string, opened identity) error {
 	now, err := f.stat(name)
 	happened := "replaced"
 	switch {
@@ -162,13 +162,13 @@ func (f *file) same(name string, opened identity) error {
 		"or restart graphd to begin with what is there now", checkpoint.ErrStoreReplaced, name, happened)
 }
 
-func (f *file) release() error {
+func (f *ownedFile) releaseLocks() error {
 	var errs []error
-	if f.held != nil {
-		errs = append(errs, f.held.Close())
+	if f.handle != nil {
+		errs = append(errs, f.handle.Close())
 	}
 	if f.lock != nil {
-		errs = append(errs, f.lock.release())
+		errs = append(errs, f.lock.releaseLock())
 	}
 	return errors.Join(errs...)
 }

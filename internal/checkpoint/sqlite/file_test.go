@@ -34,31 +34,31 @@ func TestAFileThatIsReplacedTakesNoChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
-			s := open(t, path)
-			_, err := s.Apply(t.Context(), step("t", 1))
+			s := openStore(t, path)
+			_, err := s.Apply(t.Context(), newStep("t", 1))
 			require.NoError(t, err)
-			require.NoError(t, s.Writable(t.Context()))
+			require.NoError(t, s.CheckWritable(t.Context()))
 
 			file := path + c.suffix
 			require.NoError(t, os.Rename(file, file+".away"))
 			c.harm(t, file)
 			for range 2 {
-				_, err = s.Apply(t.Context(), step("t", 2))
+				_, err = s.Apply(t.Context(), newStep("t", 2))
 				require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 				require.ErrorContains(t, err, c.says)
 				require.ErrorContains(t, err, "restart graphd")
 			}
 			err = s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"})
 			require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
-			require.ErrorIs(t, s.Writable(t.Context()), checkpoint.ErrStoreReplaced)
+			require.ErrorIs(t, s.CheckWritable(t.Context()), checkpoint.ErrStoreReplaced)
 			requireSteps(t, s, "t", 1)
 
 			require.NoError(t, os.Rename(file+".away", file))
-			require.NoError(t, s.Writable(t.Context()))
-			_, err = s.Apply(t.Context(), step("t", 2))
+			require.NoError(t, s.CheckWritable(t.Context()))
+			_, err = s.Apply(t.Context(), newStep("t", 2))
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
-			requireSteps(t, open(t, path), "t", 2)
+			requireSteps(t, openStore(t, path), "t", 2)
 		})
 	}
 }
@@ -68,12 +68,12 @@ func TestALinkThatLeadsElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	link, one, two := filepath.Join(dir, "link"), filepath.Join(dir, "one.db"), filepath.Join(dir, "two.db")
 	require.NoError(t, os.Symlink("one.db", link))
-	s := open(t, link)
+	s := openStore(t, link)
 	require.FileExists(t, one)
-	require.NoError(t, open(t, two).Close())
+	require.NoError(t, openStore(t, two).Close())
 	require.NoError(t, os.Remove(link))
 	require.NoError(t, os.Symlink(two, link))
-	_, err := s.Apply(t.Context(), step("t", 1))
+	_, err := s.Apply(t.Context(), newStep("t", 1))
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 }
 
@@ -100,8 +100,8 @@ func TestOneOwnerUnderAllNames(t *testing.T) {
 	_, err := sqlite.Migrate(t.Context(), sqlite.Options{Path: hard}, true, nil)
 	var busy *sqlite.InUseError
 	require.ErrorAs(t, err, &busy)
-	kill(t, cmd)
-	requireSteps(t, open(t, symbolic), "t", 1)
+	killOwner(t, cmd)
+	requireSteps(t, openStore(t, symbolic), "t", 1)
 }
 
 // startOwner has another process own a file, with a change in it.
@@ -119,7 +119,7 @@ func startOwner(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-func kill(t *testing.T, cmd *exec.Cmd) {
+func killOwner(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
@@ -139,14 +139,14 @@ func TestFilesArePrivate(t *testing.T) {
 		return found
 	}
 	want := map[string]fs.FileMode{"": 0o600, "-wal": 0o600, "-shm": 0o600, ".lock": 0o600}
-	s := open(t, path)
+	s := openStore(t, path)
 	require.Equal(t, want, rights())
 	require.Empty(t, s.Warnings())
 	require.NoError(t, s.Close())
 
 	require.NoError(t, os.Chmod(path, 0o644))
 	require.NoError(t, os.Chmod(path+".lock", 0o666))
-	s = open(t, path)
+	s = openStore(t, path)
 	require.Equal(t, want, rights())
 	require.Len(t, s.Warnings(), 2)
 	require.Contains(t, s.Warnings()[0], "a.db could be read by others (0644); it is 0600 now")

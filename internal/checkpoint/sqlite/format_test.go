@@ -28,20 +28,20 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	checkpointtest.WriteAll(t.Context(), t, s)
 	require.NoError(t, s.Close())
-	checkpointtest.Pin(t, checkpointtest.Format{
+	checkpointtest.RequireFormat(t, checkpointtest.Format{
 		Kind: "sqlite", Number: sqlite.SchemaVersion, Stores: "../../../tests/upgrade/testdata/frozen",
 		Update: *updateFormat,
-	}, listing(t, path))
+	}, listRows(t, path))
 }
 
-// listing is the schema, then every row of every table.
-func listing(t *testing.T, path string) []byte {
+// listRows is the schema, then every row of every table.
+func listRows(t *testing.T, path string) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	var out []string
-	objects := rows(t, db, `SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
+	objects := readRows(t, db, `SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name`)
 	for _, o := range objects {
 		out = append(out, o[2])
 	}
@@ -50,7 +50,7 @@ func listing(t *testing.T, path string) []byte {
 			continue
 		}
 		var lines []string
-		for _, row := range rows(t, db, `SELECT * FROM "`+o[0]+`"`) {
+		for _, row := range readRows(t, db, `SELECT * FROM "`+o[0]+`"`) {
 			if o[0] == "meta" && row[0] == "path" {
 				row[1] = "?"
 			}
@@ -62,8 +62,8 @@ func listing(t *testing.T, path string) []byte {
 	return []byte(strings.Join(out, "\n") + "\n")
 }
 
-// rows reads what a query finds as texts.
-func rows(t *testing.T, db *sql.DB, query string) (out [][]string) {
+// readRows reads what a query finds as texts.
+func readRows(t *testing.T, db *sql.DB, query string) (out [][]string) {
 	t.Helper()
 	found, err := db.QueryContext(t.Context(), query)
 	require.NoError(t, err)

@@ -24,10 +24,10 @@ func (s *Store) CheckpointWithin(
 	ctx context.Context, thread, namespace, id string, most int,
 ) (cp *checkpoint.Checkpoint, err error) {
 	var large *checkpoint.LargeError
-	err = s.snapshot(ctx, func(tx *sql.Tx) error {
-		stmt, args := s.query.newest, []any{thread, checkpoint.NodePath(namespace), namespace}
+	err = s.readSnapshot(ctx, func(tx *sql.Tx) error {
+		stmt, args := s.queries.newest, []any{thread, checkpoint.NodePath(namespace), namespace}
 		if id != "" {
-			stmt, args = s.query.checkpoint, append(args, id)
+			stmt, args = s.queries.checkpoint, append(args, id)
 		}
 		var manifest string
 		err := tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...).Scan(&id, &manifest)
@@ -37,9 +37,9 @@ func (s *Store) CheckpointWithin(
 		if err != nil {
 			return err
 		}
-		l := s.loader(ctx, tx, thread)
+		l := s.newLoader(ctx, tx, thread)
 		l.most = most
-		cp, err = l.load(manifest, id)
+		cp, err = l.loadCheckpoint(manifest, id)
 		if errors.As(err, &large) {
 			return nil
 		}
@@ -55,12 +55,12 @@ func (s *Store) CheckpointWithin(
 func (s *Store) Checkpoints(
 	ctx context.Context, q checkpoint.CheckpointQuery,
 ) (out []*checkpoint.Checkpoint, err error) {
-	err = s.snapshot(ctx, func(tx *sql.Tx) error {
-		rows, err := s.manifests(ctx, tx, &q)
+	err = s.readSnapshot(ctx, func(tx *sql.Tx) error {
+		rows, err := s.listManifests(ctx, tx, &q)
 		if err != nil {
 			return err
 		}
-		out, err = s.loader(ctx, tx, q.Thread).loadAll(rows, q.Limit)
+		out, err = s.newLoader(ctx, tx, q.Thread).loadAll(rows, q.Limit)
 		return errors.Join(err, rows.Close())
 	})
 	if err != nil {
@@ -69,60 +69,60 @@ func (s *Store) Checkpoints(
 	return out, nil
 }
 
-// manifests finds checkpoints, as id and manifest of each.
-func (s *Store) manifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) (*sql.Rows, error) {
-	before := signed(q.Before)
+// listManifests finds checkpoints, as id and manifest of each.
+func (s *Store) listManifests(ctx context.Context, tx *sql.Tx, q *checkpoint.CheckpointQuery) (*sql.Rows, error) {
+	before := clampInt64(q.Before)
 	if q.Before == 0 {
 		before = math.MaxInt64
 	}
 	path := checkpoint.NodePath(q.Namespace)
-	stmt, args := s.query.checkpoints, []any{q.Thread, path, q.Namespace, before, all(q.Limit)}
+	stmt, args := s.queries.checkpoints, []any{q.Thread, path, q.Namespace, before, limitOrAll(q.Limit)}
 	switch {
-	case q.Everywhere:
-		stmt, args = s.query.checkpointsAll, []any{q.Thread, before, all(q.Limit)}
+	case q.AllNamespaces:
+		stmt, args = s.queries.checkpointsAll, []any{q.Thread, before, limitOrAll(q.Limit)}
 	case q.AnyTask:
-		stmt, args = s.query.checkpointsPath, []any{q.Thread, path, before, all(q.Limit)}
+		stmt, args = s.queries.checkpointsPath, []any{q.Thread, path, before, limitOrAll(q.Limit)}
 	}
 	return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 }
 
-// loader fills in the values that are kept beside manifests. Checkpoints that
+// checkpointLoader fills in the values that are kept beside manifests. Checkpoints that
 // are read together share what they have in common.
-type loader struct {
-	ctx    context.Context // of the one read it is made for
-	store  *Store
-	value  *sql.Stmt
-	items  *sql.Stmt
-	thread string
-	values map[place]payload.JSON
-	lists  map[place][]payload.JSON
-	most   int // bytes that a checkpoint may hold, 0 = any number
-	held   int // by the one that is being loaded; counted with a most
+type checkpointLoader struct {
+	ctx         context.Context // of the one read it is made for
+	store       *Store
+	valueStmt   *sql.Stmt
+	itemsStmt   *sql.Stmt
+	thread      string
+	valuesByKey map[valueKey]payload.JSON
+	listsByKey  map[valueKey][]payload.JSON
+	most        int // bytes that a checkpoint may hold, 0 = any number
+	held        int // by the one that is being loaded; counted with a most
 }
 
-// place is where a value or a segment is stored.
-type place struct {
+// valueKey is where a value or a segment is stored.
+type valueKey struct {
 	channel string
 	seq     uint64
 }
 
-func (s *Store) loader(ctx context.Context, tx *sql.Tx, thread string) *loader {
-	return &loader{
+func (s *Store) newLoader(ctx context.Context, tx *sql.Tx, thread string) *checkpointLoader {
+	return &checkpointLoader{
 		ctx: ctx, store: s, thread: thread,
-		value: tx.StmtContext(ctx, s.query.value), items: tx.StmtContext(ctx, s.query.items),
-		values: map[place]payload.JSON{}, lists: map[place][]payload.JSON{},
+		valueStmt: tx.StmtContext(ctx, s.queries.value), itemsStmt: tx.StmtContext(ctx, s.queries.items),
+		valuesByKey: map[valueKey]payload.JSON{}, listsByKey: map[valueKey][]payload.JSON{},
 	}
 }
 
 // loadAll loads one checkpoint after the other until there are enough.
-func (l *loader) loadAll(rows *sql.Rows, limit int) (out []*checkpoint.Checkpoint, err error) {
+func (l *checkpointLoader) loadAll(rows *sql.Rows, limit int) (out []*checkpoint.Checkpoint, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for !portion.Full() && rows.Next() {
 		var id, manifest string
 		if err := rows.Scan(&id, &manifest); err != nil {
 			return nil, err
 		}
-		cp, err := l.load(manifest, id)
+		cp, err := l.loadCheckpoint(manifest, id)
 		if err != nil {
 			return nil, err
 		}
@@ -132,16 +132,16 @@ func (l *loader) loadAll(rows *sql.Rows, limit int) (out []*checkpoint.Checkpoin
 	return out, rows.Err()
 }
 
-func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
-	text, err := decode(l.store, l.thread, kindCheckpoint, id, text, asItIs)
+func (l *checkpointLoader) loadCheckpoint(text, id string) (*checkpoint.Checkpoint, error) {
+	text, err := decodeRecord(l.store, l.thread, kindCheckpoint, id, text, keepText)
 	if err != nil {
-		return nil, of(err, "thread %q, checkpoint %q", l.thread, id)
+		return nil, wrapRecordError(err, "thread %q, checkpoint %q", l.thread, id)
 	}
 	cp, beside, err := codec.DecodeCheckpoint(text)
 	if err != nil {
-		return nil, of(err, "thread %q, checkpoint %q", l.thread, id)
+		return nil, wrapRecordError(err, "thread %q, checkpoint %q", l.thread, id)
 	}
-	if err := l.weigh(cp, beside); err != nil {
+	if err := l.checkSize(cp, beside); err != nil {
 		return nil, err
 	}
 	for _, b := range beside {
@@ -151,10 +151,10 @@ func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
 				return nil, &checkpoint.LargeError{Seq: cp.Seq}
 			}
 		} else {
-			ch.Value, err = l.one(place{ch.Name, ch.Stored}, b.Bytes)
+			ch.Value, err = l.readValue(valueKey{ch.Name, ch.Stored}, b.Bytes)
 		}
 		if err != nil {
-			return nil, of(err, "thread %q, checkpoint %q, channel %q", l.thread, cp.ID, ch.Name)
+			return nil, wrapRecordError(err, "thread %q, checkpoint %q, channel %q", l.thread, cp.ID, ch.Name)
 		}
 	}
 	if l.most > 0 {
@@ -168,9 +168,9 @@ func (l *loader) load(text, id string) (*checkpoint.Checkpoint, error) {
 // errLarge says that the elements of a list are more than may be read.
 var errLarge = errors.New("the list is large")
 
-// weigh finds out whether a checkpoint is large, as far as its manifest tells: that has
+// checkSize finds out whether a checkpoint is large, as far as its manifest tells: that has
 // the sizes of values, and not those of the elements of lists.
-func (l *loader) weigh(cp *checkpoint.Checkpoint, beside []codec.Beside) error {
+func (l *checkpointLoader) checkSize(cp *checkpoint.Checkpoint, beside []codec.SeparateValue) error {
 	if l.most <= 0 {
 		return nil
 	}
@@ -189,17 +189,17 @@ func (l *loader) weigh(cp *checkpoint.Checkpoint, beside []codec.Beside) error {
 	return &checkpoint.LargeError{Bytes: l.held, Seq: cp.Seq}
 }
 
-func (l *loader) one(at place, size int) (payload.JSON, error) {
-	if v, ok := l.values[at]; ok {
+func (l *checkpointLoader) readValue(at valueKey, size int) (payload.JSON, error) {
+	if v, ok := l.valuesByKey[at]; ok {
 		return v, nil
 	}
 	var v string
-	err := l.value.QueryRowContext(l.ctx, l.thread, at.seq, at.channel).Scan(&v)
+	err := l.valueStmt.QueryRowContext(l.ctx, l.thread, at.seq, at.channel).Scan(&v)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("%w: value of checkpoint %d is missing", checkpoint.ErrCorrupt, at.seq)
 	}
 	if err == nil {
-		v, err = decode(l.store, l.thread, kindValue, valueName(at.seq, at.channel), v, asItIs)
+		v, err = decodeRecord(l.store, l.thread, kindValue, valueName(at.seq, at.channel), v, keepText)
 	}
 	if err != nil {
 		return "", err
@@ -207,13 +207,13 @@ func (l *loader) one(at place, size int) (payload.JSON, error) {
 	if len(v) != size {
 		return "", fmt.Errorf("%w: value of checkpoint %d has %d bytes, want %d", checkpoint.ErrCorrupt, at.seq, len(v), size)
 	}
-	l.values[at] = payload.JSON(v)
+	l.valuesByKey[at] = payload.JSON(v)
 	return payload.JSON(v), nil
 }
 
-func (l *loader) fillList(ch *checkpoint.Channel) error {
+func (l *checkpointLoader) fillList(ch *checkpoint.Channel) error {
 	for i, seg := range ch.List.Segments {
-		items, err := l.segment(place{ch.Name, seg.ID}, seg.Len)
+		items, err := l.readSegment(valueKey{ch.Name, seg.ID}, seg.Len)
 		if err != nil {
 			return err
 		}
@@ -226,23 +226,23 @@ func (l *loader) fillList(ch *checkpoint.Channel) error {
 	return nil
 }
 
-// segment returns at least the first n elements of a segment.
-func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
-	if items, ok := l.lists[at]; ok && len(items) >= n {
+// readSegment returns at least the first n elements of a segment.
+func (l *checkpointLoader) readSegment(at valueKey, n int) ([]payload.JSON, error) {
+	if items, ok := l.listsByKey[at]; ok && len(items) >= n {
 		return items, nil
 	}
-	rows, err := l.items.QueryContext(l.ctx, l.thread, at.channel, at.seq, n)
+	rows, err := l.itemsStmt.QueryContext(l.ctx, l.thread, at.channel, at.seq, n)
 	if err != nil {
 		return nil, err
 	}
 	index := -1
-	items, err := collect(rows, func() (payload.JSON, error) {
+	items, err := collectRows(rows, func() (payload.JSON, error) {
 		var v string
 		if err := rows.Scan(&v); err != nil {
 			return "", err
 		}
 		index++
-		v, err := decode(l.store, l.thread, kindItem, itemName(at.seq, index, at.channel), v, asItIs)
+		v, err := decodeRecord(l.store, l.thread, kindItem, itemName(at.seq, index, at.channel), v, keepText)
 		if l.held += len(v); err == nil && l.most > 0 && l.held > l.most {
 			err = errLarge
 		}
@@ -254,50 +254,50 @@ func (l *loader) segment(at place, n int) ([]payload.JSON, error) {
 	if len(items) < n {
 		return nil, fmt.Errorf("%w: segment %d has %d elements, want %d", checkpoint.ErrCorrupt, at.seq, len(items), n)
 	}
-	l.lists[at] = items
+	l.listsByKey[at] = items
 	return items, nil
 }
 
 // Pending returns the progress after a checkpoint.
 func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	err = s.snapshot(ctx, func(tx *sql.Tx) error {
-		p, err = s.pending(ctx, tx, thread, id)
+	err = s.readSnapshot(ctx, func(tx *sql.Tx) error {
+		p, err = s.readPending(ctx, tx, thread, id)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) pending(ctx context.Context, tx *sql.Tx, thread, id string) (p checkpoint.Pending, err error) {
+func (s *Store) readPending(ctx context.Context, tx *sql.Tx, thread, id string) (p checkpoint.Pending, err error) {
 	read := func(stmt *sql.Stmt) (*sql.Rows, error) {
 		return tx.StmtContext(ctx, stmt).QueryContext(ctx, thread, id)
 	}
-	rows, err := read(s.query.tasks)
+	rows, err := read(s.queries.tasks)
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	p.Tasks, err = collect(rows, func() (checkpoint.Task, error) {
+	p.Tasks, err = collectRows(rows, func() (checkpoint.Task, error) {
 		return scanRecord(rows, func(name, record string) (checkpoint.Task, error) {
-			return decode(s, thread, kindTask, id+"/"+name, record, codec.DecodeTask)
+			return decodeRecord(s, thread, kindTask, id+"/"+name, record, codec.DecodeTask)
 		}, "thread %q, task %q", thread)
 	})
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if rows, err = read(s.query.memos); err != nil {
+	if rows, err = read(s.queries.memos); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	p.Memos, err = collect(rows, func() (checkpoint.Memo, error) {
+	p.Memos, err = collectRows(rows, func() (checkpoint.Memo, error) {
 		return scanRecord(rows, func(name, record string) (checkpoint.Memo, error) {
-			return decode(s, thread, kindMemo, id+"/"+name, record, codec.DecodeMemo)
+			return decodeRecord(s, thread, kindMemo, id+"/"+name, record, codec.DecodeMemo)
 		}, "thread %q, memo %q", thread)
 	})
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if rows, err = read(s.query.questions); err != nil {
+	if rows, err = read(s.queries.pendingInterrupts); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	p.Interrupts, err = collect(rows, func() (checkpoint.Interrupt, error) { return s.scanInterrupt(rows) })
+	p.Interrupts, err = collectRows(rows, func() (checkpoint.Interrupt, error) { return s.scanInterrupt(rows) })
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
@@ -313,5 +313,5 @@ func scanRecord[T any](
 		return v, err
 	}
 	v, err = decode(id, record)
-	return v, of(err, what, thread, id)
+	return v, wrapRecordError(err, what, thread, id)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// TestQuestionsOfAThreadAreFoundByIt asks SQLite how it finds the questions of
+// TestQuestionsOfAThreadAreFoundByIt asks SQLite how it finds the interrupts of
 // one thread: not among those of all threads.
 func TestQuestionsOfAThreadAreFoundByIt(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "graphd.db")})
@@ -25,10 +25,10 @@ func TestQuestionsOfAThreadAreFoundByIt(t *testing.T) {
 		{After: checkpoint.InterruptPosition{Created: time.Unix(7, 0), Thread: "t", ID: "q"}},
 	} {
 		q.Thread = "t"
-		statement, args := questions(&q)
+		statement, args := buildInterruptQuery(&q)
 		var id, parent, unused int
 		var plan string
-		require.NoError(t, s.reads.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...).
+		require.NoError(t, s.readDB.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+statement, args...).
 			Scan(&id, &parent, &unused, &plan))
 		require.Contains(t, plan, "SEARCH interrupts USING PRIMARY KEY (thread=?", statement)
 	}

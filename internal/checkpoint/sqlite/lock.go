@@ -24,9 +24,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("sqlite: %s is in use by pid %d", path, e.PID)
 }
 
-// aside is the byte of a database that is locked for the process: far behind
+// lockByteOffset is the byte of a database that is locked for the process: far behind
 // what SQLite locks and what a file can hold.
-const aside = 1 << 60
+const lockByteOffset = 1 << 60
 
 // fileLock is a lock of the operating system, which ends with the process
 // however that ends. The file stays: removing it would race with the next one.
@@ -52,7 +52,7 @@ func lockFile(path string) (*fileLock, error) {
 	return &fileLock{file: f}, nil
 }
 
-func (l *fileLock) release() error { return l.file.Close() }
+func (l *fileLock) releaseLock() error { return l.file.Close() }
 
 func writePID(f *os.File) error {
 	if err := f.Truncate(0); err != nil {

@@ -2,6 +2,6 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// lockOfFile locks for the open file, not for the process: what SQLite closes
+// setLockCommand locks for the open file, not for the process: what SQLite closes
 // does not let go of it.
-const lockOfFile = unix.F_OFD_SETLK
+const setLockCommand = unix.F_OFD_SETLK

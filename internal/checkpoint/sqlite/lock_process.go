@@ -4,6 +4,6 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// lockOfFile locks for the process: there are no locks of open files here, and
+// setLockCommand locks for the process: there are no locks of open files here, and
 // another process is what must be kept away.
-const lockOfFile = unix.F_SETLK
+const setLockCommand = unix.F_SETLK

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock, or reports that somebody holds it.
+// tryLock takes the lock, or reports that another process holds it.
 func tryLock(f *os.File) (held bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -18,11 +18,11 @@ func tryLock(f *os.File) (held bool, err error) {
 	return false, err
 }
 
-// tryLockAside is tryLock for a database: at a byte that SQLite never locks, so
+// tryLockDatabase is tryLock for a database: at a byte that SQLite never locks, so
 // that a hard link of the file finds the lock too.
-func tryLockAside(f *os.File) (held bool, err error) {
-	l := &unix.Flock_t{Type: unix.F_WRLCK, Start: aside, Len: 1}
-	err = unix.FcntlFlock(f.Fd(), lockOfFile, l)
+func tryLockDatabase(f *os.File) (held bool, err error) {
+	l := &unix.Flock_t{Type: unix.F_WRLCK, Start: lockByteOffset, Len: 1}
+	err = unix.FcntlFlock(f.Fd(), setLockCommand, l)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return true, nil
 	}

@@ -15,9 +15,9 @@ func tryLock(f *os.File) (held bool, err error) {
 	return lockAt(f, &windows.Overlapped{Offset: 1 << 20})
 }
 
-// tryLockAside is tryLock for a database: at a byte that SQLite never locks.
-func tryLockAside(f *os.File) (held bool, err error) {
-	return lockAt(f, &windows.Overlapped{OffsetHigh: aside >> 32})
+// tryLockDatabase is tryLock for a database: at a byte that SQLite never locks.
+func tryLockDatabase(f *os.File) (held bool, err error) {
+	return lockAt(f, &windows.Overlapped{OffsetHigh: lockByteOffset >> 32})
 }
 
 func lockAt(f *os.File, at *windows.Overlapped) (held bool, err error) {

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// The log of a database is named after the name by which that is open. What it
-// holds is missing for who opens the file by another name, so the file says by
-// which name it was open last. When it is closed in order no log is left, and any
-// name will do.
+// The log of a database is named after the name by which that is open. A
+// process that opens the file by another name misses what the log holds, so the
+// file says by which name it was open last. When it is closed in order no log
+// is left, and any name will do.
 
 // StrayLogError says that changes of a database are in a log that belongs to
 // another of its names.
@@ -26,43 +26,43 @@ func (e *StrayLogError) Error() string {
 		"open it as %s, or move that log along to %s-wal; remove the log only to lose the changes", e.Path, e.Last, e.Last, e.Last, e.Path)
 }
 
-// lastPath is the key in the table meta of the name by which the file was open
+// keyLastPath is the key in the table meta of the name by which the file was open
 // last, without symbolic links.
-const lastPath = "path"
+const keyLastPath = "path"
 
 // findLog refuses a file whose log lies under another name.
-func (f *file) findLog(ctx context.Context) error {
-	last := f.lastPath(ctx)
-	if last == "" || last == f.real {
+func (f *ownedFile) findLog(ctx context.Context) error {
+	last := f.readLastPath(ctx)
+	if last == "" || last == f.realPath {
 		return nil
 	}
 	if log, err := os.Stat(last + "-wal"); err != nil || log.Size() == 0 {
 		return nil //nolint:nilerr // there is none that could be seen
 	}
-	if other, err := identify(last); err == nil && !other.same(f.db) {
+	if other, err := identify(last); err == nil && !other.same(f.dbInfo) {
 		return nil // it is the log of that file, and this one is a copy
 	}
-	return &StrayLogError{Path: f.real, Last: last}
+	return &StrayLogError{Path: f.realPath, Last: last}
 }
 
-// lastPath reads the file without any log. What can't be read so says nothing.
-func (f *file) lastPath(ctx context.Context) (path string) {
-	db, err := sql.Open("sqlite", uri(f.real, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
+// readLastPath reads the file without any log. What can't be read so says nothing.
+func (f *ownedFile) readLastPath(ctx context.Context) (path string) {
+	db, err := sql.Open("sqlite", buildURI(f.realPath, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = db.Close() }()
-	_ = db.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = ?`, lastPath).Scan(&path)
+	_ = db.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = ?`, keyLastPath).Scan(&path)
 	return path
 }
 
-// notePath writes by which name the file is open, where who looks for it finds it
-// without the log.
-func (s *Store) notePath(ctx context.Context) error {
+// saveLastPath writes the name by which the file is open into the database
+// itself, where it is found without the log.
+func (s *Store) saveLastPath(ctx context.Context) error {
 	var changed int64
-	err := s.write.doJob(ctx, &job{frees: true, run: func(w *writer) error {
+	err := s.writer.runJob(ctx, &job{freesSpace: true, run: func(w *writer) error {
 		r, err := w.conn.ExecContext(w.life, `INSERT INTO meta (key, value) VALUES (?, ?)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`, lastPath, s.file.real)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`, keyLastPath, s.file.realPath)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) notePath(ctx context.Context) error {
 		return err
 	}})
 	if err == nil && changed > 0 {
-		s.write.fold()
+		s.writer.truncateLog()
 	}
 	return err
 }

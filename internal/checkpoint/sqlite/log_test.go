@@ -23,8 +23,8 @@ func TestAStoreThatIsClosedLeavesNoLog(t *testing.T) {
 		if i == 2 {
 			require.NoError(t, os.Link(path, hard))
 		}
-		s := open(t, name)
-		_, err := s.Apply(t.Context(), step("t", uint64(i+1)))
+		s := openStore(t, name)
+		_, err := s.Apply(t.Context(), newStep("t", uint64(i+1)))
 		require.NoError(t, err)
 		_, err = s.Events(t.Context(), "t", 0, 0)
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestAStoreThatIsClosedLeavesNoLog(t *testing.T) {
 	require.NoError(t, err)
 	moved := filepath.Join(t.TempDir(), "copy.db")
 	require.NoError(t, os.WriteFile(moved, content, 0o600))
-	requireSteps(t, open(t, moved), "t", uint64(len(names)))
+	requireSteps(t, openStore(t, moved), "t", uint64(len(names)))
 }
 
 // Of a server that was killed the log remains, under the name by which the file was
@@ -46,7 +46,7 @@ func TestAStoreThatIsClosedLeavesNoLog(t *testing.T) {
 func TestAFileIsNotReadWithoutItsLog(t *testing.T) {
 	dir := t.TempDir()
 	path, hard, symbolic := filepath.Join(dir, "a.db"), filepath.Join(dir, "hard.db"), filepath.Join(dir, "symbolic.db")
-	kill(t, startOwner(t, path))
+	killOwner(t, startOwner(t, path))
 	require.NoError(t, os.Link(path, hard))
 	require.NoError(t, os.Symlink("hard.db", symbolic))
 	refused := func(name, at string) {
@@ -68,38 +68,38 @@ func TestAFileIsNotReadWithoutItsLog(t *testing.T) {
 	require.NoError(t, err)
 	backup := filepath.Join(dir, "backup.db")
 	require.NoError(t, os.WriteFile(backup, content, 0o600))
-	require.NoError(t, open(t, backup).Close())
+	require.NoError(t, openStore(t, backup).Close())
 
 	moved := filepath.Join(dir, "moved.db")
 	require.NoError(t, os.Rename(path, moved))
 	require.NoError(t, os.Remove(hard))
 	refused(moved, moved)
 	require.NoError(t, os.Rename(path+"-wal", moved+"-wal"))
-	requireSteps(t, open(t, moved), "t", 1)
+	requireSteps(t, openStore(t, moved), "t", 1)
 }
 
 // A store that was replaced may have a log under the same name.
 func TestClosingLeavesTheLogOfAnotherStore(t *testing.T) {
 	dir := t.TempDir()
 	path, away := filepath.Join(dir, "a.db"), filepath.Join(dir, "away.db")
-	s := open(t, path)
-	_, err := s.Apply(t.Context(), step("mine", 1))
+	s := openStore(t, path)
+	_, err := s.Apply(t.Context(), newStep("mine", 1))
 	require.NoError(t, err)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		require.NoError(t, os.Rename(path+suffix, away+suffix))
 	}
 	require.NoError(t, os.Remove(path+".lock"))
-	kill(t, startOwner(t, path)) // a backup with its log
+	killOwner(t, startOwner(t, path)) // a backup with its log
 	log, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	require.NotEmpty(t, log)
-	_, err = s.Apply(t.Context(), step("mine", 2))
+	_, err = s.Apply(t.Context(), newStep("mine", 2))
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 	require.NoError(t, s.Close())
 
 	now, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	require.Equal(t, log, now)
-	requireSteps(t, open(t, path), "t", 1)
-	requireSteps(t, open(t, away), "mine", 1)
+	requireSteps(t, openStore(t, path), "t", 1)
+	requireSteps(t, openStore(t, away), "mine", 1)
 }

@@ -16,18 +16,18 @@ import (
 // was released that wrote an earlier one.
 const oldestVersion = 2
 
-// step brings a file from one version to the next, in a transaction of its own.
-type step func(ctx context.Context, tx *sql.Tx) error
+// migrationStep brings a file from one version to the next, in a transaction of its own.
+type migrationStep func(ctx context.Context, tx *sql.Tx) error
 
-// steps are those of all versions that a file can be migrated from.
-func steps() map[int64]step {
-	return map[int64]step{2: toVersion3}
+// migrationSteps are those of all versions that a file can be migrated from.
+func migrationSteps() map[int64]migrationStep {
+	return map[int64]migrationStep{2: migrateToVersion3}
 }
 
-// toVersion3 adds what version 2 has not. Records of version 3 have fields that
+// migrateToVersion3 adds what version 2 has not. Records of version 3 have fields that
 // those of version 2 lack, which an earlier graphd would drop when it writes a
 // record anew; no record is changed.
-func toVersion3(ctx context.Context, tx *sql.Tx) error {
+func migrateToVersion3(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS graph_tombstones (
 		number  INTEGER PRIMARY KEY,
 		name    TEXT    NOT NULL,
@@ -52,18 +52,18 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
-	f, err := take(ctx, path)
+	f, err := lockFileAt(ctx, path)
 	if err != nil {
 		return m, err
 	}
-	db, err := sql.Open("sqlite", dsn(f.real, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
+	db, err := sql.Open("sqlite", buildDSN(f.realPath, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)"))
 	if err != nil {
-		return m, errors.Join(fmt.Errorf("sqlite: %w", err), f.release())
+		return m, errors.Join(fmt.Errorf("sqlite: %w", err), f.releaseLocks())
 	}
 	db.SetMaxOpenConns(1)
 	tx, err := db.BeginTx(ctx, nil)
 	if err == nil {
-		m, err = upgrade(ctx, tx, path)
+		m, err = migrateToCurrent(ctx, tx, path)
 		if err == nil && !dry && m.From != m.To {
 			tell(m)
 			err = tx.Commit()
@@ -71,12 +71,12 @@ func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.M
 			err = errors.Join(err, tx.Rollback())
 		}
 	}
-	return m, errors.Join(opening(path, err), db.Close(), f.release())
+	return m, errors.Join(wrapOpenError(path, err), db.Close(), f.releaseLocks())
 }
 
-// upgrade takes every step up to the present version.
-func upgrade(ctx context.Context, tx *sql.Tx, path string) (m checkpoint.Migration, err error) {
-	version, err := versionOf(ctx, tx, path)
+// migrateToCurrent takes every step up to the present version.
+func migrateToCurrent(ctx context.Context, tx *sql.Tx, path string) (m checkpoint.Migration, err error) {
+	version, err := readVersion(ctx, tx, path)
 	if err != nil || version == 0 {
 		return m, err
 	}
@@ -86,7 +86,7 @@ func upgrade(ctx context.Context, tx *sql.Tx, path string) (m checkpoint.Migrati
 	}
 	m.Done = m.Threads
 	for ; version < SchemaVersion; version++ {
-		do := steps()[version]
+		do := migrationSteps()[version]
 		if do == nil {
 			return m, &SchemaError{Path: path, Version: version}
 		}

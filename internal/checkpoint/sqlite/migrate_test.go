@@ -17,7 +17,7 @@ import (
 func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 	dir := t.TempDir()
 	path, sub := filepath.Join(dir, "a.db"), filepath.Join(dir, "sub")
-	s := open(t, path)
+	s := openStore(t, path)
 	require.NoError(t, os.Mkdir(sub, 0o700))
 	symbolic, hard, folder := filepath.Join(sub, "symbolic.db"), filepath.Join(sub, "hard.db"), filepath.Join(dir, "folder")
 	require.NoError(t, os.Symlink("../a.db", symbolic))
@@ -34,20 +34,20 @@ func TestAServerKeepsAMigrationOutUnderAllNames(t *testing.T) {
 			require.ErrorAs(t, err, &busy, name)
 		}
 	}
-	_, err := s.Apply(t.Context(), step("t", 1))
+	_, err := s.Apply(t.Context(), newStep("t", 1))
 	require.NoError(t, err, "the owner is not disturbed")
 	require.NoError(t, s.Close())
 
 	for _, name := range []string{path, symbolic, filepath.Join(folder, "a.db")} {
-		db := outsider(t, path)
-		do(t, db, `UPDATE meta SET value = 2 WHERE key = 'schema_version'`)
-		do(t, db, `DROP TABLE graph_tombstones`)
+		db := openDirectly(t, path)
+		execSQL(t, db, `UPDATE meta SET value = 2 WHERE key = 'schema_version'`)
+		execSQL(t, db, `DROP TABLE graph_tombstones`)
 		require.NoError(t, db.Close())
 		m, err := migrate(name, false)
 		require.NoError(t, err, name)
 		require.Equal(t, []int{2, sqlite.SchemaVersion}, []int{m.From, m.To}, name)
 	}
-	s = open(t, path)
+	s = openStore(t, path)
 	requireSteps(t, s, "t", 1)
 	require.NoError(t, s.PutGraph(t.Context(), checkpoint.GraphRecord{Name: "g", Version: "1", Source: "{}"}))
 	require.NoError(t, s.DeleteGraph(t.Context(), "g", "1"))
@@ -60,7 +60,7 @@ func TestADryMigrationChangesNothing(t *testing.T) {
 	_, err := sqlite.Migrate(t.Context(), sqlite.Options{Path: path}, true, nil)
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
-	require.NoError(t, open(t, path).Close())
+	require.NoError(t, openStore(t, path).Close())
 	require.NoError(t, os.Chmod(path, 0o644))
 	_, err = sqlite.Migrate(t.Context(), sqlite.Options{Path: path}, true, nil)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 )
 
-func open(t *testing.T, path string) *sqlite.Store {
+func openStore(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.NoError(t, err)
@@ -30,8 +30,8 @@ func open(t *testing.T, path string) *sqlite.Store {
 	return s
 }
 
-// outsider opens the file past the store, as a person with a tool would.
-func outsider(t *testing.T, path string) *sql.DB {
+// openDirectly opens the file past the store, as a person with a tool would.
+func openDirectly(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
 	require.NoError(t, err)
@@ -40,16 +40,16 @@ func outsider(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-func do(t *testing.T, db *sql.DB, query string, args ...any) {
+func execSQL(t *testing.T, db *sql.DB, query string, args ...any) {
 	t.Helper()
 	_, err := db.ExecContext(t.Context(), query, args...)
 	require.NoError(t, err)
 }
 
-// step returns the n-th change of a thread: a checkpoint with a large value
-// and a growing list, two events, a question and the lease.
-func step(thread string, n uint64) *checkpoint.Change {
-	items := &checkpoint.List{Segments: []checkpoint.Segment{{ID: 1, Len: int(n)}}, Fresh: 1}
+// newStep returns the n-th change of a thread: a checkpoint with a large value
+// and a growing list, two events, an interrupt and the lease.
+func newStep(thread string, n uint64) *checkpoint.Change {
+	items := &checkpoint.List{Segments: []checkpoint.Segment{{ID: 1, Len: int(n)}}, Appended: 1}
 	for i := range n {
 		items.Items = append(items.Items, payloadOf(i))
 	}
@@ -81,8 +81,8 @@ func requireSteps(t *testing.T, s checkpoint.Store, thread string, n uint64) {
 	require.NoError(t, err)
 	require.Len(t, cps, int(n))
 	for i, cp := range cps {
-		require.Equal(t, step(thread, n-uint64(i)).Checkpoints[0].Channels[1].List.Items, cp.Channels[1].List.Items)
-		require.Equal(t, step(thread, n-uint64(i)).Checkpoints[0].Channels[0], cp.Channels[0])
+		require.Equal(t, newStep(thread, n-uint64(i)).Checkpoints[0].Channels[1].List.Items, cp.Channels[1].List.Items)
+		require.Equal(t, newStep(thread, n-uint64(i)).Checkpoints[0].Channels[0], cp.Channels[0])
 	}
 	events, err := s.Events(t.Context(), thread, 0, 0)
 	require.NoError(t, err)
@@ -97,9 +97,9 @@ func requireSteps(t *testing.T, s checkpoint.Store, thread string, n uint64) {
 
 func TestEverythingIsThereAfterReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
+	s := openStore(t, path)
 	for n := range uint64(5) {
-		r, err := s.Apply(t.Context(), step("t", n+1))
+		r, err := s.Apply(t.Context(), newStep("t", n+1))
 		require.NoError(t, err)
 		require.Equal(t, n+1, r.Revision)
 	}
@@ -108,14 +108,14 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 
-	s = open(t, path)
+	s = openStore(t, path)
 	requireSteps(t, s, "t", 5)
-	r, err := s.Apply(t.Context(), step("t", 5))
+	r, err := s.Apply(t.Context(), newStep("t", 5))
 	require.NoError(t, err, "a repeated op is known after a restart")
 	require.EqualValues(t, 5, r.Revision)
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t", Expect: 5, Delete: true})
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), step("u", 1))
+	_, err = s.Apply(t.Context(), newStep("u", 1))
 	require.NoError(t, err)
 	after, err := s.Interrupt(t.Context(), "u", "q")
 	require.NoError(t, err)
@@ -127,33 +127,33 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 
 func TestNumbersOfQuestionsOutliveTheirThread(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
-	_, err := s.Apply(t.Context(), step("t", 1))
+	s := openStore(t, path)
+	_, err := s.Apply(t.Context(), newStep("t", 1))
 	require.NoError(t, err)
 	before, err := s.Interrupt(t.Context(), "t", "q")
 	require.NoError(t, err)
 	_, err = s.Apply(t.Context(), &checkpoint.Change{Thread: "t", Expect: 1, Delete: true})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	s = open(t, path)
-	_, err = s.Apply(t.Context(), step("t", 1))
+	s = openStore(t, path)
+	_, err = s.Apply(t.Context(), newStep("t", 1))
 	require.NoError(t, err)
 	after, err := s.Interrupt(t.Context(), "t", "q")
 	require.NoError(t, err)
 	require.Greater(t, after.Change, before.Change)
 }
 
-func TestLeasesOfTheDeadEndOnOpening(t *testing.T) {
+func TestLeasesOfADeadOwnerEndOnOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
-	_, err := s.Apply(t.Context(), step("t", 1))
+	s := openStore(t, path)
+	_, err := s.Apply(t.Context(), newStep("t", 1))
 	require.NoError(t, err)
 	due, _, err := s.Due(t.Context(), 0)
 	require.NoError(t, err)
 	require.Empty(t, due)
 	require.NoError(t, s.Close())
 
-	s = open(t, path)
+	s = openStore(t, path)
 	h, err := s.Head(t.Context(), "t")
 	require.NoError(t, err)
 	require.False(t, h.Leased())
@@ -163,8 +163,8 @@ func TestLeasesOfTheDeadEndOnOpening(t *testing.T) {
 	require.Equal(t, []string{"t"}, due)
 }
 
-// copyFiles copies the file set as a crash would leave it.
-func copyFiles(t *testing.T, path string) string {
+// copyDatabase copies the file set as a crash would leave it.
+func copyDatabase(t *testing.T, path string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
@@ -178,14 +178,14 @@ func copyFiles(t *testing.T, path string) string {
 func TestAcknowledgedChangesSurviveAKill(t *testing.T) {
 	const writers = 8
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
+	s := openStore(t, path)
 	var acknowledged [writers]atomic.Uint64
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
 			for n := uint64(1); !stop.Load(); n++ {
-				if _, err := s.Apply(t.Context(), step(fmt.Sprint("t", i), n)); err != nil {
+				if _, err := s.Apply(t.Context(), newStep(fmt.Sprint("t", i), n)); err != nil {
 					t.Errorf("apply: %v", err)
 					return
 				}
@@ -201,7 +201,7 @@ func TestAcknowledgedChangesSurviveAKill(t *testing.T) {
 		for i := range seen {
 			seen[i] = acknowledged[i].Load()
 		}
-		survivor := open(t, copyFiles(t, path))
+		survivor := openStore(t, copyDatabase(t, path))
 		for i, n := range seen {
 			h, err := survivor.Head(t.Context(), fmt.Sprint("t", i))
 			if n == 0 && errors.Is(err, checkpoint.ErrThreadNotFound) {
@@ -218,32 +218,32 @@ func TestAcknowledgedChangesSurviveAKill(t *testing.T) {
 
 func TestOnlyOneProcessOwnsTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
-	s := open(t, path)
+	s := openStore(t, path)
 	_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	var busy *sqlite.InUseError
 	require.ErrorAs(t, err, &busy)
 	require.Equal(t, os.Getpid(), busy.PID)
 	require.ErrorContains(t, err, path+" is in use by pid")
-	_, err = s.Apply(t.Context(), step("t", 1))
+	_, err = s.Apply(t.Context(), newStep("t", 1))
 	require.NoError(t, err, "the owner is not disturbed")
 	require.NoError(t, s.Close())
-	open(t, path)
+	openStore(t, path)
 }
 
 // TestMain lets this binary also be the process that owns a file.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Arg(0) == "own" {
-		os.Exit(own(flag.Arg(1)))
+		os.Exit(runOwner(flag.Arg(1)))
 	}
 	os.Exit(m.Run())
 }
 
-// own opens a file, changes it, says so and waits to be killed.
-func own(path string) int {
+// runOwner opens a file, changes it, says so and waits to be killed.
+func runOwner(path string) int {
 	s, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
 	if err == nil {
-		_, err = s.Apply(context.Background(), step("t", 1))
+		_, err = s.Apply(context.Background(), newStep("t", 1))
 	}
 	if err != nil {
 		return 1
@@ -257,7 +257,7 @@ func own(path string) int {
 	return 0
 }
 
-func TestAKilledOwnerLetsGo(t *testing.T) {
+func TestAKilledOwnerReleasesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	cmd := startOwner(t, path)
 
@@ -266,21 +266,21 @@ func TestAKilledOwnerLetsGo(t *testing.T) {
 	require.ErrorAs(t, err, &busy)
 	require.Equal(t, cmd.Process.Pid, busy.PID)
 
-	kill(t, cmd)
-	s := open(t, path)
+	killOwner(t, cmd)
+	s := openStore(t, path)
 	requireSteps(t, s, "t", 1)
 }
 
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	dir := t.TempDir()
 	newer := filepath.Join(dir, "newer.db")
-	require.NoError(t, open(t, newer).Close())
-	do(t, outsider(t, newer), `UPDATE meta SET value = 99 WHERE key = 'schema_version'`)
+	require.NoError(t, openStore(t, newer).Close())
+	execSQL(t, openDirectly(t, newer), `UPDATE meta SET value = 99 WHERE key = 'schema_version'`)
 	older := filepath.Join(dir, "older.db")
-	require.NoError(t, open(t, older).Close())
-	do(t, outsider(t, older), `UPDATE meta SET value = 1 WHERE key = 'schema_version'`)
+	require.NoError(t, openStore(t, older).Close())
+	execSQL(t, openDirectly(t, older), `UPDATE meta SET value = 1 WHERE key = 'schema_version'`)
 	foreign := filepath.Join(dir, "foreign.db")
-	do(t, outsider(t, foreign), `CREATE TABLE mine (x)`)
+	execSQL(t, openDirectly(t, foreign), `CREATE TABLE mine (x)`)
 	text := filepath.Join(dir, "text.db")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600))
 
@@ -306,5 +306,5 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	cancel()
 	_, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "fresh.db")})
 	require.ErrorIs(t, err, context.Canceled)
-	open(t, filepath.Join(dir, "fresh.db"))
+	openStore(t, filepath.Join(dir, "fresh.db"))
 }

@@ -24,153 +24,153 @@ const (
 
 // States of a job.
 const (
-	jobWaits = iota
+	jobWaiting = iota
 	jobBegun
-	jobGone // its caller does not wait any more, and nothing was done
+	jobAbandoned // its caller does not wait any more, and nothing was done
 )
 
-// job is one change that waits for its turn. It checks first and writes then:
-// an error of the contract means that it has written nothing.
+// job is one change that waits in the queue. It checks first and writes then: an
+// error of the contract means that it has written nothing.
 type job struct {
-	run    func(w *writer) error
-	thread string // "" = of none
-	cost   int
-	frees  bool // it needs room only to make more of it
-	state  int  // guarded by queue.mu
-	next   *job // of the thread
-	turn   *job // whose turn comes after that of this one
-	done   chan error
+	run        func(w *writer) error
+	thread     string // "" = of none
+	cost       int
+	freesSpace bool // it needs space only to free more
+	state      int  // guarded by queue.mu
+	next       *job // of the thread
+	turn       *job // whose turn comes after that of this one
+	done       chan error
 }
 
 // queue is the jobs that wait. Threads take turns, whatever one of them hands
 // in. Large jobs go alone, and what is small goes between two of them: it never
 // waits for more than one.
 type queue struct {
-	mu     sync.Mutex
-	small  line
-	large  line
-	live   int // jobs whose callers wait
-	cost   int // of those
-	closed bool
-	turn   bool          // of a large one
-	ready  chan struct{} // something waits, or the queue is closed
+	mu          sync.Mutex
+	small       jobLine
+	large       jobLine
+	liveCount   int // jobs whose callers wait
+	cost        int // of those
+	closed      bool
+	isLargeTurn bool          // of a large one
+	ready       chan struct{} // something waits, or the queue is closed
 }
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
 
-// put hands a job in. It answers ErrStoreBusy when too much waits already; a
+// putJob hands a job in. It answers ErrStoreBusy when too much waits already; a
 // job that is alone may cost more.
-func (q *queue) put(j *job) error {
+func (q *queue) putJob(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch n := q.small.n + q.large.n; {
+	switch n := q.small.count + q.large.count; {
 	case q.closed:
 		return fmt.Errorf("%w: store is closed", checkpoint.ErrUnavailable)
-	case n >= maxJobs, q.live > 0 && q.cost+j.cost > maxCost:
-		return fmt.Errorf("%w: %d changes wait that cost %d bytes", checkpoint.ErrStoreBusy, q.live, q.cost)
+	case n >= maxJobs, q.liveCount > 0 && q.cost+j.cost > maxCost:
+		return fmt.Errorf("%w: %d changes wait that cost %d bytes", checkpoint.ErrStoreBusy, q.liveCount, q.cost)
 	}
-	q.live++
+	q.liveCount++
 	q.cost += j.cost
 	if j.cost > largeCost {
-		q.large.push(j)
+		q.large.pushJob(j)
 	} else {
-		q.small.push(j)
+		q.small.pushJob(j)
 	}
-	q.signal()
+	q.signalReady()
 	return nil
 }
 
-// leave says that the caller of a job waits no more: what the job holds is let
+// abandonJob says that the caller of a job waits no more: what the job holds is let
 // go. It reports false when the change has begun.
-func (q *queue) leave(j *job) bool {
+func (q *queue) abandonJob(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if j.state != jobWaits {
+	if j.state != jobWaiting {
 		return false
 	}
-	j.state, j.run = jobGone, nil
-	q.live--
+	j.state, j.run = jobAbandoned, nil
+	q.liveCount--
 	q.cost -= j.cost
 	return true
 }
 
-func (q *queue) signal() {
+func (q *queue) signalReady() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-// close lets no more jobs in; those that wait still have their turn.
-func (q *queue) close() {
+// closeQueue lets no more jobs in; those that wait still have their turn.
+func (q *queue) closeQueue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.signal()
+	q.signalReady()
 }
 
-// waiting is how many jobs are in line, those that left included.
-func (q *queue) waiting() int {
+// countJobs is how many jobs are queued, cancelled ones included.
+func (q *queue) countJobs() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.small.n + q.large.n
+	return q.small.count + q.large.count
 }
 
-// begin takes the next job of a line, nil when none waits.
-func (q *queue) begin(l *line) *job {
-	j := l.pop()
+// beginNext takes the next job of a line, nil when none waits.
+func (q *queue) beginNext(l *jobLine) *job {
+	j := l.popJob()
 	if j != nil {
 		j.state = jobBegun
-		q.live--
+		q.liveCount--
 		q.cost -= j.cost
 	}
 	return j
 }
 
-// take appends to batch what has its turn now. It reports false when the queue
-// is closed and empty.
-func (q *queue) take(batch []*job) ([]*job, bool) {
+// takeBatch appends to batch the jobs that are next. It reports false when the
+// queue is closed and empty.
+func (q *queue) takeBatch(batch []*job) ([]*job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.turn = !q.turn && q.large.n > 0 || q.small.n == 0; q.turn {
-		if j := q.begin(&q.large); j != nil {
+	if q.isLargeTurn = !q.isLargeTurn && q.large.count > 0 || q.small.count == 0; q.isLargeTurn {
+		if j := q.beginNext(&q.large); j != nil {
 			return append(batch, j), true
 		}
 	}
 	for cost := 0; len(batch) < maxBatch && cost < batchCost; {
-		j := q.begin(&q.small)
+		j := q.beginNext(&q.small)
 		if j == nil {
 			break
 		}
 		cost += j.cost
 		batch = append(batch, j)
 	}
-	return batch, !q.closed || len(batch) > 0 || q.small.n+q.large.n > 0
+	return batch, !q.closed || len(batch) > 0 || q.small.count+q.large.count > 0
 }
 
-// line is jobs of several threads. It has the first one of each thread, in the
+// jobLine is jobs of several threads. It has the first one of each thread, in the
 // order of their turn; the others hang behind it.
-type line struct {
+type jobLine struct {
 	first, end *job
 	last       map[string]*job // by thread
-	n          int
+	count      int
 }
 
-func (l *line) push(j *job) {
+func (l *jobLine) pushJob(j *job) {
 	if l.last == nil {
 		l.last = map[string]*job{}
 	}
-	l.n++
+	l.count++
 	if last := l.last[j.thread]; last != nil {
 		last.next = j
 	} else {
-		l.append(j)
+		l.appendJob(j)
 	}
 	l.last[j.thread] = j
 }
 
-// append gives a thread its turn after those of all others.
-func (l *line) append(j *job) {
+// appendJob puts a thread behind all others.
+func (l *jobLine) appendJob(j *job) {
 	if l.end == nil {
 		l.first = j
 	} else {
@@ -179,23 +179,23 @@ func (l *line) append(j *job) {
 	l.end = j
 }
 
-// pop takes the job whose turn it is and whose caller waits, nil when there is
+// popJob takes the job whose turn it is and whose caller waits, nil when there is
 // none.
-func (l *line) pop() *job {
+func (l *jobLine) popJob() *job {
 	for l.first != nil {
 		j := l.first
 		if l.first = j.turn; l.first == nil {
 			l.end = nil
 		}
 		j.turn = nil
-		l.n--
+		l.count--
 		if j.next != nil {
-			l.append(j.next)
+			l.appendJob(j.next)
 			j.next = nil
 		} else {
 			delete(l.last, j.thread)
 		}
-		if j.state == jobWaits {
+		if j.state == jobWaiting {
 			return j
 		}
 	}

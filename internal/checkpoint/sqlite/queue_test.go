@@ -14,11 +14,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// names takes everything from a queue and says which jobs shared a transaction.
-func names(q *queue) (turns [][]string) {
-	q.close()
+// takeTurns takes everything from a queue and says which jobs shared a transaction.
+func takeTurns(q *queue) (turns [][]string) {
+	q.closeQueue()
 	for {
-		batch, more := q.take(nil)
+		batch, more := q.takeBatch(nil)
 		if !more {
 			return turns
 		}
@@ -36,39 +36,39 @@ func TestQueueIsFair(t *testing.T) {
 	q := newQueue()
 	put := func(thread string, costs ...int) {
 		for _, c := range costs {
-			require.NoError(t, q.put(&job{thread: thread, cost: c}))
+			require.NoError(t, q.putJob(&job{thread: thread, cost: c}))
 		}
 	}
 	put("greedy", 1, 2, 3, 4)
 	put("huge", large, large+1, large+2)
 	put("a", 5)
 	put("b", 6, 7)
-	require.Equal(t, 10, q.waiting())
-	first, _ := q.take(nil)
+	require.Equal(t, 10, q.countJobs())
+	first, _ := q.takeBatch(nil)
 	require.Len(t, first, 1, "a large one does not wait behind all that is small")
 	put("c", 8)
-	second, _ := q.take(nil)
+	second, _ := q.takeBatch(nil)
 	require.Len(t, second, 8)
 	put("d", 9)
 	require.Equal(t, [][]string{
 		{fmt.Sprint("huge/", large+1)}, {"d/9"}, {fmt.Sprint("huge/", large+2)},
-	}, names(q))
-	require.ErrorIs(t, q.put(&job{}), checkpoint.ErrUnavailable, "it is closed")
+	}, takeTurns(q))
+	require.ErrorIs(t, q.putJob(&job{}), checkpoint.ErrUnavailable, "it is closed")
 
 	q = newQueue()
 	put("greedy", 1, 2, 3)
 	put("a", 5)
 	put("b", 6, 7)
-	require.Equal(t, [][]string{{"greedy/1", "a/5", "b/6", "greedy/2", "b/7", "greedy/3"}}, names(q))
+	require.Equal(t, [][]string{{"greedy/1", "a/5", "b/6", "greedy/2", "b/7", "greedy/3"}}, takeTurns(q))
 
 	q = newQueue()
 	for i := range 2 * maxBatch {
 		put(fmt.Sprint(i), 1)
 	}
 	gone := &job{thread: "gone", cost: 1}
-	require.NoError(t, q.put(gone))
-	require.True(t, q.leave(gone))
-	turns := names(q)
+	require.NoError(t, q.putJob(gone))
+	require.True(t, q.abandonJob(gone))
+	turns := takeTurns(q)
 	require.Len(t, turns, 2)
 	require.Len(t, turns[1], maxBatch, "who has left has no turn")
 
@@ -76,7 +76,7 @@ func TestQueueIsFair(t *testing.T) {
 	for i := range 10 {
 		put(fmt.Sprint(i), largeCost)
 	}
-	require.Len(t, names(q)[0], batchCost/largeCost)
+	require.Len(t, takeTurns(q)[0], batchCost/largeCost)
 }
 
 // What a disk that stalls leaves waiting is bounded, and what callers who left
@@ -84,37 +84,37 @@ func TestQueueIsFair(t *testing.T) {
 func TestWhatWaitsIsBounded(t *testing.T) {
 	q := newQueue()
 	huge := &job{run: func(*writer) error { return nil }, thread: "huge", cost: 2 * maxCost}
-	require.NoError(t, q.put(huge), "alone it may be that large")
-	require.ErrorIs(t, q.put(&job{cost: 1}), checkpoint.ErrStoreBusy)
-	require.True(t, q.leave(huge))
+	require.NoError(t, q.putJob(huge), "alone it may be that large")
+	require.ErrorIs(t, q.putJob(&job{cost: 1}), checkpoint.ErrStoreBusy)
+	require.True(t, q.abandonJob(huge))
 	require.Nil(t, huge.run)
-	require.False(t, q.leave(huge), "it has left")
-	require.NoError(t, q.put(&job{cost: maxCost}))
-	require.ErrorIs(t, q.put(&job{cost: 1}), checkpoint.ErrStoreBusy)
-	begun, _ := q.take(nil)
+	require.False(t, q.abandonJob(huge), "it has left")
+	require.NoError(t, q.putJob(&job{cost: maxCost}))
+	require.ErrorIs(t, q.putJob(&job{cost: 1}), checkpoint.ErrStoreBusy)
+	begun, _ := q.takeBatch(nil)
 	require.Len(t, begun, 1)
-	require.False(t, q.leave(begun[0]))
+	require.False(t, q.abandonJob(begun[0]))
 
 	for range maxJobs {
 		j := &job{}
-		require.NoError(t, q.put(j))
-		require.True(t, q.leave(j))
+		require.NoError(t, q.putJob(j))
+		require.True(t, q.abandonJob(j))
 	}
-	require.ErrorIs(t, q.put(&job{}), checkpoint.ErrStoreBusy)
-	begun, _ = q.take(nil)
+	require.ErrorIs(t, q.putJob(&job{}), checkpoint.ErrStoreBusy)
+	begun, _ = q.takeBatch(nil)
 	require.Empty(t, begun)
-	require.NoError(t, q.put(&job{}))
+	require.NoError(t, q.putJob(&job{}))
 }
 
 // A change that has no turn in time is refused, and is not made later.
 func TestAChangeWithoutATurnIsRefused(t *testing.T) {
-	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db"), Turn: 50 * time.Millisecond})
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db"), TurnTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	begun, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+		assert.NoError(t, s.writer.runChange(t.Context(), func(*writer) error {
 			close(begun)
 			<-release
 			return nil
@@ -122,13 +122,13 @@ func TestAChangeWithoutATurnIsRefused(t *testing.T) {
 	})
 	<-begun
 	for range 3 {
-		_, err = s.Apply(t.Context(), heavy("t", 10))
+		_, err = s.Apply(t.Context(), newThreadOf("t", 10))
 		require.ErrorIs(t, err, checkpoint.ErrStoreBusy)
 		require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 	}
 	close(release)
 	wg.Wait()
-	_, err = s.Apply(t.Context(), heavy("u", 10))
+	_, err = s.Apply(t.Context(), newThreadOf("u", 10))
 	require.NoError(t, err)
 	_, err = s.Head(t.Context(), "t")
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
@@ -137,11 +137,11 @@ func TestAChangeWithoutATurnIsRefused(t *testing.T) {
 // While one thread has its large changes written, the others go on: each waits
 // for one of them at most.
 func TestLargeChangesLetOthersThrough(t *testing.T) {
-	s := openAt(t, t.TempDir())
+	s := openStoreAt(t, t.TempDir())
 	begun, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+		assert.NoError(t, s.writer.runChange(t.Context(), func(*writer) error {
 			close(begun)
 			<-release
 			return nil
@@ -151,16 +151,16 @@ func TestLargeChangesLetOthersThrough(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	hand := func(thread string, cost int) {
-		waiting := s.write.queue.waiting()
+		waiting := s.writer.queue.countJobs()
 		wg.Go(func() {
-			assert.NoError(t, s.write.doJob(t.Context(), &job{thread: thread, cost: cost, run: func(*writer) error {
+			assert.NoError(t, s.writer.runJob(t.Context(), &job{thread: thread, cost: cost, run: func(*writer) error {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, thread)
 				return nil
 			}}))
 		})
-		for s.write.queue.waiting() == waiting {
+		for s.writer.queue.countJobs() == waiting {
 			runtime.Gosched()
 		}
 	}
@@ -180,21 +180,21 @@ func TestAChangeThatIsTooLargeIsRefused(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "a.db"), MaxChangeBytes: 100_000, MaxChangeRows: 10})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	_, err = s.Apply(t.Context(), heavy("t", 100_000))
+	_, err = s.Apply(t.Context(), newThreadOf("t", 100_000))
 	var size *checkpoint.SizeError
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, []any{"max-change-bytes", 100_000}, []any{size.Limit, size.Most})
-	require.Greater(t, size.Got, 100_000)
+	require.Equal(t, []any{"max-change-bytes", 100_000}, []any{size.Limit, size.Max})
+	require.Greater(t, size.Actual, 100_000)
 	require.NotErrorIs(t, err, checkpoint.ErrUnavailable, "it is not to be tried again")
-	many := heavy("t", 10)
+	many := newThreadOf("t", 10)
 	for i := range 10 {
 		many.Memos = append(many.Memos, checkpoint.Memo{Task: "x", Checkpoint: "1", Key: fmt.Sprint(i), Value: "1"})
 	}
 	_, err = s.Apply(t.Context(), many)
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, []any{"max-change-rows", 10}, []any{size.Limit, size.Most})
+	require.Equal(t, []any{"max-change-rows", 10}, []any{size.Limit, size.Max})
 	_, err = s.Head(t.Context(), "t")
 	require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
-	_, err = s.Apply(t.Context(), heavy("t", 10_000))
+	_, err = s.Apply(t.Context(), newThreadOf("t", 10_000))
 	require.NoError(t, err)
 }

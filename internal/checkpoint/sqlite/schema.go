@@ -11,8 +11,8 @@ import (
 )
 
 // SchemaVersion is the number of the layout of tables and records that this
-// package writes. Who changes what is written gives it the next number and a step
-// that migrates to it.
+// package writes. A change of what is written needs the next number and a
+// migration step.
 const SchemaVersion = 3
 
 //go:embed schema.sql
@@ -33,30 +33,30 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("sqlite: %s has schema version %d, which no released graphd wrote and none can migrate: choose another file",
 			e.Path, e.Version)
 	}
-	if e.Older() {
+	if e.IsOlder() {
 		return fmt.Sprintf("sqlite: %s has schema version %d, this graphd writes %d: it has to be migrated", e.Path, e.Version, SchemaVersion)
 	}
 	return fmt.Sprintf("sqlite: %s has schema version %d, this graphd knows up to %d: use a newer graphd",
 		e.Path, e.Version, SchemaVersion)
 }
 
-// Older reports whether Migrate can bring the file to the present version.
-func (e *SchemaError) Older() bool { return e.Version >= oldestVersion && e.Version < SchemaVersion }
+// IsOlder reports whether Migrate can bring the file to the present version.
+func (e *SchemaError) IsOlder() bool { return e.Version >= oldestVersion && e.Version < SchemaVersion }
 
-// prepare makes the tables in a new file and checks those of an old one.
-func prepare(ctx context.Context, db *sql.DB, path string) error {
+// prepareSchema makes the tables in a new file and checks those of an old one.
+func prepareSchema(ctx context.Context, db *sql.DB, path string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return opening(path, err)
+		return wrapOpenError(path, err)
 	}
-	if err := layOut(ctx, tx, path); err != nil {
-		return errors.Join(opening(path, err), tx.Rollback())
+	if err := createTables(ctx, tx, path); err != nil {
+		return errors.Join(wrapOpenError(path, err), tx.Rollback())
 	}
-	return opening(path, tx.Commit())
+	return wrapOpenError(path, tx.Commit())
 }
 
-func layOut(ctx context.Context, tx *sql.Tx, path string) error {
-	version, err := versionOf(ctx, tx, path)
+func createTables(ctx context.Context, tx *sql.Tx, path string) error {
+	version, err := readVersion(ctx, tx, path)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func layOut(ctx context.Context, tx *sql.Tx, path string) error {
 	return err
 }
 
-// versionOf reads the version of a file, 0 = it is empty.
-func versionOf(ctx context.Context, tx *sql.Tx, path string) (version int64, err error) {
+// readVersion reads the version of a file, 0 = it is empty.
+func readVersion(ctx context.Context, tx *sql.Tx, path string) (version int64, err error) {
 	var tables, meta int
 	err = tx.QueryRowContext(ctx,
 		`SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &meta)
@@ -92,12 +92,12 @@ func versionOf(ctx context.Context, tx *sql.Tx, path string) (version int64, err
 	return version, err
 }
 
-func opening(path string, err error) error {
+func wrapOpenError(path string, err error) error {
 	var se *SchemaError
 	if err == nil || errors.As(err, &se) {
 		return err
 	}
-	err = failed(err)
+	err = toContractError(err)
 	if errors.Is(err, checkpoint.ErrCorrupt) {
 		return fmt.Errorf("open %s: not a database, or a damaged one: %w", path, err)
 	}

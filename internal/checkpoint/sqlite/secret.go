@@ -13,7 +13,7 @@ const secretPrefix = "secret:"
 // Secret returns the secret of a name.
 func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) {
 	var secret string
-	err := s.write.do(ctx, func(w *writer) error {
+	err := s.writer.runChange(ctx, func(w *writer) error {
 		_, err := w.conn.ExecContext(w.life, `INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)`, secretPrefix+name, offer)
 		if err != nil {
 			return err

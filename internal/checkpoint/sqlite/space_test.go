@@ -16,8 +16,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// heavy makes a thread with a value of n bytes.
-func heavy(thread string, n int) *checkpoint.Change {
+// newThreadOf makes a thread with a value of n bytes.
+func newThreadOf(thread string, n int) *checkpoint.Change {
 	return &checkpoint.Change{
 		Thread: thread, Op: "1", Head: checkpoint.Head{Thread: thread, Seq: 1, Checkpoint: "1"},
 		Checkpoints: []*checkpoint.Checkpoint{{ID: "1", Seq: 1, Channels: []checkpoint.Channel{
@@ -26,39 +26,39 @@ func heavy(thread string, n int) *checkpoint.Change {
 	}
 }
 
-// disks are ways to have a store whose room ends: a limit of pages everywhere,
-// and a small disk where this account may mount one.
-func disks(t *testing.T) map[string]func(t *testing.T) *Store {
+// limitedStores are ways to have a store whose space ends: a limit of pages
+// everywhere, and a small disk where this account may mount one.
+func limitedStores(t *testing.T) map[string]func(t *testing.T) *Store {
 	t.Helper()
 	all := map[string]func(t *testing.T) *Store{
 		"a limit of pages": func(t *testing.T) *Store {
 			t.Helper()
-			s := openAt(t, t.TempDir())
-			require.NoError(t, s.write.do(t.Context(), func(w *writer) error {
+			s := openStoreAt(t, t.TempDir())
+			require.NoError(t, s.writer.runChange(t.Context(), func(w *writer) error {
 				var n int64
 				return w.conn.QueryRowContext(w.life, "PRAGMA max_page_count = 1500").Scan(&n)
 			}))
 			return s
 		},
 	}
-	if dir := t.TempDir(); mount(dir) == nil {
+	if dir := t.TempDir(); mountSmallDisk(dir) == nil {
 		require.NoError(t, exec.Command("umount", "-l", dir).Run())
 		all["a disk of 12 MiB"] = func(t *testing.T) *Store {
 			t.Helper()
 			dir := t.TempDir()
-			require.NoError(t, mount(dir))
+			require.NoError(t, mountSmallDisk(dir))
 			t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
-			return openAt(t, dir)
+			return openStoreAt(t, dir)
 		}
 	}
 	return all
 }
 
-func mount(dir string) error {
+func mountSmallDisk(dir string) error {
 	return exec.Command("mount", "-t", "tmpfs", "-o", "size=12m", "graphd-test", dir).Run()
 }
 
-func openAt(t *testing.T, dir string) *Store {
+func openStoreAt(t *testing.T, dir string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(dir, "a.db"), Reserve: 2 << 20})
 	require.NoError(t, err)
@@ -66,11 +66,11 @@ func openAt(t *testing.T, dir string) *Store {
 	return s
 }
 
-// fillUp makes threads until the store is full, and says how many there are.
-func fillUp(t *testing.T, s *Store, from int) (threads int) {
+// fillStore makes threads until the store is full, and says how many there are.
+func fillStore(t *testing.T, s *Store, from int) (threads int) {
 	t.Helper()
 	for n := from; ; n++ {
-		_, err := s.Apply(t.Context(), heavy(fmt.Sprint("t", n), 100_000))
+		_, err := s.Apply(t.Context(), newThreadOf(fmt.Sprint("t", n), 100_000))
 		if errors.Is(err, checkpoint.ErrStoreFull) {
 			return n
 		}
@@ -79,24 +79,24 @@ func fillUp(t *testing.T, s *Store, from int) (threads int) {
 	}
 }
 
-// A store without room says so, can be read, lets threads be deleted, and goes
-// on when that has made room.
+// A store without space says so, can be read, lets threads be deleted, and goes on
+// when that has freed space.
 func TestAFullDiskLetsThreadsBeDeleted(t *testing.T) {
-	for name, fresh := range disks(t) {
+	for name, fresh := range limitedStores(t) {
 		t.Run(name, func(t *testing.T) {
 			s := fresh(t)
-			made, gone := fillUp(t, s, 0), 0
+			made, gone := fillStore(t, s, 0), 0
 			require.Greater(t, made, 10)
 			for range 3 { // more than once: what was deleted must be of use
-				_, err := s.Apply(t.Context(), heavy("small", 10))
+				_, err := s.Apply(t.Context(), newThreadOf("small", 10))
 				require.ErrorIs(t, err, checkpoint.ErrStoreFull)
 				require.ErrorIs(t, err, checkpoint.ErrUnavailable)
 				require.ErrorContains(t, err, "is full: make room on it, or delete threads")
-				require.ErrorIs(t, s.Writable(t.Context()), checkpoint.ErrStoreFull)
+				require.ErrorIs(t, s.CheckWritable(t.Context()), checkpoint.ErrStoreFull)
 				_, err = s.Head(t.Context(), "small")
 				require.ErrorIs(t, err, checkpoint.ErrThreadNotFound)
 
-				for s.Writable(t.Context()) != nil {
+				for s.CheckWritable(t.Context()) != nil {
 					require.Less(t, gone, made, "all threads are deleted, and there is no room")
 					thread := fmt.Sprint("t", gone)
 					_, err := s.Checkpoint(t.Context(), thread, "", "")
@@ -106,55 +106,55 @@ func TestAFullDiskLetsThreadsBeDeleted(t *testing.T) {
 					gone++
 				}
 				before := made
-				made = fillUp(t, s, made)
+				made = fillStore(t, s, made)
 				require.Greater(t, made, before, "it was said to have room")
 			}
-			require.FileExists(t, s.file.real+"-reserve")
+			require.FileExists(t, s.file.realPath+"-reserve")
 			require.Less(t, gone, made)
 		})
 	}
 }
 
-// Room that comes from elsewhere is found, also when no client tries.
+// Space that is freed elsewhere is found, also when no client tries.
 func TestRoomOnADiskIsFound(t *testing.T) {
-	fresh, ok := disks(t)["a disk of 12 MiB"]
+	fresh, ok := limitedStores(t)["a disk of 12 MiB"]
 	if !ok {
 		t.Log("this account may not mount a disk: only the limit of pages is tried")
 		return
 	}
 	s := fresh(t)
-	other := filepath.Join(filepath.Dir(s.file.real), "other")
+	other := filepath.Join(filepath.Dir(s.file.realPath), "other")
 	require.NoError(t, os.WriteFile(other, make([]byte, 4<<20), 0o600))
-	fillUp(t, s, 0)
+	fillStore(t, s, 0)
 	require.NoError(t, os.Remove(other))
-	require.Eventually(t, func() bool { return s.Writable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
-	_, err := s.Apply(t.Context(), heavy("small", 10))
+	require.Eventually(t, func() bool { return s.CheckWritable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
+	_, err := s.Apply(t.Context(), newThreadOf("small", 10))
 	require.NoError(t, err)
 }
 
 // A server starts on a full disk, so that threads can be deleted.
 func TestAStoreOpensOnAFullDisk(t *testing.T) {
-	fresh, ok := disks(t)["a disk of 12 MiB"]
+	fresh, ok := limitedStores(t)["a disk of 12 MiB"]
 	if !ok {
 		t.Log("this account may not mount a disk: only the limit of pages is tried")
 		return
 	}
 	s := fresh(t)
-	made := fillUp(t, s, 0)
-	dir := filepath.Dir(s.file.real)
+	made := fillStore(t, s, 0)
+	dir := filepath.Dir(s.file.realPath)
 	require.NoError(t, s.Close())
 	rest := filepath.Join(dir, "rest")
 	_ = os.WriteFile(rest, make([]byte, 12<<20), 0o600) // as much as there is
 
-	s = openAt(t, dir)
-	_, err := s.Apply(t.Context(), heavy("large", 1_000_000))
+	s = openStoreAt(t, dir)
+	_, err := s.Apply(t.Context(), newThreadOf("large", 1_000_000))
 	require.ErrorIs(t, err, checkpoint.ErrStoreFull)
 	for i := range made {
 		_, err := s.Apply(t.Context(), &checkpoint.Change{Thread: fmt.Sprint("t", i), Expect: 1, Delete: true})
 		require.NoError(t, err, i)
 	}
 	require.NoError(t, os.Remove(rest))
-	require.Eventually(t, func() bool { return s.Writable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
-	_, err = s.Apply(t.Context(), heavy("large", 100_000))
+	require.Eventually(t, func() bool { return s.CheckWritable(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
+	_, err = s.Apply(t.Context(), newThreadOf("large", 100_000))
 	require.NoError(t, err)
 }

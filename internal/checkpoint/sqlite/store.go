@@ -2,9 +2,9 @@
 // nothing else installed.
 //
 // The process owns the file alone, by a lock beside it. All changes go through
-// one goroutine that takes whatever waits and commits it in one transaction,
-// so that many threads share the cost of one fsync while a lone change waits
-// for nobody. Reads use connections of their own and see what is durable.
+// one goroutine that takes whatever waits and commits it in one transaction, so
+// that many threads share the cost of one fsync while a lone change does not
+// wait. Reads use connections of their own and see what is durable.
 package sqlite
 
 import (
@@ -47,9 +47,9 @@ type Options struct {
 	// Tombstones is how many deleted versions of graphs are remembered; default
 	// checkpoint.DefaultTombstones.
 	Tombstones int
-	// Turn bounds how long a change waits for its turn, default 5 s, and End how
-	// long for its end when it has begun, default 30 s.
-	Turn, End time.Duration
+	// TurnTimeout bounds how long a change waits in the queue, default 5 s, and
+	// CommitTimeout how long for its end when it has begun, default 30 s.
+	TurnTimeout, CommitTimeout time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -59,18 +59,18 @@ func (o *Options) setDefaults() {
 	o.Reserve = cmp.Or(o.Reserve, 4<<20)
 	o.MaxChangeBytes, o.MaxChangeRows = cmp.Or(o.MaxChangeBytes, 256<<20), cmp.Or(o.MaxChangeRows, 1_000_000)
 	o.Tombstones = cmp.Or(o.Tombstones, checkpoint.DefaultTombstones)
-	o.Turn, o.End = cmp.Or(o.Turn, 5*time.Second), cmp.Or(o.End, 30*time.Second)
+	o.TurnTimeout, o.CommitTimeout = cmp.Or(o.TurnTimeout, 5*time.Second), cmp.Or(o.CommitTimeout, 30*time.Second)
 }
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
-	now    func() time.Time
-	box    *seal.Box
-	warned []string
-	file   *file
-	write  *writer
-	reads  *sql.DB
-	query  *queries
+	now      func() time.Time
+	box      *seal.Box
+	warnings []string
+	file     *ownedFile
+	writer   *writer
+	readDB   *sql.DB
+	queries  *queries
 
 	reserve           int64
 	maxBytes, maxRows int
@@ -79,23 +79,23 @@ type Store struct {
 
 	graphChanges atomic.Uint64
 
-	closing  sync.Once
-	closeErr error
+	closeOnce sync.Once
+	closeErr  error
 }
 
 var (
-	_ checkpoint.Store     = (*Store)(nil)
-	_ checkpoint.Graphs    = (*Store)(nil)
-	_ checkpoint.Condition = (*Store)(nil)
-	_ checkpoint.Paced     = (*Store)(nil)
+	_ checkpoint.Store        = (*Store)(nil)
+	_ checkpoint.Graphs       = (*Store)(nil)
+	_ checkpoint.WriteChecker = (*Store)(nil)
+	_ checkpoint.TimeBounded  = (*Store)(nil)
 )
 
 // Open opens the file or makes it. It fails with an InUseError when another
 // process has it open, with a SchemaError when a newer graphd wrote it, with a
 // StrayLogError when its log belongs to another name of it, and with a
-// seal.KeyError when its records don't open with the keys given.
-// Leases that were held when the file was last used end now: whoever held
-// them is gone.
+// seal.KeyError when its records don't open with the keys given. Leases that
+// were held when the file was last used end now: the process that held them is
+// gone.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Path == "" {
 		return nil, errors.New("sqlite: no path given, want the name of a file")
@@ -109,75 +109,75 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	f, err := own(ctx, path)
+	f, err := ownFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		now: opts.Now, box: box, file: f, warned: f.wider, reserve: opts.Reserve,
-		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, tombstones: opts.Tombstones, limits: limits{opts.Turn, opts.End},
+		now: opts.Now, box: box, file: f, warnings: f.warnings, reserve: opts.Reserve,
+		maxBytes: opts.MaxChangeBytes, maxRows: opts.MaxChangeRows, tombstones: opts.Tombstones, limits: limits{opts.TurnTimeout, opts.CommitTimeout},
 	}
-	if err := s.open(ctx, f.real); err != nil {
+	if err := s.openDatabase(ctx, f.realPath); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, path string) error {
+func (s *Store) openDatabase(ctx context.Context, path string) error {
 	// The connections outlive the call that opened them.
 	life := context.WithoutCancel(ctx)
-	reserve := space{path: path + "-reserve", size: s.reserve}
-	nearlyFull := diskFree(path) < scarceToOpen
+	reserve := space{reservePath: path + "-reserve", reserveSize: s.reserve}
+	nearlyFull := diskFree(path) < scarceSpaceToOpen
 	if nearlyFull { // the log is made anew, on what was held back
-		reserve.release()
+		reserve.removeReserve()
 	}
-	db, err := sql.Open("sqlite", dsn(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)", "wal_autocheckpoint(8000)"))
+	db, err := sql.Open("sqlite", buildDSN(path, "journal_mode(wal)", "synchronous(full)", "busy_timeout(5000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepare(ctx, db, path); err != nil {
+	if err := prepareSchema(ctx, db, path); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if err := s.unlock(ctx, db); err != nil {
+	if err := s.checkEncryptionKeys(ctx, db); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(life, db, s, reserve); err != nil {
+	if s.writer, err = newWriter(life, db, s, reserve); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	s.reads, err = sql.Open("sqlite", dsn(path, "query_only(1)", "busy_timeout(5000)"))
+	s.readDB, err = sql.Open("sqlite", buildDSN(path, "query_only(1)", "busy_timeout(5000)"))
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	conns := max(4, runtime.NumCPU())
-	s.reads.SetMaxOpenConns(conns)
-	s.reads.SetMaxIdleConns(conns)
-	if s.query, err = prepareQueries(life, s.reads); err != nil {
+	s.readDB.SetMaxOpenConns(conns)
+	s.readDB.SetMaxIdleConns(conns)
+	if s.queries, err = prepareQueries(life, s.readDB); err != nil {
 		return err
 	}
 	if err := s.endLeases(ctx); err != nil {
 		return err
 	}
-	if err := s.notePath(ctx); err != nil {
+	if err := s.saveLastPath(ctx); err != nil {
 		return err
 	}
-	if err := s.write.space.reserve(); err != nil {
-		s.write.full.Store(nearlyFull) // what is left is for deleting
-		s.warned = append(s.warned, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
+	if err := s.writer.space.ensureReserve(); err != nil {
+		s.writer.isFull.Store(nearlyFull) // what is left is for deleting
+		s.warnings = append(s.warnings, fmt.Sprintf("no %d bytes could be held back for deleting threads when the disk is full: %v",
 			s.reserve, err))
 	}
 	return s.file.noteLog()
 }
 
-// Paced says that a change waits for its turn and for its end no longer than
+// TimeBounded says that a change waits in the queue and for its end no longer than
 // the options allow; it implements checkpoint.Paced.
-func (*Store) Paced() {}
+func (*Store) TimeBounded() {}
 
 // endLeases makes the threads of a dead owner due at once.
 func (s *Store) endLeases(ctx context.Context) error {
-	now := nanos(s.clock())
+	now := toUnixNanos(s.currentTime())
 	// On a full disk a server starts, so that threads can be deleted.
-	return s.write.doJob(ctx, &job{frees: true, run: func(w *writer) error {
+	return s.writer.runJob(ctx, &job{freesSpace: true, run: func(w *writer) error {
 		_, err := w.conn.ExecContext(w.life,
 			`UPDATE threads SET lease_expires = min(lease_expires, ?1), wake = min(wake, ?1) WHERE owner <> ''`, now)
 		return err
@@ -187,24 +187,26 @@ func (s *Store) endLeases(ctx context.Context) error {
 // Close waits for the changes that were handed in, then lets go of the file. All
 // is in the database then, and no log is left.
 func (s *Store) Close() error {
-	s.closing.Do(func() {
+	s.closeOnce.Do(func() {
 		var errs []error
-		if s.reads != nil {
-			errs = append(errs, s.reads.Close())
+		if s.readDB != nil {
+			errs = append(errs, s.readDB.Close())
 		}
-		if s.write != nil {
-			errs = append(errs, s.write.close())
+		if s.writer != nil {
+			errs = append(errs, s.writer.closeWriter())
 		}
-		s.closeErr = errors.Join(append(errs, s.file.release())...)
+		s.closeErr = errors.Join(append(errs, s.file.releaseLocks())...)
 	})
 	return s.closeErr
 }
 
-func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
+func (s *Store) currentTime() time.Time { return s.now().Round(0).UTC() }
 
-func dsn(path string, pragmas ...string) string { return uri(path, url.Values{"_pragma": pragmas}) }
+func buildDSN(path string, pragmas ...string) string {
+	return buildURI(path, url.Values{"_pragma": pragmas})
+}
 
-func uri(path string, q url.Values) string {
+func buildURI(path string, q url.Values) string {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed // C:/… on Windows
@@ -212,9 +214,9 @@ func uri(path string, q url.Values) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: q.Encode()}).String()
 }
 
-// failed turns an error of the driver into one of the contract; what the
+// toContractError turns an error of the driver into one of the contract; what the
 // contract knows already passes.
-func failed(err error) error {
+func toContractError(err error) error {
 	var se *sqlite.Error
 	switch {
 	case err == nil, errors.Is(err, checkpoint.ErrUnavailable), errors.Is(err, checkpoint.ErrCorrupt),
@@ -228,9 +230,9 @@ func failed(err error) error {
 	return fmt.Errorf("%w: sqlite: %w", checkpoint.ErrUnavailable, err)
 }
 
-// nanos is how times stand in columns: nanoseconds since 1970. No time is the
+// toUnixNanos is how times stand in columns: nanoseconds since 1970. No time is the
 // least number; a time that does not fit is as far away as one can be.
-func nanos(t time.Time) int64 {
+func toUnixNanos(t time.Time) int64 {
 	switch {
 	case t.IsZero():
 		return math.MinInt64
@@ -242,7 +244,7 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func fromNanos(n sql.NullInt64) time.Time {
+func fromNullNanos(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
 	}

@@ -26,30 +26,30 @@ func BenchmarkApply(b *testing.B) {
 			b.SetParallelism(max(1, writers/runtime.GOMAXPROCS(0)))
 			b.ReportAllocs()
 			if writers == 1 {
-				w := superstep{id: "lone"}
+				w := threadDriver{id: "lone"}
 				for b.Loop() {
-					w.commit(b, s)
+					w.commitSuperstep(b, s)
 				}
 				return
 			}
 			b.RunParallel(func(pb *testing.PB) {
-				w := superstep{id: fmt.Sprint("thread-", thread.Add(1))}
+				w := threadDriver{id: fmt.Sprint("thread-", thread.Add(1))}
 				for pb.Next() {
-					w.commit(b, s)
+					w.commitSuperstep(b, s)
 				}
 			})
 		})
 	}
 }
 
-// superstep drives one thread.
-type superstep struct {
+// threadDriver drives one thread.
+type threadDriver struct {
 	id   string
 	head checkpoint.Head
 	rev  uint64
 }
 
-func (w *superstep) commit(b *testing.B, s *sqlite.Store) {
+func (w *threadDriver) commitSuperstep(b *testing.B, s *sqlite.Store) {
 	b.Helper()
 	w.head.Thread, w.head.Owner, w.head.Updated = w.id, "me", time.Now()
 	w.head.Seq++
@@ -87,9 +87,9 @@ func BenchmarkRead(b *testing.B) {
 	s, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(b.TempDir(), "bench.db")})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
-	w := superstep{id: "read"}
+	w := threadDriver{id: "read"}
 	for range 100 {
-		w.commit(b, s)
+		w.commitSuperstep(b, s)
 	}
 	b.Run("checkpoints", func(b *testing.B) {
 		b.ReportAllocs()

@@ -31,7 +31,7 @@ func TestAChangeThatPanicsIsUndoneAlone(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			err := s.write.do(t.Context(), func(w *writer) error {
+			err := s.writer.runChange(t.Context(), func(w *writer) error {
 				if _, err := w.conn.ExecContext(w.life, `UPDATE meta SET value = 77 WHERE key = 'last_change'`); err != nil {
 					return err
 				}
@@ -43,12 +43,12 @@ func TestAChangeThatPanicsIsUndoneAlone(t *testing.T) {
 		})
 	}
 	all.Wait()
-	err = s.write.do(t.Context(), func(*writer) error { panic("a defect") })
+	err = s.writer.runChange(t.Context(), func(*writer) error { panic("a defect") })
 	require.ErrorIs(t, err, checkpoint.ErrInvalid)
 	var caught *contain.PanicError
 	require.ErrorAs(t, err, &caught)
 	var change int64
-	require.NoError(t, s.reads.QueryRowContext(t.Context(), `SELECT value FROM meta WHERE key = 'last_change'`).Scan(&change))
+	require.NoError(t, s.readDB.QueryRowContext(t.Context(), `SELECT value FROM meta WHERE key = 'last_change'`).Scan(&change))
 	require.Zero(t, change, "what it had written is undone")
 	for i := range 20 {
 		_, err := s.Head(t.Context(), fmt.Sprintf("t%d", i))

@@ -25,7 +25,7 @@ func TestWhatWaitsSharesATransaction(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		assert.NoError(t, s.write.do(t.Context(), func(*writer) error {
+		assert.NoError(t, s.writer.runChange(t.Context(), func(*writer) error {
 			close(begun)
 			<-release
 			return nil
@@ -38,22 +38,22 @@ func TestWhatWaitsSharesATransaction(t *testing.T) {
 	var order []int
 	for i := range n {
 		wg.Go(func() {
-			d := s.encode(&checkpoint.Change{Thread: "t", Expect: uint64(i), Op: fmt.Sprint(i), Head: checkpoint.Head{Thread: "t"}})
-			err := s.write.do(t.Context(), func(w *writer) error {
+			d := s.encodeChange(&checkpoint.Change{Thread: "t", Expect: uint64(i), Op: fmt.Sprint(i), Head: checkpoint.Head{Thread: "t"}})
+			err := s.writer.runChange(t.Context(), func(w *writer) error {
 				_, err := s.Head(t.Context(), "t")
 				assert.ErrorIs(t, err, checkpoint.ErrThreadNotFound, "what the others wrote is not committed yet")
 				order = append(order, i)
 				if i%3 == 2 {
 					// A refused change in between does not disturb.
-					_, err := w.apply(s.encode(&checkpoint.Change{Thread: "t", Head: checkpoint.Head{Thread: "t"}}))
+					_, err := w.applyChange(s.encodeChange(&checkpoint.Change{Thread: "t", Head: checkpoint.Head{Thread: "t"}}))
 					assert.ErrorIs(t, err, checkpoint.ErrConflict)
 				}
-				_, err = w.apply(d)
+				_, err = w.applyChange(d)
 				return err
 			})
 			assert.NoError(t, err)
 		})
-		for s.write.queue.waiting() <= i {
+		for s.writer.queue.countJobs() <= i {
 			runtime.Gosched()
 		}
 	}

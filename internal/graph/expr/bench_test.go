@@ -20,7 +20,7 @@ func BenchmarkEval(b *testing.B) {
 		b.Run(source, func(b *testing.B) {
 			p, err := newCompiler(b).Compile(source)
 			require.NoError(b, err)
-			v := vars()
+			v := testVars()
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := p.Eval(v); err != nil {
@@ -39,7 +39,7 @@ func TestEvaluationIsBounded(t *testing.T) {
 	big := payload.JSON("[" + strings.Join(items, ",") + "]")
 	p, err := newCompiler(t).Compile(`state.l.map(x, state.l.filter(y, y > x).size())`)
 	require.NoError(t, err)
-	_, err = p.Eval(graph.Vars{State: state{{Key: "l", Value: big}}})
+	_, err = p.Eval(graph.Vars{State: stateFields{{Key: "l", Value: big}}})
 	require.ErrorContains(t, err, "too much memory")
 	require.ErrorAs(t, err, new(*graph.LimitError))
 }

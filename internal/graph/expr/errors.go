@@ -41,12 +41,14 @@ type EvalError struct {
 }
 
 // Error tells the reason and the expression.
-func (e *EvalError) Error() string { return fmt.Sprintf("%s, in %s", e.Message, shorten(e.Source)) }
+func (e *EvalError) Error() string {
+	return fmt.Sprintf("%s, in %s", e.Message, shortenSource(e.Source))
+}
 
 // Unwrap returns what the expression library reported.
 func (e *EvalError) Unwrap() error { return e.Err }
 
-func shorten(source string) string {
+func shortenSource(source string) string {
 	source = strings.Join(strings.Fields(source), " ")
 	const most = 120
 	if r := []rune(source); len(r) > most {
@@ -55,20 +57,20 @@ func shorten(source string) string {
 	return source
 }
 
-func compileError(source string, issues *cel.Issues) error {
+func newCompileError(source string, issues *cel.Issues) error {
 	e := &CompileError{Source: source}
 	for _, issue := range issues.Errors() {
 		e.Issues = append(e.Issues, Issue{
 			Line:    issue.Location.Line(),
 			Column:  issue.Location.Column() + 1,
-			Message: plainIssue(issue.Message),
+			Message: explainIssue(issue.Message),
 		})
 	}
 	return e
 }
 
-// plainIssue turns the library's words into ones that help the author.
-func plainIssue(message string) string {
+// explainIssue turns the library's words into ones that help the author.
+func explainIssue(message string) string {
 	undeclared := regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		known := []string{"state", "input", "answer", "context", "error", "END"}
@@ -82,14 +84,14 @@ func plainIssue(message string) string {
 	return strings.ReplaceAll(message, "Syntax error: ", "syntax error: ")
 }
 
-// explain turns an evaluation error into one that names keys that exist.
-func (e *evaluation) explain(source string, err error) error {
-	if over := e.meter.over; over != nil {
+// explainError turns an evaluation error into one that names keys that exist.
+func (e *evaluation) explainError(source string, err error) error {
+	if over := e.meter.exceeded; over != nil {
 		return &EvalError{Source: source, Message: over.Error(), Err: over}
 	}
 	message := err.Error()
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
-		for _, miss := range slices.Backward(e.misses) {
+		for _, miss := range slices.Backward(e.missedKeys) {
 			if miss.key == key {
 				message = fmt.Sprintf("%s has no key %q%s", miss.where, key, graph.Suggest(key, miss.in.keys()))
 				break

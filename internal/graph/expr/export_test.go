@@ -19,20 +19,20 @@ func Unpriced(tb testing.TB) []string {
 	require.NoError(tb, err)
 	var names []string
 	for name := range c.env.Functions() {
-		if c.plan.prices[name] == nil {
+		if c.planner.prices[name] == nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// PricedInVain lists the prices of functions that do not exist.
-func PricedInVain(tb testing.TB) []string {
+// UnusedPrices lists the prices of functions that do not exist.
+func UnusedPrices(tb testing.TB) []string {
 	tb.Helper()
 	c, err := New(Options{})
 	require.NoError(tb, err)
 	var names []string
-	for name := range c.plan.prices {
+	for name := range c.planner.prices {
 		if _, ok := c.env.Functions()[name]; !ok {
 			names = append(names, name)
 		}

@@ -48,9 +48,9 @@ type Options struct {
 	MaxResult int64
 	// MaxDepth is how deep a result may be nested; 0 = 128.
 	MaxDepth int
-	// Large is how many evaluations that allocate more than 1 MiB run at a
-	// time, others wait; 0 = one per processor, at most 4.
-	Large int
+	// MaxLargeEvals is how many evaluations that allocate more than 1 MiB run
+	// at a time, others wait; 0 = one per processor, at most 4.
+	MaxLargeEvals int
 }
 
 func (o Options) withDefaults() Options {
@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxNesting == 0 {
 		o.MaxNesting = 4
 	}
-	if o.Large == 0 {
-		o.Large = min(runtime.GOMAXPROCS(0), 4)
+	if o.MaxLargeEvals == 0 {
+		o.MaxLargeEvals = min(runtime.GOMAXPROCS(0), 4)
 	}
 	o.MaxSteps = cmp.Or(o.MaxSteps, 10_000_000)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
@@ -72,11 +72,11 @@ func (o Options) withDefaults() Options {
 
 // Compiler compiles expressions. It is safe for concurrent use.
 type Compiler struct {
-	env     *cel.Env // what runs
-	checks  *cel.Env // what authors may write
-	options Options
-	plan    *planner
-	turns   chan struct{} // of evaluations that need much memory
+	env            *cel.Env // what runs
+	checkEnv       *cel.Env // what authors may write
+	options        Options
+	planner        *planner
+	largeEvalSlots chan struct{} // of evaluations that need much memory
 }
 
 // New makes a compiler.
@@ -84,7 +84,7 @@ func New(options Options) (*Compiler, error) { return newCompiler(options) }
 
 func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
 	options = options.withDefaults()
-	env, err := cel.NewEnv(append(environment(options), more...)...)
+	env, err := cel.NewEnv(append(envOptions(options), more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("expression environment: %w", err)
 	}
@@ -97,12 +97,12 @@ func newCompiler(options Options, more ...cel.EnvOption) (*Compiler, error) {
 		return nil, fmt.Errorf("expression environment: %w", err)
 	}
 	return &Compiler{
-		env: env, checks: checks, options: options, plan: plan, turns: make(chan struct{}, options.Large),
+		env: env, checkEnv: checks, options: options, planner: plan, largeEvalSlots: make(chan struct{}, options.MaxLargeEvals),
 	}, nil
 }
 
-// environment declares what expressions may use.
-func environment(options Options) []cel.EnvOption {
+// envOptions declares what expressions may use.
+func envOptions(options Options) []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable("state", cel.DynType),
 		cel.Variable("input", cel.DynType),
@@ -123,70 +123,70 @@ func environment(options Options) []cel.EnvOption {
 func (c *Compiler) Compile(source string) (graph.Program, error) {
 	parsed, issues := c.env.Parse(source)
 	if issues.Err() != nil {
-		return nil, compileError(source, issues)
+		return nil, newCompileError(source, issues)
 	}
 	if err := checkTypeDepth(source, parsed.NativeRep()); err != nil {
 		return nil, err
 	}
-	keys := stateKeys(parsed.NativeRep())
+	keys := findStateKeys(parsed.NativeRep())
 	// Check before rewriting, so that problems speak of what was written.
-	written, issues := c.checks.Check(parsed)
+	written, issues := c.checkEnv.Check(parsed)
 	if issues.Err() != nil {
-		return nil, compileError(source, issues)
+		return nil, newCompileError(source, issues)
 	}
 	yields := written.OutputType()
 	if parsed, issues = c.env.Parse(source); issues.Err() != nil {
-		return nil, compileError(source, issues)
+		return nil, newCompileError(source, issues)
 	}
-	rewrite(parsed.NativeRep())
+	rewriteAST(parsed.NativeRep())
 	checked, issues := c.env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, compileError(source, issues)
+		return nil, newCompileError(source, issues)
 	}
-	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(c.plan.program().decorate))
+	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(c.planner.newProgramPlan().decorateStep))
 	if err != nil {
 		return nil, &CompileError{Source: source, Issues: []Issue{{Line: 1, Column: 1, Message: err.Error()}}}
 	}
-	return &Program{source: source, keys: keys, yields: yields, program: program, compiler: c}, nil
+	return &Program{source: source, stateKeys: keys, resultType: yields, program: program, compiler: c}, nil
 }
 
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
-	source   string
-	keys     []string
-	yields   *cel.Type
-	program  cel.Program
-	compiler *Compiler
+	source     string
+	stateKeys  []string
+	resultType *cel.Type
+	program    cel.Program
+	compiler   *Compiler
 }
 
 // StateKeys lists the state keys that the expression names, sorted. Keys that
 // it computes are not among them.
-func (p *Program) StateKeys() []string { return p.keys }
+func (p *Program) StateKeys() []string { return p.stateKeys }
 
-// Yields names the type of what the expression comes to, like "string"; "" when
+// ResultType names the type of what the expression comes to, like "string"; "" when
 // that depends on values.
-func (p *Program) Yields() string {
-	if p.yields == nil || p.yields.Kind() == types.DynKind || p.yields.Kind() == types.AnyKind {
+func (p *Program) ResultType() string {
+	if p.resultType == nil || p.resultType.Kind() == types.DynKind || p.resultType.Kind() == types.AnyKind {
 		return ""
 	}
-	return p.yields.TypeName()
+	return p.resultType.TypeName()
 }
 
 // Eval computes the expression. The error is an *EvalError; it wraps a
 // *graph.LimitError when the evaluation went beyond a limit.
 func (p *Program) Eval(vars graph.Vars) (result payload.JSON, err error) {
-	e := &evaluation{vars: vars, meter: newMeter(&p.compiler.options, p.compiler.turns)}
+	e := &evaluation{vars: vars, meter: newMeter(&p.compiler.options, p.compiler.largeEvalSlots)}
 	defer func() {
-		e.meter.endTurn()
+		e.meter.releaseSlot()
 		if cause := recover(); cause != nil {
-			result, err = "", e.explain(p.source, fmt.Errorf("internal error: %v", cause))
+			result, err = "", e.explainError(p.source, fmt.Errorf("internal error: %v", cause))
 		}
 	}()
 	value, _, err := p.program.Eval(activation{e})
 	if err != nil {
-		return "", e.explain(p.source, err)
+		return "", e.explainError(p.source, err)
 	}
-	text, err := encode(&e.meter, value)
+	text, err := encodeResult(&e.meter, value)
 	if err != nil {
 		return "", &EvalError{Source: p.source, Message: err.Error(), Err: err}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// state is a graph.Reader over fields in order.
-type state []payload.Field
+// stateFields is a graph.Reader over fields in order.
+type stateFields []payload.Field
 
-func (s state) Lookup(key string) (payload.JSON, bool) {
+func (s stateFields) Lookup(key string) (payload.JSON, bool) {
 	for _, f := range s {
 		if f.Key == key {
 			return f.Value, true
@@ -22,7 +22,7 @@ func (s state) Lookup(key string) (payload.JSON, bool) {
 	return "", false
 }
 
-func (s state) Keys() []string {
+func (s stateFields) Keys() []string {
 	keys := make([]string, len(s))
 	for i := range s {
 		keys[i] = s[i].Key
@@ -37,9 +37,9 @@ func newCompiler(tb testing.TB) *expr.Compiler {
 	return c
 }
 
-func vars() graph.Vars {
+func testVars() graph.Vars {
 	return graph.Vars{
-		State: state{
+		State: stateFields{
 			{Key: "n", Value: "3"},
 			{Key: "price", Value: "19.990"},
 			{Key: "rate", Value: "1.5"},
@@ -138,7 +138,7 @@ func TestEval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, err := c.Compile(test.source)
 			require.NoError(t, err)
-			got, err := p.Eval(vars())
+			got, err := p.Eval(testVars())
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(got))
 		})
@@ -168,7 +168,7 @@ func TestEvalErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, err := c.Compile(test.source)
 			require.NoError(t, err)
-			got, err := p.Eval(vars())
+			got, err := p.Eval(testVars())
 			require.ErrorContains(t, err, test.want, "result %s", got)
 			require.ErrorAs(t, err, new(*expr.EvalError))
 		})

@@ -15,8 +15,8 @@ const (
 	eachFunction   = "@each"
 )
 
-// arithmetic maps CEL's operators to their lenient forms.
-func arithmetic(operator string) (function string, ok bool) {
+// mixedOperator maps CEL's operators to their lenient forms.
+func mixedOperator(operator string) (function string, ok bool) {
 	switch operator {
 	case operators.Add:
 		return "@add", true
@@ -54,31 +54,31 @@ func (library) CompileOptions() []cel.EnvOption {
 	return options
 }
 
-// operations has what our own functions do, and the comparisons, which the
+// functionBodies has what our own functions do, and the comparisons, which the
 // library does without a function.
-func operations() map[string]operation {
-	return map[string]operation{
-		"send":              send,
-		plainFunction:       plain,
+func functionBodies() map[string]functionBody {
+	return map[string]functionBody{
+		"send":              makeSend,
+		plainFunction:       plainValue,
 		objectFunction:      makeObject,
-		eachFunction:        each,
-		"cel.@mapInsert":    insert,
+		eachFunction:        chargeLoop,
+		"cel.@mapInsert":    insertEntries,
 		operators.Equals:    func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Equal(x, y) },
 		operators.NotEquals: func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val { return types.Bool(types.Equal(x, y) != types.True) },
-		"@add":              calculate("add", add),
-		"@subtract": calculate("subtract", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+		"@add":              makeOperator("add", addValues),
+		"@subtract": makeOperator("subtract", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Subtractor); ok {
 				return a.Subtract(y)
 			}
 			return nil
 		}),
-		"@multiply": calculate("multiply", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+		"@multiply": makeOperator("multiply", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Multiplier); ok {
 				return a.Multiply(y)
 			}
 			return nil
 		}),
-		"@divide": calculate("divide", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+		"@divide": makeOperator("divide", func(_ *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 			if a, ok := x.(traits.Divider); ok {
 				return a.Divide(y)
 			}
@@ -87,12 +87,12 @@ func operations() map[string]operation {
 	}
 }
 
-// add adds; two lists become one by reference.
-func add(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
+// addValues adds; two lists become one by reference.
+func addValues(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	left, ok := x.(traits.Lister)
 	right, both := y.(traits.Lister)
 	if ok && both {
-		return concatenate(m, left, right)
+		return concatenateLists(m, left, right)
 	}
 	if a, ok := x.(traits.Adder); ok {
 		return a.Add(y)
@@ -100,15 +100,15 @@ func add(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	return nil
 }
 
-// joined is two lists by reference. Each level of it is one more call to reach
+// joinedList is two lists by reference. Each level of it is one more call to reach
 // an element, so there are few.
-type joined struct {
+type joinedList struct {
 	traits.Lister
 
 	levels int
 }
 
-func concatenate(m *meter, x, y traits.Lister) ref.Val {
+func concatenateLists(m *meter, x, y traits.Lister) ref.Val {
 	const most = 8
 	pair, ok := x.Add(y).(traits.Lister)
 	if !ok {
@@ -116,11 +116,11 @@ func concatenate(m *meter, x, y traits.Lister) ref.Val {
 	}
 	levels := max(levelsOf(x), levelsOf(y)) + 1
 	if levels <= most {
-		return &joined{Lister: pair, levels: levels}
+		return &joinedList{Lister: pair, levels: levels}
 	}
-	n := count(pair)
-	m.step(n)
-	m.alloc(n, 32)
+	n := elementCount(pair)
+	m.chargeSteps(n)
+	m.chargeBytes(n, 32)
 	items := make([]ref.Val, n)
 	for i := range items {
 		items[i] = pair.Get(types.Int(i))
@@ -129,7 +129,7 @@ func concatenate(m *meter, x, y traits.Lister) ref.Val {
 }
 
 func levelsOf(l traits.Lister) int {
-	if j, ok := l.(*joined); ok {
+	if j, ok := l.(*joinedList); ok {
 		return j.levels
 	}
 	return 0
@@ -151,14 +151,14 @@ func mixedArithmetic() []cel.EnvOption {
 // ProgramOptions is empty: the functions bring their implementation along.
 func (library) ProgramOptions() []cel.ProgramOption { return nil }
 
-// send makes what the runtime takes for a Send: {"$send": [node, value]}.
-func send(_ *meter, node, value ref.Val, _ []ref.Val) ref.Val {
+// makeSend makes what the runtime takes for a Send: {"$send": [node, value]}.
+func makeSend(_ *meter, node, value ref.Val, _ []ref.Val) ref.Val {
 	if _, ok := node.(types.String); !ok {
 		return types.NewErr("send takes the name of a node and a value, not %s", node.Type().TypeName())
 	}
 	pair := types.NewRefValList(types.DefaultTypeAdapter, []ref.Val{node, value})
-	o := &object{}
-	o.put(entry{key: "$send", value: pair})
+	o := &jsonObject{}
+	o.putEntry(objectEntry{key: "$send", value: pair})
 	return o
 }
 
@@ -169,14 +169,14 @@ func makeObject(_ *meter, pairs, _ ref.Val, _ []ref.Val) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(pairs)
 	}
-	o := &object{d: decoder{where: "the map"}}
+	o := &jsonObject{decoder: decoder{where: "the map"}}
 	for it := list.Iterator(); it.HasNext() == types.True; {
 		key, value := it.Next(), it.Next()
 		name, ok := keyName(key)
 		if !ok {
 			return types.NewErr("a key of type %s cannot be the key of a JSON object", key.Type().TypeName())
 		}
-		if o.put(entry{key: name, value: value}) {
+		if o.putEntry(objectEntry{key: name, value: value}) {
 			return types.NewErr("the map has the key %q twice", name)
 		}
 	}
@@ -193,20 +193,20 @@ func keyName(key ref.Val) (string, bool) {
 	return "", false
 }
 
-// calculate makes an operator that takes a whole number and a fraction
-// together, and says what is wrong in words when it cannot.
-func calculate(verb string, apply operation) operation {
+// makeOperator makes an operator that takes a whole number and a fraction together,
+// and says what is wrong in words when it cannot.
+func makeOperator(verb string, apply functionBody) functionBody {
 	return func(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 		for _, v := range [...]ref.Val{x, y} {
-			if n, ok := v.(number); ok && n.whole() {
+			if n, ok := v.(spelledNumber); ok && n.isWhole() {
 				return types.NewErr("cannot %s %s: expressions compute with 64-bit integers; "+
 					"the add reducer sums numbers of any size", verb, n.text)
 			}
 		}
-		x, y = numeric(x), numeric(y)
-		x, y = level(x, y)
+		x, y = asDouble(x), asDouble(y)
+		x, y = matchNumberTypes(x, y)
 		result := apply(m, x, y, all)
-		if result == nil || types.IsError(result) && isOverload(result) {
+		if result == nil || types.IsError(result) && isNoOverload(result) {
 			return types.NewErr("cannot %s %s and %s; convert one of them, for example with string(…) or int(…)",
 				verb, x.Type().TypeName(), y.Type().TypeName())
 		}
@@ -214,20 +214,20 @@ func calculate(verb string, apply operation) operation {
 	}
 }
 
-func isOverload(v ref.Val) bool {
+func isNoOverload(v ref.Val) bool {
 	e, ok := v.(*types.Err)
 	return ok && e.String() == types.NoSuchOverloadErr().(*types.Err).String() //nolint:errcheck,forcetypeassert // always an Err
 }
 
-func numeric(v ref.Val) ref.Val {
-	if n, ok := v.(number); ok {
+func asDouble(v ref.Val) ref.Val {
+	if n, ok := v.(spelledNumber); ok {
 		return n.Double
 	}
 	return v
 }
 
-// level makes both numbers fractions when one of them is.
-func level(x, y ref.Val) (left, right ref.Val) {
+// matchNumberTypes makes both numbers fractions when one of them is.
+func matchNumberTypes(x, y ref.Val) (left, right ref.Val) {
 	i, xWhole := x.(types.Int)
 	j, yWhole := y.(types.Int)
 	_, xFraction := x.(types.Double)

@@ -15,24 +15,24 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// hostile is an expression of testdata/hostile.yaml.
-type hostile struct {
+// hostileExpression is an expression of testdata/hostile.yaml.
+type hostileExpression struct {
 	Name  string `yaml:"name"`
 	Limit string `yaml:"limit"`
 	Expr  string `yaml:"expr"`
 }
 
-func hostileExpressions(tb testing.TB) []hostile {
+func hostileExpressions(tb testing.TB) []hostileExpression {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/hostile.yaml")
 	require.NoError(tb, err)
-	var all []hostile
+	var all []hostileExpression
 	require.NoError(tb, yaml.Unmarshal(text, &all))
 	return all
 }
 
-// allocated is what the process has allocated since it began, in bytes.
-func allocated() int64 {
+// allocatedBytes is what the process has allocated since it began, in bytes.
+func allocatedBytes() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
@@ -49,13 +49,13 @@ func TestHostileExpressionsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	for _, h := range all {
 		t.Run(h.Name, func(t *testing.T) {
-			before := allocated()
+			before := allocatedBytes()
 			p, err := c.Compile(h.Expr)
 			if err == nil {
-				before = allocated()
+				before = allocatedBytes()
 				_, err = p.Eval(graph.Vars{})
 			}
-			used := allocated() - before
+			used := allocatedBytes() - before
 			require.Error(t, err)
 			t.Logf("%d KiB, %s", used>>10, firstWords(err))
 			require.Less(t, used, int64(2*most))
@@ -104,7 +104,7 @@ func TestCarriedValuesAreCharged(t *testing.T) {
 	}
 	object.WriteString("}")
 	deep := payload.JSON(strings.Repeat("[", 128) + strings.Repeat("]", 128))
-	state := state{
+	state := stateFields{
 		{Key: "many", Value: many},
 		{Key: "object", Value: payload.JSON(object.String())},
 		{Key: "deep", Value: deep},
@@ -125,9 +125,9 @@ func TestCarriedValuesAreCharged(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			p, err := newCompiler(t).Compile(source)
 			require.NoError(t, err)
-			before := allocated()
+			before := allocatedBytes()
 			_, err = p.Eval(graph.Vars{State: state})
-			require.Less(t, allocated()-before, int64(2*most))
+			require.Less(t, allocatedBytes()-before, int64(2*most))
 			var over *graph.LimitError
 			require.ErrorAs(t, err, &over)
 			require.Equal(t, limit, over.Limit, over.Error())

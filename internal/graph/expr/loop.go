@@ -7,29 +7,29 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// each charges every pass of a loop over x with the steps that rewrite counted
+// chargeLoop charges every pass of a loop over x with the steps that rewrite counted
 // in its body: not every step of a body is a call, which pays by itself.
-func each(m *meter, x, body ref.Val, _ []ref.Val) ref.Val {
+func chargeLoop(m *meter, x, body ref.Val, _ []ref.Val) ref.Val {
 	steps, _ := body.(types.Int)
 	switch x := x.(type) {
 	case traits.Lister:
-		return &loopList{Lister: x, pass: pass{m: m, steps: int64(steps)}}
+		return &loopList{Lister: x, pass: loopPass{meter: m, stepsPerPass: int64(steps)}}
 	case traits.Mapper:
-		return &loopMap{Mapper: x, pass: pass{m: m, steps: int64(steps)}}
+		return &loopMap{Mapper: x, pass: loopPass{meter: m, stepsPerPass: int64(steps)}}
 	}
 	return x
 }
 
-// pass stands between a loop and what it goes over.
-type pass struct {
-	m     *meter
-	steps int64
-	body  traits.Folder
+// loopPass stands between a loop and what it goes over.
+type loopPass struct {
+	meter        *meter
+	stepsPerPass int64
+	body         traits.Folder
 }
 
 // FoldEntry pays for one pass and makes it.
-func (p *pass) FoldEntry(key, value any) bool {
-	p.m.step(p.steps)
+func (p *loopPass) FoldEntry(key, value any) bool {
+	p.meter.chargeSteps(p.stepsPerPass)
 	return p.body.FoldEntry(key, value)
 }
 
@@ -37,7 +37,7 @@ func (p *pass) FoldEntry(key, value any) bool {
 type loopList struct {
 	traits.Lister
 
-	pass pass
+	pass loopPass
 }
 
 // Fold goes over the elements.
@@ -50,7 +50,7 @@ func (l *loopList) Fold(body traits.Folder) {
 type loopMap struct {
 	traits.Mapper
 
-	pass pass
+	pass loopPass
 }
 
 // Fold goes over the entries.
@@ -59,14 +59,14 @@ func (l *loopMap) Fold(body traits.Folder) {
 	types.ToFoldableMap(l.Mapper).Fold(&l.pass)
 }
 
-// loop wraps what a comprehension goes over. A binding is a comprehension over
+// wrapLoop wraps what a comprehension goes over. A binding is a comprehension over
 // nothing and stays one.
-func (r *rewriter) loop(e ast.Expr, c ast.ComprehensionExpr) {
+func (r *rewriter) wrapLoop(e ast.Expr, c ast.ComprehensionExpr) {
 	if isBinding(c) {
 		return
 	}
-	body := r.make.NewLiteral(r.id(e), types.Int(countNodes(c.LoopCondition())+countNodes(c.LoopStep())))
-	e.SetKindCase(r.make.NewComprehensionTwoVar(e.ID(), r.make.NewCall(r.id(e), eachFunction, c.IterRange(), body),
+	body := r.factory.NewLiteral(r.newID(e), types.Int(countNodes(c.LoopCondition())+countNodes(c.LoopStep())))
+	e.SetKindCase(r.factory.NewComprehensionTwoVar(e.ID(), r.factory.NewCall(r.newID(e), eachFunction, c.IterRange(), body),
 		c.IterVar(), c.IterVar2(), c.AccuVar(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()))
 }
 
@@ -81,24 +81,24 @@ func countNodes(e ast.Expr) int {
 	return n
 }
 
-// growing is the map that a loop builds. The one of the library takes time with
+// growingMap is the map that a loop builds. The one of the library takes time with
 // every entry that grows with the number of entries.
-type growing struct {
+type growingMap struct {
 	traits.Mapper
 
 	entries map[ref.Val]ref.Val
 }
 
-// insert adds one entry, or those of a map, to the map that a loop builds. Only
+// insertEntries adds one entry, or those of a map, to the map that a loop builds. Only
 // the loop has it, so it changes in place.
-func insert(_ *meter, target, more ref.Val, all []ref.Val) ref.Val {
-	g, ok := target.(*growing)
+func insertEntries(_ *meter, target, more ref.Val, all []ref.Val) ref.Val {
+	g, ok := target.(*growingMap)
 	if !ok {
 		entries := map[ref.Val]ref.Val{}
-		g = &growing{Mapper: types.NewRefValMap(types.DefaultTypeAdapter, entries), entries: entries}
+		g = &growingMap{Mapper: types.NewRefValMap(types.DefaultTypeAdapter, entries), entries: entries}
 	}
 	if len(all) > 2 {
-		return g.put(more, all[2])
+		return g.putEntry(more, all[2])
 	}
 	from, ok := more.(traits.Mapper)
 	if !ok {
@@ -106,14 +106,14 @@ func insert(_ *meter, target, more ref.Val, all []ref.Val) ref.Val {
 	}
 	for it := from.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
-		if result := g.put(key, from.Get(key)); types.IsError(result) {
+		if result := g.putEntry(key, from.Get(key)); types.IsError(result) {
 			return result
 		}
 	}
 	return g
 }
 
-func (g *growing) put(key, value ref.Val) ref.Val {
+func (g *growingMap) putEntry(key, value ref.Val) ref.Val {
 	if _, ok := keyName(key); !ok {
 		return types.NewErr("a key of type %s cannot be the key of a JSON object", key.Type().TypeName())
 	}

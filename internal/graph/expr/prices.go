@@ -45,7 +45,7 @@ func prices() map[string]price {
 		"split": priceSplit, "join": priceJoin, "replace": priceReplace, "format": priceFormat,
 		overloads.Matches: priceMatch,
 
-		"json.encode": unoffered, "json.parse": unoffered, "yaml.encode": unoffered, "yaml.parse": unoffered,
+		"json.encode": refuseFunction, "json.parse": refuseFunction, "yaml.encode": refuseFunction, "yaml.parse": refuseFunction,
 
 		"lists.range": priceRange, "flatten": priceFlatten, "slice": priceOfList(0, 64),
 		"distinct": priceDistinct, "sort": priceSort, sortFunction: priceSort,
@@ -56,13 +56,13 @@ func prices() map[string]price {
 		"hasAll": priceOfPairs, "hasAny": priceOfPairs, "hasExactly": priceOfPairs, "hasOnly": priceOfPairs,
 		"cel.@mapInsert": priceInsertion,
 	}
-	for _, name := range ordered() {
+	for _, name := range comparisonFunctions() {
 		table[name] = priceReading
 	}
-	for _, name := range scalar() {
+	for _, name := range constantPriceFunctions() {
 		table[name] = priceOfOne
 	}
-	for _, name := range calendar() {
+	for _, name := range timestampFunctions() {
 		table[name] = priceCalendar
 	}
 	return table
@@ -71,13 +71,13 @@ func prices() map[string]price {
 // sortFunction is what the macro sortBy becomes.
 const sortFunction = "@sortByAssociatedKeys"
 
-// ordered lists the comparisons of scalars and texts.
-func ordered() []string {
+// comparisonFunctions lists the comparisons of scalars and texts.
+func comparisonFunctions() []string {
 	return []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
 }
 
-// scalar lists the functions whose work and result do not grow.
-func scalar() []string {
+// constantPriceFunctions lists the functions whose work and result do not grow.
+func constantPriceFunctions() []string {
 	return []string{
 		operators.LogicalNot, operators.Negate, operators.Modulo, operators.NotStrictlyFalse, "__not_strictly_false__",
 		operators.Subtract, operators.Multiply, operators.Divide, "@subtract", "@multiply", "@divide",
@@ -93,8 +93,8 @@ func scalar() []string {
 	}
 }
 
-// calendar lists the functions of timestamps, which may look up a time zone.
-func calendar() []string {
+// timestampFunctions lists the functions of timestamps, which may look up a time zone.
+func timestampFunctions() []string {
 	return []string{
 		"getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds",
 		"getMinutes", "getMonth", "getSeconds",
@@ -102,12 +102,12 @@ func calendar() []string {
 }
 
 func priceOfOne(m *meter, _, _ ref.Val, _ []ref.Val) ref.Val {
-	m.step(1)
+	m.chargeSteps(1)
 	return nil
 }
 
 func priceReading(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
-	m.read(textLen(x) + textLen(y))
+	m.chargeRead(textLen(x) + textLen(y))
 	return nil
 }
 
@@ -116,8 +116,8 @@ func priceReading(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 func priceCopy(size int64) price {
 	return func(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 		n := textLen(x)
-		m.read(n + textLen(y))
-		m.alloc(n*size+32, 1)
+		m.chargeRead(n + textLen(y))
+		m.chargeBytes(n*size+32, 1)
 		return nil
 	}
 }
@@ -135,15 +135,15 @@ func priceOfList(deep, size int64) price {
 	return func(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 		list, ok := x.(traits.Lister)
 		if !ok {
-			m.step(1)
+			m.chargeSteps(1)
 			return nil
 		}
-		n := count(list)
-		m.step(n + 1)
+		n := elementCount(list)
+		m.chargeSteps(n + 1)
 		if deep > 0 {
-			m.step(m.weigh(list) / 32 * deep)
+			m.chargeSteps(m.estimateBytes(list) / 32 * deep)
 		}
-		m.alloc(n, size)
+		m.chargeBytes(n, size)
 		return nil
 	}
 }
@@ -152,31 +152,31 @@ func priceOfList(deep, size int64) price {
 // by reference. In a loop the first list is one that grows in place.
 func priceAdd(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	if n := textLen(x) + textLen(y); n > 0 {
-		m.read(n)
-		m.alloc(n+16, 1)
+		m.chargeRead(n)
+		m.chargeBytes(n+16, 1)
 		return nil
 	}
-	m.step(1)
+	m.chargeSteps(1)
 	if _, ok := x.(traits.MutableLister); ok {
-		m.alloc(count(y), 48)
+		m.chargeBytes(elementCount(y), 48)
 	} else if _, ok := x.(traits.Lister); ok {
-		m.alloc(1, 128)
+		m.chargeBytes(1, 128)
 	}
 	return nil
 }
 
 func priceComparison(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	if isScalar(x) || isScalar(y) {
-		m.step(1)
+		m.chargeSteps(1)
 		return nil
 	}
-	m.read(m.weigh(x) + m.weigh(y))
+	m.chargeRead(m.estimateBytes(x) + m.estimateBytes(y))
 	return nil
 }
 
 func isScalar(v ref.Val) bool {
 	switch v.(type) {
-	case types.Bool, types.Int, types.Uint, types.Double, types.Null, number:
+	case types.Bool, types.Int, types.Uint, types.Double, types.Null, spelledNumber:
 		return true
 	}
 	return false
@@ -185,52 +185,52 @@ func isScalar(v ref.Val) bool {
 func priceSearch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	list, ok := y.(traits.Lister)
 	if !ok {
-		m.step(1)
+		m.chargeSteps(1)
 		return nil
 	}
-	m.step(count(list))
-	m.read(m.weigh(list) + m.weigh(x))
+	m.chargeSteps(elementCount(list))
+	m.chargeRead(m.estimateBytes(list) + m.estimateBytes(x))
 	return nil
 }
 
 // priceOfPairs is the price of comparing every element of one list with every
 // element of another.
 func priceOfPairs(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
-	m.stepProduct(count(x)+1, m.weigh(y)/few+1)
-	m.stepProduct(count(y)+1, m.weigh(x)/few+1)
+	m.chargeProduct(elementCount(x)+1, m.estimateBytes(y)/baseBytes+1)
+	m.chargeProduct(elementCount(y)+1, m.estimateBytes(x)/baseBytes+1)
 	return nil
 }
 
-// stepProduct charges x times y steps.
-func (m *meter) stepProduct(x, y int64) {
+// chargeProduct charges x times y steps.
+func (m *meter) chargeProduct(x, y int64) {
 	if m != nil && y > 0 && x > m.steps/y {
-		m.exceed(LimitSteps, m.limits.MaxSteps, 0)
+		m.stopEvaluation(LimitSteps, m.limits.MaxSteps, 0)
 	}
-	m.step(x * y)
+	m.chargeSteps(x * y)
 }
 
 func priceDistinct(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
-	n := count(x)
-	m.stepProduct(n/4+1, m.weigh(x)/few+1)
-	m.alloc(n, 48)
+	n := elementCount(x)
+	m.chargeProduct(n/4+1, m.estimateBytes(x)/baseBytes+1)
+	m.chargeBytes(n, 48)
 	return nil
 }
 
 func priceSort(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
-	n, weight := count(x), m.weigh(x)
+	n, weight := elementCount(x), m.estimateBytes(x)
 	if y != nil {
-		weight += m.weigh(y)
+		weight += m.estimateBytes(y)
 	}
 	rounds := int64(bits.Len64(uint64(n))) + 1
-	m.stepProduct(rounds, 2*n+weight/32+1)
-	m.alloc(n, 64)
+	m.chargeProduct(rounds, 2*n+weight/32+1)
+	m.chargeBytes(n, 64)
 	return nil
 }
 
 func priceRange(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
-	if n, ok := whole(x); ok && n > 0 {
-		m.read(n)
-		m.alloc(n, 16)
+	if n, ok := wholeNumber(x); ok && n > 0 {
+		m.chargeRead(n)
+		m.chargeBytes(n, 16)
 	}
 	return nil
 }
@@ -239,27 +239,27 @@ func priceRange(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 // in it many times.
 func priceFlatten(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	depth := int64(1)
-	if n, ok := whole(y); ok {
+	if n, ok := wholeNumber(y); ok {
 		depth = n
 	}
 	if list, ok := x.(traits.Lister); ok {
-		m.flat(list, depth)
+		m.chargeFlatten(list, depth)
 	}
 	return nil
 }
 
-func (m *meter) flat(list traits.Lister, depth int64) {
-	n := count(list)
-	m.step(n + 1)
+func (m *meter) chargeFlatten(list traits.Lister, depth int64) {
+	n := elementCount(list)
+	m.chargeSteps(n + 1)
 	if depth <= 0 {
-		m.alloc(n, 64)
+		m.chargeBytes(n, 64)
 		return
 	}
 	for i := range n {
 		if inner, ok := list.Get(types.Int(i)).(traits.Lister); ok {
-			m.flat(inner, depth-1)
+			m.chargeFlatten(inner, depth-1)
 		} else {
-			m.alloc(1, 64)
+			m.chargeBytes(1, 64)
 		}
 	}
 }
@@ -270,8 +270,8 @@ func priceNaiveSearch(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 		x, y = all[0], all[1]
 	}
 	n, part := textLen(x), textLen(y)
-	m.stepProduct(n/64+1, part+1)
-	m.alloc(n+part, 4)
+	m.chargeProduct(n/64+1, part+1)
+	m.chargeBytes(n+part, 4)
 	return nil
 }
 
@@ -281,25 +281,25 @@ func priceSplit(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 	}
 	text, _ := x.(types.String)
 	by, _ := y.(types.String)
-	m.read(int64(len(text)))
+	m.chargeRead(int64(len(text)))
 	parts := int64(strings.Count(string(text), string(by))) + 1
 	if len(all) > 2 {
-		if most, ok := whole(all[2]); ok && most >= 0 {
+		if most, ok := wholeNumber(all[2]); ok && most >= 0 {
 			parts = min(parts, most)
 		}
 	}
-	m.alloc(parts, 16)
+	m.chargeBytes(parts, 16)
 	return nil
 }
 
 func priceJoin(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
-	n := count(x)
-	m.step(n + 1)
-	weight := m.weigh(x)
-	m.read(weight)
+	n := elementCount(x)
+	m.chargeSteps(n + 1)
+	weight := m.estimateBytes(x)
+	m.chargeRead(weight)
 	// The parts are collected first, 16 bytes each.
-	m.alloc(weight+few, 2)
-	m.alloc(n, 16+textLen(y))
+	m.chargeBytes(weight+baseBytes, 2)
+	m.chargeBytes(n, 16+textLen(y))
 	return nil
 }
 
@@ -309,16 +309,16 @@ func priceReplace(m *meter, _, _ ref.Val, all []ref.Val) ref.Val {
 	}
 	text, _ := all[0].(types.String)
 	old, _ := all[1].(types.String)
-	m.read(int64(len(text)))
+	m.chargeRead(int64(len(text)))
 	places := int64(strings.Count(string(text), string(old)))
 	if len(all) > 3 {
-		if most, ok := whole(all[3]); ok && most >= 0 {
+		if most, ok := wholeNumber(all[3]); ok && most >= 0 {
 			places = min(places, most)
 		}
 	}
-	m.alloc(int64(len(text))+few, 1)
-	m.alloc(places, max(0, textLen(all[2])-int64(len(old))))
-	m.read(places)
+	m.chargeBytes(int64(len(text))+baseBytes, 1)
+	m.chargeBytes(places, max(0, textLen(all[2])-int64(len(old))))
+	m.chargeRead(places)
 	return nil
 }
 
@@ -330,22 +330,22 @@ func priceFormat(m *meter, x, y ref.Val, all []ref.Val) ref.Val {
 	}
 	text, _ := x.(types.String)
 	clauses := int64(strings.Count(string(text), "%"))
-	weight := m.weigh(y)
-	m.read(int64(len(text)) + weight + few*clauses)
-	m.alloc(2*int64(len(text))+4*weight+few, 1)
-	m.alloc(clauses, 512)
+	weight := m.estimateBytes(y)
+	m.chargeRead(int64(len(text)) + weight + baseBytes*clauses)
+	m.chargeBytes(2*int64(len(text))+4*weight+baseBytes, 1)
+	m.chargeBytes(clauses, 512)
 	return nil
 }
 
-// unoffered refuses a function of the library that expressions cannot name.
-func unoffered(*meter, ref.Val, ref.Val, []ref.Val) ref.Val {
+// refuseFunction refuses a function of the library that expressions cannot name.
+func refuseFunction(*meter, ref.Val, ref.Val, []ref.Val) ref.Val {
 	return types.NewErr("this function is not offered")
 }
 
 func priceObject(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
-	n := count(x) / 2
-	m.step(n + 1)
-	m.alloc(n+1, 112)
+	n := elementCount(x) / 2
+	m.chargeSteps(n + 1)
+	m.chargeBytes(n+1, 112)
 	return nil
 }
 
@@ -354,18 +354,18 @@ func priceObject(m *meter, x, _ ref.Val, _ []ref.Val) ref.Val {
 func priceInsertion(m *meter, _, y ref.Val, all []ref.Val) ref.Val {
 	n := int64(1)
 	if len(all) == 0 {
-		n = count(y)
+		n = elementCount(y)
 	}
-	m.step(n + 1)
-	m.alloc(n, 192)
+	m.chargeSteps(n + 1)
+	m.chargeBytes(n, 192)
 	return nil
 }
 
 func priceCalendar(m *meter, _, y ref.Val, _ []ref.Val) ref.Val {
-	m.step(1)
+	m.chargeSteps(1)
 	if y != nil {
-		m.step(100) // reads the rules of a time zone
-		m.alloc(1, 16<<10)
+		m.chargeSteps(100) // reads the rules of a time zone
+		m.chargeBytes(1, 16<<10)
 	}
 	return nil
 }
@@ -373,14 +373,14 @@ func priceCalendar(m *meter, _, y ref.Val, _ []ref.Val) ref.Val {
 func priceMatch(m *meter, x, y ref.Val, _ []ref.Val) ref.Val {
 	pattern, ok := y.(types.String)
 	if !ok {
-		m.step(1)
+		m.chargeSteps(1)
 		return nil
 	}
-	m.read(int64(len(pattern)))
-	m.alloc(int64(len(pattern))+few, 64)
+	m.chargeRead(int64(len(pattern)))
+	m.chargeBytes(int64(len(pattern))+baseBytes, 64)
 	size := regexSize(string(pattern))
-	m.checkRegex(size)
-	m.compileRegex(size)
-	m.matchRegex(size, textLen(x))
+	m.checkRegexSize(size)
+	m.chargeRegexCompile(size)
+	m.chargeRegexMatch(size, textLen(x))
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // TestEveryFunctionHasAPrice walks all that the environment declares.
 func TestEveryFunctionHasAPrice(t *testing.T) {
 	require.Empty(t, expr.Unpriced(t))
-	require.Empty(t, expr.PricedInVain(t))
+	require.Empty(t, expr.UnusedPrices(t))
 }
 
 // TestAFunctionWithoutAPriceIsRefused adds functions to the environment.

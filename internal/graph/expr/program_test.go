@@ -28,7 +28,7 @@ func TestProgramIsSafeForConcurrentUse(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				got, err := p.Eval(vars())
+				got, err := p.Eval(testVars())
 				assert.NoError(t, err)
 				assert.Equal(t, payload.JSON(`[{"id":"a","sum":2.2,"n":19.990},{"id":"b","sum":20,"n":19.990}]`), got)
 			}
@@ -44,7 +44,7 @@ func TestStateThatIsOneValue(t *testing.T) {
 	} {
 		p, err := c.Compile(source)
 		require.NoError(t, err)
-		got, err := p.Eval(graph.Vars{State: state{{Key: graph.Root, Value: "[ 1.0, 2 ]"}}})
+		got, err := p.Eval(graph.Vars{State: stateFields{{Key: graph.Root, Value: "[ 1.0, 2 ]"}}})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -74,7 +74,7 @@ func FuzzCarry(f *testing.F) {
 		if payload.Validate(text, payload.Limits{MaxDepth: 100}) != nil || payload.KindOf(payload.JSON(text)) == payload.String {
 			return // strings may be spelled anew
 		}
-		v := graph.Vars{State: state{{Key: "v", Value: payload.JSON(text)}}}
+		v := graph.Vars{State: stateFields{{Key: "v", Value: payload.JSON(text)}}}
 		got, err := whole.Eval(v)
 		require.NoError(t, err)
 		want := payload.Trim(payload.JSON(text))
@@ -108,9 +108,9 @@ func FuzzBudget(f *testing.F) {
 			require.ErrorAs(t, err, new(*expr.CompileError))
 			return
 		}
-		before := allocated()
-		result, err := p.Eval(vars())
-		require.Less(t, allocated()-before, int64(16*most))
+		before := allocatedBytes()
+		result, err := p.Eval(testVars())
+		require.Less(t, allocatedBytes()-before, int64(16*most))
 		if err != nil {
 			require.ErrorAs(t, err, new(*expr.EvalError))
 			require.NotContains(t, err.Error(), "internal error")

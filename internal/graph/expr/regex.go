@@ -25,7 +25,7 @@ func treeSize(tree *syntax.Regexp) int64 {
 		sum = 2
 	}
 	for _, part := range tree.Sub {
-		sum = addUp(sum, treeSize(part))
+		sum = saturatingAdd(sum, treeSize(part))
 	}
 	if tree.Op == syntax.OpRepeat {
 		times := int64(max(tree.Min, tree.Max, 1) + 1)
@@ -37,23 +37,23 @@ func treeSize(tree *syntax.Regexp) int64 {
 	return sum
 }
 
-func addUp(x, y int64) int64 { return min(x+y, math.MaxInt32) }
+func saturatingAdd(x, y int64) int64 { return min(x+y, math.MaxInt32) }
 
-func (m *meter) checkRegex(size int64) {
-	if m != nil && size > MaxRegex {
-		m.exceed(limitRegex, MaxRegex, size)
+func (m *meter) checkRegexSize(size int64) {
+	if m != nil && size > MaxRegexSize {
+		m.stopEvaluation(limitRegex, MaxRegexSize, size)
 	}
 }
 
-// compileRegex charges the translation.
-func (m *meter) compileRegex(size int64) {
-	m.step(size)
-	m.alloc(size, 160)
+// chargeRegexCompile charges the translation.
+func (m *meter) chargeRegexCompile(size int64) {
+	m.chargeSteps(size)
+	m.chargeBytes(size, 160)
 }
 
-// matchRegex charges a match: each byte of the text may be looked at by as many
+// chargeRegexMatch charges a match: each byte of the text may be looked at by as many
 // threads as the program has instructions.
-func (m *meter) matchRegex(size, text int64) {
-	m.stepProduct(text/8+1, size+1)
-	m.alloc(size, 64)
+func (m *meter) chargeRegexMatch(size, text int64) {
+	m.chargeProduct(text/8+1, size+1)
+	m.chargeBytes(size, 64)
 }

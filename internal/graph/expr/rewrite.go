@@ -9,71 +9,71 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// rewrite changes a parsed expression so that it computes over JSON as people
+// rewriteAST changes a parsed expression so that it computes over JSON as people
 // expect: arithmetic mixes whole numbers and fractions, map literals keep their
 // order, and values that a function looks into are given to it in CEL's own
 // types, while values that are only carried keep their text.
-func rewrite(tree *ast.AST) {
-	r := &rewriter{make: ast.NewExprFactory(), info: tree.SourceInfo(), last: ast.MaxID(tree)}
-	r.walk(tree.Expr())
+func rewriteAST(tree *ast.AST) {
+	r := &rewriter{factory: ast.NewExprFactory(), info: tree.SourceInfo(), lastID: ast.MaxID(tree)}
+	r.rewriteExpr(tree.Expr())
 }
 
 type rewriter struct {
-	make ast.ExprFactory
-	info *ast.SourceInfo
-	last int64
+	factory ast.ExprFactory
+	info    *ast.SourceInfo
+	lastID  int64
 }
 
-// id makes a new node's id; it is said to stand where the old node stands.
-func (r *rewriter) id(where ast.Expr) int64 {
-	r.last++
+// newID makes a new node's id; it is said to stand where the old node stands.
+func (r *rewriter) newID(where ast.Expr) int64 {
+	r.lastID++
 	if at, ok := r.info.GetOffsetRange(where.ID()); ok {
-		r.info.SetOffsetRange(r.last, at)
+		r.info.SetOffsetRange(r.lastID, at)
 	}
-	return r.last
+	return r.lastID
 }
 
-func (r *rewriter) walk(e ast.Expr) {
+func (r *rewriter) rewriteExpr(e ast.Expr) {
 	switch e.Kind() {
 	case ast.CallKind:
 		call := e.AsCall()
 		for _, arg := range call.Args() {
-			r.walk(arg)
+			r.rewriteExpr(arg)
 		}
 		if call.IsMemberFunction() {
-			r.walk(call.Target())
+			r.rewriteExpr(call.Target())
 		}
-		r.call(e, call)
+		r.rewriteCall(e, call)
 	case ast.SelectKind:
-		r.walk(e.AsSelect().Operand())
+		r.rewriteExpr(e.AsSelect().Operand())
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
-			r.walk(element)
+			r.rewriteExpr(element)
 		}
 	case ast.MapKind:
 		for _, item := range e.AsMap().Entries() {
-			r.walk(item.AsMapEntry().Key())
-			r.walk(item.AsMapEntry().Value())
+			r.rewriteExpr(item.AsMapEntry().Key())
+			r.rewriteExpr(item.AsMapEntry().Value())
 		}
-		r.mapLiteral(e)
+		r.rewriteMapLiteral(e)
 	case ast.ComprehensionKind:
 		c := e.AsComprehension()
 		for _, part := range []ast.Expr{c.IterRange(), c.LoopCondition(), c.LoopStep(), c.Result()} {
-			r.walk(part)
+			r.rewriteExpr(part)
 		}
 		// The initial value of a fold is CEL's own affair, unless it is the
 		// value of a binding.
 		if k := c.AccuInit().Kind(); k != ast.MapKind {
-			r.walk(c.AccuInit())
+			r.rewriteExpr(c.AccuInit())
 		}
-		r.loop(e, c)
+		r.wrapLoop(e, c)
 	case ast.IdentKind, ast.LiteralKind, ast.StructKind, ast.UnspecifiedExprKind:
 	}
 }
 
-// mapLiteral turns {k: v} into a call that keeps the order of keys. A literal
+// rewriteMapLiteral turns {k: v} into a call that keeps the order of keys. A literal
 // with optional entries stays CEL's.
-func (r *rewriter) mapLiteral(e ast.Expr) {
+func (r *rewriter) rewriteMapLiteral(e ast.Expr) {
 	var pairs []ast.Expr
 	for _, item := range e.AsMap().Entries() {
 		if item.AsMapEntry().IsOptional() {
@@ -81,42 +81,42 @@ func (r *rewriter) mapLiteral(e ast.Expr) {
 		}
 		pairs = append(pairs, item.AsMapEntry().Key(), item.AsMapEntry().Value())
 	}
-	e.SetKindCase(r.make.NewCall(e.ID(), objectFunction, r.make.NewList(r.id(e), pairs, nil)))
+	e.SetKindCase(r.factory.NewCall(e.ID(), objectFunction, r.factory.NewList(r.newID(e), pairs, nil)))
 }
 
-func (r *rewriter) call(e ast.Expr, call ast.CallExpr) {
+func (r *rewriter) rewriteCall(e ast.Expr, call ast.CallExpr) {
 	args := slices.Clone(call.Args())
 	name := call.FunctionName()
-	if function, ok := arithmetic(name); ok && len(args) == 2 {
+	if function, ok := mixedOperator(name); ok && len(args) == 2 {
 		if !isInternal(args[0]) && !isInternal(args[1]) {
-			e.SetKindCase(r.make.NewCall(e.ID(), function, args...))
+			e.SetKindCase(r.factory.NewCall(e.ID(), function, args...))
 		}
 		return
 	}
 	if name == operators.Index {
-		args[1] = r.plain(args[1])
-		e.SetKindCase(r.make.NewCall(e.ID(), name, args...))
+		args[1] = r.wrapPlain(args[1])
+		e.SetKindCase(r.factory.NewCall(e.ID(), name, args...))
 		return
 	}
-	if carries(name) {
+	if passesArguments(name) {
 		return
 	}
 	for i := range args {
-		args[i] = r.plain(args[i])
+		args[i] = r.wrapPlain(args[i])
 	}
 	if call.IsMemberFunction() {
-		e.SetKindCase(r.make.NewMemberCall(e.ID(), name, r.plainTarget(call.Target()), args...))
+		e.SetKindCase(r.factory.NewMemberCall(e.ID(), name, r.wrapPlainTarget(call.Target()), args...))
 		return
 	}
-	e.SetKindCase(r.make.NewCall(e.ID(), name, args...))
+	e.SetKindCase(r.factory.NewCall(e.ID(), name, args...))
 }
 
-// plainTarget leaves the namespace of a function, like math in math.abs, as it is.
-func (r *rewriter) plainTarget(e ast.Expr) ast.Expr {
+// wrapPlainTarget leaves the namespace of a function, like math in math.abs, as it is.
+func (r *rewriter) wrapPlainTarget(e ast.Expr) ast.Expr {
 	if e.Kind() == ast.IdentKind && isNamespace(e.AsIdent()) {
 		return e
 	}
-	return r.plain(e)
+	return r.wrapPlain(e)
 }
 
 func isNamespace(name string) bool {
@@ -127,22 +127,22 @@ func isNamespace(name string) bool {
 	return false
 }
 
-// plain wraps an argument that may hold numbers with a spelling to keep.
-func (r *rewriter) plain(e ast.Expr) ast.Expr {
+// wrapPlain wraps an argument that may hold numbers with a spelling to keep.
+func (r *rewriter) wrapPlain(e ast.Expr) ast.Expr {
 	switch e.Kind() {
 	case ast.ListKind:
 		elements := slices.Clone(e.AsList().Elements())
 		for i := range elements {
-			elements[i] = r.plain(elements[i])
+			elements[i] = r.wrapPlain(elements[i])
 		}
-		e.SetKindCase(r.make.NewList(e.ID(), elements, e.AsList().OptionalIndices()))
+		e.SetKindCase(r.factory.NewList(e.ID(), elements, e.AsList().OptionalIndices()))
 		return e
 	case ast.IdentKind:
 		if isInternal(e) || e.AsIdent() == "END" {
 			return e
 		}
 	case ast.CallKind:
-		if name := e.AsCall().FunctionName(); !carries(name) && name != operators.Index && name != objectFunction {
+		if name := e.AsCall().FunctionName(); !passesArguments(name) && name != operators.Index && name != objectFunction {
 			return e // what it yields is plain already
 		}
 	case ast.SelectKind:
@@ -152,7 +152,7 @@ func (r *rewriter) plain(e ast.Expr) ast.Expr {
 	case ast.LiteralKind, ast.MapKind, ast.StructKind, ast.ComprehensionKind, ast.UnspecifiedExprKind:
 		return e
 	}
-	return r.make.NewCall(r.id(e), plainFunction, e)
+	return r.factory.NewCall(r.newID(e), plainFunction, e)
 }
 
 // isInternal reports whether e is a variable that a macro made.
@@ -160,9 +160,9 @@ func isInternal(e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && strings.HasPrefix(e.AsIdent(), "@")
 }
 
-// carries reports whether a function hands its arguments on without looking
+// passesArguments reports whether a function hands its arguments on without looking
 // into numbers, or is part of what a macro became.
-func carries(name string) bool {
+func passesArguments(name string) bool {
 	if name == operators.In {
 		return false
 	}
@@ -177,8 +177,8 @@ func carries(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "cel.@")
 }
 
-// stateKeys lists the keys that an expression reads from state by name.
-func stateKeys(tree *ast.AST) []string {
+// findStateKeys lists the keys that an expression reads from state by name.
+func findStateKeys(tree *ast.AST) []string {
 	var keys []string
 	visit := func(e ast.Expr) {
 		switch e.Kind() {

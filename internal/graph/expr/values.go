@@ -15,32 +15,32 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// carrier is a CEL value that remembers the JSON text it was read from.
-type carrier interface{ carried() payload.JSON }
+// textCarrier is a CEL value that remembers the JSON text it was read from.
+type textCarrier interface{ sourceText() payload.JSON }
 
 // decoder reads JSON text as CEL values, one level at a time.
 type decoder struct {
-	e     *evaluation
-	where string // how messages name the value that is read
-	// plain gives up the spelling of numbers, for values that are computed
+	evaluation *evaluation
+	where      string // how messages name the value that is read
+	// plainObject gives up the spelling of numbers, for values that are computed
 	// with and not carried.
-	plain bool
+	isPlain bool
 }
 
 // NativeToValue lets CEL's own list type hold undecoded elements.
 func (d decoder) NativeToValue(value any) ref.Val {
 	if text, ok := value.(payload.JSON); ok {
-		return d.value(text)
+		return d.decodeValue(text)
 	}
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-func (d decoder) plainly() decoder {
-	d.plain = true
+func (d decoder) asPlain() decoder {
+	d.isPlain = true
 	return d
 }
 
-func (d decoder) value(text payload.JSON) ref.Val {
+func (d decoder) decodeValue(text payload.JSON) ref.Val {
 	text = payload.Trim(text)
 	switch payload.KindOf(text) {
 	case payload.None, payload.NullKind:
@@ -48,29 +48,29 @@ func (d decoder) value(text payload.JSON) ref.Val {
 	case payload.Bool:
 		return types.Bool(text == "true")
 	case payload.Number:
-		return d.number(text)
+		return d.decodeNumber(text)
 	case payload.String:
-		return d.text(text)
+		return d.decodeText(text)
 	case payload.ArrayKind:
-		return d.list(text)
+		return d.decodeList(text)
 	case payload.ObjectKind:
-		return d.object(text)
+		return d.decodeObject(text)
 	}
 	return types.NewErr("unreadable JSON value")
 }
 
 func (d decoder) meter() *meter {
-	if d.e == nil {
+	if d.evaluation == nil {
 		return nil
 	}
-	return &d.e.meter
+	return &d.evaluation.meter
 }
 
-func (d decoder) text(text payload.JSON) ref.Val {
+func (d decoder) decodeText(text payload.JSON) ref.Val {
 	m := d.meter()
-	m.read(int64(len(text)))
+	m.chargeRead(int64(len(text)))
 	if strings.IndexByte(string(text), '\\') >= 0 {
-		m.alloc(int64(len(text)), 3)
+		m.chargeBytes(int64(len(text)), 3)
 	}
 	s, err := payload.Unquote(text)
 	if err != nil {
@@ -79,14 +79,14 @@ func (d decoder) text(text payload.JSON) ref.Val {
 	return types.String(s)
 }
 
-// list splits an array into its elements. What grows is charged before it does.
-func (d decoder) list(text payload.JSON) ref.Val {
+// decodeList splits an array into its elements. What grows is charged before it does.
+func (d decoder) decodeList(text payload.JSON) ref.Val {
 	m := d.meter()
-	m.read(int64(len(text)))
+	m.chargeRead(int64(len(text)))
 	var items []payload.JSON
 	err := payload.EachElement(text, func(item payload.JSON) bool {
 		if len(items) == cap(items) {
-			m.alloc(int64(2*cap(items)+1), 16)
+			m.chargeBytes(int64(2*cap(items)+1), 16)
 		}
 		items = append(items, item)
 		return true
@@ -94,21 +94,21 @@ func (d decoder) list(text payload.JSON) ref.Val {
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	return &list{Lister: types.NewList(d, items), text: text, d: d}
+	return &jsonList{Lister: types.NewList(d, items), text: text, decoder: d}
 }
 
-// entrySize is what one entry of an object costs, with its place.
-const entrySize = 112
+// entryBytes is what one entry of an object costs, with its place.
+const entryBytes = 112
 
-func (d decoder) object(text payload.JSON) ref.Val {
+func (d decoder) decodeObject(text payload.JSON) ref.Val {
 	m := d.meter()
-	m.read(int64(len(text)))
-	o := &object{d: d, text: text}
+	m.chargeRead(int64(len(text)))
+	o := &jsonObject{decoder: d, text: text}
 	err := payload.EachField(text, func(key string, value payload.JSON) bool {
 		if len(o.entries) == cap(o.entries) {
-			m.alloc(int64(2*cap(o.entries)+1), entrySize)
+			m.chargeBytes(int64(2*cap(o.entries)+1), entryBytes)
 		}
-		o.put(entry{key: key, text: value})
+		o.putEntry(objectEntry{key: key, text: value})
 		return true
 	})
 	if err != nil {
@@ -117,20 +117,20 @@ func (d decoder) object(text payload.JSON) ref.Val {
 	return o
 }
 
-func (d decoder) number(text payload.JSON) ref.Val {
+func (d decoder) decodeNumber(text payload.JSON) ref.Val {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && text != "-0" {
 		return types.Int(n)
 	}
 	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range is ±Inf
-	if d.plain || spell(f) == text {
+	if d.isPlain || formatDouble(f) == text {
 		return types.Double(f)
 	}
-	return number{Double: types.Double(f), text: text}
+	return spelledNumber{Double: types.Double(f), text: text}
 }
 
-// spell writes a fraction: the shortest digits that give it back, with a point
+// formatDouble writes a fraction: the shortest digits that give it back, with a point
 // so that it stays a fraction.
-func spell(f float64) payload.JSON {
+func formatDouble(f float64) payload.JSON {
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		return payload.JSON(strconv.FormatFloat(f, 'e', -1, 64))
 	}
@@ -141,141 +141,141 @@ func spell(f float64) payload.JSON {
 	return payload.JSON(s)
 }
 
-// number is a number that floating point cannot give back as it was written,
+// spelledNumber is a number that floating point cannot give back as it was written,
 // like 1.50, 1e400 or 2^64. It computes as a double; carried on, it keeps its
 // text.
-type number struct {
+type spelledNumber struct {
 	types.Double
 
 	text payload.JSON
 }
 
-func (n number) carried() payload.JSON { return n.text }
+func (n spelledNumber) sourceText() payload.JSON { return n.text }
 
 // Equal compares as doubles do.
-func (n number) Equal(other ref.Val) ref.Val { return n.Double.Equal(numeric(other)) }
+func (n spelledNumber) Equal(other ref.Val) ref.Val { return n.Double.Equal(asDouble(other)) }
 
 // Compare compares as doubles do.
-func (n number) Compare(other ref.Val) ref.Val { return n.Double.Compare(numeric(other)) }
+func (n spelledNumber) Compare(other ref.Val) ref.Val { return n.Double.Compare(asDouble(other)) }
 
 // ConvertToType converts to a string without loss, else as a double.
-func (n number) ConvertToType(t ref.Type) ref.Val {
+func (n spelledNumber) ConvertToType(t ref.Type) ref.Val {
 	if t == types.StringType {
 		return types.String(n.text)
 	}
 	return n.Double.ConvertToType(t)
 }
 
-// whole reports whether the number is written as an integer.
-func (n number) whole() bool { return !strings.ContainsAny(string(n.text), ".eE") }
+// isWhole reports whether the number is written as an integer.
+func (n spelledNumber) isWhole() bool { return !strings.ContainsAny(string(n.text), ".eE") }
 
-// plain gives up the spelling of numbers in a value, so that CEL's functions,
+// plainValue gives up the spelling of numbers in a value, so that CEL's functions,
 // which know CEL's own number types only, accept it.
-func plain(m *meter, v, _ ref.Val, _ []ref.Val) ref.Val {
+func plainValue(m *meter, v, _ ref.Val, _ []ref.Val) ref.Val {
 	switch v := v.(type) {
-	case number:
+	case spelledNumber:
 		return v.Double
-	case *list:
-		return v.d.plainly().value(v.text)
-	case *object:
-		return v.plain(m)
+	case *jsonList:
+		return v.decoder.asPlain().decodeValue(v.text)
+	case *jsonObject:
+		return v.plainObject(m)
 	}
 	return v
 }
 
-// list is a JSON array; its elements are decoded when asked for.
-type list struct {
+// jsonList is a JSON array; its elements are decoded when asked for.
+type jsonList struct {
 	traits.Lister
 
-	text payload.JSON
-	d    decoder
+	text    payload.JSON
+	decoder decoder
 }
 
-func (l *list) carried() payload.JSON { return l.text }
+func (l *jsonList) sourceText() payload.JSON { return l.text }
 
-// Value returns the list itself, so that nobody takes its undecoded elements
-// for strings.
-func (l *list) Value() any { return l }
+// Value returns the list itself, so that no caller takes its undecoded elements for
+// strings.
+func (l *jsonList) Value() any { return l }
 
-// entry is one entry of an object. Value is read when it is first asked for.
-type entry struct {
+// objectEntry is one entry of an object. Value is read when it is first asked for.
+type objectEntry struct {
 	key   string
 	text  payload.JSON
 	value ref.Val
 }
 
-// object is a map with its entries in order: a JSON object, or a map literal
+// jsonObject is a map with its entries in order: a JSON object, or a map literal
 // of the expression.
-type object struct {
-	d       decoder
-	text    payload.JSON // "" = built by the expression
-	entries []entry
-	places  map[string]int // for objects with many entries
+type jsonObject struct {
+	decoder    decoder
+	text       payload.JSON // "" = built by the expression
+	entries    []objectEntry
+	entryIndex map[string]int // for objects with many entries
 }
 
-// put adds an entry; as everywhere in JSON the last of a repeated key counts.
-func (o *object) put(e entry) (repeated bool) {
-	if i := o.place(e.key); i >= 0 {
+// putEntry adds an entry; as everywhere in JSON the last of a repeated key counts.
+func (o *jsonObject) putEntry(e objectEntry) (repeated bool) {
+	if i := o.findEntry(e.key); i >= 0 {
 		o.entries[i] = e
 		return true
 	}
 	const few = 8
 	o.entries = append(o.entries, e)
-	if o.places != nil {
-		o.places[e.key] = len(o.entries) - 1
+	if o.entryIndex != nil {
+		o.entryIndex[e.key] = len(o.entries) - 1
 	} else if len(o.entries) > few {
-		o.places = make(map[string]int, 2*few)
+		o.entryIndex = make(map[string]int, 2*few)
 		for i := range o.entries {
-			o.places[o.entries[i].key] = i
+			o.entryIndex[o.entries[i].key] = i
 		}
 	}
 	return false
 }
 
-func (o *object) place(key string) int {
-	if o.places != nil {
-		if i, ok := o.places[key]; ok {
+func (o *jsonObject) findEntry(key string) int {
+	if o.entryIndex != nil {
+		if i, ok := o.entryIndex[key]; ok {
 			return i
 		}
 		return -1
 	}
-	return slices.IndexFunc(o.entries, func(e entry) bool { return e.key == key })
+	return slices.IndexFunc(o.entries, func(e objectEntry) bool { return e.key == key })
 }
 
-func (o *object) carried() payload.JSON { return o.text }
+func (o *jsonObject) sourceText() payload.JSON { return o.text }
 
-func (o *object) plain(m *meter) ref.Val {
+func (o *jsonObject) plainObject(m *meter) ref.Val {
 	if o.text != "" {
-		return o.d.plainly().value(o.text)
+		return o.decoder.asPlain().decodeValue(o.text)
 	}
 	n := int64(len(o.entries))
-	m.step(n + 1)
-	m.alloc(n+1, entrySize)
-	out := &object{d: o.d, entries: make([]entry, 0, n)}
+	m.chargeSteps(n + 1)
+	m.chargeBytes(n+1, entryBytes)
+	out := &jsonObject{decoder: o.decoder, entries: make([]objectEntry, 0, n)}
 	for _, e := range o.entries {
-		out.put(entry{key: e.key, value: plain(m, e.value, nil, nil)})
+		out.putEntry(objectEntry{key: e.key, value: plainValue(m, e.value, nil, nil)})
 	}
 	return out
 }
 
-func (o *object) at(i int) ref.Val {
+func (o *jsonObject) entryValue(i int) ref.Val {
 	e := &o.entries[i]
 	if e.value != nil {
 		return e.value
 	}
-	d := o.d
-	d.where = path(d.where, e.key)
-	return d.value(e.text)
+	d := o.decoder
+	d.where = joinPath(d.where, e.key)
+	return d.decodeValue(e.text)
 }
 
-func path(where, key string) string {
+func joinPath(where, key string) string {
 	if where == "" {
 		return key
 	}
 	return where + "." + key
 }
 
-func (o *object) keys() []string {
+func (o *jsonObject) keys() []string {
 	keys := make([]string, len(o.entries))
 	for i := range o.entries {
 		keys[i] = o.entries[i].key
@@ -284,22 +284,22 @@ func (o *object) keys() []string {
 }
 
 // Find returns the value of a key.
-func (o *object) Find(key ref.Val) (ref.Val, bool) {
+func (o *jsonObject) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
 		return nil, false
 	}
-	if i := o.place(string(name)); i >= 0 {
-		return o.at(i), true
+	if i := o.findEntry(string(name)); i >= 0 {
+		return o.entryValue(i), true
 	}
-	o.d.e.missed(o.d.where, string(name), o)
+	o.decoder.evaluation.recordMiss(o.decoder.where, string(name), o)
 	return nil, false
 }
 
 // Get returns the value of a key, or an error.
-func (o *object) Get(key ref.Val) ref.Val { return get(o, key) }
+func (o *jsonObject) Get(key ref.Val) ref.Val { return getOrError(o, key) }
 
-func get(m traits.Mapper, key ref.Val) ref.Val {
+func getOrError(m traits.Mapper, key ref.Val) ref.Val {
 	if v, ok := m.Find(key); ok {
 		return v
 	}
@@ -307,33 +307,33 @@ func get(m traits.Mapper, key ref.Val) ref.Val {
 }
 
 // Contains reports whether a key exists.
-func (o *object) Contains(key ref.Val) ref.Val {
+func (o *jsonObject) Contains(key ref.Val) ref.Val {
 	name, ok := key.(types.String)
-	return types.Bool(ok && o.place(string(name)) >= 0)
+	return types.Bool(ok && o.findEntry(string(name)) >= 0)
 }
 
 // Iterator goes over the keys in order.
-func (o *object) Iterator() traits.Iterator {
+func (o *jsonObject) Iterator() traits.Iterator {
 	return types.NewStringList(types.DefaultTypeAdapter, o.keys()).Iterator()
 }
 
 // Fold goes over the entries in order.
-func (o *object) Fold(f traits.Folder) {
+func (o *jsonObject) Fold(f traits.Folder) {
 	for i := range o.entries {
-		if !f.FoldEntry(o.entries[i].key, o.at(i)) {
+		if !f.FoldEntry(o.entries[i].key, o.entryValue(i)) {
 			return
 		}
 	}
 }
 
 // Size is the number of entries.
-func (o *object) Size() ref.Val { return types.Int(len(o.entries)) }
+func (o *jsonObject) Size() ref.Val { return types.Int(len(o.entries)) }
 
 // IsZeroValue reports whether there are no entries.
-func (o *object) IsZeroValue() bool { return len(o.entries) == 0 }
+func (o *jsonObject) IsZeroValue() bool { return len(o.entries) == 0 }
 
 // Equal compares with any map.
-func (o *object) Equal(other ref.Val) ref.Val { return equalMaps(o, other) }
+func (o *jsonObject) Equal(other ref.Val) ref.Val { return equalMaps(o, other) }
 
 func equalMaps(m traits.Mapper, other ref.Val) ref.Val {
 	n, ok := other.(traits.Mapper)
@@ -352,12 +352,12 @@ func equalMaps(m traits.Mapper, other ref.Val) ref.Val {
 }
 
 // ConvertToNative is not offered: results leave as JSON text.
-func (*object) ConvertToNative(t reflect.Type) (any, error) {
+func (*jsonObject) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("a map cannot become %v here", t)
 }
 
 // ConvertToType converts to a map or to its type.
-func (o *object) ConvertToType(t ref.Type) ref.Val { return convertMap(o, t) }
+func (o *jsonObject) ConvertToType(t ref.Type) ref.Val { return convertMap(o, t) }
 
 func convertMap(m traits.Mapper, t ref.Type) ref.Val {
 	switch t {
@@ -370,7 +370,7 @@ func convertMap(m traits.Mapper, t ref.Type) ref.Val {
 }
 
 // Type is the map type.
-func (*object) Type() ref.Type { return types.MapType }
+func (*jsonObject) Type() ref.Type { return types.MapType }
 
 // Value returns the object itself; it has no native form.
-func (o *object) Value() any { return o }
+func (o *jsonObject) Value() any { return o }

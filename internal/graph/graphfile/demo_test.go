@@ -12,15 +12,15 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// values is a graph.Reader over the state of a test.
-type values map[string]payload.JSON
+// stateValues is a graph.Reader over the state of a test.
+type stateValues map[string]payload.JSON
 
-func (v values) Lookup(key string) (payload.JSON, bool) {
+func (v stateValues) Lookup(key string) (payload.JSON, bool) {
 	value, ok := v[key]
 	return value, ok
 }
 
-func (v values) Keys() []string {
+func (v stateValues) Keys() []string {
 	var keys []string
 	for _, name := range []string{
 		"user_id", "user_request", "request_type", "analysis_result",
@@ -33,27 +33,27 @@ func (v values) Keys() []string {
 	return keys
 }
 
-func compiler(tb testing.TB) *expr.Compiler {
+func newCompiler(tb testing.TB) *expr.Compiler {
 	tb.Helper()
 	c, err := expr.New(expr.Options{})
 	require.NoError(tb, err)
 	return c
 }
 
-func demo(t *testing.T) *graph.Graph {
+func demoGraph(t *testing.T) *graph.Graph {
 	t.Helper()
-	file, err := graphfile.Read("../../../examples/refund-review/graph.yaml")
+	file, err := graphfile.ReadFile("../../../examples/refund-review/graph.yaml")
 	require.NoError(t, err)
 	require.NoError(t, file.Err)
-	g, err := file.Compile(graph.Env{Expressions: compiler(t)})
+	g, err := file.Compile(graph.Env{Expressions: newCompiler(t)})
 	require.NoError(t, err)
 	return g
 }
 
-// apply runs the assignments of a node on a state without history.
-func apply(t *testing.T, n *graph.Node, programs []graph.Program, list []graph.Assignment, v values, answer payload.JSON) {
+// runAssignments runs the assignments of a node on a state without history.
+func runAssignments(t *testing.T, n *graph.Node, programs []graph.Program, list []graph.Assignment, v stateValues, answer payload.JSON) {
 	t.Helper()
-	next := values{}
+	next := stateValues{}
 	for i, p := range programs {
 		value, err := p.Eval(graph.Vars{State: v, Answer: answer})
 		require.NoError(t, err, "%s.%s", n.Name, list[i].Channel)
@@ -65,7 +65,7 @@ func apply(t *testing.T, n *graph.Node, programs []graph.Program, list []graph.A
 func TestDemo(t *testing.T) {
 	tests := map[string]struct {
 		request  payload.JSON
-		answer   payload.JSON // "" = nobody is asked
+		answer   payload.JSON // "" = no interrupt
 		response string
 	}{
 		"conditions": {
@@ -84,28 +84,28 @@ func TestDemo(t *testing.T) {
 			`"Where is my parcel?"`, "", "Thank you for your message. We are looking into it: Where is my parcel?",
 		},
 	}
-	g := demo(t)
+	g := demoGraph(t)
 	require.Equal(t, "refund-review", g.Name)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			v := values{"user_id": `{"id":9007199254740993}`, "user_request": test.request, "conversation_history": "[]"}
+			v := stateValues{"user_id": `{"id":9007199254740993}`, "user_request": test.request, "conversation_history": "[]"}
 			analyze, review, execute := g.Nodes[1], g.Nodes[2], g.Nodes[3]
-			apply(t, analyze, analyze.Update, analyze.Spec.Expr.Update, v, "")
+			runAssignments(t, analyze, analyze.Update, analyze.Spec.Expr.Update, v, "")
 			asked, err := review.When.Eval(graph.Vars{State: v})
 			require.NoError(t, err)
 			require.Equal(t, test.answer != "", asked == "true")
 			if test.answer == "" {
 				require.Equal(t, payload.JSON(`"other"`), v["request_type"])
-				apply(t, review, review.Otherwise, review.Spec.Ask.Otherwise, v, "")
+				runAssignments(t, review, review.Otherwise, review.Spec.Ask.Otherwise, v, "")
 			} else {
 				require.Equal(t, payload.JSON(`"refund"`), v["request_type"])
 				question, err := review.Value.Eval(graph.Vars{State: v})
 				require.NoError(t, err)
 				id, _ := payload.Lookup(question, "user_id")
 				require.Equal(t, v["user_id"], id)
-				apply(t, review, review.Update, review.Spec.Ask.Update, v, test.answer)
+				runAssignments(t, review, review.Update, review.Spec.Ask.Update, v, test.answer)
 			}
-			apply(t, execute, execute.Update, execute.Spec.Expr.Update, v, "")
+			runAssignments(t, execute, execute.Update, execute.Spec.Expr.Update, v, "")
 			require.Equal(t, payload.Quote(test.response), v["final_response"])
 			require.Equal(t, payload.Object([]payload.Field{
 				{Key: "node", Value: `"execute"`}, {Key: "content", Value: v["final_response"]},

@@ -8,8 +8,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// nodeName accepts START and END for the reserved names.
-func nodeName(name string) string {
+// expandReserved accepts START and END for the reserved names.
+func expandReserved(name string) string {
 	switch name {
 	case "START":
 		return graph.Start
@@ -19,61 +19,61 @@ func nodeName(name string) string {
 	return name
 }
 
-// names reads a list of node names, or a single one.
-func (r *reader) names(to *[]string) read {
+// nodeNamesInto reads a list of node names, or a single one.
+func (r *reader) nodeNamesInto(to *[]string) fieldReader {
 	return func(n *yaml.Node, path string) {
 		if n.Kind == yaml.ScalarNode && !isNull(n) {
-			if name, ok := r.scalar(n, path, "a node"); ok {
-				*to = []string{nodeName(name)}
+			if name, ok := r.readScalar(n, path, "a node"); ok {
+				*to = []string{expandReserved(name)}
 			}
 			return
 		}
-		r.texts(to)(n, path)
+		r.textsInto(to)(n, path)
 		for i := range *to {
-			(*to)[i] = nodeName((*to)[i])
+			(*to)[i] = expandReserved((*to)[i])
 		}
 	}
 }
 
-// edges reads chains like "START -> a -> b" and mappings {from, to}. The
+// readEdges reads chains like "START -> a -> b" and mappings {from, to}. The
 // problems of a graph count edges, so a chain notes its line for each of them.
-func (r *reader) edges(n *yaml.Node, path string) []graph.EdgeSpec {
+func (r *reader) readEdges(n *yaml.Node, path string) []graph.EdgeSpec {
 	var list []graph.EdgeSpec
-	for i, item := range r.items(n, path) {
-		where := at(path, i)
+	for i, item := range r.readItems(n, path) {
+		where := indexPath(path, i)
 		var more []graph.EdgeSpec
 		if item.Kind == yaml.MappingNode {
-			more = r.edge(item, where)
-		} else if text, ok := r.scalar(item, where, "an edge like a -> b, or {from: a, to: b}"); ok {
-			more = r.chain(item, where, text)
+			more = r.readEdge(item, where)
+		} else if text, ok := r.readScalar(item, where, "an edge like a -> b, or {from: a, to: b}"); ok {
+			more = r.readChain(item, where, text)
 		}
 		for _, e := range more {
-			r.lines[at(path, len(list))] = item.Line
+			r.lines[indexPath(path, len(list))] = item.Line
 			list = append(list, e)
 		}
 	}
 	return list
 }
 
-func (r *reader) edge(n *yaml.Node, path string) []graph.EdgeSpec {
+func (r *reader) readEdge(n *yaml.Node, path string) []graph.EdgeSpec {
 	var from, to []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i].Value; key {
 		case "cases", "when", "expr", "router", "paths", "then", "in_worker":
-			r.add(n.Content[i], join(path, key), graph.ReasonUnknownField,
+			r.addProblem(n.Content[i], joinPath(path, key), graph.ReasonUnknownField,
 				"unknown field %q: conditional edges belong under conditional_edges, a list beside edges", key)
 			return nil
 		}
 	}
-	r.known(n, path, map[string]read{"from": r.names(&from), "to": r.names(&to)})
+	r.readKnownFields(n, path, map[string]fieldReader{"from": r.nodeNamesInto(&from), "to": r.nodeNamesInto(&to)})
 	if len(from) == 0 || len(to) == 0 {
-		r.add(n, path, graph.ReasonMissing, "an edge needs from and to")
+		r.addProblem(n, path, graph.ReasonMissing, "an edge needs from and to")
 		return nil
 	}
-	return connect(from, to)
+	return connectNodes(from, to)
 }
 
-func connect(from, to []string) []graph.EdgeSpec {
+func connectNodes(from, to []string) []graph.EdgeSpec {
 	list := make([]graph.EdgeSpec, 0, len(to))
 	for _, target := range to {
 		list = append(list, graph.EdgeSpec{From: from, To: target})
@@ -81,29 +81,29 @@ func connect(from, to []string) []graph.EdgeSpec {
 	return list
 }
 
-// chain reads "a -> b -> c". "[a, b] -> c" and "a + b -> c" wait for both,
+// readChain reads "a -> b -> c". "[a, b] -> c" and "a + b -> c" wait for both,
 // "a -> [b, c]" leads to both.
-func (r *reader) chain(n *yaml.Node, path, text string) []graph.EdgeSpec {
+func (r *reader) readChain(n *yaml.Node, path, text string) []graph.EdgeSpec {
 	var list []graph.EdgeSpec
 	var from []string
 	for i, hop := range strings.Split(text, "->") {
-		to := hopNames(hop)
+		to := parseHop(hop)
 		if len(to) == 0 {
-			r.add(n, path, graph.ReasonInvalidEdge, "a name is missing in %q; write an edge like a -> b", text)
+			r.addProblem(n, path, graph.ReasonInvalidEdge, "a name is missing in %q; write an edge like a -> b", text)
 			return nil
 		}
 		if i > 0 {
-			list = append(list, connect(from, to)...)
+			list = append(list, connectNodes(from, to)...)
 		}
 		from = to
 	}
 	if len(list) == 0 {
-		r.add(n, path, graph.ReasonInvalidEdge, "%q leads nowhere; write an edge like a -> b", text)
+		r.addProblem(n, path, graph.ReasonInvalidEdge, "%q leads nowhere; write an edge like a -> b", text)
 	}
 	return list
 }
 
-func hopNames(hop string) []string {
+func parseHop(hop string) []string {
 	hop = strings.TrimSpace(hop)
 	separator := " + "
 	if inside, ok := strings.CutPrefix(hop, "["); ok {
@@ -115,45 +115,45 @@ func hopNames(hop string) []string {
 		if name == "" {
 			return nil
 		}
-		names = append(names, nodeName(name))
+		names = append(names, expandReserved(name))
 	}
 	return names
 }
 
-func (r *reader) branches(n *yaml.Node, path string) []graph.BranchSpec {
+func (r *reader) readBranches(n *yaml.Node, path string) []graph.BranchSpec {
 	var list []graph.BranchSpec
-	for i, item := range r.items(n, path) {
-		list = append(list, r.branch(item, at(path, i)))
+	for i, item := range r.readItems(n, path) {
+		list = append(list, r.readBranch(item, indexPath(path, i)))
 	}
 	return list
 }
 
-func (r *reader) branch(n *yaml.Node, path string) graph.BranchSpec {
+func (r *reader) readBranch(n *yaml.Node, path string) graph.BranchSpec {
 	s := graph.BranchSpec{}
-	r.known(n, path, map[string]read{
-		"from":      r.text(&s.From),
-		"name":      r.text(&s.Name),
-		"cases":     func(n *yaml.Node, path string) { s.Cases = r.cases(n, path) },
-		"expr":      r.expression(&s.Expr),
-		"router":    r.text(&s.Router),
-		"in_worker": r.flag(&s.InWorker),
-		"paths":     r.textMap(&s.Paths),
-		"then":      r.names(&s.Then),
+	r.readKnownFields(n, path, map[string]fieldReader{
+		"from":      r.textInto(&s.From),
+		"name":      r.textInto(&s.Name),
+		"cases":     func(n *yaml.Node, path string) { s.Cases = r.readCases(n, path) },
+		"expr":      r.expressionInto(&s.Expr),
+		"router":    r.textInto(&s.Router),
+		"in_worker": r.boolInto(&s.InWorker),
+		"paths":     r.textMapInto(&s.Paths),
+		"then":      r.nodeNamesInto(&s.Then),
 	})
-	s.From = nodeName(s.From)
+	s.From = expandReserved(s.From)
 	for key, to := range s.Paths {
-		s.Paths[key] = nodeName(to)
+		s.Paths[key] = expandReserved(to)
 	}
 	return s
 }
 
-func (r *reader) cases(n *yaml.Node, path string) []graph.CaseSpec {
+func (r *reader) readCases(n *yaml.Node, path string) []graph.CaseSpec {
 	var list []graph.CaseSpec
-	for i, item := range r.items(n, path) {
+	for i, item := range r.readItems(n, path) {
 		c := graph.CaseSpec{}
-		r.known(item, at(path, i), map[string]read{
-			"when": r.expression(&c.When),
-			"to":   r.names(&c.To),
+		r.readKnownFields(item, indexPath(path, i), map[string]fieldReader{
+			"when": r.expressionInto(&c.When),
+			"to":   r.nodeNamesInto(&c.To),
 		})
 		list = append(list, c)
 	}

@@ -52,10 +52,10 @@ func Parse(name string, data []byte) (*graph.Spec, Positions, error) {
 	}
 	r := &reader{lines: Positions{"": root.Line}}
 	if root.Kind != yaml.MappingNode {
-		r.wrongType(root, "", "a mapping with the fields of a graph")
+		r.addWrongType(root, "", "a mapping with the fields of a graph")
 		return nil, r.lines, &graph.BuildError{Problems: r.problems}
 	}
-	spec := r.spec(root)
+	spec := r.readSpec(root)
 	if len(r.problems) > 0 {
 		return spec, r.lines, &graph.BuildError{Graph: spec.Name, Problems: r.problems}
 	}
@@ -73,14 +73,14 @@ func readYAML(data []byte) (*yaml.Node, *graph.Problem) {
 			return again, nil
 		}
 	}
-	if line, ok := tabbed(data); ok && (problem.Line == 0 || line <= problem.Line+1) {
+	if line, ok := findTabIndent(data); ok && (problem.Line == 0 || line <= problem.Line+1) {
 		return nil, syntaxProblem(line, "not YAML: the line is indented with a tab; indent with spaces")
 	}
 	return nil, problem
 }
 
-// tabbed finds the first line that is indented with a tab.
-func tabbed(data []byte) (int, bool) {
+// findTabIndent finds the first line that is indented with a tab.
+func findTabIndent(data []byte) (int, bool) {
 	for i, line := range bytes.Split(data, []byte{'\n'}) {
 		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 		if bytes.IndexByte(indent, '\t') >= 0 && len(indent) < len(bytes.TrimRight(line, "\r")) {

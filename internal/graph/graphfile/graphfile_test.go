@@ -15,10 +15,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-func environment(tb testing.TB) graph.Env {
+func newEnv(tb testing.TB) graph.Env {
 	tb.Helper()
 	return graph.Env{
-		Expressions: compiler(tb),
+		Expressions: newCompiler(tb),
 		HasFunction: func(name string) bool { return name != "missing" },
 		CheckSchema: func(schema payload.JSON) error {
 			if strings.Contains(string(schema), "boolen") {
@@ -39,9 +39,9 @@ func TestBadFiles(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			file, err := graphfile.Read(path)
+			file, err := graphfile.ReadFile(path)
 			if err == nil {
-				_, err = file.Compile(environment(t))
+				_, err = file.Compile(newEnv(t))
 			}
 			var failure *graphfile.FileError
 			require.ErrorAs(t, err, &failure)
@@ -56,7 +56,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-const everything = `
+const specWithEveryField = `
 graph: everything
 version: v1
 description: |
@@ -112,7 +112,7 @@ defaults: {retry: {max_attempts: 3}, timeout: 10s}
 `
 
 func TestEveryField(t *testing.T) {
-	spec, positions, err := graphfile.Parse("x.yaml", []byte(everything))
+	spec, positions, err := graphfile.Parse("x.yaml", []byte(specWithEveryField))
 	require.NoError(t, err)
 	require.Equal(t, 3, positions.Line("version"))
 	require.Equal(t, 25, positions.Line("nodes.q.ask.value.user"))
@@ -174,12 +174,12 @@ func TestEveryField(t *testing.T) {
 		StepLimit: 50, StepTimeout: 2 * time.Minute,
 		Defaults: graph.PolicySpec{Retry: []graph.RetrySpec{{MaxAttempts: 3}}, Timeout: 10 * time.Second},
 	}, spec)
-	_, err = graph.Compile(spec, environment(t))
+	_, err = graph.Compile(spec, newEnv(t))
 	require.NoError(t, err)
 }
 
 func TestEncodedSpecIsReadBack(t *testing.T) {
-	spec, _, err := graphfile.Parse("x.yaml", []byte(everything))
+	spec, _, err := graphfile.Parse("x.yaml", []byte(specWithEveryField))
 	require.NoError(t, err)
 	text := graph.EncodeSpec(spec)
 	for _, name := range []string{"x.json", "x.yaml"} {
@@ -228,7 +228,7 @@ func TestHostileFiles(t *testing.T) {
 	require.ErrorContains(t, err, "nested deeper")
 }
 
-func write(t *testing.T, dir, name, text string) {
+func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
@@ -238,25 +238,25 @@ func write(t *testing.T, dir, name, text string) {
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	const body = "\nchannels: {x: {}}\nnodes: {a: {expr: {}}}\nedges: [START -> a]\n"
-	write(t, dir, "one.yaml", "graph: one"+body)
-	write(t, dir, "two.yml", "graph: two"+body)
-	write(t, dir, "notes.txt", "not a graph")
-	write(t, dir, ".hidden.yaml", "nonsense: [")
-	write(t, dir, "deep/graph.yaml", "graph: deep"+body)
-	write(t, dir, "deep/other.yaml", "nonsense: [")
-	write(t, dir, "json/graph.json", `{"graph": "json", "channels": ["x"], "nodes": {"a": {"graph": "one"}}, "edges": ["START -> a"]}`)
+	writeFile(t, dir, "one.yaml", "graph: one"+body)
+	writeFile(t, dir, "two.yml", "graph: two"+body)
+	writeFile(t, dir, "notes.txt", "not a graph")
+	writeFile(t, dir, ".hidden.yaml", "nonsense: [")
+	writeFile(t, dir, "deep/graph.yaml", "graph: deep"+body)
+	writeFile(t, dir, "deep/other.yaml", "nonsense: [")
+	writeFile(t, dir, "json/graph.json", `{"graph": "json", "channels": ["x"], "nodes": {"a": {"graph": "one"}}, "edges": ["START -> a"]}`)
 	var foreign []string
 	for name, content := range map[string]string{
 		"package.json": `{"name": "worker", "scripts": {"graph": "x"}, "dependencies": {"nodes": "1"}}`, "compose.yaml": "services: {redis: {}}\n",
 		"k8s.yaml": "apiVersion: v1\nkind: Service\n---\nkind: Pod\n", "empty.yaml": "", "list.json": "[1, 2]", "half.yaml": "services: [",
 	} {
-		write(t, dir, name, content)
+		writeFile(t, dir, name, content)
 		foreign = append(foreign, filepath.Join(dir, name))
 	}
-	files, others, err := graphfile.Load(dir)
+	files, others, err := graphfile.LoadDir(dir)
 	require.NoError(t, err)
 	require.ElementsMatch(t, foreign, others)
-	graphs, err := graphfile.CompileAll(files, environment(t))
+	graphs, err := graphfile.CompileAll(files, newEnv(t))
 	require.NoError(t, err)
 	var names []string
 	for _, g := range graphs {
@@ -268,20 +268,20 @@ func TestLoad(t *testing.T) {
 	for _, content := range []string{
 		"graph: [", "nodes: {a: {expr: {}}}\n  edges: - x", `{"graph": "x",`, "{\n  \"channels\": {},\n  \"nodes\": [\n",
 	} {
-		write(t, dir, "meant.yaml", content)
-		_, _, err = graphfile.Load(dir)
+		writeFile(t, dir, "meant.yaml", content)
+		_, _, err = graphfile.LoadDir(dir)
 		require.ErrorContains(t, err, "meant.yaml:", content)
 	}
 	require.NoError(t, os.Remove(filepath.Join(dir, "meant.yaml")))
-	write(t, dir, "broken.yaml", "graph: [")
-	files, _, err = graphfile.Load(dir)
+	writeFile(t, dir, "broken.yaml", "graph: [")
+	files, _, err = graphfile.LoadDir(dir)
 	require.Len(t, files, 4)
 	var failure *graphfile.FileError
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, filepath.Join(dir, "broken.yaml"), failure.Path)
-	_, _, err = graphfile.Load(filepath.Join(dir, "nowhere"))
+	_, _, err = graphfile.LoadDir(filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = graphfile.Read(filepath.Join(dir, "nowhere.yaml"))
+	_, err = graphfile.ReadFile(filepath.Join(dir, "nowhere.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -300,7 +300,7 @@ func TestCompileAllRefuses(t *testing.T) {
 		"not there":   {[]string{uses("one", "nobody"), uses("two", "other")}, []string{`0.yaml:3: nodes.a.graph.name: unknown graph "nobody"`}, 1},
 		"broken part": {[]string{uses("one", "two"), strings.Replace(uses("two", "other"), "START", "STRT", 1)}, []string{`unknown node "STRT"; did you mean "START"?`, `unknown graph "two"`}, 0},
 	}
-	env := environment(t)
+	env := newEnv(t)
 	other, err := graph.Compile(&graph.Spec{
 		Name: "other", Channels: []graph.ChannelSpec{{Name: "x"}},
 		Nodes: []graph.NodeSpec{{Name: "a", Expr: &graph.ExprSpec{}}}, Edges: []graph.EdgeSpec{{From: []string{graph.Start}, To: "a"}},
@@ -326,7 +326,7 @@ func TestCompileAllRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(everything), false)
+	f.Add([]byte(specWithEveryField), false)
 	f.Add([]byte(`{"graph": "x", "nodes": {"a": {"expr": {}}}, "edges": ["START -> a"]}`), true)
 	f.Add([]byte("a: &a\n  <<: *a\n"), false)
 	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {

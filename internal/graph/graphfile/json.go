@@ -15,7 +15,7 @@ import (
 // readJSON reads JSON into the same tree as YAML, numbers as they are spelled.
 func readJSON(data []byte) (*yaml.Node, *graph.Problem) {
 	// A file may repeat keys; the reader of the tree reports that with a line.
-	err := payload.Validate("["+string(data)+"]", payload.Limits{MaxDepth: maxDepth, Repeats: payload.AnyRepeats})
+	err := payload.Validate("["+string(data)+"]", payload.Limits{MaxDepth: maxDepth, RepeatedKeys: payload.AllowRepeatedKeys})
 	if syntax := (*payload.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, syntaxProblem(lineAt(data, syntax.Offset-1), "not JSON: "+syntax.Problem)
 	}
@@ -25,12 +25,12 @@ func readJSON(data []byte) (*yaml.Node, *graph.Problem) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	j := jsonReader{decoder: decoder, data: data}
-	node, err := j.value()
+	node, err := j.readValue()
 	if err != nil {
 		return nil, syntaxProblem(1, "not JSON: "+err.Error())
 	}
 	if decoder.More() {
-		return nil, syntaxProblem(j.line(), "the file holds several values; a file holds one graph")
+		return nil, syntaxProblem(j.currentLine(), "the file holds several values; a file holds one graph")
 	}
 	return node, nil
 }
@@ -41,26 +41,26 @@ func lineAt(data []byte, offset int) int {
 }
 
 type jsonReader struct {
-	decoder *json.Decoder
-	data    []byte
-	counted int // bytes
-	lines   int // line ends in them
+	decoder      *json.Decoder
+	data         []byte
+	countedBytes int // bytes
+	countedLines int // line ends in them
 }
 
-// line is where the token that was read last ends; tokens span no lines.
-func (j *jsonReader) line() int {
+// currentLine is where the token that was read last ends; tokens span no lines.
+func (j *jsonReader) currentLine() int {
 	at := int(j.decoder.InputOffset())
-	j.lines += bytes.Count(j.data[j.counted:at], []byte{'\n'})
-	j.counted = at
-	return j.lines + 1
+	j.countedLines += bytes.Count(j.data[j.countedBytes:at], []byte{'\n'})
+	j.countedBytes = at
+	return j.countedLines + 1
 }
 
-func (j *jsonReader) value() (*yaml.Node, error) {
+func (j *jsonReader) readValue() (*yaml.Node, error) {
 	token, err := j.decoder.Token()
 	if err != nil {
 		return nil, err
 	}
-	node := &yaml.Node{Kind: yaml.ScalarNode, Line: j.line()}
+	node := &yaml.Node{Kind: yaml.ScalarNode, Line: j.currentLine()}
 	switch t := token.(type) {
 	case json.Delim:
 		node.Kind, node.Tag = yaml.SequenceNode, "!!seq"
@@ -68,7 +68,7 @@ func (j *jsonReader) value() (*yaml.Node, error) {
 			node.Kind, node.Tag = yaml.MappingNode, "!!map"
 		}
 		for j.decoder.More() {
-			child, err := j.value()
+			child, err := j.readValue()
 			if err != nil {
 				return nil, err
 			}

@@ -51,17 +51,17 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Read reads one file. The error is a *FileError when the file cannot be read
+// ReadFile reads one file. The error is a *FileError when the file cannot be read
 // or is no YAML or JSON; other problems are in File.Err.
-func Read(path string) (File, error) {
+func ReadFile(path string) (File, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the operator names the file
 	if err != nil {
 		return File{}, &FileError{Path: path, Err: err}
 	}
-	return readText(path, data)
+	return parseFile(path, data)
 }
 
-func readText(path string, data []byte) (File, error) {
+func parseFile(path string, data []byte) (File, error) {
 	spec, positions, err := Parse(path, data)
 	if spec == nil {
 		return File{}, &FileError{Path: path, Err: err}
@@ -69,12 +69,12 @@ func readText(path string, data []byte) (File, error) {
 	return File{Path: path, Spec: spec, Positions: positions, Err: err}, nil
 }
 
-// Load reads every graph file of a folder: *.yaml, *.yml and *.json in it, and
-// graph.yaml, graph.yml and graph.json in the folders right below. It returns
-// what could be read, by path, the paths of files that are no graphs (isMeant
+// LoadDir reads every graph file of a folder: *.yaml, *.yml and *.json in it, and
+// graph.yaml, graph.yml and graph.json in the folders right below. It returns what
+// could be read, by path, the paths of files that are no graphs (isGraphDocument
 // says which), and all *FileErrors joined.
-func Load(dir string) (files []File, others []string, err error) {
-	paths, err := find(dir)
+func LoadDir(dir string) (files []File, others []string, err error) {
+	paths, err := findFiles(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,11 +85,11 @@ func Load(dir string) (files []File, others []string, err error) {
 			failures = append(failures, &FileError{Path: path, Err: err})
 			continue
 		}
-		if !isMeant(path, data) {
+		if !isGraphDocument(path, data) {
 			others = append(others, path)
 			continue
 		}
-		file, err := readText(path, data)
+		file, err := parseFile(path, data)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -99,7 +99,7 @@ func Load(dir string) (files []File, others []string, err error) {
 	return files, others, errors.Join(failures...)
 }
 
-func find(dir string) ([]string, error) {
+func findFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, &FileError{Path: dir, Err: err}
@@ -151,13 +151,13 @@ func (f File) Compile(env graph.Env) (*graph.Graph, error) {
 		for _, p := range build.Problems {
 			// What the text got wrong is not said again as missing, nor what
 			// follows from edges that could not be read.
-			if !named[p.Path] && (!lost || !p.Follows()) {
+			if !named[p.Path] && (!lost || !p.IsConsequence()) {
 				all.Problems = append(all.Problems, p)
 			}
 		}
 		for _, p := range build.Problems {
 			named[p.Path] = true
-			lost = lost || p.Connects()
+			lost = lost || p.IsConnectionProblem()
 		}
 	}
 	slices.SortStableFunc(all.Problems, func(x, y graph.Problem) int { return x.Line - y.Line })

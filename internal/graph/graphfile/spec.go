@@ -10,57 +10,57 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// spec reads the whole file.
-func (r *reader) spec(root *yaml.Node) *graph.Spec {
+// readSpec reads the whole file.
+func (r *reader) readSpec(root *yaml.Node) *graph.Spec {
 	s := &graph.Spec{}
-	r.known(root, "", map[string]read{
-		"graph":             r.text(&s.Name),
-		"version":           r.text(&s.Version),
-		"description":       r.text(&s.Description),
-		"metadata":          r.textMap(&s.Metadata),
-		"channels":          func(n *yaml.Node, path string) { s.Channels = r.channels(n, path) },
-		"input":             r.texts(&s.Input),
-		"output":            r.texts(&s.Output),
-		"strict":            r.flag(&s.Strict),
-		"input_schema":      r.json(&s.InputSchema),
-		"output_schema":     r.json(&s.OutputSchema),
-		"context_schema":    r.json(&s.ContextSchema),
-		"nodes":             func(n *yaml.Node, path string) { s.Nodes = r.nodes(n, path) },
-		"edges":             func(n *yaml.Node, path string) { s.Edges = r.edges(n, path) },
-		"conditional_edges": func(n *yaml.Node, path string) { s.Branches = r.branches(n, path) },
-		"interrupt_before":  r.texts(&s.InterruptBefore),
-		"interrupt_after":   r.texts(&s.InterruptAfter),
-		"step_limit":        r.number(&s.StepLimit),
-		"step_timeout":      r.duration(&s.StepTimeout),
-		"defaults":          func(n *yaml.Node, path string) { r.known(n, path, r.policy(&s.Defaults)) },
-		"drift":             r.text(&s.Drift),
-		"drift_ignore":      r.texts(&s.DriftIgnore),
+	r.readKnownFields(root, "", map[string]fieldReader{
+		"graph":             r.textInto(&s.Name),
+		"version":           r.textInto(&s.Version),
+		"description":       r.textInto(&s.Description),
+		"metadata":          r.textMapInto(&s.Metadata),
+		"channels":          func(n *yaml.Node, path string) { s.Channels = r.readChannels(n, path) },
+		"input":             r.textsInto(&s.Input),
+		"output":            r.textsInto(&s.Output),
+		"strict":            r.boolInto(&s.Strict),
+		"input_schema":      r.jsonInto(&s.InputSchema),
+		"output_schema":     r.jsonInto(&s.OutputSchema),
+		"context_schema":    r.jsonInto(&s.ContextSchema),
+		"nodes":             func(n *yaml.Node, path string) { s.Nodes = r.readNodes(n, path) },
+		"edges":             func(n *yaml.Node, path string) { s.Edges = r.readEdges(n, path) },
+		"conditional_edges": func(n *yaml.Node, path string) { s.Branches = r.readBranches(n, path) },
+		"interrupt_before":  r.textsInto(&s.InterruptBefore),
+		"interrupt_after":   r.textsInto(&s.InterruptAfter),
+		"step_limit":        r.intInto(&s.StepLimit),
+		"step_timeout":      r.durationInto(&s.StepTimeout),
+		"defaults":          func(n *yaml.Node, path string) { r.readKnownFields(n, path, r.policyReaders(&s.Defaults)) },
+		"drift":             r.textInto(&s.Drift),
+		"drift_ignore":      r.textsInto(&s.DriftIgnore),
 	})
 	return s
 }
 
-// channels reads {name: {reducer, default}}; {name: reducer} and a plain list
+// readChannels reads {name: {reducer, default}}; {name: reducer} and a plain list
 // of names are short forms.
-func (r *reader) channels(n *yaml.Node, path string) []graph.ChannelSpec {
+func (r *reader) readChannels(n *yaml.Node, path string) []graph.ChannelSpec {
 	var list []graph.ChannelSpec
 	if n.Kind == yaml.SequenceNode {
-		for i, item := range r.items(n, path) {
-			if name, ok := r.scalar(item, at(path, i), "the name of a channel"); ok {
-				r.lines[join(path, name)] = item.Line
+		for i, item := range r.readItems(n, path) {
+			if name, ok := r.readScalar(item, indexPath(path, i), "the name of a channel"); ok {
+				r.lines[joinPath(path, name)] = item.Line
 				list = append(list, graph.ChannelSpec{Name: name})
 			}
 		}
 		return list
 	}
-	for _, f := range r.fields(n, path, "a mapping of channels") {
+	for _, f := range r.readFields(n, path, "a mapping of channels") {
 		c := graph.ChannelSpec{Name: f.key}
 		if value := f.value; value.Kind == yaml.ScalarNode && !isNull(value) {
 			c.Reducer = value.Value
 		} else {
-			r.known(value, join(path, f.key), map[string]read{
-				"reducer":  r.text(&c.Reducer),
-				"function": r.text(&c.Function),
-				"default":  r.json(&c.Default),
+			r.readKnownFields(value, joinPath(path, f.key), map[string]fieldReader{
+				"reducer":  r.textInto(&c.Reducer),
+				"function": r.textInto(&c.Function),
+				"default":  r.jsonInto(&c.Default),
 			})
 		}
 		list = append(list, c)
@@ -68,158 +68,158 @@ func (r *reader) channels(n *yaml.Node, path string) []graph.ChannelSpec {
 	return list
 }
 
-func (r *reader) nodes(n *yaml.Node, path string) []graph.NodeSpec {
+func (r *reader) readNodes(n *yaml.Node, path string) []graph.NodeSpec {
 	var list []graph.NodeSpec
-	for _, f := range r.fields(n, path, "a mapping of nodes") {
-		list = append(list, r.node(f.key, f.value, join(path, f.key)))
+	for _, f := range r.readFields(n, path, "a mapping of nodes") {
+		list = append(list, r.readNode(f.key, f.value, joinPath(path, f.key)))
 	}
 	return list
 }
 
-func (r *reader) node(name string, n *yaml.Node, path string) graph.NodeSpec {
+func (r *reader) readNode(name string, n *yaml.Node, path string) graph.NodeSpec {
 	s := graph.NodeSpec{Name: name}
-	readers := r.policy(&s.Policy)
-	readers["description"] = r.text(&s.Description)
-	readers["metadata"] = r.textMap(&s.Metadata)
-	readers["reads"] = r.texts(&s.Reads)
-	readers["defer"] = r.flag(&s.Defer)
-	readers["destinations"] = r.names(&s.Destinations)
+	readers := r.policyReaders(&s.Policy)
+	readers["description"] = r.textInto(&s.Description)
+	readers["metadata"] = r.textMapInto(&s.Metadata)
+	readers["reads"] = r.textsInto(&s.Reads)
+	readers["defer"] = r.boolInto(&s.Defer)
+	readers["destinations"] = r.nodeNamesInto(&s.Destinations)
 	readers["function"] = func(n *yaml.Node, path string) {
 		s.Function = &graph.FunctionSpec{}
-		r.short(n, path, &s.Function.Name, map[string]read{"name": r.text(&s.Function.Name)})
+		r.readTextOrFields(n, path, &s.Function.Name, map[string]fieldReader{"name": r.textInto(&s.Function.Name)})
 	}
 	readers["expr"] = func(n *yaml.Node, path string) {
 		s.Expr = &graph.ExprSpec{}
-		r.known(n, path, map[string]read{
-			"update": r.assignments(&s.Expr.Update),
-			"goto":   r.expression(&s.Expr.Goto),
+		r.readKnownFields(n, path, map[string]fieldReader{
+			"update": r.assignmentsInto(&s.Expr.Update),
+			"goto":   r.expressionInto(&s.Expr.Goto),
 		})
 	}
-	readers["ask"] = func(n *yaml.Node, path string) { s.Ask = r.ask(n, path) }
+	readers["ask"] = func(n *yaml.Node, path string) { s.Ask = r.readAsk(n, path) }
 	readers["graph"] = func(n *yaml.Node, path string) {
 		s.Graph = &graph.SubgraphSpec{}
-		r.short(n, path, &s.Graph.Name, map[string]read{
-			"name":        r.text(&s.Graph.Name),
-			"version":     r.text(&s.Graph.Version),
-			"persistence": r.text(&s.Graph.Persistence),
+		r.readTextOrFields(n, path, &s.Graph.Name, map[string]fieldReader{
+			"name":        r.textInto(&s.Graph.Name),
+			"version":     r.textInto(&s.Graph.Version),
+			"persistence": r.textInto(&s.Graph.Persistence),
 		})
 	}
 	readers["remote"] = func(n *yaml.Node, path string) {
 		s.Remote = &graph.RemoteSpec{}
-		r.known(n, path, map[string]read{
-			"endpoint": r.text(&s.Remote.Endpoint),
-			"tls":      r.flag(&s.Remote.TLS),
+		r.readKnownFields(n, path, map[string]fieldReader{
+			"endpoint": r.textInto(&s.Remote.Endpoint),
+			"tls":      r.boolInto(&s.Remote.TLS),
 		})
 	}
-	r.known(n, path, readers)
+	r.readKnownFields(n, path, readers)
 	return s
 }
 
-// short reads a mapping, or a single text in its place.
-func (r *reader) short(n *yaml.Node, path string, to *string, readers map[string]read) {
+// readTextOrFields reads a mapping, or a single text in its place.
+func (r *reader) readTextOrFields(n *yaml.Node, path string, to *string, readers map[string]fieldReader) {
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		r.text(to)(n, path)
+		r.textInto(to)(n, path)
 		return
 	}
-	r.known(n, path, readers)
+	r.readKnownFields(n, path, readers)
 }
 
-func (r *reader) ask(n *yaml.Node, path string) *graph.AskSpec {
+func (r *reader) readAsk(n *yaml.Node, path string) *graph.AskSpec {
 	s := &graph.AskSpec{}
-	r.known(n, path, map[string]read{
-		"when":      r.expression(&s.When),
-		"value":     r.expression(&s.Value),
-		"message":   r.expression(&s.Message),
-		"key":       r.text(&s.Key),
-		"reason":    r.text(&s.Reason),
-		"schema":    r.json(&s.Schema),
-		"update":    r.assignments(&s.Update),
-		"otherwise": r.assignments(&s.Otherwise),
-		"goto":      r.expression(&s.Goto),
-		"assignees": r.texts(&s.Assignees),
-		"ttl":       r.duration(&s.TTL),
-		"expiry":    r.text(&s.Expiry),
-		"default":   r.json(&s.Default),
+	r.readKnownFields(n, path, map[string]fieldReader{
+		"when":      r.expressionInto(&s.When),
+		"value":     r.expressionInto(&s.Value),
+		"message":   r.expressionInto(&s.Message),
+		"key":       r.textInto(&s.Key),
+		"reason":    r.textInto(&s.Reason),
+		"schema":    r.jsonInto(&s.Schema),
+		"update":    r.assignmentsInto(&s.Update),
+		"otherwise": r.assignmentsInto(&s.Otherwise),
+		"goto":      r.expressionInto(&s.Goto),
+		"assignees": r.textsInto(&s.Assignees),
+		"ttl":       r.durationInto(&s.TTL),
+		"expiry":    r.textInto(&s.Expiry),
+		"default":   r.jsonInto(&s.Default),
 
-		"drift":        r.text(&s.Drift),
-		"drift_ignore": r.texts(&s.DriftIgnore),
+		"drift":        r.textInto(&s.Drift),
+		"drift_ignore": r.textsInto(&s.DriftIgnore),
 	})
 	return s
 }
 
-func (r *reader) policy(p *graph.PolicySpec) map[string]read {
-	return map[string]read{
-		"retry":         func(n *yaml.Node, path string) { p.Retry = r.retries(n, path) },
-		"timeout":       r.duration(&p.Timeout),
-		"idle_timeout":  r.duration(&p.IdleTimeout),
-		"error_handler": r.text(&p.ErrorHandler),
+func (r *reader) policyReaders(p *graph.PolicySpec) map[string]fieldReader {
+	return map[string]fieldReader{
+		"retry":         func(n *yaml.Node, path string) { p.Retry = r.readRetries(n, path) },
+		"timeout":       r.durationInto(&p.Timeout),
+		"idle_timeout":  r.durationInto(&p.IdleTimeout),
+		"error_handler": r.textInto(&p.ErrorHandler),
 	}
 }
 
-// retries reads one retry policy or a list of them.
-func (r *reader) retries(n *yaml.Node, path string) []graph.RetrySpec {
+// readRetries reads one retry policy or a list of them.
+func (r *reader) readRetries(n *yaml.Node, path string) []graph.RetrySpec {
 	if n.Kind == yaml.MappingNode {
-		r.resolve(n, at(path, 0))
-		return []graph.RetrySpec{r.retry(n, path)}
+		r.resolveNode(n, indexPath(path, 0))
+		return []graph.RetrySpec{r.readRetry(n, path)}
 	}
 	var list []graph.RetrySpec
-	for i, item := range r.items(n, path) {
-		list = append(list, r.retry(item, at(path, i)))
+	for i, item := range r.readItems(n, path) {
+		list = append(list, r.readRetry(item, indexPath(path, i)))
 	}
 	return list
 }
 
-func (r *reader) retry(n *yaml.Node, path string) graph.RetrySpec {
+func (r *reader) readRetry(n *yaml.Node, path string) graph.RetrySpec {
 	s := graph.RetrySpec{}
-	r.known(n, path, map[string]read{
-		"max_attempts":     r.number(&s.MaxAttempts),
-		"initial_interval": r.duration(&s.InitialInterval),
-		"backoff":          r.float(&s.Backoff),
-		"max_interval":     r.duration(&s.MaxInterval),
-		"no_jitter":        r.flag(&s.NoJitter),
-		"on":               r.texts(&s.On),
+	r.readKnownFields(n, path, map[string]fieldReader{
+		"max_attempts":     r.intInto(&s.MaxAttempts),
+		"initial_interval": r.durationInto(&s.InitialInterval),
+		"backoff":          r.floatInto(&s.Backoff),
+		"max_interval":     r.durationInto(&s.MaxInterval),
+		"no_jitter":        r.boolInto(&s.NoJitter),
+		"on":               r.textsInto(&s.On),
 	})
 	return s
 }
 
-func (r *reader) assignments(to *[]graph.Assignment) read {
+func (r *reader) assignmentsInto(to *[]graph.Assignment) fieldReader {
 	return func(n *yaml.Node, path string) {
 		list := []graph.Assignment{}
-		for _, f := range r.fields(n, path, "a mapping from channels to expressions") {
+		for _, f := range r.readFields(n, path, "a mapping from channels to expressions") {
 			a := graph.Assignment{Channel: f.key}
-			r.expression(&a.Expr)(f.value, join(path, f.key))
+			r.expressionInto(&a.Expr)(f.value, joinPath(path, f.key))
 			list = append(list, a)
 		}
 		*to = list
 	}
 }
 
-// expression reads a CEL expression. A mapping or a list with expressions as
+// expressionInto reads a CEL expression. A mapping or a list with expressions as
 // leaves is the expression that builds it.
-func (r *reader) expression(to *string) read {
-	return func(n *yaml.Node, path string) { *to = r.source(n, path) }
+func (r *reader) expressionInto(to *string) fieldReader {
+	return func(n *yaml.Node, path string) { *to = r.readExpression(n, path) }
 }
 
-func (r *reader) source(n *yaml.Node, path string) string {
-	if n = r.resolve(n, path); n == nil {
+func (r *reader) readExpression(n *yaml.Node, path string) string {
+	if n = r.resolveNode(n, path); n == nil {
 		return ""
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		var parts []string
-		for _, f := range r.fields(n, path, "a mapping") {
-			parts = append(parts, string(payload.Quote(f.key))+": "+r.part(f.value, join(path, f.key)))
+		for _, f := range r.readFields(n, path, "a mapping") {
+			parts = append(parts, string(payload.Quote(f.key))+": "+r.readSubexpression(f.value, joinPath(path, f.key)))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case yaml.SequenceNode:
 		var parts []string
 		for i, item := range n.Content {
-			parts = append(parts, r.part(item, at(path, i)))
+			parts = append(parts, r.readSubexpression(item, indexPath(path, i)))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case yaml.ScalarNode:
 		if strings.TrimSpace(n.Value) == "" { // also YAML's "key:" with nothing behind it
-			r.add(n, path, graph.ReasonMissing, "the expression is empty; leave the field out, or say null")
+			r.addProblem(n, path, graph.ReasonMissing, "the expression is empty; leave the field out, or say null")
 			return ""
 		}
 		if isNull(n) {
@@ -231,12 +231,12 @@ func (r *reader) source(n *yaml.Node, path string) string {
 	return ""
 }
 
-// part is an expression inside a mapping or a list. A leaf stands in
+// readSubexpression is an expression inside a mapping or a list. A leaf stands in
 // parentheses unless it is a plain name or number, so that it stays one value.
-func (r *reader) part(n *yaml.Node, path string) string {
+func (r *reader) readSubexpression(n *yaml.Node, path string) string {
 	r.depth++
 	defer func() { r.depth-- }()
-	source := r.source(n, path)
+	source := r.readExpression(n, path)
 	isWord := func(c rune) bool { return c == '_' || c == '.' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 	if n.Kind != yaml.ScalarNode || strings.TrimFunc(source, isWord) == "" {
 		return source

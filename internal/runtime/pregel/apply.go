@@ -11,16 +11,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Done is a finished task with what it wrote. A task that failed and was taken
-// over by its handler is done without writes.
-type Done struct {
+// TaskWrites is a finished task with its writes. A failed task whose error handler
+// has run has none. Without a task they are writes of a call.
+type TaskWrites struct {
 	Task   *Task
 	Writes []checkpoint.Write
 }
 
-// Stamp is what a new checkpoint is marked with; none of it can be computed
-// from the state.
-type Stamp struct {
+// CheckpointInfo is what a new checkpoint has besides the state; none of it can be
+// computed from the state.
+type CheckpointInfo struct {
 	ID       string
 	Seq      uint64
 	Time     time.Time
@@ -29,77 +29,80 @@ type Stamp struct {
 	Step     int
 	Metadata map[string]string
 	Parents  map[string]string
-	// Sibling makes the new checkpoint a sibling of the state's, not a child.
-	Sibling bool
+	// IsSibling makes the new checkpoint a sibling of the checkpoint of the
+	// state, not a child.
+	IsSibling bool
 }
 
-// Apply ends a superstep: it combines the writes of all its tasks with the
-// state and returns the state at the next boundary. The order of done does not
+// ApplyStep ends a superstep: it combines the writes of all its tasks with the
+// state and returns the state at the next boundary. The order of the tasks does not
 // matter. On error nothing has changed.
-func (s *State) Apply(done []Done, stamp Stamp) (*State, error) {
-	e := s.edit(stamp.Seq)
-	slices.SortStableFunc(done, byPath)
-	e.react(done)
-	if err := e.write(done); err != nil {
+func (s *State) ApplyStep(done []TaskWrites, stamp CheckpointInfo) (*State, error) {
+	e := s.newEdit(stamp.Seq)
+	slices.SortStableFunc(done, compareByPath)
+	e.recordReactions(done)
+	if err := e.applyWrites(done); err != nil {
 		return nil, err
 	}
-	e.sweep()
-	next := e.checkpoint(stamp)
-	if err := next.outgrown(s); err != nil {
+	e.clearAndRelease()
+	next := e.buildCheckpoint(stamp)
+	if err := next.checkStateGrowth(s); err != nil {
 		return nil, err
 	}
 	return next, nil
 }
 
-// Inject applies writes that no task made, such as the update of a command,
+// InjectWrites applies writes that no task made, such as the update of a command,
 // without ending a superstep: triggers are neither consumed nor cleared.
-func (s *State) Inject(writes []checkpoint.Write) (*State, error) {
-	next, err := s.inject(writes, s.limits)
+func (s *State) InjectWrites(writes []checkpoint.Write) (*State, error) {
+	next, err := s.injectWithin(writes, s.limits)
 	if err != nil {
 		return nil, err
 	}
-	if err := next.outgrown(s); err != nil {
+	if err := next.checkStateGrowth(s); err != nil {
 		return nil, err
 	}
 	return next, nil
 }
 
-// Recall is Inject for writes that were accepted before, whatever the limits
-// are now.
-func (s *State) Recall(writes []checkpoint.Write) (*State, error) { return s.inject(writes, Limits{}) }
-
-func (s *State) inject(writes []checkpoint.Write, limits Limits) (*State, error) {
-	e := s.edit(0)
-	e.limits = limits
-	if err := e.write([]Done{{Writes: writes}}); err != nil {
-		return nil, err
-	}
-	next := *s.cp
-	next.Channels, next.Seen, next.Updated = e.channels, e.seen, e.updatedNames()
-	return e.state(&next), nil
+// InjectUnlimited is InjectWrites without limits, for writes that were accepted
+// before.
+func (s *State) InjectUnlimited(writes []checkpoint.Write) (*State, error) {
+	return s.injectWithin(writes, Limits{})
 }
 
-// lookAhead is Inject for a state that is only read by what decides a
-// conditional edge. It costs what was written, however long the lists are.
-func (s *State) lookAhead(writes []checkpoint.Write) (*State, error) {
-	e := s.edit(0)
-	e.tails = make(map[int][]payload.JSON)
-	if err := e.write([]Done{{Writes: writes}}); err != nil {
+func (s *State) injectWithin(writes []checkpoint.Write, limits Limits) (*State, error) {
+	e := s.newEdit(0)
+	e.limits = limits
+	if err := e.applyWrites([]TaskWrites{{Writes: writes}}); err != nil {
 		return nil, err
 	}
-	next := *s.cp
+	next := *s.checkpoint
+	next.Channels, next.Seen, next.Updated = e.channels, e.seen, e.updatedNames()
+	return e.buildState(&next), nil
+}
+
+// lookAhead is InjectWrites for a state that is only read to decide a conditional
+// edge. It costs what was written, however long the lists are.
+func (s *State) lookAhead(writes []checkpoint.Write) (*State, error) {
+	e := s.newEdit(0)
+	e.tails = make(map[int][]payload.JSON)
+	if err := e.applyWrites([]TaskWrites{{Writes: writes}}); err != nil {
+		return nil, err
+	}
+	next := *s.checkpoint
 	next.Channels = e.channels
-	ahead := e.state(&next)
+	ahead := e.buildState(&next)
 	ahead.tails = e.tails
 	return ahead, nil
 }
 
-// Partial is the state with what some tasks of a superstep have written that is
-// not over: what people see while other tasks wait. The order of done does not
-// matter.
-func (s *State) Partial(done []Done) (*State, error) {
+// PartialState is the state with what some tasks of a superstep have written that
+// is not over: what people see while other tasks wait. The order of the tasks does
+// not matter.
+func (s *State) PartialState(done []TaskWrites) (*State, error) {
 	done = slices.Clone(done)
-	slices.SortStableFunc(done, byPath)
+	slices.SortStableFunc(done, compareByPath)
 	var writes []checkpoint.Write
 	for _, d := range done {
 		writes = append(writes, d.Writes...)
@@ -107,148 +110,149 @@ func (s *State) Partial(done []Done) (*State, error) {
 	if len(writes) == 0 {
 		return s, nil
 	}
-	return s.Recall(writes)
+	return s.InjectUnlimited(writes)
 }
 
-// Restamp copies the state into a new checkpoint.
-func (s *State) Restamp(stamp Stamp) *State {
-	e := s.edit(stamp.Seq)
+// CopyToCheckpoint copies the state into a new checkpoint.
+func (s *State) CopyToCheckpoint(stamp CheckpointInfo) *State {
+	e := s.newEdit(stamp.Seq)
 	for i := range e.channels {
-		e.updated[i] = slices.Contains(s.cp.Updated, e.channels[i].Name)
+		e.updated[i] = slices.Contains(s.checkpoint.Updated, e.channels[i].Name)
 	}
-	return e.checkpoint(stamp)
+	return e.buildCheckpoint(stamp)
 }
 
-// Move puts the state into another namespace, where nothing of it is stored.
-func (s *State) Move(namespace string) *State {
-	if namespace == s.cp.Namespace {
+// MoveToNamespace puts the state into another namespace, where nothing of it is stored.
+func (s *State) MoveToNamespace(namespace string) *State {
+	if namespace == s.checkpoint.Namespace {
 		return s
 	}
-	e := s.edit(0)
+	e := s.newEdit(0)
 	for i := range e.channels {
 		c := &e.channels[i]
 		c.Stored = 0
 		if c.List != nil {
-			c.List = &checkpoint.List{Items: slices.Clip(c.List.Items), Fresh: len(c.List.Items)}
+			c.List = &checkpoint.List{Items: slices.Clip(c.List.Items), Appended: len(c.List.Items)}
 		}
 	}
-	next := *s.cp
+	next := *s.checkpoint
 	next.Namespace, next.Channels = namespace, e.channels
-	return e.state(&next)
+	return e.buildState(&next)
 }
 
-// byPath orders tasks as LangGraph does: writes without a task first, triggered
+// compareByPath orders tasks as LangGraph does: writes without a task first, triggered
 // tasks by node name, Sends by position, a handler where its task was.
-func byPath(a, b Done) int {
+func compareByPath(a, b TaskWrites) int {
 	if a.Task == nil || b.Task == nil {
-		return cmp.Compare(rank(a.Task), rank(b.Task))
+		return cmp.Compare(pathRank(a.Task), pathRank(b.Task))
 	}
-	x, y := a.Task.root(), b.Task.root()
-	if x.Push != y.Push {
-		return cmp.Compare(rank(x), rank(y))
+	x, y := a.Task.failedOrSelf(), b.Task.failedOrSelf()
+	if x.IsPush != y.IsPush {
+		return cmp.Compare(pathRank(x), pathRank(y))
 	}
-	if x.Push {
+	if x.IsPush {
 		return cmp.Compare(x.Index, y.Index)
 	}
 	return cmp.Compare(x.Node.Name, y.Node.Name)
 }
 
-func rank(t *Task) int {
+func pathRank(t *Task) int {
 	switch {
 	case t == nil:
 		return 0
-	case !t.root().Push:
+	case !t.failedOrSelf().IsPush:
 		return 1
 	default:
 		return 2
 	}
 }
 
-// root is the task itself, or the one that a handler takes over for.
-func (t *Task) root() *Task {
-	if t.handled != nil {
-		return t.handled
+// failedOrSelf returns the failed task that a handler takes over for, or the task
+// itself.
+func (t *Task) failedOrSelf() *Task {
+	if t.handledTask != nil {
+		return t.handledTask
 	}
 	return t
 }
 
-// edit is a superstep while it is being applied.
-type edit struct {
-	from      *State
-	seq       uint64
-	next      uint64 // version of every channel the superstep changes
-	bump      bool   // tasks ran, as opposed to an injected write
-	channels  []checkpoint.Channel
-	seen      []checkpoint.NodeSeen
-	changed   bool   // some channel has the next version
-	updated   []bool // by position: changed and available
-	written   []bool
-	untracked map[int]payload.JSON
-	tails     map[int][]payload.JSON // nil unless the state is only looked at ahead
-	indexes   map[int]*payload.MessageIndex
-	sizes     []int64
-	limits    Limits
+// stateEdit applies one superstep to a state.
+type stateEdit struct {
+	before         *State
+	seq            uint64
+	nextVersion    uint64 // version of every channel the superstep changes
+	endsStep       bool   // tasks ran, as opposed to an injected write
+	channels       []checkpoint.Channel
+	seen           []checkpoint.NodeSeen
+	hasChanged     bool   // some channel has the next version
+	updated        []bool // by position: changed and available
+	written        []bool
+	untracked      map[int]payload.JSON
+	tails          map[int][]payload.JSON // nil unless the state is only looked at ahead
+	messageIndexes map[int]*payload.MessageIndex
+	listSizes      []int64
+	limits         Limits
 }
 
-func (s *State) edit(seq uint64) *edit {
-	n := len(s.cp.Channels)
+func (s *State) newEdit(seq uint64) *stateEdit {
+	n := len(s.checkpoint.Channels)
 	marks := make([]bool, 2*n)
-	return &edit{
-		from: s, seq: seq, next: s.top + 1,
-		channels: slices.Clone(s.cp.Channels), seen: s.cp.Seen,
-		updated: marks[:n:n], written: marks[n:], untracked: s.untracked, indexes: s.indexes, sizes: s.sizes, limits: s.limits,
+	return &stateEdit{
+		before: s, seq: seq, nextVersion: s.topVersion + 1,
+		channels: slices.Clone(s.checkpoint.Channels), seen: s.checkpoint.Seen,
+		updated: marks[:n:n], written: marks[n:], untracked: s.untracked, messageIndexes: s.messageIndexes, listSizes: s.listSizes, limits: s.limits,
 	}
 }
 
-func (e *edit) cell(i int) cell {
-	return cell{
-		spec: &e.from.graph.Channels[i], ch: &e.channels[i],
-		seq: e.seq, seal: e.from.sealed, extra: e.from.cp.ID,
+func (e *stateEdit) channelAt(i int) channelEdit {
+	return channelEdit{
+		spec: &e.before.graph.Channels[i], channel: &e.channels[i],
+		seq: e.seq, sharedUpTo: e.before.sharedUpTo, idSeed: e.before.checkpoint.ID,
 	}
 }
 
-// mark notes that a channel changed in this superstep.
-func (e *edit) mark(i int) {
-	e.channels[i].Version, e.changed = e.next, true
-	e.updated[i] = available(&e.from.graph.Channels[i], &e.channels[i])
+// markChanged notes that a channel changed in this superstep.
+func (e *stateEdit) markChanged(i int) {
+	e.channels[i].Version, e.hasChanged = e.nextVersion, true
+	e.updated[i] = isAvailable(&e.before.graph.Channels[i], &e.channels[i])
 }
 
-// react records which versions the finished tasks have reacted to, and resets
+// recordReactions records which versions the finished tasks have reacted to, and resets
 // the triggers that fired.
-func (e *edit) react(done []Done) {
+func (e *stateEdit) recordReactions(done []TaskWrites) {
 	for _, d := range done {
-		if d.Task == nil || d.Task.handled != nil {
+		if d.Task == nil || d.Task.handledTask != nil {
 			continue
 		}
-		e.bump = true
-		if !d.Task.Push {
-			e.see(d.Task.Node)
+		e.endsStep = true
+		if !d.Task.IsPush {
+			e.recordSeen(d.Task.Node)
 		}
 	}
 	for _, d := range done {
-		if d.Task == nil || d.Task.Push {
+		if d.Task == nil || d.Task.IsPush {
 			continue
 		}
 		for _, t := range d.Task.Node.Triggers {
-			if e.cell(t).consume() {
-				e.channels[t].Version, e.changed = e.next, true
+			if e.channelAt(t).consumeTrigger() {
+				e.channels[t].Version, e.hasChanged = e.nextVersion, true
 			}
 		}
 	}
 }
 
-func (e *edit) see(n *graph.Node) {
+func (e *stateEdit) recordSeen(n *graph.Node) {
 	versions := make([]checkpoint.SeenVersion, 0, len(n.Triggers))
 	for _, t := range n.Triggers {
-		if c := &e.from.cp.Channels[t]; c.Version > 0 {
+		if c := &e.before.checkpoint.Channels[t]; c.Version > 0 {
 			versions = append(versions, checkpoint.SeenVersion{Channel: c.Name, Version: c.Version})
 		}
 	}
 	e.setSeen(n.Name, versions)
 }
 
-func (e *edit) setSeen(node string, versions []checkpoint.SeenVersion) {
-	if len(e.seen) == 0 || (len(e.from.cp.Seen) > 0 && &e.seen[0] == &e.from.cp.Seen[0]) {
+func (e *stateEdit) setSeen(node string, versions []checkpoint.SeenVersion) {
+	if len(e.seen) == 0 || (len(e.before.checkpoint.Seen) > 0 && &e.seen[0] == &e.before.checkpoint.Seen[0]) {
 		e.seen = append(make([]checkpoint.NodeSeen, 0, len(e.seen)+1), e.seen...)
 	}
 	for i := range e.seen {
@@ -260,31 +264,31 @@ func (e *edit) setSeen(node string, versions []checkpoint.SeenVersion) {
 	e.seen = append(e.seen, checkpoint.NodeSeen{Node: node, Versions: versions})
 }
 
-// indexed is a write with the position of its channel.
-type indexed struct {
+// indexedWrite is a write with the position of its channel.
+type indexedWrite struct {
 	channel int
 	write   checkpoint.Write
 }
 
-// write groups the writes by channel, in path order, and updates each channel
+// applyWrites groups the writes by channel, in path order, and updates each channel
 // once. Writes for channels that the graph no longer has are dropped.
-func (e *edit) write(done []Done) error {
-	if err := e.from.checkStep(done, e.limits); err != nil {
+func (e *stateEdit) applyWrites(done []TaskWrites) error {
+	if err := e.before.checkStepWrites(done, e.limits); err != nil {
 		return err
 	}
-	var few [16]indexed // on the stack; more writes spill to the heap
+	var few [16]indexedWrite // on the stack; more writes spill to the heap
 	all := few[:0]
-	if n := writes(done); n > len(few) {
-		all = make([]indexed, 0, n)
+	if n := countWrites(done); n > len(few) {
+		all = make([]indexedWrite, 0, n)
 	}
 	for _, d := range done {
 		for _, w := range d.Writes {
-			if i, ok := e.from.graph.ChannelIndex(w.Channel); ok {
-				all = append(all, indexed{i, w})
+			if i, ok := e.before.graph.ChannelIndex(w.Channel); ok {
+				all = append(all, indexedWrite{i, w})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b indexed) int { return a.channel - b.channel })
+	slices.SortStableFunc(all, func(a, b indexedWrite) int { return a.channel - b.channel })
 	var some [4]checkpoint.Write
 	group := some[:0]
 	for len(all) > 0 {
@@ -297,28 +301,28 @@ func (e *edit) write(done []Done) error {
 			group = append(group, w.write)
 		}
 		all = all[n:]
-		if err := e.update(channel, group); err != nil {
+		if err := e.updateChannel(channel, group); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writes(done []Done) (n int) {
+func countWrites(done []TaskWrites) (n int) {
 	for i := range done {
 		n += len(done[i].Writes)
 	}
 	return n
 }
 
-func (e *edit) update(i int, writes []checkpoint.Write) error {
-	c := e.cell(i)
-	c.size = e.measured(i)
+func (e *stateEdit) updateChannel(i int, writes []checkpoint.Write) error {
+	c := e.channelAt(i)
+	c.listSize = e.newListSize(i)
 	switch c.spec.Kind {
 	case graph.Messages:
-		index := e.indexes[i]
-		c.index = &index
-		defer func() { e.setIndex(i, index) }()
+		index := e.messageIndexes[i]
+		c.messageIndex = &index
+		defer func() { e.setMessageIndex(i, index) }()
 		if e.tails != nil && len(writes) == 1 { // a second write would look for the first one
 			c.tail = new([]payload.JSON)
 		}
@@ -328,7 +332,7 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 		}
 	default:
 	}
-	changed, err := c.update(writes)
+	changed, err := c.applyWrites(writes)
 	if err != nil {
 		return err
 	}
@@ -337,32 +341,32 @@ func (e *edit) update(i int, writes []checkpoint.Write) error {
 	}
 	e.written[i] = true
 	if changed {
-		e.mark(i)
+		e.markChanged(i)
 	}
 	if c.spec.Kind == graph.Untracked {
-		e.track(i)
+		e.moveUntracked(i)
 	}
-	return e.resized(i, c.size)
+	return e.checkValueGrowth(i, c.listSize)
 }
 
-// setIndex notes the index of a list of messages; nil for one that is not known
+// setMessageIndex notes the index of a list of messages; nil for one that is not known
 // any more.
-func (e *edit) setIndex(i int, index *payload.MessageIndex) {
-	if e.indexes[i] == index {
+func (e *stateEdit) setMessageIndex(i int, index *payload.MessageIndex) {
+	if e.messageIndexes[i] == index {
 		return
 	}
-	e.indexes = maps.Clone(e.indexes) // the state before has its own
-	if e.indexes == nil {
-		e.indexes = make(map[int]*payload.MessageIndex, 1)
+	e.messageIndexes = maps.Clone(e.messageIndexes) // the state before has its own
+	if e.messageIndexes == nil {
+		e.messageIndexes = make(map[int]*payload.MessageIndex, 1)
 	}
-	e.indexes[i] = index
+	e.messageIndexes[i] = index
 	if index == nil {
-		delete(e.indexes, i)
+		delete(e.messageIndexes, i)
 	}
 }
 
-// track moves an untracked value out of what will be stored.
-func (e *edit) track(i int) {
+// moveUntracked moves an untracked value out of what will be stored.
+func (e *stateEdit) moveUntracked(i int) {
 	next := make(map[int]payload.JSON, len(e.untracked)+1)
 	maps.Copy(next, e.untracked)
 	next[i] = e.channels[i].Value
@@ -370,38 +374,38 @@ func (e *edit) track(i int) {
 	e.untracked = next
 }
 
-// sweep clears what lives for one superstep only, and releases deferred nodes
+// clearAndRelease clears what lives for one superstep only, and releases deferred nodes
 // when nothing else is left to do.
-func (e *edit) sweep() {
-	if !e.bump {
+func (e *stateEdit) clearAndRelease() {
+	if !e.endsStep {
 		return
 	}
-	specs := e.from.graph.Channels
+	specs := e.before.graph.Channels
 	for i := range specs {
-		if !e.written[i] && e.cell(i).clear() {
-			e.mark(i)
+		if !e.written[i] && e.channelAt(i).clearUnwritten() {
+			e.markChanged(i)
 		}
 	}
-	if e.triggersSomething() {
+	if e.triggersAny() {
 		return
 	}
 	for i := range specs {
-		if e.cell(i).finish() {
-			e.mark(i)
+		if e.channelAt(i).releaseDeferred() {
+			e.markChanged(i)
 		}
 	}
 }
 
-func (e *edit) triggersSomething() bool {
-	for i := range e.from.graph.Channels {
-		if e.updated[i] && isTrigger(e.from.graph.Channels[i].Kind) {
+func (e *stateEdit) triggersAny() bool {
+	for i := range e.before.graph.Channels {
+		if e.updated[i] && isTrigger(e.before.graph.Channels[i].Kind) {
 			return true
 		}
 	}
 	return false
 }
 
-func isTrigger(k graph.Kind) bool {
+func isTrigger(k graph.ChannelKind) bool {
 	switch k {
 	case graph.Trigger, graph.LastFinish, graph.Barrier, graph.BarrierFinish, graph.Guard:
 		return true
@@ -410,7 +414,7 @@ func isTrigger(k graph.Kind) bool {
 	}
 }
 
-func (e *edit) updatedNames() []string {
+func (e *stateEdit) updatedNames() []string {
 	n := 0
 	for _, u := range e.updated {
 		if u {
@@ -427,9 +431,9 @@ func (e *edit) updatedNames() []string {
 	return names
 }
 
-// checkpoint closes the edit: everything changed since the last checkpoint is
+// buildCheckpoint closes the edit: everything changed since the last checkpoint is
 // marked as stored by this one.
-func (e *edit) checkpoint(stamp Stamp) *State {
+func (e *stateEdit) buildCheckpoint(stamp CheckpointInfo) *State {
 	for i := range e.channels {
 		c := &e.channels[i]
 		if c.Version == 0 || c.Stored != 0 || (c.Value == "" && c.List == nil) {
@@ -437,29 +441,29 @@ func (e *edit) checkpoint(stamp Stamp) *State {
 		}
 		c.Stored = stamp.Seq
 		if c.List != nil {
-			c.List = number(c.List, stamp.Seq)
+			c.List = numberSegments(c.List, stamp.Seq)
 		}
 	}
-	if e.from.forked() {
-		e.branchOff(stamp.Seq)
+	if e.before.beginsBranch() {
+		e.startSegments(stamp.Seq)
 	}
-	old := e.from.cp
+	old := e.before.checkpoint
 	parent := old.ID
-	if stamp.Sibling {
+	if stamp.IsSibling {
 		parent = old.Parent
 	}
-	return e.state(&checkpoint.Checkpoint{
+	return e.buildState(&checkpoint.Checkpoint{
 		ID: stamp.ID, Seq: stamp.Seq, Parent: parent, Namespace: old.Namespace,
-		Graph: e.from.graph.Name, Version: e.from.graph.Version, Run: stamp.Run,
+		Graph: e.before.graph.Name, Version: e.before.graph.Version, Run: stamp.Run,
 		Source: stamp.Source, Step: stamp.Step, Time: stamp.Time,
 		Metadata: stamp.Metadata, Parents: stamp.Parents,
 		Channels: e.channels, Seen: e.seen, Updated: e.updatedNames(),
 	})
 }
 
-// branchOff gives every list a segment of its own at the first checkpoint of a
+// startSegments gives every list a segment of its own at the first checkpoint of a
 // branch: what was stored before may grow on another one.
-func (e *edit) branchOff(seq uint64) {
+func (e *stateEdit) startSegments(seq uint64) {
 	for i := range e.channels {
 		c := &e.channels[i]
 		if c.List == nil || len(c.List.Segments) == 0 || c.List.Segments[len(c.List.Segments)-1].ID == seq {
@@ -467,18 +471,18 @@ func (e *edit) branchOff(seq uint64) {
 		}
 		own := *c.List
 		own.Segments = append(slices.Clip(own.Segments), checkpoint.Segment{ID: seq})
-		own.Fresh = 0
+		own.Appended = 0
 		c.List, c.Stored = &own, seq
 	}
 }
 
-// number names the stored list that was begun between two checkpoints.
-func number(l *checkpoint.List, seq uint64) *checkpoint.List {
+// numberSegments names the stored list that was begun between two checkpoints.
+func numberSegments(l *checkpoint.List, seq uint64) *checkpoint.List {
 	next := *l
 	next.Segments = slices.Clone(l.Segments)
 	if len(next.Segments) == 0 {
 		next.Segments = []checkpoint.Segment{{ID: seq, Len: len(l.Items)}}
-		next.Fresh = len(l.Items)
+		next.Appended = len(l.Items)
 	}
 	for i := range next.Segments {
 		if next.Segments[i].ID == 0 {
@@ -488,21 +492,21 @@ func number(l *checkpoint.List, seq uint64) *checkpoint.List {
 	return &next
 }
 
-func (e *edit) state(cp *checkpoint.Checkpoint) *State {
-	sealed := e.from.sealed
-	if e.from.forked() && e.seq > 0 {
+func (e *stateEdit) buildState(cp *checkpoint.Checkpoint) *State {
+	sealed := e.before.sharedUpTo
+	if e.before.beginsBranch() && e.seq > 0 {
 		sealed = e.seq - 1
 	}
-	top := e.from.top
-	if e.changed { // else a state that is loaded again would count on from less
-		top = e.next
+	top := e.before.topVersion
+	if e.hasChanged { // else a state that is loaded again would count on from less
+		top = e.nextVersion
 	}
 	s := &State{
-		graph: e.from.graph, cp: cp, untracked: e.untracked, sealed: sealed, top: top, indexes: e.indexes,
-		limits: e.from.limits, sizes: e.sizes,
+		graph: e.before.graph, checkpoint: cp, untracked: e.untracked, sharedUpTo: sealed, topVersion: top, messageIndexes: e.messageIndexes,
+		limits: e.before.limits, listSizes: e.listSizes,
 	}
-	if s.limits.any() {
-		s.total = s.sum()
+	if s.limits.isSet() {
+		s.totalSize = s.sumSizes()
 	}
 	return s
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// interruptNode is the name under which a checkpoint records what the last
-// pass of a static breakpoint has seen.
+// interruptNode is the name under which a checkpoint records which channel versions
+// static breakpoints have passed.
 const interruptNode = "__interrupt__"
 
-// Breaks reports whether a static breakpoint on the given nodes stops the
+// HitBreakpoints reports whether a static breakpoint on the given nodes stops the
 // superstep of these tasks, and on which of them: only when a channel has
 // changed since a breakpoint was last passed. Channels that the graph no
 // longer has do not count.
-func (s *State) Breaks(on []string, tasks []*Task) []string {
-	if len(on) == 0 || !s.changedSinceBreak() {
+func (s *State) HitBreakpoints(on []string, tasks []*Task) []string {
+	if len(on) == 0 || !s.hasChangedSinceBreakpoint() {
 		return nil
 	}
 	var hit []string
@@ -24,7 +24,7 @@ func (s *State) Breaks(on []string, tasks []*Task) []string {
 		if t.Node.Kind == graph.KindStart {
 			continue
 		}
-		if slices.Contains(on, graph.Every) || slices.Contains(on, t.Node.Name) {
+		if slices.Contains(on, graph.AllNodes) || slices.Contains(on, t.Node.Name) {
 			hit = append(hit, t.Node.Name)
 		}
 	}
@@ -32,9 +32,9 @@ func (s *State) Breaks(on []string, tasks []*Task) []string {
 	return slices.Compact(hit)
 }
 
-func (s *State) changedSinceBreak() bool {
+func (s *State) hasChangedSinceBreakpoint() bool {
 	for i := range s.graph.Channels {
-		c := &s.cp.Channels[i]
+		c := &s.checkpoint.Channels[i]
 		if c.Version > s.seenVersion(interruptNode, c.Name) {
 			return true
 		}
@@ -42,21 +42,21 @@ func (s *State) changedSinceBreak() bool {
 	return false
 }
 
-// PassBreak returns the state with every channel marked as seen by
+// MarkBreakpointsPassed returns the state with every channel marked as seen by
 // breakpoints, so that going on does not stop at the same place again.
-func (s *State) PassBreak() *State {
-	e := s.edit(0)
+func (s *State) MarkBreakpointsPassed() *State {
+	e := s.newEdit(0)
 	versions := make([]checkpoint.SeenVersion, 0, len(s.graph.Channels))
 	for i := range s.graph.Channels {
-		if c := &s.cp.Channels[i]; c.Version > 0 {
+		if c := &s.checkpoint.Channels[i]; c.Version > 0 {
 			versions = append(versions, checkpoint.SeenVersion{Channel: c.Name, Version: c.Version})
 		}
 	}
 	e.setSeen(interruptNode, versions)
-	next := *s.cp
+	next := *s.checkpoint
 	next.Seen = e.seen
 	return &State{
-		graph: s.graph, cp: &next, untracked: s.untracked, sealed: s.sealed, top: s.top,
-		limits: s.limits, sizes: s.sizes, total: s.total,
+		graph: s.graph, checkpoint: &next, untracked: s.untracked, sharedUpTo: s.sharedUpTo, topVersion: s.topVersion,
+		limits: s.limits, listSizes: s.listSizes, totalSize: s.totalSize,
 	}
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
-// Settle fills in what the question leaves to its graph or to its reason.
-func (a *Ask) Settle(spec *graph.Spec) {
+// SetDriftDefaults sets the drift fields that the ask leaves to its graph or to its
+// reason.
+func (a *Ask) SetDriftDefaults(spec *graph.Spec) {
 	if spec != nil {
 		a.Drift = cmp.Or(a.Drift, checkpoint.Drift(spec.Drift))
-		a.DriftIgnore = union(spec.DriftIgnore, a.DriftIgnore)
+		a.DriftIgnore = mergeNames(spec.DriftIgnore, a.DriftIgnore)
 	}
-	a.Drift = cmp.Or(a.Drift, usualDrift(a.Reason))
+	a.Drift = cmp.Or(a.Drift, defaultDrift(a.Reason))
 }
 
-// usualDrift is what holds for a question when the program says nothing: a
+// defaultDrift is what holds for an interrupt when the program says nothing: a
 // consent must not be asked for again and again until it is given.
-func usualDrift(reason string) checkpoint.Drift {
+func defaultDrift(reason string) checkpoint.Drift {
 	switch reason {
 	case "approval", "tool_call":
 		return checkpoint.DriftFail
@@ -28,7 +29,7 @@ func usualDrift(reason string) checkpoint.Drift {
 	return checkpoint.DriftAskAgain
 }
 
-func union(a, b []string) []string {
+func mergeNames(a, b []string) []string {
 	if len(a) == 0 {
 		return b
 	}
@@ -41,42 +42,44 @@ func union(a, b []string) []string {
 	return all
 }
 
-// Fits reports whether what was shown to the person who answered is what the
-// attempt asks. The question is settled.
-func (a *Answer) Fits(now *Ask) bool {
+// Matches reports whether what was shown to the person who answered is what the
+// attempt asks. SetDriftDefaults was called on the Ask.
+func (a *Answer) Matches(now *Ask) bool {
 	if q := a.Asked; q != nil && q.Message == now.Message && q.Value == now.Value && q.Schema == now.Schema &&
 		slices.Equal(q.DriftIgnore, now.DriftIgnore) {
 		return true
 	}
-	return a.Seen == now.Seen()
+	return a.ShownDigest == now.ShownDigest()
 }
 
-// Shown is what a person sees of the question, without the parts that may
+// ShownParts is what a person sees of the interrupt, without the parts that may
 // differ, as one object.
-func (a *Ask) Shown() payload.JSON { return payload.Shown(a.Message, a.Value, a.Schema, a.DriftIgnore) }
-
-// Seen is the digest of what the question shows.
-func (a *Ask) Seen() string { return payload.Seen(a.Shown()) }
-
-// SeenOf is the digest of a stored question. Records of earlier versions have
-// none; it follows from the question.
-func SeenOf(q *checkpoint.Interrupt) string {
-	if q.Seen != "" {
-		return q.Seen
-	}
-	return payload.Seen(payload.Shown(q.Message, q.Value, q.Schema, q.DriftIgnore))
+func (a *Ask) ShownParts() payload.JSON {
+	return payload.ShownParts(a.Message, a.Value, a.Schema, a.DriftIgnore)
 }
 
-// mostDifferences bounds how many are named.
-const mostDifferences = 10
+// ShownDigest is the digest of what the interrupt shows.
+func (a *Ask) ShownDigest() string { return payload.ShownDigest(a.ShownParts()) }
 
-// Differences names what differs between a stored question and what is asked
+// ShownDigestOf is the digest of a stored interrupt. Records of earlier versions have
+// none; it follows from the interrupt.
+func ShownDigestOf(q *checkpoint.Interrupt) string {
+	if q.ShownDigest != "" {
+		return q.ShownDigest
+	}
+	return payload.ShownDigest(payload.ShownParts(q.Message, q.Value, q.Schema, q.DriftIgnore))
+}
+
+// maxDifferences bounds how many are named.
+const maxDifferences = 10
+
+// Differences names what differs between a stored interrupt and what is asked
 // now: JSON pointers into the value, or the name of a part.
 func Differences(q *checkpoint.Interrupt, now *Ask) []string {
-	before := payload.Shown(q.Message, q.Value, q.Schema, now.DriftIgnore)
-	found := payload.Differences(before, now.Shown(), mostDifferences)
+	before := payload.ShownParts(q.Message, q.Value, q.Schema, now.DriftIgnore)
+	found := payload.Differences(before, now.ShownParts(), maxDifferences)
 	for i, pointer := range found {
-		found[i] = inValue(pointer)
+		found[i] = partName(pointer)
 	}
 	if len(found) == 0 {
 		return []string{"drift_ignore"}
@@ -84,8 +87,9 @@ func Differences(q *checkpoint.Interrupt, now *Ask) []string {
 	return found
 }
 
-// inValue names a place of what is shown as drift_ignore would.
-func inValue(pointer string) string {
+// partName converts a pointer into the shown parts to the name that drift_ignore
+// uses.
+func partName(pointer string) string {
 	for _, part := range []string{payload.PartMessage, payload.PartSchema} {
 		if pointer == "/"+part || len(pointer) > len(part)+1 && pointer[:len(part)+2] == "/"+part+"/" {
 			return part

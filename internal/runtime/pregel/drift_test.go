@@ -17,10 +17,10 @@ import (
 
 var rewriteVectors = flag.Bool("rewrite-vectors", false, "write what is computed into the test vectors, for review")
 
-// vectors are shared with workers in other languages.
-const vectors = "../../../docs/seen-vectors.json"
+// vectorsPath is the file of test vectors that workers in other languages share.
+const vectorsPath = "../../../docs/seen-vectors.json"
 
-type vector struct {
+type seenVector struct {
 	Name    string   `json:"name"`
 	Message string   `json:"message"`
 	Schema  string   `json:"schema"`
@@ -30,11 +30,11 @@ type vector struct {
 	Seen    string   `json:"seen"`
 }
 
-// TestSeenVectors holds the digest of a question to its test vectors.
+// TestSeenVectors holds the digest of an interrupt to its test vectors.
 func TestSeenVectors(t *testing.T) {
-	text, err := os.ReadFile(vectors)
+	text, err := os.ReadFile(vectorsPath)
 	require.NoError(t, err)
-	var all []vector
+	var all []seenVector
 	require.NoError(t, json.Unmarshal(text, &all))
 	for i := range all {
 		v := &all[i]
@@ -42,11 +42,11 @@ func TestSeenVectors(t *testing.T) {
 			Message: v.Message, Value: payload.JSON(v.Value), Schema: payload.JSON(v.Schema), DriftIgnore: v.Ignore,
 		}
 		if *rewriteVectors {
-			v.Shown, v.Seen = string(payload.NormalText(a.Shown())), a.Seen()
+			v.Shown, v.Seen = string(payload.NormalText(a.ShownParts())), a.ShownDigest()
 		}
-		require.Equal(t, v.Shown, string(payload.NormalText(a.Shown())), v.Name)
-		require.Equal(t, v.Seen, a.Seen(), v.Name)
-		require.Equal(t, v.Seen, pregel.SeenOf(&checkpoint.Interrupt{
+		require.Equal(t, v.Shown, string(payload.NormalText(a.ShownParts())), v.Name)
+		require.Equal(t, v.Seen, a.ShownDigest(), v.Name)
+		require.Equal(t, v.Seen, pregel.ShownDigestOf(&checkpoint.Interrupt{
 			Message: v.Message, Value: a.Value, Schema: a.Schema, DriftIgnore: v.Ignore,
 		}), "a record of an earlier version has no digest")
 	}
@@ -56,11 +56,11 @@ func TestSeenVectors(t *testing.T) {
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		require.NoError(t, e.Encode(all))
-		require.NoError(t, os.WriteFile(vectors, []byte(b.String()), 0o600))
+		require.NoError(t, os.WriteFile(vectorsPath, []byte(b.String()), 0o600))
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestSetDriftDefaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask   pregel.Ask
 		graph *graph.Spec
@@ -75,19 +75,19 @@ func TestSettle(t *testing.T) {
 		"the question of approval": {pregel.Ask{Reason: "approval", Drift: checkpoint.DriftAskAgain}, nil, checkpoint.DriftAskAgain},
 	} {
 		a := c.ask
-		a.Settle(c.graph)
+		a.SetDriftDefaults(c.graph)
 		require.Equal(t, c.drift, a.Drift, name)
 	}
 	a := pregel.Ask{DriftIgnore: []string{"/b", "/a"}}
 	for range 2 {
-		a.Settle(&graph.Spec{DriftIgnore: []string{"/a", "/c"}})
+		a.SetDriftDefaults(&graph.Spec{DriftIgnore: []string{"/a", "/c"}})
 		require.Equal(t, []string{"/a", "/c", "/b"}, a.DriftIgnore)
 	}
 }
 
-func TestFits(t *testing.T) {
+func TestAnswerMatches(t *testing.T) {
 	shown := checkpoint.Interrupt{Message: "Pay?", Value: `{"pay": 100}`, Schema: `{"type":"boolean"}`}
-	known := pregel.Answer{Seen: pregel.SeenOf(&shown), Asked: &shown}
+	known := pregel.Answer{ShownDigest: pregel.ShownDigestOf(&shown), Asked: &shown}
 	for name, c := range map[string]struct {
 		now  pregel.Ask
 		fits bool
@@ -100,10 +100,10 @@ func TestFits(t *testing.T) {
 		"another schema":   {pregel.Ask{Message: "Pay?", Value: `{"pay":100}`}, false},
 		"ignored just now": {pregel.Ask{Message: "Pay?", Value: `{"pay":100}`, Schema: `{"type":"boolean"}`, DriftIgnore: []string{"/pay"}}, false},
 	} {
-		require.Equal(t, c.fits, known.Fits(&c.now), name)
-		require.Equal(t, c.fits, (&pregel.Answer{Seen: known.Seen}).Fits(&c.now), "%s, by the digest only", name)
+		require.Equal(t, c.fits, known.Matches(&c.now), name)
+		require.Equal(t, c.fits, (&pregel.Answer{ShownDigest: known.ShownDigest}).Matches(&c.now), "%s, by the digest only", name)
 	}
-	require.False(t, (&pregel.Answer{}).Fits(&pregel.Ask{}), "an answer to nothing fits nothing")
+	require.False(t, (&pregel.Answer{}).Matches(&pregel.Ask{}), "an answer to nothing fits nothing")
 }
 
 func TestDifferences(t *testing.T) {

@@ -1,10 +1,10 @@
 package pregel
 
-// Sizes are the sizes of the channels of a state, and of all of them.
-func Sizes(s *State) []int64 {
-	all := []int64{s.total}
+// ChannelSizes are the sizes of the channels of a state, and of all of them.
+func ChannelSizes(s *State) []int64 {
+	all := []int64{s.totalSize}
 	for i := range s.graph.Channels {
-		all = append(all, s.size(i))
+		all = append(all, s.sizeAt(i))
 	}
 	return all
 }

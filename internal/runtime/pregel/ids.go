@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// room is enough for the parts of usual ids; longer ones spill to the heap.
-type room = [256]byte
+// idBuffer is large enough for the parts of usual ids; longer ones spill to the
+// heap.
+type idBuffer = [256]byte
 
-// text appends length-prefixed parts, so that no two lists of parts collide by
+// appendParts appends length-prefixed parts, so that no two lists of parts collide by
 // concatenation. Each kind of id begins with its own name and has its parts in
 // a fixed order.
-func text(b []byte, parts ...string) []byte {
+func appendParts(b []byte, parts ...string) []byte {
 	for _, p := range parts {
 		b = binary.AppendUvarint(b, uint64(len(p)))
 		b = append(b, p...)
@@ -22,10 +23,10 @@ func text(b []byte, parts ...string) []byte {
 	return b
 }
 
-func counted(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
+func appendInt(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
-// id is the first half of a hash, as text.
-func id(b []byte) string {
+// hashID returns the first half of a hash as hex text.
+func hashID(b []byte) string {
 	sum := sha256.Sum256(b)
 	var out [32]byte
 	hex.Encode(out[:], sum[:16])
@@ -36,8 +37,8 @@ func id(b []byte) string {
 // different threads and incarnations differ. The same commit tried again gets
 // the same id.
 func CheckpointID(thread, log string, seq uint64) string {
-	var r room
-	sum := sha256.Sum256(binary.AppendUvarint(text(r[:0], "checkpoint", thread, log), seq))
+	var r idBuffer
+	sum := sha256.Sum256(binary.AppendUvarint(appendParts(r[:0], "checkpoint", thread, log), seq))
 	var id [21]byte
 	const digits = "0123456789abcdef"
 	for i := 11; i >= 0; i-- {
@@ -62,46 +63,46 @@ func CheckpointSeq(id string) uint64 {
 // VirtualCheckpointID names a checkpoint that is never stored: one of a
 // subgraph without persistence.
 func VirtualCheckpointID(task string, step int) string {
-	var r room
-	return id(counted(text(r[:0], "virtual", task), step))
+	var r idBuffer
+	return hashID(appendInt(appendParts(r[:0], "virtual", task), step))
 }
 
 func pullID(checkpoint, namespace string, step int, node string) string {
-	var r room
-	return id(counted(text(r[:0], "pull", checkpoint, namespace, node), step))
+	var r idBuffer
+	return hashID(appendInt(appendParts(r[:0], "pull", checkpoint, namespace, node), step))
 }
 
 func pushID(checkpoint, namespace string, step int, node string, index int) string {
-	var r room
-	return id(counted(counted(text(r[:0], "push", checkpoint, namespace, node), step), index))
+	var r idBuffer
+	return hashID(appendInt(appendInt(appendParts(r[:0], "push", checkpoint, namespace, node), step), index))
 }
 
 // HandlerID names the task of an error handler that takes over for a failed one.
 func HandlerID(handler, failed string) string {
-	var r room
-	return id(text(r[:0], "handler", handler, failed))
+	var r idBuffer
+	return hashID(appendParts(r[:0], "handler", handler, failed))
 }
 
-// InterruptID names a question. It is the same each time the task is run, and
-// differs for every question and for every later visit of the node. round counts
+// InterruptID names an interrupt. It is the same each time the task is run, and
+// differs for every interrupt and for every later visit of the node. round counts
 // how often the place was asked anew because a replay asked something else.
 func InterruptID(task, scope, key string, index, round int) string {
-	var r room
-	b := counted(text(r[:0], "interrupt", task, scope, key), index)
+	var r idBuffer
+	b := appendInt(appendParts(r[:0], "interrupt", task, scope, key), index)
 	if round > 0 {
-		b = counted(b, round)
+		b = appendInt(b, round)
 	}
-	return id(b)
+	return hashID(b)
 }
 
 // messageID names a message that was written without an id, by where it stands.
 func messageID(checkpoint, channel string, write, n int) string {
-	var r room
-	return id(counted(counted(text(r[:0], "message", checkpoint, channel), write), n))
+	var r idBuffer
+	return hashID(appendInt(appendInt(appendParts(r[:0], "message", checkpoint, channel), write), n))
 }
 
 // BreakpointID names the pause before or after a superstep.
 func BreakpointID(checkpoint, when string) string {
-	var r room
-	return id(text(r[:0], "breakpoint", checkpoint, when))
+	var r idBuffer
+	return hashID(appendParts(r[:0], "breakpoint", checkpoint, when))
 }

@@ -14,13 +14,13 @@ import (
 
 // machine walks a graph superstep by superstep. Each node does what code says.
 type machine struct {
-	t    *testing.T
-	s    *pregel.State
-	seq  uint64
-	code map[string]pregel.Result
+	t       *testing.T
+	state   *pregel.State
+	seq     uint64
+	results map[string]pregel.Result
 }
 
-func compile(t *testing.T, s *graph.Spec) *graph.Graph {
+func compileGraph(t *testing.T, s *graph.Spec) *graph.Graph {
 	t.Helper()
 	e, err := expr.New(expr.Options{})
 	require.NoError(t, err)
@@ -34,77 +34,77 @@ func compile(t *testing.T, s *graph.Spec) *graph.Graph {
 
 func newMachine(t *testing.T, s *graph.Spec, code map[string]pregel.Result) *machine {
 	t.Helper()
-	return &machine{t: t, s: pregel.New(compile(t, s), "", pregel.Limits{}), code: code}
+	return &machine{t: t, state: pregel.NewState(compileGraph(t, s), "", pregel.Limits{}), results: code}
 }
 
-func (m *machine) stamp(source checkpoint.Source) pregel.Stamp {
+func (m *machine) newCheckpointInfo(source checkpoint.Source) pregel.CheckpointInfo {
 	m.seq++
-	return pregel.Stamp{ID: pregel.CheckpointID("t", "log", m.seq), Seq: m.seq, Source: source, Step: m.s.NextStep()}
+	return pregel.CheckpointInfo{ID: pregel.CheckpointID("t", "log", m.seq), Seq: m.seq, Source: source, Step: m.state.NextStep()}
 }
 
-// input puts an input in; what was left to do is given up.
-func (m *machine) input(text string) {
+// applyInput puts an input in; what was left to do is given up.
+func (m *machine) applyInput(text string) {
 	m.t.Helper()
-	writes, err := m.s.Input(payload.JSON(text))
+	writes, err := m.state.InputWrites(payload.JSON(text))
 	require.NoError(m.t, err)
-	done := []pregel.Done{{Writes: writes}}
-	for _, task := range m.plan() {
-		done = append(done, pregel.Done{Task: task})
+	done := []pregel.TaskWrites{{Writes: writes}}
+	for _, task := range m.planTasks() {
+		done = append(done, pregel.TaskWrites{Task: task})
 	}
-	m.s, err = m.s.Apply(done, m.stamp(checkpoint.SourceInput))
+	m.state, err = m.state.ApplyStep(done, m.newCheckpointInfo(checkpoint.SourceInput))
 	require.NoError(m.t, err)
 }
 
-func (m *machine) plan() []*pregel.Task {
+func (m *machine) planTasks() []*pregel.Task {
 	m.t.Helper()
-	tasks, err := m.s.Plan()
+	tasks, err := m.state.PlanTasks()
 	require.NoError(m.t, err)
 	return tasks
 }
 
-// next names the nodes that are due, in the order of the plan.
-func (m *machine) next() []string {
+// nextNodes names the nodes that are due, in the order of the plan.
+func (m *machine) nextNodes() []string {
 	var names []string
-	for _, task := range m.plan() {
+	for _, task := range m.planTasks() {
 		names = append(names, task.Node.Name)
 	}
 	return names
 }
 
-// finish completes the tasks that are due.
-func (m *machine) finish() []pregel.Done {
+// completeTasks completes the tasks that are due.
+func (m *machine) completeTasks() []pregel.TaskWrites {
 	m.t.Helper()
-	var done []pregel.Done
-	for _, task := range m.plan() {
-		r := m.code[task.Node.Name]
+	var done []pregel.TaskWrites
+	for _, task := range m.planTasks() {
+		r := m.results[task.Node.Name]
 		if task.Node.Kind == graph.KindStart {
-			r = pregel.Result{Update: m.s.StartInput()}
+			r = pregel.Result{Update: m.state.StartInput()}
 		}
-		writes, err := m.s.Complete(task, r, nil)
+		writes, err := m.state.CompleteTask(task, r, nil)
 		require.NoError(m.t, err)
-		done = append(done, pregel.Done{Task: task, Writes: writes})
+		done = append(done, pregel.TaskWrites{Task: task, Writes: writes})
 	}
 	return done
 }
 
-// step runs one superstep.
-func (m *machine) step() {
+// runStep runs one superstep.
+func (m *machine) runStep() {
 	m.t.Helper()
-	s, err := m.s.Apply(m.finish(), m.stamp(checkpoint.SourceLoop))
+	s, err := m.state.ApplyStep(m.completeTasks(), m.newCheckpointInfo(checkpoint.SourceLoop))
 	require.NoError(m.t, err)
-	m.s = s
+	m.state = s
 }
 
-// reload makes the state again from what a store would keep of it.
-func (m *machine) reload() {
-	kept := *m.s.Checkpoint()
-	m.s = pregel.Load(m.s.Graph(), &kept, false, pregel.Limits{})
+// reloadState makes the state again from what a store would keep of it.
+func (m *machine) reloadState() {
+	kept := *m.state.Checkpoint()
+	m.state = pregel.LoadState(m.state.Graph(), &kept, false, pregel.Limits{})
 }
 
-// versions shows the channels that have one.
-func (m *machine) versions() map[string]uint64 {
+// channelVersions shows the channels that have one.
+func (m *machine) channelVersions() map[string]uint64 {
 	out := make(map[string]uint64)
-	for _, c := range m.s.Checkpoint().Channels {
+	for _, c := range m.state.Checkpoint().Channels {
 		if c.Version > 0 {
 			out[c.Name] = c.Version
 		}
@@ -112,9 +112,9 @@ func (m *machine) versions() map[string]uint64 {
 	return out
 }
 
-func (m *machine) seen() map[string]map[string]uint64 {
+func (m *machine) seenVersions() map[string]map[string]uint64 {
 	out := make(map[string]map[string]uint64)
-	for _, n := range m.s.Checkpoint().Seen {
+	for _, n := range m.state.Checkpoint().Seen {
 		out[n.Node] = make(map[string]uint64)
 		for _, v := range n.Versions {
 			out[n.Node][v.Channel] = v.Version
@@ -123,7 +123,7 @@ func (m *machine) seen() map[string]map[string]uint64 {
 	return out
 }
 
-func nodes(names ...string) []graph.NodeSpec {
+func newNodes(names ...string) []graph.NodeSpec {
 	var out []graph.NodeSpec
 	for _, n := range names {
 		out = append(out, graph.NodeSpec{Name: n, Function: &graph.FunctionSpec{}})
@@ -131,7 +131,7 @@ func nodes(names ...string) []graph.NodeSpec {
 	return out
 }
 
-func edges(pairs ...string) []graph.EdgeSpec {
+func newEdges(pairs ...string) []graph.EdgeSpec {
 	var out []graph.EdgeSpec
 	for i := 0; i < len(pairs); i += 2 {
 		out = append(out, graph.EdgeSpec{From: []string{pairs[i]}, To: pairs[i+1]})
@@ -139,7 +139,7 @@ func edges(pairs ...string) []graph.EdgeSpec {
 	return out
 }
 
-func updates(texts map[string]string) map[string]pregel.Result {
+func newResults(texts map[string]string) map[string]pregel.Result {
 	out := make(map[string]pregel.Result)
 	for n, t := range texts {
 		out[n] = pregel.Result{Update: payload.JSON(t)}

@@ -14,7 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
-func said(id, text string) payload.JSON {
+func newMessage(id, text string) payload.JSON {
 	return payload.JSON(fmt.Sprintf(`{"type":"ai","id":%q,"content":%q}`, id, text))
 }
 
@@ -24,8 +24,8 @@ func said(id, text string) payload.JSON {
 func TestMessagesAreMergedAsIfReadAnew(t *testing.T) {
 	for seed := range uint64(20) {
 		dice := rand.New(rand.NewPCG(seed, 1))
-		m := looping(t, graph.ChannelSpec{Name: "l", Reducer: "messages"}, `size(state.l) >= 0`, `{}`)
-		want := m.list().Items
+		m := newLoopMachine(t, graph.ChannelSpec{Name: "l", Reducer: "messages"}, `size(state.l) >= 0`, `{}`)
+		want := m.storedList().Items
 		update := func() payload.JSON {
 			var items []payload.JSON
 			for range 1 + dice.IntN(3) {
@@ -33,12 +33,12 @@ func TestMessagesAreMergedAsIfReadAnew(t *testing.T) {
 				switch dice.IntN(8) {
 				case 0:
 					if len(want) > 20 {
-						items = append(items, payload.JSON(fmt.Sprintf(`{"type":"remove","id":%q}`, idOf(t, want[dice.IntN(len(want))]))))
+						items = append(items, payload.JSON(fmt.Sprintf(`{"type":"remove","id":%q}`, messageIDOf(t, want[dice.IntN(len(want))]))))
 					}
 				case 1:
-					items = append(items, said(id, "perhaps known"))
+					items = append(items, newMessage(id, "perhaps known"))
 				default:
-					items = append(items, said(fmt.Sprint("n", dice.Uint64()), "new"))
+					items = append(items, newMessage(fmt.Sprint("n", dice.Uint64()), "new"))
 				}
 			}
 			if dice.IntN(10) == 0 {
@@ -48,11 +48,11 @@ func TestMessagesAreMergedAsIfReadAnew(t *testing.T) {
 		}
 		for step := range 150 {
 			u := update()
-			m.code["work"] = pregel.Result{Update: payload.Object([]payload.Field{{Key: "l", Value: u}})}
-			if step%5 == 0 { // another branch, whose messages nobody here knows
+			m.results["work"] = pregel.Result{Update: payload.Object([]payload.Field{{Key: "l", Value: u}})}
+			if step%5 == 0 { // another branch, whose messages are not known here
 				other := *m
-				other.code = map[string]pregel.Result{"work": {Update: payload.Object([]payload.Field{{Key: "l", Value: said(fmt.Sprint("m", step), "elsewhere")}})}}
-				other.step()
+				other.results = map[string]pregel.Result{"work": {Update: payload.Object([]payload.Field{{Key: "l", Value: newMessage(fmt.Sprint("m", step), "elsewhere")}})}}
+				other.runStep()
 			}
 			if payload.KindOf(u) == payload.ObjectKind {
 				want = want[:len(want)/2]
@@ -61,16 +61,16 @@ func TestMessagesAreMergedAsIfReadAnew(t *testing.T) {
 				want, err = payload.MergeMessages(want, u, func(int) string { t.Error("all have ids"); return "" })
 				require.NoError(t, err)
 			}
-			m.step()
-			require.Equal(t, payload.Array(want), payload.Array(m.list().Items), "seed %d, step %d: %s", seed, step, u)
+			m.runStep()
+			require.Equal(t, payload.Array(want), payload.Array(m.storedList().Items), "seed %d, step %d: %s", seed, step, u)
 			if step%40 == 39 {
-				m.reload()
+				m.reloadState()
 			}
 		}
 	}
 }
 
-func idOf(t *testing.T, message payload.JSON) string {
+func messageIDOf(t *testing.T, message payload.JSON) string {
 	t.Helper()
 	fields, err := payload.Fields(message)
 	require.NoError(t, err)
@@ -88,26 +88,26 @@ func idOf(t *testing.T, message payload.JSON) string {
 // many messages.
 func TestMessagesCostWhatIsAdded(t *testing.T) {
 	allocated := func(messages int) uint64 {
-		m := looping(t, graph.ChannelSpec{Name: "l", Reducer: "messages"}, `state.n >= 0`, `{}`)
+		m := newLoopMachine(t, graph.ChannelSpec{Name: "l", Reducer: "messages"}, `state.n >= 0`, `{}`)
 		var items []payload.JSON
 		for i := range messages {
-			items = append(items, said(fmt.Sprint(i), strings.Repeat("x", 100)))
+			items = append(items, newMessage(fmt.Sprint(i), strings.Repeat("x", 100)))
 		}
 		add := func(items ...payload.JSON) {
-			m.code["work"] = pregel.Result{Update: payload.Object([]payload.Field{{Key: "l", Value: payload.Array(items)}})}
-			m.step()
+			m.results["work"] = pregel.Result{Update: payload.Object([]payload.Field{{Key: "l", Value: payload.Array(items)}})}
+			m.runStep()
 		}
 		add(items...)
-		add(said("more", "x")) // makes room behind the list
-		add(said("yet more", "x"))
+		add(newMessage("more", "x")) // adds capacity behind the list
+		add(newMessage("yet more", "x"))
 		const steps = 200
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range steps {
-			add(said(fmt.Sprint("new", i), "x"))
+			add(newMessage(fmt.Sprint("new", i), "x"))
 		}
 		runtime.ReadMemStats(&after)
-		require.Len(t, m.list().Items, 1+messages+2+steps)
+		require.Len(t, m.storedList().Items, 1+messages+2+steps)
 		return (after.TotalAlloc - before.TotalAlloc) / steps
 	}
 	few, many := allocated(100), allocated(20_000)

@@ -23,17 +23,17 @@ func FuzzCompletionOrder(f *testing.F) {
 	f.Add(uint64(7), uint64(11))
 	f.Add(uint64(1234), uint64(99))
 	f.Fuzz(func(t *testing.T, program, order uint64) {
-		straight := walk(t, program, func([]pregel.Done) {}, false)
+		straight := runSupersteps(t, program, func([]pregel.TaskWrites) {}, false)
 		r := rand.New(rand.NewPCG(order, 1))
-		shuffled := walk(t, program, func(done []pregel.Done) {
+		shuffled := runSupersteps(t, program, func(done []pregel.TaskWrites) {
 			r.Shuffle(len(done), func(i, j int) { done[i], done[j] = done[j], done[i] })
 		}, order%2 == 0)
 		require.Equal(t, straight, shuffled)
 	})
 }
 
-// walk runs some supersteps that a number decides, and notes the checkpoints.
-func walk(t *testing.T, program uint64, shuffle func([]pregel.Done), reload bool) []checkpoint.Checkpoint {
+// runSupersteps runs some supersteps that a number decides, and notes the checkpoints.
+func runSupersteps(t *testing.T, program uint64, shuffle func([]pregel.TaskWrites), reload bool) []checkpoint.Checkpoint {
 	t.Helper()
 	names := []string{"a", "b", "c", "d", "late"}
 	m := newMachine(t, &graph.Spec{
@@ -45,37 +45,37 @@ func walk(t *testing.T, program uint64, shuffle func([]pregel.Done), reload bool
 			{Name: "u", Reducer: "union"},
 			{Name: "t", Reducer: "topic"},
 		},
-		Nodes: append(nodes("a", "b", "c", "d"), graph.NodeSpec{Name: "late", Defer: true, Function: &graph.FunctionSpec{}}),
-		Edges: append(edges(graph.Start, "a", graph.Start, "b", "a", "late", "b", "c"),
+		Nodes: append(newNodes("a", "b", "c", "d"), graph.NodeSpec{Name: "late", Defer: true, Function: &graph.FunctionSpec{}}),
+		Edges: append(newEdges(graph.Start, "a", graph.Start, "b", "a", "late", "b", "c"),
 			graph.EdgeSpec{From: []string{"a", "c"}, To: "d"}),
 	}, nil)
 	r := rand.New(rand.NewPCG(program, 2))
-	m.input(`{"l":["in"]}`)
+	m.applyInput(`{"l":["in"]}`)
 	var trail []checkpoint.Checkpoint
-	before := m.versions()
+	before := m.channelVersions()
 	for range 8 {
-		var done []pregel.Done
-		for i, task := range m.plan() {
-			writes, err := m.s.Complete(task, act(r, names, i), nil)
+		var done []pregel.TaskWrites
+		for i, task := range m.planTasks() {
+			writes, err := m.state.CompleteTask(task, randomResult(r, names, i), nil)
 			require.NoError(t, err)
-			done = append(done, pregel.Done{Task: task, Writes: writes})
+			done = append(done, pregel.TaskWrites{Task: task, Writes: writes})
 		}
 		shuffle(done)
-		s, err := m.s.Apply(done, m.stamp(checkpoint.SourceLoop))
+		s, err := m.state.ApplyStep(done, m.newCheckpointInfo(checkpoint.SourceLoop))
 		require.NoError(t, err)
-		m.s = s
-		before = grown(t, before, m.versions())
-		cp := *m.s.Checkpoint()
-		trail = append(trail, plain(cp))
+		m.state = s
+		before = requireGrown(t, before, m.channelVersions())
+		cp := *m.state.Checkpoint()
+		trail = append(trail, copyCheckpoint(cp))
 		if reload {
-			m.reload()
+			m.reloadState()
 		}
 	}
 	return trail
 }
 
-// act is what the i-th task of a superstep does.
-func act(r *rand.Rand, names []string, i int) pregel.Result {
+// randomResult is what the i-th task of a superstep does.
+func randomResult(r *rand.Rand, names []string, i int) pregel.Result {
 	v := r.IntN(100)
 	out := pregel.Result{Update: payload.JSON(fmt.Sprintf(
 		`{"l":["%d.%d"],"n":%d,"any":%d,"m":[{"type":"human","content":"%d"}],"u":[%d],"t":%d}`, i, v, v, v, v, v%5, v))}
@@ -89,9 +89,9 @@ func act(r *rand.Rand, names []string, i int) pregel.Result {
 	return out
 }
 
-// grown checks that no channel has gone back, and that all that changed in a
+// requireGrown checks that no channel has gone back, and that all that changed in a
 // superstep has the same new version.
-func grown(t *testing.T, before, now map[string]uint64) map[string]uint64 {
+func requireGrown(t *testing.T, before, now map[string]uint64) map[string]uint64 {
 	t.Helper()
 	top := uint64(0)
 	for _, v := range before {
@@ -106,8 +106,8 @@ func grown(t *testing.T, before, now map[string]uint64) map[string]uint64 {
 	return now
 }
 
-// plain is a checkpoint without what depends on shared memory.
-func plain(cp checkpoint.Checkpoint) checkpoint.Checkpoint {
+// copyCheckpoint is a checkpoint without what depends on shared memory.
+func copyCheckpoint(cp checkpoint.Checkpoint) checkpoint.Checkpoint {
 	channels := make([]checkpoint.Channel, len(cp.Channels))
 	copy(channels, cp.Channels)
 	for i := range channels {

@@ -13,33 +13,33 @@ import (
 type Task struct {
 	ID   string
 	Node *graph.Node
-	// Push tells a task made by a Send, the Index-th of the superstep, from
+	// IsPush tells a task made by a Send, the Index-th of the superstep, from
 	// one that was triggered through channels.
-	Push  bool
-	Index int
-	Input payload.JSON // of the Send
+	IsPush bool
+	Index  int
+	Input  payload.JSON // of the Send
 	// Failed is set for an error handler: the task it takes over for.
-	Failed  *checkpoint.Failure
-	Takes   string // id of that task
-	handled *Task
+	Failed        *checkpoint.Failure
+	HandledTaskID string // id of that task
+	handledTask   *Task
 }
 
-// Plan lists the tasks of the next superstep, in the order in which their
+// PlanTasks lists the tasks of the next superstep, in the order in which their
 // writes will be applied, save that Sends come first. It fails when a Send
 // names a node that the graph does not have.
-func (s *State) Plan() ([]*Task, error) {
-	if s.Fresh() {
+func (s *State) PlanTasks() ([]*Task, error) {
+	if s.IsFresh() {
 		return nil, nil
 	}
-	tasks, err := s.pushes()
+	tasks, err := s.planPushes()
 	if err != nil {
 		return nil, err
 	}
-	return s.pulls(tasks), nil
+	return s.planPulls(tasks), nil
 }
 
-func (s *State) pushes() ([]*Task, error) {
-	c := &s.cp.Channels[s.graph.Sends]
+func (s *State) planPushes() ([]*Task, error) {
+	c := &s.checkpoint.Channels[s.graph.SendsChannel]
 	if c.List == nil {
 		return nil, nil
 	}
@@ -53,17 +53,17 @@ func (s *State) pushes() ([]*Task, error) {
 		if !ok {
 			return nil, &TargetError{Target: name, Known: nodeNames(s.graph)}
 		}
-		id := pushID(s.cp.ID, s.cp.Namespace, s.NextStep(), name, i)
-		tasks = append(tasks, &Task{ID: id, Node: n, Push: true, Index: i, Input: input})
+		id := pushID(s.checkpoint.ID, s.checkpoint.Namespace, s.NextStep(), name, i)
+		tasks = append(tasks, &Task{ID: id, Node: n, IsPush: true, Index: i, Input: input})
 	}
 	return tasks, nil
 }
 
-func (s *State) pulls(tasks []*Task) []*Task {
+func (s *State) planPulls(tasks []*Task) []*Task {
 	first := len(tasks)
 	for _, n := range s.graph.Nodes {
-		if s.triggered(n) {
-			id := pullID(s.cp.ID, s.cp.Namespace, s.NextStep(), n.Name)
+		if s.isTriggered(n) {
+			id := pullID(s.checkpoint.ID, s.checkpoint.Namespace, s.NextStep(), n.Name)
 			tasks = append(tasks, &Task{ID: id, Node: n})
 		}
 	}
@@ -71,12 +71,12 @@ func (s *State) pulls(tasks []*Task) []*Task {
 	return tasks
 }
 
-// triggered reports whether some trigger of a node holds a value the node has
+// isTriggered reports whether some trigger of a node holds a value the node has
 // not reacted to.
-func (s *State) triggered(n *graph.Node) bool {
+func (s *State) isTriggered(n *graph.Node) bool {
 	for _, t := range n.Triggers {
-		c := &s.cp.Channels[t]
-		if c.Version > 0 && available(&s.graph.Channels[t], c) && c.Version > s.seenVersion(n.Name, c.Name) {
+		c := &s.checkpoint.Channels[t]
+		if c.Version > 0 && isAvailable(&s.graph.Channels[t], c) && c.Version > s.seenVersion(n.Name, c.Name) {
 			return true
 		}
 	}
@@ -84,11 +84,11 @@ func (s *State) triggered(n *graph.Node) bool {
 }
 
 func (s *State) seenVersion(node, channel string) uint64 {
-	for i := range s.cp.Seen {
-		if s.cp.Seen[i].Node != node {
+	for i := range s.checkpoint.Seen {
+		if s.checkpoint.Seen[i].Node != node {
 			continue
 		}
-		for _, v := range s.cp.Seen[i].Versions {
+		for _, v := range s.checkpoint.Seen[i].Versions {
 			if v.Channel == channel {
 				return v.Version
 			}
@@ -97,11 +97,11 @@ func (s *State) seenVersion(node, channel string) uint64 {
 	return 0
 }
 
-// Shown orders planned tasks for people: Sends first, then the nodes as the
+// SortForDisplay orders planned tasks for people: Sends first, then the nodes as the
 // graph declares them. They run, and are applied, in the order of their names.
-func (s *State) Shown(tasks []*Task) []*Task {
+func (s *State) SortForDisplay(tasks []*Task) []*Task {
 	at := func(t *Task) int {
-		if t.Push {
+		if t.IsPush {
 			return -1
 		}
 		return slices.Index(s.graph.Nodes, t.Node)
@@ -111,27 +111,27 @@ func (s *State) Shown(tasks []*Task) []*Task {
 	return out
 }
 
-// Idle reports whether nothing is due.
-func (s *State) Idle() bool {
-	tasks, err := s.Plan()
+// IsIdle reports whether nothing is due.
+func (s *State) IsIdle() bool {
+	tasks, err := s.PlanTasks()
 	return err == nil && len(tasks) == 0
 }
 
-// Handler returns the task that takes over for a failed one, or nil when its
+// HandlerTask returns the task that takes over for a failed one, or nil when its
 // node has no error handler.
-func (t *Task) Handler(f *checkpoint.Failure) *Task {
+func (t *Task) HandlerTask(f *checkpoint.Failure) *Task {
 	h := t.Node.Handler
-	if h == nil || t.handled != nil {
+	if h == nil || t.handledTask != nil {
 		return nil
 	}
 	return &Task{
-		ID: HandlerID(h.Name, t.ID), Node: h, Push: true, Index: t.Index,
-		Input: t.Input, Failed: f, Takes: t.ID, handled: t,
+		ID: HandlerID(h.Name, t.ID), Node: h, IsPush: true, Index: t.Index,
+		Input: t.Input, Failed: f, HandledTaskID: t.ID, handledTask: t,
 	}
 }
 
-// Next lists tasks in the form that a checkpoint keeps.
-func Next(tasks []*Task) []checkpoint.NextTask {
+// NextTasks lists tasks in the form that a checkpoint keeps.
+func NextTasks(tasks []*Task) []checkpoint.NextTask {
 	if len(tasks) == 0 {
 		return nil
 	}

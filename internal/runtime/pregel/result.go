@@ -16,29 +16,29 @@ type Result struct {
 	// Writes follow Update; they allow several values for one channel.
 	Writes []checkpoint.Write
 	Goto   []checkpoint.Send
-	// Parent hands Update, Writes and Goto to the enclosing graph instead.
-	Parent bool
+	// ToParent hands Update, Writes and Goto to the enclosing graph instead.
+	ToParent bool
 
 	Asks    []Ask
 	Failure *Failure
-	// Waiting lists the open questions of a subgraph that has paused; its
+	// WaitingInterrupts lists the open interrupts of a subgraph that has paused; its
 	// node goes on when one of them is answered.
-	Waiting []string
+	WaitingInterrupts []string
 	// Cached says that the node was not run: this is an older result of it.
 	Cached bool
-	// Used lists answers that the attempt has used. Code that is run in this
+	// UsedAnswers lists answers that the attempt has used. Code that is run in this
 	// process names only those that it has used for something else than was shown.
-	Used []Use
-	// Foreseen holds, for conditional edges, the values of channels that a
+	UsedAnswers []UsedAnswer
+	// CombinedValues holds, for conditional edges, the values of channels that a
 	// worker has combined with what the attempt writes. The engine fills it in.
-	Foreseen map[string]payload.JSON
+	CombinedValues map[string]payload.JSON
 }
 
-// Ask is one question of a task.
+// Ask is one interrupt of a task.
 type Ask struct {
 	Scope     string // "" = the whole node; e.g. a tool call id
 	Key       string // "" = matched by position
-	Index     int    // n-th unkeyed question of the scope, or n-th use of the key
+	Index     int    // n-th unkeyed interrupt of the scope, or n-th use of the key
 	Reason    string
 	Message   string
 	Value     payload.JSON
@@ -53,36 +53,36 @@ type Ask struct {
 	DriftIgnore []string
 }
 
-// Use is one answer that an attempt has used.
-type Use struct {
-	Scope string
-	Key   string
-	Index int
-	Seen  string // digest of what the attempt asked
-	Asked *Ask   // what it asked, when that is not what was shown; else nil
+// UsedAnswer is one answer that an attempt has used.
+type UsedAnswer struct {
+	Scope       string
+	Key         string
+	Index       int
+	AskedDigest string // digest of what the attempt asked
+	Asked       *Ask   // what it asked, when that is not what was shown; else nil
 }
 
 // Failure is a failed attempt: the stored part and what the retry policy needs.
 type Failure struct {
 	checkpoint.Failure
 
-	Bases      []string      // further types that the node's error is of; a retry policy may name them
+	BaseTypes  []string      // further types that the node's error is of; a retry policy may name them
 	Permanent  bool          // never retry
 	RetryAfter time.Duration // at least this long before the next attempt
 }
 
 // Answer is the reply to an Ask, matched by the same scope, key and index.
 type Answer struct {
-	Interrupt string
-	Scope     string
-	Key       string
-	Index     int
-	Value     payload.JSON
-	Dismissed bool // nobody will answer; Reason says why
-	Expired   bool
-	Reason    string
-	Seen      string                // digest of what was shown
-	Asked     *checkpoint.Interrupt // the question as it was asked, nil = known by its digest only
+	InterruptID string
+	Scope       string
+	Key         string
+	Index       int
+	Value       payload.JSON
+	Dismissed   bool // there will be no answer; Reason says why
+	Expired     bool
+	Reason      string
+	ShownDigest string                // digest of what was shown
+	Asked       *checkpoint.Interrupt // the interrupt as it was asked, nil = known by its digest only
 }
 
 // Journal is what a task must see again when it runs from its first line.

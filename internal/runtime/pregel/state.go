@@ -11,64 +11,64 @@ import (
 
 // State is a graph at a superstep boundary. It is immutable.
 type State struct {
-	graph *graph.Graph
-	cp    *checkpoint.Checkpoint
+	graph      *graph.Graph
+	checkpoint *checkpoint.Checkpoint
 	// untracked holds values that are never stored, by channel position.
 	untracked map[int]payload.JSON
-	// sealed is the number of the checkpoint at which another branch of the
+	// sharedUpTo is the number of the checkpoint at which another branch of the
 	// history may also append: lists stored up to it must not grow in place.
-	sealed uint64
-	top    uint64 // greatest channel version
+	sharedUpTo uint64
+	topVersion uint64 // greatest channel version
 	// tails are elements that come after those of lists, by channel position, in
 	// a state that is only looked at ahead: the lists themselves are not copied.
 	tails map[int][]payload.JSON
-	// indexes know the ids of lists of messages, by channel position, so that a
+	// messageIndexes know the ids of lists of messages, by channel position, so that a
 	// superstep need not read the messages that are there already.
-	indexes map[int]*payload.MessageIndex
-	limits  Limits
-	sizes   []int64 // of lists, by channel position; nil without limits
-	total   int64   // size of all state keys; 0 without limits
+	messageIndexes map[int]*payload.MessageIndex
+	limits         Limits
+	listSizes      []int64 // of lists, by channel position; nil without limits
+	totalSize      int64   // size of all state keys; 0 without limits
 }
 
-// New returns the state of a graph that has never run in this namespace.
-func New(g *graph.Graph, namespace string, limits Limits) *State {
-	return Load(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false, limits)
+// NewState returns the state of a graph that has never run in this namespace.
+func NewState(g *graph.Graph, namespace string, limits Limits) *State {
+	return LoadState(g, &checkpoint.Checkpoint{Namespace: namespace, Step: -2}, false, limits)
 }
 
-// Load binds a checkpoint to a graph. Channels that the graph does not have
+// LoadState binds a checkpoint to a graph. Channels that the graph does not have
 // (a key was removed) are kept behind the others and never looked at. Forked
 // says that later checkpoints than this one exist. The limits hold for what
 // follows the state; one that is only read needs none.
-func Load(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool, limits Limits) *State {
-	s := &State{graph: g, cp: cp, limits: limits}
+func LoadState(g *graph.Graph, cp *checkpoint.Checkpoint, forked bool, limits Limits) *State {
+	s := &State{graph: g, checkpoint: cp, limits: limits}
 	bound := *cp
-	bound.Channels = align(g, cp.Channels)
+	bound.Channels = alignChannels(g, cp.Channels)
 	for i := range bound.Channels {
 		c := &bound.Channels[i]
-		s.top = max(s.top, c.Version)
+		s.topVersion = max(s.topVersion, c.Version)
 		if c.List != nil {
-			// The spare capacity belongs to whoever made the list.
+			// The spare capacity belongs to the maker of the list.
 			l := *c.List
 			l.Items = slices.Clip(l.Items)
 			c.List = &l
 		}
 	}
-	s.cp = &bound
+	s.checkpoint = &bound
 	if forked {
-		s.sealed = allSealed
+		s.sharedUpTo = allShared
 	}
-	s.measure()
+	s.measureChannels()
 	return s
 }
 
-func align(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
+func alignChannels(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
 	out := make([]checkpoint.Channel, len(g.Channels), len(g.Channels)+4)
 	for i := range g.Channels {
 		out[i].Name = g.Channels[i].Name
 	}
 	for i := range stored {
 		if at, ok := g.ChannelIndex(stored[i].Name); ok {
-			out[at] = adapt(g.Channels[at].Kind, stored[i])
+			out[at] = adaptChannel(g.Channels[at].Kind, stored[i])
 		} else if stored[i].Version > 0 {
 			out = append(out, stored[i])
 		}
@@ -76,23 +76,23 @@ func align(g *graph.Graph, stored []checkpoint.Channel) []checkpoint.Channel {
 	return out
 }
 
-// allSealed seals every list there is: the state begins a branch.
-const allSealed = ^uint64(0)
+// allShared marks every list as shared with another branch: the state begins one.
+const allShared = ^uint64(0)
 
-// forked reports whether the state's next checkpoint begins a branch.
-func (s *State) forked() bool { return s.sealed == allSealed }
+// beginsBranch reports whether the state's next checkpoint begins a branch.
+func (s *State) beginsBranch() bool { return s.sharedUpTo == allShared }
 
-// adapt lets a channel change between list and whole value when its reducer
+// adaptChannel lets a channel change between list and whole value when its reducer
 // was changed while a thread waited.
-func adapt(k graph.Kind, c checkpoint.Channel) checkpoint.Channel {
+func adaptChannel(k graph.ChannelKind, c checkpoint.Channel) checkpoint.Channel {
 	switch {
 	case k == graph.Barrier || k == graph.BarrierFinish:
 		// A list of who has arrived, never anything else.
-	case isList(k) && c.List == nil && c.Value != "":
+	case storesList(k) && c.List == nil && c.Value != "":
 		if items, err := payload.Elements(c.Value); err == nil {
-			c.List, c.Value, c.Stored = &checkpoint.List{Items: items, Fresh: len(items)}, "", 0
+			c.List, c.Value, c.Stored = &checkpoint.List{Items: items, Appended: len(items)}, "", 0
 		}
-	case !isList(k) && c.List != nil:
+	case !storesList(k) && c.List != nil:
 		c.Value, c.List, c.Stored = payload.Array(c.List.Items), nil, 0
 	}
 	return c
@@ -102,20 +102,20 @@ func adapt(k graph.Kind, c checkpoint.Channel) checkpoint.Channel {
 func (s *State) Graph() *graph.Graph { return s.graph }
 
 // Checkpoint returns the state in the form that stores keep.
-func (s *State) Checkpoint() *checkpoint.Checkpoint { return s.cp }
+func (s *State) Checkpoint() *checkpoint.Checkpoint { return s.checkpoint }
 
 // Namespace returns where in the thread the state lives.
-func (s *State) Namespace() string { return s.cp.Namespace }
+func (s *State) Namespace() string { return s.checkpoint.Namespace }
 
-// Fresh reports whether the namespace has never been written.
-func (s *State) Fresh() bool { return s.top == 0 }
+// IsFresh reports whether the namespace has never been written.
+func (s *State) IsFresh() bool { return s.topVersion == 0 }
 
 // NextStep is the number of the superstep that would run now.
-func (s *State) NextStep() int { return s.cp.Step + 1 }
+func (s *State) NextStep() int { return s.checkpoint.Step + 1 }
 
-// value returns what a channel holds as JSON text, its default included.
-func (s *State) value(i int) (payload.JSON, bool) {
-	c, spec := &s.cp.Channels[i], &s.graph.Channels[i]
+// valueAt returns what a channel holds as JSON text, its default included.
+func (s *State) valueAt(i int) (payload.JSON, bool) {
+	c, spec := &s.checkpoint.Channels[i], &s.graph.Channels[i]
 	switch {
 	case spec.Kind == graph.Untracked:
 		v, ok := s.untracked[i]
@@ -140,10 +140,10 @@ func (s *State) value(i int) (payload.JSON, bool) {
 // Value returns a state key's value, or false when it is unset.
 func (s *State) Value(key string) (payload.JSON, bool) {
 	i, ok := s.graph.ChannelIndex(key)
-	if !ok || !s.graph.Channels[i].State {
+	if !ok || !s.graph.Channels[i].IsStateKey {
 		return "", false
 	}
-	return s.value(i)
+	return s.valueAt(i)
 }
 
 // Object returns the given state keys as one JSON object, in the graph's
@@ -151,12 +151,12 @@ func (s *State) Value(key string) (payload.JSON, bool) {
 // value it returns that value, or "".
 func (s *State) Object(keys []int) payload.JSON {
 	if i, ok := s.graph.ChannelIndex(rootChannel); ok {
-		v, _ := s.value(i)
+		v, _ := s.valueAt(i)
 		return v
 	}
 	fields := make([]payload.Field, 0, len(keys))
 	for _, i := range keys {
-		if v, ok := s.value(i); ok {
+		if v, ok := s.valueAt(i); ok {
 			fields = append(fields, payload.Field{Key: s.graph.Channels[i].Name, Value: v})
 		}
 	}
@@ -167,20 +167,20 @@ func (s *State) Object(keys []int) payload.JSON {
 const rootChannel = "__root__"
 
 // Values returns all state keys as people see them.
-func (s *State) Values() payload.JSON { return s.Object(s.graph.State) }
+func (s *State) Values() payload.JSON { return s.Object(s.graph.StateKeys) }
 
 // Output returns the keys that the graph declares as its result.
-func (s *State) Output() payload.JSON { return s.Object(s.graph.Output) }
+func (s *State) Output() payload.JSON { return s.Object(s.graph.OutputKeys) }
 
 // StartInput is the input that waits for the start node, "" when there is none.
 func (s *State) StartInput() payload.JSON {
-	return s.cp.Channels[s.graph.StartChannel].Value
+	return s.checkpoint.Channels[s.graph.StartChannel].Value
 }
 
-// OutputChanged reports whether the last superstep changed a state key.
-func (s *State) OutputChanged() bool {
-	for _, name := range s.cp.Updated {
-		if i, ok := s.graph.ChannelIndex(name); ok && s.graph.Channels[i].State {
+// HasOutputChanged reports whether the last superstep changed a state key.
+func (s *State) HasOutputChanged() bool {
+	for _, name := range s.checkpoint.Updated {
+		if i, ok := s.graph.ChannelIndex(name); ok && s.graph.Channels[i].IsStateKey {
 			return true
 		}
 	}
@@ -189,30 +189,30 @@ func (s *State) OutputChanged() bool {
 
 // View is what one task sees of the state: the channels its node reads.
 type View struct {
-	state *State
-	reads []int
+	state     *State
+	positions []int
 }
 
-// View returns the view of a node.
-func (s *State) View(n *graph.Node) View { return View{state: s, reads: n.Reads} }
+// NodeView returns the view of a node.
+func (s *State) NodeView(n *graph.Node) View { return View{state: s, positions: n.Reads} }
 
-// All returns the view of what decides a conditional edge: every state key.
-func (s *State) All() View { return View{state: s, reads: s.graph.State} }
+// FullView returns the view of what decides a conditional edge: every state key.
+func (s *State) FullView() View { return View{state: s, positions: s.graph.StateKeys} }
 
 // Lookup returns the value of a key the node reads, or false when it is unset.
 func (v View) Lookup(key string) (payload.JSON, bool) {
 	i, ok := v.state.graph.ChannelIndex(key)
-	if !ok || !slices.Contains(v.reads, i) {
+	if !ok || !slices.Contains(v.positions, i) {
 		return "", false
 	}
-	return v.state.value(i)
+	return v.state.valueAt(i)
 }
 
 // Keys lists the keys that are set.
 func (v View) Keys() []string {
-	keys := make([]string, 0, len(v.reads))
-	for _, i := range v.reads {
-		if _, ok := v.state.value(i); ok {
+	keys := make([]string, 0, len(v.positions))
+	for _, i := range v.positions {
+		if _, ok := v.state.valueAt(i); ok {
 			keys = append(keys, v.state.graph.Channels[i].Name)
 		}
 	}
@@ -224,7 +224,7 @@ func (v View) Object() payload.JSON {
 	if v.state == nil {
 		return "{}"
 	}
-	return v.state.Object(v.reads)
+	return v.state.Object(v.positions)
 }
 
 // JoinNamespace appends one level to a namespace.
@@ -259,8 +259,8 @@ func nodeNames(g *graph.Graph) []string {
 	return names
 }
 
-// keyNames lists channels by position, for messages.
-func keyNames(g *graph.Graph, positions []int) []string {
+// channelNames lists channels by position, for messages.
+func channelNames(g *graph.Graph, positions []int) []string {
 	names := make([]string, len(positions))
 	for i, p := range positions {
 		names[i] = g.Channels[p].Name
@@ -273,8 +273,8 @@ func keyNames(g *graph.Graph, positions []int) []string {
 func (s *State) LastNode() (string, bool) {
 	var best, second uint64
 	name := graph.Start
-	for i := range s.cp.Seen {
-		n := &s.cp.Seen[i]
+	for i := range s.checkpoint.Seen {
+		n := &s.checkpoint.Seen[i]
 		if _, ok := s.graph.Node(n.Node); !ok {
 			continue
 		}

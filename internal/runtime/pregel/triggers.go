@@ -8,7 +8,7 @@ const pushTrigger = "__pregel_push"
 // Triggers names, in order, the channels that a planned task waits on. Like
 // LangGraph it names all of them, not just those that were written.
 func (s *State) Triggers(t *Task) []string {
-	if t.Push {
+	if t.IsPush {
 		return []string{pushTrigger}
 	}
 	names := make([]string, len(t.Node.Triggers))

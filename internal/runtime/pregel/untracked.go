@@ -12,8 +12,8 @@ import (
 // left out of everything that is stored. As in LangGraph a Send loses only the
 // keys at the top of its input.
 
-// Durable leaves out of the writes of a task what must not be stored.
-func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
+// DurableWrites leaves out of the writes of a task what must not be stored.
+func (s *State) DurableWrites(writes []checkpoint.Write) []checkpoint.Write {
 	if !s.graph.HasUntracked() {
 		return writes
 	}
@@ -23,7 +23,7 @@ func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
 		switch {
 		case ok && s.graph.Channels[i].Kind == graph.Untracked:
 			continue
-		case ok && i == s.graph.Sends:
+		case ok && i == s.graph.SendsChannel:
 			w.Value = s.durableSend(w.Value)
 		}
 		kept = append(kept, w)
@@ -31,23 +31,23 @@ func (s *State) Durable(writes []checkpoint.Write) []checkpoint.Write {
 	return kept
 }
 
-// Stored is the checkpoint in the form in which it may be stored.
-func (s *State) Stored() *checkpoint.Checkpoint {
-	cp := *s.cp
+// StoredCheckpoint is the checkpoint in the form in which it may be stored.
+func (s *State) StoredCheckpoint() *checkpoint.Checkpoint {
+	cp := *s.checkpoint
 	known := 0
-	for i := range s.cp.Channels {
-		if written(&s.cp.Channels[i]) {
+	for i := range s.checkpoint.Channels {
+		if wasWritten(&s.checkpoint.Channels[i]) {
 			known++
 		}
 	}
 	cp.Channels = make([]checkpoint.Channel, 0, known)
-	for i := range s.cp.Channels {
-		ch := &s.cp.Channels[i]
-		if !written(ch) {
+	for i := range s.checkpoint.Channels {
+		ch := &s.checkpoint.Channels[i]
+		if !wasWritten(ch) {
 			continue
 		}
 		cp.Channels = append(cp.Channels, *ch)
-		if i == s.graph.Sends && ch.List != nil && s.graph.HasUntracked() {
+		if i == s.graph.SendsChannel && ch.List != nil && s.graph.HasUntracked() {
 			list := *ch.List
 			list.Items = make([]payload.JSON, len(ch.List.Items))
 			for k, item := range ch.List.Items {
@@ -59,9 +59,9 @@ func (s *State) Stored() *checkpoint.Checkpoint {
 	return &cp
 }
 
-// written reports whether a channel was ever written. Of others a reader goes by
+// wasWritten reports whether a channel was ever written. Of others a reader goes by
 // the graph.
-func written(ch *checkpoint.Channel) bool {
+func wasWritten(ch *checkpoint.Channel) bool {
 	return ch.Version != 0 || ch.Value != "" || ch.List != nil || ch.Flag
 }
 
@@ -70,7 +70,7 @@ func (s *State) DurableValues() payload.JSON {
 	if !s.graph.HasUntracked() {
 		return s.Values()
 	}
-	return s.Object(slices.DeleteFunc(slices.Clone(s.graph.State), func(i int) bool {
+	return s.Object(slices.DeleteFunc(slices.Clone(s.graph.StateKeys), func(i int) bool {
 		return s.graph.Channels[i].Kind == graph.Untracked
 	}))
 }

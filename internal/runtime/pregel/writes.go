@@ -29,63 +29,63 @@ type ResultError struct {
 
 func (e *ResultError) Error() string { return e.Problem }
 
-// Complete turns the result of a finished task into writes: its updates, its
+// CompleteTask turns the result of a finished task into writes: its updates, its
 // gotos, and what its edges and conditional edges do. Routes holds the
 // decisions of conditional edges that are made by code, by branch name. The
 // errors are *TargetError, *ResultError, *UpdateError, or a failed expression.
-func (s *State) Complete(t *Task, r Result, routes map[string][]checkpoint.Send) ([]checkpoint.Write, error) {
-	w := writer{state: s, task: t, writes: make([]checkpoint.Write, 0, 4+len(r.Writes)+len(t.Node.Edges))}
-	if err := w.updates(r); err != nil {
+func (s *State) CompleteTask(t *Task, r Result, routes map[string][]checkpoint.Send) ([]checkpoint.Write, error) {
+	w := writeCollector{state: s, task: t, writes: make([]checkpoint.Write, 0, 4+len(r.Writes)+len(t.Node.Edges))}
+	if err := w.addUpdates(r); err != nil {
 		return nil, err
 	}
 	own := len(w.writes)
 	for _, target := range r.Goto {
-		if err := w.send(target); err != nil {
+		if err := w.addTarget(target); err != nil {
 			return nil, err
 		}
 	}
-	w.edges()
-	if err := s.checkTask(w.writes); err != nil { // before the edges look at it
+	w.addEdges()
+	if err := s.checkTaskWrites(w.writes); err != nil { // before the edges look at it
 		return nil, err
 	}
-	if err := w.branches(own, r, routes); err != nil {
+	if err := w.addBranches(own, r, routes); err != nil {
 		return nil, err
 	}
-	if err := s.checkTask(w.writes); err != nil {
+	if err := s.checkTaskWrites(w.writes); err != nil {
 		return nil, err
 	}
 	return w.writes, nil
 }
 
-// Command turns an update and gotos that come with a call, not from a task,
+// CommandWrites turns an update and gotos that come with a call, not from a task,
 // into writes.
-func (s *State) Command(r Result) ([]checkpoint.Write, error) {
-	w := writer{state: s}
-	if err := w.updates(r); err != nil {
+func (s *State) CommandWrites(r Result) ([]checkpoint.Write, error) {
+	w := writeCollector{state: s}
+	if err := w.addUpdates(r); err != nil {
 		return nil, err
 	}
 	for _, target := range r.Goto {
-		if err := w.send(target); err != nil {
+		if err := w.addTarget(target); err != nil {
 			return nil, err
 		}
 	}
 	return w.writes, nil
 }
 
-// Input turns the input of a run into the write that starts it. Keys that the
+// InputWrites turns the input of a run into the write that starts it. Keys that the
 // graph does not take are dropped by the start node, or refused here when the
 // graph is strict; an input without any key starts the graph all the same.
-func (s *State) Input(input payload.JSON) ([]checkpoint.Write, error) {
-	if err := s.accepts(input); err != nil {
+func (s *State) InputWrites(input payload.JSON) ([]checkpoint.Write, error) {
+	if err := s.checkInput(input); err != nil {
 		return nil, err
 	}
 	return []checkpoint.Write{{Channel: s.graph.Channels[s.graph.StartChannel].Name, Value: input}}, nil
 }
 
-// Restrict leaves of an input what the graph takes.
-func (s *State) Restrict(input payload.JSON) payload.JSON {
-	w := writer{state: s, task: &Task{Node: s.graph.Nodes[0]}}
-	if err := w.object(input); err != nil {
+// RestrictInput leaves of an input what the graph takes.
+func (s *State) RestrictInput(input payload.JSON) payload.JSON {
+	w := writeCollector{state: s, task: &Task{Node: s.graph.Nodes[0]}}
+	if err := w.addObject(input); err != nil {
 		return input
 	}
 	if len(w.writes) == 0 {
@@ -94,8 +94,8 @@ func (s *State) Restrict(input payload.JSON) payload.JSON {
 	return s.UpdateOf(w.writes)
 }
 
-// accepts checks the keys of an input.
-func (s *State) accepts(input payload.JSON) error {
+// checkInput checks the keys of an input.
+func (s *State) checkInput(input payload.JSON) error {
 	if _, root := s.graph.ChannelIndex(rootChannel); root {
 		return nil
 	}
@@ -107,16 +107,16 @@ func (s *State) accepts(input payload.JSON) error {
 		return nil
 	}
 	for _, f := range fields {
-		if i, ok := s.graph.ChannelIndex(f.Key); !ok || !slices.Contains(s.graph.Input, i) {
+		if i, ok := s.graph.ChannelIndex(f.Key); !ok || !slices.Contains(s.graph.InputKeys, i) {
 			return &ResultError{Problem: fmt.Sprintf("unknown input key %q; the graph takes %s",
-				f.Key, strings.Join(keyNames(s.graph, s.graph.Input), ", "))}
+				f.Key, strings.Join(channelNames(s.graph, s.graph.InputKeys), ", "))}
 		}
 	}
 	return nil
 }
 
-// Routers lists the conditional edges of a node that code decides.
-func Routers(n *graph.Node) []graph.Branch {
+// CodeBranches lists the conditional edges of a node that code decides.
+func CodeBranches(n *graph.Node) []graph.Branch {
 	var out []graph.Branch
 	for _, b := range n.Branches {
 		if b.Router != "" {
@@ -126,41 +126,41 @@ func Routers(n *graph.Node) []graph.Branch {
 	return out
 }
 
-// Ahead returns the state as a conditional edge of the task sees it: with the
+// BranchState returns the state as a conditional edge of the task sees it: with the
 // updates of the task itself, and of no other.
-func (s *State) Ahead(t *Task, r Result) (*State, error) {
-	w := writer{state: s, task: t}
-	if err := w.updates(r); err != nil {
+func (s *State) BranchState(t *Task, r Result) (*State, error) {
+	w := writeCollector{state: s, task: t}
+	if err := w.addUpdates(r); err != nil {
 		return nil, err
 	}
-	return s.lookAhead(foreseen(w.writes, r.Foreseen))
+	return s.lookAhead(replaceCombined(w.writes, r.CombinedValues))
 }
 
-// writer collects the writes of one task.
-type writer struct {
+// writeCollector collects the writes of one task.
+type writeCollector struct {
 	state  *State
 	task   *Task // nil for a command
 	writes []checkpoint.Write
 }
 
-func (w *writer) start() bool { return w.task != nil && w.task.Node.Kind == graph.KindStart }
+func (w *writeCollector) isStart() bool { return w.task != nil && w.task.Node.Kind == graph.KindStart }
 
-func (w *writer) updates(r Result) error {
-	if err := w.object(r.Update); err != nil {
+func (w *writeCollector) addUpdates(r Result) error {
+	if err := w.addObject(r.Update); err != nil {
 		return err
 	}
 	for _, x := range r.Writes {
 		i, ok := w.state.graph.ChannelIndex(x.Channel)
-		if !ok || !w.state.graph.Channels[i].State {
+		if !ok || !w.state.graph.Channels[i].IsStateKey {
 			return &ResultError{Problem: fmt.Sprintf("unknown channel %q; the graph has %s",
-				x.Channel, strings.Join(keyNames(w.state.graph, w.state.graph.State), ", "))}
+				x.Channel, strings.Join(channelNames(w.state.graph, w.state.graph.StateKeys), ", "))}
 		}
 		w.writes = append(w.writes, x)
 	}
 	return nil
 }
 
-func (w *writer) object(update payload.JSON) error {
+func (w *writeCollector) addObject(update payload.JSON) error {
 	if update == "" || update == payload.Null {
 		return nil
 	}
@@ -170,17 +170,17 @@ func (w *writer) object(update payload.JSON) error {
 		return nil
 	}
 	if k := payload.KindOf(update); k != payload.ObjectKind {
-		return &ResultError{Problem: fmt.Sprintf("the result must be an object with a key per channel, not %s %s", k, brief(update))}
+		return &ResultError{Problem: fmt.Sprintf("the result must be an object with a key per channel, not %s %s", k, shortenValue(update))}
 	}
 	var problem error
 	err := payload.EachField(update, func(key string, value payload.JSON) bool {
 		i, ok := g.ChannelIndex(key)
 		switch {
-		case ok && g.Channels[i].State && (!w.start() || slices.Contains(g.Input, i)):
+		case ok && g.Channels[i].IsStateKey && (!w.isStart() || slices.Contains(g.InputKeys, i)):
 			w.writes = append(w.writes, checkpoint.Write{Channel: key, Value: value})
 		case g.Spec.Strict:
 			problem = &ResultError{Problem: fmt.Sprintf("unknown channel %q; the graph has %s",
-				key, strings.Join(keyNames(g, g.State), ", "))}
+				key, strings.Join(channelNames(g, g.StateKeys), ", "))}
 			return false
 		}
 		return true
@@ -191,8 +191,8 @@ func (w *writer) object(update payload.JSON) error {
 	return problem
 }
 
-// brief shortens a value for a message.
-func brief(v payload.JSON) string {
+// shortenValue shortens a value for a message.
+func shortenValue(v payload.JSON) string {
 	const most = 60
 	if len(v) <= most {
 		return string(v)
@@ -200,8 +200,8 @@ func brief(v payload.JSON) string {
 	return strings.ToValidUTF8(string(v[:most]), "") + "…"
 }
 
-// send adds one target of a goto or a conditional edge.
-func (w *writer) send(target checkpoint.Send) error {
+// addTarget adds one target of a goto or a conditional edge.
+func (w *writeCollector) addTarget(target checkpoint.Send) error {
 	g := w.state.graph
 	if target.Node == graph.End {
 		if target.Input != "" {
@@ -214,14 +214,14 @@ func (w *writer) send(target checkpoint.Send) error {
 		return &TargetError{Target: target.Node, Known: nodeNames(g)}
 	}
 	if target.Input != "" {
-		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[g.Sends].Name, Value: encodeSend(target)})
+		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[g.SendsChannel].Name, Value: encodeSend(target)})
 		return nil
 	}
-	w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[n.Channel].Name, Value: payload.Null})
+	w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[n.TriggerChannel].Name, Value: payload.Null})
 	return nil
 }
 
-func (w *writer) edges() {
+func (w *writeCollector) addEdges() {
 	g := w.state.graph
 	for _, i := range w.task.Node.Edges {
 		w.writes = append(w.writes, checkpoint.Write{Channel: g.Channels[i].Name, Value: payload.Null})
@@ -231,25 +231,25 @@ func (w *writer) edges() {
 	}
 }
 
-// branches decides the conditional edges; they see the state with the first
+// addBranches decides the conditional edges; they see the state with the first
 // own writes of this task applied.
-func (w *writer) branches(own int, r Result, routes map[string][]checkpoint.Send) error {
+func (w *writeCollector) addBranches(own int, r Result, routes map[string][]checkpoint.Send) error {
 	n := w.task.Node
 	if len(n.Branches) == 0 {
 		return nil
 	}
-	ahead, err := w.state.lookAhead(foreseen(w.writes[:own:own], r.Foreseen))
+	ahead, err := w.state.lookAhead(replaceCombined(w.writes[:own:own], r.CombinedValues))
 	if err != nil {
 		return err
 	}
-	vars := graph.Vars{State: ahead.All(), Input: w.task.Input}
+	vars := graph.Vars{State: ahead.FullView(), Input: w.task.Input}
 	for _, b := range n.Branches {
-		targets, err := decide(b, vars, routes)
+		targets, err := decideBranch(b, vars, routes)
 		if err != nil {
 			return fmt.Errorf("conditional edge %s of %s: %w", b.Name, n.Name, err)
 		}
 		for _, t := range targets {
-			if err := w.send(t); err != nil {
+			if err := w.addTarget(t); err != nil {
 				return fmt.Errorf("conditional edge %s of %s: %w", b.Name, n.Name, err)
 			}
 		}
@@ -257,7 +257,7 @@ func (w *writer) branches(own int, r Result, routes map[string][]checkpoint.Send
 	return nil
 }
 
-func decide(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send) ([]checkpoint.Send, error) {
+func decideBranch(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send) ([]checkpoint.Send, error) {
 	switch {
 	case b.Router != "":
 		return mapPaths(b.Paths, routes[b.Name])
@@ -266,7 +266,7 @@ func decide(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send
 		if err != nil {
 			return nil, err
 		}
-		targets, err := Targets(v)
+		targets, err := ParseTargets(v)
 		if err != nil {
 			return nil, err
 		}
@@ -281,7 +281,7 @@ func decide(b graph.Branch, vars graph.Vars, routes map[string][]checkpoint.Send
 			}
 			holds = v == "true"
 			if !holds && v != "false" {
-				return nil, &ResultError{Problem: "a condition must be true or false, not " + brief(v)}
+				return nil, &ResultError{Problem: "a condition must be true or false, not " + shortenValue(v)}
 			}
 		}
 		if holds {
@@ -323,9 +323,9 @@ func mapPaths(paths map[string]string, targets []checkpoint.Send) ([]checkpoint.
 // errNoTarget answers a conditional edge or goto that yields nothing usable.
 var errNoTarget = errors.New("must yield a node name, a Send, or a list of them")
 
-// Targets reads what a goto or a conditional edge yielded: a name, a Send as
+// ParseTargets reads what a goto or a conditional edge yielded: a name, a Send as
 // {"$send": [node, input]}, or a list of those.
-func Targets(v payload.JSON) ([]checkpoint.Send, error) {
+func ParseTargets(v payload.JSON) ([]checkpoint.Send, error) {
 	switch payload.KindOf(v) {
 	case payload.String:
 		name, err := payload.Unquote(v)
@@ -334,16 +334,16 @@ func Targets(v payload.JSON) ([]checkpoint.Send, error) {
 		}
 		return []checkpoint.Send{{Node: name}}, nil
 	case payload.ObjectKind:
-		t, err := sendTarget(v)
+		t, err := parseSend(v)
 		return []checkpoint.Send{t}, err
 	case payload.ArrayKind:
-		return listTargets(v)
+		return parseTargetList(v)
 	default:
-		return nil, fmt.Errorf("%w, not %s", errNoTarget, brief(v))
+		return nil, fmt.Errorf("%w, not %s", errNoTarget, shortenValue(v))
 	}
 }
 
-func listTargets(v payload.JSON) ([]checkpoint.Send, error) {
+func parseTargetList(v payload.JSON) ([]checkpoint.Send, error) {
 	items, err := payload.Elements(v)
 	if err != nil {
 		return nil, err
@@ -353,7 +353,7 @@ func listTargets(v payload.JSON) ([]checkpoint.Send, error) {
 		if payload.KindOf(item) == payload.ArrayKind {
 			return nil, fmt.Errorf("%w, not a list in a list", errNoTarget)
 		}
-		one, err := Targets(item)
+		one, err := ParseTargets(item)
 		if err != nil {
 			return nil, err
 		}
@@ -362,18 +362,18 @@ func listTargets(v payload.JSON) ([]checkpoint.Send, error) {
 	return out, nil
 }
 
-func sendTarget(v payload.JSON) (checkpoint.Send, error) {
+func parseSend(v payload.JSON) (checkpoint.Send, error) {
 	pair, ok := payload.Lookup(v, "$send")
 	if !ok {
-		return checkpoint.Send{}, fmt.Errorf("%w, not %s", errNoTarget, brief(v))
+		return checkpoint.Send{}, fmt.Errorf("%w, not %s", errNoTarget, shortenValue(v))
 	}
 	parts, err := payload.Elements(pair)
 	if err != nil || len(parts) != 2 {
-		return checkpoint.Send{}, fmt.Errorf("a Send is {\"$send\": [node, input]}, not %s", brief(v))
+		return checkpoint.Send{}, fmt.Errorf("a Send is {\"$send\": [node, input]}, not %s", shortenValue(v))
 	}
 	name, err := payload.Unquote(parts[0])
 	if err != nil {
-		return checkpoint.Send{}, fmt.Errorf("a Send names a node, not %s", brief(parts[0]))
+		return checkpoint.Send{}, fmt.Errorf("a Send names a node, not %s", shortenValue(parts[0]))
 	}
 	return checkpoint.Send{Node: name, Input: parts[1]}, nil
 }
@@ -387,7 +387,7 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	repeated := false
 	for _, w := range writes {
 		i, ok := s.graph.ChannelIndex(w.Channel)
-		if !ok || !s.graph.Channels[i].State {
+		if !ok || !s.graph.Channels[i].IsStateKey {
 			continue
 		}
 		for _, f := range fields {
@@ -399,17 +399,17 @@ func (s *State) UpdateOf(writes []checkpoint.Write) payload.JSON {
 	case len(fields) == 0:
 		return payload.Null
 	case !repeated:
-		return oneUpdate(fields)
+		return singleUpdate(fields)
 	}
 	items := make([]payload.JSON, len(fields))
 	for i := range fields {
-		items[i] = oneUpdate(fields[i : i+1])
+		items[i] = singleUpdate(fields[i : i+1])
 	}
 	return payload.Array(items)
 }
 
-// oneUpdate is an object, or the bare value where the state is one.
-func oneUpdate(fields []payload.Field) payload.JSON {
+// singleUpdate returns an object, or the bare value where the state is one value.
+func singleUpdate(fields []payload.Field) payload.JSON {
 	if fields[0].Key == rootChannel {
 		return fields[0].Value
 	}

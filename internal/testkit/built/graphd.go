@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// unreleased is the version of a graphd that tests build.
-const unreleased = "v0.0.0-test"
+// testVersion is the version of a graphd that tests build.
+const testVersion = "v0.0.0-test"
 
 // Graphd returns the path of graphd as this checkout has it: $GRAPHD_BIN, which
 // make has just built, or a program below bin/ that is built now.
 func Graphd(tb testing.TB) string {
 	tb.Helper()
-	path, err := graphd()
+	path, err := buildGraphd()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func Graphd(tb testing.TB) string {
 // with $GRAPHD_BIN, or that of a program that is built now.
 func Version() string {
 	if os.Getenv("GRAPHD_BIN") == "" { //nolint:forbidigo // make says what it has built
-		return unreleased
+		return testVersion
 	}
 	return os.Getenv("TEST_VERSION") //nolint:forbidigo // make says what it has built
 }
 
-var graphd = sync.OnceValues(func() (string, error) {
+var buildGraphd = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("GRAPHD_BIN"); path != "" { //nolint:forbidigo // make says what it has built
 		return path, nil
 	}
@@ -65,7 +65,7 @@ var graphd = sync.OnceValues(func() (string, error) {
 	}
 	path := filepath.Join(folder, "graphd")
 	// The flags are those of `make build`, for then Go compiles each package once.
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-X main.version="+unreleased, "-o", path, "./cmd/graphd")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-X main.version="+testVersion, "-o", path, "./cmd/graphd")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building graphd: %w\n%s", err, out)

@@ -1,6 +1,6 @@
-// Package hostile makes inputs that a client may send to bring a server down:
-// small to send, without bound to work on. Whoever takes input from clients
-// tests it with them.
+// Package hostile makes inputs that a client may send to bring a server down: small
+// to send, without bound to work on. Code that takes input from clients tests it
+// with them.
 package hostile
 
 import (
@@ -13,10 +13,10 @@ type Schema struct {
 	Name   string
 	Schema string
 	Value  string
-	// Says is in the error that refuses the schema, or the value if Late; ""
-	// when the check ends by itself and must be cheap.
-	Says string
-	Late bool
+	// WantError is part of the error that refuses the schema, or the value if
+	// FailsOnValue. "" when the check ends by itself and must be cheap.
+	WantError    string
+	FailsOnValue bool
 }
 
 // Schemas returns schemas that cost time or memory without bound where
@@ -24,86 +24,86 @@ type Schema struct {
 func Schemas() []Schema {
 	const steps, form = "schema-steps", "without going into the value"
 	return []Schema{
-		{Name: "anyOf doubles", Schema: doubling(40, `{"anyOf":[NEXT,NEXT]}`), Value: `1`, Says: steps},
-		{Name: "allOf doubles", Schema: doubling(40, `{"allOf":[NEXT,NEXT]}`), Value: `1`, Says: steps},
-		{Name: "oneOf doubles below not", Schema: doubling(40, `{"not":{"oneOf":[NEXT,NEXT]}}`), Value: `1`, Says: steps},
-		{Name: "conditions triple", Schema: doubling(30, `{"if":NEXT,"then":NEXT,"else":NEXT}`), Value: `1`, Says: steps},
+		{Name: "anyOf doubles", Schema: chainedSchema(40, `{"anyOf":[NEXT,NEXT]}`), Value: `1`, WantError: steps},
+		{Name: "allOf doubles", Schema: chainedSchema(40, `{"allOf":[NEXT,NEXT]}`), Value: `1`, WantError: steps},
+		{Name: "oneOf doubles below not", Schema: chainedSchema(40, `{"not":{"oneOf":[NEXT,NEXT]}}`), Value: `1`, WantError: steps},
+		{Name: "conditions triple", Schema: chainedSchema(30, `{"if":NEXT,"then":NEXT,"else":NEXT}`), Value: `1`, WantError: steps},
 		{
-			Name: "dependentSchemas double", Schema: doubling(40, `{"dependentSchemas":{"a":NEXT,"b":NEXT}}`),
-			Value: `{"a":1,"b":1}`, Says: steps,
+			Name: "dependentSchemas double", Schema: chainedSchema(40, `{"dependentSchemas":{"a":NEXT,"b":NEXT}}`),
+			Value: `{"a":1,"b":1}`, WantError: steps,
 		},
 		{
-			Name: "dependencies of draft 7 double", Value: `{"a":1,"b":1}`, Says: steps,
-			Schema: strings.Replace(doubling(40, `{"dependencies":{"a":NEXT,"b":NEXT}}`), "{",
+			Name: "dependencies of draft 7 double", Value: `{"a":1,"b":1}`, WantError: steps,
+			Schema: strings.Replace(chainedSchema(40, `{"dependencies":{"a":NEXT,"b":NEXT}}`), "{",
 				`{"$schema":"http://json-schema.org/draft-07/schema#",`, 1),
 		},
 		{
-			Name: "anyOf doubles deep down", Value: `{"x":[1]}`, Says: steps,
-			Schema: `{"properties":{"x":{"items":` + doubling(40, `{"anyOf":[NEXT,NEXT]}`) + `}}}`,
+			Name: "anyOf doubles deep down", Value: `{"x":[1]}`, WantError: steps,
+			Schema: `{"properties":{"x":{"items":` + chainedSchema(40, `{"anyOf":[NEXT,NEXT]}`) + `}}}`,
 		},
-		{Name: "$ref to itself", Schema: `{"$ref":"#"}`, Value: `1`, Says: form},
+		{Name: "$ref to itself", Schema: `{"$ref":"#"}`, Value: `1`, WantError: form},
 		{
-			Name: "two $ref in a circle", Value: `1`, Says: form,
+			Name: "two $ref in a circle", Value: `1`, WantError: form,
 			Schema: `{"$defs":{"a":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
 		},
 		{
-			Name: "recursion doubles with depth", Value: Nested(60, `{"a":%s}`, `1`), Says: steps, Late: true,
+			Name: "recursion doubles with depth", Value: Nested(60, `{"a":%s}`, `1`), WantError: steps, FailsOnValue: true,
 			Schema: `{"anyOf":[{"properties":{"a":{"$ref":"#"}},"required":["x"]},{"properties":{"a":{"$ref":"#"}},"required":["y"]}]}`,
 		},
-		{Name: "$dynamicRef", Schema: `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`, Value: Nested(60, `[%s]`, `1`), Says: "use $ref"},
+		{Name: "$dynamicRef", Schema: `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`, Value: Nested(60, `[%s]`, `1`), WantError: "use $ref"},
 		{Name: "$recursiveRef", Schema: `{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,` +
-			`"items":{"$recursiveRef":"#"}}`, Value: Nested(60, `[%s]`, `1`), Says: "use $ref"},
-		{Name: "counts in a regular expression", Schema: `{"pattern":"((a{30}){30}){1000}"}`, Value: `"a"`, Says: "regex"},
-		{Name: "counts in many regular expressions", Schema: `{"allOf":[` + list(30, func(int) string { return `{"pattern":"(((a|b)(c|d)){30}){30}"}` }) + `]}`, Value: `"a"`, Says: "too many or too large"},
-		{Name: "a regular expression of classes", Schema: `{"pattern":"` + strings.Repeat(`\\pL`, 1000) + `"}`, Value: `"a"`, Says: "repeats too much"},
-		{Name: "a long regular expression", Schema: `{"pattern":"` + strings.Repeat(`(x+x+)+`, 1000) + `"}`, Value: `"a"`, Says: "a regular expression has"},
+			`"items":{"$recursiveRef":"#"}}`, Value: Nested(60, `[%s]`, `1`), WantError: "use $ref"},
+		{Name: "counts in a regular expression", Schema: `{"pattern":"((a{30}){30}){1000}"}`, Value: `"a"`, WantError: "regex"},
+		{Name: "counts in many regular expressions", Schema: `{"allOf":[` + joinItems(30, func(int) string { return `{"pattern":"(((a|b)(c|d)){30}){30}"}` }) + `]}`, Value: `"a"`, WantError: "too many or too large"},
+		{Name: "a regular expression of classes", Schema: `{"pattern":"` + strings.Repeat(`\\pL`, 1000) + `"}`, Value: `"a"`, WantError: "repeats too much"},
+		{Name: "a long regular expression", Schema: `{"pattern":"` + strings.Repeat(`(x+x+)+`, 1000) + `"}`, Value: `"a"`, WantError: "a regular expression has"},
 		{
 			Name: "a slow regular expression", Schema: `{"pattern":"^((x{1,10}){1,40}y|(x|xx){1,200}z)$"}`,
-			Value: `"` + strings.Repeat("x", 500_000) + `"`, Says: steps, Late: true,
+			Value: `"` + strings.Repeat("x", 500_000) + `"`, WantError: steps, FailsOnValue: true,
 		},
 		{
-			Name: "patternProperties", Value: object(20_000), Says: steps, Late: true,
-			Schema: `{"patternProperties":{` + list(200, func(i int) string { return fmt.Sprintf(`"(a|b%d)*c$":{}`, i) }) + `}}`,
+			Name: "patternProperties", Value: largeObject(20_000), WantError: steps, FailsOnValue: true,
+			Schema: `{"patternProperties":{` + joinItems(200, func(i int) string { return fmt.Sprintf(`"(a|b%d)*c$":{}`, i) }) + `}}`,
 		},
 		{
 			Name: "regular expressions as values", Schema: `{"items":{"format":"regex"}}`, Value: `["((a{30}){30}){1000}"]`,
 		},
-		{Name: "uniqueItems of lists that hash alike", Schema: `{"uniqueItems":true}`, Value: alike(12_000), Says: steps, Late: true},
+		{Name: "uniqueItems of lists that hash alike", Schema: `{"uniqueItems":true}`, Value: collidingLists(12_000), WantError: steps, FailsOnValue: true},
 		{
-			Name: "lists that hash alike in an enum of draft 4", Says: "a list in the schema", Value: `1`,
-			Schema: `{"$schema":"http://json-schema.org/draft-04/schema#","enum":` + alike(2500) + `}`,
+			Name: "lists that hash alike in an enum of draft 4", WantError: "a list in the schema", Value: `1`,
+			Schema: `{"$schema":"http://json-schema.org/draft-04/schema#","enum":` + collidingLists(2500) + `}`,
 		},
 		{
-			Name: "a huge enum for many values", Says: steps, Late: true, Value: `[` + list(20_000, number) + `]`,
-			Schema: `{"items":{"enum":[` + list(20_000, func(i int) string { return fmt.Sprintf(`%d.5`, i) }) + `]}}`,
+			Name: "a huge enum for many values", WantError: steps, FailsOnValue: true, Value: `[` + joinItems(20_000, formatInt) + `]`,
+			Schema: `{"items":{"enum":[` + joinItems(20_000, func(i int) string { return fmt.Sprintf(`%d.5`, i) }) + `]}}`,
 		},
 		{
-			Name: "many required names for many objects", Says: steps, Late: true, Value: `[` + list(50_000, func(int) string { return `{}` }) + `]`,
-			Schema: `{"items":{"required":[` + list(10_000, func(i int) string { return fmt.Sprintf(`"k%d"`, i) }) + `]}}`,
+			Name: "many required names for many objects", WantError: steps, FailsOnValue: true, Value: `[` + joinItems(50_000, func(int) string { return `{}` }) + `]`,
+			Schema: `{"items":{"required":[` + joinItems(10_000, func(i int) string { return fmt.Sprintf(`"k%d"`, i) }) + `]}}`,
 		},
-		{Name: "a reference to the network", Schema: `{"$ref":"http://169.254.169.254/latest"}`, Value: `1`, Says: "not allowed"},
-		{Name: "a reference to a file", Schema: `{"$ref":"file:///etc/passwd"}`, Value: `1`, Says: "not allowed"},
-		{Name: "a dialect from the network", Schema: `{"$schema":"http://example.com/d"}`, Value: `1`, Says: "not allowed"},
-		{Name: "a deep schema", Schema: Nested(2000, `{"not":%s}`, `{}`), Value: `1`, Says: "nested too deeply"},
-		{Name: "a chain of references", Schema: doubling(500, `{"allOf":[NEXT]}`), Value: `1`, Says: "in a row look at the same value"},
+		{Name: "a reference to the network", Schema: `{"$ref":"http://169.254.169.254/latest"}`, Value: `1`, WantError: "not allowed"},
+		{Name: "a reference to a file", Schema: `{"$ref":"file:///etc/passwd"}`, Value: `1`, WantError: "not allowed"},
+		{Name: "a dialect from the network", Schema: `{"$schema":"http://example.com/d"}`, Value: `1`, WantError: "not allowed"},
+		{Name: "a deep schema", Schema: Nested(2000, `{"not":%s}`, `{}`), Value: `1`, WantError: "nested too deeply"},
+		{Name: "a chain of references", Schema: chainedSchema(500, `{"allOf":[NEXT]}`), Value: `1`, WantError: "in a row look at the same value"},
 		{
-			Name: "very many subschemas", Value: `{}`, Says: "schema-objects",
-			Schema: `{"properties":{` + list(9000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `}}`,
+			Name: "very many subschemas", Value: `{}`, WantError: "schema-objects",
+			Schema: `{"properties":{` + joinItems(9000, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"null"}`, i) }) + `}}`,
 		},
-		{Name: "a long schema", Schema: `{"description":"` + strings.Repeat("x", 1<<20) + `"}`, Value: `1`, Says: "schema-bytes"},
+		{Name: "a long schema", Schema: `{"description":"` + strings.Repeat("x", 1<<20) + `"}`, Value: `1`, WantError: "schema-bytes"},
 		{Name: "a number of a million digits", Schema: `{"multipleOf":0.7}`, Value: strings.Repeat("7", 1_000_000)},
-		{Name: "a bound of many digits", Schema: `{"maximum":` + strings.Repeat("7", 100_000) + `}`, Value: `1`, Says: "digits"},
-		{Name: "everything is wrong", Schema: `{"items":{"type":"string","minLength":3}}`, Value: `[` + list(200_000, number) + `]`},
+		{Name: "a bound of many digits", Schema: `{"maximum":` + strings.Repeat("7", 100_000) + `}`, Value: `1`, WantError: "digits"},
+		{Name: "everything is wrong", Schema: `{"items":{"type":"string","minLength":3}}`, Value: `[` + joinItems(200_000, formatInt) + `]`},
 		{
-			Name: "every alternative is wrong", Says: steps, Late: true, Value: `[` + list(100_000, number) + `]`,
-			Schema: `{"items":{"anyOf":[` + list(20, func(int) string { return `{"maximum":-1}` }) + `]}}`,
+			Name: "every alternative is wrong", WantError: steps, FailsOnValue: true, Value: `[` + joinItems(100_000, formatInt) + `]`,
+			Schema: `{"items":{"anyOf":[` + joinItems(20, func(int) string { return `{"maximum":-1}` }) + `]}}`,
 		},
 	}
 }
 
-// doubling is a chain of definitions, each made of references to the one before
+// chainedSchema is a chain of definitions, each made of references to the one before
 // in place of NEXT.
-func doubling(n int, format string) string {
+func chainedSchema(n int, format string) string {
 	var b strings.Builder
 	b.WriteString(`{"$id":"urn:chain","$defs":{"d0":{"type":"string"}`)
 	for i := 1; i <= n; i++ {
@@ -119,7 +119,7 @@ func Nested(n int, format, inside string) string {
 	return strings.Repeat(before, n) + inside + strings.Repeat(after, n)
 }
 
-func list(n int, item func(i int) string) string {
+func joinItems(n int, item func(i int) string) string {
 	items := make([]string, n)
 	for i := range items {
 		items[i] = item(i)
@@ -127,16 +127,16 @@ func list(n int, item func(i int) string) string {
 	return strings.Join(items, ",")
 }
 
-func number(i int) string { return fmt.Sprint(i) }
+func formatInt(i int) string { return fmt.Sprint(i) }
 
-func object(n int) string {
-	return `{` + list(n, func(i int) string { return fmt.Sprintf(`"a%daaaaaaaaaaaaaaaaaaaa":1`, i) }) + `}`
+func largeObject(n int) string {
+	return `{` + joinItems(n, func(i int) string { return fmt.Sprintf(`"a%daaaaaaaaaaaaaaaaaaaa":1`, i) }) + `}`
 }
 
-// alike are different lists of texts, joined by the mark that stands before a
+// collidingLists are different lists of texts, joined by the mark that stands before a
 // text when it is hashed, so that all have the same hash.
-func alike(n int) string {
-	return `[` + list(n, func(i int) string {
+func collidingLists(n int) string {
+	return `[` + joinItems(n, func(i int) string {
 		var b strings.Builder
 		b.WriteString(`["x`)
 		for bit := range 14 {

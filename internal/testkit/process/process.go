@@ -19,27 +19,27 @@ import (
 
 // Process is a program that runs until the test ends, and can be started anew.
 type Process struct {
-	tb   testing.TB
-	log  string
-	make func() *exec.Cmd
+	tb         testing.TB
+	logPath    string
+	newCommand func() *exec.Cmd
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	exit chan struct{}
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{}
 }
 
 // Launch starts a program, whose output goes to a file of that name in a folder
 // of the test. What made returns is started once, and again by each Start.
 func Launch(tb testing.TB, name string, made func() *exec.Cmd) *Process {
 	tb.Helper()
-	p := &Process{tb: tb, log: filepath.Join(tb.TempDir(), name+".log"), make: made}
+	p := &Process{tb: tb, logPath: filepath.Join(tb.TempDir(), name+".log"), newCommand: made}
 	if err := p.Start(); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
 		p.Kill()
 		if tb.Failed() {
-			tb.Logf("%s:\n%s", name, p.Tail(100))
+			tb.Logf("%s:\n%s", name, p.LogTail(100))
 		}
 	})
 	return p
@@ -49,11 +49,11 @@ func Launch(tb testing.TB, name string, made func() *exec.Cmd) *Process {
 func (p *Process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	file, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(p.logPath, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	cmd, exit := p.make(), make(chan struct{})
+	cmd, exit := p.newCommand(), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = file, file
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, file.Close())
@@ -63,7 +63,7 @@ func (p *Process) Start() error {
 		_ = cmd.Wait()
 		_ = file.Close()
 	}()
-	p.cmd, p.exit = cmd, exit
+	p.cmd, p.exited = cmd, exit
 	return nil
 }
 
@@ -75,46 +75,46 @@ func (p *Process) Stop(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.cmd.Process.Signal(s)
-	<-p.exit
+	<-p.exited
 }
 
-// Ended reports whether the program has left by itself.
-func (p *Process) Ended() bool {
+// HasEnded reports whether the program has left by itself.
+func (p *Process) HasEnded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.exit:
+	case <-p.exited:
 		return true
 	default:
 		return false
 	}
 }
 
-// Says waits until a line of the log has all the words, and returns it.
-func (p *Process) Says(words ...string) string {
+// WaitForLine waits until a line of the log has all the words, and returns it.
+func (p *Process) WaitForLine(words ...string) string {
 	p.tb.Helper()
 	limit, look := time.NewTimer(time.Minute), time.NewTicker(5*time.Millisecond)
 	defer limit.Stop()
 	defer look.Stop()
 	for {
-		over := p.Ended() // first: what it says last counts
-		if line := p.line(words); line != "" {
+		over := p.HasEnded() // first: what it says last counts
+		if line := p.findLine(words); line != "" {
 			return line
 		}
 		if over {
-			p.tb.Fatalf("%s has ended and never said %q", p.log, words)
+			p.tb.Fatalf("%s has ended and never said %q", p.logPath, words)
 		}
 		select {
 		case <-look.C:
 		case <-limit.C:
-			p.tb.Fatalf("%s has not said %q", p.log, words)
+			p.tb.Fatalf("%s has not said %q", p.logPath, words)
 		}
 	}
 }
 
-// line finds the first line with all the words, "" = there is none.
-func (p *Process) line(words []string) string {
-	file, err := os.Open(p.log)
+// findLine finds the first line with all the words, "" = there is none.
+func (p *Process) findLine(words []string) string {
+	file, err := os.Open(p.logPath)
 	if err != nil {
 		return ""
 	}
@@ -127,18 +127,18 @@ func (p *Process) line(words []string) string {
 	return ""
 }
 
-// Serving waits until a server of graphd that logs JSON serves, and returns its
+// WaitForAddress waits until a server of graphd that logs JSON serves, and returns its
 // address.
-func (p *Process) Serving() string {
+func (p *Process) WaitForAddress() string {
 	p.tb.Helper()
-	_, rest, _ := strings.Cut(p.Says(`"msg":"serving"`), `"address":"`)
+	_, rest, _ := strings.Cut(p.WaitForLine(`"msg":"serving"`), `"address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
 	return address
 }
 
-// Tail is the end of the log, without what is told of each call.
-func (p *Process) Tail(lines int) string {
-	data, err := os.ReadFile(p.log)
+// LogTail returns the end of the log, without the line of each call.
+func (p *Process) LogTail(lines int) string {
+	data, err := os.ReadFile(p.logPath)
 	if err != nil {
 		return err.Error()
 	}

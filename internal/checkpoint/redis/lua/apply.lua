@@ -8,27 +8,27 @@
 --                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
---                      j<field> the rest of one that begins with byte 6 (see fit.go); one that begins with
---                      byte 5 is quoted from an input (see quote.go)
+--                      j<field> the rest of one that begins with byte 6 (see split_value.go); one that begins with
+--                      byte 5 is quoted from an input (see input_ref.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition
 --        7 store       which store the partition belongs to
 --        then, unless the change is nothing but checkpoints and events:
 --        8 progress    hash: <len>:<checkpoint>t<task>, <len>:<checkpoint>m<memo>
---        9 questions   hash: r<id> "change revision created record", a<checkpoint> ids
+--        9 interrupts   hash: r<id> "change revision created record", a<checkpoint> ids
 --       10 records     hash: r<run> "revision record", i<run> input, q<request> record
 --       11 runs        sorted set: runs by order
 --       12 inbox  13 open  14 closed    sorted sets of the partition
---       15 count       number of the last change of a question in the partition
+--       15 count       number of the last change of an interrupt in the partition
 --
 -- ARGV   1 thread  2 expected revision, 0 = none  3 expected log, '' = any  4 op
 --        5 new log  6 '1' = has an owner  7 lease in microseconds, 0 = keep
 --        8 head record  9 last checkpoint number  10 last event  11 last event before this change
 --       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
---       17 who tells of the change  18 what is told before it (see news.go)
---       19 the store that is meant (see mark.go)
+--       17 publisher of the change  18 ephemeral events before it (see message.go)
+--       19 mark of the store that the caller expects (see store_mark.go)
 --       then lists, each after its length:
 --         checkpoints: number, member
 --         fields of values: field, value
@@ -39,7 +39,7 @@
 --         fields of values that are
 --         tasks: field, record
 --         memos: field, record
---         questions: id, checkpoint, member, '1' = open, record
+--         interrupts: id, checkpoint, member, '1' = open, record
 --         runs: id, order, record, input, '' = it is in the record
 --         requests: id, record
 --
@@ -48,10 +48,10 @@
 --         revisions of the runs
 --         CONFLICT: not at that revision, or of another log
 --         GAP, last event, last checkpoint number: the change does not follow them
---         LOST, how many of the keys that were looked for there were, those that are not there: somebody
+--         LOST, how many of the keys that were looked for there were, those that are missing
 --         took one away
 --
---         STORE, the store that the partition belongs to, nil = none: it is not the one that is meant
+--         STORE, the mark of the partition, nil = none: it is not the one that the server knows
 --
 -- Everything is checked before anything is written.
 local A = ARGV
@@ -253,7 +253,7 @@ rev = rev + 1
 call('HSET', head, 'head', A[8], 'n', cmsgpack.pack(
   {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm}))
 
--- Whoever listens is told. Nothing here may fail: the change is made.
+-- Publish the change to followers. Nothing here may fail: the change is made.
 local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
 local heard = n[2] or 0
 if heard > 0 and (newTo >= newFrom or A[18] ~= '') then

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Lists questions of a partition by the number of their last change.
+-- Lists interrupts of a partition by the number of their last change.
 --
 -- KEYS   1 inbox  2 count  3 store
 -- ARGV   1 first number  2 limit  3 number that every later change shall exceed, '' = as it is
 --        4 the store that is meant: in another one nothing is raised
--- Returns number of the last change, then member and number of each question
+-- Returns number of the last change, then member and number of each interrupt
 local count = tonumber(redis.call('GET', KEYS[2]) or '0')
 if ARGV[3] ~= '' and count < tonumber(ARGV[3]) and redis.call('GET', KEYS[3]) == ARGV[4] then
   count = tonumber(ARGV[3])

@@ -2,8 +2,8 @@
 -- Removes a thread and all that belongs to it, also when Redis is out of memory.
 --
 -- KEYS   as in apply.lua, all of them
--- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 who tells of it  5 thread
---        6 the store that is meant
+-- ARGV   1 expected revision  2 expected log, '' = any  3 op  4 origin of the message  5 thread
+--        6 the mark that the server knows
 -- Returns as apply.lua does
 local call = redis.call
 local store = call('GET', KEYS[7])

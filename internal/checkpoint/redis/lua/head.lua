@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads the head of a thread together with the present.
 --
--- KEYS   1 head; then store, values, order, progress, questions, records, runs, log, to look whether all that
+-- KEYS   1 head; then store, values, order, progress, interrupts, records, runs, log, to look whether all that
 --        the thread had are still there
 -- Returns present in microseconds, revision, end of the lease, record; the last three are nil without a thread.
 --         Then, when keys are missing, how many there were, and those that are not there; and without a thread

@@ -1,9 +1,9 @@
 #!lua
--- Brings a thread from format 2 to format 3: the numbers of questions and runs stand with their records. One
--- build of format 2 kept them apart, in fields n<id>: "change revision member" of a question, the revision of
+-- Brings a thread from format 2 to format 3: the numbers of interrupts and runs stand with their records. One
+-- build of format 2 kept them apart, in fields n<id>: "change revision member" of an interrupt, the revision of
 -- a run.
 --
--- KEYS   1 head  2 questions  3 records
+-- KEYS   1 head  2 interrupts  3 records
 -- ARGV   1 '1' = change nothing, only look
 -- Returns how many fields there were apart, and the end of the lease in microseconds when it has not ended, or ''
 local call = redis.call

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- Reads the progress after a checkpoint.
 --
--- KEYS   1 progress  2 questions
+-- KEYS   1 progress  2 interrupts
 -- ARGV   1 checkpoint  2 prefix of its progress
--- Returns fields and records of progress as one list; then id and record of each question
+-- Returns fields and records of progress as one list; then id and record of each interrupt
 local done, asked = {}, {}
 local prefix = ARGV[2]
 for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- Reads a question, unless it is large.
+-- Reads an interrupt, unless it is large.
 --
--- KEYS   1 questions
+-- KEYS   1 interrupts
 -- ARGV   1 field  2 bytes that are large
 -- Returns its length, 0 without it, and the record or nil
 local length = redis.call('HSTRLEN', KEYS[1], ARGV[1])

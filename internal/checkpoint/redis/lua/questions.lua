@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- Reads the questions of a thread, or where they stand when they are large.
+-- Reads the interrupts of a thread, or where they stand when they are large.
 --
--- KEYS   1 questions  2 store
+-- KEYS   1 interrupts  2 store
 -- ARGV   1 bytes that are large
 -- Returns fields and values, or nil; then id, number of the last change, place in the order of creation and
---         length of each question; then the store that the partition belongs to
+--         length of each interrupt; then the store that the partition belongs to
 local call = redis.call
 local fields, bytes, most = call('HKEYS', KEYS[1]), 0, tonumber(ARGV[1])
 for _, field in ipairs(fields) do bytes = bytes + call('HSTRLEN', KEYS[1], field) end

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- Counts servers that use a store.
 --
--- KEYS   1 roster
--- ARGV   1 channel on which servers greet one another
--- Returns how many connections listen to it, and the servers of the roster that are not silent
+-- KEYS   1 membership
+-- ARGV   1 announcement channel
+-- Returns how many connections listen to it, and the members whose entry has not expired
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local listening = redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])

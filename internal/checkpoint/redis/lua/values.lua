@@ -4,7 +4,7 @@
 -- KEYS   1 head  2 values  3 records
 -- ARGV   1 bytes after which the rest is left for later, 0 = never; below 0, what comes before the field
 --        with which it would be more than so many is all there is  then the fields
--- Returns the generation, how many fields were read, the value of each or nil, then run and input of what they quote. What is written under one
+-- Returns the generation, how many fields were read, the value of each or nil, then run and input of the inputs that they refer to. What is written under one
 --         generation never changes, so reads of the same generation belong together.
 local s = redis.call('HGET', KEYS[1], 'n')
 s = s and cmsgpack.unpack(s)

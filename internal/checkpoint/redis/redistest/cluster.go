@@ -18,7 +18,7 @@ func StartCluster(tb testing.TB, nodes int, settings ...string) []*Server {
 	for i := range servers {
 		servers[i], buses[i] = startNode(tb, settings)
 	}
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	for i, s := range servers {
 		from, to := i*16384/nodes, (i+1)*16384/nodes-1
@@ -31,7 +31,7 @@ func StartCluster(tb testing.TB, nodes int, settings ...string) []*Server {
 		}
 	}
 	for i, s := range servers {
-		if err := s.whole(ctx, nodes); err != nil {
+		if err := s.waitForCluster(ctx, nodes); err != nil {
 			tb.Fatalf("node %d of the cluster: %v", i, err)
 		}
 	}
@@ -48,8 +48,8 @@ func startNode(tb testing.TB, settings []string) (s *Server, bus int) {
 	}, settings...)...), bus
 }
 
-// whole waits until a node knows the whole cluster.
-func (s *Server) whole(ctx context.Context, nodes int) error {
+// waitForCluster waits until a node knows the whole cluster.
+func (s *Server) waitForCluster(ctx context.Context, nodes int) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -60,7 +60,7 @@ func (s *Server) whole(ctx context.Context, nodes int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no cluster after %v: %w\n%s", patience, err, info)
+			return fmt.Errorf("no cluster after %v: %w\n%s", startTimeout, err, info)
 		case <-tick.C:
 		}
 	}

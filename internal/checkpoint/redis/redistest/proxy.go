@@ -12,15 +12,15 @@ import (
 
 // Proxy stands between a client and a server and can break what passes.
 type Proxy struct {
-	tb     testing.TB
-	to     string
-	listen net.Listener
-	mute   atomic.Int32
-	when   atomic.Pointer[func() bool]
-	slow   atomic.Pointer[span]
-	lost   atomic.Int32
-	wg     sync.WaitGroup
-	gate   sync.RWMutex // locked: nothing passes
+	tb            testing.TB
+	serverAddr    string
+	listener      net.Listener
+	answersToLose atomic.Int32
+	loseWhen      atomic.Pointer[func() bool]
+	delay         atomic.Pointer[delayRange]
+	lostAnswers   atomic.Int32
+	wg            sync.WaitGroup
+	gate          sync.RWMutex // locked: nothing passes
 
 	mu    sync.Mutex
 	links map[net.Conn]*link // by client
@@ -29,11 +29,11 @@ type Proxy struct {
 // link is a connection of a client and the one to the server behind it.
 type link struct {
 	server net.Conn
-	dead   atomic.Bool // what is sent vanishes, in both directions
+	isDead atomic.Bool // what is sent vanishes, in both directions
 }
 
-// span is between which times an answer is kept back.
-type span struct{ low, high time.Duration }
+// delayRange is between which times an answer is kept back.
+type delayRange struct{ low, high time.Duration }
 
 // StartProxy starts a proxy to a server. It ends with the test.
 func StartProxy(tb testing.TB, to *Server) *Proxy {
@@ -42,8 +42,8 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{tb: tb, to: to.Addr(), listen: l, links: make(map[net.Conn]*link)}
-	p.wg.Go(p.accept)
+	p := &Proxy{tb: tb, serverAddr: to.Addr(), listener: l, links: make(map[net.Conn]*link)}
+	p.wg.Go(p.acceptClients)
 	tb.Cleanup(func() {
 		_ = l.Close()
 		p.wg.Wait()
@@ -52,11 +52,11 @@ func StartProxy(tb testing.TB, to *Server) *Proxy {
 }
 
 // URL is what graphd is given.
-func (p *Proxy) URL() string { return "redis://" + p.listen.Addr().String() }
+func (p *Proxy) URL() string { return "redis://" + p.listener.Addr().String() }
 
 // Port is where the proxy listens.
 func (p *Proxy) Port() string {
-	_, port, err := net.SplitHostPort(p.listen.Addr().String())
+	_, port, err := net.SplitHostPort(p.listener.Addr().String())
 	if err != nil {
 		p.tb.Fatal(err)
 	}
@@ -65,75 +65,75 @@ func (p *Proxy) Port() string {
 
 // LoseAnswers lets the next n answers of the server be lost together with
 // their connections: what was asked for has been done.
-func (p *Proxy) LoseAnswers(n int32) { p.mute.Store(n) }
+func (p *Proxy) LoseAnswers(n int32) { p.answersToLose.Store(n) }
 
 // LoseWhen lets an answer be lost when the function says so, which is asked of
 // each before it passes; nil = none.
-func (p *Proxy) LoseWhen(when func() bool) { p.when.Store(&when) }
+func (p *Proxy) LoseWhen(when func() bool) { p.loseWhen.Store(&when) }
 
-// Lost counts the answers that were lost.
-func (p *Proxy) Lost() int32 { return p.lost.Load() }
+// LostAnswers counts the answers that were lost.
+func (p *Proxy) LostAnswers() int32 { return p.lostAnswers.Load() }
 
-// Hold lets nothing pass, and closes nothing, until Release. No second Hold
+// Pause lets nothing pass, and closes nothing, until Release. No second Hold
 // may come before.
-func (p *Proxy) Hold() { p.gate.Lock() }
+func (p *Proxy) Pause() { p.gate.Lock() }
 
-// Release lets pass what was held.
-func (p *Proxy) Release() { p.gate.Unlock() }
+// Resume lets pass what was held.
+func (p *Proxy) Resume() { p.gate.Unlock() }
 
-// Cut resets every connection. New ones are taken.
-func (p *Proxy) Cut() {
+// ResetConnections resets every connection. New ones are taken.
+func (p *Proxy) ResetConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for client, l := range p.links {
-		reset(client)
-		reset(l.server)
+		resetConnection(client)
+		resetConnection(l.server)
 	}
 }
 
-// Orphan leaves every connection half open: nobody is told that it ended, and
-// what is sent on it vanishes. New ones work.
-func (p *Proxy) Orphan() {
+// DropSilently leaves every connection half open: neither side learns that it
+// ended, and what is sent on it vanishes. New ones work.
+func (p *Proxy) DropSilently() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.links {
-		l.dead.Store(true)
+		l.isDead.Store(true)
 	}
 }
 
-// Delay keeps each answer of the server back for a time between low and high;
+// DelayAnswers keeps each answer of the server back for a time between low and high;
 // 0 for none.
-func (p *Proxy) Delay(low, high time.Duration) {
+func (p *Proxy) DelayAnswers(low, high time.Duration) {
 	if high <= low {
-		p.slow.Store(nil)
+		p.delay.Store(nil)
 		return
 	}
-	p.slow.Store(&span{low, high})
+	p.delay.Store(&delayRange{low, high})
 }
 
-// reset closes a connection so that the other side sees it break.
-func reset(c net.Conn) {
+// resetConnection closes a connection so that the other side sees it break.
+func resetConnection(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
 	}
 	_ = c.Close()
 }
 
-func (p *Proxy) accept() {
+func (p *Proxy) acceptClients() {
 	for {
-		client, err := p.listen.Accept()
+		client, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
 			continue
 		}
-		p.wg.Go(func() { p.serve(client) })
+		p.wg.Go(func() { p.serveClient(client) })
 	}
 }
 
-func (p *Proxy) serve(client net.Conn) {
-	server, err := (&net.Dialer{}).DialContext(p.tb.Context(), "tcp", p.to)
+func (p *Proxy) serveClient(client net.Conn) {
+	server, err := (&net.Dialer{}).DialContext(p.tb.Context(), "tcp", p.serverAddr)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -143,10 +143,10 @@ func (p *Proxy) serve(client net.Conn) {
 	p.links[client] = l
 	p.mu.Unlock()
 	p.wg.Go(func() {
-		p.relay(client, server, func() bool { return true }, l)
+		p.relayBytes(client, server, func() bool { return true }, l)
 		_ = server.Close()
 	})
-	p.relay(server, client, p.answer, l)
+	p.relayBytes(server, client, p.allowAnswer, l)
 	_ = client.Close()
 	_ = server.Close()
 	p.mu.Lock()
@@ -154,18 +154,18 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// answer reports whether an answer may pass, or is to be lost.
-func (p *Proxy) answer() bool {
-	when := p.when.Load()
-	if p.mute.Load() > 0 && p.mute.Add(-1) >= 0 || when != nil && *when != nil && (*when)() {
-		p.lost.Add(1)
+// allowAnswer reports whether an answer may pass, or is to be lost.
+func (p *Proxy) allowAnswer() bool {
+	when := p.loseWhen.Load()
+	if p.answersToLose.Load() > 0 && p.answersToLose.Add(-1) >= 0 || when != nil && *when != nil && (*when)() {
+		p.lostAnswers.Add(1)
 		return false
 	}
 	return true
 }
 
-// relay passes on what comes until one end is closed or pass says no.
-func (p *Proxy) relay(from, to net.Conn, pass func() bool, l *link) {
+// relayBytes passes on what comes until one end is closed or pass says no.
+func (p *Proxy) relayBytes(from, to net.Conn, pass func() bool, l *link) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
@@ -173,10 +173,10 @@ func (p *Proxy) relay(from, to net.Conn, pass func() bool, l *link) {
 			return
 		}
 		if from == l.server {
-			p.dawdle()
+			p.delayAnswer()
 		}
 		p.gate.RLock()
-		if !l.dead.Load() {
+		if !l.isDead.Load() {
 			_, err = to.Write(buf[:n])
 		}
 		p.gate.RUnlock()
@@ -186,9 +186,9 @@ func (p *Proxy) relay(from, to net.Conn, pass func() bool, l *link) {
 	}
 }
 
-// dawdle waits for as long as an answer is to be kept back.
-func (p *Proxy) dawdle() {
-	s := p.slow.Load()
+// delayAnswer waits for as long as an answer is to be kept back.
+func (p *Proxy) delayAnswer() {
+	s := p.delay.Load()
 	if s == nil {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // Sentinel watches over a master with one replica.
 type Sentinel struct {
 	Master, Replica *Server
-	watch           *Server
+	monitor         *Server
 }
 
 // StartSentinel starts a master, a replica of it, and a Sentinel that makes the
@@ -25,7 +25,7 @@ type Sentinel struct {
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{Master: Start(tb), Replica: Start(tb)}
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	if err := s.Replica.Client.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(s.Master.port)).Err(); err != nil {
 		tb.Fatal(err)
@@ -36,38 +36,38 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s.watch = &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
-	s.watch.args = []string{
-		config, "--sentinel", "--port", strconv.Itoa(s.watch.port), "--bind", "127.0.0.1", "--dir", s.watch.dir,
-		"--logfile", s.watch.logfile(),
+	s.monitor = &Server{tb: tb, dir: tb.TempDir(), port: freePort(tb)}
+	s.monitor.args = []string{
+		config, "--sentinel", "--port", strconv.Itoa(s.monitor.port), "--bind", "127.0.0.1", "--dir", s.monitor.dir,
+		"--logfile", s.monitor.logPath(),
 	}
-	s.watch.Client = goredis.NewClient(&goredis.Options{Addr: s.watch.Addr(), MaxRetries: 5})
+	s.monitor.Client = goredis.NewClient(&goredis.Options{Addr: s.monitor.Addr(), MaxRetries: 5})
 	tb.Cleanup(func() {
-		_ = s.watch.Client.Close()
-		s.watch.Kill()
+		_ = s.monitor.Client.Close()
+		s.monitor.Kill()
 	})
-	if err := s.watch.start(); err != nil {
+	if err := s.monitor.startProcess(); err != nil {
 		tb.Fatal(err)
 	}
-	until(ctx, tb, s.watch.Client, "SENTINEL MASTER main", "num-slaves 1")
-	until(ctx, tb, s.Replica.Client, "INFO replication", "master_link_status:up")
+	waitForAnswer(ctx, tb, s.monitor.Client, "SENTINEL MASTER main", "num-slaves 1")
+	waitForAnswer(ctx, tb, s.Replica.Client, "INFO replication", "master_link_status:up")
 	return s
 }
 
 // Lose kills the master, which Sentinel finds out half a second later.
 func (s *Sentinel) Lose(ctx context.Context) error {
 	s.Master.Kill()
-	if err := s.watch.Client.Do(ctx, "SENTINEL", "SET", "main", "down-after-milliseconds", 500).Err(); err != nil {
+	if err := s.monitor.Client.Do(ctx, "SENTINEL", "SET", "main", "down-after-milliseconds", 500).Err(); err != nil {
 		return fmt.Errorf("patience of the sentinel: %w", err)
 	}
 	return nil
 }
 
 // URL is what graphd is given.
-func (s *Sentinel) URL() string { return "redis://" + s.watch.Addr() + "/0?master_name=main" }
+func (s *Sentinel) URL() string { return "redis://" + s.monitor.Addr() + "/0?master_name=main" }
 
-// until asks a server until its answer contains some words.
-func until(ctx context.Context, tb testing.TB, c *goredis.Client, command, words string) {
+// waitForAnswer asks a server until its answer contains some words.
+func waitForAnswer(ctx context.Context, tb testing.TB, c *goredis.Client, command, words string) {
 	tb.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -77,7 +77,7 @@ func until(ctx context.Context, tb testing.TB, c *goredis.Client, command, words
 	}
 	for {
 		answer, err := c.Do(ctx, args...).Result()
-		if strings.Contains(flat(answer), words) {
+		if strings.Contains(flattenAnswer(answer), words) {
 			return
 		}
 		select {
@@ -88,8 +88,8 @@ func until(ctx context.Context, tb testing.TB, c *goredis.Client, command, words
 	}
 }
 
-// flat writes an answer as words: of a map, each key before its value.
-func flat(answer any) string {
+// flattenAnswer writes an answer as words: of a map, each key before its value.
+func flattenAnswer(answer any) string {
 	m, ok := answer.(map[any]any)
 	if !ok {
 		return fmt.Sprint(answer)
@@ -101,9 +101,9 @@ func flat(answer any) string {
 	return out.String()
 }
 
-// Part cuts the replica off from the master: it stays as it is, and Sentinel
+// DisconnectReplica cuts the replica off from the master: it stays as it is, and Sentinel
 // may still make it the master.
-func (s *Sentinel) Part(ctx context.Context) error {
+func (s *Sentinel) DisconnectReplica(ctx context.Context) error {
 	// The replica can't log in again.
 	if err := s.Replica.Client.ConfigSet(ctx, "masterauth", "wrong").Err(); err != nil {
 		return fmt.Errorf("password of the replica: %w", err)

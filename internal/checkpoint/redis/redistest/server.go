@@ -29,8 +29,8 @@ type Server struct {
 	Client *goredis.Client
 }
 
-// patience is how long a server may take to start on a busy machine.
-const patience = time.Minute
+// startTimeout is how long a server may take to start on a busy machine.
+const startTimeout = time.Minute
 
 // Start starts a server that keeps every change (appendonly, fsync always).
 // Settings are further arguments, like "--maxmemory", "10mb"; later ones win.
@@ -47,14 +47,14 @@ func Start(tb testing.TB, settings ...string) *Server {
 		s.port = freePort(tb)
 		s.args = append([]string{
 			"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
-			"--appendonly", "yes", "--appendfsync", "always", "--logfile", s.logfile(),
+			"--appendonly", "yes", "--appendfsync", "always", "--logfile", s.logPath(),
 		}, settings...)
 		s.Client = goredis.NewClient(&goredis.Options{Addr: s.Addr(), MaxRetries: 5})
-		err := s.start()
+		err := s.startProcess()
 		if err == nil {
 			return s
 		}
-		// Somebody else may have taken the port meanwhile.
+		// Another process may have taken the port meanwhile.
 		_ = s.Client.Close()
 		s.Kill()
 		if left == 0 {
@@ -63,7 +63,7 @@ func Start(tb testing.TB, settings ...string) *Server {
 	}
 }
 
-func (s *Server) logfile() string { return filepath.Join(s.dir, "redis.log") }
+func (s *Server) logPath() string { return filepath.Join(s.dir, "redis.log") }
 
 // Addr is host and port.
 func (s *Server) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
@@ -92,21 +92,21 @@ func (s *Server) Kill() {
 // Restart kills the server and starts it again with what it kept.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	if err := s.Again(); err != nil {
+	if err := s.TryRestart(); err != nil {
 		s.tb.Fatal(err)
 	}
 }
 
-// Again is Restart for those that are not the goroutine of the test.
-func (s *Server) Again() error {
+// TryRestart is Restart for those that are not the goroutine of the test.
+func (s *Server) TryRestart() error {
 	s.tb.Helper()
 	s.Kill()
-	return s.start()
+	return s.startProcess()
 }
 
-// Written is how far the append-only file of changes has been written.
-func (s *Server) Written() (int64, error) {
-	path, err := s.changes()
+// AppendedBytes is how far the append-only file of changes has been written.
+func (s *Server) AppendedBytes() (int64, error) {
+	path, err := s.appendOnlyFile()
 	if err != nil {
 		return 0, err
 	}
@@ -117,25 +117,25 @@ func (s *Server) Written() (int64, error) {
 	return info.Size(), nil
 }
 
-// Rewind kills the server, takes from its append-only file what was written
+// RestartTruncated kills the server, takes from its append-only file what was written
 // after a point, and starts it again: what a machine does that loses its power
 // before the file was synced.
-func (s *Server) Rewind(written int64) error {
+func (s *Server) RestartTruncated(written int64) error {
 	s.tb.Helper()
 	s.Kill()
-	path, err := s.changes()
+	path, err := s.appendOnlyFile()
 	if err != nil {
 		return err
 	}
 	if err := os.Truncate(path, written); err != nil {
 		return fmt.Errorf("append-only file: %w", err)
 	}
-	return s.start()
+	return s.startProcess()
 }
 
-// changes is the file that changes are appended to; it stays the same while the
+// appendOnlyFile is the file that changes are appended to; it stays the same while the
 // server does not rewrite it.
-func (s *Server) changes() (string, error) {
+func (s *Server) appendOnlyFile() (string, error) {
 	files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
 	if err != nil {
 		return "", fmt.Errorf("append-only file: %w", err)
@@ -146,28 +146,28 @@ func (s *Server) changes() (string, error) {
 	return files[0], nil
 }
 
-func (s *Server) start() error {
+func (s *Server) startProcess() error {
 	s.tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		s.tb.Fatal("redis-server is not installed and these tests start their own: apt-get install redis-server")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), startTimeout)
 	defer cancel()
 	s.cmd = exec.Command(path, s.args...)
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("redis-server: %w", err)
 	}
-	if err := s.ready(ctx); err != nil {
-		log, _ := os.ReadFile(s.logfile())
+	if err := s.waitUntilReady(ctx); err != nil {
+		log, _ := os.ReadFile(s.logPath())
 		return fmt.Errorf("redis-server on port %d: %w\n%s", s.port, err, log)
 	}
 	return nil
 }
 
-// ready waits until the server answers, with a password or without, and sees
+// waitUntilReady waits until the server answers, with a password or without, and sees
 // that it is this one.
-func (s *Server) ready(ctx context.Context) error {
+func (s *Server) waitUntilReady(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -182,7 +182,7 @@ func (s *Server) ready(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not ready after %v: %w", patience, err)
+			return fmt.Errorf("not ready after %v: %w", startTimeout, err)
 		case <-tick.C:
 		}
 	}

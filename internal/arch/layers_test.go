@@ -1,0 +1,179 @@
+package arch_test
+
+import "strings"
+
+const module = "github.com/graphd-dev/graphd"
+
+// A layer is one folder with the rules for all packages in it, up to the next layer
+// below. CONTRIBUTING.md draws the same picture.
+type layer struct {
+	path string // below the module; "" is the module itself
+	// mayImport lists the layers whose packages it may import; its own is implied.
+	mayImport []string
+	// importsAnything lifts may: the layer wires others together.
+	importsAnything bool
+	// links lists prefixes of packages that must not be linked, not even
+	// through another package.
+	neverLinks []string
+	// isPure forbids the clock as well.
+	isPure bool
+	// isOpenToAll says that every layer may import it, besides the others that
+	// it may: it imports none of ours.
+	isOpenToAll bool
+	// containsPanics says that no goroutine of its own may end the process: a panic
+	// there ends one task.
+	containsPanics bool
+	// isTestSupport is for tests: nothing that ships may link it.
+	isTestSupport bool
+}
+
+// What a layer below the transport must never import: the wire, and every driver.
+var (
+	wirePackages     = []string{"google.golang.org/grpc", module + "/gen"}
+	driverPackages   = []string{"github.com/redis/", "modernc.org/sqlite"}
+	protobufPackages = []string{"google.golang.org/protobuf"}
+	outerPackages    = concatLists(wirePackages, protobufPackages, driverPackages)
+)
+
+// The layers, from the inside out.
+var layers = []layer{
+	{path: "internal/contain", isOpenToAll: true, neverLinks: outerPackages},
+	{path: "internal/payload", neverLinks: outerPackages, isPure: true},
+	{path: "internal/graph", mayImport: []string{"internal/payload"}, neverLinks: outerPackages, isPure: true},
+	{
+		// CEL itself is built on protobuf, so only the wire is refused here.
+		path: "internal/graph/expr", mayImport: []string{"internal/graph", "internal/payload"},
+		neverLinks: concatLists(wirePackages, driverPackages),
+	},
+	{
+		path: "internal/graph/graphfile", mayImport: []string{"internal/graph", "internal/payload"},
+		neverLinks: outerPackages,
+	},
+	{path: "internal/checkpoint", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
+	{
+		path: "internal/checkpoint/codec", mayImport: []string{"internal/checkpoint", "internal/payload"},
+		neverLinks: outerPackages,
+	},
+	{path: "internal/checkpoint/seal", mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages},
+	{
+		path: "internal/checkpoint/faulty", isTestSupport: true,
+		mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages,
+	},
+	{
+		path: "internal/checkpoint/memory", mayImport: []string{"internal/checkpoint", "internal/payload"},
+		neverLinks: outerPackages,
+	},
+	{
+		path: "internal/checkpoint/sqlite", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
+	},
+	{
+		path: "internal/checkpoint/redis", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
+	},
+	{path: "internal/checkpoint/redis/redistest", isTestSupport: true, neverLinks: concatLists(wirePackages, protobufPackages)},
+	{
+		path: "internal/checkpoint/checkpointtest", isTestSupport: true,
+		mayImport: []string{"internal/checkpoint", "internal/payload"}, neverLinks: outerPackages,
+	},
+	{
+		path: "internal/runtime/pregel", isPure: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
+		path: "internal/runtime", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+		},
+	},
+	{
+		path: "internal/node", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"graph", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload",
+		},
+	},
+	{
+		path: "internal/registry", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/checkpoint", "internal/graph", "internal/graph/graphfile",
+			"internal/payload",
+		},
+	},
+	{path: "internal/schema", mayImport: []string{"internal/runtime", "internal/payload"}, neverLinks: outerPackages},
+	{
+		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{
+			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload",
+		},
+	},
+	{
+		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload", "internal/visible"},
+	},
+	{
+		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
+			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
+			"internal/payload",
+		},
+	},
+	{path: "internal/visible", neverLinks: outerPackages, isPure: true},
+	{path: "internal/cli", mayImport: []string{"gen", "internal/visible"}, neverLinks: driverPackages},
+	{path: "internal/testkit", importsAnything: true, isTestSupport: true},
+	{path: "internal/arch", importsAnything: true, isTestSupport: true},
+	{path: "gen", neverLinks: driverPackages},
+	// What users write nodes against: it imports no package of graphd.
+	{path: "graph", neverLinks: outerPackages},
+	// What workers in Go compare answers with.
+	{path: "seen", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
+	{path: "cmd/graphd", importsAnything: true},
+	{path: "sdk/go", mayImport: []string{"gen"}, neverLinks: driverPackages},
+	{path: "examples", importsAnything: true},
+	{path: "docs", importsAnything: true, isTestSupport: true},
+	{path: "tests", importsAnything: true, isTestSupport: true},
+}
+
+func concatLists(lists ...[]string) []string {
+	var all []string
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// layerOf finds the innermost layer that contains a package.
+func layerOf(importPath string) (layer, bool) {
+	rel, ok := relativePath(importPath)
+	if !ok {
+		return layer{}, false
+	}
+	var best layer
+	found := false
+	for _, r := range layers {
+		if isWithin(rel, r.path) && (!found || len(r.path) > len(best.path)) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// relativePath cuts the module off the path of one of its packages.
+func relativePath(importPath string) (string, bool) {
+	if importPath == module {
+		return "", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func isWithin(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+}

@@ -1,0 +1,195 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/contain"
+)
+
+// batcher sends the changes of many threads to one Redis server. A change is
+// sent at once and alone when few exchanges are in flight. Otherwise it is
+// queued, and the queue is sent in one exchange, whose cost and disk write are
+// shared. No change waits for others to arrive.
+type batcher struct {
+	log    *zap.Logger
+	client goredis.UniversalClient
+
+	mu       sync.Mutex
+	queued   []*pendingChange
+	inFlight int       // exchanges under way
+	lastSent time.Time // when the last of them began
+}
+
+// Two exchanges overlap, so that the server has work while the answers to the
+// other one are read. When no exchange ends for a while, their connections may
+// be dead without an error, and more may start.
+const (
+	maxOverlap      = 2
+	maxInFlight     = 16
+	stuckAfter      = 20 * time.Millisecond
+	maxBatchChanges = 64      // changes in one exchange
+	maxBatchBytes   = 1 << 20 // their bytes, unless one alone is more
+)
+
+// newBatchers makes one batcher for a server; in a cluster one per partition,
+// since a partition may move at any time.
+func (s *Store) newBatchers(partitions int) []*batcher {
+	if _, many := s.client.(*goredis.ClusterClient); !many {
+		partitions = 1
+	}
+	list := make([]*batcher, partitions)
+	for i := range list {
+		list[i] = &batcher{client: s.client, log: s.log}
+	}
+	return list
+}
+
+// batcherFor returns the batcher for the server of a thread.
+func (s *Store) batcherFor(thread string) *batcher {
+	if len(s.batchers) == 1 {
+		return s.batchers[0]
+	}
+	return s.batchers[s.keys.partitionOf(thread)]
+}
+
+// pendingChange is one change that is queued or in flight.
+type pendingChange struct {
+	ctx        context.Context //nolint:containedctx // lives as long as the call
+	command    []any           // EVALSHA
+	source     string          // of the script, for a server that does not know it
+	size       int             // in bytes, about
+	unanswered *unanswered
+
+	reply reply
+	err   error
+	done  chan struct{} // closed when reply and err are set; nil for a change that is sent alone
+}
+
+// sendChange makes one attempt at a change. It returns when the change is
+// answered or its context ends; in the second case it may still be applied.
+func (c *batcher) sendChange(r *pendingChange) (reply, error) {
+	r.reply, r.err, r.done = nil, nil, nil
+	if c.startOrEnqueue(r) {
+		r.sendAlone(c.client)
+		c.finishExchange()
+		return r.reply, r.err
+	}
+	select {
+	case <-r.done:
+		return r.reply, r.err
+	case <-r.ctx.Done():
+		return nil, context.Cause(r.ctx)
+	}
+}
+
+// startOrEnqueue reports whether a change may be sent at once; otherwise it
+// queues it.
+func (c *batcher) startOrEnqueue(r *pendingChange) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.inFlight < maxOverlap && len(c.queued) == 0 || c.inFlight < maxInFlight && now.Sub(c.lastSent) > stuckAfter {
+		c.inFlight++
+		c.lastSent = now
+		return true
+	}
+	r.done = make(chan struct{})
+	c.queued = append(c.queued, r)
+	return false
+}
+
+// finishExchange ends an exchange, and starts the next one when changes are
+// queued.
+func (c *batcher) finishExchange() {
+	if list := c.takeBatch(); list != nil {
+		go contain.Func(func() {
+			for list != nil {
+				if p := contain.Call(func() { c.sendBatch(list) }); p != nil {
+					failBatch(list, p)
+				}
+				list = c.takeBatch()
+			}
+		}, contain.LogPanic(c.log, "sending changes together panicked"))()
+	}
+}
+
+// takeBatch takes the changes of the next exchange; nil when none is queued.
+func (c *batcher) takeBatch() []*pendingChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A change whose caller has gone must not be sent: no caller would
+	// learn the outcome.
+	c.queued = slices.DeleteFunc(c.queued, func(r *pendingChange) bool { return r.ctx.Err() != nil })
+	n, size := 0, 0
+	for n < len(c.queued) && n < maxBatchChanges && (n == 0 || size+c.queued[n].size <= maxBatchBytes) {
+		size += c.queued[n].size
+		n++
+	}
+	if n == 0 {
+		c.inFlight--
+		return nil
+	}
+	list := slices.Clone(c.queued[:n])
+	c.queued = slices.Delete(c.queued, 0, n)
+	c.lastSent = time.Now()
+	return list
+}
+
+// failBatch answers the changes of an exchange that panicked. They may have
+// been applied.
+func failBatch(list []*pendingChange, p *contain.PanicError) {
+	for _, r := range list {
+		select {
+		case <-r.done:
+		default:
+			r.err = p
+			close(r.done)
+		}
+	}
+}
+
+// sendBatch makes one exchange.
+func (c *batcher) sendBatch(list []*pendingChange) {
+	if len(list) == 1 {
+		list[0].sendAlone(c.client)
+		close(list[0].done)
+		return
+	}
+	// A caller that gives up must not stop the others.
+	ctx := context.WithoutCancel(list[0].ctx)
+	missed := make(unansweredByCommand, len(list))
+	pipe := c.client.Pipeline()
+	cmds := make([]*goredis.Cmd, len(list))
+	for i, r := range list {
+		cmds[i] = goredis.NewCmd(ctx, r.command...)
+		missed[cmds[i]] = r.unanswered
+		_ = pipe.Process(ctx, cmds[i]) // only queues it
+	}
+	_, _ = pipe.Exec(context.WithValue(ctx, unansweredKey{}, missed)) // the error of each command is read below
+	for i, r := range list {
+		r.reply, r.err = cmds[i].Slice()
+		if goredis.HasErrorPrefix(r.err, "NOSCRIPT") {
+			r.sendAlone(c.client)
+		}
+		close(r.done)
+	}
+}
+
+func (r *pendingChange) sendAlone(client goredis.UniversalClient) {
+	ctx := context.WithValue(r.ctx, unansweredKey{}, r.unanswered)
+	cmd := goredis.NewCmd(ctx, r.command...)
+	_ = client.Process(ctx, cmd) // the command says what became of it
+	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		whole := slices.Clone(r.command)
+		whole[0], whole[1] = "eval", r.source
+		cmd = goredis.NewCmd(ctx, whole...)
+		_ = client.Process(ctx, cmd)
+	}
+	r.reply, r.err = cmd.Slice()
+}

@@ -1,0 +1,77 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+// The input of a run often stands in its thread several times: in the run, in
+// the checkpoint that took it in, and its parts in the channels that they went
+// to. One that is large is kept once, beside the record of its run, and other
+// values that are part of it are stored as a reference: offset and length in
+// the input. An input never changes.
+
+// inputRefMark begins a reference in place of a value: offset, ':', length,
+// ':', run. No JSON text begins with it, and nothing that seal writes.
+const inputRefMark = "\x05"
+
+// inputField is where the input of a run is kept.
+func inputField(run string) string { return "i" + run }
+
+func formatInputRef(run string, at, length int) string {
+	return inputRefMark + strconv.Itoa(at) + ":" + strconv.Itoa(length) + ":" + run
+}
+
+// runInputs are the large inputs of the runs of a change, which its values may
+// refer to.
+type runInputs []checkpoint.Run
+
+// collectInputs returns the runs whose inputs are stored separately. Sealed
+// inputs are not referred to: a sealed record opens in its own place only.
+func (w recordSealer) collectInputs(c *checkpoint.Change) (list runInputs) {
+	for i := range c.Runs {
+		if r := &c.Runs[i]; len(r.Request.Input) > codec.MaxInlineBytes && w.box.IsPlain() {
+			list = append(list, *r)
+		}
+	}
+	return list
+}
+
+// findRef finds a value in the inputs.
+func (list runInputs) findRef(v payload.JSON) (text string, ok bool) {
+	for i := range list {
+		input := string(list[i].Request.Input)
+		if at := strings.Index(input, string(v)); at >= 0 {
+			return formatInputRef(list[i].ID, at, len(v)), true
+		}
+	}
+	return "", false
+}
+
+// runOfRef returns the run of a reference, if the text is one.
+func runOfRef(text string) (run string, ok bool) {
+	if !strings.HasPrefix(text, inputRefMark) {
+		return "", false
+	}
+	parts := strings.SplitN(text, ":", 3)
+	return parts[len(parts)-1], true
+}
+
+// resolveRef reads the part of an input that a reference names.
+func resolveRef(text, input string) (payload.JSON, error) {
+	parts := strings.SplitN(strings.TrimPrefix(text, inputRefMark), ":", 3)
+	if len(parts) != 3 {
+		return "", corruptError("a quotation is damaged")
+	}
+	at, err := strconv.Atoi(parts[0])
+	length, failed := strconv.Atoi(parts[1])
+	if err != nil || failed != nil || at < 0 || length < 0 || at > len(input) || length > len(input)-at {
+		return "", corruptError("it quotes %s bytes from byte %s on of the input of run %q, which has %d",
+			parts[1], parts[0], parts[2], len(input))
+	}
+	return payload.JSON(input[at : at+length]), nil
+}

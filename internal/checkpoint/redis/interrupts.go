@@ -1,0 +1,317 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Interrupts lists interrupts over all threads.
+func (s *Store) Interrupts(
+	ctx context.Context, q checkpoint.InterruptQuery,
+) (out []checkpoint.Interrupt, err error) {
+	done, err := s.beginCall(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	switch {
+	case q.Thread != "":
+		out, err = s.listThreadInterrupts(ctx, &q)
+	case q.ByChange:
+		out, err = s.listInterruptsByChange(ctx, &q)
+	default:
+		if out, err = s.listInterruptsByAge(ctx, &q); err == nil {
+			err = s.checkMark(ctx)
+		}
+	}
+	if err != nil {
+		return nil, toContractError(ctx, err)
+	}
+	return out, nil
+}
+
+// listThreadInterrupts lists the interrupts of one thread. Where they lie in the
+// order of changes is final: only numbers of other threads may still be smaller.
+func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	partition := s.keys.partitionOf(q.Thread)
+	keys := append(s.keys.threadKeys(q.Thread, keyInterrupts), s.keys.partitionKey(partition, keyStoreMark))
+	large := math.MaxInt64
+	if q.Limit > 0 {
+		large = checkpoint.ReadBytes
+	}
+	r, err := s.runReadScript(ctx, s.scripts.questions, keys, large)
+	if err = toContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
+		return nil, nil // reading one by name tells what is wrong
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.hasValue(0):
+		return s.largeQuestionsOf(ctx, q, r.listAt(1))
+	}
+	var out []checkpoint.Interrupt
+	all := r.listAt(0)
+	if len(all) == 0 && r.textAt(2) != s.mark {
+		return nil, s.otherStoreError(partition, r.textAt(2)) // they are lost, rather than never asked
+	}
+	for i := 0; i+1 < len(all); i += 2 {
+		id, ok := strings.CutPrefix(all.textAt(i), "r")
+		if !ok {
+			continue
+		}
+		in, err := s.decodeInterrupt(q.Thread, id, all.textAt(i+1))
+		if err == nil && matchesInterrupt(q, &in) && isAfterCursor(q, &in) {
+			out = append(out, in)
+		}
+	}
+	slices.SortFunc(out, func(a, b checkpoint.Interrupt) int {
+		if q.ByChange {
+			return cmp.Compare(a.Change, b.Change)
+		}
+		return strings.Compare(interruptMember(&a), interruptMember(&b))
+	})
+	portion := checkpoint.Portion{Limit: q.Limit}
+	for i := range out {
+		if portion.Full() {
+			return out[:i:i], nil
+		}
+		portion.Take(out[i].Size())
+	}
+	return out, nil
+}
+
+// largeQuestionsOf lists the interrupts of one thread that are too large to be
+// read all at once. standing is where each stands.
+func (s *Store) largeQuestionsOf(
+	ctx context.Context, q *checkpoint.InterruptQuery, standing reply,
+) (out []checkpoint.Interrupt, err error) {
+	var list []indexEntry
+	after := ""
+	if q.After != (checkpoint.InterruptPosition{}) {
+		after = interruptPosition(q.After.Created, q.After.Thread, q.After.ID)
+	}
+	for i := 0; i+3 < len(standing); i += 4 {
+		n, err := standing.uintAt(i + 1)
+		if err != nil {
+			continue
+		}
+		id := standing.textAt(i)
+		e := indexEntry{thread: q.Thread, id: id, change: s.globalChangeNumber(n, s.keys.partitionOf(q.Thread))}
+		e.position = standing.textAt(i+2) + q.Thread + "\x00" + id
+		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.position > after {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b indexEntry) int {
+		if q.ByChange {
+			return cmp.Compare(a.change, b.change)
+		}
+		return strings.Compare(a.position, b.position)
+	})
+	return walkIndex(q.Limit, "", func(string) (indexPage, error) { return indexPage{entries: list}, nil },
+		func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+			return s.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+		})
+}
+
+// isAfterCursor reports whether an interrupt comes after the cursor.
+func isAfterCursor(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
+	if q.ByChange {
+		return in.Change > q.After.Change
+	}
+	return q.After == (checkpoint.InterruptPosition{}) ||
+		interruptPosition(in.Created, in.Thread, in.ID) > interruptPosition(q.After.Created, q.After.Thread, q.After.ID)
+}
+
+func (s *Store) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	from := ""
+	if q.After != (checkpoint.InterruptPosition{}) {
+		from = interruptPosition(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
+	}
+	keys := []string{keyOpenInterrupts, keyClosedInterrupts}
+	switch others := slices.DeleteFunc(slices.Clone(q.States), isOpenState); {
+	case len(q.States) > 0 && len(others) == 0:
+		keys = keys[:1]
+	case len(q.States) > 0 && len(others) == len(q.States):
+		keys = keys[1:]
+	}
+	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
+		return s.readMembers(ctx, keys, from, pageSize, func(member string) (indexEntry, bool) {
+			thread, id, ok := parseMember(member)
+			return indexEntry{thread: thread, id: id}, ok
+		})
+	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+		return s.readInterrupts(ctx, q, list, portion, func(*checkpoint.Interrupt) bool { return true })
+	})
+}
+
+func isOpenState(st checkpoint.InterruptState) bool { return st == checkpoint.InterruptOpen }
+
+// listInterruptsByChange lists interrupts up to the last change that any partition
+// knows. Partitions that are behind are raised to it first, so that nothing
+// can appear later at a place that was read.
+func (s *Store) listInterruptsByChange(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	end, err := s.alignChangeCounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := ""
+	if q.After.Change > 0 {
+		from = changePosition(q.After.Change)
+	}
+	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
+		return s.readChangePage(ctx, from, end)
+	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
+		return s.readInterrupts(ctx, q, list, portion, func(in *checkpoint.Interrupt) bool {
+			// One that was changed meanwhile comes at its new place.
+			_, listed := slices.BinarySearchFunc(list, in.Change, func(e indexEntry, change uint64) int {
+				return cmp.Compare(e.change, change)
+			})
+			return listed
+		})
+	})
+}
+
+// alignChangeCounts raises all partitions to the greatest number and returns it.
+func (s *Store) alignChangeCounts(ctx context.Context) (uint64, error) {
+	counts, err := s.readChangeCounts(ctx, s.allPartitions(), "")
+	if err != nil {
+		return 0, err
+	}
+	end := slices.Max(counts)
+	behind := slices.DeleteFunc(s.allPartitions(), func(p int) bool { return counts[p] >= end })
+	if len(behind) > 0 {
+		_, err = s.readChangeCounts(ctx, behind, formatUint(end))
+	}
+	return end, err
+}
+
+func changeCountKeys() []string { return []string{keyChangedInterrupts, keyChangeCount, keyStoreMark} }
+
+func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
+	replies, err := s.runOnPartitions(ctx, s.scripts.changes, partitions, changeCountKeys(), "+inf", 0, raise, s.mark)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]uint64, len(replies))
+	for i, r := range replies {
+		if counts[i], err = r.uintAt(0); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// readChangePage reads a page of interrupts in the order of their last change, up to
+// the number end.
+func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (indexPage, error) {
+	var after uint64
+	if from != "" {
+		var err error
+		if after, err = strconv.ParseUint(from, 10, 64); err != nil {
+			return indexPage{}, corruptError("%q is no place", from)
+		}
+	}
+	start := formatUint(after / uint64(len(s.keys.tags)))
+	replies, err := s.runOnPartitions(ctx, s.scripts.changes, s.allPartitions(), changeCountKeys(), start, pageSize, "", s.mark)
+	if err != nil {
+		return indexPage{}, err
+	}
+	parts := make([][]indexEntry, len(replies))
+	for p, r := range replies {
+		for i := 1; i+1 < len(r); i += 2 {
+			n, err := r.uintAt(i + 1)
+			if err != nil {
+				return indexPage{}, err
+			}
+			thread, id, ok := parseMember(r.textAt(i))
+			e := indexEntry{thread: thread, id: id, change: s.globalChangeNumber(n, p)}
+			e.position = changePosition(e.change)
+			if n > end {
+				break
+			}
+			if ok || len(r) > 2*pageSize { // a full page must stay one
+				parts[p] = append(parts[p], e)
+			}
+		}
+	}
+	pg := mergePages(parts, pageSize)
+	pg.entries = slices.DeleteFunc(pg.entries, func(e indexEntry) bool { return e.change <= after })
+	return pg, nil
+}
+
+// largeQuestion is from how many bytes on an interrupt is read alone.
+const largeQuestion = 32 << 10
+
+// readInterrupts reads interrupts until there are enough, and leaves out what is gone,
+// corrupt or not asked for. Those that are large are read one by one.
+func (s *Store) readInterrupts(
+	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
+	listed func(*checkpoint.Interrupt) bool,
+) ([]checkpoint.Interrupt, error) {
+	keys := func(e indexEntry) []string { return s.keys.threadKeys(e.thread, keyInterrupts) }
+	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
+		return s.scripts.question.EvalSha(ctx, pipe, keys(e), "r"+e.id, largeQuestion)
+	}, func(e indexEntry) *goredis.Cmd {
+		return s.scripts.question.Run(ctx, s.client, keys(e), "r"+e.id, largeQuestion)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []checkpoint.Interrupt
+	for i, r := range replies {
+		if portion.Full() {
+			break
+		}
+		record := r.textAt(1)
+		if n, _ := r.intAt(0); n >= largeQuestion {
+			large, err := s.readFields(ctx, keys(list[i])[0], "r"+list[i].id)
+			if err = toContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+				return nil, err
+			}
+			record = large.textAt(0)
+		}
+		if record == "" {
+			continue // it is gone
+		}
+		in, err := s.decodeInterrupt(list[i].thread, list[i].id, record)
+		if err == nil && matchesInterrupt(q, &in) && listed(&in) {
+			portion.Take(in.Size())
+			out = append(out, in)
+		}
+	}
+	return out, nil
+}
+
+func matchesInterrupt(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool {
+	switch {
+	case q.Thread != "" && q.Thread != in.Thread,
+		q.Run != "" && q.Run != in.Run,
+		q.Graph != "" && q.Graph != in.Graph,
+		q.Node != "" && q.Node != in.Node,
+		q.Reason != "" && q.Reason != in.Reason,
+		q.Assignee != "" && !slices.Contains(in.Assignees, q.Assignee),
+		len(q.States) > 0 && !slices.Contains(q.States, in.State):
+		return false
+	}
+	return true
+}
+
+func sortPending(p *checkpoint.Pending) {
+	slices.SortFunc(p.Tasks, func(a, b checkpoint.Task) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(p.Memos, func(a, b checkpoint.Memo) int {
+		return cmp.Or(
+			strings.Compare(a.Task, b.Task), strings.Compare(a.Scope, b.Scope),
+			strings.Compare(a.Key, b.Key), cmp.Compare(a.Index, b.Index),
+		)
+	})
+}

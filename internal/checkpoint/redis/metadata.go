@@ -1,0 +1,358 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// Fields of the metadata of the store. It also holds a check text per
+// encryption key, see keyCheckField.
+const (
+	fieldFormat     = "format"
+	fieldPartitions = "partitions"
+	fieldEpoch      = "epoch"
+	// fieldComplete is there as soon as every partition has its mark: one that is
+	// missing later was lost.
+	fieldComplete = "whole"
+	// fieldMigratingFrom is the format that the store is being migrated from; it is there
+	// until that is done.
+	fieldMigratingFrom = "from"
+)
+
+// joinOrCreateStore reads the metadata of the store, or writes it for a new
+// one. Of several servers that start at once, one writes it for all.
+func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
+	keys := keyLayout{prefix: w.prefix}
+	known, err := s.client.HGetAll(ctx, keys.metadataKey()).Result()
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
+		return &SetupError{
+			w.server, ProblemForeign, "the key " + keys.metadataKey() + " is not graphd's",
+			"choose another database or another prefix",
+		}
+	case err != nil:
+		return err
+	case len(known) > 0:
+		return s.joinStore(ctx, w, known)
+	}
+	left, err := s.findMarkedPartitions(ctx, w)
+	if err != nil {
+		return err
+	}
+	if left != nil {
+		return s.restoreMetadata(ctx, w, left)
+	}
+	if err := s.requireEmptyDatabase(ctx, w); err != nil {
+		// The keys may be those of a server that was quicker.
+		if known, again := s.client.HGetAll(ctx, keys.metadataKey()).Result(); again == nil && len(known) > 0 {
+			return s.joinStore(ctx, w, known)
+		}
+		return err
+	}
+	n := w.partitions
+	if n == 0 {
+		n = defaultPartitions
+	}
+	if known, err = s.writeMetadata(ctx, keys, storeIdentity{Format, n, newRandomID()}, false); err != nil {
+		return err
+	}
+	return s.joinStore(ctx, w, known)
+}
+
+// writeMetadata writes the fields of the metadata that no other server has
+// written, and returns all of them. A store of a format without marks has no
+// epoch. whole says that every partition had its mark.
+func (s *Store) writeMetadata(ctx context.Context, keys keyLayout, i storeIdentity, whole bool) (map[string]string, error) {
+	pipe := s.client.TxPipeline()
+	pipe.HSetNX(ctx, keys.metadataKey(), fieldFormat, i.format)
+	pipe.HSetNX(ctx, keys.metadataKey(), fieldPartitions, i.partitions)
+	if i.epoch != "" {
+		pipe.HSetNX(ctx, keys.metadataKey(), fieldEpoch, i.epoch)
+	}
+	if whole {
+		pipe.HSetNX(ctx, keys.metadataKey(), fieldComplete, "yes")
+	}
+	all := pipe.HGetAll(ctx, keys.metadataKey())
+	_, err := pipe.Exec(ctx)
+	return all.Val(), err
+}
+
+// joinStore makes this a server of the store that is there.
+func (s *Store) joinStore(ctx context.Context, w *storeConfig, known map[string]string) error {
+	i, err := w.parseUsableIdentity(known)
+	if err != nil {
+		return err
+	}
+	s.keys, s.epoch, s.mark = newKeyLayout(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	if known[fieldComplete] == "" {
+		if err := s.markPartitions(ctx, s.allPartitions()); err != nil {
+			return err
+		}
+	}
+	return s.checkPartitions(ctx, w)
+}
+
+// markPartitions gives partitions their marks, save those that have one.
+func (s *Store) markPartitions(ctx context.Context, partitions []int) error {
+	pipe := s.client.Pipeline()
+	for _, p := range partitions {
+		pipe.SetNX(ctx, s.keys.partitionKey(p, keyStoreMark), s.mark, 0)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	return s.client.HSet(ctx, s.keys.metadataKey(), fieldComplete, "yes").Err()
+}
+
+// checkPartitions refuses a store of which partitions are missing or of another store.
+func (s *Store) checkPartitions(ctx context.Context, w *storeConfig) error {
+	lost, err := s.findLostPartitions(ctx, w)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	return &SetupError{
+		w.server, ProblemLost,
+		fmt.Sprintf("%d of the store's %d partitions are gone with their threads: %s",
+			len(lost), len(s.keys.tags), strings.Join(s.partitionPatterns(lost), ", ")),
+		"restore them from a backup, or go on without those threads: graphd store repair --store " + w.server,
+	}
+}
+
+func (s *Store) partitionPatterns(partitions []int) []string {
+	tags := make([]string, len(partitions))
+	for i, p := range partitions {
+		tags[i] = s.keys.partitionKey(p, "*")
+	}
+	return tags
+}
+
+// findLostPartitions lists those without a mark.
+func (s *Store) findLostPartitions(ctx context.Context, w *storeConfig) (lost []int, err error) {
+	found, err := s.readMarks(ctx, s.allPartitions())
+	if err != nil {
+		return nil, err
+	}
+	for p, text := range found {
+		switch other, ok := parseMark(text); {
+		case text == "":
+			lost = append(lost, p)
+		case text != s.mark && ok && other.format > Format:
+			return nil, w.newerFormatError(other.format)
+		case text != s.mark:
+			return nil, &SetupError{
+				w.server, ProblemLost,
+				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", s.keys.partitionKey(p, keyStoreMark), text, s.mark),
+				"restore the store from a backup",
+			}
+		}
+	}
+	return lost, nil
+}
+
+// requireEmptyDatabase refuses a database that other programs use. Membership
+// and graphs do not count.
+func (s *Store) requireEmptyDatabase(ctx context.Context, w *storeConfig) error {
+	if w.isShared {
+		return nil
+	}
+	keys := keyLayout{prefix: w.prefix}
+	n, err := s.client.DBSize(ctx).Result()
+	if err != nil || n == 0 {
+		return err
+	}
+	own, err := s.client.Exists(ctx, keys.membershipKey(), keys.graphsKey(), keys.graphIndexKey(), keys.tombstonesKey(), keys.tombstoneOrderKey()).Result()
+	if err == nil && n > own {
+		return &SetupError{
+			w.server, ProblemForeign,
+			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, w.prefix),
+			"choose an empty database, or share this one with ?shared=true",
+		}
+	}
+	return err
+}
+
+// findMarkedPartitions looks for partitions of a store whose metadata is
+// missing: nil = there are none.
+func (s *Store) findMarkedPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
+	n, err := s.client.DBSize(ctx).Result()
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	var found *storeIdentity
+	err = s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyStoreMark, func(key string) error {
+		text, err := s.client.Get(ctx, key).Result()
+		if err != nil {
+			return err
+		}
+		i, ok := parseMark(text)
+		if !ok || found != nil && *found != i {
+			return &SetupError{
+				w.server, ProblemLost, fmt.Sprintf("the key %s holds %.80q, and other partitions are of another store", key, text),
+				"restore the store from a backup",
+			}
+		}
+		found = &i
+		return nil
+	})
+	if err != nil || found != nil {
+		return found, err
+	}
+	return nil, s.requireNoThreads(ctx, w)
+}
+
+// requireNoThreads refuses a database with threads that have no mark: those of
+// a format that had none, whose metadata is missing.
+func (s *Store) requireNoThreads(ctx context.Context, w *storeConfig) error {
+	stop := errors.New("found")
+	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyThreads, func(string) error { return stop })
+	if !errors.Is(err, stop) {
+		return err
+	}
+	return &SetupError{
+		w.server, ProblemNoMetadata,
+		"there are threads under the prefix " + w.prefix + " and the key " + (&keyLayout{prefix: w.prefix}).metadataKey() +
+			" is missing: Redis came back empty under servers of an earlier graphd, or a part of it was lost",
+		"restore a backup, or go on with what is there: graphd store repair --store " + w.server,
+	}
+}
+
+// scanKeys calls do for every key that fits a pattern, on every server.
+func (s *Store) scanKeys(ctx context.Context, pattern string, do func(key string) error) error {
+	one := func(ctx context.Context, c *goredis.Client) error {
+		keys := c.Scan(ctx, 0, pattern, 1000).Iterator()
+		for keys.Next(ctx) {
+			if err := do(keys.Val()); err != nil {
+				return err
+			}
+		}
+		return keys.Err()
+	}
+	switch c := s.client.(type) {
+	case *goredis.ClusterClient:
+		var nodes []*goredis.Client
+		err := c.ForEachMaster(ctx, func(_ context.Context, node *goredis.Client) error {
+			s.checkMu.Lock() // they are asked side by side
+			defer s.checkMu.Unlock()
+			nodes = append(nodes, node)
+			return nil
+		})
+		for _, node := range nodes {
+			if err == nil {
+				err = one(ctx, node)
+			}
+		}
+		return err
+	case *goredis.Client:
+		return one(ctx, c)
+	}
+	return fmt.Errorf("redis: a client of kind %T", s.client)
+}
+
+// escapeGlob is a text in a pattern in which nothing stands for something else.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}
+
+// restoreMetadata restores the metadata of the store from its partitions.
+func (s *Store) restoreMetadata(ctx context.Context, w *storeConfig, i *storeIdentity) error {
+	if i.format > Format {
+		return w.newerFormatError(i.format)
+	}
+	keys := newKeyLayout(w.prefix, i.partitions)
+	known, err := s.writeMetadata(ctx, keys, *i, true)
+	if err != nil {
+		return err
+	}
+	graphs, err := s.client.HLen(ctx, keys.graphsKey()).Result()
+	if err != nil {
+		return err
+	}
+	s.warnings = append(s.warnings, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
+		"Those that are not, give anew, with --graphs, graphd graph put or by their workers: threads of a graph wait for it; "+
+		"and give the same encryption keys as before, which can't be checked", keys.metadataKey(), graphs))
+	return s.joinStore(ctx, w, known)
+}
+
+// oldestFormat is the first format that a store can be migrated from. Nothing
+// was released that wrote an earlier one.
+const oldestFormat = 2
+
+func (w *storeConfig) newerFormatError(format int) error {
+	return &SetupError{
+		w.server, ProblemFormat,
+		fmt.Sprintf("the store has format %d, this graphd knows up to %d", format, Format), "use a newer graphd",
+	}
+}
+
+// parseUsableIdentity reads the metadata of a store, and refuses a store that
+// this graphd can't use.
+func (w *storeConfig) parseUsableIdentity(known map[string]string) (i storeIdentity, err error) {
+	if i, err = w.parseIdentity(known); err != nil {
+		return i, err
+	}
+	if from := known[fieldMigratingFrom]; from != "" {
+		return i, &SetupError{
+			w.server, ProblemOlder,
+			fmt.Sprintf("the store is being migrated from format %s to %d, or that was broken off", from, i.format),
+			"wait for it, or go on with it: graphd store migrate --store " + w.server,
+		}
+	}
+	if i.format < Format {
+		return i, &SetupError{
+			w.server, ProblemOlder,
+			fmt.Sprintf("the store has format %d, this graphd writes %d", i.format, Format),
+			"stop all servers on it, back it up and run graphd store migrate --store " + w.server +
+				", or start one server with --migrate",
+		}
+	}
+	if w.partitions != 0 && w.partitions != i.partitions {
+		return i, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store was made with %d partitions, which never change", i.partitions),
+			fmt.Sprintf("leave out partitions=%d", w.partitions),
+		}
+	}
+	return i, nil
+}
+
+// parseIdentity reads the metadata of a store of any format.
+func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, err error) {
+	if i.format, err = strconv.Atoi(known[fieldFormat]); err != nil {
+		return i, &SetupError{
+			w.server, ProblemForeign, "what is under the prefix " + w.prefix + " is not graphd's",
+			"choose another database or another prefix",
+		}
+	}
+	if i.format > Format {
+		return i, w.newerFormatError(i.format)
+	}
+	if i.format < oldestFormat {
+		return i, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store has format %d, which no released graphd wrote and none can migrate", i.format),
+			"choose an empty database or another prefix",
+		}
+	}
+	i.partitions, err = strconv.Atoi(known[fieldPartitions])
+	if err != nil || i.partitions < 1 || i.partitions > maxPartitions {
+		return i, &SetupError{
+			w.server, ProblemFormat,
+			fmt.Sprintf("the store says that it has %q partitions", known[fieldPartitions]), "restore it from a backup",
+		}
+	}
+	i.epoch = known[fieldEpoch]
+	if i.epoch == "" && i.format >= firstMarkedFormat {
+		return i, &SetupError{
+			w.server, ProblemFormat, "the store does not say which one it is", "restore it from a backup",
+		}
+	}
+	return i, nil
+}
+
+// firstMarkedFormat is the first format whose partitions have marks.
+const firstMarkedFormat = 3

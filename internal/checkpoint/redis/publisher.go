@@ -1,0 +1,235 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+// publisher sends the ephemeral events of a thread that this server drives.
+// Events are numbered: an event that a change carries, so that it arrives
+// before the change, may arrive a second time on its own.
+type publisher struct {
+	name          string // unique among the publishers of this server
+	lastNumber    uint64 // number of the newest event, sent or not
+	hasListeners  bool   // another server follows the thread, as far as is known
+	listenerSince time.Time
+	lastEventTime time.Time // time of the newest event
+	lastPosition  uint64    // place of the newest of waiting, ever
+	pending       []pendingMessage
+	pendingBytes  int // of waiting, in bytes
+}
+
+// pendingMessage is a message that Redis has not acknowledged: an event, or the
+// position of the publisher. Its position in the queue is not the number of the
+// event: the position of the publisher follows the event and may have to be
+// sent again.
+type pendingMessage struct {
+	position uint64
+	text     string
+}
+
+// Bounds of the pending messages of a thread. Older events are dropped;
+// followers notice the gap by the numbers.
+const (
+	maxPendingMessages = 512
+	maxPendingBytes    = 128 << 10
+)
+
+// PublishEphemeral queues an ephemeral event for other servers that follow the
+// thread. For a new thread they are assumed to.
+func (t *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
+	r := t.subscriber
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.publishers[thread]
+	if v == nil {
+		r.publisherCount++
+		v = &publisher{name: strconv.FormatUint(r.publisherCount, 10), hasListeners: true}
+		r.publishers[thread] = v
+	}
+	v.lastNumber++
+	v.lastEventTime = time.Now()
+	if !v.hasListeners {
+		return
+	}
+	record := recordSealer{r.store.box, thread}.sealRecord(kindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
+	v.enqueueMessage(string(messageEphemeral) + addLength(v.name+" "+formatUint(v.lastNumber)+" "+record))
+	r.requestFlush()
+}
+
+// enqueueMessage appends a message and drops the oldest ones beyond the bounds.
+func (v *publisher) enqueueMessage(text string) {
+	v.lastPosition++
+	v.pending = append(v.pending, pendingMessage{v.lastPosition, text})
+	v.pendingBytes += len(text)
+	for len(v.pending) > maxPendingMessages || (v.pendingBytes > maxPendingBytes && len(v.pending) > 1) {
+		v.dropAcknowledged(v.pending[0].position)
+	}
+}
+
+// recentEventAge is the age up to which a new follower may have missed an
+// event.
+const recentEventAge = 5 * time.Second
+
+// enqueuePosition sends the position of the publisher to a new follower, and
+// whether an event was sent a moment ago.
+func (v *publisher) enqueuePosition() {
+	now := time.Now()
+	v.hasListeners, v.listenerSince = true, now
+	if v.lastNumber == 0 {
+		return
+	}
+	spoke := "0"
+	if now.Sub(v.lastEventTime) < recentEventAge {
+		spoke = "1"
+	}
+	v.enqueueMessage(string(messagePosition) + addLength(v.name+" "+formatUint(v.lastNumber)+" "+spoke))
+}
+
+// StopPublishing drops the publisher of a thread that this server no longer
+// drives.
+func (t *subscription) StopPublishing(thread string) {
+	t.subscriber.mu.Lock()
+	defer t.subscriber.mu.Unlock()
+	delete(t.subscriber.publishers, thread)
+}
+
+// dropAcknowledged drops pending messages up to a position.
+func (v *publisher) dropAcknowledged(place uint64) {
+	for len(v.pending) > 0 && v.pending[0].position <= place {
+		v.pendingBytes -= len(v.pending[0].text)
+		v.pending = v.pending[1:]
+	}
+}
+
+// pendingText returns the messages that are not acknowledged, "" = none, and
+// the last position.
+func (r *subscriber) pendingText(thread string) (text string, last uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.publishers[thread]
+	if v == nil || len(v.pending) == 0 {
+		return "", 0
+	}
+	return v.joinPending(), v.pending[len(v.pending)-1].position
+}
+
+func (v *publisher) joinPending() string {
+	var b strings.Builder
+	for _, w := range v.pending {
+		b.WriteString(w.text)
+	}
+	return b.String()
+}
+
+// acknowledgeMessages records that Redis delivered the messages up to a
+// position, and to how many connections.
+func (r *subscriber) acknowledgeMessages(thread string, last uint64, listeners int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.publishers[thread]
+	if v == nil {
+		return
+	}
+	if f := r.followed[thread]; f != nil && f.subscribed {
+		listeners-- // this server
+	}
+	v.dropAcknowledged(last)
+	// A new follower may not be counted yet.
+	v.hasListeners = listeners > 0 || time.Since(v.listenerSince) < time.Second
+	if !v.hasListeners {
+		v.pending, v.pendingBytes = nil, 0
+	}
+}
+
+func (r *subscriber) requestFlush() {
+	select {
+	case r.flushNeeded <- struct{}{}:
+	default:
+	}
+}
+
+// keepFlushing sends pending messages in one exchange after the other. Messages
+// that arrive during an exchange go with the next one.
+func (r *subscriber) keepFlushing(ctx context.Context) {
+	for {
+		select {
+		case <-r.flushNeeded:
+		case <-ctx.Done():
+			// The last message asks other servers to take the
+			// threads of this one.
+			if r.store.client != nil {
+				r.flushMessages(context.WithoutCancel(ctx))
+			}
+			return
+		}
+		if !r.flushMessages(ctx) {
+			if !sleepContext(ctx, 100*time.Millisecond) {
+				return
+			}
+			r.mu.Lock()
+			r.requestFlush()
+			r.mu.Unlock()
+		}
+	}
+}
+
+// flushedThread is the part of one exchange that belongs to one thread.
+type flushedThread struct {
+	thread       string
+	lastPosition uint64
+	reply        *goredis.IntCmd
+}
+
+// exchangeTimeout bounds one exchange.
+const exchangeTimeout = time.Second
+
+// flushMessages makes one exchange, and reports whether all messages were sent.
+func (r *subscriber) flushMessages(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	pipe := r.store.client.Pipeline()
+	var all []flushedThread
+	r.mu.Lock()
+	for thread, v := range r.publishers {
+		if len(v.pending) == 0 {
+			continue
+		}
+		channel, text := r.store.keys.threadChannel(thread), r.store.origin+v.joinPending()
+		all = append(all, flushedThread{thread, v.pending[len(v.pending)-1].position, pipe.SPublish(ctx, channel, text)})
+	}
+	around := &broadcastRound{sent: r.takeBroadcasts()}
+	r.mu.Unlock()
+	if text := around.sent.encodeText(); text != "" {
+		around.serversReply = pipe.SPublish(ctx, r.store.keys.announcementChannel(), r.store.origin+text)
+	}
+	if around.sent.interruptsChanged {
+		channel := r.store.keys.threadChannel(checkpoint.AllThreads)
+		around.interruptsReply = pipe.SPublish(ctx, channel, r.store.origin+string(messageRefresh)+addLength(""))
+	}
+	if pipe.Len() == 0 {
+		return true
+	}
+	_, _ = pipe.Exec(ctx) // each command says what became of it
+	done := r.finishRound(around)
+	for _, s := range all {
+		n, err := s.reply.Result()
+		if err == nil || isPermissionDenied(err) {
+			r.acknowledgeMessages(s.thread, s.lastPosition, n)
+			continue
+		}
+		done = false
+	}
+	return done
+}
+
+// isPermissionDenied reports that Redis denies the command: a retry would not
+// help.
+func isPermissionDenied(err error) bool { return goredis.HasErrorPrefix(err, "NOPERM") }

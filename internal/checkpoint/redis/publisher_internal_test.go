@@ -1,0 +1,26 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A server may follow a thread while the answer is under way that no server
+// did.
+func TestAnnouncementOutlastsEarlierAcknowledgement(t *testing.T) {
+	v := &publisher{name: "1", hasListeners: true, lastNumber: 5, lastEventTime: time.Now()}
+	r := &subscriber{publishers: map[string]*publisher{"t": v}, followed: map[string]*followedThread{}}
+	v.enqueueMessage("five")
+	_, last := r.pendingText("t")
+	v.enqueuePosition()
+	r.acknowledgeMessages("t", last, 0)
+	require.True(t, v.hasListeners)
+	text, last := r.pendingText("t")
+	require.Equal(t, "p5:1 5 1", text)
+	r.acknowledgeMessages("t", last, 1)
+	text, _ = r.pendingText("t")
+	require.Empty(t, text)
+	require.Zero(t, v.pendingBytes)
+}

@@ -1,0 +1,140 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+)
+
+var _ checkpoint.ThreadViewer = (*Store)(nil)
+
+// maxViewRecords is how many interrupts, or records of progress, a view reads
+// at most.
+const maxViewRecords = 64
+
+// largeGlance is how many bytes of a checkpoint a view reads: callers reserve
+// memory for a larger one before they read it.
+const largeGlance = 64 << 10
+
+// ViewThread reads what is needed to continue a thread, in one exchange, or in
+// two when large values belong to it.
+func (s *Store) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
+	err = s.readThread(ctx, thread, func() error {
+		keys := s.keys.threadKeys(thread, keyHead, keyValues, keyOrder, keyLog, keyProgress, keyInterrupts, keyRecords, keyRuns)
+		keys = append(keys, s.keys.partitionKey(s.keys.partitionOf(thread), keyStoreMark))
+		r, err := s.runReadScript(ctx, s.scripts.view, keys, addLength("")+addLength(""), request, maxViewRecords)
+		if err != nil {
+			return err
+		}
+		if g.Head, err = s.parseHeadReply(thread, keys[0], r); err != nil {
+			return err
+		}
+		s.fillView(ctx, thread, r, &g)
+		if id := request; id != "" {
+			g.Requests = map[string]*checkpoint.Request{id: nil}
+			if r.hasValue(14) {
+				old, err := decodeRecord(s, thread, kindRequest, id, r.textAt(14), codec.DecodeRequest)
+				if err != nil {
+					g.Requests = nil // looking for it alone says what is wrong
+				} else {
+					old.ID = id
+					g.Requests[id] = &old
+				}
+			}
+		}
+		return nil
+	})
+	return g, err
+}
+
+// fillView reads what is beside the head. What does not fit to it, or can't be
+// read, is left out: reading it by name returns the error.
+func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpoint.ThreadView) {
+	if r.hasValue(10) && r.textAt(9) == g.Head.Run {
+		if run, err := s.decodeRun(thread, r.textAt(9), r[10:12]); err == nil {
+			g.Run = &run
+		}
+	}
+	id := r.textAt(7)
+	if id != "" && id == g.Head.Checkpoint && r.hasValue(8) {
+		l := checkpointLoader{store: s, thread: thread, generation: r.textAt(6), most: largeGlance}
+		list, err := l.loadManifests(ctx, r[7:9], 0)
+		if err == nil && !l.isStale && len(list) == 1 && list[0].Namespace == "" {
+			g.Checkpoint = list[0]
+		}
+	}
+	if !r.hasValue(13) {
+		return
+	}
+	var all []checkpoint.Interrupt
+	var asked []string
+	list := r.listAt(13)
+	fields := make(map[string]string, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		fields[list.textAt(i)] = list.textAt(i + 1)
+	}
+	for field, record := range fields {
+		q, ok := strings.CutPrefix(field, "r")
+		if !ok {
+			continue
+		}
+		in, err := s.decodeInterrupt(thread, q, record)
+		if err != nil {
+			return
+		}
+		all = append(all, in)
+		if in.Checkpoint == id {
+			asked = append(asked, q)
+		}
+	}
+	slices.SortFunc(all, func(a, b checkpoint.Interrupt) int {
+		return strings.Compare(interruptMember(&a), interruptMember(&b))
+	})
+	g.Interrupts = &all
+	if g.Checkpoint == nil || !r.hasValue(12) {
+		return
+	}
+	order, err := unpackNames(fields["a"+id])
+	if err != nil || len(order) != len(asked) {
+		return
+	}
+	p, err := s.decodeProgress(thread, id, r.listAt(12))
+	if err != nil {
+		return
+	}
+	for _, q := range order {
+		at := slices.IndexFunc(all, func(in checkpoint.Interrupt) bool { return in.ID == q })
+		if at < 0 {
+			return
+		}
+		p.Interrupts = append(p.Interrupts, all[at])
+	}
+	sortPending(&p)
+	g.Pending = &p
+}
+
+// decodeProgress reads fields and records of the progress after a checkpoint.
+func (s *Store) decodeProgress(thread, id string, done reply) (p checkpoint.Pending, err error) {
+	key := s.keys.threadKeys(thread, keyProgress)[0]
+	for i := 0; i+1 < len(done); i += 2 {
+		name, record := done.textAt(i), done.textAt(i+1)
+		if strings.HasPrefix(name, "t") {
+			t, err := decodeRecord(s, thread, kindProgress, addLength(id)+name, record, codec.DecodeTask)
+			if err != nil {
+				return checkpoint.Pending{}, wrapRecordError(err, "key %s, task %q", key, name[1:])
+			}
+			p.Tasks = append(p.Tasks, t)
+			continue
+		}
+		m, err := decodeRecord(s, thread, kindProgress, addLength(id)+name, record, codec.DecodeMemo)
+		if err != nil {
+			return checkpoint.Pending{}, wrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
+		}
+		p.Memos = append(p.Memos, m)
+	}
+	return p, nil
+}

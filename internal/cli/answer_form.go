@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// answerForm describes to a person what a schema demands of an answer: which keys
+// there are and what may stand in them. It is a help to type, never a check; the
+// server checks.
+type answerForm struct {
+	choices   []string // of the whole answer, as JSON
+	typeText  string   // for its type; "" = any
+	sample    string   // of it, as JSON; "" = none is known
+	fields    []formField
+	cases     []formCase
+	isUnknown bool // there is a schema, of which nothing is understood
+}
+
+type formField struct {
+	answerForm
+
+	name       string
+	isRequired bool
+}
+
+// formCase is what else is required when a field has a value.
+type formCase struct {
+	field, value string
+	then         answerForm
+}
+
+// parseForm reads a JSON Schema as far as people need it.
+func parseForm(schema string) answerForm { return parseFormWithin(schema, maxFormDepth) }
+
+// maxFormDepth is how deep a schema is read.
+const maxFormDepth = 8
+
+func parseFormWithin(schema string, depth int) answerForm {
+	var f answerForm
+	parts := membersByKey(schema)
+	if depth == 0 || len(parts) == 0 {
+		return f
+	}
+	f.choices = parseChoices(schema)
+	f.typeText, f.sample = describeType(parts)
+	if parts["type"] == `"array"` {
+		f.sample = sampleList(parts, depth)
+	}
+	f.fields = parseFormFields(parts, depth)
+	if len(f.choices) > 0 || f.typeText != "" || len(f.fields) > 0 {
+		f.cases = parseFormCases(parts, depth)
+		return f
+	}
+	if parts["type"] == `"object"` {
+		f.sample = "{}"
+		return f
+	}
+	for _, one := range listAlternatives(parts) {
+		if inner := parseFormWithin(one, depth-1); !inner.isUnknown && inner.sampleAnswer() != unknownAnswer {
+			return inner
+		}
+	}
+	f.isUnknown = hasConstraints(parts)
+	return f
+}
+
+// listAlternatives are schemas of which one holds for an answer that fits.
+func listAlternatives(parts map[string]string) []string {
+	var list []string
+	if other := parts["else"]; other != "" {
+		list = append(list, other)
+	}
+	for _, word := range []string{"oneOf", "anyOf", "allOf"} {
+		list = append(list, splitArray(parts[word])...)
+	}
+	return list
+}
+
+// hasConstraints reports whether a schema is more than words about an answer.
+func hasConstraints(parts map[string]string) bool {
+	for key := range parts {
+		switch key {
+		case "$schema", "$id", "$comment", "title", "description", "examples", "default":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+func parseFormFields(parts map[string]string, depth int) []formField {
+	var fields []formField
+	required := splitArray(parts["required"])
+	for _, m := range splitObject(parts["properties"]) {
+		fields = append(fields, formField{
+			answerForm: parseFormWithin(m.value, depth-1), name: m.key, isRequired: slices.Contains(required, jsonString(m.key)),
+		})
+	}
+	return fields
+}
+
+// parseFormCases reads an if that asks for one value of one field.
+func parseFormCases(parts map[string]string, depth int) []formCase {
+	var cases []formCase
+	for _, m := range splitObject(membersByKey(parts["if"])["properties"]) {
+		if value, ok := membersByKey(m.value)["const"]; ok {
+			cases = append(cases, formCase{m.key, Compact(value), parseFormWithin(parts["then"], depth-1)})
+		}
+	}
+	return cases
+}
+
+// sampleList is a list that is long enough.
+func sampleList(parts map[string]string, depth int) string {
+	least, _ := strconv.Atoi(parts["minItems"]) // 0 for what is no number, too
+	one := parseFormWithin(parts["items"], depth-1).sampleAnswer()
+	return "[" + strings.TrimSuffix(strings.Repeat(one+",", min(max(least, 0), maxSampleItems)), ",") + "]"
+}
+
+const maxSampleItems = 5
+
+func parseChoices(schema string) []string {
+	parts := membersByKey(schema)
+	if one, ok := parts["const"]; ok {
+		return []string{Compact(one)}
+	}
+	if parts["type"] == `"boolean"` {
+		return []string{"true", "false"}
+	}
+	list := splitArray(parts["enum"])
+	for i := range list {
+		list[i] = Compact(list[i])
+	}
+	return list
+}
+
+// describeType words what may stand somewhere, like "integer from 0 to 15", and gives
+// a value that may.
+func describeType(parts map[string]string) (word, sample string) {
+	bounds := ""
+	switch parts["type"] {
+	case `"string"`:
+		return "text", `"..."`
+	case `"array"`:
+		return "list", "[]"
+	case `"integer"`, `"number"`:
+		word, sample = strings.Trim(parts["type"], `"`), "0"
+		if most := parts["maximum"]; most != "" {
+			bounds, sample = " up to "+most, most
+		}
+		if least := parts["minimum"]; least != "" {
+			bounds, sample = " from "+least+strings.Replace(bounds, " up to ", " to ", 1), least
+		}
+		return word + bounds, sample
+	}
+	return "", ""
+}
+
+func membersByKey(text string) map[string]string {
+	parts := make(map[string]string)
+	for _, m := range splitObject(text) {
+		parts[m.key] = m.value
+	}
+	return parts
+}
+
+// describeAnswer words the form on one line; "" when anything goes.
+func (f answerForm) describeAnswer() string {
+	if len(f.choices) > 0 {
+		return strings.Join(f.choices, " | ")
+	}
+	if f.isUnknown {
+		return "as its schema says, see -o json"
+	}
+	if f.typeText != "" {
+		return f.typeText
+	}
+	var words []string
+	for _, field := range f.fields {
+		word := field.name
+		if !field.isRequired {
+			word += "?"
+		}
+		if len(field.choices) > 0 {
+			word += ": " + strings.Join(unquoteAll(field.choices), " | ")
+		} else if field.typeText != "" && field.typeText != "text" {
+			word += ": " + field.typeText
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// exampleText is an answer that fits the form as far as it is known, which can be
+// pasted.
+func (f answerForm) exampleText() string { return visible.JSON(f.sampleAnswer()) }
+
+// promptText is what stands before the place to type.
+func (f answerForm) promptText() string {
+	if f.isUnknown {
+		return "answer (JSON)> "
+	}
+	return "answer (JSON, like " + f.exampleText() + ")> "
+}
+
+// unknownAnswer stands where the schema does not tell what fits.
+const unknownAnswer = "JSON"
+
+func (f answerForm) sampleAnswer() string {
+	switch {
+	case len(f.choices) > 0:
+		return f.choices[0]
+	case f.sample != "":
+		return f.sample
+	case f.isUnknown:
+		return unknownAnswer
+	case len(f.fields) == 0:
+		return "true"
+	}
+	return f.sampleObject()
+}
+
+// sampleObject has what is required, with choices that require nothing more if
+// there are such.
+func (f answerForm) sampleObject() string {
+	w := &jsonWriter{}
+	w.buf.WriteByte('{')
+	var more []formField
+	for _, field := range f.fields {
+		if !field.isRequired {
+			continue
+		}
+		value, then := f.fieldSample(field)
+		more = append(more, then...)
+		w.writeMember(field.name, value)
+	}
+	for _, field := range more {
+		if field.isRequired && !slices.ContainsFunc(f.fields, func(o formField) bool { return o.isRequired && o.name == field.name }) {
+			w.writeMember(field.name, field.sampleAnswer())
+		}
+	}
+	w.buf.WriteByte('}')
+	return w.buf.String()
+}
+
+// fieldSample is a value of a field, and the fields that it makes required.
+func (f answerForm) fieldSample(field formField) (value string, then []formField) {
+	if field.typeText == "" && len(field.choices) == 0 && len(field.fields) == 0 && field.sample == "" {
+		return `"..."`, nil
+	}
+	held := func(value string) []formField {
+		for _, c := range f.cases {
+			if c.field == field.name && c.value == value {
+				return c.then.fields
+			}
+		}
+		return nil
+	}
+	for _, value := range field.choices {
+		if held(value) == nil {
+			return value, nil
+		}
+	}
+	value = field.sampleAnswer()
+	return value, held(value)
+}
+
+func (w *jsonWriter) writeMember(name, value string) {
+	if w.buf.Len() > 1 {
+		w.buf.WriteByte(',')
+	}
+	w.writeString(name)
+	w.buf.WriteByte(':')
+	w.buf.WriteString(value)
+}
+
+// completeAnswer turns what a person typed into JSON: JSON stays, and a bare word
+// that is a choice becomes the answer it stands for.
+func (f answerForm) completeAnswer(typed string) (string, error) {
+	err := checkJSON(typed)
+	if err == nil {
+		return typed, nil
+	}
+	word := jsonString(typed)
+	if slices.Contains(f.choices, word) {
+		return word, nil
+	}
+	for _, field := range f.fields {
+		if field.isRequired && slices.Contains(field.choices, word) {
+			return "{" + jsonString(field.name) + ":" + word + "}", nil
+		}
+	}
+	return "", err
+}
+
+// unquoteAll shows JSON strings without their quotes.
+func unquoteAll(list []string) []string {
+	words := make([]string, len(list))
+	for i, text := range list {
+		words[i] = text
+		if s, ok := unquoteJSON(text); ok {
+			words[i] = s
+		}
+	}
+	return words
+}

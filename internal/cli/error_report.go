@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/graphd-dev/graphd/internal/visible"
+)
+
+// errorReport is what people and programs are told of an error.
+type errorReport struct {
+	Code       string            `json:"code"`
+	Reason     string            `json:"reason,omitempty"`
+	Message    string            `json:"message"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	Violations []violation       `json:"violations,omitempty"`
+	Hint       string            `json:"hint,omitempty"`
+
+	receivedViolations int // how many of the violations came with the error
+}
+
+type violation struct {
+	Field       string `json:"field"`
+	Description string `json:"description"`
+}
+
+// newStatusReport reads the status of a call; nil when err carries none.
+func newStatusReport(err error) *errorReport {
+	var carrier interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &carrier) {
+		return nil
+	}
+	st := carrier.GRPCStatus()
+	r := &errorReport{Code: codeName(st.Code()), Message: st.Message()}
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			r.Reason, r.Metadata = d.GetReason(), d.GetMetadata()
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				r.Violations = append(r.Violations, violation{v.GetField(), v.GetDescription()})
+			}
+		}
+	}
+	return r
+}
+
+// limitOption is the option of the server that sets the limit which refuses, "" when none
+// is known.
+func (r *errorReport) limitOption() string {
+	name := cmp.Or(r.Metadata["option"], r.Metadata["limit"])
+	if name == "" || strings.Trim(name, "0123456789") == "" {
+		return "" // in reasons that are older than the rule, limit is the value
+	}
+	return "--" + name
+}
+
+// reasonWithLimit is the reason, with the option of the limit.
+func (r *errorReport) reasonWithLimit() string {
+	if option := r.limitOption(); option != "" {
+		return r.Reason + ", " + option
+	}
+	return r.Reason
+}
+
+// Reason returns the reason of a refused call, "" when err is none.
+func Reason(err error) string {
+	if r := newStatusReport(err); r != nil {
+		return r.Reason
+	}
+	return ""
+}
+
+// codeName spells a code as the protocol page does: INVALID_ARGUMENT.
+func codeName(c codes.Code) string {
+	if c == codes.Canceled {
+		return "CANCELLED"
+	}
+	var b strings.Builder
+	for i, r := range c.String() {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+// isUnreachable reports whether no server answered at all.
+func isUnreachable(err error) bool {
+	return status.Code(err) == codes.Unavailable && Reason(err) == ""
+}
+
+// ReportError tells a person, or with a format for programs a program, what went
+// wrong and what to do next. Self is how to call graphd again.
+func ReportError(w io.Writer, err error, format Format, target string, self Invocation) {
+	var ended *ExitCodeError
+	if err == nil || errors.As(err, &ended) {
+		return
+	}
+	r := newStatusReport(err)
+	if r == nil {
+		r = newLocalReport(err)
+	} else {
+		r.Hint = hintFor(r, isUnreachable(err), target, self)
+		if hinted, ok := errors.AsType[*HintError](err); ok {
+			r.Hint = hinted.Hint
+		}
+		if isUnreachable(err) {
+			r.Message = fmt.Sprintf("no answer from %s: %s", target, connectionCause(r.Message))
+		}
+	}
+	if format == JSON || format == JSONL {
+		if text, failed := json.Marshal(map[string]*errorReport{"error": r}); failed == nil {
+			_ = WriteJSON(w, text) // there is no other place to say so
+			return
+		}
+	}
+	r.printReport(w)
+}
+
+func newLocalReport(err error) *errorReport {
+	r := &errorReport{Code: "ERROR", Message: err.Error()}
+	if usage, ok := errors.AsType[*UsageError](err); ok {
+		r.Code, r.Hint = "USAGE", usage.Hint
+	}
+	if hinted, ok := errors.AsType[*HintError](err); ok {
+		r.Hint = hinted.Hint
+	}
+	return r
+}
+
+func (r *errorReport) printReport(w io.Writer) {
+	p := &printer{out: w}
+	r.dropRepeatedProblem()
+	if r.Reason != "" {
+		p.printLine("error: %s: %s", r.Reason, r.messageText())
+	} else {
+		p.printLine("error: %s", r.messageText())
+	}
+	for _, v := range r.Violations {
+		if v.Field == "" {
+			p.printLine("  %s", v.Description)
+			continue
+		}
+		p.printLine("  %s: %s", v.Field, v.Description)
+	}
+	if all, err := strconv.Atoi(r.Metadata["violations"]); err == nil && len(r.Violations) > 0 && all > r.receivedViolations {
+		p.printLine("  and %d more", all-r.receivedViolations)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Metadata)) {
+		if key != "violations" && r.Metadata[key] != "" {
+			p.printLine("  %s: %s", key, r.Metadata[key])
+		}
+	}
+	if r.Hint != "" {
+		p.printLine("hint: %s", indentLines(r.Hint))
+	}
+}
+
+// dropRepeatedProblem drops what is told twice: a message ends with the first problem,
+// for callers who read nothing else.
+func (r *errorReport) dropRepeatedProblem() {
+	r.receivedViolations = len(r.Violations)
+	if r.receivedViolations == 0 {
+		return
+	}
+	first, long := strings.CutSuffix(r.Violations[0].Description, "…")
+	if line, text, found := strings.Cut(first, ": "); found && fileLinePattern.MatchString(line) {
+		first = text // in the message the field is between the two
+	}
+	ends := strings.HasSuffix(r.Message, first) ||
+		long && strings.Contains(r.Message, first) // a long description is cut earlier than the message
+	switch before, _, several := strings.Cut(r.Message, ", the first: "); {
+	case ends && several:
+		r.Message = before
+	case ends && (r.receivedViolations == 1 || r.Message == r.Violations[0].Field+": "+r.Violations[0].Description):
+		r.Violations = r.Violations[1:]
+	}
+}
+
+var fileLinePattern = regexp.MustCompile(`^line [0-9]+$`)
+
+// messageText is what was said. Only what this program says itself has lines.
+func (r *errorReport) messageText() safeText {
+	if r.Code == "ERROR" || r.Code == "USAGE" {
+		return indentLines(r.Message)
+	}
+	return makeSafe(r.Message)
+}
+
+// indentLines is a text of several lines, of which none looks like one of ours.
+func indentLines(s string) safeText {
+	lines := strings.Split(visible.Lines(s), "\n")
+	for i, line := range lines {
+		if i > 0 && !strings.HasPrefix(line, "  ") {
+			lines[i] = "  " + line
+		}
+	}
+	return safeText(strings.Join(lines, "\n"))
+}
+
+// connectionCause takes what matters out of gRPC's words for a failed connection.
+func connectionCause(message string) string {
+	if _, after, ok := strings.Cut(message, `desc = "`); ok {
+		message = strings.TrimSuffix(after, `"`)
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(message, "connection error: "), "transport: Error while dialing: ")
+}
+
+// interruptedHint says what to do about open questions that are in the way of a
+// command.
+func interruptedHint(inbox, verb string) string {
+	text := "see the question with " + inbox + " and answer it with resume"
+	switch verb {
+	case "run":
+		return text + ", or replace it with --on-open discard"
+	case "update":
+		return text + ", or drop it with --supersede"
+	}
+	return text
+}
+
+// busyHint says what to do about an active run that is in the way of a command.
+func busyHint(watch, cancel, verb string) string {
+	text := "follow the active run with " + watch
+	switch verb {
+	case "run":
+		return text + ", or choose --on-busy enqueue|cancel|rollback"
+	case "threads delete":
+		return "stop the active run with " + cancel + ", or delete the thread all the same with --force"
+	}
+	return text + ", or stop it with " + cancel
+}
+
+// hintFor says which command helps.
+func hintFor(r *errorReport, unreachable bool, target string, self Invocation) string {
+	if unreachable {
+		return fmt.Sprintf("start a server with `%s serve --listen %s`, or name another with --server",
+			QuoteCommand(self.Program...), target)
+	}
+	thread := r.Metadata["threadId"]
+	cmd := func(args ...string) string {
+		return "`" + self.CommandLine(args...) + "`"
+	}
+	switch r.Reason {
+	case "THREAD_INTERRUPTED":
+		return interruptedHint(cmd("inbox", "--thread", thread), self.Verb)
+	case "RESPONSE_AMBIGUOUS", "RESPONSES_INCOMPLETE":
+		if r.Metadata["count"] == "1" {
+			return fmt.Sprintf("one question is open, see %s; answer it: --value JSON", cmd("inbox", "--thread", thread))
+		}
+		return fmt.Sprintf("several questions are open, see %s; answer by id: --answer ID=JSON", cmd("inbox", "--thread", thread))
+	case "RESPONSE_SCHEMA_MISMATCH":
+		return fmt.Sprintf("the question is still open; %s shows what it expects", cmd("inbox", "--thread", thread))
+	case "THREAD_NOT_INTERRUPTED", "NOTHING_TO_DO":
+		return fmt.Sprintf("nothing waits for an answer; %s shows where the thread stands", cmd("state", thread))
+	case "INTERRUPT_NOT_FOUND", "INTERRUPT_ALREADY_RESOLVED", "INTERRUPT_EXPIRED":
+		return fmt.Sprintf("%s lists what is open", cmd("inbox", "--thread", thread))
+	case "OUTCOME_UNKNOWN":
+		return "give the call an id with --request-id, and repeat it with the same one until it is answered; without one see what was done first: " +
+			cmd("state", cmp.Or(thread, "THREAD"))
+	case "THREAD_BUSY":
+		return busyHint(cmd("watch", thread), cmd("cancel", thread), self.Verb)
+	case "THREAD_NOT_FOUND", "RUN_NOT_FOUND":
+		return cmd("threads") + " lists the threads"
+	case "GRAPH_NOT_FOUND":
+		return cmd("graph", "list") + " lists the graphs"
+	case "CHECKPOINT_NOT_FOUND", "CHECKPOINT_CONFLICT":
+		if thread != "" {
+			return cmd("history", thread) + " lists the checkpoints"
+		}
+	case "CURSOR_TRIMMED", "CURSOR_AHEAD", "CURSOR_LOST", "INVALID_CURSOR":
+		return cmd("watch", thread, "--snapshot") + " begins with the present state"
+	}
+	if option := r.limitOption(); option != "" {
+		return "the limit is an option of the server: " + option
+	}
+	return ""
+}

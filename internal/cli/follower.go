@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+type eventStream = grpc.ServerStreamingClient[graphdv1.Event]
+
+// follower reads a stream to its end and, when it breaks, continues it from the
+// last cursor with Watch: a run belongs to the server, not to the connection.
+type follower struct {
+	graphs graphdv1.GraphServiceClient
+	eventSelection
+	// onEvent gets every event but the opening of a stream that replaces another.
+	onEvent func(*graphdv1.Event) error
+	// onReconnect is told that the connection broke and is made again.
+	onReconnect func(error)
+	// timeout is how long a server may stay away before the follower gives up.
+	reconnectTimeout time.Duration
+	// endsWithLog follows to the present end of the log only.
+	endsWithLog bool
+
+	// followsRun follows the run that the first stream shows, not the whole thread.
+	followsRun bool
+
+	thread   string
+	run      string // "" = the thread across its runs
+	cursor   *graphdv1.Cursor
+	isOpened bool
+	end      *graphdv1.EndOfStream
+}
+
+// followToEnd reads until the stream has ended in order for good, and returns how.
+func (f *follower) followToEnd(
+	ctx context.Context, open func(context.Context) (eventStream, error),
+) (*graphdv1.EndOfStream, error) {
+	retry := newRetryTimer(f.reconnectTimeout)
+	defer retry.stopTimer()
+	for {
+		before := f.cursor.GetSequence()
+		err := f.readStream(ctx, open)
+		switch {
+		case err == nil && !asksToReconnect(f.end):
+			return f.end, nil
+		case err != nil && !f.canReconnect(err):
+			return nil, err
+		case err == nil && f.thread == "":
+			return f.end, nil
+		}
+		if f.cursor.GetSequence() > before {
+			retry.resetDelay()
+		}
+		if err != nil {
+			f.onReconnect(err)
+		}
+		if !retry.waitForAttempt(ctx) {
+			if err == nil {
+				err = errDrained
+			}
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		if f.isOpened {
+			open = f.reopenStream
+		}
+	}
+}
+
+var errDrained = errors.New("the server shuts down and none has taken its place")
+
+// asksToReconnect reports whether the server asks to go on elsewhere.
+func asksToReconnect(end *graphdv1.EndOfStream) bool {
+	cause := end.GetCause()
+	return cause == graphdv1.EndOfStream_CAUSE_DRAINING || cause == graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER
+}
+
+// canReconnect reports whether trying again is safe and may help. Before anything
+// was received only a server that answers is tried again, by the same request id;
+// no server at all is more likely a wrong address.
+func (f *follower) canReconnect(err error) bool {
+	if reason := Reason(err); reason != "" {
+		again, _ := IsRetryable(reason)
+		return again
+	}
+	broken := status.Code(err) == codes.Unavailable || errors.Is(err, io.ErrUnexpectedEOF)
+	return f.isOpened && broken
+}
+
+// IsRetryable reports whether a call that was refused for a reason is made again,
+// with the same request id, and whether the reason is known to pass at all. What
+// needs an operator, or a decision of the caller, is told at once.
+func IsRetryable(reason string) (again, known bool) {
+	switch reason {
+	case "SERVER_DRAINING", "SLOW_CONSUMER", "STORE_UNAVAILABLE", "STORE_BUSY", "OUTCOME_UNKNOWN",
+		"TOO_MANY_RUNS", "TOO_MANY_SUBSCRIBERS", "TOO_MANY_REQUESTS":
+		return true, true
+	case "STORE_FULL", "THREAD_QUEUE_FULL", "RATE_LIMITED", "TOO_MANY_GRAPHS", "NO_WORKER_AVAILABLE", "WORKER_SILENT":
+		return false, true
+	}
+	return false, false
+}
+
+// reopenStream opens the stream that continues the one that broke.
+func (f *follower) reopenStream(ctx context.Context) (eventStream, error) {
+	req := &graphdv1.WatchRequest{ThreadId: f.thread, RunId: f.run, Filter: f.filter, Follow: !f.endsWithLog}
+	if f.cursor != nil {
+		req.Start = &graphdv1.WatchRequest_After{After: f.cursor}
+	}
+	return f.graphs.Watch(ctx, req)
+}
+
+// readStream shows one stream until it ends. A stream that closes without an end
+// broke.
+func (f *follower) readStream(ctx context.Context, open func(context.Context) (eventStream, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+		first := f.recordPosition(e)
+		if e.GetOpened() == nil || first {
+			if err := f.onEvent(e); err != nil {
+				return err
+			}
+		}
+		if f.end = e.GetEnd(); f.end != nil {
+			return nil
+		}
+	}
+}
+
+// recordPosition records the position of the stream. It reports whether this is the
+// first event of all.
+func (f *follower) recordPosition(e *graphdv1.Event) bool {
+	if c := e.GetCursor(); c != nil {
+		f.cursor = c
+	}
+	switch k := e.GetKind().(type) {
+	case *graphdv1.Event_Heartbeat:
+		f.cursor = k.Heartbeat.GetScanned()
+	case *graphdv1.Event_End:
+		f.cursor = k.End.GetResumeAt()
+	}
+	if f.isOpened {
+		return false
+	}
+	f.isOpened, f.thread = true, e.GetThreadId()
+	if f.followsRun {
+		f.run = e.GetOpened().GetRun().GetRunId()
+	}
+	return true
+}
+
+// retryTimer spaces attempts and ends them.
+type retryTimer struct {
+	timer    *time.Timer
+	delay    time.Duration
+	timeout  time.Duration
+	deadline time.Time
+}
+
+const (
+	firstRetryDelay = 100 * time.Millisecond
+	maxRetryDelay   = 2 * time.Second
+)
+
+func newRetryTimer(timeout time.Duration) *retryTimer {
+	r := &retryTimer{timer: time.NewTimer(0), timeout: timeout}
+	<-r.timer.C
+	r.resetDelay()
+	return r
+}
+
+func (r *retryTimer) resetDelay() { r.delay, r.deadline = firstRetryDelay, time.Time{} }
+
+func (r *retryTimer) stopTimer() { r.timer.Stop() }
+
+// waitForAttempt returns true when it is time for the next attempt.
+func (r *retryTimer) waitForAttempt(ctx context.Context) bool {
+	now := time.Now()
+	if r.deadline.IsZero() {
+		r.deadline = now.Add(r.timeout)
+	}
+	if now.Add(r.delay).After(r.deadline) {
+		return false
+	}
+	r.timer.Reset(r.delay)
+	r.delay = min(2*r.delay, maxRetryDelay)
+	select {
+	case <-r.timer.C:
+		return true
+	case <-ctx.Done():
+		r.timer.Stop()
+		return false
+	}
+}

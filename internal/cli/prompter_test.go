@@ -1,0 +1,80 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/cli"
+)
+
+func newInterrupt() *graphdv1.Interrupt {
+	return &graphdv1.Interrupt{
+		InterruptId: "q1", ThreadId: "t1", Node: "review", Reason: "approval", Message: "Refund?",
+		Value: newPayload(`{"amount": 9007199254740993}`),
+		ResponseSchema: newPayload(`{"type": "object", "required": ["decision"], "properties": {
+			"decision": {"enum": ["approved", "rejected"]}, "note": {"type": "string"}}}`),
+	}
+}
+
+func TestATerminalIsAskedUntilTheAnswerFits(t *testing.T) {
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{newInterrupt()}, calls: []scriptedCall{
+		{err: refusedError(codes.InvalidArgument, "RESPONSE_SCHEMA_MISMATCH")},
+		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}},
+	}}
+	c, out := newSession(t, s, "nonsense\n\n\"later\"\napproved\n")
+	c.IsTerminal = true
+	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"}))
+	require.Len(t, s.resumes, 2)
+	require.Equal(t, `"later"`, s.resumes[0].GetResume().GetResponses()[0].GetValue().GetJson())
+	last := s.resumes[1].GetResume().GetResponses()[0]
+	require.Equal(t, "q1", last.GetInterruptId())
+	require.JSONEq(t, `{"decision":"approved"}`, last.GetValue().GetJson())
+	for _, words := range []string{
+		"review asks (approval): Refund?", "9007199254740993", "decision: approved | rejected, note?",
+		"not JSON", "RESPONSE_SCHEMA_MISMATCH", "succeeded",
+	} {
+		require.Contains(t, out.String(), words)
+	}
+	require.Equal(t, 4, strings.Count(out.String(), "> "))
+}
+
+func TestAPersonWhoLeavesIsToldHowToComeBack(t *testing.T) {
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{newInterrupt()}}
+	c, out := newSession(t, s, "")
+	c.IsTerminal = true
+	err := c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})
+	require.Equal(t, cli.ExitWaiting, cli.ExitCode(err))
+	require.Contains(t, out.String(), `graphd resume t1 --value '{"decision":"approved"}'`)
+	require.Empty(t, s.resumes)
+}
+
+func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
+	s := &scriptedServer{interrupts: []*graphdv1.Interrupt{newInterrupt()}, calls: []scriptedCall{{err: refusedError(codes.FailedPrecondition, "RESPONSES_INCOMPLETE")}}}
+	c, _ := newSession(t, s, "approved\n")
+	err := c.Resume(t.Context(), cli.ResumeOptions{Thread: "t1"})
+	require.Equal(t, "RESPONSES_INCOMPLETE", cli.Reason(err))
+	require.Empty(t, s.resumes[0].GetResume().GetResponses())
+}
+
+func TestAnswersAreAddressed(t *testing.T) {
+	s := &scriptedServer{calls: []scriptedCall{
+		{events: []*graphdv1.Event{openedEvent(), endEvent(stopped, 2, succeeded)}},
+	}}
+	c, _ := newSession(t, s, "")
+	require.NoError(t, c.Resume(t.Context(), cli.ResumeOptions{
+		Thread: "t1", Answers: []string{"q1=null", `q2={"a":"b=c"}`}, Dismiss: []string{"q3=nobody knows", "q4"},
+		Coverage: "all", Note: "hm",
+	}))
+	spec := s.resumes[0].GetResume()
+	require.Equal(t, graphdv1.ResumeCoverage_RESUME_COVERAGE_ALL, spec.GetCoverage())
+	require.Len(t, spec.GetResponses(), 4)
+	require.Equal(t, "null", spec.GetResponses()[0].GetValue().GetJson())
+	require.JSONEq(t, `{"a":"b=c"}`, spec.GetResponses()[1].GetValue().GetJson())
+	require.Equal(t, "nobody knows", spec.GetResponses()[2].GetDismissal().GetReason())
+	require.NotNil(t, spec.GetResponses()[3].GetDismissal())
+	require.Equal(t, "hm", spec.GetResponses()[0].GetNote())
+}

@@ -1,0 +1,122 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// The limits of an evaluation, as the options of the server that set them.
+const (
+	LimitSteps  = "max-expression-steps"
+	LimitBytes  = "max-expression-bytes"
+	LimitResult = "max-value-bytes"
+	LimitDepth  = "max-depth"
+	limitRegex  = "regular expressions" // always MaxRegexSize
+)
+
+// MaxRegexSize is the size of all constant regular expressions of one expression,
+// and of one that is computed, in instructions of their programs.
+const MaxRegexSize = 2_000
+
+// newLimitError is the error of an evaluation that needs more than most. It stops
+// before it does the work or allocates the bytes, so need is a lower bound.
+func newLimitError(limit string, most, need int64) *graph.LimitError {
+	e := &graph.LimitError{Limit: limit, Max: most, Needed: need}
+	if limit == limitRegex {
+		e.Limit = "" // no option sets it
+	}
+	switch limit {
+	case LimitSteps:
+		e.Problem = fmt.Sprintf("the expression does too much work: more than %d steps (--%s); "+
+			"loop over less, or use a function node", most, limit)
+	case LimitBytes:
+		e.Problem = fmt.Sprintf("the expression needs too much memory: at least %d bytes, more than the %d of --%s; "+
+			"build less, or use a function node", need, most, limit)
+	case LimitResult:
+		e.Problem = fmt.Sprintf("the result of the expression is too large: at least %d bytes, more than the %d of --%s; "+
+			"keep large values elsewhere and references to them in the state", need, most, limit)
+	case LimitDepth:
+		e.Problem = fmt.Sprintf("the result of the expression is nested more than %d levels deep (--%s)", most, limit)
+	case limitRegex:
+		e.Problem = fmt.Sprintf("the regular expressions are too large: %d instructions, the most is %d; "+
+			"use smaller counts in braces", need, most)
+	}
+	return e
+}
+
+// meter counts what one evaluation may still do. Its methods end the
+// evaluation by a panic that the interpreter and Program.Eval recover, so that
+// an expression cannot catch it with || or orValue. A nil meter counts nothing:
+// the library folds constants while it compiles.
+type meter struct {
+	steps, bytes   int64 // left
+	limits         *Options
+	largeEvalSlots chan struct{} // see acquireSlot
+	hasSlot        bool
+	exceeded       *graph.LimitError
+}
+
+// smallEvalBytes is what an evaluation may allocate before it needs a slot.
+const smallEvalBytes = 1 << 20
+
+func newMeter(limits *Options, turns chan struct{}) meter {
+	return meter{steps: limits.MaxSteps, bytes: limits.MaxBytes, limits: limits, largeEvalSlots: turns}
+}
+
+// chargeSteps charges work: about one per call, per pass of a loop, and per 32 bytes
+// of text handled.
+func (m *meter) chargeSteps(n int64) {
+	if m == nil {
+		return
+	}
+	if n > m.steps {
+		m.stopEvaluation(LimitSteps, m.limits.MaxSteps, 0)
+	}
+	m.steps -= n
+}
+
+// chargeRead charges the work of looking at n bytes.
+func (m *meter) chargeRead(n int64) { m.chargeSteps(1 + n/32) }
+
+// chargeBytes charges n things of size bytes, before they are allocated.
+func (m *meter) chargeBytes(n, size int64) {
+	if m == nil || n <= 0 || size <= 0 {
+		return
+	}
+	if n > m.bytes/size {
+		need := int64(math.MaxInt64)
+		if n < math.MaxInt64/size-m.limits.MaxBytes {
+			need = n*size + m.limits.MaxBytes - m.bytes
+		}
+		m.stopEvaluation(LimitBytes, m.limits.MaxBytes, need)
+	}
+	m.bytes -= n * size
+	if !m.hasSlot && m.limits.MaxBytes-m.bytes > smallEvalBytes {
+		m.acquireSlot()
+	}
+}
+
+// acquireSlot waits for one of the slots for evaluations that hold much memory. An
+// evaluation with a slot waits for nothing, and its steps are bounded, so the wait
+// ends.
+func (m *meter) acquireSlot() {
+	m.largeEvalSlots <- struct{}{}
+	m.hasSlot = true
+}
+
+func (m *meter) releaseSlot() {
+	if m.hasSlot {
+		m.hasSlot = false
+		<-m.largeEvalSlots
+	}
+}
+
+func (m *meter) stopEvaluation(limit string, most, need int64) {
+	m.exceeded = newLimitError(limit, most, need)
+	//nolint:forbidigo // how the interpreter is stopped; Eval returns it as an error
+	panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: m.exceeded.Error()})
+}

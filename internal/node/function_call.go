@@ -1,0 +1,256 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	api "github.com/graphd-dev/graphd/graph"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// functionCall is one attempt of a function: what the function sees as its task.
+type functionCall struct {
+	mux    *Mux
+	task   *runtime.Task
+	info   api.Info
+	input  taskInput
+	replay replay
+
+	finished chan struct{} // closed when outcome is set
+	outcome  pregel.Result
+}
+
+func newFunctionCall(m *Mux, t *runtime.Task) *functionCall {
+	c := &functionCall{mux: m, task: t, input: newTaskInput(t)}
+	c.info = api.Info{
+		Thread: t.Thread, Run: t.Run, Graph: t.Graph.Name, GraphVersion: t.Graph.Version,
+		Node: t.Node.Name, Task: t.ID, Namespace: t.Namespace, Step: t.Step, Attempt: t.Attempt,
+		Metadata: t.Metadata, Context: string(t.Context), Input: string(t.Send), Failed: toAPIFailure(t.Failed),
+	}
+	c.replay.loadJournal(t)
+	return c
+}
+
+// runFunction calls the function. Where a time limit is set, the function gets a
+// goroutine of its own, so that the attempt ends in time even if the function
+// does not; without a limit that is not worth its microseconds.
+func (c *functionCall) runFunction(ctx context.Context, f api.Func) pregel.Result {
+	_, limited := ctx.Deadline()
+	if !limited && c.task.Node.IdleTimeout <= 0 && !c.mux.options.SeparateGoroutines {
+		return c.callFunction(ctx, f)
+	}
+	c.finished = make(chan struct{})
+	go contain.Func(func() { c.runInGoroutine(ctx, f) }, contain.LogPanic(c.mux.log, "a function panicked"))()
+	select {
+	case <-c.finished:
+		return c.outcome
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(c.mux.options.Grace)
+	defer grace.Stop()
+	select {
+	case <-c.finished:
+		return c.outcome
+	case <-grace.C:
+		return c.abandonFunction(ctx)
+	}
+}
+
+// runInGoroutine sets the outcome, also of a function that ends its goroutine.
+func (c *functionCall) runInGoroutine(ctx context.Context, f api.Func) {
+	defer close(c.finished)
+	c.outcome.Failure = panicFailure(nil)
+	c.outcome = c.callFunction(ctx, f)
+}
+
+// abandonFunction gives up a function that goes on. What it still does is ignored: the
+// effects of an attempt end with it.
+func (c *functionCall) abandonFunction(ctx context.Context) pregel.Result {
+	c.mux.log.Warn("a function goes on after its context has ended", zap.String("node", c.info.Node),
+		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run))
+	return failedResult(&pregel.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNode, Type: "Abandoned",
+		Message: "the function did not end with its context: " + context.Cause(ctx).Error(),
+	}})
+}
+
+// callFunction calls the function and works out what came of it. A panic, also in
+// what encodes the result, is a failure.
+func (c *functionCall) callFunction(ctx context.Context, f api.Func) (r pregel.Result) {
+	ended := false
+	defer func() {
+		if !ended {
+			r = c.resolveOutcome(pregel.Result{Failure: panicFailure(recover())})
+		}
+	}()
+	value, err := f(api.WithTask(ctx, &c.info, c), api.NewState(inputValues{&c.input}))
+	switch {
+	case err != nil:
+		r = failedResult(failureOfError(err))
+	case c.task.Router != "":
+		r = c.toRouterResult(value)
+	default:
+		r = c.toResult(value)
+	}
+	r = c.resolveOutcome(r)
+	ended = true
+	return r
+}
+
+// resolveOutcome replaces what the function returned where the replay differs or an
+// interrupt was raised.
+func (c *functionCall) resolveOutcome(r pregel.Result) pregel.Result {
+	asks, unused, differs := c.replay.finishReplay()
+	if differs != nil {
+		return failedResult(failureOfError(differs))
+	}
+	if len(asks) > 0 {
+		r = pregel.Result{Asks: asks}
+	}
+	r.UsedAnswers = c.replay.usedAnswers
+	if len(asks) > 0 || r.Failure != nil || unused == "" {
+		return r
+	}
+	if c.mux.options.StrictReplay {
+		return failedResult(failureOfError(&api.NonDeterministicError{Before: unused, Now: "the end of the function"}))
+	}
+	c.mux.log.Warn("a function ended without using all of its journal", zap.String("node", c.info.Node),
+		zap.String("thread", c.info.Thread), zap.String("run", c.info.Run), zap.String("unused", unused))
+	return r
+}
+
+// Ask returns the recorded answer of an interrupt, or raises it.
+func (c *functionCall) Ask(ctx context.Context, q api.Question) (json.RawMessage, error) {
+	ask := pregel.Ask{
+		Scope: c.scopeName(q.Scope), Key: q.Key, Reason: q.Reason, Message: q.Message,
+		Value: payload.JSON(q.Value), Schema: payload.JSON(q.Schema), TTL: q.TTL,
+		Expiry: checkpoint.ExpiryAction(q.Expiry), Default: payload.JSON(q.Default), Assignees: q.Assignees,
+		Drift: checkpoint.Drift(q.Drift), DriftIgnore: q.DriftIgnore,
+	}
+	if err := c.checkAsk(ctx, &ask); err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	} else if err != nil {
+		return nil, api.OfType("InvalidQuestion", api.Permanent(err))
+	}
+	answer, err := c.replay.answerOrRaise(ask)
+	return json.RawMessage(answer), err
+}
+
+// checkValue refuses a value that the server does not carry. It may have come from the
+// store, with keys that are repeated.
+func (c *functionCall) checkValue(value payload.JSON) error {
+	limits := c.mux.options.Limits
+	limits.RepeatedKeys = payload.AllowRepeatedKeys
+	return payload.Validate(string(value), limits)
+}
+
+// checkAsk refuses an interrupt that cannot be answered.
+func (c *functionCall) checkAsk(ctx context.Context, a *pregel.Ask) error {
+	if err := c.checkValue(a.Value); err != nil {
+		return fmt.Errorf("the payload of the question: %w", err)
+	}
+	if err := checkDrift(a); err != nil {
+		return err
+	}
+	if a.Schema == "" || c.mux.options.Schemas == nil {
+		return nil
+	}
+	sample := a.Default
+	if sample == "" {
+		sample = payload.Null
+	}
+	wrong, err := c.mux.options.Schemas.Check(ctx, a.Schema, sample)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the schema of the question: %w", err)
+	case a.Default != "" && len(wrong) > 0:
+		return fmt.Errorf("the default answer misses the schema: %s %s", wrong[0].Field, wrong[0].Description)
+	}
+	return nil
+}
+
+// checkDrift refuses an interrupt that says nothing useful about replays.
+func checkDrift(a *pregel.Ask) error {
+	if a.Drift != checkpoint.DriftDefault && !slices.Contains(graph.Drifts(), string(a.Drift)) {
+		return fmt.Errorf("unknown drift %q; use DriftFail, DriftAskAgain or DriftAccept", a.Drift)
+	}
+	if n := len(a.DriftIgnore); n > graph.MaxDriftIgnore {
+		return fmt.Errorf("%d parts of the question may differ; at most %d are allowed", n, graph.MaxDriftIgnore)
+	}
+	for _, part := range a.DriftIgnore {
+		if problem := graph.IgnoreProblem(part); problem != "" {
+			return fmt.Errorf("the part %q of the question that may differ %s", part, problem)
+		}
+	}
+	return nil
+}
+
+// Memo returns the record of a key, or runs f and records what it returns.
+func (c *functionCall) Memo(
+	ctx context.Context, scope, key string, f api.Effect,
+) (json.RawMessage, error) {
+	scope = c.scopeName(scope)
+	recorded, index, err := c.replay.nextMemo(scope, key)
+	if err != nil || recorded != "" {
+		return json.RawMessage(recorded), err
+	}
+	value, err := f(ctx, api.IdempotencyKey(c.task.Thread, c.task.ID, scope, key, index))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkValue(payload.JSON(value)); err != nil {
+		return nil, api.Permanent(fmt.Errorf("memo %q: %w", key, err))
+	}
+	stored, _, err := c.task.Effects.RecordMemo(ctx, checkpoint.Memo{
+		Task: c.task.ID, Scope: scope, Key: key, Index: index, Value: payload.JSON(value),
+	})
+	switch {
+	case errors.Is(err, &runtime.Error{Reason: runtime.ReasonPayloadTooLarge}): // as it will be again
+		return nil, api.Permanent(fmt.Errorf("memo %q was not recorded: %w", key, err))
+	case err != nil:
+		return nil, fmt.Errorf("memo %q was not recorded: %w", key, err)
+	}
+	return json.RawMessage(stored), nil
+}
+
+// Emit sends an event, unless it was seen before the replay.
+func (c *functionCall) Emit(e api.Event) error {
+	if err := c.checkValue(payload.JSON(e.Value)); err != nil {
+		return api.Permanent(fmt.Errorf("the value of an event: %w", err))
+	}
+	if c.replay.isReplaying() {
+		return nil
+	}
+	kind := checkpoint.EventCustom
+	if e.Message {
+		kind = checkpoint.EventMessage
+	}
+	c.task.Effects.EmitEvent(runtime.Emission{
+		Kind: kind, Name: e.Name, Value: payload.JSON(e.Value), Durable: e.Durable,
+	})
+	return nil
+}
+
+// scopeName puts the scopes of a router under a prefix, apart from those of its
+// node.
+func (c *functionCall) scopeName(scope string) string {
+	if c.task.Router == "" {
+		return scope
+	}
+	return routerScopePrefix + c.task.Router + "/" + scope
+}
+
+const routerScopePrefix = "router:"
+
+var errNoResult = errors.New("the function left its goroutine without a result")

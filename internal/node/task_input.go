@@ -1,0 +1,80 @@
+package node
+
+import (
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// taskInput is what a node sees as the state: its channels, or what a Send gave it.
+type taskInput struct {
+	view      pregel.View
+	sendInput payload.JSON
+	// isSingleValue says that the input of the Send is no object with a key per
+	// channel.
+	isSingleValue bool
+}
+
+func newTaskInput(t *runtime.Task) taskInput {
+	if t.Send == "" || t.Router != "" {
+		return taskInput{view: t.State}
+	}
+	return taskInput{sendInput: t.Send, isSingleValue: hasRootChannel(t.Graph) || payload.KindOf(t.Send) != payload.ObjectKind}
+}
+
+func hasRootChannel(g *graph.Graph) bool {
+	_, root := g.ChannelIndex(graph.Root)
+	return root
+}
+
+// Lookup returns the value of a key.
+func (in *taskInput) Lookup(key string) (payload.JSON, bool) {
+	switch {
+	case in.sendInput == "":
+		return in.view.Lookup(key)
+	case in.isSingleValue && key == graph.Root:
+		return in.sendInput, true
+	case in.isSingleValue:
+		return "", false
+	}
+	return payload.Lookup(in.sendInput, key)
+}
+
+// Keys lists the keys that are set.
+func (in *taskInput) Keys() []string {
+	switch {
+	case in.sendInput == "":
+		return in.view.Keys()
+	case in.isSingleValue:
+		return nil
+	}
+	var keys []string
+	if err := payload.EachField(in.sendInput, func(key string, _ payload.JSON) bool {
+		keys = append(keys, key)
+		return true
+	}); err != nil {
+		return nil
+	}
+	return keys
+}
+
+// inputValues shows an input to a function.
+type inputValues struct{ input *taskInput }
+
+// Lookup returns the JSON text of a key.
+func (v inputValues) Lookup(key string) (string, bool) {
+	text, ok := v.input.Lookup(key)
+	return string(text), ok
+}
+
+// Keys lists the keys that are set.
+func (v inputValues) Keys() []string { return v.input.Keys() }
+
+// Text returns the whole input.
+func (v inputValues) Text() string {
+	if v.input.sendInput != "" {
+		return string(v.input.sendInput)
+	}
+	return string(v.input.view.Object())
+}

@@ -1,0 +1,41 @@
+package payload
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+)
+
+// Parts of an interrupt, as ShownParts names them.
+const (
+	PartMessage = "message"
+	PartSchema  = "schema"
+	PartValue   = "value"
+)
+
+// ShownParts is what a person sees of an interrupt, as one object. Parts that ignore
+// names are left out, and so is what its JSON pointers lead to in the value.
+func ShownParts(message string, value, schema JSON, ignore []string) JSON {
+	parts := make([]Field, 0, 3)
+	if !slices.Contains(ignore, PartMessage) {
+		parts = append(parts, Field{Key: PartMessage, Value: Quote(message)})
+	}
+	if schema != "" && !slices.Contains(ignore, PartSchema) {
+		parts = append(parts, Field{Key: PartSchema, Value: schema})
+	}
+	if !slices.Contains(ignore, PartValue) {
+		value = cmp.Or(value, Null)
+		for _, pointer := range ignore {
+			value = RemoveAt(value, pointer)
+		}
+		parts = append(parts, Field{Key: PartValue, Value: value})
+	}
+	return Object(parts)
+}
+
+// ShownDigest returns the digest of what ShownParts returns.
+func ShownDigest(shown JSON) string {
+	sum := sha256.Sum256([]byte(NormalText(shown)))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,136 @@
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// catalog holds all versions of all graphs, by name. It is never changed, only
+// replaced.
+type catalog map[string]*versionList
+
+// versionList holds all versions of one graph. They are never changed, only
+// replaced.
+type versionList struct {
+	list      []*graphVersion // oldest first
+	byVersion map[string]*graphVersion
+	newest    *graphVersion
+}
+
+// graphVersion is one version of a graph. What it is compiled to may be dropped and
+// made again.
+type graphVersion struct {
+	versionID
+
+	created   time.Time
+	source    string // "" = the store has it
+	putNumber uint64 // of what this process has put, 0 = others have
+
+	compiled  atomic.Pointer[compiledGraph]  // nil = not compiled now
+	failure   atomic.Pointer[compileFailure] // nil = compiles, or was not tried
+	wasWarned atomic.Bool
+	subgraphs atomic.Pointer[[]versionID] // graphs that it contains, nil = not known yet
+}
+
+type versionID struct{ name, version string }
+
+func (id versionID) String() string { return id.name + "@" + id.version }
+
+// compiledGraph is a compiled graph that is kept.
+type compiledGraph struct {
+	graph   *graph.Graph
+	bytes   int
+	lastUse atomic.Int64 // when, counted in uses
+}
+
+// compileFailure says why a version does not compile, as long as the catalog is
+// this one.
+type compileFailure struct {
+	err     error
+	catalog *catalog
+}
+
+func newVersionList(list []*graphVersion) *versionList {
+	v := &versionList{list: list, byVersion: make(map[string]*graphVersion, len(list))}
+	slices.SortStableFunc(v.list, func(a, b *graphVersion) int {
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.version, b.version))
+	})
+	for _, one := range v.list {
+		v.byVersion[one.version] = one
+	}
+	return v
+}
+
+// versionNames lists the versions, oldest first.
+func (v *versionList) versionNames() []string {
+	if v == nil {
+		return nil
+	}
+	out := make([]string, len(v.list))
+	for i, one := range v.list {
+		out[i] = one.version
+	}
+	return out
+}
+
+func (s catalog) findVersion(id versionID) *graphVersion {
+	v := s[id.name]
+	if v == nil {
+		return nil
+	}
+	return v.byVersion[id.version]
+}
+
+// countVersions returns how many versions there are.
+func (s catalog) countVersions() int {
+	n := 0
+	for _, v := range s {
+		n += len(v.list)
+	}
+	return n
+}
+
+// withVersion returns a catalog with one more version.
+func (s catalog) withVersion(one *graphVersion) *catalog {
+	next := maps.Clone(s)
+	var list []*graphVersion
+	if before := s[one.name]; before != nil {
+		list = slices.Clone(before.list)
+	}
+	v := newVersionList(append(list, one))
+	v.newest = one
+	next[one.name] = v
+	return &next
+}
+
+// withoutVersions returns a catalog that lacks some versions.
+func (s catalog) withoutVersions(name string, gone []*graphVersion) *catalog {
+	next := maps.Clone(s)
+	before := s[name]
+	list := slices.DeleteFunc(slices.Clone(before.list), func(one *graphVersion) bool { return slices.Contains(gone, one) })
+	if len(list) == 0 {
+		delete(next, name)
+		return &next
+	}
+	v := newVersionList(list)
+	v.newest = before.newest
+	if slices.Contains(gone, v.newest) {
+		v.newest = list[len(list)-1]
+	}
+	next[name] = v
+	return &next
+}
+
+// withNewest returns a catalog in which another version is the newest of its name.
+func (s catalog) withNewest(one *graphVersion) *catalog {
+	next := maps.Clone(s)
+	before := s[one.name]
+	next[one.name] = &versionList{list: before.list, byVersion: before.byVersion, newest: one}
+	return &next
+}

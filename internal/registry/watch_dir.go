@@ -1,0 +1,70 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// WatchDir loads a folder, and returns a function that looks at it this often and
+// loads it again when a file in it has changed, until ctx ends. Report is told
+// what LoadDir says; it is not called while nothing changes. No change is
+// missed between the call of Watch and that of the function.
+func (r *Registry) WatchDir(
+	ctx context.Context, dir string, every time.Duration, report func([]*graph.Graph, error),
+) (look func()) {
+	seen := dirFingerprint(dir)
+	report(r.LoadDir(ctx, dir))
+	return func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if ctx.Err() != nil { // of two that are ready select takes any
+				return
+			}
+			now := dirFingerprint(dir)
+			if now == seen {
+				continue
+			}
+			seen = now
+			report(r.LoadDir(ctx, dir))
+		}
+	}
+}
+
+// dirFingerprint changes when a graph file of a folder, or of the folders right below
+// it, changes.
+func dirFingerprint(dir string) string {
+	var b strings.Builder
+	for _, pattern := range []string{"*", "*/*"} {
+		// Not filepath.Glob: the folder's own name may hold brackets.
+		names, err := fs.Glob(os.DirFS(dir), pattern)
+		if err != nil {
+			return err.Error()
+		}
+		for _, name := range names {
+			switch strings.ToLower(filepath.Ext(name)) {
+			case ".yaml", ".yml", ".json":
+			default:
+				continue
+			}
+			info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+			if err != nil || info.IsDir() {
+				continue
+			}
+			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String()
+}

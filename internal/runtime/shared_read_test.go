@@ -1,0 +1,87 @@
+package runtime_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// heldReads is a store whose reads of the log wait until they are let go.
+type heldReads struct {
+	checkpoint.Store
+
+	reads atomic.Int64
+	hold  chan struct{} // nil = reads do not wait
+}
+
+func (s *heldReads) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	s.reads.Add(1)
+	if s.hold != nil {
+		select {
+		case <-s.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.Store.Events(ctx, thread, after, limit)
+}
+
+// Followers that want the same of the log read it together, also when those that were
+// about to read it for the others leave.
+func TestFollowersReadTheLogTogether(t *testing.T) {
+	for name, leaving := range map[string]int{"all stay": 0, "the first leave": 12} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &heldReads{Store: memory.New(memory.Options{})}
+				w := newFixtureOn(t, store, runtime.Options{}, map[string]nodeFunc{"a": tokenNode(0)}, chainSpec("g", []graph.ChannelSpec{{Name: "a"}}, "a"))
+				w.runToStop("t", "g", `{}`)
+				store.reads.Store(0)
+				store.hold = make(chan struct{})
+				const followers = 300
+				var (
+					all  sync.WaitGroup
+					seen [followers][]checkpoint.Event
+					errs [followers]error
+				)
+				first, leave := context.WithCancel(t.Context())
+				defer leave()
+				for i := range followers {
+					ctx := t.Context()
+					if i < leaving {
+						ctx = first
+					}
+					f := w.engine.Follow(runtime.FollowRequest{Thread: "t"})
+					all.Go(func() {
+						defer f.Close()
+						seen[i], errs[i] = f.Next(ctx)
+					})
+					synctest.Wait()
+				}
+				leave()
+				synctest.Wait()
+				close(store.hold)
+				all.Wait()
+				for i := range followers {
+					if i < leaving {
+						require.ErrorIs(t, errs[i], context.Canceled)
+						continue
+					}
+					require.NoError(t, errs[i])
+					require.NotEmpty(t, seen[i])
+					require.Equal(t, seen[leaving], seen[i])
+				}
+				require.LessOrEqual(t, store.reads.Load(), int64(30))
+				w.engine.Close()
+			})
+		})
+	}
+}

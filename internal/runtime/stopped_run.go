@@ -1,0 +1,59 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// StoppedRun is a run as it was when it stopped, and the interrupts that it waits for.
+type StoppedRun struct {
+	Run            checkpoint.Run
+	OpenInterrupts []string // ids of interrupts, in the order in which they are listed
+}
+
+// setStoppedRun records how a change ends a run, so that followers need not read
+// the store. It records nothing that the change does not hold completely.
+func (t *topic) setStoppedRun(c *tx) {
+	if len(c.Runs) == 0 {
+		return
+	}
+	run := c.Runs[len(c.Runs)-1]
+	if !IsStopped(run.State) || run.Revision == 0 || run.Result != "" {
+		return
+	}
+	var open []checkpoint.Interrupt
+	for i := range c.Interrupts {
+		if q := &c.Interrupts[i]; q.State == checkpoint.InterruptOpen && q.Run == run.ID {
+			open = append(open, *q)
+		}
+	}
+	if run.State == checkpoint.RunInterrupted && len(open) != c.Head.Open {
+		return
+	}
+	slices.SortFunc(open, func(a, b checkpoint.Interrupt) int {
+		if n := a.Created.Compare(b.Created); n != 0 {
+			return n
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	s := &StoppedRun{Run: run}
+	for i := range open {
+		s.OpenInterrupts = append(s.OpenInterrupts, open[i].ID)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stoppedRun = s
+}
+
+// StoppedRun returns how a run stopped with an event that was handed out, if that
+// happened in this process.
+func (f *Follower) StoppedRun(run string, event uint64) (StoppedRun, bool) {
+	f.topic.mu.Lock()
+	defer f.topic.mu.Unlock()
+	if s := f.topic.stoppedRun; s != nil && s.Run.ID == run && s.Run.LastEvent == event {
+		return *s, true
+	}
+	return StoppedRun{}, false
+}

@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// StoreRefusal puts into the words of a client why a store does not take changes,
+// or not this one; nil when err is about something else, or a change may have been made for all
+// that. The cause names files and keys and is for the operator's log.
+func StoreRefusal(err error) *Error {
+	switch {
+	case errors.Is(err, checkpoint.ErrOutcomeUnknown):
+		return nil
+	case errors.Is(err, checkpoint.ErrStoreReplaced):
+		return Errorf(ReasonStoreReplaced, "the store is no longer the one that this server opened; "+
+			"it takes no changes until an operator acts: the server's log says how").WithCause(err)
+	case errors.Is(err, checkpoint.ErrStoreFull):
+		return Errorf(ReasonStoreFull, "the store has no space left, and nothing was changed; "+
+			"threads can be read and deleted: call again with the same request id when there is space").WithCause(err)
+	case errors.Is(err, checkpoint.ErrStoreBusy):
+		return Errorf(ReasonStoreBusy, "the store has more changes to write than it can, and nothing was changed; "+
+			"call again with the same request id").WithCause(err)
+	}
+	if size, ok := errors.AsType[*checkpoint.SizeError](err); ok {
+		return Errorf(ReasonChangeTooLarge, "%s; nothing was changed", size).
+			WithLimit(size.Limit, int64(size.Max), int64(size.Actual)).WithCause(err)
+	}
+	return nil
+}
+
+// outcomeUnknownError says what a client can do that was not told what became of its
+// change.
+func outcomeUnknownError(err error) *Error {
+	return Errorf(ReasonOutcomeUnknown, "the store did not answer in time, and the outcome is unknown: call again with the same "+
+		"request id, which finds what was done or does it once; without a request id read the thread first").WithCause(err)
+}
+
+// tooLargeFailure is the failure of a run whose change the store will never take, nil
+// when err is about something else.
+func tooLargeFailure(err error) *checkpoint.Failure {
+	size, ok := errors.AsType[*checkpoint.SizeError](err)
+	if !ok {
+		return nil
+	}
+	return &checkpoint.Failure{
+		Reason: FailedLimit, Message: size.Error(), Details: limitDetails(size.Limit, int64(size.Max), int64(size.Actual)),
+	}
+}
+
+// LimitRefusal refuses a call that brings more than a limit allows; field is the
+// part of the call that is to blame.
+func LimitRefusal(field string, limit *graph.LimitError) *Error {
+	e := Errorf(ReasonInvalidField, "%s", limit.Problem)
+	switch limit.Limit {
+	case pregel.LimitValue, pregel.LimitState, pregel.LimitWrites:
+		e = Errorf(ReasonPayloadTooLarge, "%s", limit.Problem).
+			With("field", field).With("sizeBytes", strconv.FormatInt(limit.Needed, 10)).With("limitBytes", strconv.FormatInt(limit.Max, 10))
+	default:
+		e = e.With("field", field).WithViolation(field, "%s", limit.Problem)
+	}
+	return e.WithLimit(limit.ExceededLimit())
+}
+
+// IsStoreFault reports whether a refusal is about the store and not about what was
+// asked for: the same may succeed later.
+func (e *Error) IsStoreFault() bool {
+	return e.Reason == ReasonStoreUnavailable || e.Reason == ReasonOutcomeUnknown || e.IsStoreRefusing() || e.Reason == ReasonStoreBusy
+}
+
+// IsStoreRefusing reports whether a refusal says that the store takes no changes.
+func (e *Error) IsStoreRefusing() bool {
+	return e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
+}
+
+// isStoreFault reports whether an attempt failed because of the store, whatever
+// thread it was about. A change that is too large is about its thread.
+func isStoreFault(err error) bool {
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		return true
+	}
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.IsStoreFault()
+}

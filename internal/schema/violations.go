@@ -1,0 +1,156 @@
+package schema
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// listViolations lists the leaves of an error: the places that are really wrong.
+func listViolations(e *jsonschema.ValidationError) []runtime.Violation {
+	left := maxViolations
+	w := violationCollector{printer: message.NewPrinter(language.English), remaining: &left}
+	w.collectViolations(e)
+	if left < 0 {
+		w.found = append(w.found, runtime.Violation{Description: "more is wrong than is listed here"})
+	}
+	return w.found
+}
+
+const (
+	maxViolations  = 100 // places that are wrong
+	maxDescription = 512 // bytes of what is wrong with one
+)
+
+type violationCollector struct {
+	printer   *message.Printer
+	found     []runtime.Violation
+	remaining *int // places that may still be listed, those inside of alternatives included
+}
+
+func (w *violationCollector) collectViolations(e *jsonschema.ValidationError) {
+	if *w.remaining < 0 {
+		return
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf, *kind.Not:
+		w.addAlternatives(e)
+		return
+	case *kind.Required:
+		for _, name := range k.Missing {
+			w.addViolation(append(slices.Clip(e.InstanceLocation), name), "is missing")
+		}
+		return
+	case *kind.Maximum:
+		w.addBound(e, k.Got, "more than", k.Want)
+		return
+	case *kind.Minimum:
+		w.addBound(e, k.Got, "less than", k.Want)
+		return
+	case *kind.ExclusiveMaximum:
+		w.addBound(e, k.Got, "not less than", k.Want)
+		return
+	case *kind.ExclusiveMinimum:
+		w.addBound(e, k.Got, "not more than", k.Want)
+		return
+	case *kind.MultipleOf:
+		w.addBound(e, k.Got, "no multiple of", k.Want)
+		return
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			w.addViolation(append(slices.Clip(e.InstanceLocation), name), "is not allowed here")
+		}
+		return
+	}
+	if len(e.Causes) == 0 {
+		w.addViolation(e.InstanceLocation, e.ErrorKind.LocalizedString(w.printer))
+		return
+	}
+	for _, cause := range e.Causes {
+		w.collectViolations(cause)
+	}
+}
+
+// addAlternatives are one violation, as none of them is the one that was meant.
+func (w *violationCollector) addAlternatives(e *jsonschema.ValidationError) {
+	parts := make([]string, 0, len(e.Causes))
+	for _, cause := range e.Causes {
+		inner := violationCollector{printer: w.printer, remaining: w.remaining}
+		inner.collectViolations(cause)
+		for _, v := range inner.found {
+			part := v.Description
+			if v.Field != formatPointer(e.InstanceLocation) {
+				part = v.Field + " " + part
+			}
+			parts = append(parts, part)
+		}
+	}
+	text := "fits none of the alternatives"
+	switch k := e.ErrorKind.(type) {
+	case *kind.OneOf:
+		if len(k.Subschemas) > 0 {
+			text = "fits more than one of the alternatives"
+		}
+	case *kind.Not:
+		text = "is what the schema excludes"
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", or ")
+	}
+	w.addViolation(e.InstanceLocation, text)
+}
+
+// addBound tells numbers as they are: the library rounds them.
+func (w *violationCollector) addBound(e *jsonschema.ValidationError, got *big.Rat, is string, want *big.Rat) {
+	w.addViolation(e.InstanceLocation, formatNumber(got)+" is "+is+" "+formatNumber(want))
+}
+
+// maxPlainDigits is from how many characters on a number is told with an exponent: 1e400
+// would be a one and 400 zeros.
+const maxPlainDigits = 40
+
+func formatNumber(r *big.Rat) string {
+	digits, exact := r.FloatPrec()
+	if !exact {
+		return r.RatString()
+	}
+	text := r.FloatString(digits)
+	if len(text) > maxPlainDigits {
+		return string(payload.NormalText(payload.JSON(text)))
+	}
+	return text
+}
+
+func (w *violationCollector) addViolation(at []string, description string) {
+	if *w.remaining--; *w.remaining < 0 {
+		return
+	}
+	w.found = append(w.found, runtime.Violation{Field: cutText(formatPointer(at)), Description: cutText(description)})
+}
+
+// formatPointer writes a place as a JSON pointer.
+func formatPointer(tokens []string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteByte('/')
+		b.WriteString(escape.Replace(t))
+	}
+	return b.String()
+}
+
+// cutText shortens what a value or a schema says of itself.
+func cutText(text string) string {
+	if len(text) <= maxDescription {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDescription], "") + "…"
+}

@@ -1,0 +1,48 @@
+package telemetry
+
+import "sync"
+
+// otherValue stands for all values of a label beyond its limit.
+const otherValue = "other"
+
+// labelValues are the values that a label may have. Clients choose them, and each
+// costs the process and whatever scrapes it, so there is a limit: the first
+// ones have a series of their own for as long as the process lives. It is safe
+// for concurrent use.
+type labelValues[K comparable] struct {
+	limit int
+
+	mu     sync.RWMutex
+	values map[K]struct{}
+}
+
+func newLabelValues[K comparable](limit int) *labelValues[K] {
+	return &labelValues[K]{limit: limit, values: make(map[K]struct{})}
+}
+
+// admitValue reports whether a value has series of its own.
+func (n *labelValues[K]) admitValue(value K) bool {
+	n.mu.RLock()
+	_, ok := n.values[value]
+	full := len(n.values) >= n.limit
+	n.mu.RUnlock()
+	if ok || full {
+		return ok
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.values) >= n.limit {
+		_, ok = n.values[value]
+		return ok
+	}
+	n.values[value] = struct{}{}
+	return true
+}
+
+// valueOrOther returns the value, or otherValue beyond the limit.
+func valueOrOther(n *labelValues[string], value string) string {
+	if n.admitValue(value) {
+		return value
+	}
+	return otherValue
+}

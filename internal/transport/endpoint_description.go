@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// endpointDescription is what an endpoint serves by its own account.
+type endpointDescription struct {
+	done            chan struct{}    // closed when the rest is known
+	coverage        *worker.Coverage // nil = everything
+	comparesAnswers bool             // what it asks with what was answered
+	problem         string           // why it gets no tasks, "" = nothing
+	err             error
+}
+
+const (
+	// describeTimeout is how long an endpoint may take to describe itself.
+	describeTimeout = 10 * time.Second
+	// maxManifestBytes is how many bytes its description may have.
+	maxManifestBytes = 1 << 20
+)
+
+// awaitDescription returns what the endpoint serves. One request answers all tasks,
+// each waits for as long as it may.
+func (e *endpoint) awaitDescription(ctx context.Context, by *RemoteExecutor) (*endpointDescription, error) {
+	e.mu.Lock()
+	d := e.description
+	if d == nil {
+		d = &endpointDescription{done: make(chan struct{})}
+		e.description = d
+		go contain.Func(func() {
+			defer close(d.done)
+			e.requestDescription(context.WithoutCancel(ctx), by, d)
+		}, func(*contain.PanicError) { e.dropDescription(d) })()
+	}
+	e.mu.Unlock()
+	select {
+	case <-d.done:
+		return d, d.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (e *endpoint) requestDescription(ctx context.Context, by *RemoteExecutor, d *endpointDescription) {
+	d.err = errNoDescription
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	manifest := &graphdv1.WorkerManifest{}
+	err := by.receiveMessage(manifest, maxManifestBytes, func(m *boundedMessage) error {
+		return e.conn.Invoke(ctx, graphdv1.NodeService_Describe_FullMethodName, &graphdv1.DescribeRequest{}, m,
+			grpc.StaticMethod(), grpc.MaxCallRecvMsgSize(maxManifestBytes))
+	})
+	switch {
+	case err == nil:
+		d.err = d.readManifest(manifest)
+	case status.Code(err) == codes.Unimplemented:
+		d.err = nil
+	case ctx.Err() != nil:
+		d.err = status.Errorf(codes.DeadlineExceeded, "Describe was not answered within %s", describeTimeout)
+	default:
+		d.err = err
+	}
+	if d.err != nil {
+		e.dropDescription(d)
+	}
+}
+
+// readManifest keeps what tasks are checked against.
+func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
+	b := &validator{}
+	serves := capabilitiesFromProto(b, "nodes", m.GetNodes())
+	if err := b.err(); err != nil {
+		return err
+	}
+	d.comparesAnswers = slices.Contains(m.GetFeatures(), featureDrift)
+	if len(serves) > 0 {
+		d.coverage = worker.NewCoverage(serves)
+	}
+	if _, err := negotiateProtocol(m); err != nil {
+		d.problem = err.Error()
+	}
+	return nil
+}
+
+// errNoDescription is the answer when asking panicked.
+var errNoDescription = status.Error(codes.Internal, "the description of the endpoint could not be read")
+
+// dropDescription has the next task request the description again: it may be
+// another build the next time.
+func (e *endpoint) dropDescription(d *endpointDescription) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.description == d {
+		e.description = nil
+	}
+}

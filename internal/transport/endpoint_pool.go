@@ -1,0 +1,251 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// endpoint is a connection to a node service.
+type endpoint struct {
+	conn   *grpc.ClientConn
+	client graphdv1.NodeServiceClient
+
+	activeCalls int       // that use the connection; guarded by endpoints.mu
+	idleSince   time.Time // since when there are none
+
+	mu          sync.Mutex
+	description *endpointDescription // nil = not asked yet
+}
+
+// endpointPool are the connections to node services, one for each. Graphs name
+// endpoints at will, so what no call uses is closed after a while, and there is
+// a limit to how many are open.
+type endpointPool struct {
+	opts EndpointOptions
+
+	mu           sync.Mutex
+	bySpec       map[graph.RemoteSpec]*endpoint
+	waiters      []chan struct{} // calls that wait for a slot, the first one first
+	grantedSlots int             // slots that were granted to waiting calls, not taken yet
+	idleTimer    *time.Timer     // closes what is idle; nil = nothing was idle yet
+	isClosed     bool
+}
+
+func newEndpointPool(o EndpointOptions) *endpointPool {
+	return &endpointPool{opts: o, bySpec: make(map[graph.RemoteSpec]*endpoint)}
+}
+
+// acquireEndpoint returns the connection to an endpoint, which release gives back.
+// When all connections are in use it waits for one, and calls full first.
+func (p *endpointPool) acquireEndpoint(ctx context.Context, spec graph.RemoteSpec, full func()) (*endpoint, error) {
+	for granted := false; ; granted = true {
+		e, slot, err := p.tryAcquire(spec, granted)
+		if e != nil || err != nil {
+			return e, err
+		}
+		if !granted {
+			full()
+		}
+		select {
+		case <-slot:
+		case <-ctx.Done():
+			p.cancelWaiting(slot)
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// tryAcquire finds or makes a connection. Without a free slot it returns a channel
+// that is closed when a slot is granted, which the next call uses.
+func (p *endpointPool) tryAcquire(spec graph.RemoteSpec, granted bool) (*endpoint, chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if granted {
+		p.grantedSlots--
+	}
+	defer p.grantNext()
+	e := p.bySpec[spec]
+	if e == nil {
+		if !p.makeRoom() {
+			slot := make(chan struct{})
+			p.waiters = append(p.waiters, slot)
+			return nil, slot, nil
+		}
+		conn, err := p.dialEndpoint(spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		e = &endpoint{conn: conn, client: graphdv1.NewNodeServiceClient(conn)}
+		p.bySpec[spec] = e
+	}
+	e.activeCalls++
+	return e, nil, nil
+}
+
+// makeRoom reports whether one more connection may be made, and closes for it
+// the one that was not used for the longest time.
+func (p *endpointPool) makeRoom() bool {
+	if p.hasRoom() {
+		return true
+	}
+	if oldest, found := p.findOldestIdle(); found {
+		p.closeEndpoint(oldest)
+	}
+	return p.hasRoom()
+}
+
+func (p *endpointPool) hasRoom() bool { return len(p.bySpec)+p.grantedSlots < p.opts.MaxConns }
+
+func (p *endpointPool) findOldestIdle() (oldest graph.RemoteSpec, found bool) {
+	for spec, e := range p.bySpec {
+		if e.activeCalls == 0 && (!found || e.idleSince.Before(p.bySpec[oldest].idleSince)) {
+			oldest, found = spec, true
+		}
+	}
+	return oldest, found
+}
+
+// releaseEndpoint gives a connection back that acquire returned.
+func (p *endpointPool) releaseEndpoint(e *endpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.activeCalls--
+	if e.activeCalls > 0 {
+		return
+	}
+	e.idleSince = time.Now()
+	p.grantNext()
+	if p.idleTimer == nil {
+		p.idleTimer = time.AfterFunc(p.opts.IdleTimeout, p.containPanics(p.closeIdle))
+	}
+}
+
+// hasWaiters reports whether calls wait for a slot.
+func (p *endpointPool) hasWaiters() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiters) > 0
+}
+
+// cancelWaiting ends the waiting for a slot. A slot that was granted meanwhile goes
+// to the next one.
+func (p *endpointPool) cancelWaiting(slot chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := slices.Index(p.waiters, slot); at >= 0 {
+		p.waiters = slices.Delete(p.waiters, at, at+1)
+		return
+	}
+	p.grantedSlots--
+	p.grantNext()
+}
+
+// grantNext grants a slot to the call that waits for the longest time, if there is
+// one.
+func (p *endpointPool) grantNext() {
+	if len(p.waiters) > 0 && p.makeRoom() {
+		p.grantedSlots++
+		close(p.waiters[0])
+		p.waiters = p.waiters[1:]
+	}
+}
+
+// closeIdle closes the connections that were not used for long enough, and
+// comes back when the next one may be due.
+func (p *endpointPool) closeIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idleTimer = nil
+	if p.isClosed {
+		return
+	}
+	now, next := time.Now(), time.Duration(0)
+	for spec, e := range p.bySpec {
+		if e.activeCalls > 0 {
+			continue
+		}
+		if left := e.idleSince.Add(p.opts.IdleTimeout).Sub(now); left <= 0 {
+			p.closeEndpoint(spec)
+		} else if next == 0 || left < next {
+			next = left
+		}
+	}
+	if next > 0 {
+		p.idleTimer = time.AfterFunc(next, p.containPanics(p.closeIdle))
+	}
+}
+
+// containPanics wraps f for a timer: a panic ends f alone.
+func (p *endpointPool) containPanics(f func()) func() {
+	return contain.Func(f, contain.LogPanic(p.opts.Log, "closing idle connections panicked"))
+}
+
+// closeEndpoint closes a connection. The caller holds mu; closing does not wait for the
+// network.
+func (p *endpointPool) closeEndpoint(spec graph.RemoteSpec) {
+	if err := p.bySpec[spec].conn.Close(); err != nil {
+		p.opts.Log.Debug("closing a connection", zap.String("endpoint", spec.Endpoint), zap.Error(err))
+	}
+	delete(p.bySpec, spec)
+}
+
+// closeAll ends all connections.
+func (p *endpointPool) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isClosed = true
+	if p.idleTimer != nil {
+		p.idleTimer.Stop()
+	}
+	for spec := range p.bySpec {
+		p.closeEndpoint(spec)
+	}
+}
+
+// serviceConfig spreads calls over all addresses of a name, and leaves out
+// those that say they are not healthy.
+const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],` +
+	`"healthCheckConfig":{"serviceName":"graphd.v1.NodeService"}}`
+
+// What gRPC takes of an endpoint before it is looked at: of headers or trailers,
+// in which the details of errors are, and of a call.
+const (
+	maxResponseHeaderSize = 64 << 10
+	responseWindowSize    = 256 << 10
+)
+
+func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if spec.TLS {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if p.opts.TLS != nil {
+			config = p.opts.TLS.Clone()
+		}
+		creds = credentials.NewTLS(config)
+	}
+	return grpc.NewClient(spec.Endpoint, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(newPacedCredentials(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDisableServiceConfig(), // one of the name's owner could have gRPC repeat calls that have begun
+		grpc.WithStatsHandler(sentMarker{}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
+		grpc.WithMaxHeaderListSize(maxResponseHeaderSize),
+		grpc.WithStaticStreamWindowSize(responseWindowSize), grpc.WithStaticConnWindowSize(connectionWindowSize),
+		grpc.WithDefaultCallOptions(
+			grpc.ForceCodecV2(newEncodedCodec()),
+			grpc.MaxCallRecvMsgSize(p.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(p.opts.MaxMessageBytes+64<<10),
+			grpc.WaitForReady(true)),
+	}, p.opts.DialOptions...)...)
+}

@@ -1,0 +1,171 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Every word of the domain has a number, and every number but UNSPECIFIED has
+// a word.
+func TestEnumNamesAndNumbersMatch(t *testing.T) {
+	complete := func(enum protoreflect.EnumDescriptor, numbers ...int32) {
+		t.Helper()
+		seen := map[int32]bool{}
+		for _, n := range numbers {
+			require.NotZero(t, n, "%s: a word has no number", enum.Name())
+			require.False(t, seen[n], "%s: two words have the number %d", enum.Name(), n)
+			seen[n] = true
+		}
+		require.Len(t, numbers, enum.Values().Len()-1, "%s: a number has no word", enum.Name())
+	}
+	var n []int32
+	for _, s := range []checkpoint.RunState{
+		checkpoint.RunQueued, checkpoint.RunRunning, checkpoint.RunInterrupted, checkpoint.RunCancelling,
+		checkpoint.RunSucceeded, checkpoint.RunFailed, checkpoint.RunCancelled, checkpoint.RunTimedOut,
+		checkpoint.RunSuperseded,
+	} {
+		n = append(n, int32(runStateToProto(s)))
+	}
+	complete(graphdv1.RunState(0).Descriptor(), n...)
+
+	n = nil
+	for _, s := range []checkpoint.ThreadState{
+		checkpoint.ThreadIdle, checkpoint.ThreadBusy, checkpoint.ThreadInterrupted, checkpoint.ThreadFailed,
+	} {
+		n = append(n, int32(threadStateToProto(s)))
+	}
+	complete(graphdv1.ThreadState(0).Descriptor(), n...)
+
+	n = nil
+	for _, s := range []checkpoint.InterruptState{
+		checkpoint.InterruptOpen, checkpoint.InterruptAnswered, checkpoint.InterruptConsumed,
+		checkpoint.InterruptExpired, checkpoint.InterruptCancelled, checkpoint.InterruptSuperseded,
+	} {
+		n = append(n, int32(interruptStateToProto(s)))
+	}
+	complete(graphdv1.InterruptState(0).Descriptor(), n...)
+
+	n = nil
+	for _, s := range []checkpoint.Source{
+		checkpoint.SourceInput, checkpoint.SourceLoop, checkpoint.SourceUpdate, checkpoint.SourceFork,
+	} {
+		n = append(n, int32(sourceToProto(s)))
+	}
+	complete(graphdv1.CheckpointSource(0).Descriptor(), n...)
+
+	n = nil
+	for _, p := range []checkpoint.Phase{
+		checkpoint.PhaseScheduled, checkpoint.PhaseStarted, checkpoint.PhaseRetrying, checkpoint.PhaseSucceeded,
+		checkpoint.PhaseFailed, checkpoint.PhaseInterrupted, checkpoint.PhaseCancelled, checkpoint.PhaseUnassigned, checkpoint.PhaseRestarted,
+	} {
+		n = append(n, int32(phaseToProto(p)))
+	}
+	complete(graphdv1.TaskChange_Phase(0).Descriptor(), n...)
+
+	n = nil
+	for _, a := range []checkpoint.ExpiryAction{
+		checkpoint.ExpiryFailNode, checkpoint.ExpiryResumeDefault, checkpoint.ExpiryCancelRun,
+	} {
+		require.Equal(t, a, expiryFromProto(expiryToProto(a)))
+		n = append(n, int32(expiryToProto(a)))
+	}
+	complete(graphdv1.ExpiryAction(0).Descriptor(), n...)
+	require.Zero(t, expiryToProto(checkpoint.ExpiryNone))
+
+	n = nil
+	for _, p := range []string{persistenceInherit, persistencePersist, persistenceDisabled} {
+		require.Equal(t, p, persistenceFromProto(persistenceToProto(p)))
+		n = append(n, int32(persistenceToProto(p)))
+	}
+	complete(graphdv1.SubgraphPersistence(0).Descriptor(), n...)
+}
+
+// The walk for unknown enum numbers does not look into maps: no map of the
+// contract may hold enums or messages with enums.
+func TestNoMapHoldsEnums(t *testing.T) {
+	for _, file := range []protoreflect.FileDescriptor{
+		graphdv1.File_graphd_v1_payload_proto, graphdv1.File_graphd_v1_graph_proto, graphdv1.File_graphd_v1_run_proto,
+		graphdv1.File_graphd_v1_thread_proto, graphdv1.File_graphd_v1_event_proto,
+		graphdv1.File_graphd_v1_interrupt_proto, graphdv1.File_graphd_v1_worker_proto,
+		graphdv1.File_graphd_v1_graph_service_proto, graphdv1.File_graphd_v1_thread_service_proto,
+		graphdv1.File_graphd_v1_interrupt_service_proto, graphdv1.File_graphd_v1_registry_service_proto,
+	} {
+		for i := range file.Messages().Len() {
+			fields := file.Messages().Get(i).Fields()
+			for j := range fields.Len() {
+				if f := fields.Get(j); f.IsMap() {
+					require.Equal(t, protoreflect.StringKind, f.MapValue().Kind(), f.FullName())
+				}
+			}
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	pick := func(f *graphdv1.EventFilter) eventSelection {
+		b := &validator{}
+		s := eventSelectionFromProto(b, f)
+		require.NoError(t, b.err())
+		return s
+	}
+	depth := func(n uint32) *uint32 { return &n }
+	in := func(namespace string) *checkpoint.Event {
+		return &checkpoint.Event{Kind: checkpoint.EventUpdate, Namespace: namespace}
+	}
+	for name, c := range map[string]struct {
+		filter *graphdv1.EventFilter
+		event  *checkpoint.Event
+		want   bool
+	}{
+		"default update":         {nil, in("a:1|b:2"), true},
+		"default message":        {nil, &checkpoint.Event{Kind: checkpoint.EventMessage}, true},
+		"default custom":         {nil, &checkpoint.Event{Kind: checkpoint.EventCustom}, true},
+		"default no values":      {nil, &checkpoint.Event{Kind: checkpoint.EventValues}, false},
+		"default no tasks":       {nil, &checkpoint.Event{Kind: checkpoint.EventTask}, false},
+		"default restart":        {nil, &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, true},
+		"custom restart":         {newChannelFilter(graphdv1.Channel_CHANNEL_CUSTOM), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, true},
+		"restart elsewhere":      {newNamespaceFilter("x"), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted, Namespace: "a:1"}, false},
+		"restart of no interest": {newChannelFilter(graphdv1.Channel_CHANNEL_VALUES), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseRestarted}, false},
+		"lonely":                 {newChannelFilter(graphdv1.Channel_CHANNEL_VALUES), &checkpoint.Event{Kind: checkpoint.EventTask, Phase: checkpoint.PhaseUnassigned, Namespace: "a:1"}, true},
+		"root only":              {&graphdv1.EventFilter{Depth: depth(0)}, in("a:1"), false},
+		"root":                   {&graphdv1.EventFilter{Depth: depth(0)}, in(""), true},
+		"depth":                  {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1"), true},
+		"too deep":               {&graphdv1.EventFilter{Depth: depth(1)}, in("a:1|b:2"), false},
+		"by node":                {newNamespaceFilter("a"), in("a:1|b:2"), true},
+		"by task":                {newNamespaceFilter("a:1"), in("a:1"), true},
+		"other task":             {newNamespaceFilter("a:2"), in("a:1"), false},
+		"other node":             {newNamespaceFilter("b"), in("a:1"), false},
+		"node name as prefix":    {newNamespaceFilter("a"), in("ab:1"), false},
+		"above":                  {newNamespaceFilter("a", "b"), in("a:1"), false},
+		"root is not below":      {newNamespaceFilter("a"), in(""), false},
+		"custom name":            {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "x"}, true},
+		"other custom name":      {&graphdv1.EventFilter{CustomNames: []string{"x"}}, &checkpoint.Event{Kind: checkpoint.EventCustom, Name: "y"}, false},
+		"debug shows tasks":      {newChannelFilter(graphdv1.Channel_CHANNEL_DEBUG), &checkpoint.Event{Kind: checkpoint.EventTask}, true},
+		"debug hides updates":    {newChannelFilter(graphdv1.Channel_CHANNEL_DEBUG), in(""), false},
+		"states are not hidden":  {newNamespaceFilter("x"), &checkpoint.Event{Kind: checkpoint.EventRunState}, true},
+		"questions are not hidden": {
+			&graphdv1.EventFilter{
+				Channels: []graphdv1.Channel{graphdv1.Channel_CHANNEL_TASKS}, Depth: depth(0),
+				Namespaces: []*graphdv1.Namespace{{Path: []string{"x"}}},
+			},
+			&checkpoint.Event{Kind: checkpoint.EventInterrupt, Namespace: "a:1"}, true,
+		},
+		"answers are not hidden": {newNamespaceFilter("x"), &checkpoint.Event{Kind: checkpoint.EventResolved}, true},
+	} {
+		s := pick(c.filter)
+		require.Equal(t, c.want, s.selectsEvent(c.event), name)
+	}
+}
+
+func newNamespaceFilter(path ...string) *graphdv1.EventFilter {
+	return &graphdv1.EventFilter{Namespaces: []*graphdv1.Namespace{{Path: path}}}
+}
+
+func newChannelFilter(c graphdv1.Channel) *graphdv1.EventFilter {
+	return &graphdv1.EventFilter{Channels: []graphdv1.Channel{c}}
+}

@@ -1,0 +1,228 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Domain is the ErrorInfo domain of every error.
+const Domain = "graphd.dev"
+
+// Reasons that only transport gives.
+const (
+	// ReasonSlowConsumer ends a stream whose client does not even read the
+	// message that says so.
+	ReasonSlowConsumer = "SLOW_CONSUMER"
+	// ReasonTooManyRequests refuses a call that the server has no capacity for.
+	ReasonTooManyRequests = runtime.ReasonTooManyRequests
+	// ReasonCancelled answers a caller that has gone away.
+	ReasonCancelled = "CANCELLED"
+	// ReasonDeadline answers a call whose deadline has passed.
+	ReasonDeadline = "DEADLINE_EXCEEDED"
+)
+
+// ErrorRow is one row of the error table: what a reason is in gRPC, and the
+// metadata a client may find with it besides threadId and runId.
+type ErrorRow struct {
+	Reason       string
+	Code         codes.Code
+	MetadataKeys []string
+}
+
+// ErrorTable returns every reason a call may fail with. A reason keeps its code and
+// its metadata keys for ever.
+func ErrorTable() []ErrorRow {
+	return []ErrorRow{
+		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations", "limit", "most", "need"}},
+		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset", "limit", "most"}},
+		{
+			runtime.ReasonPayloadTooLarge, codes.InvalidArgument,
+			[]string{"field", "sizeBytes", "limitBytes", "limit", "most", "need", "checkpointId"},
+		},
+		{runtime.ReasonSchemaLimitExceeded, codes.InvalidArgument, []string{"field", "limit", "most", "need"}},
+		{runtime.ReasonInputSchemaMismatch, codes.InvalidArgument, []string{"graph", "violations"}},
+		{runtime.ReasonResponseSchemaMismatch, codes.InvalidArgument, []string{"interruptId", "violations"}},
+		{runtime.ReasonInvalidPageToken, codes.InvalidArgument, nil},
+		{runtime.ReasonInvalidCursor, codes.InvalidArgument, []string{"logId"}},
+		{runtime.ReasonInvalidGraph, codes.InvalidArgument, []string{"graph", "violations", "limit", "most", "need"}},
+
+		{runtime.ReasonThreadNotFound, codes.NotFound, nil},
+		{runtime.ReasonRunNotFound, codes.NotFound, nil},
+		{runtime.ReasonGraphNotFound, codes.NotFound, []string{"graph"}},
+		{runtime.ReasonNodeNotFound, codes.NotFound, []string{"node", "graph"}},
+		{runtime.ReasonCheckpointNotFound, codes.NotFound, []string{"checkpointId"}},
+		{runtime.ReasonInterruptNotFound, codes.NotFound, []string{"interruptId", "openInterruptIds"}},
+
+		{runtime.ReasonThreadExists, codes.AlreadyExists, nil},
+		{runtime.ReasonRunExists, codes.AlreadyExists, nil},
+		{runtime.ReasonGraphExists, codes.AlreadyExists, []string{"graph", "version"}},
+		{runtime.ReasonRequestIDConflict, codes.AlreadyExists, []string{"requestId"}},
+
+		{runtime.ReasonThreadInterrupted, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
+		{runtime.ReasonThreadNotInterrupted, codes.FailedPrecondition, []string{"threadState"}},
+		{
+			runtime.ReasonInterruptAlreadyResolved, codes.FailedPrecondition,
+			[]string{"interruptId", "state", "responder", "supersededBy"},
+		},
+		{runtime.ReasonInterruptExpired, codes.FailedPrecondition, []string{"interruptId", "expireTime"}},
+		{runtime.ReasonResponsesIncomplete, codes.FailedPrecondition, []string{"missingInterruptIds"}},
+		{runtime.ReasonResponseAmbiguous, codes.FailedPrecondition, []string{"openInterruptIds", "count"}},
+		{runtime.ReasonAmbiguousNode, codes.FailedPrecondition, []string{"nodes"}},
+		{runtime.ReasonRunNotCancellable, codes.FailedPrecondition, []string{"state"}},
+		{runtime.ReasonGraphVersionUnavailable, codes.FailedPrecondition, []string{"graph", "version"}},
+		{runtime.ReasonGraphInUse, codes.FailedPrecondition, []string{"graph", "version", "threads", "graphs"}},
+		{runtime.ReasonTaskLeaseLost, codes.FailedPrecondition, []string{"taskId"}},
+		{runtime.ReasonProtocolMismatch, codes.FailedPrecondition, []string{"supported"}},
+		{runtime.ReasonNothingToDo, codes.FailedPrecondition, []string{"threadState"}},
+		{runtime.ReasonStoreReplaced, codes.FailedPrecondition, nil},
+		{runtime.ReasonChangeTooLarge, codes.FailedPrecondition, []string{"limit", "most", "need"}},
+
+		{runtime.ReasonThreadBusy, codes.Aborted, []string{"activeRunId", "state"}},
+		{runtime.ReasonEtagMismatch, codes.Aborted, []string{"current"}},
+		{runtime.ReasonCheckpointConflict, codes.Aborted, []string{"current"}},
+		{runtime.ReasonWorkerReplaced, codes.Aborted, []string{"workerId"}},
+
+		{runtime.ReasonCursorTrimmed, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+		{runtime.ReasonCursorAhead, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+		{runtime.ReasonCursorLost, codes.OutOfRange, []string{"oldestSequence", "headSequence"}},
+
+		{runtime.ReasonThreadQueueFull, codes.ResourceExhausted, []string{"limit", "option"}},
+		{runtime.ReasonRateLimited, codes.ResourceExhausted, []string{"limit"}},
+		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
+		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
+		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
+		{ReasonTooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
+		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
+		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
+
+		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
+		{runtime.ReasonOutcomeUnknown, codes.Unavailable, nil},
+		{runtime.ReasonStoreBusy, codes.Unavailable, nil},
+		{runtime.ReasonServerDraining, codes.Unavailable, nil},
+		{runtime.ReasonNoWorkerAvailable, codes.Unavailable, []string{"node"}},
+		{runtime.ReasonWorkerSilent, codes.Unavailable, []string{"workerId"}},
+
+		{runtime.ReasonAccessDenied, codes.PermissionDenied, nil},
+		{runtime.ReasonTokenInvalid, codes.Unauthenticated, nil},
+		{runtime.ReasonTokenExpired, codes.Unauthenticated, nil},
+
+		{runtime.ReasonFeatureDisabled, codes.Unimplemented, []string{"feature", "field"}},
+		{runtime.ReasonWaitTimeout, codes.DeadlineExceeded, []string{"runState"}},
+		{ReasonDeadline, codes.DeadlineExceeded, nil},
+		{ReasonCancelled, codes.Canceled, nil},
+		{runtime.ReasonCheckpointCorrupt, codes.DataLoss, []string{"checkpointId"}},
+		{runtime.ReasonInternal, codes.Internal, []string{"errorId"}},
+	}
+}
+
+// storeSentinels maps what stores answer. The runtime wraps most of them itself;
+// what slips through still gets its reason.
+func storeSentinels() []struct {
+	err    error
+	reason string
+} {
+	return []struct {
+		err    error
+		reason string
+	}{
+		{checkpoint.ErrThreadNotFound, runtime.ReasonThreadNotFound},
+		{checkpoint.ErrRunNotFound, runtime.ReasonRunNotFound},
+		{checkpoint.ErrCheckpointNotFound, runtime.ReasonCheckpointNotFound},
+		{checkpoint.ErrInterruptNotFound, runtime.ReasonInterruptNotFound},
+		{checkpoint.ErrGraphExists, runtime.ReasonGraphExists},
+		{checkpoint.ErrGraphNotFound, runtime.ReasonGraphVersionUnavailable},
+		{checkpoint.ErrConflict, runtime.ReasonCheckpointConflict},
+		{checkpoint.ErrTrimmed, runtime.ReasonCursorTrimmed},
+		{checkpoint.ErrOutcomeUnknown, runtime.ReasonOutcomeUnknown},
+		{checkpoint.ErrUnavailable, runtime.ReasonStoreUnavailable},
+		{checkpoint.ErrCorrupt, runtime.ReasonCheckpointCorrupt},
+		{context.Canceled, ReasonCancelled},
+		{context.DeadlineExceeded, ReasonDeadline},
+	}
+}
+
+// toClientError returns the error that a client gets; nil means that err is
+// internal.
+func toClientError(err error) *runtime.Error {
+	if known, ok := errors.AsType[*runtime.Error](err); ok {
+		return known
+	}
+	if e := toPayloadError(err); e != nil {
+		return e
+	}
+	if build, ok := errors.AsType[*graph.BuildError](err); ok {
+		return toGraphError(build)
+	}
+	if limit, ok := errors.AsType[*graph.LimitError](err); ok {
+		return runtime.LimitRefusal(limit.Channel, limit).WithCause(err)
+	}
+	if e := runtime.StoreRefusal(err); e != nil {
+		return e
+	}
+	for _, s := range storeSentinels() {
+		if errors.Is(err, s.err) {
+			return runtime.Errorf(s.reason, "%s", s.err.Error()).WithCause(err)
+		}
+	}
+	return nil
+}
+
+// toPayloadError covers JSON text that is not what it should be.
+func toPayloadError(err error) *runtime.Error {
+	var (
+		syntax  *payload.SyntaxError
+		limit   *payload.LimitError
+		kind    *payload.KindError
+		operand *payload.OperandError
+		message *payload.MessageError
+	)
+	switch {
+	case errors.As(err, &syntax):
+		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w", err).
+			With("offset", strconv.Itoa(syntax.Offset))
+	case errors.As(err, &limit) && limit.Limit == "bytes":
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge, "%w (--max-payload)", err).
+			With("sizeBytes", strconv.Itoa(limit.Got)).With("limitBytes", strconv.Itoa(limit.Max)).
+			WithLimit("max-payload", int64(limit.Max), int64(limit.Got))
+	case errors.As(err, &limit):
+		return runtime.Errorf(runtime.ReasonInvalidPayloadJSON, "%w (--max-depth)", err).
+			With("offset", strconv.Itoa(limit.Offset)).WithLimit("max-depth", int64(limit.Max), 0)
+	case errors.As(err, &kind), errors.As(err, &operand), errors.As(err, &message):
+		return runtime.Errorf(runtime.ReasonInvalidField, "%w", err)
+	}
+	return nil
+}
+
+// toGraphError lists the problems of a graph with their lines. The message has the
+// first one, for clients that show nothing else, and the metadata the first limit
+// that the graph is beyond.
+func toGraphError(build *graph.BuildError) *runtime.Error {
+	text := fmt.Sprintf("graph %q has %d problems", build.Graph, len(build.Problems))
+	switch len(build.Problems) {
+	case 0:
+	case 1:
+		text = fmt.Sprintf("graph %q has 1 problem: %s", build.Graph, build.Problems[0])
+	default:
+		text += ", the first: " + build.Problems[0].String()
+	}
+	e := runtime.Errorf(runtime.ReasonInvalidGraph, "%s", text).With("graph", build.Graph)
+	if over := slices.IndexFunc(build.Problems, func(p graph.Problem) bool { return p.Limit != nil }); over >= 0 {
+		e = e.WithLimit(build.Problems[over].Limit.ExceededLimit())
+	}
+	for _, p := range build.Problems {
+		e.Violations = append(e.Violations, runtime.Violation{
+			Field: p.Path, Line: p.Line, Description: p.Message + " (" + string(p.Reason) + ")",
+		})
+	}
+	return e
+}

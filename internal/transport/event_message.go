@@ -1,0 +1,157 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// sendLogEvent sends one event. After a large one the next is read when the client
+// has taken it: while streams wait for their clients they hold nothing.
+func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) error {
+	if w.lastLargeSize > 0 {
+		if err := w.sender.waitReady(ctx, w.lastLargeSize); err != nil {
+			return err
+		}
+	}
+	w.memory.RefusesReads = true // the stream holds the events that come after this one
+	f, err := w.encodeEvent(ctx, e)
+	w.memory.RefusesReads = false
+	switch {
+	case runtime.IsMemoryRefused(err):
+		return err
+	case err != nil:
+		return w.withResumePosition(err)
+	}
+	if w.lastLargeSize = 0; f.isLarge() {
+		w.lastLargeSize = f.sendSize()
+	}
+	err = w.sender.offerMessage(ctx, f)
+	w.memory.Release()
+	return err
+}
+
+// encodeEvent returns the encoded message of an event.
+func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*encodedMessage, error) {
+	if !w.isShared() {
+		out, err := w.newEventMessage(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		return encodeMessage(out)
+	}
+	k := encodedEventKey{event: e, hasCheckpointValues: w.hasCheckpointValues}
+	if e.Seq == w.lastSeq {
+		k.mark = w.mark
+	}
+	if f := w.encoded.findEvent(k); f != nil {
+		return f, nil
+	}
+	out, err := w.newEventMessage(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	f, err := encodeMessage(out)
+	if err != nil {
+		return nil, err
+	}
+	w.encoded.addEvent(k, f)
+	return f, nil
+}
+
+// isShared reports whether others follow the thread here as well.
+func (w *activeStream) isShared() bool {
+	f, ok := w.follower.(interface{ IsShared() bool })
+	return ok && w.encoded != nil && f.IsShared()
+}
+
+// newEventMessage returns the message of an event.
+func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
+	size := largePartsSize(e)
+	if size >= largeMessageBytes {
+		if err := w.reserveMemory(ctx, size); err != nil {
+			return nil, err
+		}
+	}
+	values, err := w.readValues(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	size += len(values)
+	out := eventToProto(e, w.head.Thread, w.head.LogID, values)
+	if e.Seq == w.lastSeq {
+		out.Cursor = w.cursor()
+	}
+	return w.omitLargeValue(out, size), nil
+}
+
+// largePartsSize is how many bytes an event has that may be many.
+func largePartsSize(e *checkpoint.Event) int {
+	size := len(e.Value)
+	for i := range e.Interrupts {
+		size += len(e.Interrupts[i].Value) + len(e.Interrupts[i].Schema) + len(e.Interrupts[i].Response)
+	}
+	return size
+}
+
+// reserveMemory reserves memory for what a large event holds until it is sent. What
+// is shared with other streams is encoded for each of them.
+func (w *activeStream) reserveMemory(ctx context.Context, size int) error {
+	if f, ok := w.follower.(interface {
+		ReserveMemory(ctx context.Context, bytes int) error
+	}); ok {
+		return f.ReserveMemory(ctx, size)
+	}
+	return nil
+}
+
+// readValues finds the state an event shows. Logs keep a reference to it only.
+func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (payload.JSON, error) {
+	if e.Value != "" || e.Checkpoint == "" {
+		return e.Value, nil
+	}
+	var values payload.JSON
+	var err error
+	switch {
+	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.hasCheckpointValues:
+		values, err = w.engine.ValuesAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
+	case e.Kind == checkpoint.EventTask:
+		values, err = w.engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
+	}
+	if errors.Is(err, checkpoint.ErrCheckpointNotFound) ||
+		errors.Is(err, &runtime.Error{Reason: runtime.ReasonCheckpointNotFound}) {
+		return "", nil // the run was rolled back
+	}
+	return values, err
+}
+
+// omitLargeValue takes the value out of a message that is too large. size is that
+// of what it carries, so that small messages, nearly all, are not measured.
+func (s *streamRegistry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
+	const spare = 64 << 10
+	if size+spare > s.maxMessageBytes && proto.Size(e) > s.maxMessageBytes {
+		omitValue(e)
+	}
+	return e
+}
+
+// maxOpenIDs bounds Run.open_interrupt_ids.
+const maxOpenIDs = 500
+
+// describeRun converts a run with the interrupts that it waits for.
+func (p *eventStreamer) describeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
+	if run.State != checkpoint.RunInterrupted {
+		return runToProto(run, logID, nil), nil
+	}
+	ids, err := p.engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
+	if err != nil {
+		return nil, err
+	}
+	return runToProto(run, logID, ids), nil
+}

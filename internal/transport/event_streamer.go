@@ -1,0 +1,476 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// eventStream is the sending side of Stream, Resume and Watch.
+type eventStream = grpc.ServerStreamingServer[graphdv1.Event]
+
+// eventStreamer sends the log of a thread to a client. Stream, Resume and Watch
+// differ in where they begin and when they stop, nothing else.
+type eventStreamer struct {
+	*streamRegistry
+
+	engine  Engine
+	follow  func(runtime.FollowRequest) Follower
+	log     *zap.Logger
+	metrics StreamMetrics  // nil = not counted
+	encoded *encodedEvents // nil = each stream encodes for itself
+	now     func() time.Time
+}
+
+// StreamMetrics counts the open event streams.
+type StreamMetrics interface {
+	FollowerOpened()
+	// FollowerClosed says whether the reader did not keep up.
+	FollowerClosed(slow bool)
+}
+
+// subscription is what one client follows.
+type subscription struct {
+	head            checkpoint.Head
+	run             *checkpoint.Run // nil = the thread across its runs
+	openedRun       *checkpoint.Run // shown first; nil = none
+	isOutputDropped bool            // its output is not held any more
+	lastSeq         uint64          // last event looked at
+	mark            uint32          // of that event, 0 = unknown
+	isAttached      bool
+	// endsAtFirstStop ends the stream at the first stop of the run that it meets. A
+	// repeated call looks further: the run may have gone on since.
+	endsAtFirstStop    bool
+	stopSeq            uint64 // the run is at rest and this is its last event; 0 = unknown
+	endSeq             uint64 // end of the log when following was not asked for
+	isBounded          bool   // until is set
+	startsWithSnapshot bool
+	cancelsOnLeave     bool     // cancel the run when the client leaves
+	follower           Follower // subscribed already; nil = begin to follow
+	onBegun            func()   // called when the stream has begun; nil = nothing waits for that
+	eventSelection
+}
+
+// activeStream is a subscription that is being served.
+type activeStream struct {
+	*eventStreamer
+	*subscription
+
+	sender        *messageSender
+	memory        *runtime.CallMemory // for what was read and is not sent
+	lastLargeSize int                 // bytes of the last message, if it was large
+}
+
+// serveStream sends until the run stops, the client leaves, or something else ends
+// the stream.
+func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error {
+	ctx := stream.Context()
+	runID := ""
+	if sub.openedRun != nil {
+		runID = sub.openedRun.ID
+	}
+	recordSubject(ctx, sub.head.Thread, runID)
+	w := &activeStream{eventStreamer: p, subscription: sub, sender: newMessageSender(newSendFunc(stream), unreadOfCall(ctx), p.directBytes, p.stallTimeout), memory: callMemoryOf(ctx)}
+	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
+		w.cancelLeftRun(ctx)
+		return clientLeftError(ctx)
+	}
+	life, release := p.newLifetime(ctx)
+	defer release()
+	slow := false
+	if p.metrics != nil {
+		p.metrics.FollowerOpened()
+		defer func() { p.metrics.FollowerClosed(slow) }()
+	}
+	err := w.relayEvents(ctx, life)
+	if errors.Is(err, errStalled) {
+		slow = true
+		err = w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_SLOW_CONSUMER, nil)
+	}
+	if closing := w.sender.finishSending(ctx, err); err == nil {
+		err = closing
+	}
+	if errors.Is(err, errStalled) {
+		return runtime.Errorf(ReasonSlowConsumer, "the client does not read").
+			With("resumeSequence", strconv.FormatUint(sub.lastSeq, 10))
+	}
+	if ctx.Err() != nil {
+		w.cancelLeftRun(ctx)
+		return ctx.Err()
+	}
+	return err
+}
+
+// clientLeftError is the error when a header can't be set before anything is sent:
+// the client has left.
+func clientLeftError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
+}
+
+// newSendFunc is how encoded messages are sent.
+func newSendFunc(stream grpc.ServerStream) func(*encodedMessage) error {
+	return func(f *encodedMessage) error { return stream.SendMsg(f) }
+}
+
+// sendMessage encodes a message, once for its size and for gRPC, and sends it.
+func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
+	f, err := encodeMessage(e)
+	if err != nil {
+		return err
+	}
+	return w.sender.sendMessage(ctx, f)
+}
+
+// relayEvents opens the stream and passes events on until there is a reason to end.
+func (w *activeStream) relayEvents(ctx, life context.Context) error {
+	given := w.follower != nil // and closed by the caller
+	first, err := w.prepareFirst(ctx)
+	if w.onBegun != nil {
+		w.onBegun() // before sending: the client may not read
+	}
+	defer func() {
+		if w.follower != nil && !given {
+			w.follower.Close()
+		}
+	}()
+	if failed := w.sendFirstMessages(ctx, first); failed != nil || err != nil {
+		return cmp.Or(failed, err)
+	}
+	f := w.follower
+	turns := w.newHeartbeatWait(life)
+	defer turns.stopWaiting()
+	for {
+		if cause := w.endCause(life); cause != 0 {
+			return w.sendEnd(ctx, cause, nil)
+		}
+		waitCtx := turns.nextContext(w.sender.lastSent)
+		events, err := f.Next(waitCtx)
+		switch {
+		case err == nil:
+			ended, err := w.relayOrRewind(ctx, events)
+			if ended || err != nil {
+				return err
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case isThreadDeleted(err):
+			return w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_THREAD_DELETED, nil)
+		case context.Cause(waitCtx) == nil:
+			return w.withResumePosition(err)
+		}
+		if time.Since(w.sender.lastSent) >= w.heartbeatInterval {
+			if err := w.sendHeartbeat(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// prepareFirst reads the first messages and begins to follow. The client gets the
+// messages that were read before an error.
+func (w *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Event, err error) {
+	opened, err := w.openedEvent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first = append(first, opened)
+	if w.startsWithSnapshot {
+		shown, err := w.snapshotEvent(ctx)
+		if err != nil {
+			return first, err
+		}
+		first = append(first, shown)
+	}
+	if w.follower == nil {
+		w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.eventSelection)
+	}
+	if err := w.follower.CheckCursor(ctx); err != nil {
+		return first, w.withResumePosition(err)
+	}
+	return first, nil
+}
+
+// followThread begins to follow a thread.
+func (p *eventStreamer) followThread(thread string, after uint64, mark uint32, wanted *eventSelection) Follower {
+	return p.follow(runtime.FollowRequest{
+		Thread: thread, After: after, Mark: mark,
+		WithValues: wanted.kinds[checkpoint.EventValues], WithInputs: wanted.kinds[checkpoint.EventTask],
+	})
+}
+
+// endCause says whether the stream has a reason to end before the next event.
+func (w *activeStream) endCause(life context.Context) graphdv1.EndOfStream_Cause {
+	switch {
+	case errors.Is(context.Cause(life), errDraining):
+		return graphdv1.EndOfStream_CAUSE_DRAINING
+	case w.isAtStop():
+		return graphdv1.EndOfStream_CAUSE_RUN_STOPPED
+	case w.isBounded && w.lastSeq >= w.endSeq:
+		return graphdv1.EndOfStream_CAUSE_LOG_END
+	}
+	return 0
+}
+
+func (w *activeStream) isAtStop() bool { return w.stopSeq > 0 && w.lastSeq >= w.stopSeq }
+
+func isThreadDeleted(err error) bool {
+	return errors.Is(err, checkpoint.ErrThreadNotFound) ||
+		errors.Is(err, &runtime.Error{Reason: runtime.ReasonThreadNotFound})
+}
+
+// withResumePosition adds to an error the position to go on from.
+func (w *activeStream) withResumePosition(err error) error {
+	if e := toClientError(err); e != nil {
+		return e.With("resumeSequence", strconv.FormatUint(w.lastSeq, 10)).WithCause(err)
+	}
+	return err
+}
+
+func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
+	opened := &graphdv1.StreamOpened{Head: cursorToProto(w.head.LogID, w.head.LastEvent), Attached: w.isAttached}
+	runID := ""
+	if w.openedRun != nil {
+		shown := *w.openedRun
+		if w.isOutputDropped {
+			again, err := w.engine.Run(ctx, w.head.Thread, shown.ID)
+			if err != nil {
+				return nil, err
+			}
+			shown.Output = again.Output
+		}
+		run, err := w.describeRun(ctx, shown, w.head.LogID)
+		if err != nil {
+			return nil, err
+		}
+		opened.Run, runID = run, w.openedRun.ID
+	}
+	return &graphdv1.Event{
+		Cursor: w.cursor(), Time: timeToProto(w.now()),
+		ThreadId: w.head.Thread, RunId: runID, Channel: channelLifecycle,
+		Kind: &graphdv1.Event_Opened{Opened: opened},
+	}, nil
+}
+
+// snapshotEvent shows the present state; what follows begins after it.
+func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, error) {
+	s, err := w.engine.State(ctx, runtime.StateRequest{Thread: w.head.Thread})
+	if err != nil {
+		return nil, err
+	}
+	w.lastSeq, w.mark = s.LastEvent, 0
+	values := &graphdv1.StateValues{
+		Values: jsonToProto(s.Values), Interrupts: interruptsToProto(s.Interrupts), Next: s.Next,
+	}
+	e := &graphdv1.Event{
+		Cursor: cursorToProto(w.head.LogID, w.lastSeq), Time: timeToProto(w.now()), ThreadId: w.head.Thread,
+		Channel: channelValues, Kind: &graphdv1.Event_Values{Values: values},
+	}
+	if c := s.Checkpoint; c != nil {
+		values.Checkpoint = checkpointRefToProto(c.ID, c.Namespace)
+		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeToProto(c.Time)
+	}
+	return w.omitLargeValue(e, len(s.Values)), nil
+}
+
+// relayOrRewind is relayBatch for a client that may not read. A stream that has to
+// wait for its client rewinds the follower, and reads the events again from the
+// log.
+func (w *activeStream) relayOrRewind(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+	ended, err = w.relayBatch(ctx, events)
+	w.memory.Release()
+	if runtime.IsMemoryRefused(err) {
+		w.follower.Rewind(w.lastSeq, w.mark)
+		return false, w.memory.WaitForMemory(ctx)
+	}
+	if !errors.Is(err, errClientBehind) {
+		return ended, err
+	}
+	w.follower.Rewind(w.lastSeq, w.mark)
+	return false, w.sender.waitUntilRead(ctx)
+}
+
+// relayBatch sends the events the client asked for and says whether the stream has
+// ended with one of them.
+func (w *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event) (ended bool, err error) {
+	for i := range events {
+		e := &events[i]
+		if w.isBounded && (e.Seq > w.endSeq || e.Ephemeral) {
+			continue
+		}
+		before, mark := w.lastSeq, w.mark
+		w.advancePosition(e)
+		if w.isFollowed(e) && w.selectsEvent(e) {
+			if err := w.sendLogEvent(ctx, e); err != nil {
+				w.lastSeq, w.mark = before, mark
+				return false, err
+			}
+		}
+		if stop, err := w.isAwaitedStop(ctx, e); err != nil || stop {
+			if err == nil {
+				err = w.sendEnd(ctx, graphdv1.EndOfStream_CAUSE_RUN_STOPPED, e)
+			}
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// advancePosition records how far the log was read.
+func (w *activeStream) advancePosition(e *checkpoint.Event) {
+	switch {
+	case e.Seq > w.lastSeq && e.Ephemeral:
+		w.lastSeq, w.mark = e.Seq, 0
+	case e.Seq > w.lastSeq:
+		w.lastSeq, w.mark = e.Seq, runtime.EventMark(e)
+	}
+}
+
+// cursor is where the reader may go on.
+func (w *activeStream) cursor() *graphdv1.Cursor {
+	c := cursorToProto(w.head.LogID, w.lastSeq)
+	c.Mark = w.mark
+	return c
+}
+
+// isFollowed reports whether an event belongs to the followed run or thread.
+func (w *activeStream) isFollowed(e *checkpoint.Event) bool {
+	return w.run == nil || e.Run == w.run.ID || e.Run == ""
+}
+
+// isAwaitedStop reports whether an event is the stop that the stream waits for.
+func (w *activeStream) isAwaitedStop(ctx context.Context, e *checkpoint.Event) (bool, error) {
+	run := w.run
+	if run == nil || e.Kind != checkpoint.EventRunState || e.Run != run.ID || !runtime.IsStopped(e.State) {
+		return false, nil
+	}
+	if w.endsAtFirstStop || e.State.Terminal() {
+		return true, nil
+	}
+	// The run was waiting here; it may have gone on long ago.
+	rest, last, err := w.readAtRest(ctx, w.head.Thread, run.ID)
+	if err != nil || !rest {
+		return false, err
+	}
+	w.stopSeq = last
+	return w.isAtStop(), nil
+}
+
+// readAtRest reports whether a run has stopped and nothing is about to wake it, and
+// what its last event is.
+func (p *eventStreamer) readAtRest(ctx context.Context, thread, runID string) (rest bool, last uint64, err error) {
+	head, err := p.engine.Thread(ctx, thread)
+	if err != nil {
+		return false, 0, err
+	}
+	run, err := p.engine.Run(ctx, thread, runID)
+	if err != nil {
+		return false, 0, err
+	}
+	rest, last = isAtRest(&head, &run)
+	return rest, last, nil
+}
+
+// isAtRest is readAtRest for records that were read. A run that waits for people
+// goes on by itself once answers are stored, unless the thread needs all answers.
+func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint64) {
+	current := head.Run == run.ID
+	if run.State == checkpoint.RunInterrupted && current &&
+		head.Answered > 0 && (!head.NeedsAllAnswers || head.Open == 0) {
+		return false, 0
+	}
+	if !runtime.IsStopped(run.State) {
+		return false, 0
+	}
+	if current && !run.State.Terminal() {
+		return true, max(head.LastEvent, run.LastEvent) // the run may have been read after the head
+	}
+	return true, run.LastEvent
+}
+
+func (w *activeStream) sendHeartbeat(ctx context.Context) error {
+	return w.sendMessage(ctx, &graphdv1.Event{
+		Time: timeToProto(w.now()), ThreadId: w.head.Thread, Channel: channelLifecycle,
+		Kind: &graphdv1.Event_Heartbeat{
+			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
+		},
+	})
+}
+
+// sendEnd sends the last message. stop is the event of the run's stop, if one was
+// met: it says what the run was then.
+func (w *activeStream) sendEnd(ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event) error {
+	return w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.newEndMessage(ctx, cause, stop) })
+}
+
+// newEndMessage is the last message.
+func (w *activeStream) newEndMessage(
+	ctx context.Context, cause graphdv1.EndOfStream_Cause, stop *checkpoint.Event,
+) (*graphdv1.Event, error) {
+	last := &graphdv1.EndOfStream{Cause: cause, ResumeAt: w.cursor()}
+	runID := ""
+	if followed := w.run; followed != nil && cause != graphdv1.EndOfStream_CAUSE_THREAD_DELETED {
+		run, err := w.readStoppedRun(ctx, followed.ID, stop)
+		if err != nil {
+			return nil, w.withResumePosition(err)
+		}
+		last.Run, runID = run, followed.ID
+	}
+	return &graphdv1.Event{
+		Time: timeToProto(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: channelLifecycle,
+		Kind: &graphdv1.Event_End{End: last},
+	}, nil
+}
+
+// readStoppedRun returns the followed run as it is, or as it was when it stopped.
+func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *checkpoint.Event) (*graphdv1.Run, error) {
+	witness, ok := w.follower.(interface {
+		StoppedRun(run string, event uint64) (runtime.StoppedRun, bool)
+	})
+	if ok && stop != nil {
+		if s, ok := witness.StoppedRun(id, stop.Seq); ok {
+			return runToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
+		}
+	}
+	run, err := w.engine.Run(ctx, w.head.Thread, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the run that was followed: %w", err)
+	}
+	if stop != nil {
+		run.State, run.Failure = stop.State, stop.Failure
+	}
+	return w.describeRun(ctx, run, w.head.LogID)
+}
+
+// cancelTimeout bounds the cancel that a client asked for by leaving.
+const cancelTimeout = 10 * time.Second
+
+// cancelLeftRun cancels the run when its client asked for that and left. Only a
+// client that leaves by itself counts: a drain also ends its context.
+func (w *activeStream) cancelLeftRun(ctx context.Context) {
+	if !w.cancelsOnLeave || w.isDraining() || !errors.Is(ctx.Err(), context.Canceled) || w.run == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer done()
+	run := w.run
+	_, err := w.engine.Cancel(ctx, runtime.CancelRequest{
+		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
+	})
+	if err != nil {
+		w.log.Warn("run of a client that left was not cancelled", append(callLogFields(ctx), zap.Error(err))...)
+	}
+}

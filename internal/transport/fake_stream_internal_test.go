@@ -1,0 +1,310 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// fakeThread is a runtime with one thread whose log the test writes.
+type fakeThread struct {
+	Engine // calls the test does not expect
+
+	mu        sync.Mutex
+	head      checkpoint.Head
+	run       checkpoint.Run
+	log       []checkpoint.Event
+	logGrown  chan struct{}
+	readErr   error
+	cancelled []runtime.CancelRequest
+	snapshot  runtime.Snapshot
+	values    payload.JSON
+	stateErr  error // of ValuesAt
+}
+
+func newFakeThread() *fakeThread {
+	return &fakeThread{
+		head:     checkpoint.Head{Thread: "t1", LogID: "L", Run: "r1", FirstEvent: 1},
+		run:      checkpoint.Run{ID: "r1", Thread: "t1", State: checkpoint.RunRunning, FirstEvent: 1},
+		logGrown: make(chan struct{}),
+	}
+}
+
+func (th *fakeThread) appendEvents(events ...checkpoint.Event) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for _, e := range events {
+		if !e.Ephemeral {
+			th.head.LastEvent++
+		}
+		e.Seq = th.head.LastEvent
+		if e.Run == "" {
+			e.Run = "r1"
+		}
+		if e.Run == "r1" {
+			th.run.LastEvent = e.Seq
+			if e.Kind == checkpoint.EventRunState {
+				th.run.State = e.State
+			}
+		}
+		th.log = append(th.log, e)
+	}
+	close(th.logGrown)
+	th.logGrown = make(chan struct{})
+}
+
+func (th *fakeThread) failReads(err error) {
+	th.mu.Lock()
+	th.readErr = err
+	th.mu.Unlock()
+	th.appendEvents()
+}
+
+func (th *fakeThread) Thread(context.Context, string) (checkpoint.Head, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.head, nil
+}
+
+func (th *fakeThread) Run(context.Context, string, string) (checkpoint.Run, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.run, nil
+}
+
+func (th *fakeThread) Start(context.Context, runtime.StartRequest) (*runtime.Started, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return &runtime.Started{Run: th.run, Head: th.head, IsAttached: th.run.LastEvent > 0}, nil
+}
+
+func (th *fakeThread) Cancel(_ context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.cancelled = append(th.cancelled, req)
+	return th.run, nil
+}
+
+func (th *fakeThread) OpenInterruptIDs(ctx context.Context, _, _ string, _ int) ([]string, error) {
+	open, err := th.Interrupts(ctx, checkpoint.InterruptQuery{})
+	var ids []string
+	for i := range open {
+		ids = append(ids, open[i].ID)
+	}
+	return ids, err
+}
+
+func (th *fakeThread) Interrupts(context.Context, checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return []checkpoint.Interrupt{{ID: "q1", State: checkpoint.InterruptOpen}}, nil
+}
+
+func (th *fakeThread) State(context.Context, runtime.StateRequest) (runtime.Snapshot, error) {
+	return th.snapshot, nil
+}
+
+func (th *fakeThread) ValuesAt(context.Context, string, string, string) (payload.JSON, error) {
+	return th.values, th.stateErr
+}
+
+type logReader struct {
+	thread   *fakeThread
+	position int
+}
+
+func (th *fakeThread) followThread(req runtime.FollowRequest) Follower {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	r := &logReader{thread: th}
+	for r.position < len(th.log) && th.log[r.position].Seq <= req.After {
+		r.position++
+	}
+	return r
+}
+
+func (r *logReader) Rewind(after uint64, _ uint32) {
+	r.thread.mu.Lock()
+	defer r.thread.mu.Unlock()
+	for r.position > 0 && r.thread.log[r.position-1].Seq > after {
+		r.position--
+	}
+}
+
+func (r *logReader) CheckCursor(context.Context) error { return nil }
+
+func (r *logReader) Next(ctx context.Context) ([]checkpoint.Event, error) {
+	for {
+		r.thread.mu.Lock()
+		events, grown, broken := r.thread.log[r.position:], r.thread.logGrown, r.thread.readErr
+		r.thread.mu.Unlock()
+		r.position += len(events)
+		if len(events) > 0 {
+			return events, nil
+		}
+		if broken != nil {
+			return nil, broken
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (*logReader) Close() {}
+
+// fakeStream is the client's end of a stream. It takes a message for each permit;
+// isUnlimited takes all.
+type fakeStream struct {
+	grpc.ServerStream
+
+	ctx         context.Context
+	readPermits chan struct{}
+	isUnlimited bool
+	mu          sync.Mutex
+	received    []*graphdv1.Event
+	header      metadata.MD
+}
+
+func (w *fakeStream) Context() context.Context { return w.ctx }
+
+func (w *fakeStream) SetHeader(md metadata.MD) error {
+	if w.ctx.Err() != nil {
+		return errors.New("SendHeader called multiple times") // as gRPC says it
+	}
+	w.header = md
+	return nil
+}
+
+func (w *fakeStream) SendMsg(m any) error {
+	f, ok := m.(*encodedMessage)
+	if !ok {
+		return fmt.Errorf("%T is not encoded", m)
+	}
+	e := &graphdv1.Event{}
+	if err := proto.Unmarshal(f.bytes, e); err != nil {
+		return err
+	}
+	return w.Send(e)
+}
+
+func (w *fakeStream) Send(e *graphdv1.Event) error {
+	if !w.isUnlimited {
+		select {
+		case <-w.readPermits:
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.received = append(w.received, e)
+	return nil
+}
+
+func (w *fakeStream) receivedEvents() []*graphdv1.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*graphdv1.Event(nil), w.received...)
+}
+
+// testStream is one open stream under test.
+type testStream struct {
+	*fakeStream
+
+	service *graphService
+	leave   context.CancelFunc
+	done    chan struct{}
+	err     error
+}
+
+func newGraphService(th *fakeThread) *graphService {
+	return &graphService{service: &service{eventStreamer: &eventStreamer{
+		now: time.Now,
+		streamRegistry: &streamRegistry{
+			heartbeatInterval: 15 * time.Second, stallTimeout: 30 * time.Second, maxMessageBytes: 8 << 20, draining: make(chan struct{}),
+		},
+		engine: th, follow: th.followThread, log: zap.NewNop(), metrics: &streamCounts{},
+	}}}
+}
+
+// streamCounts is a StreamMetrics for tests.
+type streamCounts struct{ opened, closed, slow int }
+
+func (c *streamCounts) FollowerOpened() { c.opened++ }
+
+func (c *streamCounts) FollowerClosed(slow bool) {
+	c.closed++
+	if slow {
+		c.slow++
+	}
+}
+
+func openStream(t *testing.T, th *fakeThread, call func(*graphService, eventStream) error) *testStream {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	s := &testStream{
+		fakeStream: &fakeStream{ctx: ctx, isUnlimited: true, readPermits: make(chan struct{}, 100)},
+		service:    newGraphService(th), leave: leave, done: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.done)
+		s.err = call(s.service, s.fakeStream)
+	}()
+	return s
+}
+
+func newWatchCall(req *graphdv1.WatchRequest) func(*graphService, eventStream) error {
+	req.ThreadId = "t1"
+	return func(s *graphService, stream eventStream) error { return s.Watch(req, stream) }
+}
+
+func newStreamCall(req *graphdv1.StreamRequest) func(*graphService, eventStream) error {
+	req.Run = &graphdv1.RunSpec{ThreadId: "t1"}
+	return func(s *graphService, stream eventStream) error { return s.Stream(req, stream) }
+}
+
+// lastEvent returns the newest message.
+func (s *testStream) lastEvent(t *testing.T) *graphdv1.Event {
+	t.Helper()
+	synctest.Wait()
+	events := s.receivedEvents()
+	require.NotEmpty(t, events)
+	return events[len(events)-1]
+}
+
+// waitForEnd waits for the end and returns what the stream said of it.
+func (s *testStream) waitForEnd(t *testing.T) *graphdv1.EndOfStream {
+	t.Helper()
+	<-s.done
+	require.NoError(t, s.err)
+	end := s.lastEvent(t).GetEnd()
+	require.NotNil(t, end)
+	return end
+}
+
+// sleepVirtual lets virtual time pass.
+func sleepVirtual(d time.Duration) { <-time.NewTimer(d).C }
+
+func newRunStateEvent(s checkpoint.RunState) checkpoint.Event {
+	return checkpoint.Event{Kind: checkpoint.EventRunState, State: s}
+}
+
+func newUpdateEvent(node string) checkpoint.Event {
+	return checkpoint.Event{Kind: checkpoint.EventUpdate, Node: node, Value: `{"a":9007199254740993}`}
+}

@@ -1,0 +1,100 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// What a stream begins and ends with may be large: the output of a run, and a
+// state. A client that does not read must not keep it, or memory for it, from
+// others.
+
+// sendFirstMessages sends what the stream begins with. A large message that the
+// client does not take soon is dropped, and read again when the client reads.
+func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.Event) error {
+	for i, e := range first {
+		f, err := encodeMessage(e)
+		if err != nil {
+			return err
+		}
+		if !w.memory.IsHeld() && !f.isLarge() {
+			if err := w.sender.sendMessage(ctx, f); err != nil {
+				return err
+			}
+			continue
+		}
+		size := f.sendSize()
+		if err = w.sender.offerMessage(ctx, f); !errors.Is(err, errClientBehind) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		clear(first)
+		w.releaseFirst()
+		if err := w.sender.waitForRoom(ctx, size, w.stallTimeout, errStalled); err != nil {
+			return err
+		}
+		return w.resendFirstMessages(ctx, i)
+	}
+	w.releaseFirst()
+	return nil
+}
+
+// releaseFirst drops what the stream has begun with.
+func (w *activeStream) releaseFirst() {
+	if w.openedRun != nil {
+		w.openedRun.Output, w.isOutputDropped = "", true
+	}
+	w.memory.Release()
+}
+
+// resendFirstMessages sends what the stream begins with from the message at i on, one
+// message at a time. What follows the state begins after the one that was sent.
+func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
+	if i == 0 {
+		if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.openedEvent(ctx) }); err != nil {
+			return err
+		}
+		w.releaseFirst()
+	}
+	if !w.startsWithSnapshot || w.follower == nil { // nil: what follows could not be read, and the stream ends
+		return nil
+	}
+	if err := w.sendReadMessage(ctx, func() (*graphdv1.Event, error) { return w.snapshotEvent(ctx) }); err != nil {
+		return err
+	}
+	w.follower.Close()
+	w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.eventSelection)
+	return w.follower.CheckCursor(ctx)
+}
+
+// sendReadMessage sends a message for which much may have to be read. A large one
+// that the client does not take soon is dropped, and read again when the client
+// reads.
+func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphdv1.Event, error)) error {
+	for {
+		e, err := read()
+		if err != nil {
+			return err
+		}
+		f, err := encodeMessage(e)
+		if err != nil {
+			return err
+		}
+		if !w.memory.IsHeld() && !f.isLarge() {
+			return w.sender.sendMessage(ctx, f)
+		}
+		size := f.sendSize()
+		err = w.sender.offerMessage(ctx, f)
+		w.releaseFirst()
+		if !errors.Is(err, errClientBehind) {
+			return err
+		}
+		if err := w.sender.waitForRoom(ctx, size, w.stallTimeout, errStalled); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package transport
+
+import (
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// graphSpecFromProto converts a graph as messages. What a graph may say is checked
+// where graphs are compiled; the validator checks sizes and payloads only.
+func graphSpecFromProto(b *validator, s *graphdv1.GraphSpec) *graph.Spec {
+	out := &graph.Spec{
+		Name: b.checkName("spec.name", s.GetName()), Version: b.checkName("spec.version", s.GetVersion()),
+		Description: b.checkText("spec.description", s.GetDescription()),
+		Metadata:    b.checkLabels("spec.metadata", s.GetMetadata()),
+		Input:       s.GetInput(), Output: s.GetOutput(), Strict: s.GetStrict(),
+		InputSchema:   b.convertPayload("spec.input_schema", s.GetInputSchema()),
+		OutputSchema:  b.convertPayload("spec.output_schema", s.GetOutputSchema()),
+		ContextSchema: b.convertPayload("spec.context_schema", s.GetContextSchema()),
+
+		InterruptBefore: s.GetInterruptBefore(), InterruptAfter: s.GetInterruptAfter(),
+		StepLimit:   b.convertLimit("spec.step_limit", s.GetStepLimit()),
+		StepTimeout: b.convertPositiveDuration("spec.step_timeout", s.GetStepTimeout()),
+		Defaults:    policySpecFromProto(b, "spec.defaults", s.GetDefaults()),
+		Drift:       string(driftFromProto(s.GetDrift())), DriftIgnore: s.GetDriftIgnore(),
+	}
+	for i, c := range s.GetChannels() {
+		out.Channels = append(out.Channels, graph.ChannelSpec{
+			Name: c.GetName(), Reducer: c.GetReducer(), Function: c.GetReducerName(),
+			Default: b.convertPayload(elementPath("spec.channels", i)+".default_value", c.GetDefaultValue()),
+		})
+	}
+	for i, n := range s.GetNodes() {
+		out.Nodes = append(out.Nodes, nodeSpecFromProto(b, elementPath("spec.nodes", i), n))
+	}
+	for _, e := range s.GetEdges() {
+		out.Edges = append(out.Edges, graph.EdgeSpec{From: e.GetSources(), To: e.GetTarget()})
+	}
+	for _, br := range s.GetBranches() {
+		out.Branches = append(out.Branches, branchSpecFromProto(br))
+	}
+	return out
+}
+
+func nodeSpecFromProto(b *validator, at string, n *graphdv1.NodeSpec) graph.NodeSpec {
+	out := graph.NodeSpec{
+		Name: n.GetName(), Description: n.GetDescription(), Metadata: n.GetMetadata(),
+		Reads: n.GetReads(), Defer: n.GetDeferred(), Destinations: n.GetDestinations(),
+		Policy: policySpecFromProto(b, at+".policy", n.GetPolicy()),
+	}
+	switch kind := n.GetKind().(type) {
+	case *graphdv1.NodeSpec_Function:
+		out.Function = &graph.FunctionSpec{Name: kind.Function.GetName()}
+	case *graphdv1.NodeSpec_Expr:
+		out.Expr = &graph.ExprSpec{
+			Update: channelAssignmentsFromProto(kind.Expr.GetUpdate()), Goto: kind.Expr.GetGotoExpr(),
+		}
+	case *graphdv1.NodeSpec_Ask:
+		out.Ask = askSpecFromProto(b, at+".ask", kind.Ask)
+	case *graphdv1.NodeSpec_Graph:
+		out.Graph = &graph.SubgraphSpec{
+			Name: kind.Graph.GetGraph(), Version: kind.Graph.GetVersion(),
+			Persistence: persistenceFromProto(kind.Graph.GetPersistence()),
+		}
+	case *graphdv1.NodeSpec_Remote:
+		out.Remote = &graph.RemoteSpec{Endpoint: kind.Remote.GetEndpoint(), TLS: kind.Remote.GetTls()}
+	}
+	return out
+}
+
+func askSpecFromProto(b *validator, at string, a *graphdv1.AskSpec) *graph.AskSpec {
+	return &graph.AskSpec{
+		When: a.GetCondition(), Value: a.GetValue(), Message: a.GetMessage(), Key: a.GetKey(),
+		Reason: a.GetReason(), Schema: b.convertPayload(at+".response_schema", a.GetResponseSchema()),
+		Update: channelAssignmentsFromProto(a.GetUpdate()), Otherwise: channelAssignmentsFromProto(a.GetOtherwise()),
+		Goto: a.GetGotoExpr(), Assignees: a.GetAssignees(), TTL: b.convertPositiveDuration(at+".ttl", a.GetTtl()),
+		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
+		Default: b.convertPayload(at+".default_response", a.GetDefaultResponse()),
+		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),
+	}
+}
+
+func channelAssignmentsFromProto(list []*graphdv1.Assignment) []graph.Assignment {
+	var out []graph.Assignment
+	for _, a := range list {
+		out = append(out, graph.Assignment{Channel: a.GetChannel(), Expr: a.GetExpr()})
+	}
+	return out
+}
+
+func branchSpecFromProto(br *graphdv1.BranchSpec) graph.BranchSpec {
+	out := graph.BranchSpec{
+		From: br.GetSource(), Name: br.GetName(), Paths: br.GetPaths(), Then: br.GetTargets(),
+	}
+	switch decision := br.GetDecision().(type) {
+	case *graphdv1.BranchSpec_Cases:
+		for _, c := range decision.Cases.GetCases() {
+			out.Cases = append(out.Cases, graph.CaseSpec{When: c.GetCondition(), To: c.GetTargets()})
+		}
+	case *graphdv1.BranchSpec_Expr:
+		out.Expr = decision.Expr
+	case *graphdv1.BranchSpec_Router:
+		out.Router = decision.Router
+	case *graphdv1.BranchSpec_WorkerRouter:
+		out.Router, out.InWorker = decision.WorkerRouter, true
+	}
+	return out
+}
+
+func policySpecFromProto(b *validator, at string, p *graphdv1.PolicySpec) graph.PolicySpec {
+	out := graph.PolicySpec{
+		Timeout:      b.convertPositiveDuration(at+".timeout", p.GetTimeout()),
+		IdleTimeout:  b.convertPositiveDuration(at+".idle_timeout", p.GetIdleTimeout()),
+		ErrorHandler: p.GetErrorHandler(),
+	}
+	for i, r := range p.GetRetry() {
+		entry := elementPath(at+".retry", i)
+		out.Retry = append(out.Retry, graph.RetrySpec{
+			MaxAttempts:     b.convertLimit(entry+".max_attempts", r.GetMaxAttempts()),
+			InitialInterval: b.convertPositiveDuration(entry+".initial_interval", r.GetInitialInterval()),
+			Backoff:         r.GetBackoff(),
+			MaxInterval:     b.convertPositiveDuration(entry+".max_interval", r.GetMaxInterval()),
+			NoJitter:        r.GetNoJitter(),
+			On:              r.GetFailureTypes(),
+		})
+	}
+	return out
+}
+
+// Words of SubgraphSpec.Persistence.
+const (
+	persistenceInherit  = "inherit"
+	persistencePersist  = "persist"
+	persistenceDisabled = "disabled"
+)
+
+func persistenceFromProto(p graphdv1.SubgraphPersistence) string {
+	switch p {
+	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_INHERIT:
+		return persistenceInherit
+	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_PERSIST:
+		return persistencePersist
+	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_DISABLED:
+		return persistenceDisabled
+	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_UNSPECIFIED:
+		return ""
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package transport
+
+import (
+	"bufio"
+	"encoding/binary"
+	"net"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/credentials"
+)
+
+// inboundConn is a connection that counts the bytes that its client sends by call.
+// Each read ends at the end of a frame or of its header: gRPC has handled what it
+// got before it reads on.
+type inboundConn struct {
+	net.Conn
+
+	requests *requestTracker
+	reader   *bufio.Reader
+
+	currentPart      streamPart
+	remaining        int // bytes of the part
+	header           [frameHeaderSize]byte
+	lastFrame        http2.FrameHeader          // the last one
+	newestStream     uint32                     // call whose headers came last
+	isNewestEnded    bool                       // nothing follows those
+	requestsByStream map[uint32]*trackedRequest // guarded by requests.mu
+}
+
+// streamPart is the part of the byte stream that is being read.
+type streamPart int
+
+const (
+	partPreface streamPart = iota
+	partHeader
+	partPayload
+)
+
+// frameHeaderSize is how many bytes the header of a frame has.
+const frameHeaderSize = 9
+
+func newInboundConn(conn net.Conn, of *requestTracker) *inboundConn {
+	return &inboundConn{
+		Conn: conn, requests: of, reader: bufio.NewReaderSize(conn, readBufferSize), remaining: len(http2.ClientPreface),
+		requestsByStream: make(map[uint32]*trackedRequest),
+	}
+}
+
+// Read reads no further than the end of the present part.
+func (c *inboundConn) Read(into []byte) (int, error) {
+	n, err := c.reader.Read(into[:min(len(into), c.remaining)])
+	if c.currentPart == partHeader {
+		copy(c.header[frameHeaderSize-c.remaining:], into[:n])
+	}
+	if c.remaining -= n; c.remaining == 0 && n > 0 {
+		c.finishPart()
+	}
+	return n, err
+}
+
+// finishPart handles the part that was read and turns to the next one.
+func (c *inboundConn) finishPart() {
+	if c.currentPart == partHeader {
+		c.lastFrame = http2.FrameHeader{
+			Length: uint32(c.header[0])<<16 | uint32(c.header[1])<<8 | uint32(c.header[2]),
+			Type:   http2.FrameType(c.header[3]), Flags: http2.Flags(c.header[4]),
+			StreamID: binary.BigEndian.Uint32(c.header[5:]) & (1<<31 - 1),
+		}
+		if c.beginFrame(); c.lastFrame.Length > 0 {
+			c.currentPart, c.remaining = partPayload, int(c.lastFrame.Length)
+			return
+		}
+	}
+	if c.currentPart != partPreface {
+		c.endFrame()
+	}
+	c.currentPart, c.remaining = partHeader, frameHeaderSize
+}
+
+// beginFrame counts a frame whose header was read: gRPC allocates all of it.
+func (c *inboundConn) beginFrame() {
+	if c.lastFrame.Type == http2.FrameHeaders {
+		c.newestStream, c.isNewestEnded = c.lastFrame.StreamID, c.lastFrame.Flags.Has(http2.FlagHeadersEndStream)
+	}
+	if c.lastFrame.Type == http2.FrameData && c.lastFrame.Length > 0 {
+		if r := c.currentRequest(); r != nil {
+			r.countReceived(int64(c.lastFrame.Length))
+		}
+	}
+}
+
+// endFrame records the end of a request.
+func (c *inboundConn) endFrame() {
+	if c.lastFrame.Type == http2.FrameData && c.lastFrame.Flags.Has(http2.FlagDataEndStream) {
+		if r := c.currentRequest(); r != nil {
+			r.markComplete()
+		}
+	}
+}
+
+func (c *inboundConn) currentRequest() *trackedRequest {
+	c.requests.mu.Lock()
+	defer c.requests.mu.Unlock()
+	return c.requestsByStream[c.lastFrame.StreamID]
+}
+
+// countingCredentials make an inboundConn of every connection, inside of its
+// encryption.
+type countingCredentials struct {
+	credentials.TransportCredentials
+
+	requests *requestTracker
+}
+
+// ServerHandshake takes in a connection.
+func (w countingCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := w.TransportCredentials.ServerHandshake(raw)
+	known, ok := raw.(*connection)
+	if err != nil || !ok {
+		return conn, info, err
+	}
+	known.inbound = newInboundConn(conn, w.requests)
+	return known.inbound, info, nil
+}
+
+// Clone makes a copy.
+func (w countingCredentials) Clone() credentials.TransportCredentials {
+	return countingCredentials{w.TransportCredentials.Clone(), w.requests}
+}

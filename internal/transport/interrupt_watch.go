@@ -1,0 +1,276 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// interruptStream is the sending side of WatchInterrupts.
+type interruptStream = grpc.ServerStreamingServer[graphdv1.InterruptChange]
+
+// interruptWatch is one client that follows the interrupts of all threads.
+type interruptWatch struct {
+	*interruptService
+
+	query      checkpoint.InterruptQuery
+	tokenScope string // what its tokens are bound to
+	lastChange uint64 // last change looked at
+	isResumed  bool
+	sender     *messageSender
+	memory     *runtime.CallMemory // for what was read and is not sent
+}
+
+// WatchInterrupts follows interrupts: the open ones, then each change.
+func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest, stream interruptStream) error {
+	if err := s.addInterruptStream(); err != nil {
+		return err
+	}
+	defer s.removeInterruptStream()
+	ctx := stream.Context()
+	b := s.newValidator()
+	w := &interruptWatch{
+		interruptService: s, query: interruptQueryFromFilter(b, req.GetFilter(), ""),
+		tokenScope: digestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
+	}
+	if err := b.err(); err != nil {
+		return err
+	}
+	if err := s.tokens.decodeToken(req.GetResumeToken(), w.tokenScope, &w.lastChange); err != nil {
+		return runtime.Errorf(runtime.ReasonInvalidCursor,
+			"resume_token was not made by this service for this filter; leave it empty to begin").WithCause(err)
+	}
+	life, release := s.newLifetime(ctx)
+	defer release()
+	w.memory = callMemoryOf(ctx)
+	w.sender = newMessageSender(newSendFunc(stream), unreadOfCall(ctx), s.directBytes, s.stallTimeout)
+	err := w.relayChanges(ctx, life)
+	err = w.sender.finishSending(ctx, err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errStalled):
+		return runtime.Errorf(ReasonSlowConsumer, "the client does not read")
+	}
+	return err
+}
+
+func (w *interruptWatch) relayChanges(ctx, life context.Context) error {
+	begin := w.sendOpenInterrupts
+	if w.isResumed {
+		begin = w.probeStore
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	f := w.followInterrupts(w.query, w.lastChange)
+	defer func() { f.Close() }()
+	turns := w.newHeartbeatWait(life)
+	defer turns.stopWaiting()
+	for {
+		if errors.Is(context.Cause(life), errDraining) {
+			return drainingError()
+		}
+		waitCtx := turns.nextContext(w.sender.lastSent)
+		changed, err := f.Next(waitCtx)
+		switch {
+		case err == nil:
+			err := w.sendChanges(ctx, changed)
+			w.memory.Release()
+			if errors.Is(err, errClientBehind) {
+				f.Close() // what was not taken is read again
+				if err := w.sender.waitUntilRead(ctx); err != nil {
+					return err
+				}
+				f = w.followInterrupts(w.query, w.lastChange)
+			} else if err != nil {
+				return err
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case context.Cause(waitCtx) == nil:
+			return err
+		}
+		if time.Since(w.sender.lastSent) >= w.heartbeatInterval {
+			if err := w.probeStore(ctx); err != nil {
+				return err
+			}
+			if err := w.sendBookmark(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sendOpenInterrupts sends the interrupts that wait for an answer. Changes made
+// meanwhile are not missed: following begins where the changes ended before.
+func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
+	start, err := w.readLatestChange(ctx)
+	if err != nil {
+		return err
+	}
+	w.memory.Release()
+	q := w.query
+	if len(q.States) == 0 {
+		q.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
+	}
+	q.Limit = maxPageSize
+	for {
+		open, err := w.readPage(ctx, q)
+		if err != nil {
+			return err
+		}
+		more := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
+		err = w.sendOpenPage(ctx, &q, open)
+		w.memory.Release() // what was not taken is read again
+		switch {
+		case errors.Is(err, errClientBehind):
+			if err := w.sender.waitForRoom(ctx, largeMessageBytes, w.stallTimeout, errStalled); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case !more:
+			w.lastChange = start
+			return w.sendBookmark(ctx)
+		}
+	}
+}
+
+// sendOpenPage sends interrupts until the client does not take one soon. Until all
+// are sent a broken stream has to begin again.
+func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
+	for i := range open {
+		f, err := encodeMessage(&graphdv1.InterruptChange{Interrupt: interruptToProto(open[i])})
+		if err != nil {
+			return err
+		}
+		if err := w.sender.offerMessage(ctx, f); err != nil {
+			return err
+		}
+		q.After = checkpoint.InterruptPosition{
+			Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID,
+		}
+	}
+	return nil
+}
+
+// probeStore reads one interrupt, which a replaced store refuses. Such a store has
+// no changes, and a watch of it would stay silent.
+func (w *interruptWatch) probeStore(ctx context.Context) error {
+	defer w.memory.Release()
+	_, err := w.engine.Interrupts(ctx, checkpoint.InterruptQuery{
+		States: []checkpoint.InterruptState{checkpoint.InterruptOpen}, Limit: 1,
+	})
+	return err
+}
+
+// readLatestChange is searchLatestChange under an opening slot.
+func (w *interruptWatch) readLatestChange(ctx context.Context) (uint64, error) {
+	begun, err := w.acquireOpeningSlot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer begun()
+	return searchLatestChange(ctx, w.engine)
+}
+
+// readPage reads one page of interrupts under an opening slot.
+func (w *interruptWatch) readPage(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	begun, err := w.acquireOpeningSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer begun()
+	return w.engine.Interrupts(ctx, q)
+}
+
+// searchLatestChange finds the number of the newest change by asking, for a growing
+// number and then between two, whether there is a change after it.
+func searchLatestChange(ctx context.Context, inbox Interrupts) (uint64, error) {
+	next := func(after uint64) (uint64, error) {
+		found, err := inbox.Interrupts(ctx, checkpoint.InterruptQuery{
+			ByChange: true, After: checkpoint.InterruptPosition{Change: after}, Limit: 1,
+		})
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		return found[0].Change, nil
+	}
+	var low uint64 // there is a change of this number, or it is 0
+	for step := uint64(1); ; step *= 2 {
+		change, err := next(low + step - 1)
+		if err != nil {
+			return 0, err
+		}
+		if change == 0 {
+			return searchBetween(low, low+step-1, next)
+		}
+		low = change
+	}
+}
+
+// searchBetween finds the newest change in [low, high], where there is none after
+// high.
+func searchBetween(low, high uint64, next func(uint64) (uint64, error)) (uint64, error) {
+	for low < high {
+		middle := low + (high-low)/2
+		change, err := next(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case change == 0:
+			high = middle
+		default:
+			low = change
+		}
+	}
+	return high, nil
+}
+
+// sendChanges sends changes, until the client does not take one soon.
+func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.Interrupt) error {
+	for i := range changed {
+		before := w.lastChange
+		w.lastChange = max(w.lastChange, changed[i].Change)
+		m, err := w.newChangeMessage(interruptToProto(changed[i]))
+		if err != nil {
+			return err
+		}
+		f, err := encodeMessage(m)
+		if err != nil {
+			return err
+		}
+		if err := w.sender.offerMessage(ctx, f); err != nil {
+			w.lastChange = before
+			return err
+		}
+	}
+	return nil
+}
+
+// newChangeMessage returns an interrupt, or a bookmark, with the token to go on
+// from.
+func (w *interruptWatch) newChangeMessage(q *graphdv1.Interrupt) (*graphdv1.InterruptChange, error) {
+	token, err := w.tokens.encodeToken(w.tokenScope, w.lastChange)
+	return &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil}, err
+}
+
+// sendBookmark sends the token to go on from.
+func (w *interruptWatch) sendBookmark(ctx context.Context) error {
+	m, err := w.newChangeMessage(nil)
+	if err != nil {
+		return err
+	}
+	f, err := encodeMessage(m)
+	if err != nil {
+		return err
+	}
+	return w.sender.sendMessage(ctx, f)
+}

@@ -1,0 +1,97 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// pacedCredentials are credentials towards an endpoint that pause between
+// connections that end early: gRPC reconnects at once when a connection ends that
+// has worked, if only for a moment.
+type pacedCredentials struct {
+	credentials.TransportCredentials
+
+	history *connectionHistory
+}
+
+func newPacedCredentials(c credentials.TransportCredentials) pacedCredentials {
+	return pacedCredentials{c, &connectionHistory{}}
+}
+
+// connectionHistory records the connections to an endpoint so far.
+type connectionHistory struct {
+	mu               sync.Mutex
+	shortConnections int       // connections that ended early, one after the other
+	nextAllowed      time.Time // when there may be another one
+}
+
+// The pause after a connection that has ended early, doubled with each further one.
+const (
+	shortLifetime     = 5 * time.Second
+	minReconnectPause = 50 * time.Millisecond
+	maxReconnectPause = 5 * time.Second
+)
+
+// recordEnd records how long a connection has lasted.
+func (c *connectionHistory) recordEnd(lasted time.Duration, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if lasted >= shortLifetime {
+		c.shortConnections = 0
+		return
+	}
+	if pause := min(minReconnectPause<<min(c.shortConnections, 10), maxReconnectPause); now.Add(pause).After(c.nextAllowed) {
+		c.nextAllowed = now.Add(pause)
+	}
+	c.shortConnections++
+}
+
+// remainingPause is how long the next connection has to wait.
+func (c *connectionHistory) remainingPause(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nextAllowed.Sub(now)
+}
+
+// ClientHandshake waits until there may be a connection, and begins it.
+func (r pacedCredentials) ClientHandshake(
+	ctx context.Context, authority string, raw net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
+	if pause := r.history.remainingPause(time.Now()); pause > 0 {
+		if err := sleepContext(ctx, pause); err != nil {
+			return nil, nil, err
+		}
+	}
+	conn, info, err := r.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		return conn, info, err
+	}
+	return &timedConn{Conn: conn, openedAt: time.Now(), history: r.history}, info, nil
+}
+
+// Clone makes a copy, for the same endpoint.
+func (r pacedCredentials) Clone() credentials.TransportCredentials {
+	return pacedCredentials{r.TransportCredentials.Clone(), r.history}
+}
+
+// timedConn is a connection that records how long it has lasted.
+type timedConn struct {
+	net.Conn
+
+	openedAt time.Time
+	history  *connectionHistory
+	once     sync.Once
+}
+
+// Close ends the connection.
+func (l *timedConn) Close() error {
+	l.once.Do(func() {
+		now := time.Now()
+		l.history.recordEnd(now.Sub(l.openedAt), now)
+	})
+	return l.Conn.Close()
+}

@@ -1,0 +1,63 @@
+package transport
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// slowHistories is an engine whose states take long to read.
+type slowHistories struct {
+	Engine
+
+	activeReads, maxActiveReads atomic.Int64
+	entered                     chan struct{}
+	finish                      chan struct{}
+}
+
+func (e *slowHistories) waitForFinish() {
+	now := e.activeReads.Add(1)
+	for most := e.maxActiveReads.Load(); now > most && !e.maxActiveReads.CompareAndSwap(most, now); {
+		most = e.maxActiveReads.Load()
+	}
+	e.entered <- struct{}{}
+	<-e.finish
+	e.activeReads.Add(-1)
+}
+
+func (e *slowHistories) States(context.Context, runtime.HistoryQuery) ([]runtime.Snapshot, bool, error) {
+	e.waitForFinish()
+	return nil, false, nil
+}
+
+// However many calls ask for histories, few of these are in memory at a time; the
+// others have their turn, or leave.
+func TestFewCallsReadHistoriesAtATime(t *testing.T) {
+	const calls = 40
+	e := &slowHistories{entered: make(chan struct{}, calls), finish: make(chan struct{})}
+	s := &threadService{service: &service{
+		eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 1 << 20}, engine: e},
+		readSlots:     make(chan struct{}, maxStateReads),
+	}}
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() { _, _ = s.ListCheckpoints(t.Context(), &graphdv1.ListCheckpointsRequest{ThreadId: "t"}) })
+	}
+	for range maxStateReads {
+		<-e.entered
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.ListCheckpoints(ctx, &graphdv1.ListCheckpointsRequest{ThreadId: "t"})
+	require.ErrorIs(t, err, context.Canceled)
+	close(e.finish)
+	all.Wait()
+	require.Len(t, e.entered, calls-maxStateReads, "every call had its turn")
+	require.EqualValues(t, maxStateReads, e.maxActiveReads.Load())
+}

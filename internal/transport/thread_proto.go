@@ -1,0 +1,178 @@
+package transport
+
+import (
+	"strings"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+func threadToProto(h checkpoint.Head) *graphdv1.Thread {
+	out := &graphdv1.Thread{
+		ThreadId: h.Thread, Graph: h.Graph, GraphVersion: h.Version, Metadata: h.Metadata,
+		State: threadStateToProto(h.State), CreateTime: timeToProto(h.Created), UpdateTime: timeToProto(h.Updated),
+		Head: cursorToProto(h.LogID, h.LastEvent), Checkpoint: checkpointRefToProto(h.Checkpoint, ""),
+		RunId: h.Run, Etag: formatEtag(h.Revision), KeepCheckpoints: int32(h.Keep),
+	}
+	if h.Faults > 0 {
+		out.Fault = &graphdv1.ThreadFault{Failures: int32(h.Faults), RetryTime: timeToProto(h.RetryAt)}
+	}
+	switch {
+	case h.TTL > 0:
+		out.Expiration = &graphdv1.Thread_Ttl{Ttl: durationToProto(h.TTL)}
+	case !h.Expires.IsZero():
+		out.Expiration = &graphdv1.Thread_ExpireTime{ExpireTime: timeToProto(h.Expires)}
+	}
+	return out
+}
+
+func expirationFromProto(b *validator, t *graphdv1.Thread) runtime.Expiration {
+	switch e := t.GetExpiration().(type) {
+	case *graphdv1.Thread_ExpireTime:
+		b.requireSet("thread.expire_time", e.ExpireTime != nil)
+		return runtime.Expiration{At: b.convertTime("thread.expire_time", e.ExpireTime)}
+	case *graphdv1.Thread_Ttl:
+		b.requireSet("thread.ttl", e.Ttl != nil)
+		return runtime.Expiration{TTL: b.convertPositiveDuration("thread.ttl", e.Ttl)}
+	}
+	return runtime.Expiration{}
+}
+
+func keepCheckpointsFromProto(b *validator, t *graphdv1.Thread) int {
+	n := int(t.GetKeepCheckpoints())
+	if n < -1 {
+		b.addViolation("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
+	}
+	return n
+}
+
+// newThreadFromProto converts a thread to make.
+func newThreadFromProto(b *validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
+	t := req.GetThread()
+	refuseOutputFields(b, t)
+	if t.GetThreadId() != "" && t.GetThreadId() != req.GetThreadId() {
+		b.addViolation("thread.thread_id", "differs from thread_id; set thread_id alone")
+	}
+	if t.GetEtag() != "" {
+		b.addViolation("thread.etag", "a new thread has none")
+	}
+	return runtime.CreateThreadRequest{
+		Thread:          b.checkOptionalID("thread_id", req.GetThreadId()),
+		Graph:           b.checkName("thread.graph", t.GetGraph()),
+		Version:         b.checkName("thread.graph_version", t.GetGraphVersion()),
+		Metadata:        b.checkLabels("thread.metadata", t.GetMetadata()),
+		Expiration:      expirationFromProto(b, t),
+		KeepCheckpoints: keepCheckpointsFromProto(b, t),
+		RequestID:       b.checkOptionalID("request_id", req.GetRequestId()),
+	}
+}
+
+// refuseOutputFields refuses fields that only the server sets: a client that sets
+// them expects something that will not happen.
+func refuseOutputFields(b *validator, t *graphdv1.Thread) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"state", t.GetState() != 0},
+		{"values", t.GetValues() != nil},
+		{"interrupts", len(t.GetInterrupts()) > 0},
+		{"create_time", t.GetCreateTime() != nil},
+		{"update_time", t.GetUpdateTime() != nil},
+		{"head", t.GetHead() != nil},
+		{"checkpoint", t.GetCheckpoint() != nil},
+		{"run_id", t.GetRunId() != ""},
+		{"fault", t.GetFault() != nil},
+	} {
+		if f.set {
+			b.addViolation("thread."+f.name, "is set by the server; leave it unset")
+		}
+	}
+}
+
+// Paths of an update mask for threads.
+const (
+	maskAll      = "*"
+	maskMetadata = "metadata"
+	maskTTL      = "ttl"
+	maskExpire   = "expire_time"
+	maskKeep     = "keep_checkpoints"
+)
+
+// threadChangeFromProto converts a change of a thread. Fields that the mask does not
+// name are ignored, as a mask means it: a client may send back what it read.
+func threadChangeFromProto(b *validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
+	t := req.GetThread()
+	b.requireSet("thread", t != nil)
+	c := runtime.UpdateThreadRequest{
+		Thread: b.checkID("thread.thread_id", t.GetThreadId()),
+		Etag:   b.parseEtag("thread.etag", t.GetEtag()),
+	}
+	labels := b.checkLabels("thread.metadata", t.GetMetadata())
+	paths := threadMaskPaths(req)
+	if len(paths) == 0 {
+		b.addViolation("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
+	}
+	for _, path := range paths {
+		key, isLabel := strings.CutPrefix(path, maskMetadata+".")
+		switch {
+		case path == maskAll:
+			c.Metadata, c.ReplaceMetadata = labels, true
+			e := expirationFromProto(b, t)
+			keep := keepCheckpointsFromProto(b, t)
+			c.Expiration, c.KeepCheckpoints = &e, &keep
+		case path == maskKeep:
+			keep := keepCheckpointsFromProto(b, t)
+			c.KeepCheckpoints = &keep
+		case path == maskMetadata:
+			c.Metadata, c.ReplaceMetadata = labels, true
+		case isLabel && key != "":
+			setLabel(&c, key, labels)
+		case path == maskTTL || path == maskExpire:
+			e := expirationFromProto(b, t)
+			if (path == maskTTL) != e.At.IsZero() && e != (runtime.Expiration{}) {
+				b.addViolation("update_mask", "names %q, but thread has the other kind of expiration", path)
+			}
+			c.Expiration = &e
+		default:
+			b.addViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
+				clipText(path, maxNameLength))
+		}
+	}
+	return c
+}
+
+// threadMaskPaths returns the mask; without one, the fields that are set.
+func threadMaskPaths(req *graphdv1.UpdateThreadRequest) []string {
+	if paths := req.GetUpdateMask().GetPaths(); len(paths) > 0 {
+		return paths
+	}
+	var paths []string
+	if len(req.GetThread().GetMetadata()) > 0 {
+		paths = append(paths, maskMetadata)
+	}
+	switch req.GetThread().GetExpiration().(type) {
+	case *graphdv1.Thread_Ttl:
+		paths = append(paths, maskTTL)
+	case *graphdv1.Thread_ExpireTime:
+		paths = append(paths, maskExpire)
+	}
+	if req.GetThread().GetKeepCheckpoints() != 0 {
+		paths = append(paths, maskKeep)
+	}
+	return paths
+}
+
+// setLabel sets one label, or removes it when the thread sent lacks it.
+func setLabel(c *runtime.UpdateThreadRequest, key string, labels map[string]string) {
+	value, set := labels[key]
+	if !set {
+		c.DropKeys = append(c.DropKeys, key)
+		return
+	}
+	if c.Metadata == nil {
+		c.Metadata = make(map[string]string)
+	}
+	c.Metadata[key] = value
+}

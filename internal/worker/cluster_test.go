@@ -1,0 +1,336 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// sharedStore is a store in memory with membership and notifier for several
+// servers.
+type sharedStore struct {
+	checkpoint.Store
+
+	losesWakes bool // wakes get lost
+
+	mu           sync.Mutex
+	capabilities map[string][]checkpoint.Capability
+	claims       map[string]checkpoint.Claims
+	onChange     map[string]func()
+	subscribers  []func(checkpoint.Signal)
+}
+
+func newSharedStore() *sharedStore {
+	return &sharedStore{
+		Store: memory.New(memory.Options{}), capabilities: map[string][]checkpoint.Capability{}, claims: map[string]checkpoint.Claims{},
+		onChange: map[string]func(){},
+	}
+}
+
+func (b *sharedStore) Register(server string, changed func()) checkpoint.Registration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onChange[server] = changed
+	return &registration{b, server}
+}
+
+type registration struct {
+	store  *sharedStore
+	server string
+}
+
+func (p *registration) SetCapabilities(served []checkpoint.Capability) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	if slices.Equal(p.store.capabilities[p.server], served) {
+		return
+	}
+	p.store.capabilities[p.server] = served
+	p.notifyOthers()
+}
+
+func (p *registration) SetClaims(claims checkpoint.Claims) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.store.claims[p.server] = claims
+	p.notifyOthers()
+}
+
+// notifyOthers tells the other servers that something has changed. mu is held.
+func (p *registration) notifyOthers() {
+	for other, changed := range p.store.onChange {
+		if other != p.server {
+			go changed()
+		}
+	}
+}
+
+func (p *registration) OtherMembers() []checkpoint.Member {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	var out []checkpoint.Member
+	for _, name := range slices.Sorted(maps.Keys(p.store.capabilities)) {
+		if served := p.store.capabilities[name]; name != p.server && len(served) > 0 {
+			out = append(out, checkpoint.Member{Server: name, Capabilities: served, Claims: p.store.claims[name]})
+		}
+	}
+	return out
+}
+
+func (p *registration) Close() { p.SetCapabilities(nil) }
+
+func (b *sharedStore) Subscribe(hear func(checkpoint.Signal)) checkpoint.Subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.subscribers = append(b.subscribers, hear)
+	return subscription{b}
+}
+
+type subscription struct{ store *sharedStore }
+
+func (subscription) Follow(string) func()                      { return func() {} }
+func (subscription) PublishEphemeral(string, checkpoint.Event) {}
+func (subscription) StopPublishing(string)                     {}
+func (subscription) Close()                                    {}
+
+func (t subscription) WakeServers(owner, thread string) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if t.store.losesWakes {
+		return
+	}
+	for _, hear := range t.store.subscribers {
+		go hear(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
+	}
+}
+
+// testCluster is some servers on one store, and the code of all nodes.
+type testCluster struct {
+	*sharedStore
+
+	t        *testing.T
+	graphs   map[string]*graph.Graph
+	nodeCode map[string]nodeFunc
+
+	mu         sync.Mutex
+	executions []string // "node@server", as they ended
+}
+
+// nodeFunc is what a node does, in a worker or in a server.
+type nodeFunc func(ctx context.Context, at *testServer, task *runtime.Task, token string) pregel.Result
+
+// testServer is a hub with its engine.
+type testServer struct {
+	*runtime.Engine
+
+	name    string
+	hub     *worker.Hub
+	cluster *testCluster
+}
+
+func newTestCluster(t *testing.T) *testCluster {
+	t.Helper()
+	return &testCluster{t: t, sharedStore: newSharedStore(), graphs: map[string]*graph.Graph{}, nodeCode: map[string]nodeFunc{}}
+}
+
+func (w *testCluster) Graph(name, _ string) (*graph.Graph, error) {
+	g, ok := w.graphs[name]
+	if !ok {
+		return nil, runtime.Errorf(runtime.ReasonGraphNotFound, "no graph %q", name)
+	}
+	return g, nil
+}
+
+// serverStore is how one server reaches the store.
+type serverStore struct {
+	checkpoint.Store
+	checkpoint.Membership
+	checkpoint.Notifier
+}
+
+func (w *testCluster) startServer(name string) *testServer {
+	return w.startServerOn(name, w.sharedStore, w)
+}
+
+func (w *testCluster) startServerOn(name string, store checkpoint.Store, graphs runtime.Graphs) *testServer {
+	return w.startServerWith(name, store, graphs, runtime.Options{})
+}
+
+func (w *testCluster) startServerWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts runtime.Options) *testServer {
+	s := &testServer{name: name, cluster: w, hub: worker.New(worker.Options{Key: []byte("k"), MaxLosses: 1000})}
+	opts.Owner, opts.Workers, opts.PollInterval = name, s.hub, 100*time.Millisecond
+	s.Engine = runtime.New(w.t.Context(), store, graphs, s, nil, opts)
+	w.t.Cleanup(func() {
+		s.hub.Close()
+		s.Close()
+	})
+	return s
+}
+
+// Execute runs functions here, and everything else in workers.
+func (s *testServer) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	if t.Node != nil && t.Node.Kind != graph.KindRemote {
+		return s.cluster.runNode(ctx, s, t, "")
+	}
+	return s.hub.Execute(ctx, t)
+}
+
+func (w *testCluster) runNode(ctx context.Context, s *testServer, t *runtime.Task, token string) pregel.Result {
+	r := pregel.Result{Update: payload.JSON(fmt.Sprintf(`{"log":[%q]}`, t.Node.Name))}
+	if do := w.nodeCode[t.Node.Name]; do != nil {
+		r = do(ctx, s, t, token)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.executions = append(w.executions, t.Node.Name+"@"+s.name)
+	return r
+}
+
+// attachWorker connects a worker for nodes of graph g to a server until leave is
+// called.
+func (s *testServer) attachWorker(name string, nodes ...string) (leave func()) {
+	return s.attachWorkerOf(name, "g", nodes...)
+}
+
+func (s *testServer) attachWorkerOf(name, graph string, nodes ...string) (leave func()) {
+	h := worker.Hello{Worker: name, Credit: worker.Credit{Total: 10}, ComparesAnswers: true}
+	for _, n := range nodes {
+		h.Capabilities = append(h.Capabilities, worker.Capability{Graph: graph, Node: n})
+	}
+	session, _, err := s.hub.OpenSession(h)
+	require.NoError(s.cluster.t, err)
+	ctx, cancel := context.WithCancel(s.cluster.t.Context())
+	var all sync.WaitGroup
+	var held sync.Map
+	all.Go(func() {
+		for {
+			m, err := session.NextMessage(ctx)
+			if err != nil {
+				return
+			}
+			a, ok := m.(worker.Assignment)
+			if !ok {
+				continue
+			}
+			session.HandleEvents(a.Token, nil, 0) // it has begun
+			held.Store(a.Token, nil)
+			all.Go(func() {
+				defer held.Delete(a.Token)
+				r := s.cluster.runNode(ctx, s, a.Task, a.Token)
+				if ctx.Err() == nil {
+					_, _ = s.hub.CompleteTask(ctx, worker.Completion{Token: a.Token, Result: r})
+				}
+			})
+		}
+	})
+	var beat sync.WaitGroup
+	beat.Go(func() {
+		tick := time.NewTicker(5 * time.Second)
+		defer tick.Stop()
+		for n := uint64(1); ; n++ {
+			select {
+			case <-tick.C:
+				var tokens []string
+				held.Range(func(token, _ any) bool {
+					tokens = append(tokens, fmt.Sprint(token))
+					return true
+				})
+				session.HandleHeartbeat(n, tokens)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	leave = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+		beat.Wait()
+		session.Close()
+	})
+	s.cluster.t.Cleanup(leave)
+	return leave
+}
+
+// compileGraph makes graph g of nodes in a line, some of them side by side. Those of
+// upper case are functions of the server.
+func (w *testCluster) compileGraph(steps ...[]string) {
+	w.t.Helper()
+	s := &graph.Spec{Name: "g", Version: "1", Channels: []graph.ChannelSpec{{Name: "log", Reducer: "append"}}}
+	from := []string{graph.Start}
+	for _, step := range steps {
+		for _, n := range step {
+			spec := graph.NodeSpec{Name: n, Remote: &graph.RemoteSpec{}}
+			if n[0] < 'a' {
+				spec = graph.NodeSpec{Name: n, Function: &graph.FunctionSpec{}}
+			}
+			s.Nodes = append(s.Nodes, spec)
+			s.Edges = append(s.Edges, graph.EdgeSpec{From: from, To: n})
+		}
+		from = step
+	}
+	s.Edges = append(s.Edges, graph.EdgeSpec{From: from, To: graph.End})
+	g, err := graph.Compile(s, graph.Env{})
+	require.NoError(w.t, err)
+	w.graphs["g"] = g
+}
+
+func (s *testServer) startRun(thread string) checkpoint.Run {
+	s.cluster.t.Helper()
+	started, err := s.Start(s.cluster.t.Context(), runtime.StartRequest{
+		Thread: thread, CreateThread: true, Graph: "g", Request: checkpoint.RunRequest{Input: `{"log":[]}`},
+	})
+	require.NoError(s.cluster.t, err)
+	return started.Run
+}
+
+// waitForRun waits until a run has stopped, and for the events of its thread, which
+// must come without a gap or a repetition.
+func (s *testServer) waitForRun(run checkpoint.Run, want checkpoint.RunState) checkpoint.Run {
+	s.cluster.t.Helper()
+	ctx, cancel := context.WithTimeout(s.cluster.t.Context(), 10*time.Minute)
+	defer cancel()
+	r, err := s.WaitRun(ctx, run.Thread, run.ID)
+	require.NoError(s.cluster.t, err)
+	require.Equal(s.cluster.t, want, r.State, "%v", r.Failure)
+	f := s.Follow(runtime.FollowRequest{Thread: run.Thread})
+	defer f.Close()
+	for last := uint64(0); last < r.LastEvent; {
+		events, err := f.Next(ctx)
+		require.NoError(s.cluster.t, err)
+		for _, e := range events {
+			if !e.Ephemeral {
+				require.Equal(s.cluster.t, last+1, e.Seq)
+				last = e.Seq
+			}
+		}
+	}
+	return r
+}
+
+func (w *testCluster) readHead(thread string) checkpoint.Head {
+	w.t.Helper()
+	h, err := w.Head(w.t.Context(), thread)
+	require.NoError(w.t, err)
+	return h
+}
+
+// listExecutions lists where nodes ran.
+func (w *testCluster) listExecutions() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.executions)
+}

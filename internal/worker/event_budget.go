@@ -1,0 +1,90 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// eventBudget counts the bytes of the events of all tasks that wait for delivery to
+// their runs.
+type eventBudget struct {
+	maxBytes int64
+
+	mu        sync.Mutex
+	usedBytes int64
+	freed     chan struct{} // closed when there is room again; nil = no task waits
+}
+
+// taskShareDivisor is the part of the bytes that the events of one task may take.
+const taskShareDivisor = 4
+
+// eventSize is about how many bytes of memory an event takes.
+func eventSize(e runtime.Emission) int64 {
+	const around = 128
+	return int64(len(e.Value)+len(e.Name)) + around
+}
+
+func (b *eventBudget) addBytes(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.usedBytes += n
+	if b.freed != nil && b.usedBytes < b.maxBytes {
+		close(b.freed)
+		b.freed = nil
+	}
+}
+
+func (b *eventBudget) isFull() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.usedBytes >= b.maxBytes
+}
+
+// roomSignal returns nil when there is room, or a channel that is closed when there
+// is.
+func (b *eventBudget) roomSignal() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.usedBytes < b.maxBytes {
+		return nil
+	}
+	if b.freed == nil {
+		b.freed = make(chan struct{})
+	}
+	return b.freed
+}
+
+// waitForRoom waits until there is room for events, if some of them are durable, or
+// until late is closed.
+func (l *eventQueue) waitForRoom(late <-chan struct{}, events []runtime.Emission) {
+	for hasDurable(events) {
+		freed := l.roomSignal()
+		if freed == nil {
+			return
+		}
+		select {
+		case <-freed:
+		case <-late:
+			return
+		}
+	}
+}
+
+// roomSignal returns nil when events can be taken, or what is closed when they may be.
+func (l *eventQueue) roomSignal() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed || l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
+		return l.budget.roomSignal()
+	}
+	if l.freed == nil {
+		l.freed = make(chan struct{})
+	}
+	return l.freed
+}
+
+func hasDurable(events []runtime.Emission) bool {
+	return slices.ContainsFunc(events, func(e runtime.Emission) bool { return e.Durable })
+}

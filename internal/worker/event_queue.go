@@ -1,0 +1,207 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// eventQueue carries the events of one task to its run, in order, on a goroutine of
+// its own, so that no event delays anything else. It is bounded: the oldest
+// ephemeral events are dropped.
+type eventQueue struct {
+	effects runtime.Effects
+	budget  *eventBudget
+	log     *zap.Logger
+
+	mu            sync.Mutex
+	items         []runtime.Emission
+	waitingBytes  int64         // of items, and of those that are being handed on
+	durableCount  int           // among items
+	freed         chan struct{} // closed when there is room again; nil = no stream waits
+	droppedCount  uint64
+	receivedCount uint64
+	isClosed      bool
+	drained       chan struct{} // closed when nothing is left to hand on; nil while nothing runs
+	arrived       chan struct{} // closed when events arrive; nil = no waiter
+}
+
+// Bounds of an eventQueue, in events.
+const (
+	maxEphemeralEvents = 1024 // that may be dropped
+	maxDurableEvents   = 4096 // that may not
+)
+
+func newEventQueue(effects runtime.Effects, all *eventBudget, log *zap.Logger) *eventQueue {
+	return &eventQueue{effects: effects, budget: all, log: log}
+}
+
+// addEvents adds events. It says how many were dropped, and whether more events that
+// must be kept are waiting than can be held.
+func (l *eventQueue) addEvents(events []runtime.Emission, dropped uint64) (lost uint64, flooded bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.receivedCount += uint64(len(events))
+	if l.arrived != nil {
+		close(l.arrived)
+		l.arrived = nil
+	}
+	if l.isClosed {
+		return 0, false
+	}
+	l.droppedCount += dropped
+	for _, e := range events {
+		if e.Durable {
+			l.durableCount++
+		}
+		l.addBytes(eventSize(e))
+	}
+	l.items = append(l.items, events...)
+	lost = l.dropOldest()
+	flooded = l.durableCount > maxDurableEvents || l.durableCount > 1 && l.waitingBytes > l.budget.maxBytes/taskShareDivisor
+	l.isClosed = flooded
+	if l.drained == nil && (len(l.items) > 0 || l.droppedCount > 0) { // also of a flood: what waits counts until it is handed on
+		l.drained = make(chan struct{})
+		idle := l.drained
+		go contain.Func(func() { l.deliverEvents(idle) }, contain.LogPanic(l.log, "a lane of events panicked"))()
+	}
+	return lost, flooded
+}
+
+// addMarker puts an event of the hub into the order of the events.
+func (l *eventQueue) addMarker(kind checkpoint.EventKind) {
+	l.addEvents([]runtime.Emission{{Kind: kind, Durable: true}}, 0)
+}
+
+// addBytes adds to the bytes that wait. mu is held.
+func (l *eventQueue) addBytes(n int64) {
+	l.waitingBytes += n
+	l.budget.addBytes(n)
+	if l.freed != nil && l.waitingBytes <= l.budget.maxBytes/taskShareDivisor/2 {
+		close(l.freed)
+		l.freed = nil
+	}
+}
+
+// dropOldest drops the oldest events that may be dropped: of many, and of large ones.
+func (l *eventQueue) dropOldest() (lost uint64) {
+	surplus := len(l.items) - l.durableCount - maxEphemeralEvents
+	within := l.budget.maxBytes / taskShareDivisor
+	if l.budget.isFull() {
+		within = 0
+	}
+	if surplus <= 0 && l.waitingBytes <= within || len(l.items) == l.durableCount {
+		return 0
+	}
+	l.items = slices.DeleteFunc(l.items, func(e runtime.Emission) bool {
+		if e.Durable || surplus <= 0 && l.waitingBytes <= within {
+			return false
+		}
+		surplus--
+		l.addBytes(-eventSize(e))
+		lost++
+		return true
+	})
+	l.droppedCount += lost
+	return lost
+}
+
+// deliverEvents hands events on until none is left.
+func (l *eventQueue) deliverEvents(idle chan struct{}) {
+	defer close(idle)
+	for {
+		l.mu.Lock()
+		items, lost := l.items, l.droppedCount
+		l.items, l.durableCount, l.droppedCount = nil, 0, 0
+		if len(items) == 0 && lost == 0 {
+			l.drained = nil
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		if lost > 0 {
+			l.deliverEvent(runtime.Emission{Kind: runtime.EventGap})
+		}
+		for _, e := range items {
+			l.deliverEvent(e)
+			l.mu.Lock()
+			l.addBytes(-eventSize(e))
+			l.mu.Unlock()
+		}
+	}
+}
+
+// deliverEvent hands one event on. One that panics is lost.
+func (l *eventQueue) deliverEvent(e runtime.Emission) {
+	if p := contain.Call(func() { l.effects.EmitEvent(e) }); p != nil {
+		l.log.Error("an event of a task panicked and is lost", p.Fields()...)
+	}
+}
+
+// closeAndFlush closes the queue and waits until all its events are delivered.
+func (l *eventQueue) closeAndFlush(ctx context.Context) {
+	l.mu.Lock()
+	l.isClosed = true
+	idle := l.drained
+	l.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// lateEventTimeout is how long a result waits at most for events that were sent
+// before it: they are on an open stream, so as a rule they are there.
+const lateEventTimeout = time.Second
+
+// waitForEvents waits a moment until so many events have arrived.
+func (l *eventQueue) waitForEvents(ctx context.Context, count uint64) {
+	if l.arrivalSignal(count) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lateEventTimeout)
+	defer cancel()
+	for {
+		news := l.arrivalSignal(count)
+		if news == nil {
+			return
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// arrivalSignal returns a channel that is closed when more events arrive, nil when
+// count events have arrived.
+func (l *eventQueue) arrivalSignal(count uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.receivedCount >= count {
+		return nil
+	}
+	if l.arrived == nil {
+		l.arrived = make(chan struct{})
+	}
+	return l.arrived
+}
+
+// EmitFloodFailure fails a task whose events can't all be kept.
+func EmitFloodFailure() pregel.Result {
+	r := nodeFailure("EmitFlood", "the node emitted more durable events than can be stored in time; emit fewer, or not durable ones")
+	r.Failure.Permanent = true
+	return r
+}

@@ -1,0 +1,17 @@
+package worker
+
+import "github.com/graphd-dev/graphd/internal/runtime/pregel"
+
+// Types of results, for callers that speak for workers.
+type (
+	// Result is what one attempt of a task came to.
+	Result = pregel.Result
+	// Ask is one interrupt of a task.
+	Ask = pregel.Ask
+	// UsedAnswer is an answer that an attempt has used.
+	UsedAnswer = pregel.UsedAnswer
+	// Failure is a failed attempt.
+	Failure = pregel.Failure
+	// Journal is what a task must see again.
+	Journal = pregel.Journal
+)

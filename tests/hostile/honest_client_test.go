@@ -1,0 +1,142 @@
+package hostile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+const trivial = `graph: trivial
+channels: { n: { default: 0 } }
+nodes: { add: { expr: { update: { n: "state.n + 1" } } } }
+edges: [START -> add -> END]
+`
+
+// honestClient runs a trivial graph all the time.
+type honestClient struct {
+	*client
+
+	stop chan struct{}
+	done sync.WaitGroup
+
+	mu     sync.Mutex
+	times  []time.Duration
+	failed error
+}
+
+func startHonestClient(t *testing.T, s *server) *honestClient {
+	t.Helper()
+	c, err := s.newClient(t.Context())
+	require.NoError(t, err)
+	_, err = c.PutGraph(t.Context(), &graphdv1.PutGraphRequest{
+		DocumentName: "trivial.yaml", Definition: &graphdv1.PutGraphRequest_Document{Document: trivial},
+	})
+	require.NoError(t, err)
+	b := &honestClient{client: c, stop: make(chan struct{})}
+	b.done.Go(func() { b.keepRunning(t.Context()) })
+	return b
+}
+
+// honestPause is how long the client rests after each run.
+const honestPause = 20 * time.Millisecond
+
+func (b *honestClient) keepRunning(ctx context.Context) {
+	tick := time.NewTicker(honestPause)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		began := time.Now()
+		err := b.runGraph(ctx, fmt.Sprintf("bystander-%d", n))
+		b.mu.Lock()
+		b.times = append(b.times, time.Since(began))
+		if err != nil && b.failed == nil {
+			b.failed = fmt.Errorf("run %d: %w", n, err)
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// runGraph has as long as a patient client would wait; how long it takes is reported.
+func (b *honestClient) runGraph(ctx context.Context, thread string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	stream, err := b.Stream(ctx, &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
+		Graph: "trivial", ThreadId: thread, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload(`{"n":1}`)},
+	}})
+	if err != nil {
+		return err
+	}
+	for {
+		e, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+		if end := e.GetEnd(); end != nil {
+			if got := end.GetRun().GetOutput().GetJson(); got != `{"n":2}` {
+				return fmt.Errorf("ended with %v", end)
+			}
+			return nil
+		}
+	}
+}
+
+func (b *honestClient) stopRunning() {
+	close(b.stop)
+	b.done.Wait()
+}
+
+func (b *honestClient) lastError() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// timeQuantile is the time that a part of the runs since one of them did not exceed.
+func (b *honestClient) timeQuantile(since int, part float64) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if since >= len(b.times) {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(b.times[since:]))
+	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}
+
+// waitForRuns waits until n further runs have ended.
+func (b *honestClient) waitForRuns(ctx context.Context, n int) {
+	tick := time.NewTicker(honestPause)
+	defer tick.Stop()
+	for until := b.runCount() + n; b.runCount() < until && b.lastError() == nil; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (b *honestClient) runCount() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.times)
+}
+
+func newPayload(json string) *graphdv1.Payload {
+	return &graphdv1.Payload{Body: &graphdv1.Payload_Json{Json: json}}
+}

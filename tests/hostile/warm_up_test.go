@@ -1,0 +1,64 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+)
+
+// warmUp uses once, and honestly, what a server keeps for later: compiled graphs
+// and schemas, the page caches of all connections to the store, what each stream
+// needs. What a server holds after that is where it was before the attack.
+func (a *attack) warmUp(t *testing.T) {
+	t.Helper()
+	const graphs, nodes = 8, 1000
+	for g := range graphs {
+		name := fmt.Sprint("honest-", g)
+		a.requireGraph(t.Context(), name, "input_schema: { type: object, properties: {"+
+			joinItems(500, func(i int) string { return fmt.Sprintf(" k%d-%d: { type: string, maxLength: %d }", g, i, i+1) })+" } }\n"+
+			"channels: { x: append }\nnodes:\n"+
+			joinLines(nodes, func(n int) string {
+				return fmt.Sprintf("  n%d: { expr: { update: { x: \"[string(%d + size(state.x))]\" } } }\n", n, n)
+			})+
+			"edges:\n"+joinLines(nodes, func(n int) string { return fmt.Sprintf("  - START -> n%d\n", n) }))
+		a.runHonestly(t, name)
+	}
+	a.createLargeLog(t.Context(), "honest")
+	a.runConcurrently(t.Context(), 64, func(int) {
+		_, err := a.client.ListCheckpoints(t.Context(), &graphdv1.ListCheckpointsRequest{ThreadId: "honest", IncludeValues: true, PageSize: 20})
+		a.recordAnswer("ListCheckpoints", err)
+	})
+	a.holdStreams(t.Context(), 3000, a.watchThread("honest"))
+	require.Empty(t, a.unforeseenErrors)
+}
+
+func (a *attack) runHonestly(t *testing.T, name string) {
+	t.Helper()
+	stream, err := a.client.Stream(t.Context(), &graphdv1.StreamRequest{Run: &graphdv1.RunSpec{
+		Graph: name, ThreadId: name, CreateThread: true, Start: &graphdv1.RunSpec_Input{Input: newPayload("{}")},
+	}})
+	require.NoError(t, err)
+	for {
+		e, err := stream.Recv()
+		require.NoError(t, err)
+		if end := e.GetEnd(); end != nil {
+			require.Equal(t, graphdv1.RunState_RUN_STATE_SUCCEEDED, end.GetRun().GetState(), "%v", end)
+			return
+		}
+	}
+}
+
+// settledBytes is how little memory of its own a server has while the honest client
+// runs some more: what honest work left behind has been given back by then.
+func (s *server) settledBytes(ctx context.Context, b *honestClient) int64 {
+	least := s.ownBytes()
+	for range 15 {
+		b.waitForRuns(ctx, 10)
+		least = min(least, s.ownBytes())
+	}
+	return least
+}

@@ -1,0 +1,214 @@
+package upgrade_test
+
+import (
+	"flag"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/testkit/built"
+)
+
+var breakEvery = flag.Int("every", 5, "after each how many things that a migration sends it is broken off")
+
+// TestMigrationsThatAreBrokenOff ends a migration after things that it sends, as
+// kill -9 would, and sees the next one end it: the store is then the same as after
+// one that was left alone.
+func TestMigrationsThatAreBrokenOff(t *testing.T) {
+	t.Parallel()
+	const name = "redis-2-d90251d"
+	data, err := os.ReadFile(filepath.Join(frozenDir, name, redisFile))
+	require.NoError(t, err)
+	listing := gunzip(t, data)
+	server := redistest.Start(t, "--appendfsync", "no")
+	restoreKeys(t, server, listing)
+	m, err := redis.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, redis.Format}, []int{m.From, m.To})
+	require.Positive(t, m.Changed)
+	want := maskEpoch(listKeys(t, server))
+	require.NotContains(t, want, "migration", "the lock is let go of")
+
+	for sent := 1; ; sent += *breakEvery {
+		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
+		restoreKeys(t, server, listing)
+		dying := startRelay(t, server.Addr(), sent)
+		_, err := redis.Migrate(t.Context(), redis.Options{URL: "redis://" + dying.address()}, false, ignoreProgress)
+		isOver := dying.closeRelay()
+		// What the lock of a process that died does by itself, later.
+		require.NoError(t, server.Client.Del(t.Context(), "graphd{meta}:migration").Err())
+		if err != nil {
+			requireUsable(t, server, err)
+		}
+		_, err = redis.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
+		require.NoError(t, err, "after %d", sent)
+		require.Equal(t, want, maskEpoch(listKeys(t, server)), "after %d", sent)
+		if !isOver {
+			require.Greater(t, sent, 50, "that was not all there is to break off")
+			return
+		}
+	}
+}
+
+// requireUsable sees that a store whose migration was broken off either is as before, or
+// complete, or refused with what to do.
+func requireUsable(t *testing.T, server *redistest.Server, cause error) {
+	t.Helper()
+	s, err := redis.Open(t.Context(), redis.Options{URL: server.URL("")})
+	if err == nil {
+		require.NoError(t, s.Close())
+		return
+	}
+	var refused *redis.SetupError
+	require.ErrorAs(t, err, &refused, "after %v", cause)
+	require.Equal(t, redis.ProblemOlder, refused.Problem)
+	require.Contains(t, refused.Want, "graphd store migrate")
+}
+
+func ignoreProgress(checkpoint.Migration) {}
+
+// maskEpoch leaves the name of the store out of a listing.
+func maskEpoch(listing []byte) string {
+	epoch := regexp.MustCompile(`"\\"epoch\\"","\\"([0-9a-f]{32})\\""`).FindSubmatch(listing)
+	if epoch == nil {
+		return string(listing)
+	}
+	return regexp.MustCompile(string(epoch[1])).ReplaceAllString(string(listing), "epoch")
+}
+
+// cuttingRelay passes on what a client sends to a server, until it has done so some
+// times: then the client is cut off for good.
+type cuttingRelay struct {
+	listener   net.Listener
+	target     string
+	goroutines sync.WaitGroup
+
+	mu        sync.Mutex
+	remaining int
+	isCut     bool
+	conns     []net.Conn
+}
+
+func startRelay(tb testing.TB, to string, sent int) *cuttingRelay {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	r := &cuttingRelay{listener: l, target: to, remaining: sent}
+	r.goroutines.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.goroutines.Go(func() { r.serveClient(c) })
+		}
+	})
+	return r
+}
+
+func (r *cuttingRelay) address() string { return r.listener.Addr().String() }
+
+func (r *cuttingRelay) serveClient(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial("tcp", r.target)
+	if err != nil || !r.trackConns(client, server) {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	r.goroutines.Go(func() { _, _ = io.Copy(client, server) })
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil || !r.allowMessage() {
+			return
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (r *cuttingRelay) trackConns(conns ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns = append(r.conns, conns...)
+	return !r.isCut
+}
+
+// allowMessage counts what is sent, and cuts everything off when it was enough.
+func (r *cuttingRelay) allowMessage() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remaining--; r.remaining >= 0 {
+		return true
+	}
+	r.isCut = true
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	return false
+}
+
+// closeRelay ends the relay and reports whether it has cut its client off.
+func (r *cuttingRelay) closeRelay() bool {
+	r.mu.Lock()
+	isOver := r.isCut
+	r.isCut = true
+	_ = r.listener.Close()
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.mu.Unlock()
+	r.goroutines.Wait()
+	return isOver
+}
+
+// TestServersKeepAMigrationOut sees that nothing is migrated under a server.
+func TestServersKeepAMigrationOut(t *testing.T) {
+	t.Parallel()
+	at := restoreFrozen(t, "redis-2")
+	_, err := redis.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignoreProgress)
+	require.NoError(t, err)
+	s := startServer(t, built.Graphd(t), at.store)
+	require.NoError(t, at.redis.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2).Err()) // as if it were an earlier one
+	code, said := runCommand(t, built.Graphd(t), "store", "migrate", "--store", at.store)
+	require.Equal(t, 1, code)
+	require.Contains(t, said, "servers use the store")
+	require.Contains(t, said, "stop all of them")
+	s.killServer()
+	require.Eventually(t, func() bool {
+		code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", at.store)
+		return code == 0
+	}, waitTimeout, waitTimeout/100, said)
+
+	file := restoreFrozen(t, "sqlite-2")
+	code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", file.store)
+	require.Zero(t, code, said)
+	s = startServer(t, built.Graphd(t), file.store)
+	code, said = runCommand(t, built.Graphd(t), "store", "migrate", "--store", file.store)
+	require.Equal(t, 1, code)
+	require.Contains(t, said, "is in use by")
+	s.killServer()
+}
+
+// TestServeMigrates starts a server with --migrate on a store of an earlier
+// format.
+func TestServeMigrates(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"redis-2", "sqlite-2"} {
+		s := startServer(t, built.Graphd(t), restoreFrozen(t, name).store, "--migrate")
+		require.Contains(t, s.output.String(), "store was migrated")
+		run := s.answerOldest("waiting", `{"ok":true}`, true)
+		require.Contains(t, run.GetOutput().GetJson(), "closed")
+		s.killServer()
+	}
+}
