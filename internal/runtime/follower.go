@@ -331,6 +331,7 @@ func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
 	case errors.Is(err, checkpoint.ErrThreadNotFound):
 		return nil, threadNotFoundError(f.thread)
 	case err != nil:
+		f.mustReadStore = true // the reader may have broken the read off
 		return nil, translateStoreError(err)
 	}
 	f.adaptBatchSize(events)
@@ -347,7 +348,7 @@ func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
 		}
 		events = events[1:]
 		if len(events) == 0 && f.mustReadStore { // the one that is known was all that one read holds
-			if events, err = f.readLog(ctx, f.after); err != nil {
+			if events, err = f.readLog(ctx, f.after); err != nil { // it must be read still
 				return nil, translateThreadError(f.thread, err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,4 +85,45 @@ func TestFollowersReadTheLogTogether(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A read that its reader has broken off, as a heartbeat does, is made again.
+func TestBrokenOffReadsAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldReads{Store: memory.New(memory.Options{})}
+		code, spec := map[string]nodeFunc{"a": tokenNode(0)}, chainSpec("g", []graph.ChannelSpec{{Name: "a"}}, "a")
+		w := newFixtureOn(t, store, runtime.Options{PollInterval: 2 * time.Second}, code, spec)
+		w.runToStop("t", "g", `{}`)
+		f := w.engine.Follow(runtime.FollowRequest{Thread: "t"})
+		defer f.Close()
+		w.runToStop("t", "g", `{}`) // the follower has its events without a read
+		for {
+			events, err := f.ReadAvailable(t.Context())
+			require.NoError(t, err)
+			if len(events) == 0 {
+				break
+			}
+		}
+
+		other := newFixtureOn(t, store, runtime.Options{}, code, spec) // a server that tells this one nothing
+		other.runToStop("t", "g", `{}`)
+		store.hold = make(chan struct{})
+		ctx, breakOff := context.WithCancel(t.Context())
+		var broken sync.WaitGroup
+		before := store.reads.Load()
+		broken.Go(func() {
+			_, err := f.Next(ctx)
+			require.ErrorIs(t, err, context.Canceled)
+		})
+		time.Sleep(3 * time.Second) // it reads the log again by itself
+		require.Equal(t, before+1, store.reads.Load())
+		breakOff()
+		broken.Wait()
+		close(store.hold)
+		events, err := f.ReadAvailable(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, events)
+		w.engine.Close()
+		other.engine.Close()
+	})
 }
