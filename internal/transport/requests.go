@@ -20,7 +20,7 @@ import (
 // requestTracker counts the bytes of calls that are not done. Beyond the limit,
 // requests that arrive slowly are cancelled, those that hold much for long first;
 // complete ones are served, and further large requests are refused. The last
-// quarter is for small requests.
+// quarter is for small requests, and the last eighth for those that arrive.
 type requestTracker struct {
 	maxBytes       int64         // bytes of all together, 0 = any number
 	maxCalls       int           // open at the same time, 0 = any number
@@ -176,23 +176,21 @@ func (r *trackedRequest) countDecoded(wire, memory int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counted := min(int64(wire), r.heldBytes) // less than wire for one that was compressed
-	q.addBytes(r, max(int64(memory)-counted, 0))
+	more := max(int64(memory)-counted, 0)
+	served := q.heldBytes - q.arrivingBytes + more
+	if _, there := q.arriving[r]; there {
+		served += r.heldBytes
+	}
+	if q.maxBytes > 0 && (served > q.maxBytes-q.maxBytes/8 || r.heldBytes+more > smallConnectionBytes && served > q.maxBytes-q.maxBytes/4) {
+		return tooManyRequestsError("bytes of requests", "max-incoming", q.maxBytes)
+	}
+	q.addBytes(r, more)
 	if r.isStream {
 		q.removeArriving(r)
 		r.isServed, r.messageBytes = true, min(int64(max(memory, wire))+messageHeaderSize, r.heldBytes)
 	}
-	if q.maxBytes == 0 {
-		return nil
-	}
-	if q.heldBytes > q.maxBytes {
+	if q.maxBytes > 0 && q.heldBytes > q.maxBytes {
 		q.cancelLargest()
-	}
-	served := q.heldBytes - q.arrivingBytes
-	if _, there := q.arriving[r]; there {
-		served += r.heldBytes
-	}
-	if served > q.maxBytes || r.heldBytes > smallConnectionBytes && served > q.maxBytes-q.maxBytes/4 {
-		return tooManyRequestsError("bytes of requests", "max-incoming", q.maxBytes)
 	}
 	return nil
 }
@@ -248,9 +246,9 @@ func (q *requestTracker) dropRequest(r *trackedRequest) {
 	r.isOver = true
 }
 
-// cancelLargest cancels arriving requests until an eighth of the limit is free:
-// those with the largest product of bytes and age first. A client that sends in one
-// go is done before. The caller holds mu.
+// cancelLargest cancels arriving requests until an eighth of the limit is free, or
+// they hold no more than that: those with the largest product of bytes and age first.
+// A client that sends little, or in one go, is not among them. The caller holds mu.
 func (q *requestTracker) cancelLargest() {
 	type load struct {
 		request *trackedRequest
@@ -266,7 +264,7 @@ func (q *requestTracker) cancelLargest() {
 	slices.SortFunc(loads, func(a, b load) int { return cmp.Compare(b.weight, a.weight) })
 	shed := 0
 	for _, l := range loads {
-		if q.heldBytes <= q.maxBytes-q.maxBytes/8 {
+		if q.heldBytes <= q.maxBytes-q.maxBytes/8 || q.arrivingBytes <= q.maxBytes/8 {
 			break
 		}
 		q.dropRequest(l.request)

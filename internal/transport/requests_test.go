@@ -155,6 +155,26 @@ func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
 	served.Wait()
 }
 
+// A small request that is not whole yet is not cancelled for large ones that are.
+func TestSmallRequestsArriveBesideLargeOnes(t *testing.T) {
+	slow := &slowRegistry{entered: make(chan struct{}), release: make(chan struct{})}
+	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming, o.Registry = 4<<20, slow })
+	var served sync.WaitGroup
+	for range 3 {
+		served.Go(func() { _, _ = c.PutGraph(t.Context(), newPutGraph(1_000_000)) })
+		<-slow.entered
+	}
+	small := sendUnfinished(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"})
+	for range 3 {
+		_, err := c.PutGraph(t.Context(), newPutGraph(3_000_000), grpc.UseCompressor(gzip.Name))
+		requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	}
+	require.NoError(t, small.CloseSend())
+	require.NoError(t, small.RecvMsg(&graphdv1.Thread{}))
+	close(slow.release)
+	served.Wait()
+}
+
 // Streams of any length are counted message by message.
 func TestMessagesOfAStreamAreGivenBack(t *testing.T) {
 	c := startServer(t, newFakeEngine(), func(o *transport.Options) { o.MaxIncoming = 4 << 20 })

@@ -156,7 +156,7 @@ func TestHostileSet(t *testing.T) {
 		"%d at most; answers: %v",
 		len(all), b.runCount()-began, b.timeQuantile(began, 0.5), b.timeQuantile(began, 0.99), b.timeQuantile(began, 1),
 		before>>20, s.ownBytes()>>20, s.peakBytes.Load()>>20, a.counts)
-	require.NoError(t, b.lastError())
+	require.NoError(t, b.lastError(), "the end of the server's log:\n%s", s.logTail)
 	require.Empty(t, a.unforeseenErrors)
 	require.Less(t, s.peakBytes.Load(), memoryLimit)
 	if *long {
