@@ -115,7 +115,7 @@ func TestBrokenOffReadsAreMadeAgain(t *testing.T) {
 			_, err := f.Next(ctx)
 			require.ErrorIs(t, err, context.Canceled)
 		})
-		time.Sleep(3 * time.Second) // it reads the log again by itself
+		sleepVirtual(3 * time.Second) // it reads the log again by itself
 		require.Equal(t, before+1, store.reads.Load())
 		breakOff()
 		broken.Wait()
