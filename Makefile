@@ -1,5 +1,5 @@
 # Everything that is done to this repository, one target each; CI calls the same ones.
-# Tools are pinned here and live in bin/ and .cache/; nothing is installed outside the checkout.
+# Tools are pinned here and in tools/go.mod, and live in bin/ and .cache/; nothing is installed outside the checkout.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -170,7 +170,7 @@ bench-remote: $(VENV)/ok build ## Measure a chain of Python nodes beside bare gR
 		-langgraph-python='$(LANGGRAPH_PYTHON)' -scripts=remote
 
 .PHONY: lint
-lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the protos
+lint: go-lint mod-lint python-lint $(BUF) ## Check the Go code, the go.mod files, the Python code and the protos
 	$(BUF) format --diff --exit-code proto
 	$(BUF) lint
 
@@ -178,6 +178,10 @@ lint: go-lint python-lint $(BUF) ## Check the Go code, the Python code and the p
 go-lint: $(LINT) ## Check the Go code
 	$(LINT) run $(PKG)
 	cd bench && '$(CURDIR)/$(LINT)' run ./...
+
+.PHONY: mod-lint
+mod-lint: ## Fail if go mod tidy would change a go.mod or go.sum
+	for module in . bench tools; do go -C "$$module" mod tidy -diff; done
 
 .PHONY: python-lint
 python-lint: $(VENV)/ok ## Check the Python code and its types
