@@ -110,9 +110,13 @@ var layers = []layer{
 	{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
-			"internal/payload",
+			"internal/worker/lease", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint",
+			"internal/graph", "internal/payload",
 		},
+	},
+	{
+		path: "internal/worker/lease", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime"},
 	},
 	{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),

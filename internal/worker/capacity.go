@@ -95,7 +95,7 @@ func (s *Session) freeSlots() int {
 	if s.recentRefusals >= maxRecentRefusals {
 		return 0
 	}
-	return s.credit.Total - (len(s.jobs) - s.blockedJobs) - len(s.reclaimed)
+	return s.credit.Total - (len(s.jobs) - s.blockedJobs) - s.hub.reclaims.CountOf(s)
 }
 
 // addJob notes that the worker has a task, under its lease. mu is held.

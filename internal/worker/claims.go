@@ -1,13 +1,12 @@
 package worker
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
 const (
@@ -40,31 +39,24 @@ func (h *Hub) currentClaims() checkpoint.Claims {
 	if h.isDraining {
 		return c
 	}
-	for place, held := range h.reclaimed {
-		if held.hasWorker() && len(c.Held) < maxClaims {
-			c.Held = append(c.Held, place, leaseName(place, held.token))
+	for held := range h.reclaims.All() {
+		if place := held.Place(); held.HasWorker() && len(c.Held) < maxClaims {
+			c.Held = append(c.Held, place, lease.NameOf(place, held.Token))
 		}
 	}
 	for j := range h.withheld {
 		if len(c.Awaited) < maxClaims {
-			c.Awaited = append(c.Awaited, nodePlace(j.task))
+			c.Awaited = append(c.Awaited, lease.PlaceOf(j.task))
 		}
 	}
 	for j := range h.disconnected {
 		if j.holderServer != "" && len(c.Awaited) < maxClaims {
-			c.Awaited = append(c.Awaited, nodePlace(j.task))
+			c.Awaited = append(c.Awaited, lease.PlaceOf(j.task))
 		}
 	}
 	slices.Sort(c.Held)
 	slices.Sort(c.Awaited)
 	return c
-}
-
-// leaseName names one lease of a task for other servers, without the right that it
-// gives.
-func leaseName(place, token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return place + "#" + hex.EncodeToString(sum[:8])
 }
 
 // followHolder finds the server to which the worker of a task is attached, and
@@ -76,13 +68,13 @@ func (h *Hub) followHolder(j *job) (waits bool) {
 	if h.peers == nil || k == nil {
 		return false
 	}
-	lease := nodePlace(j.task)
+	held := lease.PlaceOf(j.task)
 	if j.token != "" {
-		lease = leaseName(lease, j.token)
+		held = lease.NameOf(held, j.token)
 	}
 	server := ""
 	if !j.isStopping {
-		server = h.peers.FindHolder(lease, j.task.AlsoNeeds...)
+		server = h.peers.FindHolder(held, j.task.AlsoNeeds...)
 	}
 	if server == "" {
 		waits = j.holderServer != ""

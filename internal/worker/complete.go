@@ -85,7 +85,7 @@ func (h *Hub) hasConnectedWorker(j *job) bool {
 func (h *Hub) repeatReceipt(c Completion) (Receipt, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.completedLeases.hasLease(c.Token) {
+	if !h.history.IsCompleted(c.Token) {
 		return Receipt{}, false
 	}
 	r := Receipt{IsDuplicate: true}

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
 // endSilentSession ends a session whose worker has missed maxMissedHeartbeats
@@ -36,7 +37,7 @@ const maxForgedLeases = 1000
 // that names many leases which no server has given ends the session.
 func (s *Session) HandleHeartbeat(number uint64, running []string) {
 	h := s.hub
-	given, forged := h.parseLeases(running)
+	given, forged := h.signer.ParseTokens(running)
 	h.mu.Lock()
 	defer h.unlockAndNotify()
 	if !s.recordSignOfLife() {
@@ -53,9 +54,9 @@ func (s *Session) HandleHeartbeat(number uint64, running []string) {
 	for _, g := range given {
 		switch h.claimLease(s, g) {
 		case claimLost:
-			ack.LostLeases = append(ack.LostLeases, g.token)
+			ack.LostLeases = append(ack.LostLeases, g.Token)
 		case claimUndecided:
-			ack.UndecidedLeases = append(ack.UndecidedLeases, g.token)
+			ack.UndecidedLeases = append(ack.UndecidedLeases, g.Token)
 		case claimGranted:
 		}
 	}
@@ -63,8 +64,8 @@ func (s *Session) HandleHeartbeat(number uint64, running []string) {
 }
 
 // claimLease renews a lease for its worker, which has begun the task. mu is held.
-func (h *Hub) claimLease(s *Session, g parsedToken) claimResult {
-	j := h.jobsByLease[g.token]
+func (h *Hub) claimLease(s *Session, g lease.Lease) claimResult {
+	j := h.jobsByLease[g.Token]
 	if j == nil {
 		return h.claimUnknownLease(s, g)
 	}

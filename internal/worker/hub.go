@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
 // Options tune a Hub. Zero fields mean the defaults that are named.
@@ -75,9 +76,9 @@ func (o Options) withDefaults() Options {
 
 // Hub runs remote nodes in connected workers. It is safe for concurrent use.
 type Hub struct {
-	opts        Options
-	log         *zap.Logger
-	incarnation string // distinguishes the leases of this process from those of an earlier one
+	opts   Options
+	log    *zap.Logger
+	signer *lease.Signer
 
 	activeTasks   atomic.Int64  // requested tasks
 	queuedTasks   atomic.Int64  // of them, those in a queue
@@ -92,21 +93,17 @@ type Hub struct {
 	disconnected       map[*job]struct{}          // tasks of workers that have no stream here
 	queues             map[route]*jobQueue
 	withheld           map[*job]struct{}
-	isPublishing       bool                      // the other servers are being told what is served
-	mustPublishAgain   bool                      // and that has changed meanwhile
-	areClaimsScheduled bool                      // the claims are about to be published
-	jobsByKey          map[string]*job           // tasks that are asked for
-	reclaimed          map[string]*reclaimedTask // by place: leases of an earlier server, or of a run that went elsewhere
-	completedLeases    leaseSet                  // leases whose results were taken
-	rejectedLeases     leaseSet                  // leases of an earlier server that no run has asked for
-	departedLeases     leaseSet                  // leases of tasks whose run went elsewhere
-	requested          requestedTasks            // tasks that a run has asked for here
+	isPublishing       bool            // the other servers are being told what is served
+	mustPublishAgain   bool            // and that has changed meanwhile
+	areClaimsScheduled bool            // the claims are about to be published
+	jobsByKey          map[string]*job // tasks that are asked for
+	history            *lease.History
+	reclaims           *lease.Reclaims[Session] // leases of an earlier server, or of a run that went elsewhere
 	notices            []runNotice
 	profileBytes       int64 // bytes of what the workers say of themselves
 	unreadBytes        int   // bytes that wait for workers to read them
 	waitingResultBytes int64 // bytes of results that came on streams and wait
 	lastOrder          uint64
-	lastLease          uint64
 	isDraining         bool
 	peers              runtime.Peers // nil before the engine has asked for what workers take
 }
@@ -116,15 +113,14 @@ var _ runtime.Executor = (*Hub)(nil)
 // New makes a hub without workers.
 func New(options Options) *Hub {
 	options = options.withDefaults()
-	return &Hub{
-		opts: options, log: options.Logger, incarnation: rand.Text()[:12], eventBudget: eventBudget{maxBytes: options.MaxEventBytes},
+	h := &Hub{
+		opts: options, log: options.Logger, signer: lease.NewSigner(options.Key), history: lease.NewHistory(), eventBudget: eventBudget{maxBytes: options.MaxEventBytes},
 		sessions: make(map[string]*Session), jobsByLease: make(map[string]*job), detached: make(map[string]map[string]*job),
 		jobsByKey: make(map[string]*job), withheld: make(map[*job]struct{}),
-		queues: make(map[route]*jobQueue), reclaimed: make(map[string]*reclaimedTask),
-		completedLeases: leaseSet{tokens: make(map[string]struct{})}, rejectedLeases: leaseSet{tokens: make(map[string]struct{})},
-		departedLeases: leaseSet{tokens: make(map[string]struct{})}, disconnected: make(map[*job]struct{}),
-		requested: requestedTasks{fences: make(map[string]uint64)},
+		queues: make(map[route]*jobQueue), disconnected: make(map[*job]struct{}),
 	}
+	h.reclaims = lease.NewReclaims(h.history, h.startReclaimTimer, h.scheduleClaims)
+	return h
 }
 
 // containPanics wraps f for a goroutine or a timer of the hub: a panic ends f
@@ -153,7 +149,7 @@ func (h *Hub) admitJob(j *job) {
 	defer h.unlockAndNotify()
 	h.lastOrder++
 	j.order = h.lastOrder
-	h.requested.addTask(j.task)
+	h.history.AddRequest(j.task)
 	h.jobsByKey[j.key] = j
 	if h.adoptReclaimed(j) || h.withholdJob(j) {
 		return
@@ -216,9 +212,7 @@ func (h *Hub) Close() {
 	for _, s := range h.sessions {
 		s.endSession(runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one"))
 	}
-	for _, held := range h.reclaimed {
-		held.timer.Stop()
-	}
+	h.reclaims.StopTimers()
 }
 
 // Workers lists the connected workers by id.

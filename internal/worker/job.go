@@ -2,13 +2,12 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"sync"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+	"github.com/graphd-dev/graphd/internal/worker/lease"
 )
 
 // stage is how far a task has come.
@@ -40,7 +39,8 @@ type job struct {
 
 	stage          stage
 	order          uint64
-	token          string
+	lease          lease.Lease
+	token          string   // of the lease, "" for none
 	session        *Session // nil while no worker has it, or its stream is broken
 	detachedWorker string   // the worker that may have it though its stream is broken
 	holderServer   string   // the server to which its worker is attached, when that is another one
@@ -62,51 +62,10 @@ type job struct {
 }
 
 func (h *Hub) newJob(ctx context.Context, t *runtime.Task) *job {
-	j := &job{ctx: ctx, task: t, key: jobKey(t), route: routeOf(t), result: make(chan pregel.Result, 1), memos: &Memos{}}
+	j := &job{ctx: ctx, task: t, key: lease.KeyOf(t), route: routeOf(t), result: make(chan pregel.Result, 1), memos: &Memos{}}
 	j.events = newEventQueue(t.Effects, &h.eventBudget, h.log)
 	j.calls = newGraphCalls(ctx, t.Host, h.log)
 	return j
-}
-
-// jobKey names a piece of work, over restarts too. A node that has got answers
-// is another piece of work than before: a result from before must not pass for
-// one from after. So is the same task in a copy of its thread.
-func jobKey(t *runtime.Task) string {
-	switch {
-	case t.Reduce != nil:
-		return t.ID + ":reduce:" + t.Reduce.Channel + ":" + threadHash(t)
-	case t.Router != "":
-		return t.ID + ":route:" + t.Branch + ":" + threadHash(t)
-	}
-	return nodePlace(t) + ":" + passHash(t)
-}
-
-// nodeKeyMark marks the keys of nodes.
-const nodeKeyMark = ":run"
-
-// nodePlace is what the keys of all passes of a node have in common.
-func nodePlace(t *runtime.Task) string { return t.ID + nodeKeyMark + ":" + threadHash(t) }
-
-// threadHash stands for the thread in a key: its id may look like any part of one.
-func threadHash(t *runtime.Task) string {
-	sum := sha256.Sum256([]byte(t.Thread))
-	return hex.EncodeToString(sum[:8])
-}
-
-// passHash distinguishes the passes of a node that is interrupted.
-func passHash(t *runtime.Task) string {
-	if len(t.Journal.Answers)+len(t.LastWaiting) == 0 {
-		return ""
-	}
-	sum := sha256.New()
-	for _, a := range t.Journal.Answers {
-		sum.Write([]byte(a.InterruptID + "\n"))
-	}
-	sum.Write([]byte("\n"))
-	for _, id := range t.LastWaiting {
-		sum.Write([]byte(id + "\n"))
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // newAssignment returns the message to the worker. mu is held.
@@ -128,14 +87,15 @@ func (h *Hub) offerJob(j *job, s *Session) {
 	case j.deliveries > 1:
 		j.events.addMarker(runtime.EventRestarted)
 	}
-	h.grantLease(j, s, h.signLease(j))
+	h.grantLease(j, s, h.signer.SignLease(j.task, j.key))
 	j.stage = stageOffered
 	s.deliverAssignment(j, j.newAssignment(h.opts.LeaseTTL))
 }
 
 // grantLease puts a lease into force. mu is held.
-func (h *Hub) grantLease(j *job, s *Session, token string) {
-	j.token, j.session = token, s
+func (h *Hub) grantLease(j *job, s *Session, l lease.Lease) {
+	token := l.Token
+	j.lease, j.token, j.session = l, token, s
 	h.setStranded(j, false)
 	h.jobsByLease[token] = j
 	if s != nil {
@@ -165,7 +125,7 @@ func (h *Hub) releaseLease(j *job) {
 	if j.session != nil {
 		j.session.removeJob(j)
 	}
-	j.session, j.token = nil, ""
+	j.session, j.token, j.lease = nil, "", lease.Lease{}
 }
 
 // expireLease takes a task away from a worker that has been silent about it.
@@ -252,7 +212,7 @@ func (h *Hub) finishJob(j *job, r pregel.Result) {
 		return
 	}
 	if j.token != "" {
-		h.completedLeases.addLease(j.token)
+		h.history.AddCompleted(j.token)
 	}
 	h.releaseLease(j)
 	h.dequeueJob(j)

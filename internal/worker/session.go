@@ -26,7 +26,6 @@ type Session struct {
 	jobs           map[string]*job // by lease: offered, or started
 	blockedJobs    int             // of them, those that wait for graphs that they have called
 	recentRefusals int             // tasks that it has refused, of which the delay has not passed
-	reclaimed      map[*reclaimedTask]struct{}
 	outgoing       []Message
 	backlog        backlog
 	waitingCalls   []*waitingCall // calls that wait for another task, the latest last
@@ -51,7 +50,7 @@ var errSessionEnded = errors.New("the session has ended")
 // OpenSession begins a session. An older one of the same worker is ended. The error
 // is an *runtime.Error.
 func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
-	held, forged := h.parseLeases(hello.HeldLeases)
+	held, forged := h.signer.ParseTokens(hello.HeldLeases)
 	covers := NewCoverage(hello.Capabilities)
 	h.mu.Lock()
 	defer h.unlockAndNotify()
@@ -60,7 +59,7 @@ func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
 	}
 	s := &Session{
 		hub: h, id: uuid.NewString(), hello: hello, coverage: covers, credit: hello.Credit,
-		jobs: make(map[string]*job), reclaimed: make(map[*reclaimedTask]struct{}), outgoingAdded: make(chan struct{}, 1), ended: make(chan struct{}),
+		jobs: make(map[string]*job), outgoingAdded: make(chan struct{}, 1), ended: make(chan struct{}),
 		lastHeard: time.Now(),
 	}
 	older := h.sessions[hello.Worker]
@@ -73,13 +72,13 @@ func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
 	for _, g := range held {
 		switch h.claimLease(s, g) {
 		case claimLost:
-			w.LostLeases = append(w.LostLeases, g.token)
+			w.LostLeases = append(w.LostLeases, g.Token)
 			continue
 		case claimUndecided:
-			w.UndecidedLeases = append(w.UndecidedLeases, g.token)
+			w.UndecidedLeases = append(w.UndecidedLeases, g.Token)
 		case claimGranted:
 		}
-		w.RenewedLeases = append(w.RenewedLeases, g.token)
+		w.RenewedLeases = append(w.RenewedLeases, g.Token)
 	}
 	if older != nil {
 		h.replaceSession(older)
@@ -98,9 +97,7 @@ func (h *Hub) replaceSession(older *Session) {
 	older.endSession(runtime.Errorf(runtime.ReasonWorkerReplaced,
 		"worker %q has connected again; this stream is closed", older.hello.Worker).With("workerId", older.hello.Worker))
 	h.releaseJobs(older)
-	for held := range older.reclaimed {
-		h.rejectReclaimed(held)
-	}
+	h.reclaims.RejectOf(older)
 }
 
 // releaseJobs requeues what has not left for a worker whose stream is over, and
@@ -192,13 +189,7 @@ func (s *Session) Close() {
 		delete(h.sessions, s.hello.Worker)
 	}
 	s.endSession(errSessionEnded)
-	if len(s.reclaimed) > 0 {
-		h.scheduleClaims()
-	}
-	for held := range s.reclaimed {
-		held.setSession(nil)
-		held.timer.Reset(h.opts.LeaseTTL)
-	}
+	h.reclaims.Detach(s, h.opts.LeaseTTL)
 	h.releaseJobs(s)
 	for r := range h.queues {
 		h.noticeUnserved(r)

@@ -108,7 +108,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.isStopping && (s == nil || j.pendingCalls == 0 || !errors.Is(cause, runtime.ErrMoved))
 	unsent := s != nil && s.removeUnsent(token)
 	if elsewhere {
-		h.requested.removeTask(j.task)
+		h.history.RemoveRequest(j.task)
 	}
 	if elsewhere && !unsent && j.stage != stageQueued {
 		h.retainDeparted(j)

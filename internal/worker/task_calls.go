@@ -210,16 +210,16 @@ func recordMemoOf(ctx context.Context, j *job, m checkpoint.Memo) (payload.JSON,
 
 // leaseState reports what became of a lease during a call for its task.
 func (h *Hub) leaseState(j *job, token string) claimResult {
+	l, ok := h.signer.ParseToken(token)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jobsByLease[token] == j {
 		return claimGranted
 	}
-	l, ok := h.parseLease(token)
 	if !ok {
 		return claimLost
 	}
-	if held := h.reclaimed[l.nodePlace()]; held != nil && held.token == token || h.jobsByLease[token] != nil {
+	if held := h.reclaims.FindPlace(l.Place()); held != nil && held.Token == token || h.jobsByLease[token] != nil {
 		return claimUndecided
 	}
 	return claimLost
@@ -230,7 +230,7 @@ func (h *Hub) leaseState(j *job, token string) claimResult {
 func (h *Hub) hasLeft(token string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.jobsByLease[token] == nil && h.departedLeases.hasLease(token)
+	return h.jobsByLease[token] == nil && h.history.IsDeparted(token)
 }
 
 // CallGraph runs a graph inside a task.
@@ -307,7 +307,8 @@ func (h *Hub) LeaseToEndpoint(ctx context.Context, t *runtime.Task, delivery int
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	j.isOnEndpoint, j.stage, j.deliveries = true, stageStarted, delivery
-	j.token = h.signLease(j)
+	j.lease = h.signer.SignLease(t, j.key)
+	j.token = j.lease.Token
 	h.jobsByLease[j.token] = j
 	return &EndpointLease{Assignment: j.newAssignment(h.opts.LeaseTTL), hub: h, job: j}
 }

@@ -82,13 +82,13 @@ func (h *Hub) retainDeparted(j *job) {
 	if j.task.StillRemote != nil {
 		j.task.StillRemote.Store(true)
 	}
-	s, token := j.session, j.token
-	if token == "" {
+	s, l := j.session, j.lease
+	if l.Token == "" {
 		return
 	}
-	h.departedLeases.addLease(token)
-	if l, ok := h.parseLease(token); ok && l.outlivesServer() && h.reclaimed[l.nodePlace()] == nil {
+	h.history.AddDeparted(l.Token)
+	if l.OutlivesServer() && h.reclaims.FindPlace(l.Place()) == nil {
 		h.log.Info("a worker keeps a task whose run goes on at another server", append(j.deliveryFields(), zap.Bool("connected", s != nil))...)
-		h.addReclaimed(s, token, l)
+		h.reclaims.Add(s, l)
 	}
 }

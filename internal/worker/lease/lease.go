@@ -1,0 +1,144 @@
+// Package lease makes and reads leases: the right of a worker to hand over the one
+// result of a task. It remembers which of them are over, and keeps those that a
+// worker brings until the run of their task asks for it.
+//
+// Signers are safe for concurrent use; a History and Reclaims are guarded by a lock
+// of their owner.
+package lease
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Lease is what a token says.
+type Lease struct {
+	Token       string
+	Key         string // of the task, see KeyOf
+	incarnation string // of the server
+	number      uint64 // among the leases of the server
+	fence       uint64 // how often servers had taken the run up
+	attempt     uint64
+}
+
+// TaskID is the id of the leased task.
+func (l Lease) TaskID() string {
+	id, _, _ := strings.Cut(l.Key, ":")
+	return id
+}
+
+// Place is the leased task, whatever it was answered, as PlaceOf names it.
+func (l Lease) Place() string {
+	if i := strings.LastIndexByte(l.Key, ':'); i > 0 {
+		return l.Key[:i]
+	}
+	return l.Key
+}
+
+// OutlivesServer reports whether the lease may outlive its server. The work of
+// routers and reducers depends on results that may have been lost with it.
+func (l Lease) OutlivesServer() bool { return strings.Contains(l.Key, nodeKeyMark) }
+
+// IsNewer reports whether a lease of the same task was given after another one.
+func (l Lease) IsNewer(than Lease) bool {
+	order := cmp.Or(cmp.Compare(l.fence, than.fence), cmp.Compare(l.attempt, than.attempt))
+	if order == 0 && l.incarnation == than.incarnation {
+		order = cmp.Compare(l.number, than.number)
+	}
+	return order > 0
+}
+
+// IsFor reports whether the lease is for a task as its run asks for it, and not for
+// an earlier attempt or pass of it.
+func (l Lease) IsFor(t *runtime.Task, key string) bool {
+	return l.Key == key && l.attempt >= uint64(max(t.Attempt, 0))
+}
+
+// NameOf names one lease of a task for other servers, without the right that it
+// gives.
+func NameOf(place, token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return place + "#" + hex.EncodeToString(sum[:8])
+}
+
+// Signer makes tokens, and knows those that were made with its key.
+type Signer struct {
+	key         []byte
+	incarnation string // distinguishes the leases of this process from those of an earlier one
+	last        atomic.Uint64
+}
+
+// NewSigner makes the signer of one server. With the same key another server knows
+// its leases.
+func NewSigner(key []byte) *Signer { return &Signer{key: key, incarnation: rand.Text()[:12]} }
+
+// SignLease makes a lease of a task: its token says which task, which server, when,
+// and has a mark that only the owner of the key can make.
+func (s *Signer) SignLease(t *runtime.Task, key string) Lease {
+	l := Lease{Key: key, incarnation: s.incarnation, number: s.last.Add(1), fence: t.Fence, attempt: uint64(max(t.Attempt, 0))}
+	body := strings.Join([]string{l.incarnation, formatBase36(l.number), formatBase36(l.fence), formatBase36(l.attempt), key}, "/")
+	l.Token = string(binary.AppendUvarint(nil, uint64(len(body)))) + body + s.computeMAC(body)
+	return l
+}
+
+func formatBase36(n uint64) string { return strconv.FormatUint(n, 36) }
+
+func (s *Signer) computeMAC(body string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(body))
+	return string(mac.Sum(nil)[:16])
+}
+
+// IsOwn reports whether this server has given a lease.
+func (s *Signer) IsOwn(l Lease) bool { return l.incarnation == s.incarnation }
+
+// ParseToken checks a token. One that this key has not marked is refused.
+func (s *Signer) ParseToken(token string) (Lease, bool) {
+	n, width := binary.Uvarint([]byte(token))
+	if width <= 0 || n > uint64(len(token)-width) {
+		return Lease{}, false
+	}
+	body, mark := token[width:width+int(n)], token[width+int(n):]
+	if !hmac.Equal([]byte(mark), []byte(s.computeMAC(body))) {
+		return Lease{}, false
+	}
+	parts := strings.SplitN(body, "/", 5)
+	if len(parts) != 5 {
+		return Lease{}, false
+	}
+	l := Lease{Token: token, incarnation: parts[0], Key: parts[4]}
+	for i, n := range []*uint64{&l.number, &l.fence, &l.attempt} {
+		var err error
+		if *n, err = strconv.ParseUint(parts[i+1], 36, 64); err != nil {
+			return Lease{}, false
+		}
+	}
+	return l, true
+}
+
+// ParseTokens checks tokens, each once. It takes a while for many. Those that this
+// key has not marked are forged.
+func (s *Signer) ParseTokens(tokens []string) (all []Lease, forged []string) {
+	seen := make(map[string]struct{}, len(tokens))
+	for _, token := range tokens {
+		if _, again := seen[token]; again {
+			continue
+		}
+		seen[token] = struct{}{}
+		if l, ok := s.ParseToken(token); ok {
+			all = append(all, l)
+		} else {
+			forged = append(forged, token)
+		}
+	}
+	return all, forged
+}
