@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 const root = ".."
@@ -25,7 +25,7 @@ const root = ".."
 // Neither may know a row that the other does not.
 func TestProtocolPageHasTheErrorTable(t *testing.T) {
 	inCode := map[string]string{}
-	for _, row := range transport.ErrorTable() {
+	for _, row := range reason.Table() {
 		inCode[row.Reason] = codeName(row.Code)
 	}
 	require.Equal(t, inCode, documentedReasons(t))
@@ -34,15 +34,15 @@ func TestProtocolPageHasTheErrorTable(t *testing.T) {
 // A reason without an exception reaches Python programs as one that means nothing.
 func TestPythonHasAnExceptionForEveryReason(t *testing.T) {
 	classes := read(t, "sdk", "python", "src", "graphd", "transport", "errors.py")
-	for _, row := range transport.ErrorTable() {
+	for _, row := range reason.Table() {
 		require.Contains(t, classes, `"`+row.Reason+`"`, "transport/errors.py of the SDK lacks a reason")
 	}
 }
 
 func TestProtocolPageHasEveryReasonOfAFailedRun(t *testing.T) {
 	section := errorSection(t)
-	for _, reason := range failureReasons(t) {
-		require.Contains(t, section, "`"+reason+"`", "docs/protocol.md lacks a reason of failed runs")
+	for _, failedReason := range failureReasons(t) {
+		require.Contains(t, section, "`"+failedReason+"`", "docs/protocol.md lacks a reason of failed runs")
 	}
 }
 

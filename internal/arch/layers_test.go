@@ -123,8 +123,13 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/payload", "internal/visible"},
 	},
 	{
+		path: "internal/transport/reason", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
+			"internal/transport/reason",
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
 			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
 			"internal/payload",

@@ -73,6 +73,8 @@ func TestFanOutRefusesAMeetingPlace(t *testing.T) {
 	}
 	from := module + "/internal/transport"
 	require.NoError(t, checkFanOut(from, append(imports, "fmt", "google.golang.org/grpc")))
+	require.NoError(t, checkFanOut(from, append(imports, module+"/internal/transport/wire")), "a part of its own")
+	require.NoError(t, checkFanOut(from+"/stream", append(imports, module+"/internal/transport/wire")), "its neighbour")
 	imports = append(imports, module+"/internal/g")
 	require.ErrorContains(t, checkFanOut(from, imports), "imports 7 packages")
 	require.NoError(t, checkFanOut(module+"/cmd/graphd", imports))

@@ -69,9 +69,9 @@ func (d *interceptors) receiveMessage(ctx context.Context, into any, by func(any
 // logEarlyRefusal converts what is wrong with a request that was not decoded, before
 // its call has begun. Only what is more than the caller's is logged.
 func (d *interceptors) logEarlyRefusal(err error) error {
-	end, err := d.errorMapper.toStatus(err, nil)
-	if entry := d.log.Check(end.level, "refused request"); entry != nil && end.level > zapcore.InfoLevel {
-		entry.Write(append(end.fields, zap.String("grpc.error", err.Error()))...)
+	end, err := d.errorMapper.ToStatus(err, nil)
+	if entry := d.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
+		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // Headers of requests and responses.
@@ -106,10 +107,10 @@ func subjectIDs(ctx context.Context) map[string]string {
 	defer c.mu.Unlock()
 	ids := make(map[string]string, 2)
 	if c.thread != "" {
-		ids["threadId"] = clipText(c.thread, maxMetadataLength)
+		ids["threadId"] = reason.ClipText(c.thread, reason.MaxMetadataLength)
 	}
 	if c.run != "" {
-		ids["runId"] = clipText(c.run, maxMetadataLength)
+		ids["runId"] = reason.ClipText(c.run, reason.MaxMetadataLength)
 	}
 	return ids
 }
@@ -124,10 +125,10 @@ func callLogFields(ctx context.Context) []zap.Field {
 	defer c.mu.Unlock()
 	fields := []zap.Field{zap.String("request_id", c.requestID)}
 	if c.thread != "" {
-		fields = append(fields, zap.String("thread", clipText(c.thread, maxIDLength)))
+		fields = append(fields, zap.String("thread", reason.ClipText(c.thread, maxIDLength)))
 	}
 	if c.run != "" {
-		fields = append(fields, zap.String("run", clipText(c.run, maxIDLength)))
+		fields = append(fields, zap.String("run", reason.ClipText(c.run, maxIDLength)))
 	}
 	return fields
 }

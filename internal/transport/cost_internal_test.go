@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // TestAStreamNeedsNoGoroutineBesideItsCall opens many streams that fit into what
@@ -46,9 +47,9 @@ func TestALogLineThatIsNotWrittenCostsNothing(t *testing.T) {
 		m.countStarted()
 		m.countReceived()
 		m.countSent()
-		d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, callEnd{})
+		d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, reason.CallEnd{})
 	}))
 	require.Zero(t, logs.Len())
-	d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled, callEnd{level: zapcore.ErrorLevel})
+	d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errStalled, reason.CallEnd{Level: zapcore.ErrorLevel})
 	require.Equal(t, 1, logs.Len())
 }

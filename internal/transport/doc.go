@@ -3,5 +3,5 @@
 // and errors back into messages.
 //
 // It decides nothing about runs: what a thread may do next is the runtime's
-// business, and every error it returns is one row of the table in errors.go.
+// business, and every error it returns is one row of the table of package reason.
 package transport

@@ -22,6 +22,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -200,7 +201,7 @@ func (c *endpointCall) runTask(ctx context.Context) worker.Result {
 // happened too often.
 func (c *endpointCall) recordLoss(err error) (r worker.Result, final bool) {
 	log := c.executor.opts.Log.With(zap.String("endpoint", c.spec.Endpoint), zap.String("task", c.task.ID),
-		zap.Error(errors.New(clipText(err.Error(), maxTextLength))))
+		zap.Error(errors.New(reason.ClipText(err.Error(), maxTextLength))))
 	if !c.sent.wasSent() {
 		log.Warn("a call has not reached its endpoint")
 		c.unsentCalls++
@@ -414,7 +415,7 @@ func (c *endpointCall) classifyError(err error) (r worker.Result, final bool) {
 
 func nodeFailure(kind, message string) worker.Result {
 	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: kind, Message: clipText(message, maxTextLength),
+		Reason: runtime.FailedNode, Type: kind, Message: reason.ClipText(message, maxTextLength),
 	}}}
 }
 

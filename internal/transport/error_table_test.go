@@ -25,6 +25,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // publishedTable is the published table. A line may be added, and a key to a line; none
@@ -98,7 +99,7 @@ INTERNAL INTERNAL errorId
 
 func TestTableKeepsItsCodesAndKeys(t *testing.T) {
 	var b strings.Builder
-	for _, row := range transport.ErrorTable() {
+	for _, row := range reason.Table() {
 		line := append([]string{codeName(row.Code), row.Reason}, row.MetadataKeys...)
 		b.WriteString("\n" + strings.Join(line, " "))
 	}
@@ -123,7 +124,7 @@ func codeName(c codes.Code) string {
 // Every reason the runtime declares has a row, and no row is there twice.
 func TestTableKnowsEveryReason(t *testing.T) {
 	rows := map[string]bool{}
-	for _, row := range transport.ErrorTable() {
+	for _, row := range reason.Table() {
 		require.False(t, rows[row.Reason], "%s is there twice", row.Reason)
 		rows[row.Reason] = true
 	}

@@ -15,6 +15,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // eventStream is the sending side of Stream, Resume and Watch.
@@ -102,7 +103,7 @@ func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error
 		err = closing
 	}
 	if errors.Is(err, errStalled) {
-		return runtime.Errorf(ReasonSlowConsumer, "the client does not read").
+		return runtime.Errorf(reason.SlowConsumer, "the client does not read").
 			With("resumeSequence", strconv.FormatUint(sub.lastSeq, 10))
 	}
 	if ctx.Err() != nil {
@@ -234,7 +235,7 @@ func isThreadDeleted(err error) bool {
 
 // withResumePosition adds to an error the position to go on from.
 func (w *activeStream) withResumePosition(err error) error {
-	if e := toClientError(err); e != nil {
+	if e := reason.ToClientError(err); e != nil {
 		return e.With("resumeSequence", strconv.FormatUint(w.lastSeq, 10)).WithCause(err)
 	}
 	return err

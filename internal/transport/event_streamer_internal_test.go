@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 func TestStreamShowsARunFromOpeningToStop(t *testing.T) {
@@ -104,7 +105,7 @@ func TestClientThatNeverReadsIsCutOff(t *testing.T) {
 		<-s.done
 		var e *runtime.Error
 		require.ErrorAs(t, s.err, &e)
-		require.Equal(t, ReasonSlowConsumer, e.Reason)
+		require.Equal(t, reason.SlowConsumer, e.Reason)
 		require.Equal(t, "1", e.Meta["resumeSequence"])
 		require.Equal(t, int64(0), s.service.openCount.Load())
 		require.Equal(t, &streamCounts{opened: 1, closed: 1, slow: 1}, s.service.metrics)

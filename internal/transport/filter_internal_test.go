@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 func TestFilters(t *testing.T) {
@@ -140,7 +142,7 @@ func FuzzClip(f *testing.F) {
 	f.Add("\xff\xfe", 4)
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = 3 + max(0, n)%100
-		got := clipText(text, n)
+		got := reason.ClipText(text, n)
 		require.LessOrEqual(t, len(got), n)
 		require.True(t, utf8.ValidString(got))
 	})

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // interceptorOptions puts the interceptors in order, from the outside in: identify and
@@ -32,7 +33,7 @@ func interceptorOptions(d *interceptors) []grpc.ServerOption {
 
 // interceptors wrap every call: identify, count, log, convert errors, validate.
 type interceptors struct {
-	errorMapper *errorMapper
+	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
 	unread      *unreadTracker
 	log         *zap.Logger
@@ -58,7 +59,7 @@ func (d *interceptors) interceptUnary(
 		resp, err = c.unread.encodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
-	end, err := d.errorMapper.toStatus(err, subjectIDs(ctx))
+	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
 	if err == nil {
 		n.countSent()
 	}
@@ -78,7 +79,7 @@ func (d *interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: requestOf(ctx)})
 	}
 	c.memory.Release()
-	end, err := d.errorMapper.toStatus(err, subjectIDs(ctx))
+	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
 	d.finishCall(ctx, n, info.FullMethod, callKind(info.IsClientStream, info.IsServerStream), began, err, end)
 	return err
 }
@@ -94,10 +95,10 @@ func disableCompression(ctx context.Context) {
 }
 
 // finishCall counts and logs a call that has ended, with one line.
-func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end callEnd) {
+func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end reason.CallEnd) {
 	took, code := time.Since(began), status.Code(err)
 	n.countHandled(code, took)
-	level := end.level
+	level := end.Level
 	if level == zapcore.InfoLevel && isProbe(name) {
 		level = zapcore.DebugLevel
 	}
@@ -121,7 +122,7 @@ func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, k
 	if err != nil {
 		fields = append(fields, zap.String("grpc.error", err.Error()))
 	}
-	entry.Write(append(fields, end.fields...)...)
+	entry.Write(append(fields, end.Fields...)...)
 }
 
 // isProbe reports whether a call only asks whether the server is there: one comes

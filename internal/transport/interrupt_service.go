@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // interruptService lists, watches and updates interrupts.
@@ -126,7 +127,7 @@ func interruptChangeFromProto(b *validator, req *graphdv1.UpdateInterruptRequest
 		case maskAssignees:
 			c.Assignees = &assignees
 		default:
-			b.addViolation("update_mask", "%q is not among *, expire_time, assignees", clipText(path, maxNameLength))
+			b.addViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, maxNameLength))
 		}
 	}
 	return c

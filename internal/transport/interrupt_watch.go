@@ -10,6 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // interruptStream is the sending side of WatchInterrupts.
@@ -56,7 +57,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errStalled):
-		return runtime.Errorf(ReasonSlowConsumer, "the client does not read")
+		return runtime.Errorf(reason.SlowConsumer, "the client does not read")
 	}
 	return err
 }

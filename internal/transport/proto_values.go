@@ -10,6 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // jsonToProto wraps JSON text as it is; no value is no payload.
@@ -57,7 +58,7 @@ func namespaceFromProto(b *validator, field string, path []string) string {
 	for _, element := range path {
 		switch {
 		case element == "" || strings.Contains(element, namespaceSeparator):
-			b.addViolation(field, "element %q is not node or node:task", clipText(element, maxNameLength))
+			b.addViolation(field, "element %q is not node or node:task", reason.ClipText(element, maxNameLength))
 		case len(element) > maxNameLength+1+maxIDLength:
 			b.addViolation(field, "an element has %d bytes; at most %d are allowed", len(element), maxNameLength+1+maxIDLength)
 		}

@@ -6,6 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // parseFilterField parses a filter and blames the field for what is wrong with it.
@@ -37,7 +38,7 @@ func parseFilterState(b *validator, values map[string]int32, prefix, text string
 		}
 	}
 	slices.Sort(known)
-	b.addViolation("filter", "%q is not a state; known are %s", clipText(text, maxNameLength), strings.Join(known, ", "))
+	b.addViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, maxNameLength), strings.Join(known, ", "))
 	return ""
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // requestTracker counts the bytes of calls that are not done. Beyond the limit,
@@ -89,7 +90,7 @@ func (q *requestTracker) beginCall(ctx context.Context, info *tap.Info) (context
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.maxCalls > 0 && (q.openCalls >= q.maxCalls || q.openCalls >= q.maxCalls-q.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
-		return ctx, buildStatusError(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(q.maxCalls)), nil)
+		return ctx, reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(q.maxCalls)), nil)
 	}
 	r := &trackedRequest{tracker: q, conn: from, id: from.newestStream, isStream: q.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
 	ctx, r.cancel = context.WithCancel(context.WithValue(ctx, requestKey{}, r))
@@ -103,7 +104,7 @@ func (q *requestTracker) beginCall(ctx context.Context, info *tap.Info) (context
 }
 
 func tooManyRequestsError(what, limit string, most int64) *runtime.Error {
-	return runtime.Errorf(ReasonTooManyRequests, "the server holds as many %s as it may, %d; try again", what, most).
+	return runtime.Errorf(reason.TooManyRequests, "the server holds as many %s as it may, %d; try again", what, most).
 		WithLimit(limit, most, 0)
 }
 

@@ -18,6 +18,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // sendUnfinished makes a call and sends all of its request but the end.
@@ -29,10 +30,10 @@ func sendUnfinished(t *testing.T, c testClient, method string, request proto.Mes
 	return stream
 }
 
-func requireReason(t *testing.T, err error, code codes.Code, reason string) {
+func requireReason(t *testing.T, err error, code codes.Code, want string) {
 	t.Helper()
 	require.Equal(t, code, status.Code(err), "%v", err)
-	require.Equal(t, reason, requireErrorInfo(t, err).GetReason())
+	require.Equal(t, want, requireErrorInfo(t, err).GetReason())
 }
 
 func newPutGraph(bytes int) *graphdv1.PutGraphRequest {
@@ -76,7 +77,7 @@ func TestOpenCallsAreBounded(t *testing.T) {
 		open = append(open, sendUnfinished(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"}))
 	}
 	_, err := c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
-	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	requireReason(t, err, codes.ResourceExhausted, reason.TooManyRequests)
 	for _, stream := range open {
 		require.NoError(t, stream.CloseSend())
 		require.NoError(t, stream.RecvMsg(&graphdv1.Thread{}))
@@ -112,7 +113,7 @@ func TestServedRequestsAreBounded(t *testing.T) {
 		<-slow.entered
 	}
 	_, err := c.PutGraph(t.Context(), newPutGraph(1_000_000))
-	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	requireReason(t, err, codes.ResourceExhausted, reason.TooManyRequests)
 	_, err = c.GetThread(t.Context(), &graphdv1.GetThreadRequest{ThreadId: "t1"})
 	require.NoError(t, err)
 	close(slow.release)
@@ -150,7 +151,7 @@ func TestCompressedRequestsCountAsWhatTheyBecome(t *testing.T) {
 		<-slow.entered
 	}
 	_, err := c.PutGraph(t.Context(), newPutGraph(1_000_000), grpc.UseCompressor(gzip.Name))
-	requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+	requireReason(t, err, codes.ResourceExhausted, reason.TooManyRequests)
 	close(slow.release)
 	served.Wait()
 }
@@ -167,7 +168,7 @@ func TestSmallRequestsArriveBesideLargeOnes(t *testing.T) {
 	small := sendUnfinished(t, c, graphdv1.ThreadService_GetThread_FullMethodName, &graphdv1.GetThreadRequest{ThreadId: "t1"})
 	for range 3 {
 		_, err := c.PutGraph(t.Context(), newPutGraph(3_000_000), grpc.UseCompressor(gzip.Name))
-		requireReason(t, err, codes.ResourceExhausted, transport.ReasonTooManyRequests)
+		requireReason(t, err, codes.ResourceExhausted, reason.TooManyRequests)
 	}
 	require.NoError(t, small.CloseSend())
 	require.NoError(t, small.RecvMsg(&graphdv1.Thread{}))

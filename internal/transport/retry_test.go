@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/graphd-dev/graphd/internal/cli"
-	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // readPythonReasons reads a set of reasons from the Python client.
@@ -31,7 +31,7 @@ func readPythonReasons(t *testing.T, name string) map[string]bool {
 func TestBothClientsKnowWhatIsRetryable(t *testing.T) {
 	again, told := readPythonReasons(t, "_AGAIN"), readPythonReasons(t, "_TOLD")
 	reasons := 0
-	for _, row := range transport.ErrorTable() {
+	for _, row := range reason.Table() {
 		if row.Code != codes.Unavailable && row.Code != codes.ResourceExhausted {
 			require.False(t, again[row.Reason] || told[row.Reason], "%s does not pass", row.Reason)
 			continue

@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 	// StreamMetrics counts event streams, nil = not counted.
 	StreamMetrics StreamMetrics
 	// RefusalMetrics count what is refused, nil = not counted.
-	RefusalMetrics RefusalMetrics
+	RefusalMetrics reason.RefusalMetrics
 	// Caller names the authenticated caller of a call, nil = no caller is known.
 	Caller func(ctx context.Context) string
 	// Credentials are for TLS, nil = plain text.
@@ -180,7 +181,7 @@ type Server struct {
 	log          *zap.Logger
 	storeRefusal atomic.Pointer[runtime.Error] // why the store takes no changes
 
-	refusalMetrics RefusalMetrics // nil = not counted
+	refusalMetrics reason.RefusalMetrics // nil = not counted
 
 	maxConnections int
 	unread         *unreadTracker
@@ -194,7 +195,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
 	d := &interceptors{
-		errorMapper: newErrorMapper(o.RefusalMetrics), log: o.Log,
+		errorMapper: reason.NewMapper(o.RefusalMetrics), log: o.Log,
 		unread:          newUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
 		maxMessageBytes: o.MaxMessageBytes,
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // logEndedCall ends a call with an error, and returns the lines of the log and what its
@@ -22,8 +23,8 @@ import (
 func logEndedCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
 	t.Helper()
 	core, logged := observer.New(zapcore.InfoLevel)
-	d := &interceptors{log: zap.New(core), errorMapper: newErrorMapper(nil)}
-	end, told := d.errorMapper.toStatus(err, nil)
+	d := &interceptors{log: zap.New(core), errorMapper: reason.NewMapper(nil)}
+	end, told := d.errorMapper.ToStatus(err, nil)
 	m := newCallMetrics().newMethodMetrics(kindUnary, "graphd.v1.GraphService", "GetRun")
 	d.finishCall(t.Context(), m, "/graphd.v1.GraphService/GetRun", kindUnary, time.Now(), told, end)
 	return logged.All(), told
@@ -48,7 +49,7 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 		"TOO_MANY_GRAPHS": true, "NO_WORKER_AVAILABLE": true, "WORKER_SILENT": true, "PROTOCOL_MISMATCH": true,
 	}
 	broken := map[string]bool{"INTERNAL": true, "CHECKPOINT_CORRUPT": true}
-	for _, row := range ErrorTable() {
+	for _, row := range reason.Table() {
 		lines, _ := logEndedCall(t, runtime.Errorf(row.Reason, "no"))
 		require.Len(t, lines, 1, row.Reason)
 		want := zapcore.InfoLevel

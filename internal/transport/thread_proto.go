@@ -6,6 +6,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 func threadToProto(h checkpoint.Head) *graphdv1.Thread {
@@ -137,7 +138,7 @@ func threadChangeFromProto(b *validator, req *graphdv1.UpdateThreadRequest) runt
 			c.Expiration = &e
 		default:
 			b.addViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
-				clipText(path, maxNameLength))
+				reason.ClipText(path, maxNameLength))
 		}
 	}
 	return c

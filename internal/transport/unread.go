@@ -15,6 +15,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // unreadTracker counts the bytes that this server holds because clients have not
@@ -317,7 +318,7 @@ func (o *callUnread) encodeAnswer(ctx context.Context, answer any, memory *runti
 			return &countedMessage{encodedMessage: f, unread: o, isCounted: f.isLarge()}, nil
 		}
 		if !o.tracker.addWaiting(len(f.bytes)) {
-			return nil, runtime.Errorf(ReasonSlowConsumer, "the server holds too many answers that clients have not read").
+			return nil, runtime.Errorf(reason.SlowConsumer, "the server holds too many answers that clients have not read").
 				WithLimit("max-unread", o.tracker.maxBytes, 0)
 		}
 		memory.Release()

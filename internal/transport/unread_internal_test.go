@@ -14,6 +14,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // pipeListener is a listener with connections in memory.
@@ -263,7 +264,7 @@ func TestAnswersThatWaitAreBounded(t *testing.T) {
 		synctest.Wait()
 		o, _ := u.openCall(t)
 		_, err := o.encodeAnswer(ctx, run, &runtime.CallMemory{})
-		require.ErrorIs(t, err, &runtime.Error{Reason: ReasonSlowConsumer})
+		require.ErrorIs(t, err, &runtime.Error{Reason: reason.SlowConsumer})
 		leave()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.Zero(t, u.waitingBytes)

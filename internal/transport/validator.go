@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
 // Bounds of what a request may carry besides payloads.
@@ -204,14 +205,14 @@ func (b *validator) convertPayload(field string, p *graphdv1.Payload) payload.JS
 		b.refuseFeature(field+".data", "payloads that are not JSON")
 		return ""
 	case p.GetMediaType() != "" && p.GetMediaType() != "application/json":
-		b.addViolation(field+".media_type", "is %q; a json body is application/json", clipText(p.GetMediaType(), maxNameLength))
+		b.addViolation(field+".media_type", "is %q; a json body is application/json", reason.ClipText(p.GetMediaType(), maxNameLength))
 		return ""
 	case len(p.GetMetadata()) > 0:
 		b.refuseFeature(field+".metadata", "payload metadata")
 		return ""
 	}
 	if err := payload.Validate(body.Json, b.limits); err != nil {
-		if e := toPayloadError(err); e != nil && b.overridingError == nil {
+		if e := reason.ToPayloadError(err); e != nil && b.overridingError == nil {
 			b.overridingError = e.With("field", field).WithViolation(field+".json", "%v", err)
 		}
 		return ""
@@ -233,7 +234,7 @@ func (b *validator) parseEtag(field, etag string) uint64 {
 	}
 	revision, err := strconv.ParseUint(etag, 10, 64)
 	if err != nil || revision == 0 {
-		b.addViolation(field, "%q is not an etag of this server", clipText(etag, maxNameLength))
+		b.addViolation(field, "%q is not an etag of this server", reason.ClipText(etag, maxNameLength))
 	}
 	return revision
 }

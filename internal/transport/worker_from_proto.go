@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -166,7 +167,7 @@ func taskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out wor
 	case *graphdv1.TaskResult_Cancelled:
 		out.Failure = &worker.Failure{Failure: checkpoint.Failure{
 			Reason: runtime.FailedNode, Type: "Cancelled",
-			Message: "the worker stopped the task by itself: " + clipText(outcome.Cancelled.GetNote(), maxTextLength),
+			Message: "the worker stopped the task by itself: " + reason.ClipText(outcome.Cancelled.GetNote(), maxTextLength),
 		}}
 		return out, false
 	default:
@@ -174,22 +175,22 @@ func taskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out wor
 	}
 	out.UsedAnswers = usedAnswersFromProto(b, r.GetUsed())
 	if err := b.err(); err != nil {
-		reason, details := runtime.FailedInvalidUpdate, map[string]string(nil)
+		failedReason, details := runtime.FailedInvalidUpdate, map[string]string(nil)
 		if own, ok := errors.AsType[*runtime.Error](err); ok && own.Reason == runtime.ReasonPayloadTooLarge {
-			reason = runtime.FailedOutputTooLarge
+			failedReason = runtime.FailedOutputTooLarge
 		} else if ok && own.Meta["limit"] != "" {
-			reason, details = runtime.FailedLimit, own.Meta
+			failedReason, details = runtime.FailedLimit, own.Meta
 		}
-		out = unusableResult(reason, "the worker's result can't be used: "+toClientError(err).Message)
+		out = unusableResult(failedReason, "the worker's result can't be used: "+reason.ToClientError(err).Message)
 		out.Failure.Details = details
 		return out, false
 	}
 	return out, false
 }
 
-func unusableResult(reason, message string) worker.Result {
+func unusableResult(failedReason, message string) worker.Result {
 	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
-		Reason: reason, Type: "InvalidResult", Message: clipText(message, maxTextLength),
+		Reason: failedReason, Type: "InvalidResult", Message: reason.ClipText(message, maxTextLength),
 	}, Permanent: true}}
 }
 
@@ -283,8 +284,8 @@ func usedAnswersFromProto(b *validator, list []*graphdv1.UsedAnswer) []worker.Us
 func taskFailedFromProto(f *graphdv1.TaskFailed) *worker.Failure {
 	out := &worker.Failure{
 		Failure: checkpoint.Failure{
-			Reason: runtime.FailedNode, Type: clipText(f.GetType(), maxNameLength), Message: clipText(f.GetMessage(), maxTextLength),
-			Stack: clipText(f.GetStack(), maxStackLength), Details: failureDetailsFromProto(f.GetDetails()),
+			Reason: runtime.FailedNode, Type: reason.ClipText(f.GetType(), maxNameLength), Message: reason.ClipText(f.GetMessage(), maxTextLength),
+			Stack: reason.ClipText(f.GetStack(), maxStackLength), Details: failureDetailsFromProto(f.GetDetails()),
 		},
 		Permanent: f.GetNonRetryable(), RetryAfter: max(f.GetRetryDelay().AsDuration(), 0), BaseTypes: baseTypesFromProto(f.GetBaseTypes()),
 	}
@@ -305,7 +306,7 @@ func taskFailedFromProto(f *graphdv1.TaskFailed) *worker.Failure {
 func baseTypesFromProto(types []string) []string {
 	var out []string
 	for _, t := range types[:min(len(types), maxLabels)] {
-		out = append(out, clipText(t, maxNameLength))
+		out = append(out, reason.ClipText(t, maxNameLength))
 	}
 	return out
 }
@@ -319,7 +320,7 @@ func failureDetailsFromProto(m map[string]string) map[string]string {
 		if len(out) == maxLabels {
 			break
 		}
-		out[clipText(k, maxLabelKeyLength)] = clipText(v, maxLabelValueLength)
+		out[reason.ClipText(k, maxLabelKeyLength)] = reason.ClipText(v, maxLabelValueLength)
 	}
 	return out
 }

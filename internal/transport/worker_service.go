@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -187,7 +188,7 @@ func (s *workerService) registerGraphs(
 			out = append(out, &graphdv1.GraphRegistration{Graph: g.Name, Version: g.Version})
 			continue
 		}
-		refused := toClientError(err)
+		refused := reason.ToClientError(err)
 		if refused == nil || refused.IsStoreFault() {
 			return nil, err
 		}
@@ -215,7 +216,7 @@ func graphProblems(e *runtime.Error) []*graphdv1.GraphProblem {
 	}
 	var out []*graphdv1.GraphProblem
 	for _, v := range e.Violations {
-		out = append(out, &graphdv1.GraphProblem{Field: v.Field, Description: violationText(v)})
+		out = append(out, &graphdv1.GraphProblem{Field: v.Field, Description: reason.ViolationText(v)})
 	}
 	return out
 }
@@ -261,11 +262,11 @@ func (s *workerService) handleMessage(ctx context.Context, session *worker.Sessi
 		token, delay := leaseTokenFromProto(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
 			b.convertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
 		if b.err() == nil {
-			session.HandleNack(token, clipText(kind.Nack.GetReason(), maxTextLength), delay)
+			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), maxTextLength), delay)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
 		if released := leaseTokensFromProto(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
-			session.HandleGoodbye(released, clipText(kind.Goodbye.GetReason(), maxTextLength))
+			session.HandleGoodbye(released, reason.ClipText(kind.Goodbye.GetReason(), maxTextLength))
 		}
 	case *graphdv1.ConnectRequest_Complete:
 		if c := s.completionFromProto(b, "complete.", kind.Complete); b.err() == nil {
@@ -383,8 +384,8 @@ func (s *workerService) messageToProto(m worker.Message) *graphdv1.ConnectRespon
 }
 
 // errorToProto returns an error as data.
-func errorToProto(err error) (reason, message string) {
-	if refused := toClientError(err); refused != nil {
+func errorToProto(err error) (name, message string) {
+	if refused := reason.ToClientError(err); refused != nil {
 		return refused.Reason, refused.Message
 	}
 	return runtime.ReasonInternal, "the result could not be taken; call CompleteTask"

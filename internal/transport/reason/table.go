@@ -1,4 +1,6 @@
-package transport
+// Package reason says why a call fails: it holds the table of all reasons with their
+// gRPC codes, finds the reason of an error, and builds the status that a client gets.
+package reason
 
 import (
 	"context"
@@ -20,29 +22,29 @@ const Domain = "graphd.dev"
 
 // Reasons that only transport gives.
 const (
-	// ReasonSlowConsumer ends a stream whose client does not even read the
+	// SlowConsumer ends a stream whose client does not even read the
 	// message that says so.
-	ReasonSlowConsumer = "SLOW_CONSUMER"
-	// ReasonTooManyRequests refuses a call that the server has no capacity for.
-	ReasonTooManyRequests = runtime.ReasonTooManyRequests
-	// ReasonCancelled answers a caller that has gone away.
-	ReasonCancelled = "CANCELLED"
-	// ReasonDeadline answers a call whose deadline has passed.
-	ReasonDeadline = "DEADLINE_EXCEEDED"
+	SlowConsumer = "SLOW_CONSUMER"
+	// TooManyRequests refuses a call that the server has no capacity for.
+	TooManyRequests = runtime.ReasonTooManyRequests
+	// Cancelled answers a caller that has gone away.
+	Cancelled = "CANCELLED"
+	// DeadlineExceeded answers a call whose deadline has passed.
+	DeadlineExceeded = "DEADLINE_EXCEEDED"
 )
 
-// ErrorRow is one row of the error table: what a reason is in gRPC, and the
+// Row is one row of the error table: what a reason is in gRPC, and the
 // metadata a client may find with it besides threadId and runId.
-type ErrorRow struct {
+type Row struct {
 	Reason       string
 	Code         codes.Code
 	MetadataKeys []string
 }
 
-// ErrorTable returns every reason a call may fail with. A reason keeps its code and
+// Table returns every reason a call may fail with. A reason keeps its code and
 // its metadata keys for ever.
-func ErrorTable() []ErrorRow {
-	return []ErrorRow{
+func Table() []Row {
+	return []Row{
 		{runtime.ReasonInvalidField, codes.InvalidArgument, []string{"field", "violations", "limit", "most", "need"}},
 		{runtime.ReasonInvalidPayloadJSON, codes.InvalidArgument, []string{"field", "offset", "limit", "most"}},
 		{
@@ -101,8 +103,8 @@ func ErrorTable() []ErrorRow {
 		{runtime.ReasonTooManyRuns, codes.ResourceExhausted, []string{"limit", "most"}},
 		{runtime.ReasonTooManySubscribers, codes.ResourceExhausted, []string{"limit", "option"}},
 		{runtime.ReasonTooManyGraphs, codes.ResourceExhausted, []string{"limit", "most"}},
-		{ReasonTooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
-		{ReasonSlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
+		{TooManyRequests, codes.ResourceExhausted, []string{"limit", "most"}},
+		{SlowConsumer, codes.ResourceExhausted, []string{"resumeSequence", "limit", "most", "need"}},
 		{runtime.ReasonStoreFull, codes.ResourceExhausted, nil},
 
 		{runtime.ReasonStoreUnavailable, codes.Unavailable, nil},
@@ -118,8 +120,8 @@ func ErrorTable() []ErrorRow {
 
 		{runtime.ReasonFeatureDisabled, codes.Unimplemented, []string{"feature", "field"}},
 		{runtime.ReasonWaitTimeout, codes.DeadlineExceeded, []string{"runState"}},
-		{ReasonDeadline, codes.DeadlineExceeded, nil},
-		{ReasonCancelled, codes.Canceled, nil},
+		{DeadlineExceeded, codes.DeadlineExceeded, nil},
+		{Cancelled, codes.Canceled, nil},
 		{runtime.ReasonCheckpointCorrupt, codes.DataLoss, []string{"checkpointId"}},
 		{runtime.ReasonInternal, codes.Internal, []string{"errorId"}},
 	}
@@ -146,18 +148,18 @@ func storeSentinels() []struct {
 		{checkpoint.ErrOutcomeUnknown, runtime.ReasonOutcomeUnknown},
 		{checkpoint.ErrUnavailable, runtime.ReasonStoreUnavailable},
 		{checkpoint.ErrCorrupt, runtime.ReasonCheckpointCorrupt},
-		{context.Canceled, ReasonCancelled},
-		{context.DeadlineExceeded, ReasonDeadline},
+		{context.Canceled, Cancelled},
+		{context.DeadlineExceeded, DeadlineExceeded},
 	}
 }
 
-// toClientError returns the error that a client gets; nil means that err is
+// ToClientError returns the error that a client gets; nil means that err is
 // internal.
-func toClientError(err error) *runtime.Error {
+func ToClientError(err error) *runtime.Error {
 	if known, ok := errors.AsType[*runtime.Error](err); ok {
 		return known
 	}
-	if e := toPayloadError(err); e != nil {
+	if e := ToPayloadError(err); e != nil {
 		return e
 	}
 	if build, ok := errors.AsType[*graph.BuildError](err); ok {
@@ -177,8 +179,8 @@ func toClientError(err error) *runtime.Error {
 	return nil
 }
 
-// toPayloadError covers JSON text that is not what it should be.
-func toPayloadError(err error) *runtime.Error {
+// ToPayloadError covers JSON text that is not what it should be.
+func ToPayloadError(err error) *runtime.Error {
 	var (
 		syntax  *payload.SyntaxError
 		limit   *payload.LimitError

@@ -1,4 +1,4 @@
-package transport
+package reason
 
 import (
 	"crypto/rand"
@@ -28,7 +28,7 @@ const (
 	maxStatusBytes         = 6 << 10
 	maxViolations          = 20
 	maxStatusMessageLength = 1 << 10
-	maxMetadataLength      = 512
+	MaxMetadataLength      = 512
 	maxDescriptionLength   = 300
 )
 
@@ -36,18 +36,18 @@ const (
 // is short of something.
 const retryDelay = time.Second
 
-// errorMapper turns errors into statuses. Causes go to the log, never to the
+// Mapper turns errors into statuses. Causes go to the log, never to the
 // client.
-type errorMapper struct {
+type Mapper struct {
 	codes   map[string]codes.Code
 	metrics RefusalMetrics // nil = not counted
 }
 
-// callEnd is how a call has ended, for the log. The zero value is a call that went
+// CallEnd is how a call has ended, for the log. The zero value is a call that went
 // well.
-type callEnd struct {
-	level  zapcore.Level
-	fields []zap.Field
+type CallEnd struct {
+	Level  zapcore.Level
+	Fields []zap.Field
 }
 
 // RefusalMetrics count what is refused, by reason: those of Table alone.
@@ -58,40 +58,41 @@ type RefusalMetrics interface {
 	SetStoreRefusal(reason string, refuses bool)
 }
 
-func newErrorMapper(counts RefusalMetrics) *errorMapper {
-	m := &errorMapper{codes: make(map[string]codes.Code), metrics: counts}
-	for _, row := range ErrorTable() {
+// NewMapper makes a Mapper of the table; counts = nil counts nothing.
+func NewMapper(counts RefusalMetrics) *Mapper {
+	m := &Mapper{codes: make(map[string]codes.Code), metrics: counts}
+	for _, row := range Table() {
 		m.codes[row.Reason] = row.Code
 	}
 	return m
 }
 
-// toStatus converts an error, and says what of it is for the log. subject fills in
+// ToStatus converts an error, and says what of it is for the log. subject fills in
 // threadId and runId where the error does not name them.
-func (m *errorMapper) toStatus(err error, subject map[string]string) (callEnd, error) {
+func (m *Mapper) ToStatus(err error, subject map[string]string) (CallEnd, error) {
 	if err == nil {
-		return callEnd{}, nil
+		return CallEnd{}, nil
 	}
 	if _, ok := status.FromError(err); ok && !wrapsRuntimeError(err) {
-		return callEnd{level: callLogLevel(status.Code(err), "")}, err
+		return CallEnd{Level: callLogLevel(status.Code(err), "")}, err
 	}
-	e := toClientError(err)
+	e := ToClientError(err)
 	code, known := codes.Internal, false
 	if e != nil {
 		code, known = m.codes[e.Reason]
 	}
-	var end callEnd
+	var end CallEnd
 	if !known || e.Reason == runtime.ReasonInternal {
-		e, end.fields = newInternalError(err)
+		e, end.Fields = newInternalError(err)
 		code = codes.Internal
 	} else if e.Cause != nil {
-		end.fields = []zap.Field{zap.NamedError("cause", e.Cause)}
+		end.Fields = []zap.Field{zap.NamedError("cause", e.Cause)}
 	}
-	end.level, end.fields = callLogLevel(code, e.Reason), append(end.fields, zap.String("reason", e.Reason))
+	end.Level, end.Fields = callLogLevel(code, e.Reason), append(end.Fields, zap.String("reason", e.Reason))
 	if m.metrics != nil {
 		m.metrics.CountRefusedCall(e.Reason)
 	}
-	return end, buildStatusError(code, e, subject)
+	return end, BuildStatus(code, e, subject)
 }
 
 // isForOperator reports whether calls fail for a reason until an operator does
@@ -137,17 +138,19 @@ func newInternalError(err error) (*runtime.Error, []zap.Field) {
 	return runtime.Errorf(runtime.ReasonInternal, "internal error %s", id).With("errorId", id), fields
 }
 
-func buildStatusError(code codes.Code, e *runtime.Error, subject map[string]string) error {
+// BuildStatus makes the status of an error, with as many of its details as fit into
+// trailers. subject has ids that the error does not name.
+func BuildStatus(code codes.Code, e *runtime.Error, subject map[string]string) error {
 	meta := make(map[string]string, len(e.Meta)+len(subject)+1)
 	maps.Copy(meta, subject)
 	for k, v := range e.Meta {
-		meta[k] = clipText(v, maxMetadataLength)
+		meta[k] = ClipText(v, MaxMetadataLength)
 	}
 	if n := len(e.Violations); n > 0 {
 		meta["violations"] = strconv.Itoa(n)
 	}
 	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: Domain, Metadata: meta}
-	st := status.New(code, clipText(e.Message, maxStatusMessageLength))
+	st := status.New(code, ClipText(e.Message, maxStatusMessageLength))
 	for shown := min(len(e.Violations), maxViolations); ; shown-- {
 		full, err := st.WithDetails(statusDetails(info, code, e.Violations[:shown])...)
 		if err != nil {
@@ -167,7 +170,7 @@ func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Vi
 		request := &errdetails.BadRequest{}
 		for _, v := range bad {
 			request.FieldViolations = append(request.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: clipText(v.Field, maxMetadataLength), Description: clipText(violationText(v), maxDescriptionLength),
+				Field: ClipText(v.Field, MaxMetadataLength), Description: ClipText(ViolationText(v), maxDescriptionLength),
 			})
 		}
 		list = append(list, protoadapt.MessageV1Of(request))
@@ -177,16 +180,17 @@ func statusDetails(info *errdetails.ErrorInfo, code codes.Code, bad []runtime.Vi
 	return list
 }
 
-func violationText(v runtime.Violation) string {
+// ViolationText describes a violation together with its line, if it has one.
+func ViolationText(v runtime.Violation) string {
 	if v.Line > 0 {
 		return fmt.Sprintf("line %d: %s", v.Line, v.Description)
 	}
 	return v.Description
 }
 
-// clipText shortens text to at most n bytes of valid UTF-8: gRPC refuses to send a
+// ClipText shortens text to at most n bytes of valid UTF-8: gRPC refuses to send a
 // status with anything else.
-func clipText(text string, n int) string {
+func ClipText(text string, n int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= n {
 		return text

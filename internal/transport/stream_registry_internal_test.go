@@ -4,15 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/graphd-dev/graphd/internal/payload"
 )
 
 // A caller that is refused for a limit is told the option of the server that sets it.
-func TestLimitErrorsNameTheOption(t *testing.T) {
-	limits := payload.Limits{MaxBytes: 4, MaxDepth: 1}
-	require.ErrorContains(t, toPayloadError(payload.Validate(`"12345"`, limits)), "limit of 4 bytes (--max-payload)")
-	require.ErrorContains(t, toPayloadError(payload.Validate(`[[]]`, limits)), "(--max-depth)")
+func TestStreamLimitsNameTheOption(t *testing.T) {
 	s := &streamRegistry{maxStreams: 1, maxInterruptStreams: 1, maxThreadStreams: 1}
 	require.NoError(t, s.addInterruptStream())
 	require.ErrorContains(t, s.addStream(), "(--max-streams)")
