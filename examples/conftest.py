@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from graphd.dev import DevServer, binary, dev
+from graphd.dev import DevServer, dev, graphd_command
 
 
 @dataclass
@@ -62,7 +62,7 @@ class CommandLine:
 
     def __call__(self, *arguments: str, code: int = 0) -> Any:
         """Runs a command that must exit with the code; returns its JSON."""
-        command = [*binary(), *arguments, "--server", self._address, "-o", "json"]
+        command = [*graphd_command(), *arguments, "--server", self._address, "-o", "json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == code, f"{arguments} exits with {done.returncode}\n{done.stdout}{done.stderr}"
         return json.loads(done.stdout) if done.stdout else done.stderr

@@ -45,7 +45,7 @@ def main(address: str) -> None:
         builder.add_node(name, node)
     for source, target in zip([START, *names], [*names, END], strict=True):
         builder.add_edge(source, target)
-    graph = builder.compile(server=address, name="chain-python")  # serves for as long as somebody holds it
+    graph = builder.compile(server=address, name="chain-python")  # serves as long as the program holds it
     print(port, flush=True)
     sys.stdin.read()
     del graph

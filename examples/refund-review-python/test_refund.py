@@ -42,7 +42,7 @@ def test_a_decision_becomes_the_response(
     assert [entry["node"] for entry in values["conversation_history"]] == ["analyze", "human_review", "execute"]
 
 
-def test_other_requests_need_nobody(server: DevServer, start: Start, graphd: CommandLine) -> None:
+def test_other_requests_need_no_reviewer(server: DevServer, start: Start, graphd: CommandLine) -> None:
     start(PROGRAM, GRAPHD_SERVER=server.address)
     run(graphd, "t", "When do you open?", code=0)
     assert "looking into it" in graphd("state", "t")["values"]["final_response"]

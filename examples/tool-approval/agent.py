@@ -57,7 +57,7 @@ builder.add_edge("tools", "model")
 
 
 def answers_of(questions: list[Any], given: list[Any]) -> dict[str, Any] | None:
-    """One answer per question, by its id; None when nobody answers."""
+    """One answer per question, by its id; None without an answer."""
     if given:
         if len(given) != len(questions):
             raise SystemExit(f"{len(questions)} questions are open, and there are {len(given)} answers")
@@ -97,7 +97,7 @@ def show(stream: Iterator[tuple[str, Any]]) -> list[Any]:
 
 
 def main() -> int:
-    """Runs a chat until it ends or nobody answers."""
+    """Runs a chat until it ends or no answer comes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", nargs="?", help="what to say; without it the thread goes on where it waits")
     parser.add_argument("--thread", default="chat-1", help="the conversation")

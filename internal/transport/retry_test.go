@@ -16,10 +16,10 @@ import (
 // readPythonReasons reads a set of reasons from the Python client.
 func readPythonReasons(t *testing.T, name string) map[string]bool {
 	t.Helper()
-	source, err := os.ReadFile("../../sdk/python/src/graphd/transport/patience.py")
+	source, err := os.ReadFile("../../sdk/python/src/graphd/transport/backoff.py")
 	require.NoError(t, err)
 	set := regexp.MustCompile(`(?s)\n` + name + ` = \{(.*?)\}`).FindStringSubmatch(string(source))
-	require.NotNil(t, set, "patience.py has no %s", name)
+	require.NotNil(t, set, "backoff.py has no %s", name)
 	reasons := make(map[string]bool)
 	for _, word := range regexp.MustCompile(`"([A-Z_]+)"`).FindAllStringSubmatch(set[1], -1) {
 		reasons[word[1]] = true
@@ -29,7 +29,7 @@ func readPythonReasons(t *testing.T, name string) map[string]bool {
 
 // What may pass, by its code, is tried again by both clients or told by both.
 func TestBothClientsKnowWhatIsRetryable(t *testing.T) {
-	again, told := readPythonReasons(t, "_AGAIN"), readPythonReasons(t, "_TOLD")
+	again, told := readPythonReasons(t, "_RETRYABLE"), readPythonReasons(t, "_NOT_RETRYABLE")
 	reasons := 0
 	for _, row := range reason.Table() {
 		if row.Code != codes.Unavailable && row.Code != codes.ResourceExhausted {

@@ -79,7 +79,7 @@ func (s *fixture) startWorker(name string, at *server) *process.Process {
 	s.Helper()
 	python := process.Python(s.T)
 	p := process.Launch(s.T, name, func() *exec.Cmd {
-		cmd := exec.Command(python, "nomad.py")
+		cmd := exec.Command(python, "walking_worker.py")
 		cmd.Env = append(os.Environ(), "MOVES_NAME="+name, "MOVES_LEDGER="+s.ledgerPath, "MOVES_SERVER="+at.address)
 		return cmd
 	})

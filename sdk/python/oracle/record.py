@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-from tests.conformance import plain
+from tests.conformance import plain_data
 from tests.conformance.library import Library
 from tests.conformance.program import World, compile_all
 from tests.conformance.steps import Player
@@ -81,7 +81,7 @@ class Recorder:
         elif choice < 0.8 and len(self.case["graphs"]) == 1:
             history = list(self.graph.get_state_history(_THREAD))
             at = self.r.randrange(len(history))
-            # Where somebody has answered, graphd asks anew when it is replayed.
+            # graphd asks an answered question anew when its checkpoint is replayed.
             answered = history[at].metadata["source"] != "loop" and history[at].interrupts
             if history[at].next != ("__start__",) and not answered:
                 self._run(None, at=history[at].config["configurable"]["checkpoint_id"], index=at)
@@ -143,7 +143,7 @@ class Recorder:
     # Ids as symbols.
 
     def _snapshot(self, state: Any) -> Any:
-        shown = plain.snapshot(state)
+        shown = plain_data.snapshot(state)
         for field in ("checkpoint", "parent"):
             if shown[field] is not None:
                 shown[field] = self._symbol("cp", shown[field])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from . import api
+from . import public_names
 
 EXPECTED: dict[str, Any] = json.loads(Path(__file__).with_name("api.json").read_text())
-HERE = api.read("graphd")
+HERE = public_names.read("graphd")
 
 
 @pytest.mark.parametrize("module", EXPECTED["names"])

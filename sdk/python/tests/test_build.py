@@ -12,7 +12,7 @@ from graphd.channels import EphemeralValue, Topic
 from graphd.checkpoint.memory import InMemorySaver
 from graphd.declare.options import CompileOptions
 from graphd.declare.program import Program
-from graphd.declare.spec import spec_of
+from graphd.declare.spec import build_spec
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, InvalidGraphError
 from graphd.graph import END, START, MessagesState, StateGraph
@@ -63,7 +63,7 @@ def test_a_mistake_is_a_value_error(name: str) -> None:
     assert not isinstance(raised.value, GraphdError) or raised.value.reason == "INVALID_GRAPH"
 
 
-def test_a_node_nobody_leads_to_is_accepted(server: DevServer) -> None:
+def test_a_node_without_an_edge_to_it_is_accepted(server: DevServer) -> None:
     compiled = graph((START, "n")).add_node("alone", node).compile(InMemorySaver(server=server.address))
     assert compiled.invoke({"a": ["x"]}, {"configurable": {"thread_id": "build-1"}}) == {"a": ["x"]}
 
@@ -105,7 +105,7 @@ def test_the_description_says_what_the_builder_was_told() -> None:
     builder = StateGraph(Full)
     builder.add_node("n", node, retry_policy=RetryPolicy(max_attempts=5, jitter=False), defer=True)
     builder.add_edge(START, "n").add_conditional_edges("n", route)
-    spec = spec_of(_program(builder))
+    spec = build_spec(_program(builder))
     reducers = {c.name: c.reducer for c in spec.channels}
     assert reducers == {
         "log": "append",
@@ -127,7 +127,7 @@ def test_the_description_says_what_the_builder_was_told() -> None:
 
 
 def test_messages_are_kept_by_the_reducer_of_the_server() -> None:
-    spec = spec_of(_program(StateGraph(MessagesState).add_node("n", node).add_edge(START, "n")))
+    spec = build_spec(_program(StateGraph(MessagesState).add_node("n", node).add_edge(START, "n")))
     assert {c.name: c.reducer for c in spec.channels}["messages"] == "messages"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphd import graph, types
 
-from .drawn import State, drawings, step
+from .drawing_cases import State, drawings, step
 
 EXPECTED: dict[str, str] = json.loads(Path(__file__).with_name("drawn.json").read_text())
 

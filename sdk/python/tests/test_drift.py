@@ -13,7 +13,7 @@ from graphd import START, InMemorySaver, StateGraph, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import NodeInterrupt, NonDeterministicNode
 from graphd.runtime import drift
-from graphd.runtime.replay import Answer, Place, Question, Replay, Rules, Used
+from graphd.runtime.replay import Answer, DriftRules, Place, Question, Replay, UsedAnswer
 from graphd.types import Command, Interrupt
 
 VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "seen-vectors.json").read_text())
@@ -22,19 +22,19 @@ VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "docs" / "seen-vectors
 @pytest.mark.parametrize("vector", VECTORS, ids=[v["name"] for v in VECTORS])
 def test_the_digest_is_the_one_of_the_server(vector: dict[str, Any]) -> None:
     parts = vector["value"], vector["message"], vector["schema"] or None, vector["ignore"]
-    assert drift.shown(*parts) == vector["shown"]
-    assert drift.digest(*parts) == vector["seen"]
+    assert drift.canonical_form(*parts) == vector["shown"]
+    assert drift.digest_json(*parts) == vector["seen"]
 
 
 def test_what_is_no_part_of_a_question_is_refused() -> None:
     for ignore in (["at"], ["/a~"], [""]):
         with pytest.raises(ValueError, match="JSON pointers"):
-            drift.checked(None, ignore)
+            drift.check_drift(None, ignore)
     with pytest.raises(ValueError, match="must be a list"):
-        drift.checked(None, "/at")
+        drift.check_drift(None, "/at")
     with pytest.raises(ValueError, match="'fail', 'ask_again', 'accept', not 'again'"):
-        drift.checked("again", [])
-    assert drift.checked("fail", ["/a~0~1/0", "message"]) == ("/a~0~1/0", "message")
+        drift.check_drift("again", [])
+    assert drift.check_drift("fail", ["/a~0~1/0", "message"]) == ("/a~0~1/0", "message")
 
 
 # What a replay does.
@@ -43,7 +43,7 @@ HERE = Place("", "", 0)
 
 
 def answered(value: Any, ignore: tuple[str, ...] = ()) -> dict[Place, Answer]:
-    return {HERE: Answer("yes", seen=drift.seen(value, "", None, ignore))}
+    return {HERE: Answer("yes", seen=drift.digest_question(value, "", None, ignore))}
 
 
 def test_an_answer_to_something_else_is_no_answer() -> None:
@@ -53,42 +53,44 @@ def test_an_answer_to_something_else_is_no_answer() -> None:
         {HERE: Answer(expired=True, seen="x")},
     ):
         replay = Replay(known, {})
-        assert isinstance(replay.ask("", "", {"pay": 99999}, {}), Question)
+        assert isinstance(replay.ask_question("", "", {"pay": 99999}, {}), Question)
         assert [q.value for q in replay.questions] == [{"pay": 99999}]
         assert replay.used == []
-        replay.finish()
+        replay.check_finished()
 
 
 def test_an_answer_to_what_was_shown_is_told() -> None:
     replay = Replay(answered({"pay": 100}), {})
-    assert isinstance(replay.ask("", "", {"pay": 100.0}, {}), Answer)
-    assert replay.used == [Used(HERE, drift.seen({"pay": 100}, "", None, ()), None)]
+    assert isinstance(replay.ask_question("", "", {"pay": 100.0}, {}), Answer)
+    assert replay.used == [UsedAnswer(HERE, drift.digest_question({"pay": 100}, "", None, ()), None)]
 
 
 def test_what_may_differ_is_left_out() -> None:
     known = answered({"pay": 100}, ("/at", "/by"))
-    replay = Replay(known, {}, Rules(None, ("/by",)))
+    replay = Replay(known, {}, DriftRules(None, ("/by",)))
     value = {"pay": 100, "at": "10:01", "by": "ann"}
-    assert isinstance(replay.ask("", "", value, {"drift_ignore": ("/at",)}), Answer)
+    assert isinstance(replay.ask_question("", "", value, {"drift_ignore": ("/at",)}), Answer)
 
 
-@pytest.mark.parametrize("rules", [Rules("accept"), Rules("fail")])
-def test_a_program_may_accept_another_question(rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [DriftRules("accept"), DriftRules("fail")])
+def test_a_program_may_accept_another_question(rules: DriftRules) -> None:
     replay = Replay(answered({"pay": 100}), {}, rules)
-    assert isinstance(replay.ask("", "", {"pay": 99999}, {"drift": "accept"}), Answer)
+    assert isinstance(replay.ask_question("", "", {"pay": 99999}, {"drift": "accept"}), Answer)
     assert [u.asked.value for u in replay.used if u.asked] == [{"pay": 99999}]
-    assert isinstance(Replay(answered(1), {}, Rules("accept")).ask("", "", 2, {"drift": "fail"}), Question)
+    assert isinstance(
+        Replay(answered(1), {}, DriftRules("accept")).ask_question("", "", 2, {"drift": "fail"}), Question
+    )
 
 
 def test_what_comes_behind_another_question_is_still_to_come() -> None:
     later = Place("", "", 1)
-    replay = Replay({**answered("A"), later: Answer(2, seen=drift.seen("second", "", None, ()))}, {})
-    assert isinstance(replay.ask("", "", "B", {}), Question)
-    replay.finish()
+    replay = Replay({**answered("A"), later: Answer(2, seen=drift.digest_question("second", "", None, ()))}, {})
+    assert isinstance(replay.ask_question("", "", "B", {}), Question)
+    replay.check_finished()
 
 
 def test_a_server_of_an_earlier_version_compares_nothing() -> None:
-    assert isinstance(Replay({HERE: Answer("yes")}, {}).ask("", "", "B", {}), Answer)
+    assert isinstance(Replay({HERE: Answer("yes")}, {}).ask_question("", "", "B", {}), Answer)
 
 
 # What the server makes of it.

@@ -12,7 +12,7 @@ import pytest
 from graphd import START, InMemorySaver, StateGraph
 from graphd.dev import DevServer
 from graphd.errors import RemoteNodeError
-from graphd.runtime import said
+from graphd.runtime import exception_text
 from graphd.types import CachePolicy, RetryPolicy
 
 
@@ -116,12 +116,12 @@ def test_a_cache_that_fails_fails_the_node(server: DevServer, is_async: bool) ->
 
 
 def test_texts_are_cut_as_the_server_cuts_them() -> None:
-    text = said.text_of(ValueError("é" * 4096))
+    text = exception_text.text_of(ValueError("é" * 4096))
     assert text == "é" * 2046 + "…"
     assert len(text.encode()) <= 4096
-    assert said.text_of(ValueError("é" * 2048)) == "é" * 2048
-    assert said.text_of(ValueError("a\udcffb")) == "a\\udcffb"
-    assert "LookupError" in said.text_of(Speechless())
-    assert said.text_of(RemoteNodeError("x", type="T", node="n", reason="r")) == str(
+    assert exception_text.text_of(ValueError("é" * 2048)) == "é" * 2048
+    assert exception_text.text_of(ValueError("a\udcffb")) == "a\\udcffb"
+    assert "LookupError" in exception_text.text_of(Speechless())
+    assert exception_text.text_of(RemoteNodeError("x", type="T", node="n", reason="r")) == str(
         RemoteNodeError("x", type="T", node="n", reason="r")
     )

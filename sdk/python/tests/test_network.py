@@ -17,7 +17,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd._gen.v1 import registry_service_pb2 as rs
 from graphd.dev import DevServer, dev
 from graphd.errors import GraphdError
-from graphd.transport.server import server_at, unary
+from graphd.transport.server import call_unary, server_at
 from graphd.types import Command
 from graphd.worker.session import Session
 from tests.relay import Relay
@@ -39,13 +39,13 @@ def start(server: DevServer, graph: str, thread: str) -> gs.WaitRunRequest:
     request = gs.StartRunRequest()
     request.run.graph, request.run.thread_id, request.run.create_thread = graph, thread, True
     request.run.input.json = '{"log":[]}'
-    unary(server_at(server.address).stubs.graphs.StartRun, request)
+    call_unary(server_at(server.address).stubs.graphs.StartRun, request)
     return gs.WaitRunRequest(thread_id=thread)
 
 
 def end(server: DevServer, started: gs.WaitRunRequest) -> Any:
     started.wait.seconds = 60
-    return unary(server_at(server.address).stubs.graphs.WaitRun, started)
+    return call_unary(server_at(server.address).stubs.graphs.WaitRun, started)
 
 
 def test_a_connection_that_goes_silent_is_given_up(quick: DevServer) -> None:
@@ -182,9 +182,9 @@ def test_of_two_workers_with_one_name_the_older_says_why_it_stops(
 ) -> None:
     graph = attached(lambda state: {}, quick.address, "twin")
     older = graph.attach().session
-    newer = Session(quick.address, server_at(quick.address).dial, older.specs, older.programs, older.worker_id)
+    newer = Session(quick.address, server_at(quick.address).open_channel, older.specs, older.programs, older.worker_id)
     with pytest.raises(GraphdError, match="has connected again") as caught:
-        older.wait()
+        older.wait_closed()
     assert caught.value.reason == "WORKER_REPLACED"
     assert "does not take this worker" in caplog.text
     newer.close()
@@ -252,7 +252,7 @@ StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=s
             request = gs.StartRunRequest()
             request.run.graph, request.run.thread_id, request.run.create_thread = "paused", "p1", True
             request.run.input.json = "{}"
-            unary(server_at(server.address).stubs.graphs.StartRun, request)
+            call_unary(server_at(server.address).stubs.graphs.StartRun, request)
             assert first.stdout.readline() == "begun\n"
             first.send_signal(signal.SIGSTOP)
             second = subprocess.Popen([*command, "second", str(effects)], **pipes)
@@ -273,7 +273,7 @@ StateGraph(dict).add_node("node", node).add_edge(START, "node").compile(server=s
 
 
 def _workers(server: DevServer) -> Any:
-    return unary(server_at(server.address).stubs.registry.ListWorkers, rs.ListWorkersRequest()).workers
+    return call_unary(server_at(server.address).stubs.registry.ListWorkers, rs.ListWorkersRequest()).workers
 
 
 def _registered(server: DevServer, graph: str) -> bool:

@@ -138,4 +138,4 @@ def test_one_thing_that_differs_is_found(change: Callable[[Case], Iterator[tuple
             play(other)
         except Mismatch:
             continue
-        pytest.fail(f"nobody noticed: {what}")
+        pytest.fail(f"no difference was found: {what}")

@@ -27,9 +27,9 @@ from graphd.errors import (
     StoreFullError,
     StoreReplacedError,
 )
-from graphd.transport import patience
-from graphd.transport.errors import CLASSES, describe
-from graphd.transport.server import server_at, write
+from graphd.transport import backoff
+from graphd.transport.errors import CLASSES, to_graphd_error
+from graphd.transport.server import retry_write, server_at
 
 PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
 ERRORS = PAGE.partition("\n## Errors\n")[2].partition("\n## ")[0]
@@ -98,14 +98,14 @@ class Refused(grpc.RpcError):  # type: ignore[misc]
     ],
 )
 def test_reasons_have_classes(code: grpc.StatusCode, reason: str, kind: type[GraphdError]) -> None:
-    problem = describe(Refused(code, reason))
+    problem = to_graphd_error(Refused(code, reason))
     assert type(problem) is kind
     assert problem.reason == reason
 
 
 def test_limits_and_delays_are_told() -> None:
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
-    problem = describe(Refused(code, "TOO_MANY_GRAPHS", 1.5, limit="max-graphs", most="1000"))
+    problem = to_graphd_error(Refused(code, "TOO_MANY_GRAPHS", 1.5, limit="max-graphs", most="1000"))
     assert isinstance(problem, LimitExceededError)
     assert (problem.limit, problem.most, problem.need) == ("max-graphs", 1000, None)
     assert problem.retry_delay == 1.5
@@ -114,15 +114,15 @@ def test_limits_and_delays_are_told() -> None:
     )
     assert isinstance(failed, LimitExceededError)
     assert (failed.limit, failed.most, failed.need) == ("max-sends", 1, 2)
-    assert describe(Refused(code, "TOO_MANY_RUNS", 1)).retry_delay == 1
-    assert describe(Refused(grpc.StatusCode.NOT_FOUND, "RUN_NOT_FOUND")).retry_delay is None
+    assert to_graphd_error(Refused(code, "TOO_MANY_RUNS", 1)).retry_delay == 1
+    assert to_graphd_error(Refused(grpc.StatusCode.NOT_FOUND, "RUN_NOT_FOUND")).retry_delay is None
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Its only entry is the time, which passes when the code sleeps."""
     now = [100.0]
-    monkeypatch.setattr("graphd.transport.patience.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphd.transport.backoff.time.monotonic", lambda: now[0])
     monkeypatch.setattr("graphd.transport.server.time.sleep", lambda s: now.__setitem__(0, now[0] + s))
     return now
 
@@ -144,21 +144,21 @@ def test_a_call_of_unknown_outcome_is_repeated_with_its_request_id(server: DevSe
     threads = server_at(server.address).stubs.threads
     ids: list[str] = []
     request = ts.CreateThreadRequest(thread_id="outcome-unknown", request_id="once")
-    assert write(lost(3, threads.CreateThread, ids), request).thread_id == "outcome-unknown"
+    assert retry_write(lost(3, threads.CreateThread, ids), request).thread_id == "outcome-unknown"
     assert ids == ["once"] * 4, "and not THREAD_EXISTS: each call is the first one"
 
 
 def test_repeating_has_an_end(clock: list[float]) -> None:
     ids: list[str] = []
     with pytest.raises(OutcomeUnknownError):
-        write(lost(10_000, lambda request: None, ids), ts.CreateThreadRequest(request_id="once"))
+        retry_write(lost(10_000, lambda request: None, ids), ts.CreateThreadRequest(request_id="once"))
     assert 3 < len(ids) < 100
     assert set(ids) == {"once"}
 
 
 def test_a_call_without_a_request_id_is_not_repeated() -> None:
     with pytest.raises(AssertionError):
-        write(lambda request: None, ts.CreateThreadRequest())
+        retry_write(lambda request: None, ts.CreateThreadRequest())
 
 
 def test_writes_of_the_sdk_have_request_ids(
@@ -182,6 +182,6 @@ def test_writes_of_the_sdk_have_request_ids(
 
 def test_a_busy_server_is_left_alone_for_as_long_as_it_says() -> None:
     busy = GraphdError("busy", reason="TOO_MANY_RUNS", code="RESOURCE_EXHAUSTED", retry_delay=1.0)
-    assert patience.Patience().pause(busy) == 1.0
+    assert backoff.Backoff().next_pause(busy) == 1.0
     away = GraphdError("away", reason="STORE_UNAVAILABLE", code="UNAVAILABLE", retry_delay=1.0)
-    assert patience.Patience().pause(away) < 1.0
+    assert backoff.Backoff().next_pause(away) < 1.0

@@ -15,7 +15,7 @@ from graphd import START, InMemorySaver, StateGraph, amemo, interrupt, memo
 from graphd.dev import DevServer
 from graphd.errors import GraphdError, NonDeterministicNode, ParentCommand
 from graphd.runtime.replay import Answer, Place, Question, Replay
-from graphd.runtime.task import CurrentTask, enter
+from graphd.runtime.task import CurrentTask, enter_task
 from graphd.types import Command
 
 
@@ -81,7 +81,7 @@ def test_a_memo_that_became_a_question_names_both() -> None:
     with pytest.raises(
         NonDeterministicNode, match="had memo number 1 of key 'k', now it has question number 1 of key 'k'"
     ):
-        replay.ask("", "k", "?", {})
+        replay.ask_question("", "k", "?", {})
     assert not replay.questions
 
 
@@ -90,14 +90,18 @@ def test_a_question_that_became_a_memo_names_both() -> None:
     with pytest.raises(
         NonDeterministicNode, match="had question number 1 of key 'k', now it has memo number 1 of key 'k'"
     ):
-        replay.memo("", "k")
+        replay.look_up_memo("", "k")
 
 
 def test_a_difference_that_is_caught_stays() -> None:
     replay = Replay({}, {NOWHERE: 1})
     with pytest.raises(NonDeterministicNode) as first:
-        replay.ask("", "k", "?", {})
-    for go_on in (lambda: replay.ask("", "", "?", {}), lambda: replay.memo("s", "other"), replay.finish):
+        replay.ask_question("", "k", "?", {})
+    for go_on in (
+        lambda: replay.ask_question("", "", "?", {}),
+        lambda: replay.look_up_memo("s", "other"),
+        replay.check_finished,
+    ):
         with pytest.raises(NonDeterministicNode) as again:
             go_on()
         assert again.value is first.value
@@ -106,18 +110,18 @@ def test_a_difference_that_is_caught_stays() -> None:
 
 def test_a_question_out_of_its_scope_is_another_question() -> None:
     replay = Replay({Place("a", "", 0): Answer("A"), Place("", "", 0): Answer("root")}, {})
-    assert isinstance(replay.ask("b", "", "?", {}), Question)
-    assert replay.ask("a", "", "?", {}) == Answer("A")
-    assert replay.ask("", "", "?", {}) == Answer("root")
+    assert isinstance(replay.ask_question("b", "", "?", {}), Question)
+    assert replay.ask_question("a", "", "?", {}) == Answer("A")
+    assert replay.ask_question("", "", "?", {}) == Answer("root")
 
 
 class Lost:
     """A worker that has lost its task."""
 
-    def confirm(self) -> None:
+    def confirm_lease(self) -> None:
         raise GraphdError("lost")
 
-    async def aconfirm(self) -> None:
+    async def aconfirm_lease(self) -> None:
         raise GraphdError("lost")
 
 
@@ -128,7 +132,7 @@ def test_nothing_happens_in_the_name_of_a_task_that_is_lost() -> None:
         done.append("x")
 
     async def run() -> None:
-        enter(CurrentTask(Lost(), Replay({}, {}), None))  # type: ignore[arg-type]
+        enter_task(CurrentTask(Lost(), Replay({}, {}), None))  # type: ignore[arg-type]
         with pytest.raises(GraphdError, match="lost"):
             memo("k", lambda: done.append("x"))
         with pytest.raises(GraphdError, match="lost"):

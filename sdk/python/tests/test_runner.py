@@ -9,6 +9,6 @@ from graphd.worker.runner import Runner
 def test_what_comes_after_the_end_is_left_to_others() -> None:
     runner, ran = Runner("nowhere", 1), list[pb.TaskResult]()
     runner.close()
-    runner.start(object())  # type: ignore[arg-type]
-    runner.work(lambda: ran.append(pb.TaskResult()))
+    runner.start_job(object())  # type: ignore[arg-type]
+    runner.submit_task(lambda: ran.append(pb.TaskResult()))
     assert not ran

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.dev import DevServer
-from graphd.transport.server import server_at, unary
+from graphd.transport.server import call_unary, server_at
 
 PROGRAM = """
 import os, sys, time
@@ -53,7 +53,7 @@ def test_a_worker_told_to_end_finishes_what_runs(server: DevServer, tmp_path: Pa
         request = gs.StartRunRequest()
         request.run.graph, request.run.thread_id, request.run.create_thread = "serve", "serve-1", True
         request.run.input.json = "{}"
-        unary(graphs.StartRun, request)
+        call_unary(graphs.StartRun, request)
         assert worker.stdout.readline() == "begun\n"
         worker.send_signal(signal.SIGTERM)
         ended: list[Any] = []
@@ -62,7 +62,7 @@ def test_a_worker_told_to_end_finishes_what_runs(server: DevServer, tmp_path: Pa
         waiting.join(0.3)
         assert not ended  # it waits for its node
         go_on.touch()
-        run = unary(graphs.WaitRun, gs.WaitRunRequest(thread_id="serve-1"))
+        run = call_unary(graphs.WaitRun, gs.WaitRunRequest(thread_id="serve-1"))
         assert run.output.json == f'{{"by":{worker.pid}}}'
         waiting.join(60)
         assert ended == [0]

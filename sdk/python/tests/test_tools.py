@@ -12,7 +12,7 @@ from graphd.dev import DevServer
 from graphd.errors import GraphdError
 from graphd.messages import AIMessage
 from graphd.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime, add_human_in_the_loop
-from graphd.prebuilt.arguments import WrongArgumentsError, check_of
+from graphd.prebuilt.arguments import WrongArgumentsError, build_check
 
 
 class State(MessagesState):
@@ -136,7 +136,7 @@ def test_arguments_are_checked_by_the_signature(server: DevServer) -> None:
 
 def test_arguments_are_checked_without_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic", None)
-    check = check_of(paid, ())
+    check = build_check(paid, ())
     assert check({"amount": "2", "unknown": 1}) == {"amount": 2}
     for given, said in [
         ({"amount": "abc"}, "amount: Input should be a valid integer"),

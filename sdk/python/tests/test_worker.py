@@ -16,7 +16,7 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.dev import DevServer, dev
 from graphd.errors import RemoteNodeError
 from graphd.runtime import Runtime
-from graphd.transport.server import server_at, unary
+from graphd.transport.server import call_unary, server_at
 from graphd.types import Command, RetryPolicy
 
 
@@ -69,7 +69,7 @@ def test_a_result_survives_a_restart_of_the_server(tmp_path: Path, key: str) -> 
         go_on.set()
         caller.join(60)
         stubs = server_at(second.address).stubs.graphs
-        wait_until(lambda: unary(stubs.WaitRun, gs.WaitRunRequest(thread_id="restart-1")).output.json)
+        wait_until(lambda: call_unary(stubs.WaitRun, gs.WaitRunRequest(thread_id="restart-1")).output.json)
         assert graph.get_state(config("restart-1")).values == {"log": ["done"]}
         assert len(runs) == 1, "the result is delivered late"
         caller.join(60)

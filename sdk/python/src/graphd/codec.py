@@ -34,10 +34,10 @@ def dumps(value: Any) -> str:
 
 def loads(text: str) -> Any:
     """The value of JSON text, with commands and sends as objects again."""
-    return json.loads(text, object_hook=_revive if _TAG in text else None)
+    return json.loads(text, object_hook=_restore_object if _TAG in text else None)
 
 
-def payload(value: Any) -> pb.Payload:
+def to_payload(value: Any) -> pb.Payload:
     """A value as it travels."""
     return pb.Payload(json=dumps(value))
 
@@ -47,14 +47,14 @@ def value_of(message: pb.Payload) -> Any:
     return loads(message.json) if message.WhichOneof("body") == "json" else None
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """The next simpler form of a value that JSON does not know."""
     if messages.is_message(value):
         return messages.to_dict(value)
     if isinstance(value, Overwrite):
         return {"__overwrite__": value.value}
     if isinstance(value, (Command, Send)):
-        return _tagged(value)
+        return _tag_command(value)
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -65,10 +65,10 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form: {value!r:.200}")
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_plain)
 
 
-def _set(value: Any) -> list[Any]:
+def _sort_set(value: Any) -> list[Any]:
     try:
         return sorted(value)
     except TypeError:
@@ -77,7 +77,7 @@ def _set(value: Any) -> list[Any]:
 
 _SIMPLER: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (enum.Enum, lambda v: v.value),
-    ((set, frozenset), _set),
+    ((set, frozenset), _sort_set),
     ((datetime.datetime, datetime.date, datetime.time), lambda v: v.isoformat()),
     (datetime.timedelta, lambda v: v.total_seconds()),
     ((uuid.UUID, decimal.Decimal, pathlib.PurePath), str),
@@ -87,14 +87,14 @@ _SIMPLER: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 )
 
 
-def _tagged(value: Any) -> dict[str, Any]:
+def _tag_command(value: Any) -> dict[str, Any]:
     if isinstance(value, Send):
         return {_TAG: "send", "node": value.node, "arg": value.arg}
     given = {"update": value.update, "resume": value.resume, "goto": value.goto, "graph": value.graph}
     return {_TAG: "command"} | {k: v for k, v in given.items() if v is not None and v != ()}
 
 
-def _revive(fields: dict[str, Any]) -> Any:
+def _restore_object(fields: dict[str, Any]) -> Any:
     match fields.get(_TAG):
         case "send":
             return Send(fields["node"], fields["arg"])
@@ -103,67 +103,77 @@ def _revive(fields: dict[str, Any]) -> Any:
     return fields
 
 
-def decoder(annotation: Any) -> Callable[[Any], Any]:
+def decoder_of(annotation: Any) -> Callable[[Any], Any]:
     """A function that turns JSON values into what an annotation asks for."""
     try:
-        return _decoder(annotation)
+        return _cached_decoder(annotation)
     except TypeError:  # unhashable annotations; they ask for nothing we know
-        return _same
+        return _keep_value
 
 
-def _same(value: Any) -> Any:
+def _keep_value(value: Any) -> Any:
     return value
 
 
 @functools.lru_cache(maxsize=1024)
-def _decoder(annotation: Any) -> Callable[[Any], Any]:
+def _cached_decoder(annotation: Any) -> Callable[[Any], Any]:
     origin = get_origin(annotation)
     if origin is Annotated or getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly"):
-        return decoder(get_args(annotation)[0])
+        return decoder_of(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        return _union([decoder(a) for a in get_args(annotation) if a is not type(None)], get_args(annotation))
+        return _union_decoder(
+            [decoder_of(a) for a in get_args(annotation) if a is not type(None)], get_args(annotation)
+        )
     if origin is not None:
-        return _container(origin, get_args(annotation))
+        return _container_decoder(origin, get_args(annotation))
     if not isinstance(annotation, type):
-        return _same
-    return _class(annotation)
+        return _keep_value
+    return _class_decoder(annotation)
 
 
-def _union(options: list[Callable[[Any], Any]], members: tuple[Any, ...]) -> Callable[[Any], Any]:
+def _union_decoder(options: list[Callable[[Any], Any]], members: tuple[Any, ...]) -> Callable[[Any], Any]:
     if any(messages.is_message_class(get_args(m)[0] if get_origin(m) is Annotated else m) for m in members):
-        return _message
-    real = [o for o in options if o is not _same]
+        return _decode_message
+    real = [o for o in options if o is not _keep_value]
     if len(options) != 1 or not real:
-        return _same  # more than one reading: leave it as it is stored
+        return _keep_value  # more than one reading: leave it as it is stored
     return lambda v: None if v is None else real[0](v)
 
 
-def _message(value: Any) -> Any:
+def _decode_message(value: Any) -> Any:
     return messages.from_dict(value) if isinstance(value, Mapping) and "type" in value else value
 
 
-def _container(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+def _container_decoder(origin: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
     if origin in (set, frozenset, tuple) or (isinstance(origin, type) and issubclass(origin, (list,))):
-        item = decoder(args[0]) if args and (origin is not tuple or (len(args) == 2 and args[1] is ...)) else _same
-        if origin is list and item is _same:
-            return _same
+        item = (
+            decoder_of(args[0])
+            if args and (origin is not tuple or (len(args) == 2 and args[1] is ...))
+            else _keep_value
+        )
+        if origin is list and item is _keep_value:
+            return _keep_value
         return lambda v: origin(item(x) for x in v) if isinstance(v, list) else v
     if isinstance(origin, type) and issubclass(origin, dict) and len(args) == 2:
-        item = decoder(args[1])
-        return _same if item is _same else lambda v: {k: item(x) for k, x in v.items()} if isinstance(v, dict) else v
+        item = decoder_of(args[1])
+        return (
+            _keep_value
+            if item is _keep_value
+            else lambda v: {k: item(x) for k, x in v.items()} if isinstance(v, dict) else v
+        )
     if isinstance(origin, type) and "Sequence" in origin.__name__ and args:
-        item = decoder(args[0])
-        return _same if item is _same else lambda v: [item(x) for x in v] if isinstance(v, list) else v
-    return _same
+        item = decoder_of(args[0])
+        return _keep_value if item is _keep_value else lambda v: [item(x) for x in v] if isinstance(v, list) else v
+    return _keep_value
 
 
-def _class(kind: type) -> Callable[[Any], Any]:
+def _class_decoder(kind: type) -> Callable[[Any], Any]:
     if messages.is_message_class(kind):
-        return _message
+        return _decode_message
     if hasattr(kind, "model_validate"):
         return lambda v: kind.model_validate(v) if isinstance(v, Mapping) else v
     if dataclasses.is_dataclass(kind):
-        return lambda v: _dataclass(kind, v) if isinstance(v, Mapping) else v
+        return lambda v: _decode_dataclass(kind, v) if isinstance(v, Mapping) else v
     if issubclass(kind, enum.Enum):
         return lambda v: v if v is None or isinstance(v, kind) else kind(v)
     if issubclass(kind, (set, frozenset, tuple)) and kind in (set, frozenset, tuple):
@@ -176,10 +186,10 @@ def _class(kind: type) -> Callable[[Any], Any]:
         return lambda v: kind(v) if isinstance(v, str) else v
     if kind is bytes:
         return lambda v: base64.b64decode(v) if isinstance(v, str) else v
-    return _same
+    return _keep_value
 
 
-def _dataclass(kind: type, fields: Mapping[str, Any]) -> Any:
+def _decode_dataclass(kind: type, fields: Mapping[str, Any]) -> Any:
     hints = typing.get_type_hints(kind)
     known = {f.name for f in dataclasses.fields(kind) if f.init}
-    return kind(**{k: decoder(hints.get(k, Any))(v) for k, v in fields.items() if k in known})
+    return kind(**{k: decoder_of(hints.get(k, Any))(v) for k, v in fields.items() if k in known})

@@ -28,19 +28,19 @@ class DevServer:
         self.address = f"127.0.0.1:{self.port}"
         self._log = tempfile.NamedTemporaryFile("w+", prefix="graphd-", suffix=".log", delete=False)  # noqa: SIM115
         # The pipe ends with this process, however that ends, and the server with it.
-        command = [*binary(), "serve", "--until-input-ends", "--listen", self.address, "--store", store, *flags]
+        command = [*graphd_command(), "serve", "--until-input-ends", "--listen", self.address, "--store", store, *flags]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHD_")}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT, env=environment
         )
         atexit.register(self.close)
         try:
-            self._wait()
+            self._wait_until_ready()
         except BaseException:
             self.close()
             raise
 
-    def _wait(self) -> None:
+    def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_TIMEOUT
         with grpc.insecure_channel(self.address) as channel:
             ready = grpc.channel_ready_future(channel)
@@ -94,7 +94,7 @@ def shared_dev_server() -> DevServer:
         return _shared[0]
 
 
-def binary() -> list[str]:
+def graphd_command() -> list[str]:
     """The command that starts graphd."""
     if given := os.environ.get("GRAPHD_BIN"):
         return [given]

@@ -93,7 +93,7 @@ class ParentCommand(GraphBubbleUp):
 
 
 class InterruptDismissed(Exception):
-    """Somebody declined to answer the question of this node."""
+    """The question of this node was declined."""
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
@@ -101,11 +101,11 @@ class InterruptDismissed(Exception):
 
 
 class InterruptExpired(Exception):
-    """Nobody answered the question of this node in time."""
+    """The question of this node had no answer in time."""
 
 
 class DroppedQuestions(UserWarning):
-    """An update has made open questions pointless: nobody can answer them."""
+    """An update has withdrawn open questions: they take no answers any more."""
 
 
 class NonDeterministicNode(Exception):
@@ -206,15 +206,15 @@ class LimitExceededError(GraphdError):
     @property
     def most(self) -> int | None:
         """Its value."""
-        return _number(self.metadata.get("most"))
+        return _parse_number(self.metadata.get("most"))
 
     @property
     def need(self) -> int | None:
         """What was asked for, or at least so much; None when it is not known."""
-        return _number(self.metadata.get("need"))
+        return _parse_number(self.metadata.get("need"))
 
 
-def _number(text: str | None) -> int | None:
+def _parse_number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() else None
 
 

@@ -118,7 +118,7 @@ _OWN: dict[str, type[BaseMessage]] = {
 }
 
 
-def _langchain() -> Any | None:
+def _load_langchain() -> Any | None:
     try:
         return importlib.import_module("langchain_core.messages")
     except ImportError:
@@ -151,7 +151,7 @@ def to_dict(message: Any) -> dict[str, Any]:
 def from_dict(fields: Mapping[str, Any]) -> Any:
     """A stored message as an object; unknown types stay dicts."""
     kind = fields.get("type")
-    if (library := _langchain()) is not None:
+    if (library := _load_langchain()) is not None:
         name = _OWN[kind].__name__ if kind in _OWN else None
         rest = {k: v for k, v in fields.items() if k != "type"}
         return fields if name is None else getattr(library, name)(**rest)
@@ -185,9 +185,9 @@ def coerce_messages(value: Any) -> list[dict[str, Any]]:
     return [coerce_message(value)]
 
 
-def merge(left: Any, right: Any) -> list[dict[str, Any]]:
+def merge_messages(left: Any, right: Any) -> list[dict[str, Any]]:
     """Merges messages by id: known ids replace, new ones are appended."""
-    current, update = ([_with_id(m) for m in coerce_messages(side)] for side in (left, right))
+    current, update = ([_ensure_id(m) for m in coerce_messages(side)] for side in (left, right))
     for at in range(len(update) - 1, -1, -1):
         if update[at]["type"] == "remove" and update[at]["id"] == REMOVE_ALL_MESSAGES:
             return update[at + 1 :]
@@ -205,7 +205,7 @@ def merge(left: Any, right: Any) -> list[dict[str, Any]]:
     return [m for id, m in merged.items() if id not in gone]
 
 
-def _with_id(message: dict[str, Any]) -> dict[str, Any]:
+def _ensure_id(message: dict[str, Any]) -> dict[str, Any]:
     return message if message.get("id") else message | {"id": str(uuid.uuid4())}
 
 
@@ -215,7 +215,7 @@ def add_messages(left: Any = None, right: Any = None, **kwargs: Any) -> Any:
     As a reducer of a state key it runs in the server; called, it runs here.
     """
     if left is not None and right is not None:
-        return [from_dict(m) for m in merge(left, right)]
+        return [from_dict(m) for m in merge_messages(left, right)]
     if left is not None or right is not None:
         raise ValueError("Must specify non-null arguments for both 'left' and 'right'")
 
@@ -225,6 +225,6 @@ def add_messages(left: Any = None, right: Any = None, **kwargs: Any) -> Any:
     return partially
 
 
-def objects(values: Iterable[Any], convert: Callable[[Mapping[str, Any]], Any] = from_dict) -> list[Any]:
+def to_objects(values: Iterable[Any], convert: Callable[[Mapping[str, Any]], Any] = from_dict) -> list[Any]:
     """Stored messages as objects; what is none stays as it is."""
     return [convert(v) if isinstance(v, Mapping) and "type" in v and "content" in v else v for v in values]

@@ -20,7 +20,7 @@ _WIRE_DEFAULT = "default error handler"
 _ALPHABET = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
-def wire(node: str) -> str:
+def wire_name(node: str) -> str:
     """The name of a node in the server."""
     if node == DEFAULT_HANDLER:
         return _WIRE_DEFAULT
@@ -29,7 +29,7 @@ def wire(node: str) -> str:
     return node
 
 
-def public(node: str) -> str:
+def public_name(node: str) -> str:
     """The name of a node in the program."""
     if node == _WIRE_DEFAULT:
         return DEFAULT_HANDLER
@@ -46,7 +46,7 @@ def wire_thread(prefix: str, thread: Any) -> str:
     return text
 
 
-def levels(namespace: str) -> list[str]:
+def parse_namespace(namespace: str) -> list[str]:
     """The levels of a namespace written as one string."""
     if not namespace:
         return []
@@ -55,20 +55,20 @@ def levels(namespace: str) -> list[str]:
 
 def wire_levels(path: Iterable[str]) -> list[str]:
     """The levels of a namespace, with the names that the server knows."""
-    return [_level(level, wire) for level in path]
+    return [_rename_level(level, wire_name) for level in path]
 
 
-def namespace(path: Iterable[str]) -> str:
+def format_namespace(path: Iterable[str]) -> str:
     """A namespace as one string."""
     return NAMESPACE_SEPARATOR.join(public_levels(path))
 
 
 def public_levels(path: Iterable[str]) -> tuple[str, ...]:
     """The levels of a namespace, with the names that programs know."""
-    return tuple(_level(level, public) for level in path)
+    return tuple(_rename_level(level, public_name) for level in path)
 
 
-def _level(level: str, rename: Any) -> str:
+def _rename_level(level: str, rename: Any) -> str:
     node, separator, task = level.partition(TASK_SEPARATOR)
     return f"{rename(node)}{separator}{task}"
 
@@ -77,5 +77,5 @@ def checkpoint_ref(configurable: Mapping[str, Any]) -> pb.CheckpointRef:
     """The checkpoint that a config names."""
     return pb.CheckpointRef(
         checkpoint_id=str(configurable.get("checkpoint_id") or ""),
-        namespace=levels(str(configurable.get("checkpoint_ns") or "")),
+        namespace=parse_namespace(str(configurable.get("checkpoint_ns") or "")),
     )

@@ -2,6 +2,7 @@
 
 from graphd.runtime.ask import interrupt
 from graphd.values.command import Command, Interrupt, Overwrite, Send
+from graphd.values.literals import All, Checkpointer, Durability, StreamMode, StreamWriter
 from graphd.values.parts import (
     CheckpointPayload,
     CheckpointStreamPart,
@@ -19,7 +20,6 @@ from graphd.values.parts import (
 )
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy
 from graphd.values.state import GraphOutput, PregelTask, StateSnapshot, StateUpdate
-from graphd.values.words import All, Checkpointer, Durability, StreamMode, StreamWriter
 
 __all__ = [
     "All",

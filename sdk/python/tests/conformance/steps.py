@@ -13,7 +13,7 @@ from typing import Any
 from graphd import codec
 from graphd._gen.v1 import interrupt_service_pb2
 
-from . import plain
+from . import plain_data
 from .building import MISTAKES
 from .matching import Bindings, bind, match, match_groups, match_unordered, substitute
 from .program import World, is_async
@@ -112,7 +112,7 @@ class Player:
         mode, version = do.get("mode", "updates"), do.get("version", "v1")
 
         def take(item: Any) -> None:
-            events.append(plain.event(item, mode, version))
+            events.append(plain_data.event(item, mode, version))
 
         try:
             graph, given, config = self._graph(do), self._input(do["input"]), self._config(do)
@@ -181,7 +181,7 @@ class Player:
             error = raised
         self._check_error(expect.get("error"), error, result)
         if "result" in expect:
-            self._check(expect["result"], plain.plain(result), "result")
+            self._check(expect["result"], plain_data.plain(result), "result")
         self._check_ran(expect)
 
     # States.
@@ -194,14 +194,14 @@ class Player:
             return
         if "error" in expect:
             raise Mismatch(f"did not raise {expect['error']}")
-        self._check(expect["snapshot"], plain.snapshot(state), "snapshot")
+        self._check(expect["snapshot"], plain_data.snapshot(state), "snapshot")
 
     def do_get_state_history(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
         options = {k: do[k] for k in ("limit", "filter") if k in do}
         config = self._config(do)
         if "before" in do:
             options["before"] = {"configurable": {"checkpoint_id": substitute(do["before"], self.known)}}
-        rows = [plain.snapshot(s) for s in self._graph(do).get_state_history(config, **options)]
+        rows = [plain_data.snapshot(s) for s in self._graph(do).get_state_history(config, **options)]
         if len(rows) != len(expect["history"]):
             shown = "\n    ".join(map(str, rows))
             raise Mismatch(f"{len(rows)} checkpoints and not {len(expect['history'])}:\n    {shown}")
@@ -247,10 +247,12 @@ class Player:
         graph, config = self._graph(do), self._config(do)
         state = graph.get_state(config)
         stored = graph.get_state({"configurable": {**config["configurable"], **state.config["configurable"]}})
-        tasks = [{k: v for k, v in t.items() if k not in ("name", "state")} for t in plain.snapshot(state)["tasks"]]
+        tasks = [
+            {k: v for k, v in t.items() if k not in ("name", "state")} for t in plain_data.snapshot(state)["tasks"]
+        ]
         actual = {
-            "values": plain.plain(state.values),
-            "stored": plain.plain(stored.values),
+            "values": plain_data.plain(state.values),
+            "stored": plain_data.plain(stored.values),
             "tasks": [t for t in tasks if len(t) > 1],
             "answers": self._answers(do, {t.id for t in state.tasks}),
         }
@@ -270,7 +272,7 @@ class Player:
         newest = graph.get_state(config).config["configurable"]
         state = graph.get_state({"configurable": {**config["configurable"], **newest}})
         metadata = {k: v for k, v in state.metadata.items() if k not in ("run_id", "thread_id")}
-        self._check(expect, {"values": plain.plain(state.values), "metadata": metadata}, "checkpoint")
+        self._check(expect, {"values": plain_data.plain(state.values), "metadata": metadata}, "checkpoint")
 
     def do_build(self, do: dict[str, Any], expect: dict[str, Any]) -> None:
         """A mistake in a graph, or what looks like one."""

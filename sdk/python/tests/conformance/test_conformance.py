@@ -22,7 +22,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=[c["id"] for c in CASES])
 def test_case(case: dict[str, Any], server: DevServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the case says is what happens."""
-    monkeypatch.setattr("graphd.compiled.attached.shared_dev_server", lambda: server)
+    monkeypatch.setattr("graphd.compiled.attached_graph.shared_dev_server", lambda: server)
     monkeypatch.setattr("graphd.checkpoint.memory.shared_dev_server", lambda: server)
     world, saver = World(), InMemorySaver()
     compile_all(world, case, saver)

@@ -93,10 +93,10 @@ class BinaryOperatorAggregate(BaseChannel[T]):
         self.operator = operator
 
     def declare(self) -> Declaration:
-        default, has_default = empty(self.typ)
-        known = _known(self.operator, default)
+        default, has_default = empty_value(self.typ)
+        known = _find_builtin_reducer(self.operator, default)
         if known == "":
-            return Declaration("remote", default, has_default, self._fold)
+            return Declaration("remote", default, has_default, self._fold_writes)
         if known in ("append", "merge", "messages"):
             return Declaration(known)  # empty from the start as it is
         return Declaration(known, default, has_default)
@@ -107,7 +107,7 @@ class BinaryOperatorAggregate(BaseChannel[T]):
             or getattr(self.operator, "__name__", "") == getattr(other.operator, "__name__", "") == "<lambda>"
         )
 
-    def _fold(self, current: Any, writes: list[Any]) -> Any:
+    def _fold_writes(self, current: Any, writes: list[Any]) -> Any:
         for value in writes:
             current = self.operator(current, value)
         return current
@@ -127,7 +127,7 @@ class DeltaChannel(BaseChannel[T]):
         self.reducer, self.snapshot_frequency = reducer, snapshot_frequency
 
     def declare(self) -> Declaration:
-        default, has_default = empty(self.typ)
+        default, has_default = empty_value(self.typ)
         return Declaration("remote", default, has_default, self.reducer)
 
 
@@ -135,7 +135,7 @@ _ADDING = {"list": "append", "tuple": "append", "int": "add", "float": "add", "s
 _JOINING = {"dict": "merge", "set": "union", "frozenset": "union"}
 
 
-def _known(function: Callable[..., Any], default: Any) -> str:
+def _find_builtin_reducer(function: Callable[..., Any], default: Any) -> str:
     """The server's own reducer that does what the function does, or ""."""
     if function is add_messages:
         return "messages"
@@ -158,7 +158,7 @@ _EMPTY: dict[str, Callable[[], Any]] = {
 }
 
 
-def empty(typ: Any) -> tuple[Any, bool]:
+def empty_value(typ: Any) -> tuple[Any, bool]:
     """The value a key of this type has before the first write, if any."""
     origin = get_origin(typ) or typ
     make = _EMPTY.get(getattr(origin, "__name__", ""), origin)

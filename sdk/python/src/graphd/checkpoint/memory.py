@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.dev import shared_dev_server
 from graphd.names import wire_thread
-from graphd.transport.server import server_at, unary, write
+from graphd.transport.server import call_unary, retry_write, server_at
 
 
 class InMemorySaver:
@@ -33,7 +33,7 @@ class InMemorySaver:
     def delete_thread(self, thread_id: str) -> None:
         """Deletes a thread with everything that belongs to it."""
         request = ts.DeleteThreadRequest(thread_id=wire_thread(self.prefix, thread_id), force=True)
-        unary(server_at(self.address).stubs.threads.DeleteThread, request)
+        call_unary(server_at(self.address).stubs.threads.DeleteThread, request)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with its history and its open questions.
@@ -46,7 +46,7 @@ class InMemorySaver:
             thread_id=wire_thread(self.prefix, target_thread_id),
             request_id=uuid.uuid4().hex,
         )
-        write(server_at(self.address).stubs.threads.CopyThread, request)
+        retry_write(server_at(self.address).stubs.threads.CopyThread, request)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Like copy_thread."""
@@ -67,7 +67,7 @@ class InMemorySaver:
                 self.delete_thread(thread)
                 continue
             request = ts.PruneThreadRequest(thread_id=wire_thread(self.prefix, thread), keep_checkpoints=1)
-            unary(server_at(self.address).stubs.threads.PruneThread, request)
+            call_unary(server_at(self.address).stubs.threads.PruneThread, request)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Like prune."""

@@ -19,8 +19,8 @@ from graphd.errors import (
     RemoteNodeError,
     with_code,
 )
-from graphd.names import public
-from graphd.runtime.here import LocalRun
+from graphd.names import public_name
+from graphd.runtime.local_runs import LocalRun
 
 
 class RefusedUpdateError(InvalidUpdateError, ValueError):
@@ -49,7 +49,7 @@ GENERIC = (
 """The reasons of failed runs without an exception of their own."""
 
 
-def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
+def error_of_run(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
     """What a stopped run raises in its caller; None when it raises nothing."""
     drained = local.control.drain_reason if local and local.control else None
     if run.state == run_pb2.RUN_STATE_CANCELLED:
@@ -58,7 +58,7 @@ def raised_by(run: run_pb2.Run, local: LocalRun | None) -> BaseException | None:
         return RunFailed("the run was replaced by a later input", reason="SUPERSEDED")
     if run.state not in (run_pb2.RUN_STATE_FAILED, run_pb2.RUN_STATE_TIMED_OUT):
         return None
-    raised = local.raised(run.failure) if local is not None else None
+    raised = local.find_error(run.failure) if local is not None else None
     return raised if raised is not None else node_error(run.failure, run.thread_id)
 
 
@@ -78,11 +78,11 @@ def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
         case "UNKNOWN_TARGET_NODE":
             return InvalidUpdateError(failure.message)
         case "NODE_TIMEOUT":
-            return _timeout(failure)
+            return _timeout_error(failure)
         case "STEP_TIMEOUT" | "RUN_TIMEOUT":
             return TimeoutError(failure.message)
         case "NON_DETERMINISTIC_NODE":
-            return NonDeterministicNode(_place(failure, thread) + failure.message)
+            return NonDeterministicNode(_describe_place(failure, thread) + failure.message)
         case "NODE_FAILED":
             return _node_error(failure)
         case "LIMIT_EXCEEDED" | "OUTPUT_TOO_LARGE":
@@ -90,17 +90,17 @@ def node_error(failure: payload_pb2.Failure, thread: str = "") -> BaseException:
     return RunFailed(failure.message, reason=failure.reason, metadata=dict(failure.details))
 
 
-def _place(failure: payload_pb2.Failure, thread: str) -> str:
+def _describe_place(failure: payload_pb2.Failure, thread: str) -> str:
     """Names the node and the thread of a failure, as far as they are known."""
     where = f" of thread {thread!r}" if thread else ""
-    return f"node {public(failure.node)!r}{where}: " if failure.node else ""
+    return f"node {public_name(failure.node)!r}{where}: " if failure.node else ""
 
 
-def _timeout(failure: payload_pb2.Failure) -> NodeTimeoutError:
+def _timeout_error(failure: payload_pb2.Failure) -> NodeTimeoutError:
     limit = seconds_of(failure.details.get("timeout", ""))
     if "idle" in failure.message:
-        return NodeTimeoutError(public(failure.node), limit, kind="idle", idle_timeout=limit)
-    return NodeTimeoutError(public(failure.node), limit, kind="run", run_timeout=limit)
+        return NodeTimeoutError(public_name(failure.node), limit, kind="idle", idle_timeout=limit)
+    return NodeTimeoutError(public_name(failure.node), limit, kind="run", run_timeout=limit)
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
@@ -129,7 +129,7 @@ def _node_error(failure: payload_pb2.Failure) -> BaseException:
         except TypeError:  # needs more than a message
             pass
     return RemoteNodeError(
-        failure.message, type=failure.type, node=public(failure.node), reason=failure.reason, stack=failure.stack
+        failure.message, type=failure.type, node=public_name(failure.node), reason=failure.reason, stack=failure.stack
     )
 
 

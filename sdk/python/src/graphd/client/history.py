@@ -22,14 +22,14 @@ def mark_of(state: State) -> str:
     return "" if by_hand else str(state.metadata.get(EXIT, ""))
 
 
-def folded(states: Iterable[State]) -> Iterator[State]:
+def fold_checkpoints(states: Iterable[State]) -> Iterator[State]:
     """The checkpoints that show, newest first, each with the parent that shows."""
     waiting: deque[State] = deque()
     shown: set[str] = set()
     passed: set[str] = set()
     for state in states:
         for later in waiting:
-            _climb(later, state)
+            _skip_hidden_parent(later, state)
         if not (mark := mark_of(state)) or mark not in shown:
             shown.add(mark)
             waiting.append(state)
@@ -39,7 +39,7 @@ def folded(states: Iterable[State]) -> Iterator[State]:
     yield from waiting
 
 
-def _climb(later: State, state: State) -> None:
+def _skip_hidden_parent(later: State, state: State) -> None:
     """Takes the parent's parent for a checkpoint whose parent does not show."""
     if mark_of(later) and mark_of(later) == mark_of(state) and later.parent == state.checkpoint and later is not state:
         later.ClearField("parent")

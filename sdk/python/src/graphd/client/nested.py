@@ -8,20 +8,20 @@ from typing import Any, Protocol
 
 from graphd import codec
 from graphd._gen.v1 import worker_service_pb2 as ws
+from graphd.client.called_graph_stream import CalledGraphStream
+from graphd.client.connection import GraphConnection
 from graphd.client.failures import node_error
-from graphd.client.home import Home
 from graphd.client.items import FINAL, Item
 from graphd.client.options import CallOptions
-from graphd.client.overhear import Overheard
 from graphd.client.run_request import step_limit
 from graphd.client.snapshots import values_of
 from graphd.declare.program import Program
 from graphd.declare.writes import update_object
 from graphd.errors import GraphInterrupt
-from graphd.runtime import here
-from graphd.runtime.called import CalledCommand
-from graphd.runtime.carried import CALLED, carried_context
+from graphd.runtime import local_runs
+from graphd.runtime.called_command import CalledCommand
 from graphd.runtime.task import CurrentTask
+from graphd.runtime.wire_context import CALLED, build_wire_context
 from graphd.values.command import Command
 
 
@@ -34,7 +34,7 @@ class CalledGraph(Protocol):
     def persistence(self) -> int:
         """How it keeps its state inside of the calling graph."""
 
-    def attach(self, server: str) -> Home:
+    def attach(self, server: str) -> GraphConnection:
         """Makes this process work for the graph in a server, where its nodes run too."""
 
 
@@ -44,26 +44,29 @@ def is_nested(task: CurrentTask, config: Mapping[str, Any] | None) -> bool:
     return thread is None or thread == task.config["configurable"].get("thread_id")
 
 
-def items(
+def run_nested(
     graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
 ) -> Iterator[Item]:
     """Runs the graph inside of the task, and yields what happens in it.
 
-    The same goes to whoever follows the outer run with ``subgraphs=True``.
+    Followers of the outer run with ``subgraphs=True`` get the same.
     """
-    home = graph.attach(task.host.address)
-    request = _request(graph, home, task, given, config, options)
-    if FINAL in options.shape.modes and len(options.shape.modes) == 1:
-        response = task.host.call(request)
+    connection = graph.attach(task.host.address)
+    request = _build_request(graph, connection, task, given, config, options)
+    if FINAL in options.stream_format.modes and len(options.stream_format.modes) == 1:
+        response = task.host.call_graph(request)
     else:
-        if "messages" in options.shape.modes and (local := here.find(task.host.address, task.host.thread)) is not None:
+        if (
+            "messages" in options.stream_format.modes
+            and (local := local_runs.find_call(task.host.address, task.host.thread)) is not None
+        ):
             local.tokens = True
-        overheard = Overheard(home, graph.program, task, request, config, options)
-        yield from overheard.items()
-        response = overheard.response()
+        stream = CalledGraphStream(connection, graph.program, task, request, config, options)
+        yield from stream.stream_items()
+        response = stream.result()
     match response.WhichOneof("outcome"):
         case "output":
-            if FINAL in options.shape.modes:
+            if FINAL in options.stream_format.modes:
                 yield Item(FINAL, (), values_of(graph.program, response.output))
         case "waiting":
             task.waiting.extend(response.waiting.interrupt_ids)
@@ -74,11 +77,11 @@ def items(
             raise CalledCommand(response.command)
 
 
-async def aitems(
+async def arun_nested(
     graph: CalledGraph, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
 ) -> AsyncIterator[Item]:
-    """Like items, without blocking the loop."""
-    found = items(graph, task, given, config, options)
+    """Like run_nested, without blocking the loop."""
+    found = run_nested(graph, task, given, config, options)
     try:
         while (item := await asyncio.to_thread(next, found, None)) is not None:
             yield item
@@ -86,30 +89,35 @@ async def aitems(
         await asyncio.to_thread(found.close)  # type: ignore[attr-defined]
 
 
-def _request(
-    graph: CalledGraph, home: Home, task: CurrentTask, given: Any, config: Mapping[str, Any], options: CallOptions
+def _build_request(
+    graph: CalledGraph,
+    connection: GraphConnection,
+    task: CurrentTask,
+    given: Any,
+    config: Mapping[str, Any],
+    options: CallOptions,
 ) -> ws.CallGraphRequest:
     request = ws.CallGraphRequest(
         call_index=task.next_call(),
         graph=graph.program.name,
-        graph_version=home.version(graph.program.name),
+        graph_version=connection.version(graph.program.name),
         interrupt_before=options.interrupt_before,
         interrupt_after=options.interrupt_after,
         persistence=graph.persistence,  # type: ignore[arg-type]
         step_limit=step_limit(config),
     )
-    if (carried := _context(task, config, options)) is not None:
-        request.context.CopyFrom(codec.payload(carried))
+    if (carried := _build_context(task, config, options)) is not None:
+        request.context.CopyFrom(codec.to_payload(carried))
     if given is not None and not isinstance(given, Command):
-        request.input.CopyFrom(codec.payload(update_object(given, graph.program)))
+        request.input.CopyFrom(codec.to_payload(update_object(given, graph.program)))
     return request
 
 
-def _context(task: CurrentTask, config: Mapping[str, Any], options: CallOptions) -> dict[str, Any] | None:
+def _build_context(task: CurrentTask, config: Mapping[str, Any], options: CallOptions) -> dict[str, Any] | None:
     """What the called graph sees; None for the same as the calling node."""
-    own = carried_context(options.context, config.get("configurable") or {})
+    own = build_wire_context(options.context, config.get("configurable") or {})
     if own is None:
         return None
     if options.context is None:
-        own = (carried_context(task.runtime.context, {}) or {}) | own
+        own = (build_wire_context(task.runtime.context, {}) or {}) | own
     return own | {CALLED: True}

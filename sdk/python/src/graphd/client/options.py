@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from graphd.client.shape import Shape
+from graphd.client.stream_format import StreamFormat
 from graphd.runtime.info import RunControl
-from graphd.values.words import Durability
+from graphd.values.literals import Durability
 
 
 @dataclass(frozen=True)
 class CallOptions:
     """The arguments of a call that do not name what to run."""
 
-    shape: Shape
+    stream_format: StreamFormat
     context: Any = None
     output_keys: str | Sequence[str] | None = None
     interrupt_before: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class CallOptions:
     subgraphs: bool = False
 
 
-def durability_of(given: str | None) -> str | None:
+def check_durability(given: str | None) -> str | None:
     """The durability of a call; ValueError for one that there is not."""
     if given is not None and given not in get_args(Durability):
         raise ValueError(f"unknown durability {given!r}; there are {', '.join(get_args(Durability))}")

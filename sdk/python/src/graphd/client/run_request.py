@@ -14,10 +14,10 @@ from graphd._gen.v1 import graph_service_pb2 as gs
 from graphd.client.labels import EXIT, to_labels
 from graphd.client.options import CallOptions
 from graphd.declare.program import Program
-from graphd.declare.writes import gotos, update_object
+from graphd.declare.writes import build_gotos, update_object
 from graphd.errors import EmptyInputError, InvalidUpdateError
 from graphd.names import checkpoint_ref
-from graphd.runtime.carried import carried_context
+from graphd.runtime.wire_context import build_wire_context
 from graphd.values.command import Command
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -25,7 +25,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 @dataclass(frozen=True)
-class Call:
+class CallSpec:
     """One invoke or stream, checked and complete."""
 
     program: Program
@@ -47,19 +47,19 @@ class Call:
         return given
 
 
-def request_of(call: Call, given: Any) -> gs.StreamRequest | gs.ResumeRequest:
+def build_request(call: CallSpec, given: Any) -> gs.StreamRequest | gs.ResumeRequest:
     """The request for an input, a command, or None."""
     if isinstance(given, Command):
         if given.graph is not None:
             raise InvalidUpdateError("There is no parent graph")
         if given.resume is not None:
-            return _resume(call, given)
+            return _resume_request(call, given)
         if given.update is None and given.goto == ():
             raise EmptyInputError("Received empty Command input")
-    return _start(call, given)
+    return _start_request(call, given)
 
 
-def _start(call: Call, given: Any) -> gs.StreamRequest:
+def _start_request(call: CallSpec, given: Any) -> gs.StreamRequest:
     spec = run_pb2.RunSpec(
         thread_id=call.thread,
         create_thread=True,
@@ -71,14 +71,14 @@ def _start(call: Call, given: Any) -> gs.StreamRequest:
         step_limit=step_limit(call.config),
         open_interrupts=run_pb2.OPEN_INTERRUPT_POLICY_DISCARD,
     )
-    carried = carried_context(call.options.context, call.configurable)
+    carried = build_wire_context(call.options.context, call.configurable)
     if carried is not None:
-        spec.context.CopyFrom(codec.payload(carried))
+        spec.context.CopyFrom(codec.to_payload(carried))
     checkpoint = call.configurable.get("checkpoint_id")
     if isinstance(given, Command):
-        _command(spec, given, call.program)
+        _apply_command(spec, given, call.program)
     elif given is not None:
-        spec.input.CopyFrom(codec.payload(update_object(given, call.program)))
+        spec.input.CopyFrom(codec.to_payload(update_object(given, call.program)))
         spec.run_id = _run_id(call.config)
     if checkpoint:
         if given is None:
@@ -94,21 +94,21 @@ def _run_id(config: Mapping[str, Any]) -> str:
     return given if _RUN_ID.fullmatch(given) else ""
 
 
-def _command(spec: Any, command: Command[Any], program: Program) -> None:
+def _apply_command(spec: Any, command: Command[Any], program: Program) -> None:
     if command.update is not None:
-        spec.update.CopyFrom(codec.payload(update_object(command.update, program)))
-    spec.goto_targets.extend(gotos(command.goto))
+        spec.update.CopyFrom(codec.to_payload(update_object(command.update, program)))
+    spec.goto_targets.extend(build_gotos(command.goto))
 
 
-def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
+def _resume_request(call: CallSpec, command: Command[Any]) -> gs.ResumeRequest:
     spec = run_pb2.ResumeSpec(thread_id=call.thread, metadata=call.labels())
     answer = command.resume
     if isinstance(answer, dict) and answer and all(isinstance(k, str) and _ID.fullmatch(k) for k in answer):
         for identifier, value in answer.items():
-            spec.responses.add(interrupt_id=identifier, value=codec.payload(value))
+            spec.responses.add(interrupt_id=identifier, value=codec.to_payload(value))
     else:
-        spec.single.value.CopyFrom(codec.payload(answer))
-    _command(spec, command, call.program)
+        spec.single.value.CopyFrom(codec.to_payload(answer))
+    _apply_command(spec, command, call.program)
     spec.settings.CopyFrom(
         run_pb2.RunSettings(
             interrupt_before=call.options.interrupt_before,
@@ -116,9 +116,9 @@ def _resume(call: Call, command: Command[Any]) -> gs.ResumeRequest:
             step_limit=step_limit(call.config),
         )
     )
-    carried = carried_context(call.options.context, call.configurable)
+    carried = build_wire_context(call.options.context, call.configurable)
     if carried is not None:
-        spec.settings.context.CopyFrom(codec.payload(carried))
+        spec.settings.context.CopyFrom(codec.to_payload(carried))
     if not call.configurable.get("checkpoint_ns"):
         spec.expected_checkpoint_id = str(call.configurable.get("checkpoint_id") or "")
     return gs.ResumeRequest(resume=spec, filter=call.event_filter, request_id=uuid.uuid4().hex)

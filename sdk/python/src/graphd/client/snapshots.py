@@ -11,7 +11,7 @@ from graphd._gen.v1 import graph_pb2, interrupt_pb2, payload_pb2, thread_pb2
 from graphd.client.failures import stored_error
 from graphd.client.labels import from_labels, to_labels
 from graphd.declare.program import Program
-from graphd.names import namespace, public
+from graphd.names import format_namespace, public_name
 from graphd.values.command import Interrupt
 from graphd.values.state import PregelTask, StateSnapshot
 
@@ -28,10 +28,10 @@ BREAKPOINT = "breakpoint"
 def values_of(program: Program | None, payload: payload_pb2.Payload) -> Any:
     """The state as a program reads it: objects where it declares objects."""
     stored = codec.value_of(payload)
-    return stored if program is None else program.read(stored)
+    return stored if program is None else program.decode_state(stored)
 
 
-def question(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
+def to_interrupt(interrupt: interrupt_pb2.Interrupt) -> Interrupt:
     """One question as programs see it."""
     return Interrupt(
         value=codec.value_of(interrupt.value),
@@ -52,19 +52,19 @@ def config_of(base: Mapping[str, Any], ref: payload_pb2.CheckpointRef) -> dict[s
     return {
         "configurable": {
             "thread_id": given.get("thread_id"),
-            "checkpoint_ns": namespace(ref.namespace),
+            "checkpoint_ns": format_namespace(ref.namespace),
             "checkpoint_id": ref.checkpoint_id,
         }
     }
 
 
-class Reader:
+class SnapshotReader:
     """Turns snapshots of one thread into StateSnapshots."""
 
     def __init__(self, config: Mapping[str, Any], programs: Mapping[str, Program]) -> None:
         self._config, self._programs = config, programs
 
-    def snapshot(self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None) -> StateSnapshot:
+    def read_snapshot(self, state: thread_pb2.StateSnapshot, parents: Mapping[str, str] | None = None) -> StateSnapshot:
         """One state, with those of its subgraphs as far as they are there."""
         program = self._programs.get(state.graph)
         if not state.HasField("checkpoint"):
@@ -84,34 +84,34 @@ class Reader:
             metadata.setdefault("run_id", state.run_id)
         config = config_of(self._config, state.checkpoint)
         if state.checkpoint.namespace:
-            here = {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
+            here = {format_namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
             config["configurable"]["checkpoint_map"] = dict(parents or {}) | here
-        below = dict(parents or {}) | {namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
-        current = {i.interrupt_id for task in state.tasks for i in _current(task)}
-        tasks = tuple(self._task(program, task, below, state.checkpoint.namespace) for task in state.tasks)
+        below = dict(parents or {}) | {format_namespace(state.checkpoint.namespace): state.checkpoint.checkpoint_id}
+        current = {i.interrupt_id for task in state.tasks for i in _current_interrupts(task)}
+        tasks = tuple(self._read_task(program, task, below, state.checkpoint.namespace) for task in state.tasks)
         return StateSnapshot(
             values=values_of(program, state.values),
-            next=tuple(public(n) for n in state.next),
+            next=tuple(public_name(n) for n in state.next),
             config=config,
             metadata=metadata,
-            created_at=_time(state),
+            created_at=_creation_time(state),
             parent_config=config_of(self._config, state.parent) if state.HasField("parent") else None,
             tasks=tasks,
-            interrupts=questions(i for i in state.interrupts if i.interrupt_id in current),
+            interrupts=to_interrupts(i for i in state.interrupts if i.interrupt_id in current),
         )
 
-    def _namespace(self, program: Program | None, task: thread_pb2.SnapshotTask, levels: Sequence[str]) -> str:
+    def _subgraph_namespace(self, program: Program | None, task: thread_pb2.SnapshotTask, levels: Sequence[str]) -> str:
         """Where the subgraph of a task keeps its state, "" if it keeps none."""
-        node = program.nodes.get(public(task.node)) if program is not None else None
+        node = program.nodes.get(public_name(task.node)) if program is not None else None
         if node is None:
-            return namespace(task.namespace)
+            return format_namespace(task.namespace)
         below = node.subgraph or (program.called.get(node.name) if program is not None else None)
         if below is None or below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED:
             return ""
         persists = below.persistence == graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
-        return namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
+        return format_namespace([*levels, task.node if persists else f"{task.node}:{task.task_id}"])
 
-    def _task(
+    def _read_task(
         self,
         program: Program | None,
         task: thread_pb2.SnapshotTask,
@@ -120,23 +120,23 @@ class Reader:
     ) -> PregelTask:
         state: Any = None
         if task.HasField("state") and task.state.HasField("checkpoint"):
-            state = self.snapshot(task.state, parents)
-        elif below := self._namespace(program, task, levels):
+            state = self.read_snapshot(task.state, parents)
+        elif below := self._subgraph_namespace(program, task, levels):
             thread = (self._config.get("configurable") or {}).get("thread_id")
             state = {"configurable": {"thread_id": thread, "checkpoint_ns": below}}
-        name = public(task.node)
+        name = public_name(task.node)
         return PregelTask(
             id=task.task_id,
             name=name,
             path=("__pregel_pull", name),
             error=stored_error(task.failure) if task.HasField("failure") else None,
-            interrupts=questions(_current(task)),
+            interrupts=to_interrupts(_current_interrupts(task)),
             state=state,
-            result=_result(program, task.result) if task.HasField("result") else None,
+            result=_read_result(program, task.result) if task.HasField("result") else None,
         )
 
 
-def _current(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:
+def _current_interrupts(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:
     """The questions that a task waits for; of one that has its answers, what
     was asked last in each of its scopes."""
     waiting = [i for i in task.interrupts if i.state in _WAITING]
@@ -145,16 +145,16 @@ def _current(task: thread_pb2.SnapshotTask) -> list[interrupt_pb2.Interrupt]:
     return list({(i.task_id, i.scope): i for i in task.interrupts}.values())
 
 
-def _result(program: Program | None, result: payload_pb2.Payload) -> Any:
+def _read_result(program: Program | None, result: payload_pb2.Payload) -> Any:
     value = codec.value_of(result)
     if value is None:
         return {}
     if program is None or program.is_root:
         return value
-    return program.read(gathered(value) if isinstance(value, list) else value)
+    return program.decode_state(combine_writes(value) if isinstance(value, list) else value)
 
 
-def gathered(writes: list[dict[str, Any]]) -> dict[str, Any]:
+def combine_writes(writes: list[dict[str, Any]]) -> dict[str, Any]:
     """Several updates of one task as one, in LangGraph's notation."""
     found: dict[str, list[Any]] = {}
     for write in writes:
@@ -163,17 +163,17 @@ def gathered(writes: list[dict[str, Any]]) -> dict[str, Any]:
     return {k: v[0] if len(v) == 1 else {"$writes": v} for k, v in found.items()}
 
 
-def questions(interrupts: Iterable[interrupt_pb2.Interrupt]) -> tuple[Interrupt, ...]:
+def to_interrupts(interrupts: Iterable[interrupt_pb2.Interrupt]) -> tuple[Interrupt, ...]:
     """The questions among interrupts."""
-    return tuple(question(i) for i in interrupts if is_question(i))
+    return tuple(to_interrupt(i) for i in interrupts if is_question(i))
 
 
-def _time(state: thread_pb2.StateSnapshot) -> str:
+def _creation_time(state: thread_pb2.StateSnapshot) -> str:
     moment = state.create_time.ToDatetime(tzinfo=datetime.timezone.utc)
     return moment.isoformat(timespec="microseconds")
 
 
-def iso(moment: Any) -> str:
+def format_timestamp(moment: Any) -> str:
     """A timestamp as text."""
     return str(moment.ToDatetime(tzinfo=datetime.timezone.utc).isoformat(timespec="microseconds"))
 

@@ -10,27 +10,27 @@ from typing import Any
 from graphd._gen.v1 import thread_pb2
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.client import updates
-from graphd.client.history import folded, mark_of
-from graphd.client.home import Home
-from graphd.client.snapshots import Reader, config_of, values_of
+from graphd.client.connection import GraphConnection
+from graphd.client.history import fold_checkpoints, mark_of
+from graphd.client.snapshots import SnapshotReader, config_of, values_of
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
 from graphd.errors import DroppedQuestions, GraphdError
-from graphd.names import checkpoint_ref, levels, public
+from graphd.names import checkpoint_ref, parse_namespace, public_name
 from graphd.transport.errors import InvalidUpdate, reason_of
-from graphd.transport.server import read, write
+from graphd.transport.server import retry_read, retry_write
 from graphd.values.state import StateSnapshot, StateUpdate
 
 _PAGE = 100
 
 
-class States:
+class ThreadStates:
     """One thread, as seen by one graph."""
 
-    def __init__(self, home: Home, program: Program, thread: str, config: Mapping[str, Any]) -> None:
-        self._stubs, self._thread, self._config = home.server.stubs.threads, thread, config
-        self._program, self._home = program, home
-        self._reader = Reader(config, program.readable())
+    def __init__(self, connection: GraphConnection, program: Program, thread: str, config: Mapping[str, Any]) -> None:
+        self._stubs, self._thread, self._config = connection.server.stubs.threads, thread, config
+        self._program, self._connection = program, connection
+        self._reader = SnapshotReader(config, program.readable_programs())
 
     @property
     def _configurable(self) -> Mapping[str, Any]:
@@ -44,12 +44,12 @@ class States:
         if reference.checkpoint_id or reference.namespace:
             request.at.CopyFrom(reference)
         try:
-            state = read(self._stubs.GetState, request, opened=False)
+            state = retry_read(self._stubs.GetState, request, opened=False)
         except GraphdError as error:
             if reason_of(error) != "THREAD_NOT_FOUND":
                 raise
             return StateSnapshot({}, (), {"configurable": dict(self._configurable)}, None, None, None, (), ())
-        return self._reader.snapshot(self._with_origin(state))
+        return self._reader.read_snapshot(self._with_origin(state))
 
     def _with_origin(self, state: thread_pb2.StateSnapshot) -> thread_pb2.StateSnapshot:
         """Replaces a parent that history does not show."""
@@ -59,7 +59,7 @@ class States:
             if task.failure.reason == "CANCELLED_BY_CLIENT":
                 task.ClearField("failure")  # of such a call only what was finished is kept
         if state.HasField("parent"):
-            for shown in folded(self._checkpoints(values=False)):
+            for shown in fold_checkpoints(self._checkpoints(values=False)):
                 if shown.checkpoint == state.checkpoint:
                     state.ClearField("parent")
                     if shown.HasField("parent"):
@@ -77,13 +77,13 @@ class States:
         passed = boundary is None
         if left is not None and left <= 0:
             return
-        for state in folded(self._checkpoints(values=True)):
+        for state in fold_checkpoints(self._checkpoints(values=True)):
             if not passed:
                 passed = state.checkpoint.checkpoint_id == boundary
                 continue
             if only and state.checkpoint.checkpoint_id != only:
                 continue
-            snapshot = self._reader.snapshot(state)
+            snapshot = self._reader.read_snapshot(state)
             metadata = snapshot.metadata or {}
             if any(metadata.get(k) != v for k, v in wanted.items()):
                 continue
@@ -98,13 +98,13 @@ class States:
         while True:
             request = ts.ListCheckpointsRequest(
                 thread_id=self._thread,
-                namespace=levels(str(self._configurable.get("checkpoint_ns") or "")),
+                namespace=parse_namespace(str(self._configurable.get("checkpoint_ns") or "")),
                 page_size=_PAGE,
                 page_token=token,
                 include_values=values,
             )
             try:
-                page = read(self._stubs.ListCheckpoints, request, opened=False)
+                page = retry_read(self._stubs.ListCheckpoints, request, opened=False)
             except GraphdError as error:
                 if reason_of(error) == "THREAD_NOT_FOUND":
                     return
@@ -118,25 +118,25 @@ class States:
         """Writes one checkpoint per superstep; returns the config of the last."""
         request = ts.BulkUpdateStateRequest(
             thread_id=self._thread,
-            supersteps=updates.supersteps(self._subject(), supersteps),
+            supersteps=updates.build_supersteps(self._target_program(), supersteps),
             request_id=uuid.uuid4().hex,
         )
         at = checkpoint_ref(self._configurable)
         if at.checkpoint_id or at.namespace:
             request.at.CopyFrom(at)
         try:
-            written = self._update(request)
+            written = self._write_update(request)
         except GraphdError as error:
             raise _as_update_error(error) from None
         return config_of(self._config, written.checkpoint)
 
-    def _update(self, request: ts.BulkUpdateStateRequest) -> thread_pb2.StateSnapshot:
+    def _write_update(self, request: ts.BulkUpdateStateRequest) -> thread_pb2.StateSnapshot:
         try:
-            written: thread_pb2.StateSnapshot = write(self._stubs.BulkUpdateState, request)
+            written: thread_pb2.StateSnapshot = retry_write(self._stubs.BulkUpdateState, request)
         except GraphdError as error:
             match reason_of(error):
                 case "THREAD_NOT_FOUND":
-                    ensure_thread(self._home, self._program, self._thread)
+                    ensure_thread(self._connection, self._program, self._thread)
                 case "THREAD_INTERRUPTED":
                     asked = error.metadata.get("openInterruptIds", "")
                     text = f"the update drops questions that nobody has answered: {asked}"
@@ -144,14 +144,14 @@ class States:
                     request.supersede_interrupts = True
                 case _:
                     raise
-            written = write(self._stubs.BulkUpdateState, request)
+            written = retry_write(self._stubs.BulkUpdateState, request)
         return written
 
-    def _subject(self) -> Program:
+    def _target_program(self) -> Program:
         """The graph that is written to: the root, or the one in the namespace."""
         program = self._program
-        for level in levels(str(self._configurable.get("checkpoint_ns") or "")):
-            name = public(level.partition(TASK_SEPARATOR)[0])
+        for level in parse_namespace(str(self._configurable.get("checkpoint_ns") or "")):
+            name = public_name(level.partition(TASK_SEPARATOR)[0])
             child = program.graphs().get(name)
             if child is None:
                 raise ValueError(f"node {name!r} of graph {program.public_name!r} is no subgraph")
@@ -173,12 +173,12 @@ def _as_update_error(error: GraphdError) -> GraphdError:
     )
 
 
-def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str]) -> Any:
+def values_at(connection: GraphConnection, program: Program, thread: str, namespace: Sequence[str]) -> Any:
     """The values of a namespace of a thread as it is now; None for a graph without checkpoints."""
     request = ts.GetStateRequest(thread_id=thread)
     request.at.namespace.extend(namespace)
     try:
-        state = read(home.server.stubs.threads.GetState, request)
+        state = retry_read(connection.server.stubs.threads.GetState, request)
     except GraphdError as error:
         if reason_of(error) != "CHECKPOINT_NOT_FOUND":
             raise
@@ -186,13 +186,13 @@ def values_at(home: Home, program: Program, thread: str, namespace: Sequence[str
     return values_of(program, state.values)
 
 
-def ensure_thread(home: Home, program: Program, thread: str) -> None:
+def ensure_thread(connection: GraphConnection, program: Program, thread: str) -> None:
     """Makes a thread for a graph unless there is one."""
     request = ts.CreateThreadRequest(thread_id=thread, request_id=uuid.uuid4().hex)
     request.thread.graph = program.name
-    request.thread.graph_version = home.version(program.name)
+    request.thread.graph_version = connection.version(program.name)
     try:
-        write(home.server.stubs.threads.CreateThread, request)
+        retry_write(connection.server.stubs.threads.CreateThread, request)
     except GraphdError as error:
         if reason_of(error) != "THREAD_EXISTS":
             raise

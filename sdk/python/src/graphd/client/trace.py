@@ -12,7 +12,7 @@ from graphd.client.failures import stored_error
 from graphd.client.items import Item
 from graphd.constants import TASK_SEPARATOR
 from graphd.declare.program import Program
-from graphd.names import public
+from graphd.names import public_name
 
 
 class Trace:
@@ -33,78 +33,78 @@ class Trace:
         self._questions: dict[str, interrupt_pb2.Interrupt] = {}
         self._interrupted: list[tuple[tuple[str, ...], pb.Event]] = []
 
-    def wrote(self, event: pb.Event, value: Any) -> None:
+    def record_update(self, event: pb.Event, value: Any) -> None:
         """Remembers what a task has written, to show it when the task has ended."""
         self._results[event.task_id] = value
         if event.update.cached:
             self._cached.add(event.task_id)
 
-    def task(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
-        change, node = event.task, public(event.node)
+    def task_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+        change, node = event.task, public_name(event.node)
         if not self._modes & {"tasks", "debug"}:
             return
         base = {"id": event.task_id, "name": node}
         match change.phase:
             case pb.TaskChange.PHASE_SCHEDULED:
-                data = base | {"input": self._input(levels, event), "triggers": tuple(change.triggers)}
-                yield from self._task_item(levels, event, "task", data)
+                data = base | {"input": self._read_input(levels, event), "triggers": tuple(change.triggers)}
+                yield from self._items_of(levels, event, "task", data)
             case pb.TaskChange.PHASE_SUCCEEDED if event.task_id not in self._cached:
                 result = self._results.pop(event.task_id, None)
                 program = self._program(levels)
                 if isinstance(result, list) and not (program is not None and program.is_root):
-                    result = snapshots.gathered(result)
+                    result = snapshots.combine_writes(result)
                 data = base | {"error": None, "result": result or {}, "interrupts": []}
-                yield from self._task_item(levels, event, "task_result", data)
+                yield from self._items_of(levels, event, "task_result", data)
             case pb.TaskChange.PHASE_FAILED:
                 error = stored_error(change.failure)
                 data = base | {"error": error, "result": {}, "interrupts": []}
-                yield from self._task_item(levels, event, "task_result", data)
+                yield from self._items_of(levels, event, "task_result", data)
 
             case pb.TaskChange.PHASE_INTERRUPTED:
                 self._interrupted.append((levels, event))
-                yield from self._waiting()
+                yield from self._interrupted_items()
             case pb.TaskChange.PHASE_RESTARTED if "debug" in self._modes:
                 data = base | {"attempt": event.attempt}
-                yield Item("debug", levels, self._wrapped(event, event.step, "task_restart", data))
+                yield Item("debug", levels, self._debug_data(event, event.step, "task_restart", data))
 
-    def asked(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
+    def question_items(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> Iterator[Item]:
         """Shows the tasks that wait for these questions, if that is not done."""
         self._questions |= {one.interrupt_id: one for one in interrupts if snapshots.is_question(one)}
-        yield from self._waiting()
+        yield from self._interrupted_items()
 
-    def resolved(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> None:
+    def forget_questions(self, interrupts: Iterable[interrupt_pb2.Interrupt]) -> None:
         """Forgets questions that are not open any more."""
         for one in interrupts:
             self._questions.pop(one.interrupt_id, None)
 
-    def _waiting(self) -> Iterator[Item]:
-        # The server tells of the task before its questions, and of a subgraph's node after them.
+    def _interrupted_items(self) -> Iterator[Item]:
+        # The event of a task comes before its questions, that of a subgraph's node after them.
         for levels, event in [*self._interrupted]:
-            asked = [snapshots.question(one) for one in self._questions.values() if _asks(event, one)]
+            asked = [snapshots.to_interrupt(one) for one in self._questions.values() if _asks(event, one)]
             if not asked:
                 continue
             self._interrupted.remove((levels, event))
             shown = [{"value": one.value, "id": one.id} for one in asked]
             data: dict[str, Any] = {"error": None, "result": {}, "interrupts": shown}
-            data = {"id": event.task_id, "name": public(event.node)} | data
-            yield from self._task_item(levels, event, "task_result", data)
+            data = {"id": event.task_id, "name": public_name(event.node)} | data
+            yield from self._items_of(levels, event, "task_result", data)
 
-    def _input(self, levels: tuple[str, ...], event: pb.Event) -> Any:
+    def _read_input(self, levels: tuple[str, ...], event: pb.Event) -> Any:
         program = self._program(levels)
         if not event.task.HasField("value"):
             return None
         return snapshots.values_of(program, event.task.value)
 
-    def _task_item(self, levels: tuple[str, ...], event: pb.Event, kind: str, data: dict[str, Any]) -> Iterator[Item]:
+    def _items_of(self, levels: tuple[str, ...], event: pb.Event, kind: str, data: dict[str, Any]) -> Iterator[Item]:
         if "tasks" in self._modes:
             yield Item("tasks", levels, data)
         if "debug" in self._modes:
-            yield Item("debug", levels, self._wrapped(event, event.step, kind, data))
+            yield Item("debug", levels, self._debug_data(event, event.step, kind, data))
 
-    def _wrapped(self, event: pb.Event, step: int, kind: str, data: Any) -> dict[str, Any]:
-        return {"step": step, "timestamp": snapshots.iso(event.time), "type": kind, "payload": data}
+    def _debug_data(self, event: pb.Event, step: int, kind: str, data: Any) -> dict[str, Any]:
+        return {"step": step, "timestamp": snapshots.format_timestamp(event.time), "type": kind, "payload": data}
 
-    def checkpoint(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
+    def checkpoint_items(self, levels: tuple[str, ...], event: pb.Event) -> Iterator[Item]:
         if not self._stored or not self._modes & {"checkpoints", "debug"}:
             return
         saved = event.checkpoint
@@ -115,13 +115,15 @@ class Trace:
             "parent_config": snapshots.config_of(self._config, saved.parent) if saved.HasField("parent") else None,
             "values": snapshots.values_of(self._program(levels), saved.values),
             "metadata": metadata,
-            "next": [public(t.node) for t in saved.next],
-            "tasks": [{"id": t.task_id, "name": public(t.node), "interrupts": (), "state": None} for t in saved.next],
+            "next": [public_name(t.node) for t in saved.next],
+            "tasks": [
+                {"id": t.task_id, "name": public_name(t.node), "interrupts": (), "state": None} for t in saved.next
+            ],
         }
         if "checkpoints" in self._modes:
             yield Item("checkpoints", levels, data)
         if "debug" in self._modes:
-            yield Item("debug", levels, self._wrapped(event, event.step, "checkpoint", data))
+            yield Item("debug", levels, self._debug_data(event, event.step, "checkpoint", data))
 
 
 def _asks(event: pb.Event, question: interrupt_pb2.Interrupt) -> bool:

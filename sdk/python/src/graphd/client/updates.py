@@ -9,9 +9,9 @@ from graphd import codec
 from graphd._gen.v1 import thread_service_pb2 as ts
 from graphd.constants import END
 from graphd.declare.program import Program
-from graphd.declare.writes import gotos, update_object
+from graphd.declare.writes import build_gotos, update_object
 from graphd.errors import InvalidUpdateError
-from graphd.names import wire
+from graphd.names import wire_name
 from graphd.values.command import Command
 from graphd.values.state import StateUpdate
 
@@ -24,7 +24,7 @@ _ALONE = {
 }
 
 
-def supersteps(program: Program, given: Sequence[Sequence[StateUpdate]]) -> list[ts.StateSuperstep]:
+def build_supersteps(program: Program, given: Sequence[Sequence[StateUpdate]]) -> list[ts.StateSuperstep]:
     """The supersteps of a call; ValueError or InvalidUpdateError for bad ones."""
     if not given:
         raise ValueError("No supersteps provided")
@@ -32,15 +32,15 @@ def supersteps(program: Program, given: Sequence[Sequence[StateUpdate]]) -> list
         raise ValueError("No updates provided")
     checked = [[StateUpdate(*update) for update in updates] for updates in given]
     for updates in checked:
-        _check(updates)
+        _check_updates(updates)
     return [
-        ts.StateSuperstep(updates=[_write(program, u) for u in updates])
+        ts.StateSuperstep(updates=[_build_update(program, u) for u in updates])
         for group in checked
-        for updates in _unfolded(group)
+        for updates in _split_copy(group)
     ]
 
 
-def _check(updates: Sequence[StateUpdate]) -> None:
+def _check_updates(updates: Sequence[StateUpdate]) -> None:
     if len(updates) < 2:
         return
     for update in updates:
@@ -50,7 +50,7 @@ def _check(updates: Sequence[StateUpdate]) -> None:
             raise InvalidUpdateError(_ALONE[update.as_node])
 
 
-def _unfolded(updates: list[StateUpdate]) -> Iterator[list[StateUpdate]]:
+def _split_copy(updates: list[StateUpdate]) -> Iterator[list[StateUpdate]]:
     """A copy that is changed at once is a copy, and a superstep after it."""
     first = updates[0]
     if first.as_node != AS_COPY or not isinstance(first.values, (list, tuple)) or not first.values:
@@ -63,23 +63,23 @@ def _unfolded(updates: list[StateUpdate]) -> Iterator[list[StateUpdate]]:
             raise InvalidUpdateError(f"a copy takes a list of (values, as_node), not {item!r}")
         by_node.setdefault(item[1], []).append(StateUpdate(item[0], item[1]))
     changes = [update for group in by_node.values() for update in group]
-    _check(changes)
+    _check_updates(changes)
     yield changes
 
 
-def _write(program: Program, update: StateUpdate) -> ts.StateUpdate:
+def _build_update(program: Program, update: StateUpdate) -> ts.StateUpdate:
     values: Any = update.values
-    write = ts.StateUpdate(as_node=wire(update.as_node or ""), task_id=update.task_id or "")
+    write = ts.StateUpdate(as_node=wire_name(update.as_node or ""), task_id=update.task_id or "")
     if isinstance(values, Command):
         if values.graph is not None:
             raise InvalidUpdateError("There is no parent graph")
-        write.goto_targets.extend(gotos(values.goto))
+        write.goto_targets.extend(build_gotos(values.goto))
         values = values.update
     if values is None or update.as_node in (END, AS_COPY):
-        write.values.CopyFrom(codec.payload(values))
+        write.values.CopyFrom(codec.to_payload(values))
         return write
     taken = update_object(values, program)
     if not program.is_root:
         taken = {k: v for k, v in taken.items() if k in program.channels}
-    write.values.CopyFrom(codec.payload(taken))
+    write.values.CopyFrom(codec.to_payload(taken))
     return write

@@ -8,24 +8,24 @@ from typing import Any
 
 from graphd.client import states
 from graphd.client.options import merge_configs
-from graphd.compiled.runs import Runs
+from graphd.compiled.runnable_graph import RunnableGraph
 from graphd.drawing.drawing import Drawing
 from graphd.values.state import StateSnapshot, StateUpdate
 
 
-class CompiledStateGraph(Runs):
+class CompiledStateGraph(RunnableGraph):
     """A graph that can be run, under the methods that LangGraph users know."""
 
     # States.
 
-    def _states(self, config: Mapping[str, Any]) -> states.States:
+    def _states(self, config: Mapping[str, Any]) -> states.ThreadStates:
         merged = merge_configs(self.config, config)
-        if not self._persistent():
+        if not self._is_persistent():
             raise ValueError("No checkpointer set")
-        thread = self._thread(merged)
+        thread = self._thread_of(merged)
         if thread is None:
             raise ValueError("config['configurable'] needs a thread_id")
-        return states.States(self.attach(), self.program, thread, merged)
+        return states.ThreadStates(self.attach(), self.program, thread, merged)
 
     def get_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot:
         """The state of a thread: the newest, or that of the ``checkpoint_id`` in the config.

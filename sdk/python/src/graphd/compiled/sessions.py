@@ -1,9 +1,9 @@
 """The sessions in which this process works for servers, and when they end.
 
 A session ends with ``detach()``, with the process, or with the last reference
-to its graph. A lasting one outlives its graph: whoever compiles with
-``server=`` has said that the process works for that server, and need not hold
-what compile returned. When a graph of the same name is attached, it takes over.
+to its graph. A lasting one outlives its graph: ``compile(server=...)`` makes the
+process work for that server, whether or not the program keeps what compile
+returned. When a graph of the same name is attached, it takes over.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import threading
 import weakref
 from dataclasses import dataclass
 
-from graphd.client.home import Home
+from graphd.client.connection import GraphConnection
 from graphd.declare.program import Program
-from graphd.declare.spec import spec_of
+from graphd.declare.spec import build_spec
 from graphd.transport.server import server_at
 from graphd.worker.session import Session
 
@@ -25,45 +25,45 @@ _GRACE = 20.0  # seconds that the tasks of a session have when another one takes
 
 
 @dataclass(frozen=True)
-class Attachment(Home):
-    """A home that this process works for."""
+class Attachment(GraphConnection):
+    """A connection to a server that this process works for."""
 
     session: Session
 
 
 @dataclass(frozen=True)
-class _Lasting:
+class _LastingSession:
     owner: weakref.ref[object]
     session: Session
 
 
 _lock = threading.Lock()
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
-_lasting: dict[tuple[str, str], list[_Lasting]] = {}
+_lasting: dict[tuple[str, str], list[_LastingSession]] = {}
 
 
-def attach(program: Program, address: str, owner: object, *, lasting: bool) -> Attachment:
+def attach_program(program: Program, address: str, owner: object, *, lasting: bool) -> Attachment:
     """Makes this process a worker for a graph and its children.
 
     GraphdError is raised when the server does not take it.
     """
     server = server_at(address)
     below = program.descendants()
-    specs = [*(spec_of(child, as_child=True) for child in below), spec_of(program)]
-    session = Session(server.address, server.dial, specs, {p.name: p for p in [*below, program]})
+    specs = [*(build_spec(child, as_child=True) for child in below), build_spec(program)]
+    session = Session(server.address, server.open_channel, specs, {p.name: p for p in [*below, program]})
     if not lasting:
         _close_after(owner, session)
-    _register(session)
+    _register_session(session)
     try:
         versions = session.wait_ready(ATTACH_TIMEOUT)
     except BaseException:
         session.close()
         raise
-    _succeed((server.address, program.name), _Lasting(weakref.ref(owner), session) if lasting else None)
+    _replace_sessions((server.address, program.name), _LastingSession(weakref.ref(owner), session) if lasting else None)
     return Attachment(server, versions, session)
 
 
-def leave(attachment: Attachment, grace: float) -> None:
+def close_attachment(attachment: Attachment, grace: float) -> None:
     """Takes no more work; what runs has so many seconds to end."""
     attachment.session.close(grace)
     with _lock:
@@ -94,15 +94,15 @@ def _close_orphans() -> None:
         _orphans.get().close()
 
 
-def _register(session: Session) -> None:
+def _register_session(session: Session) -> None:
     with _lock:
         if not _open:
-            atexit.register(_leave_all)
+            atexit.register(_close_all)
         _open.add(session)
 
 
-def _succeed(key: tuple[str, str], new: _Lasting | None) -> None:
-    """Ends lasting sessions of the same graph that nobody holds any more."""
+def _replace_sessions(key: tuple[str, str], new: _LastingSession | None) -> None:
+    """Ends lasting sessions of the same graph that the program holds no longer."""
     with _lock:
         known = [one for one in _lasting.pop(key, []) if not one.session.closed]
         kept = [one for one in known if one.owner() is not None] + ([new] if new else [])
@@ -113,6 +113,6 @@ def _succeed(key: tuple[str, str], new: _Lasting | None) -> None:
             threading.Thread(target=one.session.close, args=(_GRACE,), name="graphd-leave", daemon=True).start()
 
 
-def _leave_all() -> None:
+def _close_all() -> None:
     for session in list(_open):
         session.close()

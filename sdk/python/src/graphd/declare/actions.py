@@ -26,7 +26,7 @@ class Action:
     state_type: Any
     destinations: tuple[str, ...] = ()
 
-    def arguments(self, state: Any, extras: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind_arguments(self, state: Any, extras: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of one call."""
         named = {name: extras.get(name) for name in self.wants}
         if self.error_parameter:
@@ -37,7 +37,7 @@ class Action:
 def read_action(target: Any) -> Action:
     """Finds out how to call a function, coroutine function or runnable."""
     if hasattr(target, "invoke") and not inspect.isroutine(target):
-        return _runnable(target)
+        return _read_runnable(target)
     if not callable(target):
         raise TypeError(f"a node must be callable or have invoke(); got {target!r}")
     inner = target
@@ -45,30 +45,30 @@ def read_action(target: Any) -> Action:
         inner = inner.func
     if not inspect.isroutine(inner) and not isinstance(inner, type):
         inner = type(inner).__call__.__get__(inner)
-    parameters = _parameters(target)
+    parameters = _read_parameters(target)
     hints = _type_hints(inner)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     rest = parameters[1:] if positional else parameters
     return Action(
         call=target,
         is_async=inspect.iscoroutinefunction(inner),
-        wants=tuple(p.name for p in rest if p.name in _INJECTED and _keyword(p)),
+        wants=tuple(p.name for p in rest if p.name in _INJECTED and _is_keyword(p)),
         error_parameter=next((p.name for p in rest if hints.get(p.name) is NodeError or p.name == "error"), ""),
         takes_state=bool(positional),
-        name=_name(target),
+        name=_name_of(target),
         state_type=hints.get(positional[0].name) if positional else None,
-        destinations=_literals(hints.get("return")),
+        destinations=_literal_names(hints.get("return")),
     )
 
 
-def _literals(annotation: Any) -> tuple[str, ...]:
+def _literal_names(annotation: Any) -> tuple[str, ...]:
     """The node names of a return type like ``Command[Literal["a", "b"]]``."""
     if get_origin(annotation) is Literal:
         return tuple(str(a) for a in get_args(annotation))
-    return tuple(name for a in get_args(annotation) for name in _literals(a))
+    return tuple(name for a in get_args(annotation) for name in _literal_names(a))
 
 
-def _runnable(target: Any) -> Action:
+def _read_runnable(target: Any) -> Action:
     is_async = hasattr(target, "ainvoke")
     return Action(
         call=target.ainvoke if is_async else target.invoke,
@@ -81,7 +81,7 @@ def _runnable(target: Any) -> Action:
     )
 
 
-def _parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
+def _read_parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
@@ -95,11 +95,11 @@ def _type_hints(target: Any) -> dict[str, Any]:
         return {}
 
 
-def _keyword(p: inspect.Parameter) -> bool:
+def _is_keyword(p: inspect.Parameter) -> bool:
     return p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
 
 
-def _name(target: Any) -> str:
+def _name_of(target: Any) -> str:
     while isinstance(target, functools.partial):
         target = target.func
     name = getattr(target, "__name__", None) or type(target).__name__

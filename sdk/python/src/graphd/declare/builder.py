@@ -8,8 +8,15 @@ from typing import Any, TypeVar, get_type_hints
 
 from graphd.constants import END, START
 from graphd.declare.actions import Action, read_action
-from graphd.declare.compiled import Compiled
-from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies, labelled, paths_of, retry_policies
+from graphd.declare.compiled_graph import CompiledGraph
+from graphd.declare.nodes import (
+    BranchDeclaration,
+    NodeDeclaration,
+    Policies,
+    label_destinations,
+    paths_of,
+    retry_policies,
+)
 from graphd.declare.schema import Schema, read_schema
 from graphd.errors import InvalidGraphError
 from graphd.values.policy import CachePolicy, RetryPolicy, TimeoutPolicy
@@ -48,7 +55,7 @@ class Builder:
         self.output = self._add_schema(self.output_schema)
         for role, schema in (("input", self.input), ("output", self.output)):
             if schema is not self.state and schema.managed():
-                raise _invalid(f"the {role} schema must not contain computed keys: {', '.join(schema.managed())}")
+                raise _invalid_graph(f"the {role} schema must not contain computed keys: {', '.join(schema.managed())}")
 
     def _add_schema(self, declared: Any) -> Schema:
         schema = next((s for s in self.schemas.values() if s.type is declared), None) or read_schema(declared)
@@ -57,7 +64,7 @@ class Builder:
                 if known is None or type(channel).__name__ == "LastValue" or type(known).__name__ == "LastValue":
                     continue
                 if not known.same_as(channel):
-                    raise _invalid(f"Channel '{name}' already exists with a different type")
+                    raise _invalid_graph(f"Channel '{name}' already exists with a different type")
         self.schemas[f"{len(self.schemas)}"] = schema
         return schema
 
@@ -98,7 +105,7 @@ class Builder:
         if target is None:
             raise RuntimeError(f"node {name!r} has no action")
         policies = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
-        declared = None if isinstance(target, Compiled) else read_action(target)
+        declared = None if isinstance(target, CompiledGraph) else read_action(target)
         name = name or (target.name if declared is None else declared.name)
         self._check_name(name)
         schema = self._node_schema(input_schema, declared)
@@ -110,23 +117,23 @@ class Builder:
             policies=policies,
             deferred=defer,
             metadata=metadata or {},
-            destinations=labelled(destinations or (declared.destinations if declared else ())),
+            destinations=label_destinations(destinations or (declared.destinations if declared else ())),
         )
         if policies.timeout is not None and declared is not None and not declared.is_async:
             del self.nodes[name]
-            raise _invalid(f"node '{name}' has a timeout, so it must be async: a running thread can't be stopped")
+            raise _invalid_graph(f"node '{name}' has a timeout, so it must be async: a running thread can't be stopped")
         return self
 
     def _check_name(self, name: str) -> None:
         if not name:
-            raise _invalid("a node needs a name: add_node('name', action)")
+            raise _invalid_graph("a node needs a name: add_node('name', action)")
         if name in self.nodes:
-            raise _invalid(f"Node `{name}` already present.")
+            raise _invalid_graph(f"Node `{name}` already present.")
         if name in (START, END):
-            raise _invalid(f"Node `{name}` is reserved.")
+            raise _invalid_graph(f"Node `{name}` is reserved.")
         for reserved in ("|", ":"):
             if reserved in name:
-                raise _invalid(f"'{reserved}' is a reserved character and is not allowed in the node names.")
+                raise _invalid_graph(f"'{reserved}' is a reserved character and is not allowed in the node names.")
 
     def _node_schema(self, given: Any, action: Action | None) -> Schema:
         if given is not None:
@@ -142,25 +149,25 @@ class Builder:
         START and END are where a run begins and where it may stop.
         """
         if end_key == START:
-            raise _invalid("START cannot be an end node")
+            raise _invalid_graph("START cannot be an end node")
         if isinstance(start_key, str):
             if start_key == END:
-                raise _invalid("END cannot be a start node")
+                raise _invalid_graph("END cannot be a start node")
             self.edges.add((start_key, end_key))
-            self._in_order((start_key,), end_key)
+            self._record_order((start_key,), end_key)
             return self
         for name in start_key:
             if name == END:
-                raise _invalid("END cannot be a start node")
+                raise _invalid_graph("END cannot be a start node")
             if name not in self.nodes:
-                raise _invalid(f"Need to add_node `{name}` first")
+                raise _invalid_graph(f"Need to add_node `{name}` first")
         if end_key != END and end_key not in self.nodes:
-            raise _invalid(f"Need to add_node `{end_key}` first")
+            raise _invalid_graph(f"Need to add_node `{end_key}` first")
         self.waiting_edges.add((tuple(start_key), end_key))
-        self._in_order(tuple(start_key), end_key)
+        self._record_order(tuple(start_key), end_key)
         return self
 
-    def _in_order(self, sources: tuple[str, ...], target: str) -> None:
+    def _record_order(self, sources: tuple[str, ...], target: str) -> None:
         if (sources, target) not in self.order:
             self.order.append((sources, target))
 
@@ -183,7 +190,7 @@ class Builder:
         paths = paths_of(path, path_map)
         taken = self.branches.setdefault(source, {})
         if name in taken:
-            raise _invalid(f"Branch with name `{name}` already exists for node `{source}`")
+            raise _invalid_graph(f"Branch with name `{name}` already exists for node `{source}`")
         targets = tuple(dict.fromkeys(paths.values())) if paths else ()
         taken[name] = BranchDeclaration(source, name, action, paths, targets)
         if isinstance(action.state_type, type) and _has_keys(action.state_type):
@@ -193,12 +200,12 @@ class Builder:
     def add_sequence(self: Self, nodes: Sequence[Any]) -> Self:
         """Adds nodes that run one after the other: actions, or (name, action) pairs."""
         if not nodes:
-            raise _invalid("Sequence requires at least one node.")
+            raise _invalid_graph("Sequence requires at least one node.")
         before = ""
         for node in nodes:
             name, target = node if isinstance(node, tuple) else (read_action(node).name, node)
             if name in self.nodes:
-                raise _invalid(f"Node names must be unique: node with the name '{name}' already exists.")
+                raise _invalid_graph(f"Node names must be unique: node with the name '{name}' already exists.")
             self.add_node(name, target)
             if before:
                 self.add_edge(before, name)
@@ -215,7 +222,7 @@ class Builder:
     ) -> Self:
         """Sets the policies of nodes that have none of their own."""
         given = Policies(retry_policies(retry_policy), cache_policy, TimeoutPolicy.coerce(timeout), error_handler)
-        self._defaults = given.over(self._defaults)
+        self._defaults = given.with_defaults(self._defaults)
         return self
 
     def set_entry_point(self: Self, key: str) -> Self:
@@ -237,20 +244,22 @@ class Builder:
         sources = {a for a, _ in self.edges} | {a for group, _ in self.waiting_edges for a in group} | {*self.branches}
         for source in sorted(sources):
             if source not in self.nodes and source != START:
-                raise _invalid(f"Found edge starting at unknown node '{source}'")
+                raise _invalid_graph(f"Found edge starting at unknown node '{source}'")
         if START not in sources:
-            raise _invalid("Graph must have an entrypoint: add at least one edge from START to another node")
+            raise _invalid_graph("Graph must have an entrypoint: add at least one edge from START to another node")
         for source, branches in self.branches.items():
             for branch in branches.values():
                 for target in branch.targets:
                     if target not in self.nodes and target != END:
-                        raise _invalid(f"At '{source}' node, '{branch.name}' branch found unknown target '{target}'")
+                        raise _invalid_graph(
+                            f"At '{source}' node, '{branch.name}' branch found unknown target '{target}'"
+                        )
         for _, target in sorted(self.edges):
             if target not in self.nodes and target != END:
-                raise _invalid(f"Found edge ending at unknown node `{target}`")
+                raise _invalid_graph(f"Found edge ending at unknown node `{target}`")
         for name in interrupt or ():
             if name not in self.nodes:
-                raise _invalid(f"Interrupt node `{name}` not found")
+                raise _invalid_graph(f"Interrupt node `{name}` not found")
         return self
 
     @property
@@ -259,7 +268,7 @@ class Builder:
         return self._defaults
 
 
-def _invalid(message: str) -> InvalidGraphError:
+def _invalid_graph(message: str) -> InvalidGraphError:
     return InvalidGraphError(message, reason="INVALID_GRAPH")
 
 

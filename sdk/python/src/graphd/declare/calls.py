@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from graphd.declare.compiled import Compiled
+from graphd.declare.compiled_graph import CompiledGraph
 
 
 def called_graph(target: Any) -> Any:
@@ -24,4 +24,4 @@ def called_graph(target: Any) -> Any:
     except (TypeError, ValueError):  # a builtin, or a variable that is not set yet
         return None
     found = (*names.nonlocals.values(), *names.globals.values())
-    return next((value for value in found if isinstance(value, Compiled)), None)
+    return next((value for value in found if isinstance(value, CompiledGraph)), None)

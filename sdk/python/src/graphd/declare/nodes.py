@@ -21,7 +21,7 @@ class Policies:
     timeout: TimeoutPolicy | None = None
     error_handler: Any = None
 
-    def over(self, defaults: Policies) -> Policies:
+    def with_defaults(self, defaults: Policies) -> Policies:
         """These policies, completed by the defaults."""
         return Policies(
             retry=self.retry if self.retry is not None else defaults.retry,
@@ -74,7 +74,7 @@ def retry_policies(given: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[R
     return (given,) if isinstance(given, RetryPolicy) else tuple(given)
 
 
-def labelled(destinations: dict[str, str] | tuple[str, ...]) -> dict[str, str | None]:
+def label_destinations(destinations: dict[str, str] | tuple[str, ...]) -> dict[str, str | None]:
     """Where a node may go, each with what to write on the arrow."""
     return {**destinations} if isinstance(destinations, dict) else dict.fromkeys(destinations)
 

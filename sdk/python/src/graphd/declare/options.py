@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphd.values.words import All
+from graphd.values.literals import All
 
 
 @dataclass(frozen=True)

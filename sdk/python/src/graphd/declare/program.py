@@ -16,7 +16,7 @@ from graphd.declare.actions import Action, read_action
 from graphd.declare.builder import Builder
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration, Policies
 from graphd.declare.options import CompileOptions
-from graphd.declare.schema import merged_channels
+from graphd.declare.schema import merge_channels
 from graphd.names import DEFAULT_HANDLER, HANDLER_PREFIX
 
 _names: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
@@ -36,7 +36,7 @@ class Program:
         self.nodes = dict(builder.nodes)
         self.called = {n.name: n.called for n in self.nodes.values() if n.called is not None}
         self._add_handlers()
-        self.channels: dict[str, BaseChannel[Any]] = merged_channels(s.channels() for s in builder.schemas.values())
+        self.channels: dict[str, BaseChannel[Any]] = merge_channels(s.channels() for s in builder.schemas.values())
         self.public_name = options.name or "LangGraph"
         self.name = options.name or _unique_name(self)
 
@@ -51,14 +51,14 @@ class Program:
 
     def _add_handlers(self) -> None:
         for node in list(self.nodes.values()):
-            handler, own = self.policies(node).error_handler, node.policies.error_handler
+            handler, own = self.policies_of(node).error_handler, node.policies.error_handler
             if handler is None or node.handles:
                 continue
             name = f"{HANDLER_PREFIX}{node.name}" if own is not None else DEFAULT_HANDLER
             if name not in self.nodes:
-                self.nodes[name] = self._handler(name, handler, node.name)
+                self.nodes[name] = self._declare_handler(name, handler, node.name)
 
-    def _handler(self, name: str, target: Any, handles: str) -> NodeDeclaration:
+    def _declare_handler(self, name: str, target: Any, handles: str) -> NodeDeclaration:
         action = read_action(target)
         retry, timeout = self.builder.defaults.retry, self.builder.defaults.timeout
         return NodeDeclaration(
@@ -71,9 +71,9 @@ class Program:
             handles=handles,
         )
 
-    def policies(self, node: NodeDeclaration) -> Policies:
+    def policies_of(self, node: NodeDeclaration) -> Policies:
         """How a node is run."""
-        return node.policies if node.handles else node.policies.over(self.builder.defaults)
+        return node.policies if node.handles else node.policies.with_defaults(self.builder.defaults)
 
     def handler_of(self, node: NodeDeclaration) -> str:
         """The node that takes over when this one has failed, "" for none."""
@@ -82,9 +82,9 @@ class Program:
         own = f"{HANDLER_PREFIX}{node.name}"
         if own in self.nodes:
             return own
-        return DEFAULT_HANDLER if self.policies(node).error_handler is not None else ""
+        return DEFAULT_HANDLER if self.policies_of(node).error_handler is not None else ""
 
-    def branch(self, source: str, name: str) -> BranchDeclaration:
+    def find_branch(self, source: str, name: str) -> BranchDeclaration:
         """A conditional edge; KeyError when there is none."""
         return self.builder.branches[source][name]
 
@@ -104,7 +104,7 @@ class Program:
                 found.setdefault(id(one), one)
         return list(found.values())
 
-    def readable(self) -> dict[str, Program]:
+    def readable_programs(self) -> dict[str, Program]:
         """The graphs whose states may show, by name: this one, and all that are
         nodes or are called below it."""
         found: dict[int, Program] = {}
@@ -133,7 +133,7 @@ class Program:
                 found.setdefault(name, key.decode)
         return found
 
-    def read(self, stored: Any) -> Any:
+    def decode_state(self, stored: Any) -> Any:
         """A state, or a part of it, with objects where the state declares them."""
         if self.is_root:
             return self._decoders[ROOT](stored)
@@ -145,7 +145,7 @@ class Program:
         """What the keys of a node in the cache begin with."""
         return f"{self.name}/{node}/"
 
-    def targets(self, branch: BranchDeclaration) -> tuple[str, ...]:
+    def branch_targets(self, branch: BranchDeclaration) -> tuple[str, ...]:
         """Where a conditional edge may lead."""
         return branch.targets or (*(n for n in self.nodes if not self.nodes[n].handles), END)
 

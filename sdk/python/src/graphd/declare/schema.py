@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphd import messages
 from graphd.channels import BaseChannel, BinaryOperatorAggregate, LastValue
-from graphd.codec import decoder
+from graphd.codec import decoder_of
 from graphd.constants import ROOT
 from graphd.managed import ManagedValue
 
@@ -47,7 +47,7 @@ class Schema:
         """The keys that are computed."""
         return {k.name: k.managed for k in self.keys.values() if k.managed is not None}
 
-    def value(self, stored: Mapping[str, Any]) -> Any:
+    def build_value(self, stored: Mapping[str, Any]) -> Any:
         """What a node sees of stored values: only keys that are set."""
         read = {name: self.keys[name].decode(stored[name]) for name in self.keys if name in stored}
         if self.is_root:
@@ -57,45 +57,45 @@ class Schema:
 
 def read_schema(schema: Any) -> Schema:
     """Reads a class; anything that is none declares one value as the state."""
-    if not (isinstance(schema, type) and _hints(schema)):
-        return Schema(schema, {ROOT: _key(ROOT, schema)}, _same)
-    keys = {name: _key(name, annotation) for name, annotation in _hints(schema).items()}
-    return Schema(schema, keys, _constructor(schema))
+    if not (isinstance(schema, type) and _type_hints(schema)):
+        return Schema(schema, {ROOT: _read_key(ROOT, schema)}, _keep_dict)
+    keys = {name: _read_key(name, annotation) for name, annotation in _type_hints(schema).items()}
+    return Schema(schema, keys, _find_constructor(schema))
 
 
-def _hints(schema: type) -> dict[str, Any]:
+def _type_hints(schema: type) -> dict[str, Any]:
     if schema.__module__ == "builtins":
         return {}
     return {k: v for k, v in get_type_hints(schema, include_extras=True).items() if k != "__slots__"}
 
 
-def _same(values: dict[str, Any]) -> dict[str, Any]:
+def _keep_dict(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _constructor(schema: type) -> Construct:
+def _find_constructor(schema: type) -> Construct:
     if dataclasses.is_dataclass(schema) or hasattr(schema, "model_validate"):
         return lambda values: schema(**values)
-    return _same
+    return _keep_dict
 
 
-def _key(name: str, annotation: Any) -> Key:
-    bare, extras = _unwrap(annotation)
+def _read_key(name: str, annotation: Any) -> Key:
+    bare, extras = _unwrap_annotation(annotation)
     for extra in reversed(extras):
         if isinstance(extra, type) and issubclass(extra, ManagedValue):
-            return Key(name, None, extra, decoder(Any))
-    channel = _channel(name, bare, extras)
+            return Key(name, None, extra, decoder_of(Any))
+    channel = _read_channel(name, bare, extras)
     if isinstance(channel, BinaryOperatorAggregate) and channel.operator is messages.add_messages:
-        return Key(name, channel, None, _messages)
-    return Key(name, channel, None, decoder(bare))
+        return Key(name, channel, None, _decode_messages)
+    return Key(name, channel, None, decoder_of(bare))
 
 
-def _messages(stored: Any) -> Any:
+def _decode_messages(stored: Any) -> Any:
     # An update may be a single message.
-    return messages.objects(stored) if isinstance(stored, list) else messages.objects([stored])[0]
+    return messages.to_objects(stored) if isinstance(stored, list) else messages.to_objects([stored])[0]
 
 
-def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+def _unwrap_annotation(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
     extras: tuple[Any, ...] = ()
     while True:
         origin = get_origin(annotation)
@@ -108,7 +108,7 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             return annotation, extras
 
 
-def _channel(name: str, bare: Any, extras: tuple[Any, ...]) -> BaseChannel[Any]:
+def _read_channel(name: str, bare: Any, extras: tuple[Any, ...]) -> BaseChannel[Any]:
     channel: BaseChannel[Any] = LastValue(bare)
     if extras:
         last = extras[-1]
@@ -117,12 +117,12 @@ def _channel(name: str, bare: Any, extras: tuple[Any, ...]) -> BaseChannel[Any]:
         elif isinstance(last, type) and issubclass(last, BaseChannel):
             channel = last(bare)
         elif callable(last) and not isinstance(last, type):
-            channel = BinaryOperatorAggregate(bare, _binary(name, last))
+            channel = BinaryOperatorAggregate(bare, _check_reducer(name, last))
     channel.key = name
     return channel
 
 
-def _binary(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _check_reducer(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:  # a builtin that does not tell
@@ -134,7 +134,7 @@ def _binary(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Any
     raise ValueError(f"the reducer of {name!r} must take two values, (current, update); it is {function!r}")
 
 
-def merged_channels(schemas: Iterable[Mapping[str, BaseChannel[Any]]]) -> dict[str, BaseChannel[Any]]:
+def merge_channels(schemas: Iterable[Mapping[str, BaseChannel[Any]]]) -> dict[str, BaseChannel[Any]]:
     """All keys of several schemas; one that says how to combine wins."""
     merged: dict[str, BaseChannel[Any]] = {}
     for schema in schemas:

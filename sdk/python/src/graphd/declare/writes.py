@@ -11,7 +11,7 @@ from graphd.constants import END, ROOT
 from graphd.declare.program import Program
 from graphd.declare.schema import fields_of
 from graphd.errors import ErrorCode, InvalidUpdateError, with_code
-from graphd.names import wire
+from graphd.names import wire_name
 from graphd.values.command import Send
 
 
@@ -38,15 +38,15 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
 
 
-def _send(send: Send) -> payload_pb2.Send:
+def _build_send(send: Send) -> payload_pb2.Send:
     try:
-        return payload_pb2.Send(node=wire(send.node), input=codec.payload(send.arg))
+        return payload_pb2.Send(node=wire_name(send.node), input=codec.to_payload(send.arg))
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"the input for {send.node!r} can't be stored: {error}") from error
 
 
-def gotos(target: Any) -> list[payload_pb2.Goto]:
+def build_gotos(target: Any) -> list[payload_pb2.Goto]:
     """Where a command or a conditional edge leads; END leads nowhere."""
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     found = []
@@ -56,9 +56,9 @@ def gotos(target: Any) -> list[payload_pb2.Goto]:
                 raise InvalidUpdateError("Cannot send a packet to the END node")
             if one.timeout is not None:
                 raise InvalidUpdateError("a Send has no timeout of its own in graphd; give one to the node")
-            found.append(payload_pb2.Goto(send=_send(one)))
+            found.append(payload_pb2.Goto(send=_build_send(one)))
         elif one != END:
-            found.append(payload_pb2.Goto(node=wire(str(one))))
+            found.append(payload_pb2.Goto(node=wire_name(str(one))))
     return found
 
 

@@ -7,28 +7,28 @@ from typing import Any
 
 from graphd.constants import END, START
 from graphd.declare.program import Program
-from graphd.drawing.mermaid import Mermaid
-from graphd.drawing.picture import Edge, Node, Picture
-from graphd.drawing.walk import arrows
+from graphd.drawing.arrows import find_arrows
+from graphd.drawing.diagram import Diagram, Edge, Node
+from graphd.drawing.mermaid import MermaidWriter
 from graphd.names import HANDLER_PREFIX
 
 
-class Drawing(Picture):
+class Drawing(Diagram):
     """Nodes and edges, subgraphs opened down to a depth."""
 
     def __init__(self, program: Program, depth: int = 0) -> None:
         super().__init__()
         self.nodes[START] = Node(START, START)
-        for name in _in_order(program):
-            self.nodes[name] = Node(name, name, program.nodes[name].target, _metadata(program, name) or None)
-        for arrow in arrows(program):
+        for name in _order_nodes(program):
+            self.nodes[name] = Node(name, name, program.nodes[name].target, _box_metadata(program, name) or None)
+        for arrow in find_arrows(program):
             if arrow.target == END and END not in self.nodes:
                 self.nodes[END] = Node(END, END)
             if not any((e.source, e.target) == (arrow.source, arrow.target) for e in self.edges):
                 self.edges.append(Edge(arrow.source, arrow.target, arrow.label or None, arrow.conditional))
         if depth > 0:
             for name, child in program.graphs().items():
-                self.open(name, Drawing(child.program, depth - 1))
+                self.expand_node(name, Drawing(child.program, depth - 1))
 
     def draw_mermaid(
         self,
@@ -40,14 +40,14 @@ class Drawing(Picture):
         frontmatter_config: Mapping[str, Any] | None = None,
     ) -> str:
         """The graph as text for Mermaid."""
-        return Mermaid(
+        return MermaidWriter(
             self,
             with_styles=with_styles,
             curve=str(getattr(curve_style, "value", curve_style)),
             styles=node_colors,
             words=wrap_label_n_words,
             front=frontmatter_config or {},
-        ).text()
+        ).render()
 
     def to_json(self, *, with_schemas: bool = False) -> dict[str, Any]:
         """Nodes and edges as plain data."""
@@ -56,14 +56,14 @@ class Drawing(Picture):
         return {"nodes": [{"id": n.id, "name": n.name} for n in self.nodes.values()], "edges": edges}
 
 
-def _in_order(program: Program) -> list[str]:
+def _order_nodes(program: Program) -> list[str]:
     """The nodes as they were added, the handler of one node before it."""
     own = {n.handles: n.name for n in program.nodes.values() if n.name == f"{HANDLER_PREFIX}{n.handles}"}
     others = [name for name in program.nodes if name not in own.values()]
     return [n for name in others for n in ((own[name], name) if name in own else (name,))]
 
 
-def _metadata(program: Program, name: str) -> dict[str, Any]:
+def _box_metadata(program: Program, name: str) -> dict[str, Any]:
     """What is written into a box besides its name."""
     node = program.nodes[name]
     found = dict(node.metadata)

@@ -8,8 +8,8 @@ from typing import Any
 from graphd.compiled import CompiledStateGraph
 from graphd.declare.builder import Builder
 from graphd.declare.options import CompileOptions, node_names
-from graphd.runtime.drift import Drift, checked
-from graphd.values.words import All, Checkpointer
+from graphd.runtime.drift import Drift, check_drift
+from graphd.values.literals import All, Checkpointer
 
 
 class StateGraph(Builder):
@@ -74,7 +74,7 @@ class StateGraph(Builder):
                 version=version or "",
                 debug=debug,
                 drift=drift,
-                drift_ignore=checked(drift, drift_ignore),
+                drift_ignore=check_drift(drift, drift_ignore),
             ),
         )
 

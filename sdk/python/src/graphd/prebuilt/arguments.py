@@ -20,7 +20,7 @@ class WrongArgumentsError(Exception):
     """Arguments don't fit; the text has a line for each."""
 
 
-def check_of(function: Callable[..., Any], filled: Collection[str]) -> Check:
+def build_check(function: Callable[..., Any], filled: Collection[str]) -> Check:
     """The check of a function, without the arguments that are filled in."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
@@ -30,7 +30,7 @@ def check_of(function: Callable[..., Any], filled: Collection[str]) -> Check:
     named = {p.name: p for p in listed if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in filled}
     required = {name for name, p in named.items() if p.default is p.empty}
     types = {name: hints.get(name, Any) for name in named}
-    convert = _by_pydantic(types, required) or functools.partial(_by_class, types, required)
+    convert = _pydantic_check(types, required) or functools.partial(_check_by_class, types, required)
     takes_more = any(p.kind is p.VAR_KEYWORD for p in listed)
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def check_of(function: Callable[..., Any], filled: Collection[str]) -> Check:
     return check
 
 
-def _by_pydantic(types: Mapping[str, Any], required: Collection[str]) -> Check | None:
+def _pydantic_check(types: Mapping[str, Any], required: Collection[str]) -> Check | None:
     try:
         pydantic, more = importlib.import_module("pydantic"), importlib.import_module("typing_extensions")
     except ImportError:
@@ -63,13 +63,15 @@ def _by_pydantic(types: Mapping[str, Any], required: Collection[str]) -> Check |
     return convert
 
 
-def _by_class(types: Mapping[str, Any], required: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _check_by_class(
+    types: Mapping[str, Any], required: Collection[str], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """Without pydantic: what is missing, and the simplest types."""
     problems = [f"{name}: Field required" for name in types if name in required and name not in arguments]
     taken: dict[str, Any] = {}
     for name, value in arguments.items():
         try:
-            taken[name] = _simple(types[name], value)
+            taken[name] = _convert_simple(types[name], value)
         except ValueError as error:
             problems.append(f"{name}: {error}")
     if problems:
@@ -87,7 +89,7 @@ _SIMPLE: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _simple(kind: Any, value: Any) -> Any:
+def _convert_simple(kind: Any, value: Any) -> Any:
     if kind not in _SIMPLE:
         return value
     accepted, said = _SIMPLE[kind]
@@ -99,4 +101,4 @@ def _simple(kind: Any, value: Any) -> Any:
     raise ValueError(f"Input should be {said}")
 
 
-__all__ = ["WrongArgumentsError", "check_of"]
+__all__ = ["WrongArgumentsError", "build_check"]

@@ -1,7 +1,7 @@
 """Chats in which a tool call was left without an answer.
 
-Models refuse them. They come about when a run is stopped, or when somebody
-writes into the chat, between a call and its answer.
+Models refuse them. They come about when a run is stopped, or when a
+message is written into the chat between a call and its answer.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from graphd.messages import ToolMessage
 def unanswered_tool_calls(messages: Iterable[Any]) -> list[Mapping[str, Any]]:
     """The tool calls that no tool message answers, in order."""
     listed = list(messages)
-    answered = {_read(m, "tool_call_id") for m in listed if _read(m, "type") == "tool"}
-    calls = [c for m in listed if _read(m, "type") == "ai" for c in _read(m, "tool_calls") or []]
+    answered = {_read_field(m, "tool_call_id") for m in listed if _read_field(m, "type") == "tool"}
+    calls = [c for m in listed if _read_field(m, "type") == "ai" for c in _read_field(m, "tool_calls") or []]
     return [c for c in calls if c["id"] not in answered]
 
 
@@ -40,20 +40,20 @@ def repair_chat_history(
     listed = list(messages)
     answers: dict[Any, Any] = {}
     for message in listed:
-        if _read(message, "type") == "tool":
-            answers.setdefault(_read(message, "tool_call_id"), message)
+        if _read_field(message, "type") == "tool":
+            answers.setdefault(_read_field(message, "tool_call_id"), message)
     repaired: list[Any] = []
     for message in listed:
-        if _read(message, "type") == "tool":
+        if _read_field(message, "type") == "tool":
             continue
         repaired.append(message)
-        for call in (_read(message, "tool_calls") or []) if _read(message, "type") == "ai" else []:
+        for call in (_read_field(message, "tool_calls") or []) if _read_field(message, "type") == "ai" else []:
             missing = ToolMessage(content, name=call["name"], tool_call_id=call["id"], status="error")
             repaired.append(answers.get(call["id"], missing))
     return repaired
 
 
-def _read(value: Any, key: str) -> Any:
+def _read_field(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 from graphd.runtime.task import current_task
 
 
-def _base(name: str) -> type:
+def _langchain_base(name: str) -> type:
     """LangChain's class of that name, so that its schemas leave the argument
     out; without LangChain there are no such schemas."""
     try:
@@ -21,19 +21,19 @@ def _base(name: str) -> type:
         return object
 
 
-class InjectedState(_base("InjectedToolArg")):  # type: ignore[misc]
+class InjectedState(_langchain_base("InjectedToolArg")):  # type: ignore[misc]
     """Marks an argument that is the state of the graph, or one key of it."""
 
     def __init__(self, field: str | None = None) -> None:
         self.field = field
 
 
-class InjectedStore(_base("InjectedToolArg")):  # type: ignore[misc]
+class InjectedStore(_langchain_base("InjectedToolArg")):  # type: ignore[misc]
     """Marks an argument that is the store the graph was compiled with."""
 
 
 @dataclass
-class ToolRuntime(_base("_DirectlyInjectedToolArg")):  # type: ignore[misc]
+class ToolRuntime(_langchain_base("_DirectlyInjectedToolArg")):  # type: ignore[misc]
     """What a tool can know of the run that called it."""
 
     state: Any
@@ -48,31 +48,31 @@ Fill = Callable[[Any, str], Any]
 """Makes an argument from the state and the id of the call."""
 
 
-def injections(function: Callable[..., Any]) -> dict[str, Fill]:
+def find_injections(function: Callable[..., Any]) -> dict[str, Fill]:
     """The arguments of a function that are filled in, by name."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception:  # annotations that can't be read mark nothing
         return {}
-    return {name: fill for name, hint in hints.items() for fill in _fills(hint)}
+    return {name: fill for name, hint in hints.items() for fill in _find_fills(hint)}
 
 
-def _fills(hint: Any) -> Iterator[Fill]:
+def _find_fills(hint: Any) -> Iterator[Fill]:
     # By name: the markers may be LangGraph's, LangChain's or these.
     bare = get_origin(hint) or hint
     if getattr(bare, "__name__", "") == "ToolRuntime":
-        yield lambda state, call: _runtime(bare, state, call)
+        yield lambda state, call: _build_runtime(bare, state, call)
     for mark in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
         name = (mark if isinstance(mark, type) else type(mark)).__name__
         if name == "InjectedState":
-            yield _part_named(getattr(mark, "field", None))
+            yield _read_state_part(getattr(mark, "field", None))
         elif name == "InjectedStore":
-            yield lambda state, call: _runtime(ToolRuntime, state, call).store
+            yield lambda state, call: _build_runtime(ToolRuntime, state, call).store
         elif name == "InjectedToolCallId":
             yield lambda state, call: call
 
 
-def _part_named(field: str | None) -> Fill:
+def _read_state_part(field: str | None) -> Fill:
     def part(state: Any, call: str) -> Any:
         if not field:
             return state
@@ -81,7 +81,7 @@ def _part_named(field: str | None) -> Fill:
     return part
 
 
-def _runtime(kind: Any, state: Any, call: str) -> Any:
+def _build_runtime(kind: Any, state: Any, call: str) -> Any:
     task = current_task()
     runtime = task.runtime if task is not None else None
     return kind(
@@ -94,4 +94,4 @@ def _runtime(kind: Any, state: Any, call: str) -> Any:
     )
 
 
-__all__ = ["InjectedState", "InjectedStore", "ToolRuntime", "injections"]
+__all__ = ["InjectedState", "InjectedStore", "ToolRuntime", "find_injections"]

@@ -23,7 +23,7 @@ class HumanInterruptConfig(TypedDict, total=False):
 _RIGHTS = {"accept": "allow_accept", "edit": "allow_edit", "response": "allow_respond", "ignore": "allow_ignore"}
 
 
-def _schema(allowed: Mapping[str, Any]) -> dict[str, Any]:
+def _answer_schema(allowed: Mapping[str, Any]) -> dict[str, Any]:
     """What an answer must look like: the server refuses others, and the
     question stays open."""
     one = {
@@ -58,20 +58,20 @@ def add_human_in_the_loop(
     if inner.is_async:
 
         async def reviewed(**arguments: Any) -> Any:
-            done, arguments, instead = _decide(inner, allowed, description, arguments)
+            done, arguments, instead = _ask_reviewer(inner, allowed, description, arguments)
             return instead if done else await inner.call(**arguments)
 
     else:
 
         def reviewed(**arguments: Any) -> Any:  # type: ignore[misc]
-            done, arguments, instead = _decide(inner, allowed, description, arguments)
+            done, arguments, instead = _ask_reviewer(inner, allowed, description, arguments)
             return instead if done else inner.call(**arguments)
 
     functools.update_wrapper(reviewed, inner.call, assigned=("__doc__", "__module__"), updated=())
     return Tool(inner.name, reviewed, inspect.iscoroutinefunction(reviewed))
 
 
-def _decide(
+def _ask_reviewer(
     tool: Tool, allowed: HumanInterruptConfig, description: str, arguments: Mapping[str, Any]
 ) -> tuple[bool, dict[str, Any], Any]:
     """Whether the person has settled the call, and the arguments or result."""
@@ -81,20 +81,20 @@ def _decide(
         "description": description,
     }
     message = f"{description}: {tool.name}"
-    answer = interrupt(question, reason="approval", message=message, schema=_schema(allowed))
+    answer = interrupt(question, reason="approval", message=message, schema=_answer_schema(allowed))
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     kind = answer["type"]
     settle: dict[str, Callable[[], tuple[bool, dict[str, Any], Any]]] = {
         "accept": lambda: (False, dict(arguments), None),
-        "edit": lambda: (False, _edited(answer), None),
+        "edit": lambda: (False, _read_edit(answer), None),
         "response": lambda: (True, {}, answer.get("args")),
         "ignore": lambda: (True, {}, f"The call of {tool.name} was ignored by the user."),
     }
     return settle[kind]()
 
 
-def _edited(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _read_edit(answer: Mapping[str, Any]) -> dict[str, Any]:
     edited = answer.get("args")
     if isinstance(edited, Mapping) and isinstance(edited.get("args"), Mapping):
         edited = edited["args"]

@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from graphd.prebuilt.arguments import WrongArgumentsError, check_of
-from graphd.prebuilt.injected import Fill, injections
+from graphd.prebuilt.arguments import WrongArgumentsError, build_check
+from graphd.prebuilt.injected import Fill, find_injections
 from graphd.values.command import Command
 
 
@@ -29,10 +29,10 @@ class Tool:
         if isinstance(given, Tool):
             return given
         if callable(getattr(given, "invoke", None)) and hasattr(given, "model_copy"):
-            return _langchain(given)
+            return _wrap_langchain_tool(given)
         if not callable(given):
             raise TypeError(f"a tool must be a function; got {given!r}")
-        return _plain(given)
+        return _wrap_function(given)
 
 
 class ToolInvocationError(Exception):
@@ -50,22 +50,22 @@ current_call: ContextVar[tuple[Any, str] | None] = ContextVar("graphd_tool_call"
 """The state and the id of the tool call that is being made."""
 
 
-def _filled(fills: Mapping[str, Fill], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _fill_arguments(fills: Mapping[str, Fill], arguments: Mapping[str, Any]) -> dict[str, Any]:
     if (call := current_call.get()) is None:
         return dict(arguments)
     return {**arguments, **{name: fill(*call) for name, fill in fills.items()}}
 
 
-def _plain(function: Callable[..., Any]) -> Tool:
-    fills = injections(function)
-    check = check_of(function, fills)
+def _wrap_function(function: Callable[..., Any]) -> Tool:
+    fills = find_injections(function)
+    check = build_check(function, fills)
 
     def prepared(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
             checked = check(arguments)
         except WrongArgumentsError as error:
             raise ToolInvocationError(function.__name__, arguments, str(error)) from None
-        return _filled(fills, {k: v for k, v in arguments.items() if k in fills} | checked)
+        return _fill_arguments(fills, {k: v for k, v in arguments.items() if k in fills} | checked)
 
     if inspect.iscoroutinefunction(function):
 
@@ -76,14 +76,14 @@ def _plain(function: Callable[..., Any]) -> Tool:
     return Tool(function.__name__, lambda **arguments: function(**prepared(arguments)), False)
 
 
-def _langchain(tool: Any) -> Tool:
+def _wrap_langchain_tool(tool: Any) -> Tool:
     function, coroutine = getattr(tool, "func", None), getattr(tool, "coroutine", None)
-    fills = injections(function or coroutine or tool._run)
+    fills = find_injections(function or coroutine or tool._run)
     carrier = _carrier_class()
-    tool = _carrying(tool, function, coroutine, carrier)
+    tool = _wrap_with_carrier(tool, function, coroutine, carrier)
 
     def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        filled = _filled(fills, arguments)
+        filled = _fill_arguments(fills, arguments)
         if (call := current_call.get()) is None:
             return filled
         return {"type": "tool_call", "name": tool.name, "id": call[1], "args": filled}
@@ -126,7 +126,7 @@ def _carrier_class() -> Any:
     return Carrier
 
 
-def _carrying(tool: Any, function: Any, coroutine: Any, carrier: Any) -> Any:
+def _wrap_with_carrier(tool: Any, function: Any, coroutine: Any, carrier: Any) -> Any:
     """The same tool, whose commands are carried past LangChain."""
 
     def carried(result: Any) -> Any:

@@ -57,13 +57,13 @@ class ToolNode:
 
     async def __call__(self, state: Any, config: Any = None) -> Any:
         """Runs the node."""
-        calls, as_list = self._calls(state)
+        calls, as_list = self._find_calls(state)
         seen = state["state"] if isinstance(state, Mapping) and "__type" in state else state
-        outcomes = await asyncio.gather(*(self._one(call, seen) for call in calls), return_exceptions=True)
+        outcomes = await asyncio.gather(*(self._run_call(call, seen) for call in calls), return_exceptions=True)
         questions: list[Interrupt] = []
         if any(isinstance(outcome, GraphInterrupt) for outcome in outcomes):
-            await asyncio.gather(*(_keep(c, o) for c, o in zip(calls, outcomes, strict=True)))
-            _arrange(calls)
+            await asyncio.gather(*(_record_result(c, o) for c, o in zip(calls, outcomes, strict=True)))
+            _order_questions(calls)
         for outcome in outcomes:
             if isinstance(outcome, GraphInterrupt):
                 questions.extend(outcome.interrupts)
@@ -71,41 +71,43 @@ class ToolNode:
                 raise outcome
         if questions:
             raise GraphInterrupt(questions)
-        return self._combined(list(outcomes), as_list)
+        return self._combine_outcomes(list(outcomes), as_list)
 
-    def _calls(self, state: Any) -> tuple[list[Mapping[str, Any]], bool]:
+    def _find_calls(self, state: Any) -> tuple[list[Mapping[str, Any]], bool]:
         if isinstance(state, Mapping) and state.get("__type") == "tool_call_with_context":
             return [state["tool_call"]], False
         if isinstance(state, list) and state and isinstance(state[-1], Mapping) and "args" in state[-1]:
             return state, False  # the calls themselves, as a Send hands them over
-        listed = state if isinstance(state, list) else _read(state, self.messages_key)
-        last = next((m for m in reversed(listed or []) if _read(m, "type") == "ai"), None)
+        listed = state if isinstance(state, list) else _read_field(state, self.messages_key)
+        last = next((m for m in reversed(listed or []) if _read_field(m, "type") == "ai"), None)
         if last is None:
             raise ValueError("there is no AI message whose tools could be run")
-        return list(_read(last, "tool_calls") or []), isinstance(state, list)
+        return list(_read_field(last, "tool_calls") or []), isinstance(state, list)
 
-    async def _one(self, call: Mapping[str, Any], state: Any) -> Any:
+    async def _run_call(self, call: Mapping[str, Any], state: Any) -> Any:
         tool = self.tools_by_name.get(call["name"])
         if tool is None:
             known = ", ".join(sorted(self.tools_by_name))
-            return self._message(call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error")
+            return self._build_message(
+                call, f"Error: {call['name']} is not a valid tool, try one of [{known}].", "error"
+            )
         with scope(str(call["id"])):
-            if (kept := _kept()) is not None:
+            if (kept := _recorded_result()) is not None:
                 return kept
             token = current_call.set((state, str(call["id"])))
             try:
-                result = await _run(tool, call)
+                result = await _run_tool(tool, call)
             except GraphBubbleUp:
                 raise
             except Exception as error:
-                return self._message(call, self._explain(error), "error")
+                return self._build_message(call, self._explain_error(error), "error")
             finally:
                 current_call.reset(token)
-        if isinstance(result, Command) or _read(result, "type") == "tool":
+        if isinstance(result, Command) or _read_field(result, "type") == "tool":
             return result
-        return self._message(call, text_of(result), "success")
+        return self._build_message(call, text_of(result), "success")
 
-    def _explain(self, error: Exception) -> str:
+    def _explain_error(self, error: Exception) -> str:
         handled = self._handled
         if handled is True:
             return f"Error: {error!r}\n Please fix your mistakes."
@@ -118,10 +120,10 @@ class ToolNode:
         raise error
 
     @staticmethod
-    def _message(call: Mapping[str, Any], content: str, status: str) -> ToolMessage:
+    def _build_message(call: Mapping[str, Any], content: str, status: str) -> ToolMessage:
         return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status)
 
-    def _combined(self, outcomes: list[Any], as_list: bool) -> Any:
+    def _combine_outcomes(self, outcomes: list[Any], as_list: bool) -> Any:
         if not any(isinstance(o, Command) for o in outcomes):
             return outcomes if as_list else {self.messages_key: outcomes}
         return [
@@ -133,39 +135,39 @@ class ToolNode:
 _RESULT = "__result__"
 
 
-def _kept() -> Any:
+def _recorded_result() -> Any:
     """The result that the call had before another one asked, or None."""
     if (task := current_task()) is None:
         return None
-    _, known, value = task.replay.memo(current_scope(), _RESULT)
+    _, known, value = task.replay.look_up_memo(current_scope(), _RESULT)
     if not known:
         return None
-    task.replay.skip(current_scope())
+    task.replay.skip_scope(current_scope())
     return from_dict(value)
 
 
-async def _keep(call: Mapping[str, Any], outcome: Any) -> None:
+async def _record_result(call: Mapping[str, Any], outcome: Any) -> None:
     """Records the result of a call; a call that asks or failed has none."""
     task = current_task()
     if task is not None and is_message(outcome):
         with scope(str(call["id"])):
-            await task.host.aremember(Place(current_scope(), _RESULT, 0), to_dict(outcome))
+            await task.host.arecord_memo(Place(current_scope(), _RESULT, 0), to_dict(outcome))
 
 
-def _arrange(calls: Sequence[Mapping[str, Any]]) -> None:
+def _order_questions(calls: Sequence[Mapping[str, Any]]) -> None:
     if (task := current_task()) is None:
         return
     scopes = []
     for call in calls:
         with scope(str(call["id"])):
             scopes.append(current_scope())
-    task.replay.arrange(scopes)
+    task.replay.order_questions(scopes)
 
 
 _threads = ThreadPoolExecutor(32, thread_name_prefix="graphd-tool")
 
 
-async def _run(tool: Tool, call: Mapping[str, Any]) -> Any:
+async def _run_tool(tool: Tool, call: Mapping[str, Any]) -> Any:
     arguments = dict(call.get("args") or {})
     if tool.is_async:
         return await tool.call(**arguments)
@@ -174,7 +176,7 @@ async def _run(tool: Tool, call: Mapping[str, Any]) -> Any:
     return await loop.run_in_executor(_threads, lambda: variables.run(lambda: tool.call(**arguments)))
 
 
-def _read(value: Any, key: str) -> Any:
+def _read_field(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value.get(key)
     return getattr(value, key, None)
@@ -182,10 +184,10 @@ def _read(value: Any, key: str) -> Any:
 
 def tools_condition(state: Any, messages_key: str = "messages") -> str:
     """Routes to "tools" when the last message asks for tools, else to END."""
-    listed = state if isinstance(state, list) else _read(state, messages_key)
+    listed = state if isinstance(state, list) else _read_field(state, messages_key)
     if not listed:
         raise ValueError(f"there is no message under {messages_key!r}")
-    return "tools" if _read(listed[-1], "tool_calls") else END
+    return "tools" if _read_field(listed[-1], "tool_calls") else END
 
 
 __all__ = ["ToolNode", "explain_arguments", "tools_condition"]

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any, Literal, TypeVar
 
 from graphd.errors import GraphInterrupt, InterruptDismissed, InterruptExpired
-from graphd.runtime.drift import Drift, checked
-from graphd.runtime.effect import perform
+from graphd.runtime.drift import Drift, check_drift
+from graphd.runtime.effect import call_effect
 from graphd.runtime.replay import Answer, Question
 from graphd.runtime.task import current_scope, required_task
 from graphd.values.command import Interrupt
@@ -47,7 +47,7 @@ def interrupt(
     differ: JSON pointers into the value, ``"message"``, ``"schema"``,
     ``"value"``. Use memo for what may change, like prices and times.
 
-    Raises InterruptDismissed or InterruptExpired when nobody will answer.
+    Raises InterruptDismissed or InterruptExpired when no answer will come.
     """
     task = required_task("interrupt()")
     options = {
@@ -59,12 +59,12 @@ def interrupt(
         "default": default,
         "assignees": tuple(assignees),
         "drift": drift,
-        "drift_ignore": checked(drift, drift_ignore),
+        "drift_ignore": check_drift(drift, drift_ignore),
     }
-    outcome = task.replay.ask(current_scope(), key, value, options)
+    outcome = task.replay.ask_question(current_scope(), key, value, options)
     if isinstance(outcome, Question):
         raise GraphInterrupt((question_of(outcome),))
-    return _answer(outcome, value)
+    return _use_answer(outcome, value)
 
 
 def question_of(question: Question) -> Interrupt:
@@ -72,7 +72,7 @@ def question_of(question: Question) -> Interrupt:
     return Interrupt(value=question.value)
 
 
-def _answer(answer: Answer, question: Any) -> Any:
+def _use_answer(answer: Answer, question: Any) -> Any:
     if answer.dismissed is not None:
         raise InterruptDismissed(answer.dismissed)
     if answer.expired:
@@ -92,35 +92,35 @@ def memo(key: str, fn: Callable[..., T]) -> T:
     no harm either.
     """
     task = required_task("memo()")
-    place, known, value = _look_up(key)
+    place, known, value = _look_up_memo(key)
     if known:
         return value  # type: ignore[no-any-return]
-    task.host.confirm()
-    result = perform(fn, task.host, place)
+    task.host.confirm_lease()
+    result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         raise TypeError("memo() got a coroutine: use `await amemo(key, fn)` in async nodes")
-    return task.host.remember(place, result)  # type: ignore[no-any-return]
+    return task.host.record_memo(place, result)  # type: ignore[no-any-return]
 
 
 async def amemo(key: str, fn: Callable[..., Awaitable[T] | T]) -> T:
     """Like memo, for async nodes; ``fn`` may be a coroutine function."""
     task = required_task("amemo()")
-    place, known, value = _look_up(key)
+    place, known, value = _look_up_memo(key)
     if known:
         return value  # type: ignore[no-any-return]
-    await task.host.aconfirm()
-    result = perform(fn, task.host, place)
+    await task.host.aconfirm_lease()
+    result = call_effect(fn, task.host, place)
     if inspect.isawaitable(result):
         result = await result
-    return await task.host.aremember(place, result)  # type: ignore[no-any-return]
+    return await task.host.arecord_memo(place, result)  # type: ignore[no-any-return]
 
 
-def _look_up(key: str) -> tuple[Any, bool, Any]:
+def _look_up_memo(key: str) -> tuple[Any, bool, Any]:
     if not key:
         raise ValueError("a memo needs a key")
     task = required_task("memo()")
-    place, known, value = task.replay.memo(current_scope(), key)
+    place, known, value = task.replay.look_up_memo(current_scope(), key)
     if not known and (waiting := task.replay.open_question(current_scope())) is not None:
-        # Somebody caught the interrupt: nothing new may happen after it.
+        # The node caught the interrupt: nothing new may happen after it.
         raise GraphInterrupt((question_of(waiting),))
     return place, known, value

@@ -29,7 +29,7 @@ class _Number(str):
     """A number as it is written."""
 
 
-def checked(drift: str | None, ignore: Iterable[str]) -> tuple[str, ...]:
+def check_drift(drift: str | None, ignore: Iterable[str]) -> tuple[str, ...]:
     """The parts that may differ; ValueError when either says nothing useful."""
     if drift is not None and drift not in DRIFTS:
         raise ValueError(f"drift must be one of {', '.join(map(repr, DRIFTS))}, not {drift!r}")
@@ -45,76 +45,76 @@ def checked(drift: str | None, ignore: Iterable[str]) -> tuple[str, ...]:
     return parts
 
 
-def seen(value: Any, message: str, schema: Any, ignore: Sequence[str]) -> str:
+def digest_question(value: Any, message: str, schema: Any, ignore: Sequence[str]) -> str:
     """The digest of what a question with this value shows."""
     text = codec.dumps(value)
-    return digest(text, message, None if schema is None else codec.dumps(schema), ignore)
+    return digest_json(text, message, None if schema is None else codec.dumps(schema), ignore)
 
 
-def digest(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
+def digest_json(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
     """The same of the JSON texts."""
-    return hashlib.sha256(shown(value, message, schema, ignore).encode()).hexdigest()
+    return hashlib.sha256(canonical_form(value, message, schema, ignore).encode()).hexdigest()
 
 
-def shown(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
+def canonical_form(value: str, message: str, schema: str | None, ignore: Sequence[str]) -> str:
     """What the question shows, without the parts that may differ, in its form."""
     parts: dict[str, Any] = {}
     if "message" not in ignore:
-        parts["message"] = _whole(message)
+        parts["message"] = _replace_surrogates(message)
     if schema is not None and "schema" not in ignore:
-        parts["schema"] = _read(schema)
+        parts["schema"] = _parse_json(schema)
     if "value" not in ignore:
-        read = _read(value)
+        read = _parse_json(value)
         for pointer in ignore:
             if pointer.startswith("/"):
-                _leave_out(read, [t.replace("~1", "/").replace("~0", "~") for t in pointer[1:].split("/")])
+                _remove_path(read, [t.replace("~1", "/").replace("~0", "~") for t in pointer[1:].split("/")])
         parts["value"] = read
-    return _write(parts)
+    return _write_canonical(parts)
 
 
-def _read(text: str) -> Any:
-    return json.loads(text, parse_int=_Number, parse_float=_Number, object_pairs_hook=_object)
+def _parse_json(text: str) -> Any:
+    return json.loads(text, parse_int=_Number, parse_float=_Number, object_pairs_hook=_build_object)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {_whole(key): value for key, value in pairs}
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {_replace_surrogates(key): value for key, value in pairs}
 
 
-def _whole(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return _ALONE.sub("\ufffd", text)
 
 
-def _leave_out(value: Any, path: list[str]) -> None:
+def _remove_path(value: Any, path: list[str]) -> None:
     first, rest = path[0], path[1:]
     if isinstance(value, dict) and first in value:
         if rest:
-            _leave_out(value[first], rest)
+            _remove_path(value[first], rest)
         else:
             del value[first]
     elif isinstance(value, list) and _INDEX.fullmatch(first) and int(first) < len(value):
         if rest:
-            _leave_out(value[int(first)], rest)
+            _remove_path(value[int(first)], rest)
         else:
             value[int(first)] = None
 
 
-def _write(value: Any) -> str:
+def _write_canonical(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(k)}:{_write(v)}" for k, v in sorted(value.items())) + "}"
+        return "{" + ",".join(f"{_quote_text(k)}:{_write_canonical(v)}" for k, v in sorted(value.items())) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_write, value)) + "]"
+        return "[" + ",".join(map(_write_canonical, value)) + "]"
     if isinstance(value, _Number):
-        return _number(value)
+        return _format_number(value)
     if isinstance(value, str):
-        return _quoted(_whole(value))
+        return _quote_text(_replace_surrogates(value))
     return json.dumps(value)
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return '"' + _ESCAPED.sub(lambda m: _SHORT.get(m[0]) or f"\\u{ord(m[0]):04x}", text) + '"'
 
 
-def _number(text: str) -> str:
+def _format_number(text: str) -> str:
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no number of JSON")

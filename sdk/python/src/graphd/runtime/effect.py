@@ -24,7 +24,7 @@ def idempotency_key(thread: str, task: str, place: Place) -> str:
     return digest.hexdigest()[:_DIGITS]
 
 
-def perform(fn: Callable[..., T], host: Host, place: Place) -> T:
+def call_effect(fn: Callable[..., T], host: Host, place: Place) -> T:
     """Calls the function of a memo, with its key if it has a parameter for it."""
     if not _takes_key(fn):
         return fn()

@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 ContextT = TypeVar("ContextT")
 
 
-def _ignore(_: Any) -> None:
+def _ignore_value(_: Any) -> None:
     return None
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return None
 
 
@@ -69,8 +69,8 @@ class Runtime(Generic[ContextT]):
 
     context: ContextT = None  # type: ignore[assignment]
     store: Any = None
-    stream_writer: Callable[[Any], None] = field(default=_ignore)
-    heartbeat: Callable[[], None] = field(default=_nothing)
+    stream_writer: Callable[[Any], None] = field(default=_ignore_value)
+    heartbeat: Callable[[], None] = field(default=_do_nothing)
     previous: Any = None
     execution_info: ExecutionInfo | None = None
     server_info: Any = None
@@ -89,7 +89,7 @@ class Runtime(Generic[ContextT]):
     def merge(self, other: Runtime[ContextT]) -> Runtime[ContextT]:
         """What the other one sets, and for the rest what this one has."""
         given = {f.name: getattr(other, f.name) for f in fields(other)}
-        unset = (None, _ignore, _nothing)
+        unset = (None, _ignore_value, _do_nothing)
         return replace(self, **{k: v for k, v in given.items() if not any(v is u for u in unset)})
 
     def patch_execution_info(self, **overrides: Any) -> Runtime[ContextT]:

@@ -18,7 +18,7 @@ def push_message(message: Any, *, state_key: str | None = "messages") -> Any:
     fields = coerce_message(message)
     if not fields.get("id"):
         raise ValueError("Message ID is required")
-    task.host.emit("messages", "", fields, False)
+    task.host.emit_event("messages", "", fields, False)
     if state_key:
         task.pushed.append((state_key, fields))
     return from_dict(fields)

@@ -47,14 +47,14 @@ class Question:
     value: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def seen(self, ignore: Sequence[str]) -> str:
+    def compute_digest(self, ignore: Sequence[str]) -> str:
         """The digest of what it shows, without the parts that may differ."""
         parts = (*ignore, *(self.options.get("drift_ignore") or ()))
-        return drift.seen(self.value, self.options.get("message") or "", self.options.get("schema"), parts)
+        return drift.digest_question(self.value, self.options.get("message") or "", self.options.get("schema"), parts)
 
 
 @dataclass(frozen=True)
-class Used:
+class UsedAnswer:
     """An answer that the attempt has used, and for what."""
 
     place: Place
@@ -64,7 +64,7 @@ class Used:
 
 
 @dataclass(frozen=True)
-class Rules:
+class DriftRules:
     """What the graph says of questions that are not what was answered."""
 
     drift: str | None = None
@@ -74,7 +74,9 @@ class Rules:
 class Replay:
     """The journal of one attempt. Safe to use from several threads."""
 
-    def __init__(self, answers: Mapping[Place, Answer], memos: Mapping[Place, Any], rules: Rules = Rules()) -> None:
+    def __init__(
+        self, answers: Mapping[Place, Answer], memos: Mapping[Place, Any], rules: DriftRules = DriftRules()
+    ) -> None:
         self._lock = threading.Lock()
         self._answers, self._memos = dict(answers), dict(memos)
         self._unseen: set[Place] = {*self._answers, *self._memos}
@@ -82,9 +84,9 @@ class Replay:
         self._difference: NonDeterministicNode | None = None
         self._rules = rules
         self.questions: list[Question] = []
-        self.used: list[Used] = []
+        self.used: list[UsedAnswer] = []
 
-    def muted(self, scope: str) -> bool:
+    def is_muted(self, scope: str) -> bool:
         """The code of a scope still repeats what it did before.
 
         A scope that asked and has its answers is past that, whatever those
@@ -94,56 +96,56 @@ class Replay:
             if not self._unseen:
                 return False
             journal = self._answers.keys() | self._memos.keys()
-            if scope and any(_within(place.scope, scope) for place in journal):
-                return any(_within(place.scope, scope) for place in self._unseen)
+            if scope and any(_is_within(place.scope, scope) for place in journal):
+                return any(_is_within(place.scope, scope) for place in self._unseen)
             return True
 
-    def skip(self, scope: str) -> None:
+    def skip_scope(self, scope: str) -> None:
         """What a scope did is known as a whole; it is not repeated."""
         with self._lock:
-            self._unseen = {place for place in self._unseen if not _within(place.scope, scope)}
+            self._unseen = {place for place in self._unseen if not _is_within(place.scope, scope)}
 
-    def ask(self, scope: str, key: str, value: Any, options: Mapping[str, Any]) -> Answer | Question:
+    def ask_question(self, scope: str, key: str, value: Any, options: Mapping[str, Any]) -> Answer | Question:
         """Returns the answer of the next question, or files the question.
 
         An answer to something else is no answer: the question is filed, and
         the server decides what becomes of it.
         """
         with self._lock:
-            place = self._take(scope, key)
+            place = self._next_place(scope, key)
             if place in self._memos:
-                raise self._differs(f"memo {place}", f"question {place}")
+                raise self._record_difference(f"memo {place}", f"question {place}")
             question = Question(place, value, options)
             if (known := self._answers.get(place)) is not None:
                 self._unseen.discard(place)
-                if self._fits(known, question):
+                if self._use_answer(known, question):
                     return known
             self.questions.append(question)
             return question
 
-    def file(self, value: Any) -> None:
+    def file_question(self, value: Any) -> None:
         """Files a question behind those that were answered; it takes no answer."""
         with self._lock:
-            while (place := self._take("", "")) in self._answers:
+            while (place := self._next_place("", "")) in self._answers:
                 self._unseen.discard(place)
             self.questions.append(Question(place, value))
 
-    def _fits(self, known: Answer, question: Question) -> bool:
+    def _use_answer(self, known: Answer, question: Question) -> bool:
         if not known.seen:
             return True
-        seen = question.seen(self._rules.drift_ignore)
+        seen = question.compute_digest(self._rules.drift_ignore)
         accepted = (question.options.get("drift") or self._rules.drift) == "accept"
         if seen != known.seen and not accepted:
             return False
-        self.used.append(Used(question.place, seen, None if seen == known.seen else question))
+        self.used.append(UsedAnswer(question.place, seen, None if seen == known.seen else question))
         return True
 
-    def memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:
+    def look_up_memo(self, scope: str, key: str) -> tuple[Place, bool, Any]:
         """Returns the place of the next use of a key, and its record if any."""
         with self._lock:
-            place = self._take(scope, key)
+            place = self._next_place(scope, key)
             if place in self._answers:
-                raise self._differs(f"question {place}", f"memo {place}")
+                raise self._record_difference(f"question {place}", f"memo {place}")
             if place in self._memos:
                 self._unseen.discard(place)
                 return place, True, self._memos[place]
@@ -154,33 +156,33 @@ class Replay:
         with self._lock:
             return next((q for q in self.questions if q.place.scope == scope), None)
 
-    def arrange(self, scopes: Sequence[str]) -> None:
+    def order_questions(self, scopes: Sequence[str]) -> None:
         """Puts the questions of scopes that ran side by side in their order."""
         with self._lock:
             places = {scope: at for at, scope in enumerate(scopes)}
             self.questions.sort(key=lambda q: places.get(q.place.scope, -1))
 
-    def finish(self) -> None:
+    def check_finished(self) -> None:
         """Raises the first difference between the journal and the attempt."""
         with self._lock:
             if self._difference is None and self._unseen and self.questions:
-                self._difference = self._moved(sorted(self._unseen & self._answers.keys(), key=str))
+                self._difference = self._find_moved_question(sorted(self._unseen & self._answers.keys(), key=str))
             if self._difference is not None:
                 raise self._difference
 
-    def _take(self, scope: str, key: str) -> Place:
+    def _next_place(self, scope: str, key: str) -> Place:
         if self._difference is not None:
             raise self._difference
         index = self._next.get((scope, key), 0)
         self._next[scope, key] = index + 1
         return Place(scope, key, index)
 
-    def _differs(self, before: str, now: str) -> NonDeterministicNode:
+    def _record_difference(self, before: str, now: str) -> NonDeterministicNode:
         self._difference = NonDeterministicNode(f"before it was interrupted the node had {before}, now it has {now}")
         return self._difference
 
-    def _moved(self, unused: Iterable[Place]) -> NonDeterministicNode | None:
-        # An answer that nobody asked for, in a scope that asks something else:
+    def _find_moved_question(self, unused: Iterable[Place]) -> NonDeterministicNode | None:
+        # An answer without its question, in a scope that asks something else:
         # its question has moved. One key more or less is what keys are for.
         for place in unused:
             for question in self.questions:
@@ -188,9 +190,9 @@ class Replay:
                 if now in self._answers:
                     continue  # another question where it stood; what comes behind it is still to come
                 if now.scope == place.scope and not (now.key and place.key):
-                    return self._differs(f"question {place}", f"question {now}")
+                    return self._record_difference(f"question {place}", f"question {now}")
         return None
 
 
-def _within(scope: str, outer: str) -> bool:
+def _is_within(scope: str, outer: str) -> bool:
     return scope == outer or scope.startswith(f"{outer}/")

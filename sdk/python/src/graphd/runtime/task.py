@@ -28,30 +28,30 @@ class Host(Protocol):
     def address(self) -> str:
         """The server that runs the graph."""
 
-    def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
-        """Sends an event to whoever watches the run."""
+    def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
+        """Sends an event to the watchers of the run."""
 
-    def confirm(self) -> None:
+    def confirm_lease(self) -> None:
         """Raises GraphdError if the task is not this worker's any more."""
 
-    async def aconfirm(self) -> None:
-        """Like confirm, without blocking the loop."""
+    async def aconfirm_lease(self) -> None:
+        """Like confirm_lease, without blocking the loop."""
 
-    def remember(self, place: Place, value: Any) -> Any:
+    def record_memo(self, place: Place, value: Any) -> Any:
         """Stores a memo and returns the value to use."""
 
-    async def aremember(self, place: Place, value: Any) -> Any:
-        """Like remember, without blocking the loop."""
+    async def arecord_memo(self, place: Place, value: Any) -> Any:
+        """Like record_memo, without blocking the loop."""
 
-    def alive(self) -> None:
+    def report_alive(self) -> None:
         """Puts off the idle timeout."""
 
-    def call(self, request: Any) -> Any:
+    def call_graph(self, request: Any) -> Any:
         """Runs another graph inside of the task: answers a CallGraphRequest."""
 
 
-class Surroundings(Protocol):
-    """What a task can be told of its run, made when somebody asks for it."""
+class NodeEnvironment(Protocol):
+    """The config and the runtime of a node, built on request."""
 
     def config(self) -> dict[str, Any]:
         """The config of the node."""
@@ -66,7 +66,7 @@ class CurrentTask:
 
     host: Host
     replay: Replay
-    surroundings: Surroundings
+    environment: NodeEnvironment
     depth: int = 0
     calls: int = 0
     waiting: list[str] = field(default_factory=list)
@@ -75,12 +75,12 @@ class CurrentTask:
     @functools.cached_property
     def config(self) -> dict[str, Any]:
         """The config that the node sees."""
-        return self.surroundings.config()
+        return self.environment.config()
 
     @functools.cached_property
     def runtime(self) -> Runtime[Any]:
         """The runtime that the node sees."""
-        return self.surroundings.runtime(self.config)
+        return self.environment.runtime(self.config)
 
     def next_call(self) -> int:
         """Counts the graphs that the task calls."""
@@ -115,7 +115,7 @@ def current_scope() -> str:
     return _scope.get()
 
 
-def enter(task: CurrentTask) -> None:
+def enter_task(task: CurrentTask) -> None:
     """Makes the task the current one for the rest of the calling context."""
     _task.set(task)
     _scope.set("")

@@ -104,7 +104,7 @@ CLASSES = {reason: kind for kind, reasons in _BY_CLASS.items() for reason in rea
 """The exception of every reason of the server's table."""
 
 
-def describe(error: grpc.RpcError) -> GraphdError:
+def to_graphd_error(error: grpc.RpcError) -> GraphdError:
     """The error of a call with its reason, metadata and field violations."""
     code = error.code().name
     text = error.details() or code

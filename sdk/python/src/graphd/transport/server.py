@@ -16,8 +16,8 @@ from graphd._gen.v1.interrupt_service_pb2_grpc import InterruptServiceStub
 from graphd._gen.v1.registry_service_pb2_grpc import RegistryServiceStub
 from graphd._gen.v1.thread_service_pb2_grpc import ThreadServiceStub
 from graphd.errors import GraphdError
-from graphd.transport.errors import describe
-from graphd.transport.patience import UNOPENED, Patience, passes
+from graphd.transport.backoff import UNOPENED, Backoff, is_transient
+from graphd.transport.errors import to_graphd_error
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -48,7 +48,7 @@ class Server:
         self.stubs = Stubs(self.channel)
         self._async: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Stubs] = weakref.WeakKeyDictionary()
 
-    def dial(self) -> grpc.Channel:
+    def open_channel(self) -> grpc.Channel:
         """A connection of its own, which may be given up without harm to others."""
         own = [("grpc.use_local_subchannel_pool", 1), ("grpc.min_reconnect_backoff_ms", 5000)]
         return grpc.insecure_channel(self.address, options=[*_OPTIONS, *own])
@@ -71,46 +71,48 @@ def server_at(address: str) -> Server:
         return _servers[address]
 
 
-def unary(method: Callable[..., Any], request: Any) -> Any:
+def call_unary(method: Callable[..., Any], request: Any) -> Any:
     """Makes a call; its errors are GraphdErrors."""
     try:
         return method(request)
     except grpc.RpcError as error:
-        raise describe(error) from None
+        raise to_graphd_error(error) from None
 
 
-def read(method: Callable[..., Any], request: Any, *, opened: bool = True) -> Any:
-    """Like unary, for calls that change nothing: they are repeated while the
+def retry_read(method: Callable[..., Any], request: Any, *, opened: bool = True) -> Any:
+    """Like call_unary, for calls that change nothing: they are repeated while the
     server is away, for a short time if it may never have been there (opened)."""
-    patience = Patience()
+    backoff = Backoff()
     while True:
         try:
-            return unary(method, request)
+            return call_unary(method, request)
         except GraphdError as problem:
-            if not passes(problem):
+            if not is_transient(problem):
                 raise
-            time.sleep(patience.pause(problem) if opened or problem.reason else patience.pause(problem, UNOPENED))
+            time.sleep(
+                backoff.next_pause(problem) if opened or problem.reason else backoff.next_pause(problem, UNOPENED)
+            )
 
 
-def write(method: Callable[..., Any], request: Any) -> Any:
-    """Like unary, for calls with a request id: they are repeated with the same
+def retry_write(method: Callable[..., Any], request: Any) -> Any:
+    """Like call_unary, for calls with a request id: they are repeated with the same
     one, which does them once, while the server or its store is away, and when
     the outcome is unknown."""
     assert request.request_id, "a call without a request id can't be repeated"
-    patience = Patience()
+    backoff = Backoff()
     while True:
         try:
-            return unary(method, request)
+            return call_unary(method, request)
         except GraphdError as problem:
-            if not passes(problem):
+            if not is_transient(problem):
                 raise
             # Without a reason no server has answered: it may not be there at all.
-            time.sleep(patience.pause(problem) if problem.reason else patience.pause(problem, UNOPENED))
+            time.sleep(backoff.next_pause(problem) if problem.reason else backoff.next_pause(problem, UNOPENED))
 
 
-async def aunary(method: Callable[..., Any], request: Any) -> Any:
-    """Like unary, for async stubs."""
+async def acall_unary(method: Callable[..., Any], request: Any) -> Any:
+    """Like call_unary, for async stubs."""
     try:
         return await method(request)
     except grpc.RpcError as error:
-        raise describe(error) from None
+        raise to_graphd_error(error) from None

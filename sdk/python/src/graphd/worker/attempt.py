@@ -20,32 +20,32 @@ _MOST_WAITING = 1000
 _MOST_BYTES = 1 << 20
 
 
-class Line(Protocol):
+class AttemptSession(Protocol):
     """What an attempt needs of its session."""
 
     address: str
 
-    def send(self, request: ws.ConnectRequest) -> None:
+    def send_request(self, request: ws.ConnectRequest) -> None:
         """Sends on the stream, soon; drops it when there is no stream."""
 
     @property
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         """The attempt is not lost, as far as can be known at once."""
 
-    def confirm(self, attempt: Attempt) -> None:
+    def confirm_lease(self, attempt: Attempt) -> None:
         """Waits until it is known whether the attempt is lost; GraphdError if it is."""
 
-    def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
+    def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
         """Records a memo, however long it takes."""
 
-    def call(self, attempt: Attempt, request: Any) -> Any:
+    def call_graph(self, attempt: Attempt, request: Any) -> Any:
         """Runs a graph inside of the attempt."""
 
 
 class Attempt:
     """The host of a task: see graphd.runtime.task.Host."""
 
-    def __init__(self, assignment: pb.TaskAssignment, line: Line) -> None:
+    def __init__(self, assignment: pb.TaskAssignment, session: AttemptSession) -> None:
         self.assignment, self.token = assignment, assignment.lease.token
         self.started, self.announced = time.monotonic(), False
         self.lost = self.stopped = False
@@ -53,7 +53,7 @@ class Attempt:
         self.undecided = False
         self.cancel: Callable[[], None] = lambda: None
         self.muted: Callable[[], bool] = lambda: False
-        self._line = line
+        self._session = session
         self._wanted = set(assignment.emit)
         self._lock = threading.Lock()
         self._items: list[pb.EmitItem] = []
@@ -72,13 +72,13 @@ class Attempt:
     @property
     def address(self) -> str:
         """The server that the task came from."""
-        return self._line.address
+        return self._session.address
 
-    def emit(self, channel: str, name: str, value: Any, durable: bool) -> None:
+    def emit_event(self, channel: str, name: str, value: Any, durable: bool) -> None:
         kind = _CHANNELS[channel]
         if (kind not in self._wanted and not durable) or self.lost or self.muted():
             return
-        item = pb.EmitItem(channel=kind, name=name, value=codec.payload(value), durable=durable)
+        item = pb.EmitItem(channel=kind, name=name, value=codec.to_payload(value), durable=durable)
         size = item.ByteSize()
         if size > _MOST_BYTES and durable:
             raise ValueError(f"an event of {size} bytes can't be kept; at most {_MOST_BYTES} are allowed")
@@ -88,66 +88,66 @@ class Attempt:
                 self._dropped += 1
                 return
             if full:
-                self._flush()
+                self._send_events()
             self._items.append(item)
             self._bytes += size
 
-    def take(self) -> tuple[pb.Emit | None, int]:
+    def take_events(self) -> tuple[pb.Emit | None, int]:
         """The events that wait, and how many were sent on the stream before."""
         with self._lock:
-            return self._take(), self._sent
+            return self._drain_events(), self._sent
 
-    def flush(self) -> None:
+    def flush_events(self) -> None:
         """Sends what waits on the stream."""
         with self._lock:
-            self._flush()
+            self._send_events()
 
-    def _take(self) -> pb.Emit | None:
+    def _drain_events(self) -> pb.Emit | None:
         if not self._items and not self._dropped:
             return None
         emit = pb.Emit(items=self._items, dropped=self._dropped)
         self._items, self._dropped, self._bytes = [], 0, 0
         return emit
 
-    def _flush(self) -> None:
-        emit = self._take()
+    def _send_events(self) -> None:
+        emit = self._drain_events()
         if emit is not None:
             self._sent += len(emit.items)
             self.announced = True
-            self._update(pb.TaskUpdate(lease_token=self.token, emit=emit))
+            self._send_update(pb.TaskUpdate(lease_token=self.token, emit=emit))
 
-    def alive(self) -> None:
+    def report_alive(self) -> None:
         self.announced = True
         update = pb.TaskUpdate(lease_token=self.token)
         update.alive.SetInParent()
-        self._update(update)
+        self._send_update(update)
 
-    def _update(self, update: pb.TaskUpdate) -> None:
-        self._line.send(ws.ConnectRequest(update=update))
+    def _send_update(self, update: pb.TaskUpdate) -> None:
+        self._session.send_request(ws.ConnectRequest(update=update))
 
-    def confirm(self) -> None:
+    def confirm_lease(self) -> None:
         if not self._ready_to_act():
-            self._line.confirm(self)
+            self._session.confirm_lease(self)
 
-    async def aconfirm(self) -> None:
+    async def aconfirm_lease(self) -> None:
         if not self._ready_to_act():
-            await asyncio.to_thread(self._line.confirm, self)
+            await asyncio.to_thread(self._session.confirm_lease, self)
 
     def _ready_to_act(self) -> bool:
         # A task that the server knows has begun stays here when the connection
         # breaks; one that was only offered goes to another worker at once.
         if not self.announced:
-            self.alive()
-        return not self.lost and not self.undecided and self._line.sure
+            self.report_alive()
+        return not self.lost and not self.undecided and self._session.is_sure
 
-    def remember(self, place: Place, value: Any) -> Any:
+    def record_memo(self, place: Place, value: Any) -> Any:
         request = ws.RecordMemoRequest(
-            lease_token=self.token, scope=place.scope, key=place.key, index=place.index, value=codec.payload(value)
+            lease_token=self.token, scope=place.scope, key=place.key, index=place.index, value=codec.to_payload(value)
         )
-        return codec.value_of(self._line.record(request).value)
+        return codec.value_of(self._session.record_memo(request).value)
 
-    async def aremember(self, place: Place, value: Any) -> Any:
-        return await asyncio.to_thread(self.remember, place, value)
+    async def arecord_memo(self, place: Place, value: Any) -> Any:
+        return await asyncio.to_thread(self.record_memo, place, value)
 
-    def call(self, request: Any) -> Any:
-        return self._line.call(self, request)
+    def call_graph(self, request: Any) -> Any:
+        return self._session.call_graph(self, request)

@@ -9,9 +9,9 @@ from graphd.declare.program import Program
 from graphd.worker.execute import Work
 
 
-def _key(program: Program, work: Work) -> str | None:
+def _cache_key(program: Program, work: Work) -> str | None:
     node = program.nodes.get(work.node) if program.cache is not None and not work.is_branch else None
-    policy = program.policies(node).cache if node is not None else None
+    policy = program.policies_of(node).cache if node is not None else None
     if policy is None:
         return None
     positional, _ = work.arguments
@@ -19,9 +19,9 @@ def _key(program: Program, work: Work) -> str | None:
     return program.cache_prefix(work.node) + (key.hex() if isinstance(key, bytes) else str(key))
 
 
-def look_up(program: Program, work: Work) -> pb.TaskResult | None:
+def look_up_result(program: Program, work: Work) -> pb.TaskResult | None:
     """The result that the node had for the same input."""
-    key = _key(program, work)
+    key = _cache_key(program, work)
     known = program.cache.read(key) if key is not None else None
     if known is None:
         return None
@@ -30,9 +30,9 @@ def look_up(program: Program, work: Work) -> pb.TaskResult | None:
     return result
 
 
-def keep(program: Program, work: Work, result: pb.TaskResult) -> None:
+def store_result(program: Program, work: Work, result: pb.TaskResult) -> None:
     """Keeps the result of a node that has run to its end."""
-    key = _key(program, work) if result.HasField("completed") else None
+    key = _cache_key(program, work) if result.HasField("completed") else None
     if key is not None:
-        policy = program.policies(program.nodes[work.node]).cache
+        policy = program.policies_of(program.nodes[work.node]).cache
         program.cache.write(key, result.SerializeToString(), policy.ttl if policy else None)

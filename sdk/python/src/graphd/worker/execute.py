@@ -16,7 +16,7 @@ from graphd.declare.actions import Action
 from graphd.declare.nodes import BranchDeclaration, NodeDeclaration
 from graphd.declare.program import Program
 from graphd.declare.schema import Schema
-from graphd.declare.writes import gotos
+from graphd.declare.writes import build_gotos
 from graphd.errors import (
     GraphBubbleUp,
     GraphInterrupt,
@@ -26,16 +26,16 @@ from graphd.errors import (
     ParentCommand,
     RemoteNodeError,
 )
-from graphd.names import public
-from graphd.runtime.called import CalledCommand
-from graphd.runtime.here import LocalRun
-from graphd.runtime.replay import Answer, Place, Replay, Rules
+from graphd.names import public_name
+from graphd.runtime.called_command import CalledCommand
+from graphd.runtime.local_runs import LocalRun
+from graphd.runtime.replay import Answer, DriftRules, Place, Replay
 from graphd.runtime.task import CurrentTask, Host
 from graphd.values.command import Send
 from graphd.values.policy import RetryPolicy
 from graphd.worker import outcome
-from graphd.worker.identified import MessageIds
-from graphd.worker.surroundings import Told
+from graphd.worker.environment import AssignmentEnvironment
+from graphd.worker.message_ids import MessageIds
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Work:
     is_branch: bool = False
 
 
-def replay_of(journal: pb.Journal) -> Replay:
+def build_replay(journal: pb.Journal) -> Replay:
     """The journal of an assignment, ready to be matched."""
     answers: dict[Place, Answer] = {}
     memos: dict[Place, Any] = {}
@@ -62,11 +62,11 @@ def replay_of(journal: pb.Journal) -> Replay:
         if entry.WhichOneof("entry") == "memo":
             memos[place] = codec.value_of(entry.memo)
         else:
-            answers[place] = _answer(entry.answer)
-    return Replay(answers, memos, Rules(outcome.drift_of(journal.drift), tuple(journal.drift_ignore)))
+            answers[place] = _read_answer(entry.answer)
+    return Replay(answers, memos, DriftRules(outcome.drift_of(journal.drift), tuple(journal.drift_ignore)))
 
 
-def _answer(answer: pb.Answer) -> Answer:
+def _read_answer(answer: pb.Answer) -> Answer:
     match answer.WhichOneof("outcome"):
         case "value":
             return Answer(codec.value_of(answer.value), seen=answer.seen)
@@ -75,42 +75,44 @@ def _answer(answer: pb.Answer) -> Answer:
     return Answer(expired=True, seen=answer.seen)
 
 
-def prepare(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
+def prepare_work(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
     """Finds the code of an assignment and builds its arguments."""
     if assignment.kind == pb.TASK_KIND_ROUTER:
         return _prepare_branch(assignment, program, host, local)
-    node = program.nodes[public(assignment.node)]
+    node = program.nodes[public_name(assignment.node)]
     if node.action is None:
         raise LookupError(f"node {node.name!r} is a graph of its own")
-    task = _task(assignment, program, host, local, node)
-    extras = _extras(task, node.action)
+    task = _build_task(assignment, program, host, local, node)
+    extras = _build_extras(task, node.action)
     if assignment.HasField("failure"):
-        extras["error"] = NodeError(public(assignment.failure.node), _failure(assignment.failure, local))
+        extras["error"] = NodeError(public_name(assignment.failure.node), _read_failure(assignment.failure, local))
 
     ids = MessageIds(program.message_keys, shown=event_pb2.CHANNEL_MESSAGES in assignment.emit)
 
     def finish(result: Any) -> pb.TaskResult:
         try:
-            return pb.TaskResult(completed=outcome.completed(result, program.channels, ids, task.pushed))
+            return pb.TaskResult(completed=outcome.build_completed(result, program.channels, ids, task.pushed))
         except outcome.UnsendableError as error:
-            raise error.of(node.name) from error.__cause__
+            raise error.for_node(node.name) from error.__cause__
 
-    state = _input(assignment, node.schema)
-    arguments = node.action.arguments(state, extras)
-    return Work(task, node.action, arguments, finish, lambda: program.policies(node).retry or (), node.name, local, ids)
+    state = _read_input(assignment, node.schema)
+    arguments = node.action.bind_arguments(state, extras)
+    return Work(
+        task, node.action, arguments, finish, lambda: program.policies_of(node).retry or (), node.name, local, ids
+    )
 
 
 def _prepare_branch(assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None) -> Work:
-    source = public(assignment.node)
-    branch = program.branch(source, assignment.branch or assignment.function)
+    source = public_name(assignment.node)
+    branch = program.find_branch(source, assignment.branch or assignment.function)
     schema = _branch_schema(program, branch)
-    task = _task(assignment, program, host, local, program.nodes.get(source))
+    task = _build_task(assignment, program, host, local, program.nodes.get(source))
 
     def finish(result: Any) -> pb.TaskResult:
-        return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=gotos(_routes(branch, result))))
+        return pb.TaskResult(completed=pb.TaskCompleted(goto_targets=build_gotos(_read_routes(branch, result))))
 
-    state = _input(assignment, schema)
-    arguments = branch.action.arguments(state, _extras(task, branch.action))
+    state = _read_input(assignment, schema)
+    arguments = branch.action.bind_arguments(state, _build_extras(task, branch.action))
     return Work(task, branch.action, arguments, finish, tuple, source, local, MessageIds((), shown=False), True)
 
 
@@ -122,7 +124,7 @@ def _branch_schema(program: Program, branch: BranchDeclaration) -> Schema:
     return program.builder.input if branch.source == START else program.builder.state
 
 
-def _routes(branch: BranchDeclaration, result: Any) -> list[Any]:
+def _read_routes(branch: BranchDeclaration, result: Any) -> list[Any]:
     chosen = list(result) if isinstance(result, (list, tuple)) else [result]
     if branch.paths is not None:
         chosen = [c if isinstance(c, Send) else branch.paths[c] for c in chosen]
@@ -134,91 +136,91 @@ def _routes(branch: BranchDeclaration, result: Any) -> list[Any]:
     return chosen
 
 
-def reduce(assignment: pb.TaskAssignment, program: Program) -> pb.TaskResult:
+def run_reducer(assignment: pb.TaskAssignment, program: Program) -> pb.TaskResult:
     """Combines the writes of a superstep to one key."""
     reduction = assignment.reduction
     channel = program.channels[assignment.function or reduction.channel]
     function = channel.declare().function
     if function is None:
         raise LookupError(f"channel {reduction.channel!r} has no reducer in this program")
-    decode = codec.decoder(channel.typ)
+    decode = codec.decoder_of(channel.typ)
     writes = [decode(codec.value_of(w)) for w in reduction.writes]
     if reduction.HasField("current"):
         current = decode(codec.value_of(reduction.current))
     else:
         current, writes = writes[0], writes[1:]
-    return pb.TaskResult(completed=pb.TaskCompleted(update=codec.payload(function(current, writes))))
+    return pb.TaskResult(completed=pb.TaskCompleted(update=codec.to_payload(function(current, writes))))
 
 
-def run(work: Work) -> pb.TaskResult:
+def run_work(work: Work) -> pb.TaskResult:
     """Calls the code and says what came of it."""
     positional, named = work.arguments
     try:
         result = work.action.call(*positional, **named)
         if inspect.isawaitable(result):
             raise TypeError(f"node {work.node!r} returned a coroutine from a plain function; make it async")
-        return _told(work, _ended(work, lambda: work.finish(result)))
+        return _add_used_answers(work, _finish_work(work, lambda: work.finish(result)))
     except BaseException as error:  # every end of a node is a result
-        return _told(work, _raised(work, error))
+        return _add_used_answers(work, _build_error_result(work, error))
 
 
-async def arun(work: Work) -> pb.TaskResult:
-    """Like run, for async code."""
+async def arun_work(work: Work) -> pb.TaskResult:
+    """Like run_work, for async code."""
     positional, named = work.arguments
     try:
         result: Awaitable[Any] = work.action.call(*positional, **named)
         value = await result
-        return _told(work, _ended(work, lambda: work.finish(value)))
+        return _add_used_answers(work, _finish_work(work, lambda: work.finish(value)))
     except BaseException as error:  # every end of a node is a result
-        return _told(work, _raised(work, error))
+        return _add_used_answers(work, _build_error_result(work, error))
 
 
-def _told(work: Work, result: pb.TaskResult) -> pb.TaskResult:
+def _add_used_answers(work: Work, result: pb.TaskResult) -> pb.TaskResult:
     """The result, with the answers that the attempt has used."""
     if work.task.replay.used and not result.HasField("failed"):
-        result.used.extend(outcome.used(work.task.replay.used))
+        result.used.extend(outcome.build_used_answers(work.task.replay.used))
     return result
 
 
-def _ended(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResult:
-    work.task.replay.finish()
+def _finish_work(work: Work, finish: Callable[[], pb.TaskResult]) -> pb.TaskResult:
+    work.task.replay.check_finished()
     if work.task.replay.questions or work.task.waiting:
-        return _interrupted(work)  # somebody caught the interrupt
+        return _build_interrupted(work)  # the node caught the interrupt
     return finish()
 
 
-def _interrupted(work: Work) -> pb.TaskResult:
-    questions = outcome.asks(work.task.replay.questions)
+def _build_interrupted(work: Work) -> pb.TaskResult:
+    questions = outcome.build_asks(work.task.replay.questions)
     waiting = pb.TaskInterrupted(asks=questions, waiting_interrupt_ids=work.task.waiting)
     return pb.TaskResult(interrupted=waiting)
 
 
-def _raised(work: Work, error: BaseException) -> pb.TaskResult:
+def _build_error_result(work: Work, error: BaseException) -> pb.TaskResult:
     try:
         asks = bool(work.task.replay.questions or work.task.waiting)
         if isinstance(error, GraphInterrupt) and not asks:
-            _file(work, error)
+            _file_questions(work, error)
         if isinstance(error, GraphInterrupt) or (asks and isinstance(error, GraphBubbleUp)):
-            work.task.replay.finish()
-            return _interrupted(work)
+            work.task.replay.check_finished()
+            return _build_interrupted(work)
         if isinstance(error, CalledCommand):
             return pb.TaskResult(completed=error.outcome)
         if isinstance(error, ParentCommand) and work.task.depth:
-            return pb.TaskResult(completed=outcome.for_parent(error.command, work.ids))
+            return pb.TaskResult(completed=outcome.build_parent_command(error.command, work.ids))
     except Exception as broken:  # the question has no JSON form, or differs from the journal
-        error = broken.of(work.node) if isinstance(broken, outcome.UnsendableError) else broken
+        error = broken.for_node(work.node) if isinstance(broken, outcome.UnsendableError) else broken
     if isinstance(error, asyncio.CancelledError) and work.local is not None and work.local.cancelled:
         return pb.TaskResult(cancelled=pb.TaskCancelled(note="the caller of the run was cancelled"))
     if isinstance(error, asyncio.CancelledError):
         error = NodeCancelledError(work.node)
     try:
-        return _failed(work, error, work.policies())
+        return _build_failed(work, error, work.policies())
     except Exception as broken:  # retry_on is code as well: what it raises takes the place of the error
-        return _failed(work, broken, ())
+        return _build_failed(work, broken, ())
 
 
-def _failed(work: Work, error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskResult:
-    failure = outcome.failed(error, policies)
+def _build_failed(work: Work, error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskResult:
+    failure = outcome.build_failed(error, policies)
     if work.local is not None:
         work.local.errors[_error_key(work)] = error
     return pb.TaskResult(failed=failure)
@@ -229,46 +231,46 @@ def _error_key(work: Work) -> str:
     return info.task_id if info else ""
 
 
-def _file(work: Work, error: GraphInterrupt) -> None:
+def _file_questions(work: Work, error: GraphInterrupt) -> None:
     # NodeInterrupt and the like: raised by hand, so ask on its behalf. An
     # answer it has already does not stop it, it wants to stop.
     for question in error.interrupts:
-        work.task.replay.file(question.value)
+        work.task.replay.file_question(question.value)
 
 
-def _failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
-    if local is not None and (raised := local.raised(failure)) is not None:
+def _read_failure(failure: payload_pb2.Failure, local: LocalRun | None) -> BaseException:
+    if local is not None and (raised := local.find_error(failure)) is not None:
         return raised
-    return RemoteNodeError(failure.message, type=failure.type, node=public(failure.node), reason=failure.reason)
+    return RemoteNodeError(failure.message, type=failure.type, node=public_name(failure.node), reason=failure.reason)
 
 
-def _input(assignment: pb.TaskAssignment, schema: Schema) -> Any:
+def _read_input(assignment: pb.TaskAssignment, schema: Schema) -> Any:
     if assignment.HasField("send_input"):
-        return _sent(codec.value_of(assignment.send_input), schema)
+        return _read_send(codec.value_of(assignment.send_input), schema)
     stored = {name: codec.value_of(value) for name, value in assignment.channels.items()}
     for name, managed in schema.managed().items():
         stored[name] = managed.get(assignment.step, assignment.stop_step)
-    return schema.value(stored)
+    return schema.build_value(stored)
 
 
-def _sent(value: Any, schema: Schema) -> Any:
+def _read_send(value: Any, schema: Schema) -> Any:
     if not isinstance(value, Mapping) or schema.is_root:
         return value
     read = {k: schema.keys[k].decode(v) if k in schema.keys else v for k, v in value.items()}
     return schema.construct(read) if set(read) <= set(schema.keys) else read
 
 
-def _task(
+def _build_task(
     assignment: pb.TaskAssignment, program: Program, host: Host, local: LocalRun | None, node: NodeDeclaration | None
 ) -> CurrentTask:
-    told = Told(assignment, program, host, local, node)
-    task = CurrentTask(host, replay_of(assignment.journal), told, depth=len(assignment.namespace))
+    environment = AssignmentEnvironment(assignment, program, host, local, node)
+    task = CurrentTask(host, build_replay(assignment.journal), environment, depth=len(assignment.namespace))
     if program.builder.context_schema is not None:
         _ = task.runtime  # a context that does not fit fails the task
     return task
 
 
-def _extras(task: CurrentTask, action: Action) -> dict[str, Any]:
+def _build_extras(task: CurrentTask, action: Action) -> dict[str, Any]:
     if not action.wants:
         return {}
     return {
@@ -280,4 +282,4 @@ def _extras(task: CurrentTask, action: Action) -> dict[str, Any]:
     }
 
 
-__all__ = ["Work", "arun", "prepare", "reduce", "run"]
+__all__ = ["Work", "arun_work", "prepare_work", "run_reducer", "run_work"]

@@ -9,14 +9,14 @@ from graphd import codec
 from graphd._gen.v1 import interrupt_pb2, payload_pb2
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.constants import ROOT
-from graphd.declare.spec import RETRY_MARK, duration
-from graphd.declare.writes import gotos, writes_of
+from graphd.declare.spec import RETRY_MARK, to_duration
+from graphd.declare.writes import build_gotos, writes_of
 from graphd.errors import InvalidUpdateError, NonDeterministicNode, ParentCommand
-from graphd.runtime import said
-from graphd.runtime.replay import Question, Used
+from graphd.runtime import exception_text
+from graphd.runtime.replay import Question, UsedAnswer
 from graphd.values.command import Command, Overwrite, Send
 from graphd.values.policy import RetryPolicy
-from graphd.worker.identified import MessageIds
+from graphd.worker.message_ids import MessageIds
 
 _EXPIRY = {
     None: interrupt_pb2.EXPIRY_ACTION_UNSPECIFIED,
@@ -40,13 +40,13 @@ class UnsendableError(Exception):
         self.problem = problem
         super().__init__(f"{what} can't be stored: {problem}")
 
-    def of(self, node: str) -> Exception:
+    def for_node(self, node: str) -> Exception:
         """The error of the node, of the class that programs know."""
         kind = TypeError if isinstance(self.problem, TypeError) else ValueError
         return kind(f"node {node!r}: {self}")
 
 
-def completed(
+def build_completed(
     result: Any, channels: Collection[str], ids: MessageIds, pushed: Sequence[tuple[str, Any]] = ()
 ) -> pb.TaskCompleted:
     """The result of a node, after what it pushed; InvalidUpdateError when it is none.
@@ -54,47 +54,47 @@ def completed(
     Keys that are not of the state are left out. ParentCommand is raised for a
     command to the enclosing graph.
     """
-    if type(result) is dict and not pushed and (update := _plain(result, channels, ids)) is not None:
+    if type(result) is dict and not pushed and (update := _build_plain_update(result, channels, ids)) is not None:
         return update
     known = set(channels)
     outcome = pb.TaskCompleted()
     updates: list[list[tuple[str, Any]] | None] = [[(k, v) for k, v in pushed if k in known]]
-    for part in _parts(result, known):
+    for part in _split_result(result, known):
         if isinstance(part, Command):
             if part.graph == Command.PARENT:
                 raise ParentCommand(part)
-            outcome.goto_targets.extend(gotos(part.goto))
+            outcome.goto_targets.extend(build_gotos(part.goto))
             updates.append(writes_of(part.update, known) if part.update is not None else None)
         elif isinstance(part, Send):
-            outcome.goto_targets.extend(gotos(part))
+            outcome.goto_targets.extend(build_gotos(part))
         else:
             updates.append(writes_of(part, known) if part is not None else None)
     _set_update(outcome, [u for u in updates if u is not None], ids, ROOT in known)
     return outcome
 
 
-def _plain(result: dict[Any, Any], channels: Collection[str], ids: MessageIds) -> pb.TaskCompleted | None:
+def _build_plain_update(result: dict[Any, Any], channels: Collection[str], ids: MessageIds) -> pb.TaskCompleted | None:
     """What almost every node returns, the short way; None if it is more."""
     if ROOT in channels:
         return None
     for key, value in result.items():
         if key not in channels or isinstance(value, Overwrite):
             return None
-    update = {key: ids.write(key, value) for key, value in result.items()}
-    return pb.TaskCompleted(update=_payload(update) if update else None)
+    update = {key: ids.add_ids(key, value) for key, value in result.items()}
+    return pb.TaskCompleted(update=_build_payload(update) if update else None)
 
 
-def for_parent(command: Command[Any], ids: MessageIds) -> pb.TaskCompleted:
+def build_parent_command(command: Command[Any], ids: MessageIds) -> pb.TaskCompleted:
     """A command for the enclosing graph, whose keys are not known here."""
     outcome = pb.TaskCompleted(to_parent=True)
-    outcome.goto_targets.extend(gotos(command.goto))
+    outcome.goto_targets.extend(build_gotos(command.goto))
     if command.update is not None:
         writes = writes_of(command.update, None)
         _set_update(outcome, [writes], ids, False)
     return outcome
 
 
-def _parts(result: Any, known: set[str]) -> list[Any]:
+def _split_result(result: Any, known: set[str]) -> list[Any]:
     if isinstance(result, (list, tuple)) and any(isinstance(r, Command) for r in result):
         return list(result)
     if isinstance(result, (list, tuple)) and ROOT in known and any(isinstance(r, Send) for r in result):
@@ -103,43 +103,43 @@ def _parts(result: Any, known: set[str]) -> list[Any]:
 
 
 def _set_update(outcome: pb.TaskCompleted, updates: list[list[tuple[str, Any]]], ids: MessageIds, root: bool) -> None:
-    flat = [(key, ids.write(key, value)) for update in updates for key, value in update]
+    flat = [(key, ids.add_ids(key, value)) for update in updates for key, value in update]
     overwritten = any(isinstance(v, Overwrite) for _, v in flat)
     if not overwritten and len({k for k, _ in flat}) == len(flat):
         if root and flat:
-            outcome.update.CopyFrom(_named("the result", flat[0][1]))
+            outcome.update.CopyFrom(_build_named_payload("the result", flat[0][1]))
         elif flat:
-            outcome.update.CopyFrom(_payload(dict(flat)))
+            outcome.update.CopyFrom(_build_payload(dict(flat)))
         return
     for channel, value in flat:
         whole = isinstance(value, Overwrite)
-        written = _named(f"the value of {channel!r}", value.value if whole else value)
+        written = _build_named_payload(f"the value of {channel!r}", value.value if whole else value)
         outcome.writes.add(channel=channel, value=written, overwrite=whole)
 
 
-def _payload(update: dict[Any, Any]) -> payload_pb2.Payload:
+def _build_payload(update: dict[Any, Any]) -> payload_pb2.Payload:
     try:
-        return codec.payload(update)
+        return codec.to_payload(update)
     except (TypeError, ValueError):  # say which
         for key, value in update.items():
-            _named(f"the value of {str(key)!r}", value)
+            _build_named_payload(f"the value of {str(key)!r}", value)
         raise
 
 
-def _named(what: str, value: Any) -> payload_pb2.Payload:
+def _build_named_payload(what: str, value: Any) -> payload_pb2.Payload:
     """A value as it travels; the error of one that can't says what it is."""
     try:
-        return codec.payload(value)
+        return codec.to_payload(value)
     except (TypeError, ValueError) as error:
         raise UnsendableError(what, error) from error
 
 
-def asks(questions: Iterable[Question]) -> list[pb.Ask]:
+def build_asks(questions: Iterable[Question]) -> list[pb.Ask]:
     """The questions of an attempt."""
-    return [_ask(q) for q in questions]
+    return [_build_ask(q) for q in questions]
 
 
-def _ask(question: Question) -> pb.Ask:
+def _build_ask(question: Question) -> pb.Ask:
     place, options = question.place, question.options
     ask = pb.Ask(
         scope=place.scope,
@@ -147,21 +147,21 @@ def _ask(question: Question) -> pb.Ask:
         index=place.index,
         reason=options.get("reason") or "",
         message=options.get("message") or "",
-        value=_named("the value of the question", question.value),
-        ttl=duration(options.get("ttl")),
+        value=_build_named_payload("the value of the question", question.value),
+        ttl=to_duration(options.get("ttl")),
         expiry_action=_EXPIRY[options.get("on_expiry")],
         assignees=options.get("assignees") or (),
         drift=_DRIFT[options.get("drift")],
         drift_ignore=options.get("drift_ignore") or (),
     )
     if options.get("schema") is not None:
-        ask.response_schema.CopyFrom(codec.payload(options["schema"]))
+        ask.response_schema.CopyFrom(codec.to_payload(options["schema"]))
     if options.get("on_expiry") == "resume_default":
-        ask.default_response.CopyFrom(codec.payload(options.get("default")))
+        ask.default_response.CopyFrom(codec.to_payload(options.get("default")))
     return ask
 
 
-def used(answers: Iterable[Used]) -> list[pb.UsedAnswer]:
+def build_used_answers(answers: Iterable[UsedAnswer]) -> list[pb.UsedAnswer]:
     """The answers that an attempt has used."""
     return [
         pb.UsedAnswer(
@@ -169,7 +169,7 @@ def used(answers: Iterable[Used]) -> list[pb.UsedAnswer]:
             key=u.place.key,
             index=u.place.index,
             seen=u.seen,
-            asked=None if u.asked is None else _ask(u.asked),
+            asked=None if u.asked is None else _build_ask(u.asked),
         )
         for u in answers
     ]
@@ -180,23 +180,23 @@ def drift_of(number: int) -> str | None:
     return next((word for word, known in _DRIFT.items() if known == number), None)
 
 
-def failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:
+def build_failed(error: BaseException, policies: tuple[RetryPolicy, ...]) -> pb.TaskFailed:
     """A failed attempt, and whether the policies of the node want another."""
     bases = [c.__name__ for c in type(error).__mro__[1:] if c not in (BaseException, object)]
-    matching = next((i for i, p in enumerate(policies) if _wants(p, error)), None)
+    matching = next((i for i, p in enumerate(policies) if _wants_retry(p, error)), None)
     if matching is not None and len(policies) > 1:
         bases.append(RETRY_MARK.format(matching))
     return pb.TaskFailed(
-        type=said.kind_of(error),
-        message=said.text_of(error),
-        stack=said.stack_of(error),
+        type=exception_text.kind_of(error),
+        message=exception_text.text_of(error),
+        stack=exception_text.stack_of(error),
         non_retryable=matching is None,
-        cause=_cause(error),
+        cause=_cause_of(error),
         base_types=bases,
     )
 
 
-def too_large(size: int, limit: int) -> pb.TaskResult:
+def build_too_large(size: int, limit: int) -> pb.TaskResult:
     """In place of a result that the server does not take."""
     message = (
         f"the result has {size} bytes; at most {limit} are allowed, so store large values elsewhere "
@@ -206,13 +206,13 @@ def too_large(size: int, limit: int) -> pb.TaskResult:
     return pb.TaskResult(failed=pb.TaskFailed(type="ResultTooLarge", message=message, cause=cause, non_retryable=True))
 
 
-def not_taken(error: Exception) -> pb.TaskResult:
+def build_not_taken(error: Exception) -> pb.TaskResult:
     """In place of a result that the server has refused."""
     message = f"the server did not take the result: {error}"
     return pb.TaskResult(failed=pb.TaskFailed(type=type(error).__name__, message=message, non_retryable=True))
 
 
-def _cause(error: BaseException) -> pb.TaskFailed.Cause:
+def _cause_of(error: BaseException) -> pb.TaskFailed.Cause:
     if isinstance(error, NonDeterministicNode):
         return pb.TaskFailed.CAUSE_NON_DETERMINISTIC
     if isinstance(error, InvalidUpdateError):
@@ -220,7 +220,7 @@ def _cause(error: BaseException) -> pb.TaskFailed.Cause:
     return pb.TaskFailed.CAUSE_USER_CODE
 
 
-def _wants(policy: RetryPolicy, error: BaseException) -> bool:
+def _wants_retry(policy: RetryPolicy, error: BaseException) -> bool:
     if not isinstance(error, Exception):
         return False
     wanted = policy.retry_on

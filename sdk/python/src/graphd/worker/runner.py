@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
-from graphd.runtime import here
-from graphd.runtime.task import current_scope, enter
+from graphd.runtime import local_runs
+from graphd.runtime.task import current_scope, enter_task
 from graphd.worker import cache, execute, outcome
 from graphd.worker.attempt import Attempt
-from graphd.worker.loop import background_loop
-from graphd.worker.tokens import streamed
+from graphd.worker.background_loop import background_loop
+from graphd.worker.tokens import stream_tokens
 
 
 @dataclass(frozen=True)
@@ -38,51 +38,51 @@ class Runner:
         self._pool = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="graphd-node")
         self._lock = threading.Lock()
 
-    def resize(self, threads: int) -> None:
+    def resize_pool(self, threads: int) -> None:
         """Allows more threads; those that wait for other tasks don't count."""
         with self._lock:
             self._pool._max_workers = max(self._pool._max_workers, threads)
 
-    def start(self, job: Job | None) -> None:
+    def start_job(self, job: Job | None) -> None:
         """Begins an attempt, in a thread, and then those that follow it."""
         if job is not None:
-            self.work(lambda: job)
+            self.submit_task(lambda: job)
 
-    def work(self, task: Callable[[], Job | None]) -> None:
+    def submit_task(self, task: Callable[[], Job | None]) -> None:
         """Does something else in a thread, and then what follows it."""
         with contextlib.suppress(RuntimeError):  # it is closed, or the process ends: others get what is left
-            self._pool.submit(lambda: self._work(task()))
+            self._pool.submit(lambda: self._run_jobs(task()))
 
     def close(self) -> None:
         """Begins nothing any more."""
         self._pool.shutdown(wait=False)
 
-    def _work(self, job: Job | None) -> None:
+    def _run_jobs(self, job: Job | None) -> None:
         while job is not None:
-            local = here.find(self._address, job.attempt.assignment.thread_id)
+            local = local_runs.find_call(self._address, job.attempt.assignment.thread_id)
             try:
-                result = self._run(job, local)
-            except BaseException as error:  # nobody gives up a task that is beaten for: it must have a result
-                result = _broken(job, local, error)
+                result = self._run_job(job, local)
+            except BaseException as error:  # beats keep the task here, so it must have a result
+                result = _build_broken_result(job, local, error)
             job = job.done(result) if result is not None else None
 
-    def _run(self, job: Job, local: here.LocalRun | None) -> pb.TaskResult | None:
+    def _run_job(self, job: Job, local: local_runs.LocalRun | None) -> pb.TaskResult | None:
         """The result of an attempt, None if it goes on elsewhere. Raises what
         code around the node raises, e.g. a schema that does not take the state."""
         attempt, program, assignment = job.attempt, job.program, job.attempt.assignment
         if assignment.kind == pb.TASK_KIND_REDUCER:
-            return execute.reduce(assignment, program)
-        work = execute.prepare(assignment, program, attempt, local)
-        remembered = cache.look_up(program, work)
-        attempt.muted = lambda: work.task.replay.muted(current_scope())
+            return execute.run_reducer(assignment, program)
+        work = execute.prepare_work(assignment, program, attempt, local)
+        remembered = cache.look_up_result(program, work)
+        attempt.muted = lambda: work.task.replay.is_muted(current_scope())
         if remembered is not None:
             return remembered
         if work.action.is_async:
             self._run_async(job, work)
             return None
         variables = local.variables.copy() if local else contextvars.Context()
-        result = variables.run(_run_inside, work)
-        cache.keep(program, work, result)
+        result = variables.run(_run_in_task, work)
+        cache.store_result(program, work, result)
         return result
 
     def _run_async(self, job: Job, work: execute.Work) -> None:
@@ -91,8 +91,8 @@ class Runner:
         variables = local.variables.copy() if local else contextvars.Context()
 
         def begin() -> None:
-            task = loop.create_task(_arun_inside(work))
-            job.attempt.cancel = lambda: _cancel(loop, task)
+            task = loop.create_task(_arun_in_task(work))
+            job.attempt.cancel = lambda: _cancel_task(loop, task)
             task.add_done_callback(end)
 
         def end(task: asyncio.Task[pb.TaskResult]) -> None:
@@ -101,37 +101,37 @@ class Runner:
             else:
                 try:
                     result = task.result()
-                    cache.keep(job.program, work, result)
+                    cache.store_result(job.program, work, result)
                 except BaseException as error:
-                    result = _broken(job, local, error)
-            self.work(lambda: job.done(result))
+                    result = _build_broken_result(job, local, error)
+            self.submit_task(lambda: job.done(result))
 
         loop.call_soon_threadsafe(begin, context=variables)
 
 
-def _broken(job: Job, local: here.LocalRun | None, error: BaseException) -> pb.TaskResult:
+def _build_broken_result(job: Job, local: local_runs.LocalRun | None, error: BaseException) -> pb.TaskResult:
     if local is not None:
         local.errors[job.attempt.assignment.task_id] = error
-    return pb.TaskResult(failed=outcome.failed(error, ()))
+    return pb.TaskResult(failed=outcome.build_failed(error, ()))
 
 
-def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:
+def _cancel_task(loop: asyncio.AbstractEventLoop, task: asyncio.Task[pb.TaskResult]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(task.cancel)
 
 
-def _run_inside(work: execute.Work) -> pb.TaskResult:
-    enter(work.task)
-    with streamed(work.task, _tokens(work)):
-        return execute.run(work)
+def _run_in_task(work: execute.Work) -> pb.TaskResult:
+    enter_task(work.task)
+    with stream_tokens(work.task, _wants_tokens(work)):
+        return execute.run_work(work)
 
 
-async def _arun_inside(work: execute.Work) -> pb.TaskResult:
-    enter(work.task)
-    with streamed(work.task, _tokens(work)):
-        return await execute.arun(work)
+async def _arun_in_task(work: execute.Work) -> pb.TaskResult:
+    enter_task(work.task)
+    with stream_tokens(work.task, _wants_tokens(work)):
+        return await execute.arun_work(work)
 
 
-def _tokens(work: execute.Work) -> bool:
-    # Of a run that another process has started anybody may want the tokens.
+def _wants_tokens(work: execute.Work) -> bool:
+    # The client of a run that another process started may want the tokens.
     return work.local is None or work.local.tokens

@@ -16,13 +16,13 @@ from graphd._gen.v1 import worker_service_pb2 as ws
 from graphd._gen.v1 import worker_task_pb2 as pb
 from graphd.declare.program import Program
 from graphd.errors import GraphdError, InvalidGraphError, ServerUnavailableError
-from graphd.transport.errors import describe, reason_of
+from graphd.transport.errors import reason_of, to_graphd_error
 from graphd.worker.attempt import Attempt
-from graphd.worker.certainty import Certainty
-from graphd.worker.results import FEATURE
+from graphd.worker.connection import WorkerConnection
+from graphd.worker.lease_certainty import LeaseCertainty
+from graphd.worker.result_stream import FEATURE
 from graphd.worker.runner import Runner
-from graphd.worker.tasks import Tasks
-from graphd.worker.wire import Wire
+from graphd.worker.tasks import SessionTasks
 
 log = logging.getLogger("graphd.worker")
 
@@ -57,20 +57,20 @@ class Session:
         self.address, self.specs, self.programs = address, specs, dict(programs)
         self.worker_id = worker_id or f"py-{uuid.uuid4().hex}"
         self.versions: dict[str, str] = {}
-        self._wire = Wire(dial)
+        self._connection = WorkerConnection(dial)
         self._ready, self._closed, self._over = threading.Event(), threading.Event(), threading.Event()
         self._failure: GraphdError | None = None
         self._lock = threading.Lock()
         self._outbox: queue.SimpleQueue[ws.ConnectRequest | None] = queue.SimpleQueue()
         self._runner = Runner(address, SLOTS)
-        self._tasks = Tasks(self.programs, self, self._wire, self._runner, self._closed)
+        self._tasks = SessionTasks(self.programs, self, self._connection, self._runner, self._closed)
         self._blocked = self._revision = 0
         self._beat, self._heard = 1.0, time.monotonic()
         self._longest_pause = _LONGEST_PAUSE
-        self._certainty = Certainty()
+        self._certainty = LeaseCertainty()
         self._threads = [
-            threading.Thread(target=self._serve, name="graphd-worker", daemon=True),
-            threading.Thread(target=self._tick, name="graphd-worker-tick", daemon=True),
+            threading.Thread(target=self._serve_streams, name="graphd-worker", daemon=True),
+            threading.Thread(target=self._watch_connection, name="graphd-worker-tick", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -84,7 +84,7 @@ class Session:
             raise self._failure
         return self.versions
 
-    def wait(self) -> None:
+    def wait_closed(self) -> None:
         """Waits until the session is closed, or the server wants it no more:
         then the error says why."""
         # Not for ever at once: if another thread gets a signal, this one has to
@@ -103,76 +103,80 @@ class Session:
         """Takes nothing new, lets running tasks finish for a while, leaves."""
         if self._closed.is_set():
             return
-        self.send(ws.ConnectRequest(goodbye=ws.Goodbye(reason="the worker leaves")))
+        self.send_request(ws.ConnectRequest(goodbye=ws.Goodbye(reason="the worker leaves")))
         deadline = time.monotonic() + grace
         while self._tasks.leases() and time.monotonic() < deadline:
             self._closed.wait(0.01)
         self._closed.set()
         self._outbox.put(None)
         self._runner.close()
-        self._wire.close()
+        self._connection.close()
         self._over.set()
 
-    def send(self, request: ws.ConnectRequest) -> None:
+    def send_request(self, request: ws.ConnectRequest) -> None:
         if request.HasField("update"):
-            self._tasks.results.noise()
+            self._tasks.results.record_traffic()
         self._outbox.put(request)
 
-    def record(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
-        response: ws.RecordMemoResponse = self._wire.persist(
-            "RecordMemo", request, lambda: self._tasks.lost(request.lease_token)
+    def record_memo(self, request: ws.RecordMemoRequest) -> ws.RecordMemoResponse:
+        response: ws.RecordMemoResponse = self._connection.call_until_answered(
+            "RecordMemo", request, lambda: self._tasks.is_lost(request.lease_token)
         )
         return response
 
     @property
-    def sure(self) -> bool:
-        return self._certainty.sure
+    def is_sure(self) -> bool:
+        return self._certainty.is_sure
 
-    def confirm(self, attempt: Attempt) -> None:
-        self._certainty.wait(lambda: self.sure and not attempt.undecided, lambda: attempt.lost or self._closed.is_set())
+    def confirm_lease(self, attempt: Attempt) -> None:
+        self._certainty.wait_until(
+            lambda: self.is_sure and not attempt.undecided, lambda: attempt.lost or self._closed.is_set()
+        )
         if attempt.lost:
             raise GraphdError("the task was given to another worker", reason="TASK_LEASE_LOST")
         if self._closed.is_set():
             raise GraphdError("this worker has left; another one runs the task again")
 
-    def call(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
+    def call_graph(self, attempt: Attempt, request: ws.CallGraphRequest) -> ws.CallGraphResponse:
         request.lease_token = attempt.token
-        self._resize(+1)  # a task that waits must not keep its graph from running
+        self._change_blocked(+1)  # a task that waits must not keep its graph from running
         try:
-            response: ws.CallGraphResponse = self._wire.persist("CallGraph", request, lambda: attempt.lost)
+            response: ws.CallGraphResponse = self._connection.call_until_answered(
+                "CallGraph", request, lambda: attempt.lost
+            )
             return response
         finally:
-            self._resize(-1)
+            self._change_blocked(-1)
 
-    def _resize(self, by: int) -> None:
+    def _change_blocked(self, by: int) -> None:
         with self._lock:
             self._blocked += by
-            self._runner.resize(SLOTS + self._blocked)
-            self.send(ws.ConnectRequest(credit=self._credit()))
+            self._runner.resize_pool(SLOTS + self._blocked)
+            self.send_request(ws.ConnectRequest(credit=self._next_credit()))
 
-    def _credit(self) -> ws.Credit:
+    def _next_credit(self) -> ws.Credit:
         self._revision += 1
         return ws.Credit(total_slots=SLOTS + self._blocked, revision=self._revision)
 
     # The stream.
 
-    def _serve(self) -> None:
+    def _serve_streams(self) -> None:
         pause = 0.05
         while not self._closed.is_set():
             try:
                 self._outbox = queue.SimpleQueue()
                 self._heard = time.monotonic()
-                for response in self._wire.stub.Connect(self._requests(self._outbox)):
+                for response in self._connection.stub.Connect(self._stream_requests(self._outbox)):
                     pause, self._heard = 0.05, time.monotonic()
-                    self._take(response)
+                    self._handle_response(response)
                 problem: GraphdError | None = None
             except grpc.RpcError as error:
-                problem = describe(error)
+                problem = to_graphd_error(error)
             except ValueError as error:  # the connection was given up just now
                 problem = GraphdError(str(error))
-            self._certainty.doubt()
+            self._certainty.record_disconnect()
             self._outbox.put(None)
-            self._tasks.stranded()
+            self._tasks.deliver_unanswered()
             if self._closed.is_set() or self._is_final(problem):
                 return
             self._closed.wait(pause)
@@ -190,9 +194,9 @@ class Session:
         log.debug("session with %s broke: %s", self.address, problem)
         return False
 
-    def _requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
-        self._certainty.asked(0)
-        yield ws.ConnectRequest(hello=self._hello())
+    def _stream_requests(self, outbox: queue.SimpleQueue[ws.ConnectRequest | None]) -> Iterator[ws.ConnectRequest]:
+        self._certainty.record_question(0)
+        yield ws.ConnectRequest(hello=self._build_hello())
         number, last = 0, time.monotonic()
         while not self._closed.is_set() and outbox is self._outbox:
             try:
@@ -204,10 +208,10 @@ class Session:
                 pass
             if time.monotonic() >= last + self._beat:  # beats don't wait for a lull
                 number, last = number + 1, time.monotonic()
-                self._certainty.asked(number)
+                self._certainty.record_question(number)
                 yield ws.ConnectRequest(beat=ws.Beat(number=number, running=self._tasks.leases()))
 
-    def _hello(self) -> ws.Hello:
+    def _build_hello(self) -> ws.Hello:
         manifest = pb.WorkerManifest(
             deployment="python",
             min_protocol=PROTOCOL,
@@ -217,41 +221,46 @@ class Session:
         )
         with self._lock:
             return ws.Hello(
-                worker_id=self.worker_id, manifest=manifest, held_leases=self._tasks.leases(), credit=self._credit()
+                worker_id=self.worker_id,
+                manifest=manifest,
+                held_leases=self._tasks.leases(),
+                credit=self._next_credit(),
             )
 
-    def _take(self, response: ws.ConnectResponse) -> None:
+    def _handle_response(self, response: ws.ConnectResponse) -> None:
         match response.WhichOneof("kind"):
             case "welcome":
-                self._welcome(response.welcome)
+                self._handle_welcome(response.welcome)
             case "task":
-                self._tasks.begin(response.task)
+                self._tasks.begin_task(response.task)
             case "completed":
-                self._tasks.answered(response.completed)
+                self._tasks.handle_completed(response.completed)
             case "cancel":
-                self._tasks.stop(response.cancel.lease_token, lost=False)
+                self._tasks.stop_task(response.cancel.lease_token, lost=False)
             case "renewed":
-                self._tasks.renewed(response.renewed.token)
+                self._tasks.mark_renewed(response.renewed.token)
             case "beat_ack":
                 for token in response.beat_ack.lost:
-                    self._tasks.stop(token, lost=True)
-                self._tasks.undecided(response.beat_ack.undecided)
-                self._certainty.answered(response.beat_ack.number)
+                    self._tasks.stop_task(token, lost=True)
+                self._tasks.mark_undecided(response.beat_ack.undecided)
+                self._certainty.record_answer(response.beat_ack.number)
 
-    def _welcome(self, welcome: ws.Welcome) -> None:
+    def _handle_welcome(self, welcome: ws.Welcome) -> None:
         self._tasks.largest = welcome.max_result_bytes or self._tasks.largest
         self._beat = max(0.05, welcome.beat_interval.ToTimedelta().total_seconds() or 1.0)
         for token in welcome.lost:
-            self._tasks.stop(token, lost=True)
-        self._tasks.undecided(welcome.undecided)
+            self._tasks.stop_task(token, lost=True)
+        self._tasks.mark_undecided(welcome.undecided)
         lease = welcome.lease_ttl.ToTimedelta().total_seconds() or 3 * self._beat
         self._longest_pause = min(_LONGEST_PAUSE, max(0.05, lease / 8))
-        self._certainty.granted(self._beat, lease)
-        self._certainty.answered(0)
+        self._certainty.set_intervals(self._beat, lease)
+        self._certainty.record_answer(0)
         with self._lock:
-            self.send(ws.ConnectRequest(credit=self._credit()))  # wakes who waits for the next beat: it may be due
+            self.send_request(
+                ws.ConnectRequest(credit=self._next_credit())
+            )  # wakes who waits for the next beat: it may be due
         if FEATURE in welcome.features:
-            self._tasks.results.open(self._outbox.put)
+            self._tasks.results.open_stream(self._outbox.put)
         for graph in welcome.graphs:
             if graph.problems:
                 problems = {p.field: p.description for p in graph.problems}
@@ -263,12 +272,12 @@ class Session:
                 self.versions[graph.graph] = graph.version
         self._ready.set()
 
-    def _tick(self) -> None:
+    def _watch_connection(self) -> None:
         while not self._closed.wait(_TICK):
             now = time.monotonic()
             if now - self._heard > max(_SILENT_BEATS * self._beat, _PATIENCE):
                 silence = now - self._heard
                 log.warning("nothing was heard of graphd at %s for %.1fs; connecting again", self.address, silence)
                 self._heard = now
-                self._wire.renew()
-            self._tasks.tell()
+                self._connection.reconnect()
+            self._tasks.send_progress()

@@ -14,26 +14,37 @@ from graphd.declare.program import Program
 from graphd.errors import GraphdError
 from graphd.transport.errors import reason_of
 from graphd.worker import outcome
-from graphd.worker.attempt import Attempt, Line
-from graphd.worker.results import Results
+from graphd.worker.attempt import Attempt, AttemptSession
+from graphd.worker.connection import WorkerConnection
+from graphd.worker.result_stream import ResultStream
 from graphd.worker.runner import Job, Runner
-from graphd.worker.wire import Wire
 
 log = logging.getLogger("graphd.worker")
 
 _ANNOUNCE_AFTER = 0.1  # seconds
 
 
-class Tasks:
+class SessionTasks:
     """Begins tasks, and keeps each until its result is taken. Safe to use from
     several threads."""
 
     def __init__(
-        self, programs: Mapping[str, Program], line: Line, wire: Wire, runner: Runner, closed: threading.Event
+        self,
+        programs: Mapping[str, Program],
+        session: AttemptSession,
+        connection: WorkerConnection,
+        runner: Runner,
+        closed: threading.Event,
     ) -> None:
         self.largest = 4 << 20  # bytes of a result
-        self.results = Results()
-        self._programs, self._line, self._wire, self._runner, self._closed = programs, line, wire, runner, closed
+        self.results = ResultStream()
+        self._programs, self._session, self._connection, self._runner, self._closed = (
+            programs,
+            session,
+            connection,
+            runner,
+            closed,
+        )
         self._lock = threading.Lock()
         self._attempts: dict[bytes, Attempt] = {}
 
@@ -43,33 +54,33 @@ class Tasks:
         # collector may run in a thread that holds it.
         return list(self._attempts)
 
-    def lost(self, token: bytes) -> bool:
+    def is_lost(self, token: bytes) -> bool:
         """The server has said that a task is here no more."""
         attempt = self._attempts.get(token)
         return attempt is not None and attempt.lost
 
-    def begin(self, assignment: pb.TaskAssignment) -> None:
+    def begin_task(self, assignment: pb.TaskAssignment) -> None:
         """Runs a task."""
-        self._runner.start(self._job(assignment))
+        self._runner.start_job(self._accept_task(assignment))
 
-    def _job(self, assignment: pb.TaskAssignment) -> Job | None:
+    def _accept_task(self, assignment: pb.TaskAssignment) -> Job | None:
         program = self._programs.get(assignment.graph)
         if program is None:
             refusal = ws.Nack(lease_token=assignment.lease.token, reason=f"graph {assignment.graph!r} is not served")
-            self._line.send(ws.ConnectRequest(nack=refusal))
+            self._session.send_request(ws.ConnectRequest(nack=refusal))
             return None
-        attempt = Attempt(assignment, self._line)
+        attempt = Attempt(assignment, self._session)
         with self._lock:
             self._attempts[attempt.token] = attempt
-        return Job(attempt, program, lambda result: self._complete(attempt, result))
+        return Job(attempt, program, lambda result: self._complete_attempt(attempt, result))
 
-    def _complete(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
+    def _complete_attempt(self, attempt: Attempt, result: pb.TaskResult) -> Job | None:
         """Hands over a result; returns the next task if the answer has one."""
         if attempt.stopped and result.failed.type == "NodeCancelledError":
             result = pb.TaskResult(cancelled=pb.TaskCancelled())
         if (size := result.ByteSize()) > self.largest:
-            result = outcome.too_large(size, self.largest)
-        emit, sent = attempt.take()
+            result = outcome.build_too_large(size, self.largest)
+        emit, sent = attempt.take_events()
         request = ws.CompleteTaskRequest(
             lease_token=attempt.token,
             result=result,
@@ -77,25 +88,27 @@ class Tasks:
             emitted=sent,
             take_next=not self._closed.is_set(),
         )
-        if not attempt.lost and (under_way := self.results.send(attempt, request)):
-            return under_way.wait()
-        return self._deliver(attempt, request)
+        if not attempt.lost and (under_way := self.results.send_result(attempt, request)):
+            return under_way.wait_for_next()
+        return self._deliver_result(attempt, request)
 
-    def _deliver(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
+    def _deliver_result(self, attempt: Attempt, request: ws.CompleteTaskRequest) -> Job | None:
         """Hands over a result by a call, however long that takes."""
         try:
             if not attempt.lost:
-                response: ws.CompleteTaskResponse = self._wire.persist("CompleteTask", request, lambda: attempt.lost)
+                response: ws.CompleteTaskResponse = self._connection.call_until_answered(
+                    "CompleteTask", request, lambda: attempt.lost
+                )
                 if response.HasField("next"):
-                    return self._job(response.next)
+                    return self._accept_task(response.next)
         except GraphdError as error:
-            self._not_taken(attempt, error)
+            self._report_not_taken(attempt, error)
         finally:
             with self._lock:
                 self._attempts.pop(attempt.token, None)
         return None
 
-    def _not_taken(self, attempt: Attempt, error: GraphdError) -> None:
+    def _report_not_taken(self, attempt: Attempt, error: GraphdError) -> None:
         node = attempt.assignment.node
         if reason_of(error) == "TASK_LEASE_LOST":
             log.debug("the result of %s was not taken: %s", node, error)
@@ -105,27 +118,27 @@ class Tasks:
             return
         log.error("the result of %s was not taken: %s", node, error)
         # Silence would have the task run again, by one worker after the other.
-        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.not_taken(error))
+        request = ws.CompleteTaskRequest(lease_token=attempt.token, result=outcome.build_not_taken(error))
         with contextlib.suppress(GraphdError):
-            self._wire.persist("CompleteTask", request, lambda: attempt.lost)
+            self._connection.call_until_answered("CompleteTask", request, lambda: attempt.lost)
 
-    def answered(self, completed: ws.Completed) -> None:
+    def handle_completed(self, completed: ws.Completed) -> None:
         """The server has taken a result that went on the stream, or wants it by a call."""
-        result = self.results.answered(completed.lease_token)
+        result = self.results.take_answered(completed.lease_token)
         if result is None:
             return
         if completed.reason:  # a call tells for good
-            self._runner.work(lambda: self._deliver(result.attempt, result.request))
+            self._runner.submit_task(lambda: self._deliver_result(result.attempt, result.request))
             return
         with self._lock:
             self._attempts.pop(result.attempt.token, None)
-        job = self._job(completed.response.next) if completed.response.HasField("next") else None
-        if not result.follow(job):
-            self._runner.start(job)
+        job = self._accept_task(completed.response.next) if completed.response.HasField("next") else None
+        if not result.set_next(job):
+            self._runner.start_job(job)
         elif job is not None:
             time.sleep(0)  # lets the node begin before this thread waits for the next message
 
-    def stop(self, token: bytes, *, lost: bool) -> None:
+    def stop_task(self, token: bytes, *, lost: bool) -> None:
         """Ends a task: its run is over, or it was given to another worker."""
         with self._lock:
             attempt = self._attempts.get(token)
@@ -133,28 +146,28 @@ class Tasks:
             attempt.lost, attempt.stopped = attempt.lost or lost, True
             attempt.cancel()
 
-    def undecided(self, tokens: Iterable[bytes]) -> None:
+    def mark_undecided(self, tokens: Iterable[bytes]) -> None:
         """The server has said of all tasks that are here which of them may still
         be given to another worker."""
         waiting = set(tokens)
         for attempt in list(self._attempts.values()):
             attempt.undecided = attempt.token in waiting
 
-    def renewed(self, token: bytes) -> None:
+    def mark_renewed(self, token: bytes) -> None:
         """A task stays here."""
         with self._lock:
             attempt = self._attempts.get(token)
         if attempt is not None:
             attempt.undecided = False
 
-    def stranded(self) -> None:
+    def deliver_unanswered(self) -> None:
         """The stream has ended: results that it did not answer go by a call."""
-        for left in self.results.close():
-            self._runner.work(lambda left=left: self._deliver(left.attempt, left.request))  # type: ignore[misc]
+        for left in self.results.close_stream():
+            self._runner.submit_task(lambda left=left: self._deliver_result(left.attempt, left.request))  # type: ignore[misc]
 
-    def tell(self) -> None:
+    def send_progress(self) -> None:
         """Sends the events that wait, and says of tasks which take longer that they run."""
         for attempt in list(self._attempts.values()):
-            attempt.flush()
+            attempt.flush_events()
             if not attempt.announced and time.monotonic() - attempt.started > _ANNOUNCE_AFTER:
-                attempt.alive()
+                attempt.report_alive()

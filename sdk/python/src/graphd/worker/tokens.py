@@ -17,17 +17,17 @@ from graphd.runtime.task import CurrentTask
 _NOTHING = contextlib.nullcontext()
 
 
-def streamed(task: CurrentTask, tokens: bool) -> contextlib.AbstractContextManager[None]:
+def stream_tokens(task: CurrentTask, tokens: bool) -> contextlib.AbstractContextManager[None]:
     """Makes models that are called without a config use that of the node, and
     emit their tokens. It makes them stream, so it is only done if asked for."""
     # Who calls a model of LangChain has imported it.
     found = _handler_class() if "langchain_core.language_models" in sys.modules else None
-    return _NOTHING if found is None else _streamed(task, tokens, *found)
+    return _NOTHING if found is None else _stream_with_handler(task, tokens, *found)
 
 
 @contextlib.contextmanager
-def _streamed(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
-    callbacks = [*_listed(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
+def _stream_with_handler(task: CurrentTask, tokens: bool, handler_class: type, variable: Any) -> Iterator[None]:
+    callbacks = [*_list_callbacks(task.config.get("callbacks")), *([handler_class(task)] if tokens else [])]
     token = variable.set(task.config | {"callbacks": callbacks})
     task.config["callbacks"] = callbacks
     try:
@@ -36,7 +36,7 @@ def _streamed(task: CurrentTask, tokens: bool, handler_class: type, variable: An
         variable.reset(token)
 
 
-def _listed(given: Any) -> list[Any]:
+def _list_callbacks(given: Any) -> list[Any]:
     return list(getattr(given, "handlers", given) or [])
 
 
@@ -58,7 +58,7 @@ def _handler_class() -> tuple[type, Any] | None:
         def __init__(self, task: CurrentTask) -> None:
             self._task = task
             self._metadata: dict[Any, dict[str, Any] | None] = {}
-            self._streamed: set[Any] = set()
+            self._stream_with_handler: set[Any] = set()
 
         def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: Any, **more: Any) -> None:
             tags = more.get("tags") or []
@@ -67,13 +67,13 @@ def _handler_class() -> tuple[type, Any] | None:
 
         def on_llm_new_token(self, token: str, *, chunk: Any = None, run_id: Any, **more: Any) -> None:
             if (message := getattr(chunk, "message", None)) is not None:
-                self._streamed.add(run_id)
-                self._emit(run_id, message)
+                self._stream_with_handler.add(run_id)
+                self._emit_message(run_id, message)
 
         def on_llm_end(self, response: Any, *, run_id: Any, **more: Any) -> None:
             message = getattr(response.generations[0][0], "message", None) if response.generations else None
-            if message is not None and run_id not in self._streamed:
-                self._emit(run_id, message)
+            if message is not None and run_id not in self._stream_with_handler:
+                self._emit_message(run_id, message)
             self._metadata.pop(run_id, None)
 
         def on_llm_error(self, error: BaseException, *, run_id: Any, **more: Any) -> None:
@@ -85,16 +85,16 @@ def _handler_class() -> tuple[type, Any] | None:
         def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
             return output
 
-        def _emit(self, run_id: Any, message: Any) -> None:
+        def _emit_message(self, run_id: Any, message: Any) -> None:
             metadata = self._metadata.get(run_id)
             if metadata is not None:
                 if message.id is None:  # the node returns this very object
                     message.id = str(uuid.uuid4())
                 kept = {k: v for k, v in metadata.items() if isinstance(v, (str, int, float, bool, list))}
                 value = {"message": messages.to_dict(message), "metadata": kept}
-                self._task.host.emit("messages", "", value, False)
+                self._task.host.emit_event("messages", "", value, False)
 
     return TokenHandler, variable
 
 
-__all__ = ["streamed"]
+__all__ = ["stream_tokens"]

@@ -1,0 +1,167 @@
+"""A compiled graph and the server that it is attached to."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import signal
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from graphd._gen.v1 import graph_pb2
+from graphd.client.options import merge_configs
+from graphd.compiled.server_location import ServerLocation, find_server
+from graphd.compiled.sessions import Attachment, attach_program, close_attachment
+from graphd.declare.builder import Builder
+from graphd.declare.compiled_graph import CompiledGraph
+from graphd.declare.options import CompileOptions
+from graphd.declare.program import Program
+from graphd.dev import shared_dev_server
+from graphd.names import wire_thread
+
+Self = TypeVar("Self", bound="AttachedGraph")
+
+
+class AttachedGraph(CompiledGraph):
+    """A graph that knows where it lives."""
+
+    def __init__(self, builder: Builder, options: CompileOptions) -> None:
+        self.builder, self.compile_options = builder, options
+        self.program = Program(builder, options)
+        self.config: dict[str, Any] = {}
+        self._attachments = _Attachments()
+        weakref.finalize(self._attachments, self.program.give_up_name).atexit = False
+        if options.server is not None:
+            self.attach()
+
+    @property
+    def name(self) -> str:
+        """The name that the graph was given."""
+        return self.program.public_name
+
+    @property
+    def checkpointer(self) -> Any:
+        """The saver the graph was compiled with."""
+        return self.compile_options.checkpointer
+
+    @property
+    def persistence(self) -> int:
+        """How the graph keeps its state when it is part of another one."""
+        if self.checkpointer is True:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_PERSIST
+        if self.checkpointer is False:
+            return graph_pb2.SUBGRAPH_PERSISTENCE_DISABLED
+        return graph_pb2.SUBGRAPH_PERSISTENCE_INHERIT
+
+    @property
+    def step_timeout(self) -> float | None:
+        """Seconds that one superstep may take."""
+        return self.program.step_timeout
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        self.program.step_timeout = seconds
+        self.detach()
+
+    @property
+    def store(self) -> Any:
+        """The store the graph was compiled with."""
+        return self.compile_options.store
+
+    @property
+    def cache(self) -> Any:
+        """The cache of node results the graph was compiled with."""
+        return self.compile_options.cache
+
+    def with_config(self: Self, config: Mapping[str, Any] | None = None, **more: Any) -> Self:
+        """The same graph, on the same worker, with defaults for the config of its calls."""
+        bound = copy.copy(self)
+        bound.config = merge_configs(merge_configs(self.config, config), more)
+        return bound
+
+    def copy(self: Self, update: Mapping[str, Any] | None = None) -> Self:
+        """The same graph, with other attributes."""
+        twin = copy.copy(self)
+        for name, value in (update or {}).items():
+            setattr(twin, name, value)
+        return twin
+
+    def attach(self, server: str | None = None) -> Attachment:
+        """Connects as worker and client; done by the first call otherwise.
+
+        ``server`` is for a graph that a node calls: it is needed wherever the
+        node runs.
+        """
+        own = self._location
+        address = server or own.address or shared_dev_server().address
+        with self._attachments.lock:
+            if address not in self._attachments.by_address:
+                lasting = own.lasting and address == own.address
+                self._attachments.by_address[address] = attach_program(
+                    self.program, address, self._attachments, lasting=lasting
+                )
+            return self._attachments.by_address[address]
+
+    def detach(self, grace: float = 0.0) -> None:
+        """Takes no more work; lets running nodes finish for so many seconds."""
+        with self._attachments.lock:
+            attachments, self._attachments.by_address = self._attachments.by_address, {}
+        for attachment in attachments.values():
+            close_attachment(attachment, grace)
+
+    def serve(self) -> None:
+        """Works for the server until the process is interrupted, or told to end.
+
+        Then it takes nothing new, and what runs has 20 seconds to finish.
+        GraphdError is raised when the server wants this worker no more.
+        """
+        with _end_on_signal():
+            self.attach().session.wait_closed()
+        self.detach(grace=20)
+
+    @property
+    def _location(self) -> ServerLocation:
+        return find_server(self.checkpointer, self.compile_options.server)
+
+    def _is_persistent(self) -> bool:
+        if self.checkpointer is True:
+            raise RuntimeError("checkpointer=True cannot be used for root graphs.")
+        return self._location.stored
+
+    def _thread_of(self, config: Mapping[str, Any]) -> str | None:
+        """The thread of a call as the server knows it; None for a passing one."""
+        thread = (config.get("configurable") or {}).get("thread_id")
+        if not self._is_persistent():
+            return None
+        if thread is None:
+            if self.checkpointer is None:
+                return None
+            raise ValueError(
+                "Checkpointer requires one or more of the following 'configurable' keys: "
+                "thread_id, checkpoint_ns, checkpoint_id"
+            )
+        return wire_thread(self._location.prefix, thread)
+
+
+@contextlib.contextmanager
+def _end_on_signal() -> Iterator[None]:
+    """A block that SIGTERM leaves as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may listen to signals
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Attachments:
+    """The attachment of a graph, shared by its copies."""
+
+    def __init__(self) -> None:
+        self.by_address: dict[str, Attachment] = {}
+        self.lock = threading.Lock()

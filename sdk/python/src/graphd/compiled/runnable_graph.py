@@ -1,0 +1,294 @@
+"""Running a compiled graph: invoke, stream and their async forms."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+
+from graphd.client import nested, run_request
+from graphd.client.items import Item, filter_of
+from graphd.client.options import CallOptions, check_durability, merge_configs
+from graphd.client.run_call import RunCall
+from graphd.client.states import values_at
+from graphd.client.stream_format import ResultCollector, StreamFormat
+from graphd.client.translator import Translator
+from graphd.compiled.attached_graph import AttachedGraph
+from graphd.declare.options import node_names
+from graphd.names import wire_levels
+from graphd.runtime.info import RunControl
+from graphd.runtime.local_runs import LocalRun
+from graphd.runtime.task import CurrentTask, current_task
+from graphd.values.command import Command
+from graphd.values.literals import All
+
+
+class RunnableGraph(AttachedGraph):
+    """A graph that can be run."""
+
+    def stream(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: str = "v1",
+        **older: Any,
+    ) -> Iterator[Any]:
+        """Runs the graph and yields what happens, as it happens.
+
+        ``stream_mode`` is one of values, updates, messages, custom, tasks,
+        checkpoints and debug, or several of them: then each item says which it
+        is. ``subgraphs`` shows what happens below too. ``input`` is an update of
+        the state, None to go on, or a Command, such as ``Command(resume=answer)``.
+
+        Raises what a node raised and no handler took over: its own exception if it
+        ran in this process. GraphRecursionError and InvalidUpdateError come of
+        the graph, GraphdError of the server; its ``reason`` is stable.
+
+        ``durability="exit"`` makes history show what the call has done as one
+        checkpoint. Whatever it says, graphd stores before it shows.
+        """
+        stream_format = self._stream_format(stream_mode, print_mode, debug, subgraphs=subgraphs, version=version)
+        options = _call_options(
+            stream_format,
+            context=context,
+            output_keys=output_keys,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            control=control,
+            subgraphs=subgraphs,
+            older=older,
+        )
+        for item in self._run_items(input, config, options):
+            yield from stream_format.format_item(item)
+
+    async def astream(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: str = "v1",
+        **older: Any,
+    ) -> AsyncIterator[Any]:
+        """Like stream, for async programs; async nodes run on this loop."""
+        stream_format = self._stream_format(stream_mode, print_mode, debug, subgraphs=subgraphs, version=version)
+        options = _call_options(
+            stream_format,
+            context=context,
+            output_keys=output_keys,
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            control=control,
+            subgraphs=subgraphs,
+            older=older,
+        )
+        async for item in self._arun_items(input, config, options):
+            for part in stream_format.format_item(item):
+                yield part
+
+    def invoke(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: str = "v1",
+        **older: Any,
+    ) -> Any:
+        """Runs the graph to its end or to its questions; returns the state.
+
+        Open questions are under ``__interrupt__``; ``Command(resume=answer)`` as
+        the input of the next call answers them. With another ``stream_mode`` it
+        returns a list of what stream yields; both raise the same.
+        """
+        collector = ResultCollector(stream_mode, version)
+        stream_format = self._stream_format(collector.modes, print_mode, debug, subgraphs=subgraphs, version=version)
+        options = _call_options(
+            stream_format,
+            context=context,
+            output_keys=self._output_keys(output_keys),
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            control=control,
+            subgraphs=subgraphs,
+            older=older,
+        )
+        for item in self._run_items(input, config, options):
+            collector.add_item(item, stream_format)
+        return collector.final_result()
+
+    async def ainvoke(
+        self,
+        input: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        print_mode: str | Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: RunControl | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
+        version: str = "v1",
+        **older: Any,
+    ) -> Any:
+        """Like invoke, for async programs."""
+        collector = ResultCollector(stream_mode, version)
+        stream_format = self._stream_format(collector.modes, print_mode, debug, subgraphs=subgraphs, version=version)
+        options = _call_options(
+            stream_format,
+            context=context,
+            output_keys=self._output_keys(output_keys),
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            durability=durability,
+            control=control,
+            subgraphs=subgraphs,
+            older=older,
+        )
+        async for item in self._arun_items(input, config, options):
+            collector.add_item(item, stream_format)
+        return collector.final_result()
+
+    # What they have in common.
+
+    def _run_items(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> Iterator[Item]:
+        if (task := self._enclosing_task(config)) is not None:
+            yield from nested.run_nested(self, task, given, merge_configs(self.config, config), options)
+        else:
+            yield from self._plan_run(given, config, options).stream_items()
+
+    async def _arun_items(
+        self, given: Any, config: Mapping[str, Any] | None, options: CallOptions
+    ) -> AsyncIterator[Item]:
+        if (task := self._enclosing_task(config)) is not None:
+            async for item in nested.arun_nested(self, task, given, merge_configs(self.config, config), options):
+                yield item
+            return
+        running = await asyncio.to_thread(self._plan_run, given, config, options)
+        running.local.variables = contextvars.copy_context()
+        async for item in running.astream_items():
+            yield item
+
+    def _enclosing_task(self, config: Mapping[str, Any] | None) -> CurrentTask | None:
+        """The task that the call is a part of, None for a run of its own."""
+        task = current_task()
+        return task if task is not None and nested.is_nested(task, config) else None
+
+    def _stream_format(
+        self,
+        modes: str | Sequence[str] | None,
+        printed: str | Sequence[str],
+        debug: bool | None,
+        *,
+        subgraphs: bool,
+        version: str,
+    ) -> StreamFormat:
+        if debug or (debug is None and self.compile_options.debug):
+            printed = ("updates", "values")
+        return StreamFormat(modes, printed=printed, subgraphs=subgraphs, version=version)
+
+    def _output_keys(self, given: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        output = self.builder.output
+        if given is not None or output.is_root or set(output.channels()) >= set(self.program.channels):
+            return given
+        return list(output.channels())
+
+    def _plan_run(self, given: Any, config: Mapping[str, Any] | None, options: CallOptions) -> RunCall:
+        modes = options.stream_format.modes
+        merged = merge_configs(self.config, config)
+        thread = self._thread_of(merged)
+        if thread is None and isinstance(given, Command) and given.resume is not None:
+            raise RuntimeError("Cannot use Command(resume=...) without checkpointer")
+        connection = self.attach()
+        wire = thread or f"tmp.{uuid.uuid4().hex}"
+        some_keys = options.output_keys is not None and "values" in modes
+        call = run_request.CallSpec(
+            program=self.program,
+            version=connection.version(self.program.name),
+            thread=wire,
+            config=merged,
+            options=options,
+            event_filter=filter_of(modes, subgraphs=options.subgraphs, some_keys=some_keys),
+        )
+        request = run_request.build_request(call, given)
+
+        def read_state(at: Sequence[str]) -> Any:
+            return values_at(connection, self.program, wire, wire_levels(at))
+
+        translator = Translator(
+            modes,
+            self.program,
+            merged,
+            options.output_keys,
+            read_state,
+            subgraphs=options.subgraphs,
+            stored=thread is not None,
+        )
+        local = LocalRun(merged, options.context, options.control, tokens="messages" in modes)
+        return RunCall(connection, self.program, request, translator, local, wire, thread is None)
+
+
+def _call_options(
+    stream_format: StreamFormat,
+    *,
+    context: Any,
+    output_keys: str | Sequence[str] | None,
+    interrupt_before: All | Sequence[str] | None,
+    interrupt_after: All | Sequence[str] | None,
+    durability: str | None,
+    control: RunControl | None,
+    subgraphs: bool,
+    older: dict[str, Any],
+) -> CallOptions:
+    if (during := older.pop("checkpoint_during", None)) is not None:
+        durability = durability or ("async" if during else "exit")
+    if older:
+        raise TypeError(f"unknown arguments: {', '.join(sorted(older))}")
+    return CallOptions(
+        stream_format=stream_format,
+        context=context,
+        output_keys=output_keys,
+        interrupt_before=node_names(interrupt_before),
+        interrupt_after=node_names(interrupt_after),
+        durability=check_durability(durability),
+        control=control,
+        subgraphs=subgraphs,
+    )

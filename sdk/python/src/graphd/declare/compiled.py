@@ -1,9 +1,0 @@
-"""Tells a compiled graph from everything else that can be a node."""
-
-
-class Compiled:
-    """A graph that was compiled; it may be a node of another one, or be called there.
-
-    It has a ``program``, and a ``persistence`` that says how it keeps its state
-    inside of another graph.
-    """

@@ -1,0 +1,66 @@
+"""What this process knows of the runs that it started itself.
+
+A run may be worked on anywhere. Where its client and its worker are the same
+process, nodes see the very config, context and event loop of the caller, and
+the caller sees the very exception of the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd._gen.v1 import payload_pb2
+from graphd.runtime import exception_text
+from graphd.runtime.info import RunControl
+
+
+@dataclass
+class LocalRun:
+    """A call of this process that is under way."""
+
+    config: dict[str, Any]
+    context: Any = None
+    control: RunControl | None = None
+    tokens: bool = True  # the caller wants to see what models say as they say it
+    loop: asyncio.AbstractEventLoop | None = None
+    variables: contextvars.Context = field(default_factory=contextvars.copy_context)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+    cancelled: bool = False
+
+    def find_error(self, failure: payload_pb2.Failure) -> BaseException | None:
+        """The exception that a failure came of, None if it was not raised here."""
+        return next(
+            (e for e in reversed(list(self.errors.values())) if exception_text.matches_failure(failure, e)), None
+        )
+
+
+_lock = threading.Lock()
+_runs: dict[tuple[str, str], list[LocalRun]] = {}
+
+
+@contextlib.contextmanager
+def register_call(server: str, thread: str, run: LocalRun) -> Iterator[LocalRun]:
+    """Makes a call known while it lasts."""
+    key = (server, thread)
+    with _lock:
+        _runs.setdefault(key, []).append(run)
+    try:
+        yield run
+    finally:
+        with _lock:
+            _runs[key].remove(run)
+            if not _runs[key]:
+                del _runs[key]
+
+
+def find_call(server: str, thread: str) -> LocalRun | None:
+    """The latest call of this process on a thread, None if there is none."""
+    with _lock:
+        calls = _runs.get((server, thread))
+        return calls[-1] if calls else None
