@@ -71,8 +71,16 @@ var layers = []layer{
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"github.com/redis/"}),
 	},
 	{
+		path: "internal/checkpoint/redis/layout",
+		mayImport: []string{
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
+		},
+		neverLinks: outerPackages,
+	},
+	{
 		path: "internal/checkpoint/redis", containsPanics: true,
 		mayImport: []string{
+			"internal/checkpoint/redis/layout",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // Apply makes one change in one exchange with the server. An attempt whose
@@ -69,7 +70,7 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		s.subscriber.announceInterruptChange()
 	}
 	if answer.textAt(0) == "STORE" {
-		return checkpoint.Receipt{}, missed.wrapRefusal(s.otherStoreError(s.keys.partitionOf(c.Thread), answer.textAt(1)))
+		return checkpoint.Receipt{}, missed.wrapRefusal(s.otherStoreError(s.keys.PartitionOf(c.Thread), answer.textAt(1)))
 	}
 	return parseReceipt(c, answer, missed)
 }
@@ -89,7 +90,7 @@ func parseReceipt(c *checkpoint.Change, answer reply, missed *unanswered) (r che
 	case "LOST":
 		return r, missingKeysError(answer.textAt(1), answer.listAt(2))
 	default:
-		return r, corruptError("unknown answer %q of a script", outcome)
+		return r, layout.CorruptError("unknown answer %q of a script", outcome)
 	}
 	if r.Revision, err = answer.uintAt(1); err != nil {
 		return checkpoint.Receipt{}, err
@@ -113,9 +114,9 @@ func missingKeysError(had string, absent reply) error {
 		names[i] = absent.textAt(i)
 	}
 	if had == "0" {
-		return corruptError("key %s is missing, and others of the thread are there", names[0])
+		return layout.CorruptError("key %s is missing, and others of the thread are there", names[0])
 	}
-	return corruptError("keys of the thread were taken away: beside its head it had %s, and missing is at least one of %s",
+	return layout.CorruptError("keys of the thread were taken away: beside its head it had %s, and missing is at least one of %s",
 		had, strings.Join(names, ", "))
 }
 
@@ -132,5 +133,5 @@ func sequenceGapError(c *checkpoint.Change, answer reply) error {
 	if err := c.ValidateSequence(event, seq); err != nil {
 		return err
 	}
-	return corruptError("a change that follows event %d and checkpoint %d was refused", event, seq)
+	return layout.CorruptError("a change that follows event %d and checkpoint %d was refused", event, seq)
 }

@@ -55,7 +55,7 @@ func (s *Store) batcherFor(thread string) *batcher {
 	if len(s.batchers) == 1 {
 		return s.batchers[0]
 	}
-	return s.batchers[s.keys.partitionOf(thread)]
+	return s.batchers[s.keys.PartitionOf(thread)]
 }
 
 // pendingChange is one change that is queued or in flight.

@@ -7,6 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // broadcasts are what is told to servers, not to those who follow a thread: on the
@@ -61,10 +62,10 @@ func (r *subscriber) announceInterruptChange() {
 func (c *broadcasts) encodeText() string {
 	var b strings.Builder
 	for _, thread := range c.announcements {
-		b.WriteString(string(messageAnnouncement) + addLength(thread))
+		b.WriteString(string(messageAnnouncement) + layout.AddLength(thread))
 	}
 	for _, w := range c.wakes { // last: an older server reads up to what it does not know
-		b.WriteString(string(messageWake) + addLength(string(messageWake)+addLength(w.owner)+w.thread))
+		b.WriteString(string(messageWake) + layout.AddLength(string(messageWake)+layout.AddLength(w.owner)+w.thread))
 	}
 	return b.String()
 }

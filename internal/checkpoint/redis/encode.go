@@ -6,10 +6,9 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
-
-func formatUint(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // encodeChange writes a change as a call of apply.lua. old is what it prunes,
 // told the messages that are published before it.
@@ -23,7 +22,7 @@ func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral 
 	a.appendText(h.LogID)
 	a.appendFlag(h.Owner != "")
 	a.appendUint(uint64(max(0, c.Lease+time.Microsecond-1) / time.Microsecond))
-	appendRecord(a, kindHead, "", h, codec.PackHead)
+	appendRecord(a, layout.KindHead, "", h, codec.PackHead)
 	a.appendUint(h.Seq)
 	a.appendUint(h.LastEvent)
 	a.appendUint(h.LastEvent - uint64(len(c.Events)))
@@ -38,8 +37,8 @@ func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral 
 		a.appendText("")
 	}
 	a.appendUint(min(c.TrimEvents, h.LastEvent+1))
-	a.appendText(threadMember(h))
-	a.appendText(formatDue(h.Due))
+	a.appendText(layout.ThreadMember(h))
+	a.appendText(layout.FormatDue(h.Due))
 	a.appendText(s.origin)
 	a.appendText(ephemeral)
 	a.appendText(s.mark)
@@ -50,10 +49,10 @@ func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral 
 	}
 	a.appendCount(len(c.ClearTasks) + len(old.checkpointIDs))
 	for _, id := range c.ClearTasks {
-		a.appendText(addLength(id))
+		a.appendText(layout.AddLength(id))
 	}
 	for _, id := range old.checkpointIDs {
-		a.appendText(addLength(id))
+		a.appendText(layout.AddLength(id))
 	}
 	a.appendTexts(old.members)
 	a.appendTexts(old.fields)
@@ -79,10 +78,10 @@ func (a *scriptCall) appendCheckpoints(c *checkpoint.Change) {
 		return
 	}
 	w := codec.NewValueSelector(c)
-	from := a.sealer.collectInputs(c)
+	from := a.sealer.CollectInputs(c)
 	w.OnValue = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
-		field := valueField(ch.Stored, ch.Name)
-		if text, ok := from.findRef(ch.Value); ok {
+		field := layout.ValueField(ch.Stored, ch.Name)
+		if text, ok := from.FindRef(ch.Value); ok {
 			a.appendText(field)
 			a.appendText(text)
 			return
@@ -90,17 +89,17 @@ func (a *scriptCall) appendCheckpoints(c *checkpoint.Change) {
 		a.appendValue(field, ch.Value)
 	}
 	w.OnItem = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel, segment uint64, index int, v payload.JSON) {
-		a.appendValue(itemField(segment, index, ch.Name), v)
+		a.appendValue(layout.ItemField(segment, index, ch.Name), v)
 	}
 	for _, cp := range c.Checkpoints {
 		a.appendUint(cp.Seq)
-		a.appendText(checkpointMember(cp))
+		a.appendText(layout.CheckpointMember(cp))
 	}
 	at := a.reserveCount()
 	for _, cp := range c.Checkpoints {
 		field := "c" + cp.ID
 		a.appendText(field)
-		appendRecord(a, kindValues, field, cp, codec.PackCheckpoint)
+		appendRecord(a, layout.KindValues, field, cp, codec.PackCheckpoint)
 		w.AddCheckpoint(cp)
 	}
 	a.fillCount(at, (a.argumentCount()-at-1)/2)
@@ -143,10 +142,10 @@ func countElementEvents(list []checkpoint.Event) (n int) {
 func (a *scriptCall) appendElement(list []checkpoint.Event) {
 	from := len(a.buf)
 	a.buf = append(strconv.AppendUint(a.buf, list[0].Seq, 10), ':')
-	if a.sealer.box.IsPlain() {
+	if a.sealer.IsPlain() {
 		a.buf = codec.PackEvents(a.buf, list)
 	} else {
-		a.buf = append(a.buf, a.sealer.sealRecord(kindEvent, "", string(codec.PackEvents(nil, list)))...)
+		a.buf = append(a.buf, a.sealer.SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, list)))...)
 	}
 	a.endArgument(len(a.buf) - from)
 }
@@ -155,7 +154,7 @@ func (a *scriptCall) appendElement(list []checkpoint.Event) {
 func unpackNames(text string) (names []string, err error) {
 	take := func(n int) string {
 		if n > len(text) {
-			err = corruptError("a list of names is too short")
+			err = layout.CorruptError("a list of names is too short")
 			n = len(text)
 		}
 		head := text[:n]
@@ -180,7 +179,7 @@ func unpackNames(text string) (names []string, err error) {
 	case c == 0xdd:
 		n = number(4)
 	default:
-		return nil, corruptError("a list of names begins with %#x", c)
+		return nil, layout.CorruptError("a list of names begins with %#x", c)
 	}
 	for i := 0; i < n && err == nil; i++ {
 		length := 0
@@ -195,7 +194,7 @@ func unpackNames(text string) (names []string, err error) {
 		case c[0] == 0xdb:
 			length = number(4)
 		default:
-			return nil, corruptError("a name begins with %#x", c[0])
+			return nil, layout.CorruptError("a name begins with %#x", c[0])
 		}
 		names = append(names, take(length))
 	}
@@ -203,31 +202,31 @@ func unpackNames(text string) (names []string, err error) {
 }
 
 func (a *scriptCall) appendValue(field string, v payload.JSON) {
-	if first := splitOffset(len(v)); first > 0 && a.sealer.box.IsPlain() {
+	if first := layout.SplitOffset(len(v)); first > 0 && a.sealer.IsPlain() {
 		a.appendText(field)
-		a.appendText(splitMark + string(v[:first]))
-		a.appendText(restField(field))
+		a.appendText(layout.SplitMark + string(v[:first]))
+		a.appendText(layout.RestField(field))
 		a.appendText(string(v[first:]))
 		return
 	}
 	a.appendText(field)
-	a.appendText(a.sealer.sealRecord(kindValues, field, string(v)))
+	a.appendText(a.sealer.SealRecord(layout.KindValues, field, string(v)))
 }
 
 func (a *scriptCall) appendProgress(c *checkpoint.Change) {
 	a.appendCount(len(c.Tasks))
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		field := addLength(t.Checkpoint) + "t" + t.ID
+		field := layout.AddLength(t.Checkpoint) + "t" + t.ID
 		a.appendText(field)
-		appendRecord(a, kindProgress, field, t, codec.PackTask)
+		appendRecord(a, layout.KindProgress, field, t, codec.PackTask)
 	}
 	a.appendCount(len(c.Memos))
 	for i := range c.Memos {
 		m := &c.Memos[i]
-		field := addLength(m.Checkpoint) + "m" + addLength(m.Task) + addLength(m.Scope) + addLength(m.Key) + strconv.Itoa(m.Index)
+		field := layout.AddLength(m.Checkpoint) + "m" + layout.AddLength(m.Task) + layout.AddLength(m.Scope) + layout.AddLength(m.Key) + strconv.Itoa(m.Index)
 		a.appendText(field)
-		appendRecord(a, kindProgress, field, m, codec.PackMemo)
+		appendRecord(a, layout.KindProgress, field, m, codec.PackMemo)
 	}
 }
 
@@ -238,9 +237,9 @@ func (a *scriptCall) appendRecords(c *checkpoint.Change) {
 		in.Change, in.Revision = 0, 0 // given by the script
 		a.appendText(in.ID)
 		a.appendText(in.Checkpoint)
-		a.appendText(interruptMember(&in))
+		a.appendText(layout.InterruptMember(&in))
 		a.appendFlag(in.State == checkpoint.InterruptOpen)
-		appendRecord(a, kindInterrupt, in.ID, &in, codec.PackInterrupt)
+		appendRecord(a, layout.KindInterrupt, in.ID, &in, codec.PackInterrupt)
 	}
 	a.appendCount(len(c.Runs))
 	for i := range c.Runs {
@@ -248,15 +247,15 @@ func (a *scriptCall) appendRecords(c *checkpoint.Change) {
 		r.Revision = 0
 		input := r.Request.Input
 		if len(input) > codec.MaxInlineBytes {
-			r.Request.Input = payload.JSON(formatInputRef(r.ID, 0, len(input)))
+			r.Request.Input = payload.JSON(layout.FormatInputRef(r.ID, 0, len(input)))
 		} else {
 			input = ""
 		}
 		a.appendText(r.ID)
 		a.appendUint(min(r.Order, maxScriptInteger))
-		appendRecord(a, kindRun, r.ID, &r, codec.PackRun)
+		appendRecord(a, layout.KindRun, r.ID, &r, codec.PackRun)
 		if input != "" {
-			a.appendText(a.sealer.sealRecord(kindRun, inputField(r.ID), string(input)))
+			a.appendText(a.sealer.SealRecord(layout.KindRun, layout.InputField(r.ID), string(input)))
 		} else {
 			a.appendText("")
 		}
@@ -269,5 +268,5 @@ func (a *scriptCall) appendRecords(c *checkpoint.Change) {
 	a.appendText(c.Request.ID)
 	q := *c.Request
 	q.ID = ""
-	appendRecord(a, kindRequest, c.Request.ID, &q, codec.PackRequest)
+	appendRecord(a, layout.KindRequest, c.Request.ID, &q, codec.PackRequest)
 }

@@ -51,15 +51,3 @@ func isTransient(err error) bool {
 	_, broken := errors.AsType[net.Error](err)
 	return broken || errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF")
 }
-
-func corruptError(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{checkpoint.ErrCorrupt}, args...)...)
-}
-
-// wrapRecordError adds the record to an error.
-func wrapRecordError(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf(format+": %w", append(args, err)...)
-}

@@ -13,6 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
@@ -32,19 +33,19 @@ func encodeGraph(g *storedGraph) string {
 }
 
 func (s *Store) decodeGraph(field, record string) (storedGraph, error) {
-	record, err := s.box.Open(seal.RecordPlace{Kind: kindGraph, Name: field}, record)
+	record, err := s.box.Open(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, record)
 	if err != nil {
 		return storedGraph{}, err
 	}
 	var g storedGraph
 	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < oldestFormat || g.Format > Format {
-		return storedGraph{}, corruptError("%.40q is no graph of format %d", record, Format)
+		return storedGraph{}, layout.CorruptError("%.40q is no graph of format %d", record, Format)
 	}
 	return g, nil
 }
 
 func (g *storedGraph) toRecord() checkpoint.GraphRecord {
-	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: fromUnixNanos(g.Created)}
+	return checkpoint.GraphRecord{Name: g.Name, Version: g.Version, Source: g.Source, Created: layout.FromUnixNanos(g.Created)}
 }
 
 func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecord, error) {
@@ -52,7 +53,7 @@ func (s *Store) decodeGraphs(records map[string]string) ([]checkpoint.GraphRecor
 	for field, record := range records {
 		g, err := s.decodeGraph(field, record)
 		if err != nil {
-			return nil, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
+			return nil, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
 		}
 		out = append(out, g.toRecord())
 	}
@@ -86,7 +87,7 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		case old.record != "", old.tombstone != "" && old.digest != checkpoint.GraphDigest(g.Source):
 			return nil, checkpoint.ErrGraphExists
 		}
-		return &storedGraph{Format: Format, Name: g.Name, Version: g.Version, Created: toUnixNanos(g.Created), Source: g.Source}, nil
+		return &storedGraph{Format: Format, Name: g.Name, Version: g.Version, Created: layout.ToUnixNanos(g.Created), Source: g.Source}, nil
 	})
 }
 
@@ -116,7 +117,7 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 		return err
 	}
 	defer done()
-	field := addLength(name) + version
+	field := layout.AddLength(name) + version
 	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
 		return toContractError(ctx, err)
 	}
@@ -145,12 +146,12 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(grap
 	}
 	var record, with string
 	if next != nil {
-		record = s.box.Seal(seal.RecordPlace{Kind: kindGraph, Name: field}, encodeGraph(next))
+		record = s.box.Seal(seal.RecordPlace{Kind: layout.KindGraph, Name: field}, encodeGraph(next))
 		with = strconv.FormatInt(next.Created, 10)
 	} else {
-		with = s.box.Seal(seal.RecordPlace{Kind: kindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
+		with = s.box.Seal(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
-	keys := []string{s.keys.graphsKey(), s.keys.graphIndexKey(), s.keys.tombstonesKey(), s.keys.tombstoneOrderKey()}
+	keys := []string{s.keys.GraphsKey(), s.keys.GraphIndexKey(), s.keys.TombstonesKey(), s.keys.TombstoneOrderKey()}
 	sent := context.WithValue(ctx, unansweredKey{}, missed)
 	made, err := s.scripts.graph.Run(sent, s.client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
 	switch {
@@ -166,7 +167,7 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(grap
 // the two looks, the script notices.
 func (s *Store) readGraphEntry(ctx context.Context, field string) (old graphEntry, err error) {
 	pipe := s.client.Pipeline()
-	record, tombstone := pipe.HGet(ctx, s.keys.graphsKey(), field), pipe.HGet(ctx, s.keys.tombstonesKey(), field)
+	record, tombstone := pipe.HGet(ctx, s.keys.GraphsKey(), field), pipe.HGet(ctx, s.keys.TombstonesKey(), field)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return old, err
 	}
@@ -179,14 +180,14 @@ func (s *Store) readGraphEntry(ctx context.Context, field string) (old graphEntr
 	old.record, old.tombstone = record.Val(), tombstone.Val()
 	if old.record != "" {
 		if old.graph, err = s.decodeGraph(field, old.record); err != nil {
-			return old, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
+			return old, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
 		}
 	}
 	if old.tombstone != "" {
 		_, text := splitDatedRecord(old.tombstone)
-		old.digest, err = s.box.Open(seal.RecordPlace{Kind: kindTombstone, Name: field}, text)
+		old.digest, err = s.box.Open(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, text)
 	}
-	return old, wrapRecordError(err, "key %s, field %q", s.keys.tombstonesKey(), field)
+	return old, layout.WrapRecordError(err, "key %s, field %q", s.keys.TombstonesKey(), field)
 }
 
 // GraphRecord returns a version of a graph.
@@ -196,10 +197,10 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 		return checkpoint.GraphRecord{}, err
 	}
 	defer done()
-	field := addLength(name) + version
+	field := layout.AddLength(name) + version
 	var record string
 	err = retryCall(ctx, func() (err error) {
-		record, err = s.client.HGet(ctx, s.keys.graphsKey(), field).Result()
+		record, err = s.client.HGet(ctx, s.keys.GraphsKey(), field).Result()
 		return err
 	})
 	if errors.Is(err, goredis.Nil) {
@@ -210,7 +211,7 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 	}
 	g, err := s.decodeGraph(field, record)
 	if err != nil {
-		return checkpoint.GraphRecord{}, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), field)
+		return checkpoint.GraphRecord{}, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), field)
 	}
 	return g.toRecord(), nil
 }
@@ -236,7 +237,7 @@ func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpo
 // countGraphChanges is read before the list, so that what changes meanwhile is
 // listed again and nothing is missed.
 func (s *Store) countGraphChanges(ctx context.Context) (uint64, error) {
-	n, err := s.client.HGet(ctx, s.keys.graphIndexKey(), "").Uint64()
+	n, err := s.client.HGet(ctx, s.keys.GraphIndexKey(), "").Uint64()
 	if errors.Is(err, goredis.Nil) {
 		err = nil // nothing has changed since a format without an index
 	}
@@ -244,11 +245,11 @@ func (s *Store) countGraphChanges(ctx context.Context) (uint64, error) {
 }
 
 func (s *Store) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord, error) {
-	fields, err := s.client.HKeys(ctx, s.keys.graphsKey()).Result()
+	fields, err := s.client.HKeys(ctx, s.keys.GraphsKey()).Result()
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.client.HGetAll(ctx, s.keys.graphIndexKey()).Result()
+	index, err := s.client.HGetAll(ctx, s.keys.GraphIndexKey()).Result()
 	if err != nil {
 		return nil, err
 	}
@@ -260,8 +261,8 @@ func (s *Store) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord
 			missing = append(missing, field)
 			continue
 		}
-		name, version := cutLength(field)
-		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: fromUnixNanos(created)})
+		name, version := layout.CutLength(field)
+		list = append(list, checkpoint.GraphRecord{Name: name, Version: version, Created: layout.FromUnixNanos(created)})
 	}
 	old, err := s.readGraphsWithoutIndex(ctx, missing)
 	list = append(list, old...)
@@ -272,7 +273,7 @@ func (s *Store) listGraphVersions(ctx context.Context) ([]checkpoint.GraphRecord
 // readGraphsWithoutIndex reads what a graphd without an index has put.
 func (s *Store) readGraphsWithoutIndex(ctx context.Context, fields []string) (list []checkpoint.GraphRecord, err error) {
 	for chunk := range slices.Chunk(fields, 16) {
-		records, err := s.client.HMGet(ctx, s.keys.graphsKey(), chunk...).Result()
+		records, err := s.client.HMGet(ctx, s.keys.GraphsKey(), chunk...).Result()
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +284,7 @@ func (s *Store) readGraphsWithoutIndex(ctx context.Context, fields []string) (li
 			}
 			g, err := s.decodeGraph(chunk[i], text)
 			if err != nil {
-				return nil, wrapRecordError(err, "key %s, field %q", s.keys.graphsKey(), chunk[i])
+				return nil, layout.WrapRecordError(err, "key %s, field %q", s.keys.GraphsKey(), chunk[i])
 			}
 			r := g.toRecord()
 			r.Source = ""
@@ -302,7 +303,7 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 	defer done()
 	var all map[string]string
 	err = retryCall(ctx, func() (err error) {
-		all, err = s.client.HGetAll(ctx, s.keys.graphsKey()).Result()
+		all, err = s.client.HGetAll(ctx, s.keys.GraphsKey()).Result()
 		return err
 	})
 	if err != nil {

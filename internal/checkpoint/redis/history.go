@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -28,7 +29,7 @@ func (s *Store) CheckpointWithin(
 			if id == "" {
 				return s.findCheckpoints(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
-			r, err := s.runReadScript(ctx, s.scripts.values, s.keys.threadKeys(thread, keyHead, keyValues, keyRecords), 0, "c"+id)
+			r, err := s.runReadScript(ctx, s.scripts.values, s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords), 0, "c"+id)
 			if err != nil || !r.hasValue(2) {
 				return nil, err
 			}
@@ -93,14 +94,14 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 
 // findCheckpoints returns the generation, then id and manifest of each.
 func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
-	prefix, open := addLength(checkpoint.NodePath(q.Namespace)), "1"
+	prefix, open := layout.AddLength(checkpoint.NodePath(q.Namespace)), "1"
 	switch {
 	case q.AllNamespaces:
 		prefix, open = "", "2"
 	case !q.AnyTask:
-		prefix, open = prefix+addLength(q.Namespace), "0"
+		prefix, open = prefix+layout.AddLength(q.Namespace), "0"
 	}
-	return s.runReadScript(ctx, s.scripts.history, s.keys.threadKeys(q.Thread, keyHead, keyValues, keyOrder),
+	return s.runReadScript(ctx, s.scripts.history, s.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
 		prefix, open, scoreBelow(q.Before), max(0, q.Limit), bound(q.Limit))
 }
 
@@ -170,6 +171,14 @@ type manifest struct {
 	needs          int // how many of the wanted fields must have been read
 }
 
+// decodeManifest opens a manifest and reads it.
+func (s *Store) decodeManifest(thread, id, text string) (m manifest, err error) {
+	return layout.DecodeRecord(s.box, thread, layout.KindValues, "c"+id, text, func(text string) (m manifest, err error) {
+		m.Checkpoint, m.separateValues, err = codec.DecodeCheckpoint(text)
+		return m, err
+	})
+}
+
 // loadManifests reads the values of some manifests, and ends early where a limit does.
 func (l *checkpointLoader) loadManifests(ctx context.Context, r reply, limit int) ([]*checkpoint.Checkpoint, error) {
 	l.valuesByField, l.listsBySegment = map[string]payload.JSON{}, map[segmentKey][]payload.JSON{}
@@ -179,7 +188,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r reply, limit int
 	for i := 0; i+1 < len(r) && !known.Full(); i += 2 {
 		m, err := l.store.decodeManifest(l.thread, r.textAt(i), r.textAt(i+1))
 		if err != nil {
-			return nil, wrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.textAt(i))
+			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.textAt(i))
 		}
 		l.addFields(&m, lengths)
 		known.Take(m.least())
@@ -201,7 +210,7 @@ func (l *checkpointLoader) loadManifests(ctx context.Context, r reply, limit int
 			return nil, err
 		}
 		if err := l.fillValues(m); err != nil {
-			return nil, wrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), m.ID)
+			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), m.ID)
 		}
 		if size := m.Size(); l.most > 0 && size > l.most {
 			return nil, &checkpoint.LargeError{Bytes: size, Seq: m.Seq}
@@ -234,7 +243,9 @@ func (m *manifest) least() int {
 	return n
 }
 
-func (l *checkpointLoader) valuesKey() string { return l.store.keys.threadKeys(l.thread, keyValues)[0] }
+func (l *checkpointLoader) valuesKey() string {
+	return l.store.keys.ThreadKeys(l.thread, layout.KeyValues)[0]
+}
 
 // addFields adds the fields that a manifest refers to. lengths is how much of
 // each segment is wanted so far.
@@ -242,7 +253,7 @@ func (l *checkpointLoader) addFields(m *manifest, lengths map[segmentKey]int) {
 	for _, b := range m.separateValues {
 		ch := &m.Channels[b.Channel]
 		if ch.List == nil {
-			field := valueField(ch.Stored, ch.Name)
+			field := layout.ValueField(ch.Stored, ch.Name)
 			if _, ok := l.valuesByField[field]; !ok {
 				l.valuesByField[field] = ""
 				l.wantedFields = append(l.wantedFields, field)
@@ -252,7 +263,7 @@ func (l *checkpointLoader) addFields(m *manifest, lengths map[segmentKey]int) {
 		for _, seg := range ch.List.Segments {
 			at := segmentKey{ch.Name, seg.ID}
 			for i := lengths[at]; i < seg.Len; i++ {
-				l.wantedFields = append(l.wantedFields, itemField(seg.ID, i, ch.Name))
+				l.wantedFields = append(l.wantedFields, layout.ItemField(seg.ID, i, ch.Name))
 			}
 			lengths[at] = max(lengths[at], seg.Len)
 		}
@@ -271,7 +282,7 @@ const sealBytes = 64
 // exchange as a script reads, and at most about so many bytes, 0 = any number.
 func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error {
 	for l.read < n {
-		keys := l.store.keys.threadKeys(l.thread, keyHead, keyValues, keyRecords)
+		keys := l.store.keys.ThreadKeys(l.thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords)
 		fields := l.wantedFields[l.read:min(len(l.wantedFields), l.read+maxFieldsPerRead)]
 		args := make([]any, 1, 1+len(fields))
 		args[0] = bytes
@@ -297,7 +308,7 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 			return &checkpoint.LargeError{}
 		}
 		if err != nil || count == 0 || count > uint64(len(fields)) {
-			return corruptError("key %s: %q of %d fields were read", l.valuesKey(), r.textAt(1), len(fields))
+			return layout.CorruptError("key %s: %q of %d fields were read", l.valuesKey(), r.textAt(1), len(fields))
 		}
 		fields = fields[:count]
 		quoted := r[min(len(r), 2+len(fields)):]
@@ -307,7 +318,7 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 				continue
 			}
 			if l.valuesByField[f], err = l.openValue(f, r.textAt(i+2), quoted); err != nil {
-				return wrapRecordError(err, "key %s, field %q", l.valuesKey(), f)
+				return layout.WrapRecordError(err, "key %s, field %q", l.valuesKey(), f)
 			}
 			if l.bytes += len(l.valuesByField[f]); l.most > 0 && l.bytes > l.most {
 				return &checkpoint.LargeError{}
@@ -320,22 +331,22 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 
 // openValue opens a value. quoted are runs and inputs that values refer to.
 func (l *checkpointLoader) openValue(field, text string, quoted reply) (payload.JSON, error) {
-	run, isQuoted := runOfRef(text)
+	run, isQuoted := layout.RunOfRef(text)
 	if !isQuoted {
-		text, err := l.store.box.Open(seal.RecordPlace{Thread: l.thread, Kind: kindValues, Name: field}, text)
+		text, err := l.store.box.Open(seal.RecordPlace{Thread: l.thread, Kind: layout.KindValues, Name: field}, text)
 		return payload.JSON(text), err
 	}
 	for i := 0; i+1 < len(quoted); i += 2 {
 		if quoted.textAt(i) == run && quoted.hasValue(i+1) {
-			at := seal.RecordPlace{Thread: l.thread, Kind: kindRun, Name: inputField(run)}
+			at := seal.RecordPlace{Thread: l.thread, Kind: layout.KindRun, Name: layout.InputField(run)}
 			input, err := l.store.box.Open(at, quoted.textAt(i+1))
 			if err != nil {
-				return "", wrapRecordError(err, "input of run %q", run)
+				return "", layout.WrapRecordError(err, "input of run %q", run)
 			}
-			return resolveRef(text, input)
+			return layout.ResolveRef(text, input)
 		}
 	}
-	return "", corruptError("the input of run %q is missing, which it quotes", run)
+	return "", layout.CorruptError("the input of run %q is missing, which it quotes", run)
 }
 
 func (l *checkpointLoader) fillValues(m manifest) error {
@@ -347,13 +358,13 @@ func (l *checkpointLoader) fillValues(m manifest) error {
 			}
 			continue
 		}
-		field := valueField(ch.Stored, ch.Name)
+		field := layout.ValueField(ch.Stored, ch.Name)
 		v, ok := l.valuesByField[field]
 		if !ok {
-			return corruptError("field %q is missing", field)
+			return layout.CorruptError("field %q is missing", field)
 		}
 		if len(v) != b.Bytes {
-			return corruptError("field %q has %d bytes, want %d", field, len(v), b.Bytes)
+			return layout.CorruptError("field %q has %d bytes, want %d", field, len(v), b.Bytes)
 		}
 		ch.Value = v
 	}
@@ -379,10 +390,10 @@ func (l *checkpointLoader) fillList(ch *checkpoint.Channel) error {
 func (l *checkpointLoader) segmentItems(at segmentKey, n int) ([]payload.JSON, error) {
 	items := l.listsBySegment[at]
 	for i := len(items); i < n; i++ {
-		field := itemField(at.segment, i, at.channel)
+		field := layout.ItemField(at.segment, i, at.channel)
 		v, ok := l.valuesByField[field]
 		if !ok {
-			return nil, corruptError("field %q is missing", field)
+			return nil, layout.CorruptError("field %q is missing", field)
 		}
 		items = append(items, v)
 	}
@@ -400,8 +411,8 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 }
 
 func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
-	keys := s.keys.threadKeys(thread, keyProgress, keyInterrupts)
-	r, err := s.runReadScript(ctx, s.scripts.pending, keys, id, addLength(id))
+	keys := s.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
+	r, err := s.runReadScript(ctx, s.scripts.pending, keys, id, layout.AddLength(id))
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
@@ -412,7 +423,7 @@ func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoin
 	for i := 0; i+1 < len(asked); i += 2 {
 		in, err := s.decodeInterrupt(thread, asked.textAt(i), asked.textAt(i+1))
 		if err != nil {
-			return checkpoint.Pending{}, wrapRecordError(err, "key %s, interrupt %q", keys[1], asked.textAt(i))
+			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.textAt(i))
 		}
 		p.Interrupts = append(p.Interrupts, in)
 	}

@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // indexEntry is a member of an index with its place in the order of all partitions.
@@ -89,10 +90,10 @@ func mergeDue(parts []reply, limit int) (threads []string, next time.Time, err e
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		end := formatDue(now)
+		end := layout.FormatDue(now)
 		members := r.listAt(1)
 		for i := range members {
-			if m := members.textAt(i); m[:min(len(m), dueLen)] <= end {
+			if m := members.textAt(i); m[:min(len(m), layout.DueLen)] <= end {
 				passed = append(passed, m)
 				continue
 			}
@@ -105,14 +106,14 @@ func mergeDue(parts []reply, limit int) (threads []string, next time.Time, err e
 		passed, coming = passed[:limit], passed[limit:limit+1]
 	}
 	for _, m := range passed {
-		_, thread, ok := parseDueMember(m)
+		_, thread, ok := layout.ParseDueMember(m)
 		if !ok {
 			continue // reading the thread by name tells what is wrong with it
 		}
 		threads = append(threads, thread)
 	}
 	if len(coming) > 0 {
-		next, _, _ = parseDueMember(slices.Min(coming))
+		next, _, _ = layout.ParseDueMember(slices.Min(coming))
 	}
 	return threads, next, nil
 }
@@ -126,15 +127,15 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 	defer done()
 	from := ""
 	if q.Before != (checkpoint.ThreadPosition{}) {
-		from = threadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
+		from = layout.ThreadPosition(q.Before.Updated, q.Before.Thread) + "\x00\xff"
 	}
 	size := pageSize
 	if q.Limit > 0 && q.State == "" && q.Graph == "" && len(q.Metadata) == 0 {
 		size = min(size, q.Limit)
 	}
 	out, err := walkIndex(q.Limit, from, func(from string) (indexPage, error) {
-		return s.readMembers(ctx, []string{keyThreads}, from, size, func(member string) (indexEntry, bool) {
-			thread, state, graph, ok := parseThreadMember(member)
+		return s.readMembers(ctx, []string{layout.KeyThreads}, from, size, func(member string) (indexEntry, bool) {
+			thread, state, graph, ok := layout.ParseThreadMember(member)
 			ok = ok && (q.State == "" || state == string(q.State)) && (q.Graph == "" || graph == q.Graph)
 			return indexEntry{thread: thread}, ok
 		})
@@ -191,9 +192,9 @@ func (s *Store) readHeads(
 	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
 	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
-		return s.scripts.head.EvalSha(ctx, pipe, s.keys.threadKeys(e.thread, keyHead))
+		return s.scripts.head.EvalSha(ctx, pipe, s.keys.ThreadKeys(e.thread, layout.KeyHead))
 	}, func(e indexEntry) *goredis.Cmd {
-		return s.scripts.head.Run(ctx, s.client, s.keys.threadKeys(e.thread, keyHead))
+		return s.scripts.head.Run(ctx, s.client, s.keys.ThreadKeys(e.thread, layout.KeyHead))
 	})
 	if err != nil {
 		return nil, err

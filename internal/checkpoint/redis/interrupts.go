@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // Interrupts lists interrupts over all threads.
@@ -42,8 +43,8 @@ func (s *Store) Interrupts(
 // listThreadInterrupts lists the interrupts of one thread. Where they lie in the
 // order of changes is final: only numbers of other threads may still be smaller.
 func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
-	partition := s.keys.partitionOf(q.Thread)
-	keys := append(s.keys.threadKeys(q.Thread, keyInterrupts), s.keys.partitionKey(partition, keyStoreMark))
+	partition := s.keys.PartitionOf(q.Thread)
+	keys := append(s.keys.ThreadKeys(q.Thread, layout.KeyInterrupts), s.keys.PartitionKey(partition, layout.KeyStoreMark))
 	large := math.MaxInt64
 	if q.Limit > 0 {
 		large = checkpoint.ReadBytes
@@ -77,7 +78,7 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 		if q.ByChange {
 			return cmp.Compare(a.Change, b.Change)
 		}
-		return strings.Compare(interruptMember(&a), interruptMember(&b))
+		return strings.Compare(layout.InterruptMember(&a), layout.InterruptMember(&b))
 	})
 	portion := checkpoint.Portion{Limit: q.Limit}
 	for i := range out {
@@ -97,7 +98,7 @@ func (s *Store) largeQuestionsOf(
 	var list []indexEntry
 	after := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
-		after = interruptPosition(q.After.Created, q.After.Thread, q.After.ID)
+		after = layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
 	}
 	for i := 0; i+3 < len(standing); i += 4 {
 		n, err := standing.uintAt(i + 1)
@@ -105,7 +106,7 @@ func (s *Store) largeQuestionsOf(
 			continue
 		}
 		id := standing.textAt(i)
-		e := indexEntry{thread: q.Thread, id: id, change: s.globalChangeNumber(n, s.keys.partitionOf(q.Thread))}
+		e := indexEntry{thread: q.Thread, id: id, change: s.globalChangeNumber(n, s.keys.PartitionOf(q.Thread))}
 		e.position = standing.textAt(i+2) + q.Thread + "\x00" + id
 		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.position > after {
 			list = append(list, e)
@@ -129,15 +130,15 @@ func isAfterCursor(q *checkpoint.InterruptQuery, in *checkpoint.Interrupt) bool 
 		return in.Change > q.After.Change
 	}
 	return q.After == (checkpoint.InterruptPosition{}) ||
-		interruptPosition(in.Created, in.Thread, in.ID) > interruptPosition(q.After.Created, q.After.Thread, q.After.ID)
+		layout.InterruptPosition(in.Created, in.Thread, in.ID) > layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
 }
 
 func (s *Store) listInterruptsByAge(ctx context.Context, q *checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	from := ""
 	if q.After != (checkpoint.InterruptPosition{}) {
-		from = interruptPosition(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
+		from = layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID) + "\x00\xff"
 	}
-	keys := []string{keyOpenInterrupts, keyClosedInterrupts}
+	keys := []string{layout.KeyOpenInterrupts, layout.KeyClosedInterrupts}
 	switch others := slices.DeleteFunc(slices.Clone(q.States), isOpenState); {
 	case len(q.States) > 0 && len(others) == 0:
 		keys = keys[:1]
@@ -146,7 +147,7 @@ func (s *Store) listInterruptsByAge(ctx context.Context, q *checkpoint.Interrupt
 	}
 	return walkIndex(q.Limit, from, func(from string) (indexPage, error) {
 		return s.readMembers(ctx, keys, from, pageSize, func(member string) (indexEntry, bool) {
-			thread, id, ok := parseMember(member)
+			thread, id, ok := layout.ParseMember(member)
 			return indexEntry{thread: thread, id: id}, ok
 		})
 	}, func(list []indexEntry, portion *checkpoint.Portion) ([]checkpoint.Interrupt, error) {
@@ -190,12 +191,14 @@ func (s *Store) alignChangeCounts(ctx context.Context) (uint64, error) {
 	end := slices.Max(counts)
 	behind := slices.DeleteFunc(s.allPartitions(), func(p int) bool { return counts[p] >= end })
 	if len(behind) > 0 {
-		_, err = s.readChangeCounts(ctx, behind, formatUint(end))
+		_, err = s.readChangeCounts(ctx, behind, strconv.FormatUint(end, 10))
 	}
 	return end, err
 }
 
-func changeCountKeys() []string { return []string{keyChangedInterrupts, keyChangeCount, keyStoreMark} }
+func changeCountKeys() []string {
+	return []string{layout.KeyChangedInterrupts, layout.KeyChangeCount, layout.KeyStoreMark}
+}
 
 func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
 	replies, err := s.runOnPartitions(ctx, s.scripts.changes, partitions, changeCountKeys(), "+inf", 0, raise, s.mark)
@@ -218,10 +221,10 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 	if from != "" {
 		var err error
 		if after, err = strconv.ParseUint(from, 10, 64); err != nil {
-			return indexPage{}, corruptError("%q is no place", from)
+			return indexPage{}, layout.CorruptError("%q is no place", from)
 		}
 	}
-	start := formatUint(after / uint64(len(s.keys.tags)))
+	start := strconv.FormatUint(after/uint64(s.keys.PartitionCount()), 10)
 	replies, err := s.runOnPartitions(ctx, s.scripts.changes, s.allPartitions(), changeCountKeys(), start, pageSize, "", s.mark)
 	if err != nil {
 		return indexPage{}, err
@@ -233,7 +236,7 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 			if err != nil {
 				return indexPage{}, err
 			}
-			thread, id, ok := parseMember(r.textAt(i))
+			thread, id, ok := layout.ParseMember(r.textAt(i))
 			e := indexEntry{thread: thread, id: id, change: s.globalChangeNumber(n, p)}
 			e.position = changePosition(e.change)
 			if n > end {
@@ -258,7 +261,7 @@ func (s *Store) readInterrupts(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
 	listed func(*checkpoint.Interrupt) bool,
 ) ([]checkpoint.Interrupt, error) {
-	keys := func(e indexEntry) []string { return s.keys.threadKeys(e.thread, keyInterrupts) }
+	keys := func(e indexEntry) []string { return s.keys.ThreadKeys(e.thread, layout.KeyInterrupts) }
 	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
 		return s.scripts.question.EvalSha(ctx, pipe, keys(e), "r"+e.id, largeQuestion)
 	}, func(e indexEntry) *goredis.Cmd {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // registrations are the registered servers of this process.
@@ -54,7 +55,7 @@ func (s *Store) Register(server string, changed func()) checkpoint.Registration 
 		s.registrations.all = make(map[*registration]struct{}, 1)
 	}
 	s.registrations.all[p] = struct{}{}
-	s.subscriber.connectionFor(noPartition).setWanted(s.keys.announcementChannel(), true)
+	s.subscriber.connectionFor(noPartition).setWanted(s.keys.AnnouncementChannel(), true)
 	s.subscriber.goroutines.Go(s.containPanics(s.subscriber.ctx, p.keepSyncing))
 	return p
 }
@@ -161,7 +162,7 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 	s := p.store
 	holds := 3*s.registrations.heartbeat + exchangeTimeout
 	answer, err := s.scripts.membership.Run(
-		ctx, s.client, []string{s.keys.membershipKey(), s.keys.metadataKey()}, p.server, holds.Microseconds(), what, s.epoch,
+		ctx, s.client, []string{s.keys.MembershipKey(), s.keys.MetadataKey()}, p.server, holds.Microseconds(), what, s.epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
@@ -171,8 +172,8 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 	if isNew, _ := r.intAt(0); isNew == 0 {
 		return nil
 	}
-	text := s.origin + string(messageMembership) + addLength("")
-	if err := s.client.SPublish(ctx, s.keys.announcementChannel(), text).Err(); err != nil {
+	text := s.origin + string(messageMembership) + layout.AddLength("")
+	if err := s.client.SPublish(ctx, s.keys.AnnouncementChannel(), text).Err(); err != nil {
 		return nil // they read it with their next heartbeat
 	}
 	return nil

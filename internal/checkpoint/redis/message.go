@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // A message on the channel of a thread begins with its origin, originLen
@@ -37,17 +38,17 @@ func cutItem(text string) (letter byte, body, rest string, ok bool) {
 }
 
 func (r *subscriber) confirmChannel(channel string) {
-	if channel == r.store.keys.announcementChannel() {
+	if channel == r.store.keys.AnnouncementChannel() {
 		r.assumeFollowers()
 		r.store.registrations.requestSyncs()
 		return
 	}
-	r.setSubscribed(threadOfChannel(channel), true)
+	r.setSubscribed(layout.ThreadOfChannel(channel), true)
 }
 
 func (r *subscriber) loseChannel(channel string) {
-	if channel != r.store.keys.announcementChannel() {
-		r.setSubscribed(threadOfChannel(channel), false)
+	if channel != r.store.keys.AnnouncementChannel() {
+		r.setSubscribed(layout.ThreadOfChannel(channel), false)
 	}
 }
 
@@ -58,11 +59,11 @@ func (r *subscriber) handleMessage(channel, text string) {
 		return
 	}
 	origin, rest := text[:originLen], text[originLen:]
-	if channel == r.store.keys.announcementChannel() {
+	if channel == r.store.keys.AnnouncementChannel() {
 		r.handleBroadcast(rest)
 		return
 	}
-	thread := threadOfChannel(channel)
+	thread := layout.ThreadOfChannel(channel)
 	signal := func(k checkpoint.SignalKind, events ...checkpoint.Event) {
 		r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: k, Events: events})
 	}
@@ -72,7 +73,7 @@ func (r *subscriber) handleMessage(channel, text string) {
 		rest = after
 		switch {
 		case ok && letter == messageEvents:
-			list, _, err := r.store.decodeEvents(thread, body)
+			list, _, err := layout.DecodeEvents(r.store.box, thread, body)
 			if err == nil {
 				durable = append(durable, list...)
 				continue
@@ -119,7 +120,7 @@ func (r *subscriber) parseEphemeral(thread, body string) (publisherID string, n 
 	if err != nil {
 		return publisherID, 0, e, false
 	}
-	list, err := decodeRecord(r.store, thread, kindEvent, "", record, codec.DecodeEvents)
+	list, err := layout.DecodeRecord(r.store.box, thread, layout.KindEvent, "", record, codec.DecodeEvents)
 	if err != nil || len(list) != 1 {
 		return publisherID, n, e, false
 	}

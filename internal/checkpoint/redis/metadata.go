@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // Fields of the metadata of the store. It also holds a check text per
@@ -27,12 +29,12 @@ const (
 // joinOrCreateStore reads the metadata of the store, or writes it for a new
 // one. Of several servers that start at once, one writes it for all.
 func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
-	keys := keyLayout{prefix: w.prefix}
-	known, err := s.client.HGetAll(ctx, keys.metadataKey()).Result()
+	keys := layout.NewKeys(w.prefix, 0)
+	known, err := s.client.HGetAll(ctx, keys.MetadataKey()).Result()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
 		return &SetupError{
-			w.server, ProblemForeign, "the key " + keys.metadataKey() + " is not graphd's",
+			w.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
 			"choose another database or another prefix",
 		}
 	case err != nil:
@@ -49,7 +51,7 @@ func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
 	}
 	if err := s.requireEmptyDatabase(ctx, w); err != nil {
 		// The keys may be those of a server that was quicker.
-		if known, again := s.client.HGetAll(ctx, keys.metadataKey()).Result(); again == nil && len(known) > 0 {
+		if known, again := s.client.HGetAll(ctx, keys.MetadataKey()).Result(); again == nil && len(known) > 0 {
 			return s.joinStore(ctx, w, known)
 		}
 		return err
@@ -67,17 +69,17 @@ func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
 // writeMetadata writes the fields of the metadata that no other server has
 // written, and returns all of them. A store of a format without marks has no
 // epoch. whole says that every partition had its mark.
-func (s *Store) writeMetadata(ctx context.Context, keys keyLayout, i storeIdentity, whole bool) (map[string]string, error) {
+func (s *Store) writeMetadata(ctx context.Context, keys layout.Keys, i storeIdentity, whole bool) (map[string]string, error) {
 	pipe := s.client.TxPipeline()
-	pipe.HSetNX(ctx, keys.metadataKey(), fieldFormat, i.format)
-	pipe.HSetNX(ctx, keys.metadataKey(), fieldPartitions, i.partitions)
+	pipe.HSetNX(ctx, keys.MetadataKey(), fieldFormat, i.format)
+	pipe.HSetNX(ctx, keys.MetadataKey(), fieldPartitions, i.partitions)
 	if i.epoch != "" {
-		pipe.HSetNX(ctx, keys.metadataKey(), fieldEpoch, i.epoch)
+		pipe.HSetNX(ctx, keys.MetadataKey(), fieldEpoch, i.epoch)
 	}
 	if whole {
-		pipe.HSetNX(ctx, keys.metadataKey(), fieldComplete, "yes")
+		pipe.HSetNX(ctx, keys.MetadataKey(), fieldComplete, "yes")
 	}
-	all := pipe.HGetAll(ctx, keys.metadataKey())
+	all := pipe.HGetAll(ctx, keys.MetadataKey())
 	_, err := pipe.Exec(ctx)
 	return all.Val(), err
 }
@@ -88,7 +90,7 @@ func (s *Store) joinStore(ctx context.Context, w *storeConfig, known map[string]
 	if err != nil {
 		return err
 	}
-	s.keys, s.epoch, s.mark = newKeyLayout(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	s.keys, s.epoch, s.mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
 	if known[fieldComplete] == "" {
 		if err := s.markPartitions(ctx, s.allPartitions()); err != nil {
 			return err
@@ -101,12 +103,12 @@ func (s *Store) joinStore(ctx context.Context, w *storeConfig, known map[string]
 func (s *Store) markPartitions(ctx context.Context, partitions []int) error {
 	pipe := s.client.Pipeline()
 	for _, p := range partitions {
-		pipe.SetNX(ctx, s.keys.partitionKey(p, keyStoreMark), s.mark, 0)
+		pipe.SetNX(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark), s.mark, 0)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	return s.client.HSet(ctx, s.keys.metadataKey(), fieldComplete, "yes").Err()
+	return s.client.HSet(ctx, s.keys.MetadataKey(), fieldComplete, "yes").Err()
 }
 
 // checkPartitions refuses a store of which partitions are missing or of another store.
@@ -118,7 +120,7 @@ func (s *Store) checkPartitions(ctx context.Context, w *storeConfig) error {
 	return &SetupError{
 		w.server, ProblemLost,
 		fmt.Sprintf("%d of the store's %d partitions are gone with their threads: %s",
-			len(lost), len(s.keys.tags), strings.Join(s.partitionPatterns(lost), ", ")),
+			len(lost), s.keys.PartitionCount(), strings.Join(s.partitionPatterns(lost), ", ")),
 		"restore them from a backup, or go on without those threads: graphd store repair --store " + w.server,
 	}
 }
@@ -126,7 +128,7 @@ func (s *Store) checkPartitions(ctx context.Context, w *storeConfig) error {
 func (s *Store) partitionPatterns(partitions []int) []string {
 	tags := make([]string, len(partitions))
 	for i, p := range partitions {
-		tags[i] = s.keys.partitionKey(p, "*")
+		tags[i] = s.keys.PartitionKey(p, "*")
 	}
 	return tags
 }
@@ -146,7 +148,7 @@ func (s *Store) findLostPartitions(ctx context.Context, w *storeConfig) (lost []
 		case text != s.mark:
 			return nil, &SetupError{
 				w.server, ProblemLost,
-				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", s.keys.partitionKey(p, keyStoreMark), text, s.mark),
+				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", s.keys.PartitionKey(p, layout.KeyStoreMark), text, s.mark),
 				"restore the store from a backup",
 			}
 		}
@@ -160,12 +162,12 @@ func (s *Store) requireEmptyDatabase(ctx context.Context, w *storeConfig) error 
 	if w.isShared {
 		return nil
 	}
-	keys := keyLayout{prefix: w.prefix}
+	keys := layout.NewKeys(w.prefix, 0)
 	n, err := s.client.DBSize(ctx).Result()
 	if err != nil || n == 0 {
 		return err
 	}
-	own, err := s.client.Exists(ctx, keys.membershipKey(), keys.graphsKey(), keys.graphIndexKey(), keys.tombstonesKey(), keys.tombstoneOrderKey()).Result()
+	own, err := s.client.Exists(ctx, keys.MembershipKey(), keys.GraphsKey(), keys.GraphIndexKey(), keys.TombstonesKey(), keys.TombstoneOrderKey()).Result()
 	if err == nil && n > own {
 		return &SetupError{
 			w.server, ProblemForeign,
@@ -184,7 +186,7 @@ func (s *Store) findMarkedPartitions(ctx context.Context, w *storeConfig) (*stor
 		return nil, err
 	}
 	var found *storeIdentity
-	err = s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyStoreMark, func(key string) error {
+	err = s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyStoreMark, func(key string) error {
 		text, err := s.client.Get(ctx, key).Result()
 		if err != nil {
 			return err
@@ -209,13 +211,14 @@ func (s *Store) findMarkedPartitions(ctx context.Context, w *storeConfig) (*stor
 // a format that had none, whose metadata is missing.
 func (s *Store) requireNoThreads(ctx context.Context, w *storeConfig) error {
 	stop := errors.New("found")
-	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyThreads, func(string) error { return stop })
+	keys := layout.NewKeys(w.prefix, 0)
+	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
 	if !errors.Is(err, stop) {
 		return err
 	}
 	return &SetupError{
 		w.server, ProblemNoMetadata,
-		"there are threads under the prefix " + w.prefix + " and the key " + (&keyLayout{prefix: w.prefix}).metadataKey() +
+		"there are threads under the prefix " + w.prefix + " and the key " + keys.MetadataKey() +
 			" is missing: Redis came back empty under servers of an earlier graphd, or a part of it was lost",
 		"restore a backup, or go on with what is there: graphd store repair --store " + w.server,
 	}
@@ -263,18 +266,18 @@ func (s *Store) restoreMetadata(ctx context.Context, w *storeConfig, i *storeIde
 	if i.format > Format {
 		return w.newerFormatError(i.format)
 	}
-	keys := newKeyLayout(w.prefix, i.partitions)
+	keys := layout.NewKeys(w.prefix, i.partitions)
 	known, err := s.writeMetadata(ctx, keys, *i, true)
 	if err != nil {
 		return err
 	}
-	graphs, err := s.client.HLen(ctx, keys.graphsKey()).Result()
+	graphs, err := s.client.HLen(ctx, keys.GraphsKey()).Result()
 	if err != nil {
 		return err
 	}
 	s.warnings = append(s.warnings, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
 		"Those that are not, give anew, with --graphs, graphd graph put or by their workers: threads of a graph wait for it; "+
-		"and give the same encryption keys as before, which can't be checked", keys.metadataKey(), graphs))
+		"and give the same encryption keys as before, which can't be checked", keys.MetadataKey(), graphs))
 	return s.joinStore(ctx, w, known)
 }
 
@@ -339,7 +342,7 @@ func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, e
 		}
 	}
 	i.partitions, err = strconv.Atoi(known[fieldPartitions])
-	if err != nil || i.partitions < 1 || i.partitions > maxPartitions {
+	if err != nil || i.partitions < 1 || i.partitions > layout.MaxPartitions {
 		return i, &SetupError{
 			w.server, ProblemFormat,
 			fmt.Sprintf("the store says that it has %q partitions", known[fieldPartitions]), "restore it from a backup",

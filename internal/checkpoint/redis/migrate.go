@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
@@ -67,7 +68,8 @@ type migration struct {
 }
 
 func (m *migration) runMigration(ctx context.Context) error {
-	meta := (&keyLayout{prefix: m.config.prefix}).metadataKey()
+	keys := layout.NewKeys(m.config.prefix, 0)
+	meta := keys.MetadataKey()
 	isUnder, err := m.isNeeded(ctx, meta)
 	if err != nil || !isUnder {
 		return err
@@ -106,11 +108,11 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 	m.From, m.To = i.format, Format
 	if from := known[fieldMigratingFrom]; from != "" {
 		if m.From, err = strconv.Atoi(from); err != nil {
-			return false, corruptError("key %s says that the store comes from format %q", meta, from)
+			return false, layout.CorruptError("key %s says that the store comes from format %q", meta, from)
 		}
 	}
 	s := m.store
-	s.keys, s.epoch = newKeyLayout(m.config.prefix, i.partitions), i.epoch
+	s.keys, s.epoch = layout.NewKeys(m.config.prefix, i.partitions), i.epoch
 	if s.epoch == "" {
 		s.epoch = newRandomID()
 	}
@@ -121,7 +123,7 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 // requireNoServers refuses to go on while servers use the store.
 func (m *migration) requireNoServers(ctx context.Context) error {
 	s := m.store
-	r, err := s.runReadScript(ctx, s.scripts.servers, []string{s.keys.membershipKey()}, s.keys.announcementChannel())
+	r, err := s.runReadScript(ctx, s.scripts.servers, []string{s.keys.MembershipKey()}, s.keys.AnnouncementChannel())
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (m *migration) migratePartitions(ctx context.Context, look bool) error {
 		return err
 	}
 	for p := range marks {
-		n, err := s.client.ZCard(ctx, s.keys.partitionKey(p, keyThreads)).Result()
+		n, err := s.client.ZCard(ctx, s.keys.PartitionKey(p, layout.KeyThreads)).Result()
 		if err != nil {
 			return err
 		}
@@ -176,7 +178,7 @@ func (m *migration) migratePartitions(ctx context.Context, look bool) error {
 	}
 	for p, mark := range marks {
 		if err := m.migratePartition(ctx, p, mark == s.mark); err != nil {
-			return wrapRecordError(err, "partition %s", s.keys.partitionKey(p, "*"))
+			return layout.WrapRecordError(err, "partition %s", s.keys.PartitionKey(p, "*"))
 		}
 	}
 	return nil
@@ -190,7 +192,7 @@ const threadsPerExchange = 256
 func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) error {
 	s := m.store
 	for begin := "-"; ; {
-		members, err := s.client.ZRangeByLex(ctx, s.keys.partitionKey(p, keyThreads), &goredis.ZRangeBy{
+		members, err := s.client.ZRangeByLex(ctx, s.keys.PartitionKey(p, layout.KeyThreads), &goredis.ZRangeBy{
 			Min: begin, Max: "+", Count: threadsPerExchange,
 		}).Result()
 		if err != nil {
@@ -213,7 +215,7 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 	if m.isCheck || isDone {
 		return nil
 	}
-	return s.client.Set(ctx, s.keys.partitionKey(p, keyStoreMark), s.mark, 0).Err()
+	return s.client.Set(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark), s.mark, 0).Err()
 }
 
 // migrateThreads brings some threads of a partition from format 2 to format 3.
@@ -221,7 +223,7 @@ func (m *migration) migrateThreads(ctx context.Context, members []string) error 
 	s := m.store
 	list := make([]indexEntry, 0, len(members))
 	for _, member := range members {
-		if thread, _, _, ok := parseThreadMember(member); ok {
+		if thread, _, _, ok := layout.ParseThreadMember(member); ok {
 			list = append(list, indexEntry{thread: thread})
 		}
 	}
@@ -260,7 +262,7 @@ func (m *migration) leasedThreadError(thread string) error {
 }
 
 func (s *Store) migrationKeys(thread string) []string {
-	return s.keys.threadKeys(thread, keyHead, keyInterrupts, keyRecords)
+	return s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyInterrupts, layout.KeyRecords)
 }
 
 // How long the lock of a migration outlives its process, and how often it is
@@ -270,13 +272,10 @@ const (
 	lockRenewInterval = 2 * time.Second
 )
 
-// migrationLockKey is held by the migration that is under way.
-func (l *keyLayout) migrationLockKey() string { return l.prefix + "{meta}:migration" }
-
 // acquireLock waits until no other migration runs, and keeps others out until unlock;
 // the context ends when the lock is lost.
 func (m *migration) acquireLock(ctx context.Context) (_ context.Context, unlock func(), err error) {
-	c, key, name := m.store.client, m.store.keys.migrationLockKey(), newRandomID()
+	c, key, name := m.store.client, m.store.keys.MigrationLockKey(), newRandomID()
 	for {
 		held, err := c.SetNX(ctx, key, name, lockTTL).Result()
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
@@ -41,7 +42,6 @@ type Options struct {
 const (
 	defaultPrefix     = "graphd"
 	defaultPartitions = 16
-	maxPartitions     = 1024
 )
 
 // storeConfig is what an URL says.
@@ -131,8 +131,8 @@ func (w *storeConfig) takeParameters(q url.Values) error {
 	}
 	if p := q.Get("partitions"); p != "" {
 		n, err := strconv.Atoi(p)
-		if err != nil || n < 1 || n > maxPartitions {
-			return w.urlError("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(maxPartitions))
+		if err != nil || n < 1 || n > layout.MaxPartitions {
+			return w.urlError("partitions is " + strconv.Quote(p) + ", want 1 to " + strconv.Itoa(layout.MaxPartitions))
 		}
 		w.partitions = n
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // prunedRecords are the records that a change removes from a thread.
@@ -56,7 +57,7 @@ func (s *Store) findPruned(ctx context.Context, c *checkpoint.Change) (old prune
 // addCheckpoint adds a checkpoint without its separate values.
 func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
 	o.checkpointIDs = append(o.checkpointIDs, cp.ID)
-	o.members = append(o.members, checkpointMember(cp))
+	o.members = append(o.members, layout.CheckpointMember(cp))
 	o.fields = append(o.fields, "c"+cp.ID)
 }
 
@@ -64,9 +65,9 @@ func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
 // wrote. Values of earlier checkpoints stay. The values of a checkpoint that
 // can't be read are removed when the history is pruned.
 func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
-	keys := s.keys.threadKeys(thread, keyValues, keyOrder)
+	keys := s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder)
 	err = retryCall(ctx, func() (err error) {
-		from := &goredis.ZRangeBy{Min: "(" + formatUint(min(after, maxScriptInteger)), Max: "+inf"}
+		from := &goredis.ZRangeBy{Min: "(" + strconv.FormatUint(min(after, maxScriptInteger), 10), Max: "+inf"}
 		old.members, err = s.client.ZRangeByScore(ctx, keys[1], from).Result()
 		return err
 	})
@@ -74,9 +75,9 @@ func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64)
 		return old, err
 	}
 	for _, member := range old.members {
-		id, ok := parseCheckpointMember(member)
+		id, ok := layout.ParseCheckpointMember(member)
 		if !ok {
-			return old, corruptError("key %s has the member %q", keys[1], member)
+			return old, layout.CorruptError("key %s has the member %q", keys[1], member)
 		}
 		old.checkpointIDs = append(old.checkpointIDs, id)
 		old.fields = append(old.fields, "c"+id)
@@ -117,7 +118,7 @@ func (w *newerWrites) addChannel(ch *checkpoint.Channel) {
 		return
 	}
 	if ch.List == nil {
-		w.values[valueField(ch.Stored, ch.Name)] = true
+		w.values[layout.ValueField(ch.Stored, ch.Name)] = true
 		return
 	}
 	for i, seg := range ch.List.Segments {
@@ -140,11 +141,11 @@ func (w *newerWrites) listFields() []string {
 	all := slices.Collect(maps.Keys(w.values))
 	for at, part := range w.lists {
 		for i := part.from; i < part.to; i++ {
-			all = append(all, itemField(at.segment, i, at.channel))
+			all = append(all, layout.ItemField(at.segment, i, at.channel))
 		}
 	}
 	for _, field := range all {
-		all = append(all, restField(field))
+		all = append(all, layout.RestField(field))
 	}
 	slices.Sort(all)
 	return all
@@ -152,7 +153,7 @@ func (w *newerWrites) listFields() []string {
 
 // listValueFields lists the fields of a thread's values.
 func (s *Store) listValueFields(ctx context.Context, thread string) (all []string, err error) {
-	key := s.keys.threadKeys(thread, keyValues)
+	key := s.keys.ThreadKeys(thread, layout.KeyValues)
 	for cursor := "0"; ; {
 		r, err := s.runReadScript(ctx, s.scripts.names, key, cursor, maxFieldsPerRead)
 		if err != nil {
@@ -172,7 +173,7 @@ func (s *Store) listValueFields(ctx context.Context, thread string) (all []strin
 func (s *Store) readManifests(
 	ctx context.Context, thread string, names []string,
 ) (all []*checkpoint.Checkpoint, err error) {
-	key := s.keys.threadKeys(thread, keyValues)[0]
+	key := s.keys.ThreadKeys(thread, layout.KeyValues)[0]
 	var fields []string
 	for _, name := range names {
 		if strings.HasPrefix(name, "c") {
@@ -194,7 +195,7 @@ func (s *Store) readManifests(
 		}
 		m, err := s.decodeManifest(thread, fields[i][1:], text)
 		if err != nil {
-			return nil, wrapRecordError(err, "key %s, checkpoint %q", key, fields[i][1:])
+			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", key, fields[i][1:])
 		}
 		all = append(all, m.Checkpoint)
 	}
@@ -202,9 +203,9 @@ func (s *Store) readManifests(
 }
 
 // isFieldNeeded reports whether a field of a thread's values is shown by a checkpoint,
-// or is none that could be: it reads what valueField and itemField write.
+// or is none that could be: it reads what ValueField and ItemField write.
 func isFieldNeeded(shown *codec.References, field string) bool {
-	field = strings.TrimPrefix(field, restField(""))
+	field = strings.TrimPrefix(field, layout.RestField(""))
 	kind, rest := field[:min(1, len(field))], field[min(1, len(field)):]
 	number, rest, ok := strings.Cut(rest, ":")
 	seq, err := strconv.ParseUint(number, 10, 64)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // publisher sends the ephemeral events of a thread that this server drives.
@@ -59,8 +60,8 @@ func (t *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
 	if !v.hasListeners {
 		return
 	}
-	record := recordSealer{r.store.box, thread}.sealRecord(kindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
-	v.enqueueMessage(string(messageEphemeral) + addLength(v.name+" "+formatUint(v.lastNumber)+" "+record))
+	record := layout.NewRecordSealer(r.store.box, thread).SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
+	v.enqueueMessage(string(messageEphemeral) + layout.AddLength(v.name+" "+strconv.FormatUint(v.lastNumber, 10)+" "+record))
 	r.requestFlush()
 }
 
@@ -90,7 +91,7 @@ func (v *publisher) enqueuePosition() {
 	if now.Sub(v.lastEventTime) < recentEventAge {
 		spoke = "1"
 	}
-	v.enqueueMessage(string(messagePosition) + addLength(v.name+" "+formatUint(v.lastNumber)+" "+spoke))
+	v.enqueueMessage(string(messagePosition) + layout.AddLength(v.name+" "+strconv.FormatUint(v.lastNumber, 10)+" "+spoke))
 }
 
 // StopPublishing drops the publisher of a thread that this server no longer
@@ -202,17 +203,17 @@ func (r *subscriber) flushMessages(ctx context.Context) bool {
 		if len(v.pending) == 0 {
 			continue
 		}
-		channel, text := r.store.keys.threadChannel(thread), r.store.origin+v.joinPending()
+		channel, text := r.store.keys.ThreadChannel(thread), r.store.origin+v.joinPending()
 		all = append(all, flushedThread{thread, v.pending[len(v.pending)-1].position, pipe.SPublish(ctx, channel, text)})
 	}
 	around := &broadcastRound{sent: r.takeBroadcasts()}
 	r.mu.Unlock()
 	if text := around.sent.encodeText(); text != "" {
-		around.serversReply = pipe.SPublish(ctx, r.store.keys.announcementChannel(), r.store.origin+text)
+		around.serversReply = pipe.SPublish(ctx, r.store.keys.AnnouncementChannel(), r.store.origin+text)
 	}
 	if around.sent.interruptsChanged {
-		channel := r.store.keys.threadChannel(checkpoint.AllThreads)
-		around.interruptsReply = pipe.SPublish(ctx, channel, r.store.origin+string(messageRefresh)+addLength(""))
+		channel := r.store.keys.ThreadChannel(checkpoint.AllThreads)
+		around.interruptsReply = pipe.SPublish(ctx, channel, r.store.origin+string(messageRefresh)+layout.AddLength(""))
 	}
 	if pipe.Len() == 0 {
 		return true

@@ -10,15 +10,16 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
 // Head returns the thread's head.
 func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		keys := s.keys.threadKeys(thread, keyHead)
-		keys = append(keys, s.keys.partitionKey(s.keys.partitionOf(thread), keyStoreMark))
-		keys = append(keys, s.keys.threadKeys(thread, keyValues, keyOrder, keyProgress, keyInterrupts, keyRecords, keyRuns, keyLog)...)
+		keys := s.keys.ThreadKeys(thread, layout.KeyHead)
+		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
+		keys = append(keys, s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns, layout.KeyLog)...)
 		r, err := s.runReadScript(ctx, s.scripts.head, keys)
 		if err != nil {
 			return err
@@ -36,13 +37,13 @@ func (s *Store) parseHeadReply(thread, key string, r reply) (h checkpoint.Head, 
 	}
 	if h.Now, _ = r.timeAt(0); !r.hasValue(1) {
 		if r.textAt(6) != s.mark {
-			err = cmp.Or(err, s.otherStoreError(s.keys.partitionOf(thread), r.textAt(6)))
+			err = cmp.Or(err, s.otherStoreError(s.keys.PartitionOf(thread), r.textAt(6)))
 		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
 	damaged := err
 	h, err = s.decodeHead(thread, r)
-	if err = wrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
+	if err = layout.WrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
 		// Enough to delete it by.
 		revision, _ := r.uintAt(1)
 		h = checkpoint.Head{Thread: thread, Revision: revision}
@@ -52,7 +53,7 @@ func (s *Store) parseHeadReply(thread, key string, r reply) (h checkpoint.Head, 
 
 // decodeHead reads present, revision, end of the lease and record.
 func (s *Store) decodeHead(thread string, r reply) (h checkpoint.Head, err error) {
-	if h, err = decodeRecord(s, thread, kindHead, "", r.textAt(3), codec.DecodeHead); err != nil {
+	if h, err = layout.DecodeRecord(s.box, thread, layout.KindHead, "", r.textAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
 	if h.Revision, err = r.uintAt(1); err != nil {
@@ -112,15 +113,15 @@ func (s *Store) readEvents(
 func (s *Store) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
-	keys := s.keys.threadKeys(thread, keyHead, keyLog)
-	r, err := s.runReadScript(ctx, s.scripts.events, keys, formatUint(after), limit, bound(limit))
+	keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
+	r, err := s.runReadScript(ctx, s.scripts.events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
 	switch {
 	case err != nil:
 		return nil, false, err
 	case !r.hasValue(0):
 		return nil, false, checkpoint.ErrThreadNotFound
 	case r.textAt(0) == "LOST":
-		return nil, false, corruptError("key %s has %s elements, and not as many as its thread says", keys[1], r.textAt(1))
+		return nil, false, layout.CorruptError("key %s has %s elements, and not as many as its thread says", keys[1], r.textAt(1))
 	case !r.hasValue(1):
 		return nil, false, checkpoint.ErrTrimmed
 	}
@@ -137,7 +138,7 @@ func (s *Store) someEvents(
 	}
 	cut = wasCut(r.listAt(3), limit)
 	list, err = s.selectEvents(thread, r.listAt(3), seq, last, limit, cut)
-	return list, cut, wrapRecordError(err, "key %s", keys[1])
+	return list, cut, layout.WrapRecordError(err, "key %s", keys[1])
 }
 
 // selectEvents reads the events from a number to another out of elements of the log,
@@ -147,12 +148,12 @@ func (s *Store) selectEvents(
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for i := range elements {
-		list, first, err := s.decodeEvents(thread, elements.textAt(i))
+		list, first, err := layout.DecodeEvents(s.box, thread, elements.textAt(i))
 		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
-			err = corruptError("it is not where events %d to %d are", first, first+uint64(len(list))-1)
+			err = layout.CorruptError("it is not where events %d to %d are", first, first+uint64(len(list))-1)
 		}
 		if err != nil {
-			return nil, wrapRecordError(err, "event %d", seq)
+			return nil, layout.WrapRecordError(err, "event %d", seq)
 		}
 		for i := range list {
 			if e := &list[i]; e.Seq >= seq && e.Seq <= last {
@@ -165,31 +166,16 @@ func (s *Store) selectEvents(
 		seq = first + uint64(len(list))
 	}
 	if seq <= last && !cut {
-		return nil, corruptError("event %d is missing", seq)
+		return nil, layout.CorruptError("event %d is missing", seq)
 	}
 	return out, nil
-}
-
-// decodeEvents reads an element of the log: events that follow one another.
-func (s *Store) decodeEvents(thread, element string) (list []checkpoint.Event, first uint64, err error) {
-	number, record, _ := strings.Cut(element, ":")
-	if first, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return nil, 0, corruptError("an element of the log begins with %.20q", number)
-	}
-	if list, err = decodeRecord(s, thread, kindEvent, "", record, codec.DecodeEvents); err != nil {
-		return nil, 0, err
-	}
-	if len(list) == 0 || list[0].Seq != first {
-		return nil, 0, corruptError("it says it is another one")
-	}
-	return list, first, nil
 }
 
 // Run returns one run of a thread.
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.threadKeys(thread, keyRecords)[0]
-		r, err := s.readFields(ctx, key, "r"+run, inputField(run))
+		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
+		r, err := s.readFields(ctx, key, "r"+run, layout.InputField(run))
 		if err != nil {
 			return err
 		}
@@ -197,7 +183,7 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 			return checkpoint.ErrRunNotFound
 		}
 		out, err = s.decodeRun(thread, run, r)
-		return wrapRecordError(err, "key %s, run %q", key, run)
+		return layout.WrapRecordError(err, "key %s, run %q", key, run)
 	})
 	return out, err
 }
@@ -205,23 +191,23 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 // decodeRun reads record and input.
 func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
 	number, record, _ := strings.Cut(r.textAt(0), " ")
-	if run, err = decodeRecord(s, thread, kindRun, id, record, codec.DecodeRun); err != nil {
+	if run, err = layout.DecodeRecord(s.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
-	if quotes, ok := runOfRef(string(run.Request.Input)); ok {
+	if quotes, ok := layout.RunOfRef(string(run.Request.Input)); ok {
 		if quotes != id || !r.hasValue(1) {
-			return checkpoint.Run{}, corruptError("its input is missing")
+			return checkpoint.Run{}, layout.CorruptError("its input is missing")
 		}
-		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: kindRun, Name: inputField(id)}, r.textAt(1))
+		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: layout.KindRun, Name: layout.InputField(id)}, r.textAt(1))
 		if err == nil {
-			run.Request.Input, err = resolveRef(string(run.Request.Input), input)
+			run.Request.Input, err = layout.ResolveRef(string(run.Request.Input), input)
 		}
 		if err != nil {
-			return checkpoint.Run{}, wrapRecordError(err, "input")
+			return checkpoint.Run{}, layout.WrapRecordError(err, "input")
 		}
 	}
 	if run.Revision, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return checkpoint.Run{}, corruptError("its revision is %.40q", number)
+		return checkpoint.Run{}, layout.CorruptError("its revision is %.40q", number)
 	}
 	return run, nil
 }
@@ -247,7 +233,7 @@ func (s *Store) Runs(
 }
 
 func (s *Store) readRuns(ctx context.Context, thread string, before uint64, limit int) (out []checkpoint.Run, err error) {
-	keys := s.keys.threadKeys(thread, keyRecords, keyRuns)
+	keys := s.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
 		r, err := s.runReadScript(ctx, s.scripts.runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
@@ -257,7 +243,7 @@ func (s *Store) readRuns(ctx context.Context, thread string, before uint64, limi
 		for i := 0; i+2 < len(r); i += 3 {
 			run, err := s.decodeRun(thread, r.textAt(i), r[i+1:i+3])
 			if err != nil {
-				return nil, wrapRecordError(err, "key %s, run %q", keys[0], r.textAt(i))
+				return nil, layout.WrapRecordError(err, "key %s, run %q", keys[0], r.textAt(i))
 			}
 			portion.Take(run.Size())
 			if out = append(out, run); portion.Full() {
@@ -276,7 +262,7 @@ func scoreBelow(n uint64) string {
 	if n == 0 || n > maxScriptInteger {
 		return "+inf"
 	}
-	return "(" + formatUint(n)
+	return "(" + strconv.FormatUint(n, 10)
 }
 
 // limitOrAll is a limit for Redis, where a negative one means none.
@@ -290,7 +276,7 @@ func limitOrAll(limit int) int {
 // Interrupt returns one interrupt of a thread.
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.threadKeys(thread, keyInterrupts)[0]
+		key := s.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
 		r, err := s.readFields(ctx, key, "r"+id)
 		if err != nil {
 			return err
@@ -299,7 +285,7 @@ func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoin
 			return checkpoint.ErrInterruptNotFound
 		}
 		out, err = s.decodeInterrupt(thread, id, r.textAt(0))
-		return wrapRecordError(err, "key %s, interrupt %q", key, id)
+		return layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
 	})
 	return out, err
 }
@@ -309,7 +295,7 @@ func (s *Store) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, 
 	change, rest, _ := strings.Cut(text, " ")
 	revision, rest, _ := strings.Cut(rest, " ")
 	_, record, _ := strings.Cut(rest, " ")
-	in, err := decodeRecord(s, thread, kindInterrupt, id, record, codec.DecodeInterrupt)
+	in, err := layout.DecodeRecord(s.box, thread, layout.KindInterrupt, id, record, codec.DecodeInterrupt)
 	if err != nil {
 		return checkpoint.Interrupt{}, err
 	}
@@ -317,22 +303,22 @@ func (s *Store) decodeInterrupt(thread, id, text string) (checkpoint.Interrupt, 
 	if err == nil {
 		in.Revision, err = strconv.ParseUint(revision, 10, 64)
 	}
-	if err != nil || n > math.MaxUint64/maxPartitions {
-		return checkpoint.Interrupt{}, corruptError("its numbers are %.40q", text[:len(text)-len(record)])
+	if err != nil || n > math.MaxUint64/layout.MaxPartitions {
+		return checkpoint.Interrupt{}, layout.CorruptError("its numbers are %.40q", text[:len(text)-len(record)])
 	}
-	in.Change = s.globalChangeNumber(n, s.keys.partitionOf(thread))
+	in.Change = s.globalChangeNumber(n, s.keys.PartitionOf(thread))
 	return in, nil
 }
 
 // globalChangeNumber makes the number of a change unique over all partitions.
 func (s *Store) globalChangeNumber(n uint64, partition int) uint64 {
-	return n*uint64(len(s.keys.tags)) + uint64(partition)
+	return n*uint64(s.keys.PartitionCount()) + uint64(partition)
 }
 
 // Request returns a remembered request of a thread.
 func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		key := s.keys.threadKeys(thread, keyRecords)[0]
+		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
 		r, err := s.readFields(ctx, key, "q"+id)
 		if err != nil {
 			return err
@@ -340,9 +326,9 @@ func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.
 		if !r.hasValue(0) {
 			return checkpoint.ErrRequestNotFound
 		}
-		out, err = decodeRecord(s, thread, kindRequest, id, r.textAt(0), codec.DecodeRequest)
+		out, err = layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.textAt(0), codec.DecodeRequest)
 		out.ID = id
-		return wrapRecordError(err, "key %s, request %q", key, id)
+		return layout.WrapRecordError(err, "key %s, request %q", key, id)
 	})
 	return out, err
 }
@@ -358,7 +344,7 @@ func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time
 	if limit > 0 {
 		ask = limit + 1
 	}
-	parts, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), []string{keyDue}, "-", ask)
+	parts, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), []string{layout.KeyDue}, "-", ask)
 	if err != nil {
 		return nil, time.Time{}, toContractError(ctx, err)
 	}

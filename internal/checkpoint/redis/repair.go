@@ -3,12 +3,12 @@ package redis
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // Repair says what is missing of the store at opts.URL. With accept it makes
@@ -25,8 +25,8 @@ func Repair(ctx context.Context, opts Options, accept bool) (checkpoint.Loss, er
 }
 
 func (s *Store) repairStore(ctx context.Context, w *storeConfig, accept bool) (loss checkpoint.Loss, err error) {
-	meta := (&keyLayout{prefix: w.prefix}).metadataKey()
-	known, err := s.client.HGetAll(ctx, meta).Result()
+	keys := layout.NewKeys(w.prefix, 0)
+	known, err := s.client.HGetAll(ctx, keys.MetadataKey()).Result()
 	if err != nil {
 		return loss, err
 	}
@@ -35,7 +35,7 @@ func (s *Store) repairStore(ctx context.Context, w *storeConfig, accept bool) (l
 		return loss, err
 	}
 	loss.MetadataLost = len(known) == 0
-	s.keys, s.epoch, s.mark = newKeyLayout(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	s.keys, s.epoch, s.mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
 	if loss.MetadataLost && accept {
 		if _, err := s.writeMetadata(ctx, s.keys, *i, i.epoch != ""); err != nil {
 			return loss, err
@@ -73,14 +73,14 @@ func (s *Store) inferPartitions(ctx context.Context, w *storeConfig) (*storeIden
 		return nil, err
 	}
 	candidates := []int{defaultPartitions}
-	for n := range maxPartitions {
+	for n := range layout.MaxPartitions {
 		candidates = append(candidates, n+1)
 	}
 	if w.partitions > 0 {
 		candidates = []int{w.partitions}
 	}
 	for _, n := range candidates {
-		if keys := newKeyLayout(w.prefix, n); keys.matchesThreads(where) {
+		if keys := layout.NewKeys(w.prefix, n); keys.MatchesThreads(where) {
 			return &storeIdentity{format: oldestFormat, partitions: n}, nil
 		}
 	}
@@ -93,33 +93,18 @@ func (s *Store) inferPartitions(ctx context.Context, w *storeConfig) (*storeIden
 // threadsByTag lists some threads of each partition.
 func (s *Store) threadsByTag(ctx context.Context, w *storeConfig) (map[string][]string, error) {
 	where := map[string][]string{}
-	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+keyThreads, func(key string) error {
+	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(key string) error {
 		tag, _, _ := strings.Cut(strings.TrimPrefix(key, w.prefix+"{"), "}")
 		members, err := s.client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: threadsPerExchange}).Result()
 		if err != nil {
 			return err
 		}
 		for _, member := range members {
-			if thread, _, _, ok := parseThreadMember(member); ok {
+			if thread, _, _, ok := layout.ParseThreadMember(member); ok {
 				where[tag] = append(where[tag], thread)
 			}
 		}
 		return nil
 	})
 	return where, err
-}
-
-// matchesThreads reports whether threads lie in the partitions in which they were found.
-func (l *keyLayout) matchesThreads(where map[string][]string) bool {
-	for tag, threads := range where {
-		if !slices.Contains(l.tags, tag) {
-			return false
-		}
-		for _, thread := range threads {
-			if l.tags[l.partitionOf(thread)] != tag {
-				return false
-			}
-		}
-	}
-	return true
 }

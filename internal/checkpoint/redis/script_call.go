@@ -2,13 +2,15 @@ package redis
 
 import (
 	"strconv"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // scriptCall is one call of a script that changes a thread. All its texts stand in
 // one buffer: a superstep has some thirty of them.
 type scriptCall struct {
 	script   *script
-	sealer   recordSealer
+	sealer   layout.RecordSealer
 	buf      []byte
 	spans    []argument
 	keyCount int
@@ -28,9 +30,9 @@ const uncopiedSize = 16 << 10
 // checkpoints and events.
 func (s *Store) newScriptCall(which *script, thread string, all bool) *scriptCall {
 	a := &scriptCall{
-		script: which, sealer: recordSealer{s.box, thread}, buf: make([]byte, 0, 6<<10), spans: make([]argument, 0, 64),
+		script: which, sealer: layout.NewRecordSealer(s.box, thread), buf: make([]byte, 0, 6<<10), spans: make([]argument, 0, 64),
 	}
-	for _, key := range s.keys.changeKeys(thread, all) {
+	for _, key := range s.keys.ChangeKeys(thread, all) {
 		a.appendText(key)
 	}
 	a.keyCount = len(a.spans)
@@ -76,8 +78,8 @@ func (a *scriptCall) appendTexts(list []string) {
 
 // appendRecord writes a record of the thread.
 func appendRecord[T any](a *scriptCall, kind, name string, v *T, write func([]byte, *T) []byte) {
-	if !a.sealer.box.IsPlain() {
-		a.appendText(a.sealer.sealRecord(kind, name, string(write(nil, v))))
+	if !a.sealer.IsPlain() {
+		a.appendText(a.sealer.SealRecord(kind, name, string(write(nil, v))))
 		return
 	}
 	from := len(a.buf)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 //go:embed lua/*.lua
@@ -86,7 +88,7 @@ func (r reply) bytes() int {
 func (r reply) uintAt(i int) (uint64, error) {
 	n, err := strconv.ParseUint(r.textAt(i), 10, 64)
 	if err != nil {
-		return 0, corruptError("%q is no number", r.textAt(i))
+		return 0, layout.CorruptError("%q is no number", r.textAt(i))
 	}
 	return n, nil
 }
@@ -106,7 +108,7 @@ func (r reply) timeAt(i int) (time.Time, error) {
 	}
 	n, err := strconv.ParseInt(r.textAt(i), 10, 64)
 	if err != nil {
-		return time.Time{}, corruptError("%q is no instant", r.textAt(i))
+		return time.Time{}, layout.CorruptError("%q is no instant", r.textAt(i))
 	}
 	return time.UnixMicro(n).UTC(), nil
 }
@@ -129,7 +131,7 @@ func (s *Store) runOnPartitions(
 	named := func(p int) []string {
 		out := make([]string, len(keys))
 		for i, k := range keys {
-			out[i] = s.keys.partitionKey(p, k)
+			out[i] = s.keys.PartitionKey(p, k)
 		}
 		return out
 	}

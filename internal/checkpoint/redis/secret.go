@@ -22,11 +22,11 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 	}
 	var secret string
 	err = retryCall(ctx, func() error {
-		if err := s.client.HSetNX(ctx, s.keys.metadataKey(), secretPrefix+name, offer).Err(); err != nil {
+		if err := s.client.HSetNX(ctx, s.keys.MetadataKey(), secretPrefix+name, offer).Err(); err != nil {
 			return err
 		}
 		var err error
-		secret, err = s.client.HGet(ctx, s.keys.metadataKey(), secretPrefix+name).Result()
+		secret, err = s.client.HGet(ctx, s.keys.MetadataKey(), secretPrefix+name).Result()
 		return err
 	})
 	return secret, toContractError(ctx, err)

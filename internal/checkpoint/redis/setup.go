@@ -51,7 +51,7 @@ func (s *Store) openStore(ctx context.Context, w *storeConfig) error {
 	if err := s.joinOrCreateStore(ctx, w); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
-	s.batchers = s.newBatchers(len(s.keys.tags))
+	s.batchers = s.newBatchers(s.keys.PartitionCount())
 	if err := s.checkEncryptionKeys(ctx, w); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
@@ -66,7 +66,7 @@ func (s *Store) openStore(ctx context.Context, w *storeConfig) error {
 func (s *Store) checkPubSub(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	channel := s.keys.announcementChannel()
+	channel := s.keys.AnnouncementChannel()
 	if err := s.client.SPublish(ctx, channel, s.origin).Err(); err != nil {
 		return err
 	}

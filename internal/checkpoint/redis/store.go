@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
@@ -32,7 +33,7 @@ import (
 type Store struct {
 	client        goredis.UniversalClient
 	scripts       *scripts
-	keys          keyLayout
+	keys          layout.Keys
 	warnings      []string
 	origin        string // distinguishes the messages of this store from those of others
 	subscriber    *subscriber
@@ -161,7 +162,7 @@ func wrapThreadError(thread string, err error) error {
 
 // allPartitions lists the partitions.
 func (s *Store) allPartitions() []int {
-	out := make([]int, len(s.keys.tags))
+	out := make([]int, s.keys.PartitionCount())
 	for i := range out {
 		out[i] = i
 	}

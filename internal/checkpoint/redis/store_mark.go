@@ -10,6 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 // Each partition has a key that says which store it belongs to: its mark. The
@@ -39,7 +40,7 @@ func parseMark(text string) (i storeIdentity, ok bool) {
 	if bad == nil {
 		i.partitions, bad = strconv.Atoi(parts[1])
 	}
-	return i, bad == nil && i.epoch != "" && i.partitions > 0 && i.partitions <= maxPartitions
+	return i, bad == nil && i.epoch != "" && i.partitions > 0 && i.partitions <= layout.MaxPartitions
 }
 
 // readMarks reads the mark of each partition, "" = it has none.
@@ -49,7 +50,7 @@ func (s *Store) readMarks(ctx context.Context, partitions []int) ([]string, erro
 		pipe := s.client.Pipeline()
 		sent := make([]*goredis.StringCmd, len(partitions))
 		for i, p := range partitions {
-			sent[i] = pipe.Get(ctx, s.keys.partitionKey(p, keyStoreMark))
+			sent[i] = pipe.Get(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark))
 		}
 		_, _ = pipe.Exec(ctx) // each command says what became of it
 		for i, cmd := range sent {
@@ -67,7 +68,7 @@ func (s *Store) readMarks(ctx context.Context, partitions []int) ([]string, erro
 // otherStoreError says what stands in place of the store that was opened, and
 // what to do.
 func (s *Store) otherStoreError(partition int, found string) error {
-	key := s.keys.partitionKey(partition, keyStoreMark)
+	key := s.keys.PartitionKey(partition, layout.KeyStoreMark)
 	other, known := parseMark(found)
 	switch {
 	case found == "":
@@ -130,14 +131,14 @@ func (s *Store) checkMark(ctx context.Context) error {
 	}
 	s.setWrongPartitions(wrong)
 	if len(wrong) > 1 {
-		return fmt.Errorf("%d partitions of %d: %w", len(wrong), len(s.keys.tags), err)
+		return fmt.Errorf("%d partitions of %d: %w", len(wrong), s.keys.PartitionCount(), err)
 	}
 	return err
 }
 
 // checkMetadata checks the metadata of the store.
 func (s *Store) checkMetadata(ctx context.Context) error {
-	known, err := s.client.HMGet(ctx, s.keys.metadataKey(), "format", "epoch").Result()
+	known, err := s.client.HMGet(ctx, s.keys.MetadataKey(), "format", "epoch").Result()
 	if err != nil {
 		return err
 	}
@@ -146,17 +147,17 @@ func (s *Store) checkMetadata(ctx context.Context) error {
 	}
 	if known[0] == nil {
 		return storeReplacedError("the key %s is missing, and with it perhaps the graphs of the store, while its threads are there: "+
-			"restart a server, which puts the key back and says what else to do", s.keys.metadataKey())
+			"restart a server, which puts the key back and says what else to do", s.keys.MetadataKey())
 	}
 	return storeReplacedError("the key %s says that the store has format %v and epoch %v, opened was format %d and epoch %s: restart this server",
-		s.keys.metadataKey(), known[0], known[1], Format, s.epoch)
+		s.keys.MetadataKey(), known[0], known[1], Format, s.epoch)
 }
 
 // nextPartitions picks the partitions to look at: those that were wrong, and the next ones.
 func (s *Store) nextPartitions() (list []int) {
 	s.checkMu.Lock()
 	defer s.checkMu.Unlock()
-	n := len(s.keys.tags)
+	n := s.keys.PartitionCount()
 	seen := make(map[int]bool, marksPerCheck)
 	for p := range s.wrongPartitions {
 		list, seen[p] = append(list, p), true

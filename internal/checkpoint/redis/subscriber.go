@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -73,7 +72,7 @@ func (s *Store) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subsc
 	s.subscriber.mu.Lock()
 	defer s.subscriber.mu.Unlock()
 	s.subscriber.subscriptions[t] = struct{}{}
-	s.subscriber.connectionFor(noPartition).setWanted(s.keys.announcementChannel(), true)
+	s.subscriber.connectionFor(noPartition).setWanted(s.keys.AnnouncementChannel(), true)
 	return t
 }
 
@@ -107,7 +106,7 @@ func (r *subscriber) followThread(thread string) (subscribed bool) {
 	}
 	f.followers++
 	if f.followers == 1 {
-		r.connectionFor(r.store.keys.partitionOf(thread)).setWanted(r.store.keys.threadChannel(thread), true)
+		r.connectionFor(r.store.keys.PartitionOf(thread)).setWanted(r.store.keys.ThreadChannel(thread), true)
 	}
 	return f.subscribed
 }
@@ -119,7 +118,7 @@ func (r *subscriber) unfollowThread(thread string) {
 	f.followers--
 	if f.followers == 0 {
 		delete(r.followed, thread)
-		r.connectionFor(r.store.keys.partitionOf(thread)).setWanted(r.store.keys.threadChannel(thread), false)
+		r.connectionFor(r.store.keys.PartitionOf(thread)).setWanted(r.store.keys.ThreadChannel(thread), false)
 	}
 }
 
@@ -141,19 +140,6 @@ func (r *subscriber) connectionFor(partition int) *connection {
 
 // noPartition is the connection of the announcement channel.
 const noPartition = -1
-
-// announcementChannel is the channel on which servers announce the threads that
-// they follow.
-func (l *keyLayout) announcementChannel() string { return l.prefix + "{meta}:greetings" }
-
-// threadChannel names the channel of a thread.
-func (l *keyLayout) threadChannel(thread string) string { return l.threadKeys(thread, keyHead)[0] }
-
-// threadOfChannel is the inverse of channel.
-func threadOfChannel(channel string) string {
-	_, thread, _ := strings.Cut(channel, "}:h:")
-	return thread
-}
 
 // setSubscribed records that the subscription to a thread is confirmed or lost,
 // and reports it to the followers.

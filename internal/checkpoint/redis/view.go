@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
 var _ checkpoint.ThreadViewer = (*Store)(nil)
@@ -24,9 +25,9 @@ const largeGlance = 64 << 10
 // two when large values belong to it.
 func (s *Store) ViewThread(ctx context.Context, thread, request string) (g checkpoint.ThreadView, err error) {
 	err = s.readThread(ctx, thread, func() error {
-		keys := s.keys.threadKeys(thread, keyHead, keyValues, keyOrder, keyLog, keyProgress, keyInterrupts, keyRecords, keyRuns)
-		keys = append(keys, s.keys.partitionKey(s.keys.partitionOf(thread), keyStoreMark))
-		r, err := s.runReadScript(ctx, s.scripts.view, keys, addLength("")+addLength(""), request, maxViewRecords)
+		keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns)
+		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
+		r, err := s.runReadScript(ctx, s.scripts.view, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
 		if err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func (s *Store) ViewThread(ctx context.Context, thread, request string) (g check
 		if id := request; id != "" {
 			g.Requests = map[string]*checkpoint.Request{id: nil}
 			if r.hasValue(14) {
-				old, err := decodeRecord(s, thread, kindRequest, id, r.textAt(14), codec.DecodeRequest)
+				old, err := layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.textAt(14), codec.DecodeRequest)
 				if err != nil {
 					g.Requests = nil // looking for it alone says what is wrong
 				} else {
@@ -92,7 +93,7 @@ func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpo
 		}
 	}
 	slices.SortFunc(all, func(a, b checkpoint.Interrupt) int {
-		return strings.Compare(interruptMember(&a), interruptMember(&b))
+		return strings.Compare(layout.InterruptMember(&a), layout.InterruptMember(&b))
 	})
 	g.Interrupts = &all
 	if g.Checkpoint == nil || !r.hasValue(12) {
@@ -119,20 +120,20 @@ func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpo
 
 // decodeProgress reads fields and records of the progress after a checkpoint.
 func (s *Store) decodeProgress(thread, id string, done reply) (p checkpoint.Pending, err error) {
-	key := s.keys.threadKeys(thread, keyProgress)[0]
+	key := s.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {
 		name, record := done.textAt(i), done.textAt(i+1)
 		if strings.HasPrefix(name, "t") {
-			t, err := decodeRecord(s, thread, kindProgress, addLength(id)+name, record, codec.DecodeTask)
+			t, err := layout.DecodeRecord(s.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeTask)
 			if err != nil {
-				return checkpoint.Pending{}, wrapRecordError(err, "key %s, task %q", key, name[1:])
+				return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, task %q", key, name[1:])
 			}
 			p.Tasks = append(p.Tasks, t)
 			continue
 		}
-		m, err := decodeRecord(s, thread, kindProgress, addLength(id)+name, record, codec.DecodeMemo)
+		m, err := layout.DecodeRecord(s.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeMemo)
 		if err != nil {
-			return checkpoint.Pending{}, wrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
+			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, memo %q", key, strconv.QuoteToASCII(name))
 		}
 		p.Memos = append(p.Memos, m)
 	}

@@ -1,19 +1,19 @@
-package redis
+package layout
 
 import "math/bits"
 
 // Redis allocates memory in size classes, four between two powers of two: a
 // text of a kilobyte and some bytes takes 1,280. A value that would leave much
 // of its allocation empty is stored in two fields: a first part that fills a
-// smaller class, behind the byte splitMark, and the rest. The script that reads
+// smaller class, behind the byte SplitMark, and the rest. The script that reads
 // values puts them together.
 
-// splitMark begins the first part of a split value. No JSON text begins with
+// SplitMark begins the first part of a split value. No JSON text begins with
 // it, and nothing that seal writes.
-const splitMark = "\x06"
+const SplitMark = "\x06"
 
-// restField is where the rest of a value is kept.
-func restField(field string) string { return "j" + field }
+// RestField is where the rest of a value is kept.
+func RestField(field string) string { return "j" + field }
 
 // The header and the end of a text, and what a field takes besides its texts.
 const (
@@ -30,15 +30,15 @@ func allocatedSize(n int) int {
 	return (n + step - 1) / step * step
 }
 
-// splitOffset returns the offset at which a value of n bytes is split, 0 = not
+// SplitOffset returns the offset at which a value of n bytes is split, 0 = not
 // split.
-func splitOffset(n int) (first int) {
+func SplitOffset(n int) (first int) {
 	if n < 512 {
 		return 0
 	}
 	whole := allocatedSize(n + textOverhead)
 	smaller := whole - 1<<(bits.Len(uint(whole-1))-3)
-	first = smaller - textOverhead - len(splitMark)
+	first = smaller - textOverhead - len(SplitMark)
 	if first >= n || whole-smaller-fieldOverhead-allocatedSize(n-first+textOverhead) < n/10 {
 		return 0
 	}

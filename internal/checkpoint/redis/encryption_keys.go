@@ -5,50 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
-
-// Kinds of records, as seal.Place has them. They are part of what is stored and
-// must never change.
-const (
-	kindHead      = "head"
-	kindValues    = "values" // manifests too; the name is the field
-	kindProgress  = "progress"
-	kindInterrupt = "question"
-	kindRun       = "run"
-	kindRequest   = "request"
-	kindEvent     = "event" // without a name: the record has its number
-	kindGraph     = "graph"
-	kindTombstone = "tombstone" // of a graph
-)
-
-// recordSealer makes what is written of the records of a thread.
-type recordSealer struct {
-	box    *seal.Box
-	thread string
-}
-
-func (w recordSealer) sealRecord(kind, name, record string) string {
-	return w.box.Seal(seal.RecordPlace{Thread: w.thread, Kind: kind, Name: name}, record)
-}
-
-// decodeRecord opens a record of a thread and reads it.
-func decodeRecord[T any](s *Store, thread, kind, name, text string, read func(string) (T, error)) (v T, err error) {
-	text, err = s.box.Open(seal.RecordPlace{Thread: thread, Kind: kind, Name: name}, text)
-	if err != nil {
-		return v, err
-	}
-	return read(text)
-}
-
-// decodeManifest opens a manifest and reads it.
-func (s *Store) decodeManifest(thread, id, text string) (m manifest, err error) {
-	return decodeRecord(s, thread, kindValues, "c"+id, text, func(text string) (m manifest, err error) {
-		m.Checkpoint, m.separateValues, err = codec.DecodeCheckpoint(text)
-		return m, err
-	})
-}
 
 // keyCheckField is the field of an encryption key in the metadata.
 func keyCheckField(id string) string { return "key:" + id }
@@ -56,7 +15,7 @@ func keyCheckField(id string) string { return "key:" + id }
 // checkEncryptionKeys refuses keys that don't fit what the store holds, and notes the one
 // that new records are sealed with.
 func (s *Store) checkEncryptionKeys(ctx context.Context, w *storeConfig) error {
-	known, err := s.client.HGetAll(ctx, s.keys.metadataKey()).Result()
+	known, err := s.client.HGetAll(ctx, s.keys.MetadataKey()).Result()
 	if err != nil {
 		return err
 	}
@@ -80,11 +39,11 @@ func (s *Store) checkEncryptionKeys(ctx context.Context, w *storeConfig) error {
 	if words[id] != "" {
 		return s.resealGraphs(ctx)
 	}
-	if err := s.client.HSetNX(ctx, s.keys.metadataKey(), keyCheckField(id), s.box.ActiveKeyCheck()).Err(); err != nil {
+	if err := s.client.HSetNX(ctx, s.keys.MetadataKey(), keyCheckField(id), s.box.ActiveKeyCheck()).Err(); err != nil {
 		return err
 	}
 	// Another server may have been quicker, with another key of that id.
-	word, err := s.client.HGet(ctx, s.keys.metadataKey(), keyCheckField(id)).Result()
+	word, err := s.client.HGet(ctx, s.keys.MetadataKey(), keyCheckField(id)).Result()
 	if err != nil {
 		return err
 	}
@@ -98,10 +57,10 @@ func (s *Store) checkEncryptionKeys(ctx context.Context, w *storeConfig) error {
 // present key: no server starts without its graphs, so they must not be what an
 // old key is kept for.
 func (s *Store) resealGraphs(ctx context.Context) error {
-	if err := s.resealHash(ctx, s.keys.graphsKey(), kindGraph, splitPlainRecord); err != nil {
+	if err := s.resealHash(ctx, s.keys.GraphsKey(), layout.KindGraph, splitPlainRecord); err != nil {
 		return err
 	}
-	return s.resealHash(ctx, s.keys.tombstonesKey(), kindTombstone, splitDatedRecord)
+	return s.resealHash(ctx, s.keys.TombstonesKey(), layout.KindTombstone, splitDatedRecord)
 }
 
 // splitPlainRecord says that a value is a record and nothing else.

@@ -1,4 +1,4 @@
-package redis
+package layout
 
 import (
 	"strconv"
@@ -19,41 +19,42 @@ import (
 // ':', run. No JSON text begins with it, and nothing that seal writes.
 const inputRefMark = "\x05"
 
-// inputField is where the input of a run is kept.
-func inputField(run string) string { return "i" + run }
+// InputField is where the input of a run is kept.
+func InputField(run string) string { return "i" + run }
 
-func formatInputRef(run string, at, length int) string {
+// FormatInputRef makes a reference to a part of the input of a run.
+func FormatInputRef(run string, at, length int) string {
 	return inputRefMark + strconv.Itoa(at) + ":" + strconv.Itoa(length) + ":" + run
 }
 
-// runInputs are the large inputs of the runs of a change, which its values may
+// RunInputs are the large inputs of the runs of a change, which its values may
 // refer to.
-type runInputs []checkpoint.Run
+type RunInputs []checkpoint.Run
 
-// collectInputs returns the runs whose inputs are stored separately. Sealed
+// CollectInputs returns the runs whose inputs are stored separately. Sealed
 // inputs are not referred to: a sealed record opens in its own place only.
-func (w recordSealer) collectInputs(c *checkpoint.Change) (list runInputs) {
+func (w RecordSealer) CollectInputs(c *checkpoint.Change) (list RunInputs) {
 	for i := range c.Runs {
-		if r := &c.Runs[i]; len(r.Request.Input) > codec.MaxInlineBytes && w.box.IsPlain() {
+		if r := &c.Runs[i]; len(r.Request.Input) > codec.MaxInlineBytes && w.IsPlain() {
 			list = append(list, *r)
 		}
 	}
 	return list
 }
 
-// findRef finds a value in the inputs.
-func (list runInputs) findRef(v payload.JSON) (text string, ok bool) {
+// FindRef finds a value in the inputs.
+func (list RunInputs) FindRef(v payload.JSON) (text string, ok bool) {
 	for i := range list {
 		input := string(list[i].Request.Input)
 		if at := strings.Index(input, string(v)); at >= 0 {
-			return formatInputRef(list[i].ID, at, len(v)), true
+			return FormatInputRef(list[i].ID, at, len(v)), true
 		}
 	}
 	return "", false
 }
 
-// runOfRef returns the run of a reference, if the text is one.
-func runOfRef(text string) (run string, ok bool) {
+// RunOfRef returns the run of a reference, if the text is one.
+func RunOfRef(text string) (run string, ok bool) {
 	if !strings.HasPrefix(text, inputRefMark) {
 		return "", false
 	}
@@ -61,16 +62,16 @@ func runOfRef(text string) (run string, ok bool) {
 	return parts[len(parts)-1], true
 }
 
-// resolveRef reads the part of an input that a reference names.
-func resolveRef(text, input string) (payload.JSON, error) {
+// ResolveRef reads the part of an input that a reference names.
+func ResolveRef(text, input string) (payload.JSON, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, inputRefMark), ":", 3)
 	if len(parts) != 3 {
-		return "", corruptError("a quotation is damaged")
+		return "", CorruptError("a quotation is damaged")
 	}
 	at, err := strconv.Atoi(parts[0])
 	length, failed := strconv.Atoi(parts[1])
 	if err != nil || failed != nil || at < 0 || length < 0 || at > len(input) || length > len(input)-at {
-		return "", corruptError("it quotes %s bytes from byte %s on of the input of run %q, which has %d",
+		return "", CorruptError("it quotes %s bytes from byte %s on of the input of run %q, which has %d",
 			parts[1], parts[0], parts[2], len(input))
 	}
 	return payload.JSON(input[at : at+length]), nil

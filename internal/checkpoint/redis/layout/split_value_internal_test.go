@@ -1,4 +1,4 @@
-package redis
+package layout
 
 import (
 	"testing"
@@ -15,17 +15,17 @@ func TestAllocatedSize(t *testing.T) {
 }
 
 func TestValuesAreSplitWhereThatSavesMemory(t *testing.T) {
-	require.Zero(t, splitOffset(511))
-	require.Zero(t, splitOffset(1017), "it fills its place")
-	require.Equal(t, 1017, splitOffset(1026), "9 bytes would take 256 more")
-	require.Zero(t, splitOffset(1260), "it nearly fills its place")
+	require.Zero(t, SplitOffset(511))
+	require.Zero(t, SplitOffset(1017), "it fills its place")
+	require.Equal(t, 1017, SplitOffset(1026), "9 bytes would take 256 more")
+	require.Zero(t, SplitOffset(1260), "it nearly fills its place")
 	for n := 512; n < 1<<18; n += 1 + n/100 {
-		first := splitOffset(n)
+		first := SplitOffset(n)
 		if first == 0 {
 			continue
 		}
 		require.Less(t, first, n)
-		parts := allocatedSize(first+len(splitMark)+textOverhead) + fieldOverhead + allocatedSize(n-first+textOverhead)
+		parts := allocatedSize(first+len(SplitMark)+textOverhead) + fieldOverhead + allocatedSize(n-first+textOverhead)
 		require.LessOrEqual(t, parts, allocatedSize(n+textOverhead)-n/10, n)
 	}
 }
