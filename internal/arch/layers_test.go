@@ -118,13 +118,17 @@ var layers = []layer{
 	{
 		path: "internal/worker", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/worker/lease", "internal/runtime", "internal/runtime/pregel", "internal/checkpoint",
-			"internal/graph", "internal/payload",
+			"internal/worker/lease", "internal/worker/queue", "internal/runtime", "internal/runtime/pregel",
+			"internal/checkpoint", "internal/payload",
 		},
 	},
 	{
 		path: "internal/worker/lease", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime"},
+	},
+	{
+		path: "internal/worker/queue", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph"},
 	},
 	{
 		path: "internal/telemetry", neverLinks: concatLists(wirePackages, driverPackages),

@@ -1,136 +1,93 @@
 package worker
 
 import (
-	"maps"
-	"slices"
-
-	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
-// canServe reports whether the worker runs tasks of a route. A reducer belongs to
+// capacity is what the worker of a session takes: which tasks, and how many more of
+// them. It is guarded by the hub's mu.
+type capacity struct {
+	session        *Session
+	coverage       *Coverage
+	credit         Credit
+	jobs           map[string]*job // by lease: offered, or started
+	blockedJobs    int             // of them, those that wait for graphs that they have called
+	recentRefusals int             // tasks that it has refused, of which the delay has not passed
+}
+
+var _ queue.Worker[*job] = (*capacity)(nil)
+
+// CanServe reports whether the worker runs tasks of a route. A reducer belongs to
 // no node: every worker of the graph can run it.
-func (s *Session) canServe(r route) bool {
-	if r.needsComparison && !s.hello.ComparesAnswers {
+func (c *capacity) CanServe(r queue.Route) bool {
+	if r.NeedsComparison && !c.session.hello.ComparesAnswers {
 		return false
 	}
-	return s.coverage.Covers(r.capability())
+	return c.coverage.Covers(r.Capability())
 }
 
-// admitWorker admits a worker, which may replace its older session. mu is held.
-func (h *Hub) admitWorker(s, older *Session) error {
-	sum, connected := h.profileBytes+s.estimateProfile(), len(h.sessions)
-	if older != nil {
-		connected--
-		if older.endCause == nil {
-			sum -= older.profileBytes
-		}
+// maxRecentRefusals bounds how many tasks a worker may have refused at a time. It is given
+// none beyond that until a delay has passed: they would be looked through, over and
+// over, for one that it has not refused.
+const maxRecentRefusals = 64
+
+// FreeSlots is how many more tasks the worker could take.
+func (c *capacity) FreeSlots() int {
+	if c.session.isLeaving || c.session.endCause != nil || c.recentRefusals >= maxRecentRefusals {
+		return 0
 	}
-	if connected >= h.opts.MaxWorkers {
-		return tooManyError("workers", "max-workers", int64(h.opts.MaxWorkers), int64(connected)+1)
-	}
-	return s.reserveProfile(sum)
+	return c.credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.hub.reclaims.CountOf(c.session)
 }
 
-// reserveProfile counts the bytes of what the worker says of itself, up to the
-// limit for all workers. mu is held.
-func (s *Session) reserveProfile(sum int64) error {
-	h := s.hub
-	if sum > h.opts.MaxProfileBytes {
-		return tooManyError("bytes of what workers serve", "max-worker-bytes", h.opts.MaxProfileBytes, sum)
+// RankTask reports whether a task may be offered to the worker now. The worker that
+// has just finished a task of the same thread and waits for the next comes first,
+// then the one with most free slots.
+func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
+	const awaits = 1 << 40
+	free := c.FreeSlots()
+	if free <= 0 || !c.CanServe(j.route) {
+		return 0, false
 	}
-	claims := s.estimateProfile()
-	h.profileBytes += claims - s.profileBytes
-	s.profileBytes = claims
-	return nil
+	if _, refused := j.refusedBy[c.session]; refused {
+		return 0, false
+	}
+	if limit, limited := c.credit.PerNode[j.route.Graph+"/"+j.route.Node]; limited && c.busySlots(j.route) >= limit {
+		return 0, false
+	}
+	rank = int64(free)
+	if c.session.awaitsTaskOf(j.task.Thread) {
+		rank += awaits
+	}
+	return rank, true
 }
 
-func tooManyError(what, limit string, most, need int64) error {
-	return runtime.Errorf(runtime.ReasonTooManyRequests, "the server holds as many %s as it may, %d; connect to another one, or later",
-		what, most).WithLimit(limit, most, need)
-}
-
-// estimateProfile estimates the bytes of memory of what the worker says of itself.
-func (s *Session) estimateProfile() int64 {
-	const session, text = 1024, 32
-	n := session + len(s.hello.BuildID)
-	for _, x := range s.hello.Capabilities {
-		n += 4*text + len(x.Graph) + len(x.Version) + len(x.Node)
-	}
-	for k, v := range s.hello.Labels {
-		n += 2*text + len(k) + len(v)
-	}
-	for k := range s.credit.PerNode {
-		n += 2*text + len(k)
-	}
-	return int64(n)
-}
-
-// canTake reports whether a task may be offered to the worker now.
-func (s *Session) canTake(j *job) bool {
-	if s.isLeaving || s.endCause != nil || s.freeSlots() <= 0 || !s.canServe(j.route) {
-		return false
-	}
-	if _, refused := j.refusedBy[s]; refused {
-		return false
-	}
-	limit, ok := s.credit.PerNode[j.route.graph+"/"+j.route.node]
-	return !ok || s.busySlots(j.route) < limit
-}
-
-func (s *Session) busySlots(r route) int {
+// busySlots is how many tasks of a node the worker is at work on.
+func (c *capacity) busySlots(r queue.Route) int {
 	n := 0
-	for _, j := range s.jobs {
-		if j.pendingCalls == 0 && j.route.graph == r.graph && j.route.node == r.node {
+	for _, j := range c.jobs {
+		if j.pendingCalls == 0 && j.route.Graph == r.Graph && j.route.Node == r.Node {
 			n++
 		}
 	}
 	return n
 }
 
-// freeSlots is how many more tasks the worker could take.
-func (s *Session) freeSlots() int {
-	if s.isLeaving || s.endCause != nil {
-		return 0
-	}
-	if s.recentRefusals >= maxRecentRefusals {
-		return 0
-	}
-	return s.credit.Total - (len(s.jobs) - s.blockedJobs) - s.hub.reclaims.CountOf(s)
-}
-
-// addJob notes that the worker has a task, under its lease. mu is held.
-func (s *Session) addJob(j *job) {
-	s.removeJob(j)
-	s.jobs[j.token] = j
+// addJob notes that the worker has a task, under its lease.
+func (c *capacity) addJob(j *job) {
+	c.removeJob(j)
+	c.jobs[j.token] = j
 	if j.pendingCalls > 0 {
-		s.blockedJobs++
+		c.blockedJobs++
 	}
 }
 
-// removeJob notes that it has it no more. mu is held.
-func (s *Session) removeJob(j *job) {
-	if s.jobs[j.token] != j {
+// removeJob notes that it has it no more.
+func (c *capacity) removeJob(j *job) {
+	if c.jobs[j.token] != j {
 		return
 	}
-	delete(s.jobs, j.token)
+	delete(c.jobs, j.token)
 	if j.pendingCalls > 0 {
-		s.blockedJobs--
+		c.blockedJobs--
 	}
-}
-
-func (s *Session) describeWorker() runtime.Worker {
-	w := runtime.Worker{
-		ID: s.hello.Worker, Slots: s.credit.Total, FreeSlots: max(s.freeSlots(), 0), LastHeartbeat: s.lastHeard,
-		Labels: maps.Clone(s.hello.Labels), Draining: s.isLeaving, Build: s.hello.BuildID,
-	}
-	for _, x := range s.hello.Capabilities {
-		node := x.Node
-		if node == "" {
-			node = "*"
-		}
-		w.Nodes = append(w.Nodes, x.Graph+"/"+node)
-	}
-	slices.Sort(w.Nodes)
-	w.Nodes = slices.Compact(w.Nodes)
-	return w
 }

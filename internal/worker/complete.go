@@ -196,7 +196,7 @@ func (s *Session) tryCompleteNow(c Completion) bool {
 	h := s.hub
 	h.mu.Lock()
 	defer h.unlockAndNotify()
-	j := s.jobs[c.Token]
+	j := s.capacity.jobs[c.Token]
 	if j == nil || c.EventsOnStream > 0 || hasDurable(c.Events) && j.events.roomSignal() != nil {
 		return false
 	}
@@ -270,15 +270,6 @@ func (s *Session) deliverAssignment(j *job, a Assignment) {
 // waits for another. mu is held.
 func (s *Session) awaitsTaskOf(thread string) bool {
 	return slices.ContainsFunc(s.waitingCalls, func(p *waitingCall) bool { return p.thread == thread })
-}
-
-// isPreferredTo reports whether s is a better choice for a task than other. mu is
-// held.
-func (s *Session) isPreferredTo(other *Session, j *job) bool {
-	if mine, theirs := s.awaitsTaskOf(j.task.Thread), other.awaitsTaskOf(j.task.Thread); mine != theirs {
-		return mine
-	}
-	return s.freeSlots() > other.freeSlots()
 }
 
 // waitForNextTask waits a moment for the next task. A task that was given to a call

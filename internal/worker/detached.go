@@ -7,7 +7,7 @@ import "slices"
 // its lease ends, or the worker comes back without it. mu is held.
 func (h *Hub) detachJob(j *job) {
 	s := j.session
-	s.removeJob(j)
+	s.capacity.removeJob(j)
 	j.session, j.detachedWorker = nil, s.hello.Worker
 	if h.detached[j.detachedWorker] == nil {
 		h.detached[j.detachedWorker] = make(map[string]*job, 1)
@@ -33,12 +33,12 @@ func (h *Hub) clearDisconnected(j *job) {
 // attachJob notes which session has the worker of a task. mu is held.
 func (h *Hub) attachJob(j *job, s *Session) {
 	if j.session != nil {
-		j.session.removeJob(j)
+		j.session.capacity.removeJob(j)
 	}
 	h.clearDetached(j)
 	h.clearDisconnected(j)
 	j.session = s
-	s.addJob(j)
+	s.capacity.addJob(j)
 }
 
 // clearDetached records that the worker of a task is back, or not waited for any
@@ -77,7 +77,7 @@ func (s *Session) HandleStreamEnd() {
 	if !s.isLeaving {
 		return
 	}
-	for _, j := range sortedByAge(s.jobs) {
+	for _, j := range sortedByAge(s.capacity.jobs) {
 		if j.stage == stageOffered && !j.isInCallAnswer {
 			h.requeueJob(j)
 		}
@@ -102,7 +102,7 @@ func offeredToken(m Message) string {
 func (s *Session) unsentJobs() map[string]*job {
 	jobs := make(map[string]*job)
 	for _, m := range s.outgoing {
-		if j := s.jobs[offeredToken(m)]; j != nil {
+		if j := s.capacity.jobs[offeredToken(m)]; j != nil {
 			jobs[j.token] = j
 		}
 	}

@@ -103,18 +103,18 @@ func (s *Session) jobOfLease(token string) *job {
 	if !s.recordSignOfLife() {
 		return nil
 	}
-	return s.jobs[token]
+	return s.capacity.jobs[token]
 }
 
 // HandleCredit sets how much the worker takes. An older one than the last is ignored.
 func (s *Session) HandleCredit(c Credit) {
 	s.hub.mu.Lock()
 	defer s.hub.unlockAndNotify()
-	if !s.recordSignOfLife() || c.Revision < s.credit.Revision {
+	if !s.recordSignOfLife() || c.Revision < s.capacity.credit.Revision {
 		return
 	}
-	s.credit = c
-	if err := s.reserveProfile(s.hub.profileBytes - s.profileBytes + s.estimateProfile()); err != nil {
+	s.capacity.credit = c
+	if err := s.hub.sessions.updateProfile(s); err != nil {
 		s.endSession(err)
 		return
 	}

@@ -12,8 +12,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
 // Options tune a Hub. Zero fields mean the defaults that are named.
@@ -81,17 +80,16 @@ type Hub struct {
 	signer *lease.Signer
 
 	activeTasks   atomic.Int64  // requested tasks
-	queuedTasks   atomic.Int64  // of them, those in a queue
-	unservedTasks atomic.Int64  // of these, those that no connected worker serves
+	unservedTasks atomic.Int64  // of them, those that no connected worker serves
 	workerLosses  atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
 	eventBudget   eventBudget
 
 	mu                 sync.Mutex
-	sessions           map[string]*Session        // by worker
+	sessions           *sessionTable
 	jobsByLease        map[string]*job            // by lease
 	detached           map[string]map[string]*job // by worker and lease: tasks that wait for a worker to come back
 	disconnected       map[*job]struct{}          // tasks of workers that have no stream here
-	queues             map[route]*jobQueue
+	queue              *queue.Queue[*job, *capacity]
 	withheld           map[*job]struct{}
 	isPublishing       bool            // the other servers are being told what is served
 	mustPublishAgain   bool            // and that has changed meanwhile
@@ -100,7 +98,6 @@ type Hub struct {
 	history            *lease.History
 	reclaims           *lease.Reclaims[Session] // leases of an earlier server, or of a run that went elsewhere
 	notices            []runNotice
-	profileBytes       int64 // bytes of what the workers say of themselves
 	unreadBytes        int   // bytes that wait for workers to read them
 	waitingResultBytes int64 // bytes of results that came on streams and wait
 	lastOrder          uint64
@@ -115,9 +112,9 @@ func New(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
 		opts: options, log: options.Logger, signer: lease.NewSigner(options.Key), history: lease.NewHistory(), eventBudget: eventBudget{maxBytes: options.MaxEventBytes},
-		sessions: make(map[string]*Session), jobsByLease: make(map[string]*job), detached: make(map[string]map[string]*job),
+		sessions: newSessionTable(options), jobsByLease: make(map[string]*job), detached: make(map[string]map[string]*job),
 		jobsByKey: make(map[string]*job), withheld: make(map[*job]struct{}),
-		queues: make(map[route]*jobQueue), disconnected: make(map[*job]struct{}),
+		queue: queue.New[*job, *capacity](), disconnected: make(map[*job]struct{}),
 	}
 	h.reclaims = lease.NewReclaims(h.history, h.startReclaimTimer, h.scheduleClaims)
 	return h
@@ -169,10 +166,10 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	}
 	h.isDraining = true
 	h.publishCapabilities()
-	for _, s := range h.sessions {
+	for s := range h.sessions.listSessions() {
 		s.sendMessage(DrainNotice{TimeLeft: left, Reason: reason})
 	}
-	for r := range h.queues {
+	for r := range h.queue.Routes() {
 		h.noticeUnserved(r)
 	}
 	for j := range h.withheld {
@@ -209,7 +206,7 @@ func (h *Hub) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.isDraining = true
-	for _, s := range h.sessions {
+	for s := range h.sessions.listSessions() {
 		s.endSession(runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one"))
 	}
 	h.reclaims.StopTimers()
@@ -219,12 +216,7 @@ func (h *Hub) Close() {
 func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make([]runtime.Worker, 0, len(h.sessions))
-	for _, s := range h.sessions {
-		out = append(out, s.describeWorker())
-	}
-	slices.SortFunc(out, func(a, b runtime.Worker) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	return h.sessions.describeWorkers(), nil
 }
 
 // WaitingTasks counts the tasks that wait: because no connected worker serves them,
@@ -232,7 +224,7 @@ func (h *Hub) Workers(context.Context) ([]runtime.Worker, error) {
 // that gave their slot up.
 func (h *Hub) WaitingTasks() (unserved, busy int) {
 	unserved = int(max(0, h.unservedTasks.Load()))
-	busy = max(0, int(h.queuedTasks.Load())-unserved)
+	busy = max(0, h.queue.Len()-unserved)
 	h.mu.Lock()
 	peers := h.peers
 	h.mu.Unlock()

@@ -5,9 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker/lease"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
 // stage is how far a task has come.
@@ -27,7 +30,7 @@ type job struct {
 	ctx    context.Context //nolint:containedctx // the job is the call, seen from the workers
 	task   *runtime.Task
 	key    string
-	route  route
+	route  queue.Route
 	result chan pregel.Result // takes one
 	events *eventQueue
 	calls  *graphCalls
@@ -62,10 +65,37 @@ type job struct {
 }
 
 func (h *Hub) newJob(ctx context.Context, t *runtime.Task) *job {
-	j := &job{ctx: ctx, task: t, key: lease.KeyOf(t), route: routeOf(t), result: make(chan pregel.Result, 1), memos: &Memos{}}
+	j := &job{ctx: ctx, task: t, key: lease.KeyOf(t), route: queue.RouteOf(t), result: make(chan pregel.Result, 1), memos: &Memos{}}
 	j.events = newEventQueue(t.Effects, &h.eventBudget, h.log)
 	j.calls = newGraphCalls(ctx, t.Host, h.log)
 	return j
+}
+
+// Route is what a worker must serve to run the task.
+func (j *job) Route() queue.Route { return j.route }
+
+// Order is the age of the task among all of the hub.
+func (j *job) Order() uint64 { return j.order }
+
+// IsRefused reports whether a worker has refused the task a moment ago. The hub's
+// mu is held.
+func (j *job) IsRefused() bool { return len(j.refusedBy) > 0 }
+
+// taskFields names a task in the log.
+func (j *job) taskFields() []zap.Field {
+	return []zap.Field{
+		zap.String("thread", j.task.Thread), zap.String("run", j.task.Run), zap.String("task", j.task.ID),
+		zap.String("graph", j.route.Graph), zap.String("node", j.route.Node),
+	}
+}
+
+// deliveryFields names a task and the worker that has it. mu is held.
+func (j *job) deliveryFields() []zap.Field {
+	f := j.taskFields()
+	if j.session != nil {
+		f = append(f, zap.String("worker", j.session.hello.Worker))
+	}
+	return f
 }
 
 // newAssignment returns the message to the worker. mu is held.
@@ -99,7 +129,7 @@ func (h *Hub) grantLease(j *job, s *Session, l lease.Lease) {
 	h.setStranded(j, false)
 	h.jobsByLease[token] = j
 	if s != nil {
-		s.addJob(j)
+		s.capacity.addJob(j)
 	}
 	j.leaseTimer = time.AfterFunc(h.opts.LeaseTTL, h.containPanics(func() { h.expireLease(j, token) }))
 }
@@ -123,7 +153,7 @@ func (h *Hub) releaseLease(j *job) {
 	delete(h.jobsByLease, j.token)
 	h.clearDetached(j)
 	if j.session != nil {
-		j.session.removeJob(j)
+		j.session.capacity.removeJob(j)
 	}
 	j.session, j.token, j.lease = nil, "", lease.Lease{}
 }
@@ -215,7 +245,7 @@ func (h *Hub) finishJob(j *job, r pregel.Result) {
 		h.history.AddCompleted(j.token)
 	}
 	h.releaseLease(j)
-	h.dequeueJob(j)
+	h.queue.RemoveTask(j)
 	h.endJob(j)
 	j.result <- r
 }

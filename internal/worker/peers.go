@@ -7,14 +7,10 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
 var _ runtime.Workers = (*Hub)(nil)
-
-// capability is what a worker must take to run tasks of a route.
-func (r route) capability() checkpoint.Capability {
-	return checkpoint.Capability{Graph: r.graph, Version: r.version, Node: r.node}
-}
 
 // SetPeers makes those known that are told what workers take: the engine, and by it the
 // other servers on the same store, to which tasks may go that no worker here takes.
@@ -29,7 +25,7 @@ func (h *Hub) SetPeers(peers runtime.Peers) {
 func (h *Hub) Covers(need checkpoint.Capability) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.isDraining && h.isServed(route{graph: need.Graph, version: need.Version, node: need.Node})
+	return !h.isDraining && h.sessions.isServed(queue.Route{Graph: need.Graph, Version: need.Version, Node: need.Node})
 }
 
 // RecheckTasks checks all unserved tasks again, because the workers of other
@@ -37,7 +33,7 @@ func (h *Hub) Covers(need checkpoint.Capability) bool {
 func (h *Hub) RecheckTasks() {
 	h.mu.Lock()
 	defer h.unlockAndNotify()
-	for r := range h.queues {
+	for r := range h.queue.Routes() {
 		h.notifyUnserved(r, true)
 	}
 	for j := range h.withheld {
@@ -87,15 +83,13 @@ func (h *Hub) publishUntilCurrent() {
 	}
 }
 
-// listServed lists what each worker serves, and how much that is. mu is held.
+// listServed lists what each worker serves, and how much that is: nothing while the
+// server drains. mu is held.
 func (h *Hub) listServed() (lists [][]checkpoint.Capability, sum int) {
-	for _, s := range h.sessions {
-		if !s.isLeaving && !h.isDraining {
-			lists = append(lists, s.hello.Capabilities)
-			sum += len(s.hello.Capabilities)
-		}
+	if h.isDraining {
+		return nil, 0
 	}
-	return lists, sum
+	return h.sessions.listServed()
 }
 
 // mergeCapabilities is what is in one of the lists, in order.

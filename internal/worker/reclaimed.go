@@ -59,10 +59,10 @@ func (h *Hub) isAwaited(place string) bool { return h.peers != nil && h.peers.Is
 // unless a worker has a later lease. mu is held.
 func (h *Hub) claimJob(j *job, s *Session, l lease.Lease) claimResult {
 	switch {
-	case j.task.RecoveredAt.IsZero(), j.isOnEndpoint, s != nil && j.route.needsComparison && !s.hello.ComparesAnswers:
+	case j.task.RecoveredAt.IsZero(), j.isOnEndpoint, s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers:
 		return claimLost
 	case j.stage == stageWithheld, j.stage == stageQueued:
-		h.dequeueJob(j)
+		h.queue.RemoveTask(j)
 	default:
 		if j.token == "" || h.signer.IsOwn(j.lease) || !l.IsNewer(j.lease) {
 			return claimLost
@@ -80,7 +80,7 @@ func (h *Hub) adoptReclaimed(j *job) bool {
 	if held == nil {
 		return false
 	}
-	if s := held.Session(); s != nil && j.route.needsComparison && !s.hello.ComparesAnswers {
+	if s := held.Session(); s != nil && j.route.NeedsComparison && !s.hello.ComparesAnswers {
 		h.reclaims.Reject(held)
 		return false
 	}

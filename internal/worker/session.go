@@ -19,25 +19,21 @@ type Session struct {
 	hub          *Hub
 	id           string
 	hello        Hello
-	coverage     *Coverage
 	profileBytes int64 // bytes of what the worker says of itself
 
-	credit         Credit
-	jobs           map[string]*job // by lease: offered, or started
-	blockedJobs    int             // of them, those that wait for graphs that they have called
-	recentRefusals int             // tasks that it has refused, of which the delay has not passed
-	outgoing       []Message
-	backlog        backlog
-	waitingCalls   []*waitingCall // calls that wait for another task, the latest last
-	outgoingAdded  chan struct{}  // takes one
-	ended          chan struct{}
-	endCause       error // why it has ended
-	isLeaving      bool
-	silenceTimer   *time.Timer
-	lastHeard      time.Time
-	heldUp         time.Duration // how long events have held up the stream since the last beat
-	droppedEvents  uint64        // emits since the last throttle
-	lastThrottle   time.Time
+	capacity      capacity
+	outgoing      []Message
+	backlog       backlog
+	waitingCalls  []*waitingCall // calls that wait for another task, the latest last
+	outgoingAdded chan struct{}  // takes one
+	ended         chan struct{}
+	endCause      error // why it has ended
+	isLeaving     bool
+	silenceTimer  *time.Timer
+	lastHeard     time.Time
+	heldUp        time.Duration // how long events have held up the stream since the last beat
+	droppedEvents uint64        // emits since the last throttle
+	lastThrottle  time.Time
 }
 
 // maxMissedHeartbeats is how many heartbeats may be missed before a stream counts
@@ -58,15 +54,14 @@ func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
 		return nil, Welcome{}, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
 	s := &Session{
-		hub: h, id: uuid.NewString(), hello: hello, coverage: covers, credit: hello.Credit,
-		jobs: make(map[string]*job), outgoingAdded: make(chan struct{}, 1), ended: make(chan struct{}),
+		hub: h, id: uuid.NewString(), hello: hello, outgoingAdded: make(chan struct{}, 1), ended: make(chan struct{}),
 		lastHeard: time.Now(),
 	}
-	older := h.sessions[hello.Worker]
-	if err := h.admitWorker(s, older); err != nil {
+	s.capacity = capacity{session: s, coverage: covers, credit: hello.Credit, jobs: make(map[string]*job)}
+	older, err := h.sessions.addSession(s)
+	if err != nil {
 		return nil, Welcome{}, err
 	}
-	h.sessions[hello.Worker] = s
 	s.silenceTimer = time.AfterFunc(maxMissedHeartbeats*h.opts.HeartbeatInterval, h.containPanics(s.endSilentSession))
 	w := Welcome{SessionID: s.id, HeartbeatInterval: h.opts.HeartbeatInterval, LeaseTTL: h.opts.LeaseTTL, LostLeases: forged}
 	for _, g := range held {
@@ -105,7 +100,7 @@ func (h *Hub) replaceSession(older *Session) {
 func (h *Hub) releaseJobs(s *Session) {
 	unsent := s.unsentJobs()
 	s.outgoing = nil
-	for _, j := range sortedByAge(s.jobs) {
+	for _, j := range sortedByAge(s.capacity.jobs) {
 		if unsent[j.token] != nil {
 			h.requeueJob(j)
 		} else {
@@ -172,7 +167,7 @@ func (s *Session) endSession(cause error) {
 	}
 	s.endCause = cause
 	s.silenceTimer.Stop()
-	s.hub.profileBytes -= s.profileBytes
+	s.hub.sessions.releaseProfile(s)
 	s.hub.unreadBytes -= s.backlog.bytes
 	s.backlog.bytes = 0
 	close(s.ended)
@@ -185,13 +180,11 @@ func (s *Session) Close() {
 	h := s.hub
 	h.mu.Lock()
 	defer h.unlockAndNotify()
-	if h.sessions[s.hello.Worker] == s {
-		delete(h.sessions, s.hello.Worker)
-	}
+	h.sessions.removeSession(s)
 	s.endSession(errSessionEnded)
 	h.reclaims.Detach(s, h.opts.LeaseTTL)
 	h.releaseJobs(s)
-	for r := range h.queues {
+	for r := range h.queue.Routes() {
 		h.noticeUnserved(r)
 	}
 	h.publishCapabilities()
@@ -261,11 +254,6 @@ func (s *Session) HandleNack(token, reason string, delay time.Duration) {
 	h.offerOldestTo(s)
 }
 
-// maxRecentRefusals bounds how many tasks a worker may have refused at a time. It is given
-// none beyond that until a delay has passed: they would be looked through, over and
-// over, for one that it has not refused.
-const maxRecentRefusals = 64
-
 // refuseJob gives a task that a worker does not want to others. mu is held.
 func (h *Hub) refuseJob(j *job, s *Session, reason string, delay time.Duration) {
 	j.nacks++
@@ -277,13 +265,13 @@ func (h *Hub) refuseJob(j *job, s *Session, reason string, delay time.Duration) 
 		j.refusedBy = make(map[*Session]struct{})
 	}
 	j.refusedBy[s] = struct{}{}
-	s.recentRefusals++
+	s.capacity.recentRefusals++
 	delay = min(max(delay, 10*time.Millisecond), time.Minute)
 	time.AfterFunc(delay, h.containPanics(func() {
 		h.mu.Lock()
 		defer h.unlockAndNotify()
 		delete(j.refusedBy, s)
-		if s.recentRefusals--; s.recentRefusals == maxRecentRefusals-1 {
+		if s.capacity.recentRefusals--; s.capacity.recentRefusals == maxRecentRefusals-1 {
 			h.offerOldestTo(s)
 		}
 		h.dispatchJob(j)
@@ -303,7 +291,7 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 	h.log.Info("a worker is leaving", zap.String("worker", s.hello.Worker), zap.String("reason", reason))
 	s.isLeaving = true
 	for _, token := range released {
-		if j := s.jobs[token]; j != nil {
+		if j := s.capacity.jobs[token]; j != nil {
 			h.requeueJob(j)
 		}
 	}
@@ -311,7 +299,7 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 		s.removeUnsent(j.token)
 		h.requeueJob(j)
 	}
-	for r := range h.queues {
+	for r := range h.queue.Routes() {
 		h.noticeUnserved(r)
 	}
 	h.publishCapabilities()

@@ -114,7 +114,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 		h.retainDeparted(j)
 	}
 	h.releaseLease(j)
-	h.dequeueJob(j)
+	h.queue.RemoveTask(j)
 	h.endJob(j)
 	if s == nil {
 		return

@@ -270,7 +270,7 @@ func (h *Hub) blockOnCall(j *job, g *runtime.GraphCall) {
 		return
 	}
 	if j.pendingCalls == 1 {
-		s.blockedJobs++
+		s.capacity.blockedJobs++
 	}
 	for _, x := range s.hello.Capabilities {
 		if g.Version == "" && x.Graph == g.Graph && x.Node == "" {
@@ -283,7 +283,7 @@ func (h *Hub) blockOnCall(j *job, g *runtime.GraphCall) {
 // endPendingCall notes that a call of a task has ended. mu is held.
 func (j *job) endPendingCall() {
 	if j.pendingCalls--; j.pendingCalls == 0 && j.session != nil {
-		j.session.blockedJobs--
+		j.session.capacity.blockedJobs--
 	}
 }
 

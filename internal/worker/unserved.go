@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
 )
 
 // runNotice is a pending notice to the run of a task that no worker of this server
@@ -43,26 +44,29 @@ func (h *Hub) addNotice(j *job, why string, what func(runtime.Host)) {
 }
 
 // noticeUnserved queues notices for the unserved tasks of a route. mu is held.
-func (h *Hub) noticeUnserved(r route) { h.notifyUnserved(r, false) }
+func (h *Hub) noticeUnserved(r queue.Route) { h.notifyUnserved(r, false) }
 
 // notifyUnserved does so; with again also to runs that were notified before,
 // because the workers of other servers have changed. mu is held.
-func (h *Hub) notifyUnserved(r route, again bool) {
-	q := h.queues[r]
-	if q == nil || h.isServed(r) {
+func (h *Hub) notifyUnserved(r queue.Route, again bool) {
+	tasks := h.queue.TasksOf(r)
+	if len(tasks) == 0 || h.sessions.isServed(r) {
 		return
 	}
-	somewhere := h.peers != nil && h.peers.Cover(r.capability())
-	for _, j := range q.jobs {
+	why := "" // the same for all of them
+	somewhere := h.peers != nil && h.peers.Cover(r.Capability())
+	for _, j := range tasks {
 		isNew := !j.isStranded
 		h.setStranded(j, true)
-		elsewhere := somewhere && (len(j.task.AlsoNeeds) == 0 || h.peers.Cover(append(slices.Clip(j.task.AlsoNeeds), r.capability())...))
+		elsewhere := somewhere && (len(j.task.AlsoNeeds) == 0 || h.peers.Cover(append(slices.Clip(j.task.AlsoNeeds), r.Capability())...))
 		switch {
 		case h.isDraining: // another server goes on with the run
 			h.addNotice(j, "", runtime.Host.HandOff)
 		case !elsewhere && !j.isReported:
 			j.isReported = true
-			why := h.unservedReason(r)
+			if why == "" {
+				why = h.sessions.unservedReason(r)
+			}
 			h.addNotice(j, why, func(host runtime.Host) {
 				host.ReportUnassigned(why)
 				host.NotifyStranded()
@@ -91,11 +95,11 @@ func (h *Hub) setStranded(j *job, stranded bool) {
 // clearStranded records that the tasks that a new worker serves need no other
 // server. mu is held.
 func (h *Hub) clearStranded(s *Session) {
-	for r, q := range h.queues {
-		if !s.canServe(r) {
+	for r := range h.queue.Routes() {
+		if !s.capacity.CanServe(r) {
 			continue
 		}
-		for _, j := range q.jobs {
+		for _, j := range h.queue.TasksOf(r) {
 			h.setStranded(j, false)
 		}
 	}

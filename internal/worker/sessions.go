@@ -1,0 +1,170 @@
+package worker
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/worker/queue"
+)
+
+// sessionTable holds the session of each connected worker, up to the limits. It is
+// guarded by the hub's mu.
+type sessionTable struct {
+	maxWorkers      int
+	maxProfileBytes int64
+	byWorker        map[string]*Session
+	profileBytes    int64 // bytes of what the workers say of themselves
+}
+
+func newSessionTable(o Options) *sessionTable {
+	return &sessionTable{maxWorkers: o.MaxWorkers, maxProfileBytes: o.MaxProfileBytes, byWorker: make(map[string]*Session)}
+}
+
+// addSession admits a worker. It returns the older session that this one replaces,
+// nil for none.
+func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
+	older = t.byWorker[s.hello.Worker]
+	sum, connected := t.profileBytes+s.estimateProfile(), len(t.byWorker)
+	if older != nil {
+		connected--
+		if older.endCause == nil {
+			sum -= older.profileBytes
+		}
+	}
+	if connected >= t.maxWorkers {
+		return nil, tooManyError("workers", "max-workers", int64(t.maxWorkers), int64(connected)+1)
+	}
+	if err := t.reserveProfile(s, sum); err != nil {
+		return nil, err
+	}
+	t.byWorker[s.hello.Worker] = s
+	return older, nil
+}
+
+// removeSession removes a session, unless a newer one of its worker has replaced it.
+func (t *sessionTable) removeSession(s *Session) {
+	if t.byWorker[s.hello.Worker] == s {
+		delete(t.byWorker, s.hello.Worker)
+	}
+}
+
+// updateProfile counts what a worker says of itself by now.
+func (t *sessionTable) updateProfile(s *Session) error {
+	return t.reserveProfile(s, t.profileBytes-s.profileBytes+s.estimateProfile())
+}
+
+// reserveProfile counts the bytes of what a worker says of itself, up to the
+// limit for all workers; sum is what they would come to.
+func (t *sessionTable) reserveProfile(s *Session, sum int64) error {
+	if sum > t.maxProfileBytes {
+		return tooManyError("bytes of what workers serve", "max-worker-bytes", t.maxProfileBytes, sum)
+	}
+	size := s.estimateProfile()
+	t.profileBytes += size - s.profileBytes
+	s.profileBytes = size
+	return nil
+}
+
+// releaseProfile counts no more what the worker of an ended session said of itself.
+func (t *sessionTable) releaseProfile(s *Session) { t.profileBytes -= s.profileBytes }
+
+func tooManyError(what, limit string, most, need int64) error {
+	return runtime.Errorf(runtime.ReasonTooManyRequests, "the server holds as many %s as it may, %d; connect to another one, or later",
+		what, most).WithLimit(limit, most, need)
+}
+
+// listSessions lists all sessions, in no order.
+func (t *sessionTable) listSessions() iter.Seq[*Session] { return maps.Values(t.byWorker) }
+
+// listCapacities lists what each worker takes.
+func (t *sessionTable) listCapacities() iter.Seq[*capacity] {
+	return func(yield func(*capacity) bool) {
+		for _, s := range t.byWorker {
+			if !yield(&s.capacity) {
+				return
+			}
+		}
+	}
+}
+
+// describeWorkers lists the workers by id.
+func (t *sessionTable) describeWorkers() []runtime.Worker {
+	out := make([]runtime.Worker, 0, len(t.byWorker))
+	for _, s := range t.byWorker {
+		out = append(out, s.describeWorker())
+	}
+	slices.SortFunc(out, func(a, b runtime.Worker) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// isServed reports whether a worker that stays serves a route.
+func (t *sessionTable) isServed(r queue.Route) bool {
+	for _, s := range t.byWorker {
+		if s.capacity.CanServe(r) && !s.isLeaving {
+			return true
+		}
+	}
+	return false
+}
+
+// listServed lists what each worker that stays serves, and how much that is.
+func (t *sessionTable) listServed() (lists [][]checkpoint.Capability, sum int) {
+	for _, s := range t.byWorker {
+		if !s.isLeaving {
+			lists = append(lists, s.hello.Capabilities)
+			sum += len(s.hello.Capabilities)
+		}
+	}
+	return lists, sum
+}
+
+// unservedReason says to the operator why a route is not served.
+func (t *sessionTable) unservedReason(r queue.Route) string {
+	var versions []string
+	known := false
+	for _, s := range t.byWorker {
+		if r.NeedsComparison && s.capacity.CanServe(r.WithoutComparison()) {
+			return "no connected worker of graph " + r.Graph + " compares what it asks with what was answered " +
+				"(feature \"drift\"): bring the workers up to date"
+		}
+		for _, served := range s.hello.Capabilities {
+			if served.Graph != r.Graph {
+				continue
+			}
+			known = true
+			if served.Version != "" && served.Version != r.Version {
+				versions = append(versions, served.Version)
+			}
+		}
+	}
+	slices.Sort(versions)
+	versions = slices.Compact(versions)
+	switch {
+	case len(versions) > 0:
+		return "no connected worker serves version " + r.Version + " of graph " + r.Graph +
+			"; those that are connected serve " + joinVersions(versions)
+	case known:
+		return "no connected worker serves node " + r.Node + " of graph " + r.Graph
+	default:
+		return "no worker of graph " + r.Graph + " is connected"
+	}
+}
+
+func joinVersions(list []string) string {
+	const most = 5
+	text := ""
+	for i, s := range list {
+		switch {
+		case i == most:
+			return text + ", …"
+		case i > 0:
+			text += ", "
+		}
+		text += s
+	}
+	return text
+}
