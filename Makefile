@@ -205,8 +205,12 @@ fmt: $(LINT) $(VENV)/ok $(BUF) ## Format the Go code, the Python code and the pr
 	$(BUF) format --write proto
 
 .PHONY: generate
-generate: $(BUF) python-generate ## Generate gen/ and the Python stubs from proto/
+generate: $(BUF) python-generate cli-reference ## Generate gen/ and the Python stubs from proto/, and docs/cli.md from the commands
 	$(BUF) generate
+
+.PHONY: cli-reference
+cli-reference: ## Generate docs/cli.md from the commands
+	go test ./cmd/graphd -run='^TestCommandReference$$' -count=1 -args -update-reference
 
 .PHONY: python-generate
 python-generate: $(GENERATOR)/ok ## Generate the Python stubs from proto/

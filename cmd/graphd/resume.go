@@ -16,7 +16,7 @@ func (p *program) resumeCommand() *cobra.Command {
 The only open question takes --value; several take --answer ID=JSON each. All answers are stored or
 none. Without an answer a terminal is asked; after breakpoints none is needed.`,
 		Example: `  graphd resume ticket-1 --value '{"decision": "approved"}'
-  graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='nobody knows'`,
+  graphd resume ticket-1 --answer 3f2a=true --dismiss 9b01='out of date'`,
 		Args: exactArgs("THREAD"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Thread = args[0]
@@ -27,7 +27,7 @@ none. Without an answer a terminal is asked; after breakpoints none is needed.`,
 	f.StringVar(&o.Value, "value", "", "the answer: JSON, @FILE, or - for standard input")
 	f.StringVar(&o.Interrupt, "interrupt", "", "the question that --value answers (default: the only open one)")
 	f.StringArrayVar(&o.Answers, "answer", nil, "ID=JSON (repeatable)")
-	f.StringArrayVar(&o.Dismiss, "dismiss", nil, "ID or ID=REASON: nobody will answer (repeatable)")
+	f.StringArrayVar(&o.Dismiss, "dismiss", nil, "ID or ID=REASON: no answer will come (repeatable)")
 	f.StringVar(&o.Note, "note", "", "remark to store next to the answers")
 	f.StringVar(&o.Coverage, "coverage", "", "partial: go on with what is answered; all: refuse less; collect: wait for the last")
 	f.StringVar(&o.Update, "update", "", "JSON object of state keys to write on the way")
