@@ -11,7 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/graph/graphfile"
 	"github.com/graphd-dev/graphd/internal/schema"
-	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 func (p *program) graphDrawCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func fetchGraph(ctx context.Context, s *cli.Session, name string, env graph.Env)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := transport.ReadSpec(g.GetSpec())
+	spec, err := wire.ReadSpec(g.GetSpec())
 	if err != nil {
 		return nil, err
 	}

@@ -139,9 +139,16 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
-		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
+		path: "internal/transport/wire", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/reason",
+			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
+		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/reason", "internal/transport/wire",
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
 			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
 			"internal/payload",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // Headers of requests and responses.
@@ -40,7 +41,7 @@ type callContextKey struct{}
 // is fit for a log.
 func newCallContext(ctx context.Context, u *unreadTracker) (context.Context, *callContext) {
 	c := &callContext{Context: ctx, unread: u.newCallUnread(ctx)}
-	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && isValidID(ids[0]) {
+	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && wire.IsValidID(ids[0]) {
 		c.requestID = ids[0]
 	} else {
 		c.requestID = rand.Text()
@@ -65,12 +66,6 @@ func callMemoryOf(ctx context.Context) *runtime.CallMemory {
 		return r
 	}
 	return &runtime.CallMemory{}
-}
-
-func isValidID(id string) bool {
-	b := &validator{}
-	b.checkID("", id)
-	return len(b.violations) == 0
 }
 
 // unreadOfCall returns where the unread bytes of a call are counted.
@@ -125,10 +120,10 @@ func callLogFields(ctx context.Context) []zap.Field {
 	defer c.mu.Unlock()
 	fields := []zap.Field{zap.String("request_id", c.requestID)}
 	if c.thread != "" {
-		fields = append(fields, zap.String("thread", reason.ClipText(c.thread, maxIDLength)))
+		fields = append(fields, zap.String("thread", reason.ClipText(c.thread, wire.MaxIDLength)))
 	}
 	if c.run != "" {
-		fields = append(fields, zap.String("run", reason.ClipText(c.run, maxIDLength)))
+		fields = append(fields, zap.String("run", reason.ClipText(c.run, wire.MaxIDLength)))
 	}
 	return fields
 }

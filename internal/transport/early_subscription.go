@@ -3,13 +3,14 @@ package transport
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // earlySubscription follows a run from before its first step, so that the client
 // also gets the events that are never stored.
 type earlySubscription struct {
 	*eventStreamer
-	eventSelection
+	wire.EventSelection
 
 	follower Follower // nil = no run was started
 	after    uint64
@@ -18,7 +19,7 @@ type earlySubscription struct {
 // followStarted is a runtime.StartHook.
 func (e *earlySubscription) followStarted(thread string, after uint64) {
 	e.closeFollower()
-	e.follower, e.after = e.followThread(thread, after, 0, &e.eventSelection), after
+	e.follower, e.after = e.followThread(thread, after, 0, &e.EventSelection), after
 }
 
 func (e *earlySubscription) closeFollower() {
@@ -35,7 +36,7 @@ func (e *earlySubscription) toSubscription(st *runtime.Started, onDisconnect gra
 	sub := &subscription{
 		head: st.Head, run: &run, openedRun: &run, lastSeq: st.After, isAttached: st.IsAttached, endsAtFirstStop: !st.IsAttached,
 		cancelsOnLeave: onDisconnect == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL,
-		eventSelection: e.eventSelection,
+		EventSelection: e.EventSelection,
 	}
 	if e.after == st.After {
 		sub.follower = e.follower

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -68,17 +70,17 @@ var _ runtime.Executor = (*RemoteExecutor)(nil)
 
 // NewRemoteExecutor makes a Remote that gives everything without an endpoint to hub.
 func NewRemoteExecutor(hub *worker.Hub, o EndpointOptions) *RemoteExecutor {
-	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultMaxPayload)
-	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultMaxDepth)
-	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMaxMessage)
-	o.MaxLosses = orDefault(o.MaxLosses, 5)
-	o.RetryDelay = orDefault(o.RetryDelay, 100*time.Millisecond)
+	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxPayload)
+	o.Limits.MaxDepth = cmp.Or(o.Limits.MaxDepth, wire.DefaultMaxDepth)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessage)
+	o.MaxLosses = cmp.Or(o.MaxLosses, 5)
+	o.RetryDelay = cmp.Or(o.RetryDelay, 100*time.Millisecond)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	o.UnansweredTimeout = orDefault(o.UnansweredTimeout, defaultUnansweredTimeout)
-	o.IdleTimeout = orDefault(o.IdleTimeout, defaultIdleTimeout)
-	o.MaxConns = orDefault(o.MaxConns, defaultMaxConns)
+	o.UnansweredTimeout = cmp.Or(o.UnansweredTimeout, defaultUnansweredTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
 	return &RemoteExecutor{hub: hub, opts: o, pool: newEndpointPool(o)}
 }
 
@@ -201,7 +203,7 @@ func (c *endpointCall) runTask(ctx context.Context) worker.Result {
 // happened too often.
 func (c *endpointCall) recordLoss(err error) (r worker.Result, final bool) {
 	log := c.executor.opts.Log.With(zap.String("endpoint", c.spec.Endpoint), zap.String("task", c.task.ID),
-		zap.Error(errors.New(reason.ClipText(err.Error(), maxTextLength))))
+		zap.Error(errors.New(reason.ClipText(err.Error(), wire.MaxTextLength))))
 	if !c.sent.wasSent() {
 		log.Warn("a call has not reached its endpoint")
 		c.unsentCalls++
@@ -309,9 +311,9 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 	defer cancel()
 	lease := c.executor.hub.LeaseToEndpoint(ctx, c.task, c.deliveryNumber(), c.hasLostDelivery(), &c.memos)
 	defer lease.End(ctx)
-	task := taskAssignmentToProto(lease.Assignment)
+	task := wire.TaskAssignmentToProto(lease.Assignment)
 	if size, most := proto.Size(task), c.executor.opts.MaxMessageBytes; size > most {
-		return tooLargeTaskResult(size, most), nil
+		return wire.TooLargeTaskResult(size, most), nil
 	}
 	stream, err := c.endpoint.client.ExecuteTask(c.sent.withMark(ctx), &graphdv1.ExecuteTaskRequest{Task: task})
 	if err != nil {
@@ -321,7 +323,7 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 		u := &graphdv1.TaskUpdate{}
 		err := c.executor.receiveMessage(u, c.executor.opts.MaxMessageBytes, func(m *boundedMessage) error { return stream.RecvMsg(m) })
 		if refused, ok := errors.AsType[*runtime.Error](err); ok {
-			return unusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("endpoint %q: %s", c.spec.Endpoint, refused.Message)), nil
+			return wire.UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("endpoint %q: %s", c.spec.Endpoint, refused.Message)), nil
 		}
 		if errors.Is(err, io.EOF) {
 			return nodeFailure("NoResult", fmt.Sprintf("endpoint %q ended the call without a result", c.spec.Endpoint)), nil
@@ -330,7 +332,7 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 			return worker.Result{}, err
 		}
 		if token := u.GetLeaseToken(); len(token) > 0 && string(token) != lease.Assignment.Token {
-			return unusableResult(runtime.FailedInvalidUpdate, fmt.Sprintf(
+			return wire.UnusableResult(runtime.FailedInvalidUpdate, fmt.Sprintf(
 				"endpoint %q answers with the lease of another task; lease_token may be left out", c.spec.Endpoint)), nil
 		}
 		if c.task.Host != nil {
@@ -338,12 +340,12 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 		}
 		switch kind := u.GetKind().(type) {
 		case *graphdv1.TaskUpdate_Emit:
-			events, dropped := emissionsFromProto(c.executor.opts.Limits, kind.Emit)
+			events, dropped := wire.EmissionsFromProto(c.executor.opts.Limits, kind.Emit)
 			if lease.EmitEvents(ctx, events, dropped) {
 				return worker.EmitFloodFailure(), nil
 			}
 		case *graphdv1.TaskUpdate_Result:
-			r, _ := taskResultFromProto(c.executor.opts.Limits, kind.Result)
+			r, _ := wire.TaskResultFromProto(c.executor.opts.Limits, kind.Result)
 			return r, nil
 		}
 	}
@@ -368,7 +370,7 @@ func (c *endpointCall) checkDescription(ctx context.Context) (problem string, er
 	if worker.NeedsComparison(c.task) && !d.comparesAnswers {
 		c.endpoint.dropDescription(d)
 		return fmt.Sprintf("endpoint %q does not say that it compares what it asks with what was answered (feature %q in "+
-			"Describe), so it gets no answers; bring it up to date", c.spec.Endpoint, featureDrift), nil
+			"Describe), so it gets no answers; bring it up to date", c.spec.Endpoint, wire.FeatureDrift), nil
 	}
 	if problem = d.problem; problem == "" {
 		problem = c.unservedProblem(d.coverage)
@@ -403,7 +405,7 @@ func (c *endpointCall) classifyError(err error) (r worker.Result, final bool) {
 		return r, false
 	case codes.ResourceExhausted:
 		if strings.Contains(s.Message(), "larger than max") {
-			return unusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("a message from or to endpoint %q is too large: %s",
+			return wire.UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("a message from or to endpoint %q is too large: %s",
 				c.spec.Endpoint, s.Message())), true
 		}
 		return r, false
@@ -415,7 +417,7 @@ func (c *endpointCall) classifyError(err error) (r worker.Result, final bool) {
 
 func nodeFailure(kind, message string) worker.Result {
 	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
-		Reason: runtime.FailedNode, Type: kind, Message: reason.ClipText(message, maxTextLength),
+		Reason: runtime.FailedNode, Type: kind, Message: reason.ClipText(message, wire.MaxTextLength),
 	}}}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -78,16 +80,16 @@ func (e *endpoint) requestDescription(ctx context.Context, by *RemoteExecutor, d
 
 // readManifest keeps what tasks are checked against.
 func (d *endpointDescription) readManifest(m *graphdv1.WorkerManifest) error {
-	b := &validator{}
-	serves := capabilitiesFromProto(b, "nodes", m.GetNodes())
-	if err := b.err(); err != nil {
+	b := wire.NewValidator(payload.Limits{})
+	serves := wire.CapabilitiesFromProto(b, "nodes", m.GetNodes())
+	if err := b.Err(); err != nil {
 		return err
 	}
-	d.comparesAnswers = slices.Contains(m.GetFeatures(), featureDrift)
+	d.comparesAnswers = slices.Contains(m.GetFeatures(), wire.FeatureDrift)
 	if len(serves) > 0 {
 		d.coverage = worker.NewCoverage(serves)
 	}
-	if _, err := negotiateProtocol(m); err != nil {
+	if _, err := wire.NegotiateProtocol(m); err != nil {
 		d.problem = err.Error()
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // sendLogEvent sends one event. After a large one the next is read when the client
@@ -46,7 +47,7 @@ func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*e
 		}
 		return encodeMessage(out)
 	}
-	k := encodedEventKey{event: e, hasCheckpointValues: w.hasCheckpointValues}
+	k := encodedEventKey{event: e, hasCheckpointValues: w.HasCheckpointValues}
 	if e.Seq == w.lastSeq {
 		k.mark = w.mark
 	}
@@ -84,7 +85,7 @@ func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event)
 		return nil, err
 	}
 	size += len(values)
-	out := eventToProto(e, w.head.Thread, w.head.LogID, values)
+	out := wire.EventToProto(e, w.head.Thread, w.head.LogID, values)
 	if e.Seq == w.lastSeq {
 		out.Cursor = w.cursor()
 	}
@@ -119,7 +120,7 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 	var values payload.JSON
 	var err error
 	switch {
-	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.hasCheckpointValues:
+	case e.Kind == checkpoint.EventValues, e.Kind == checkpoint.EventCheckpoint && w.HasCheckpointValues:
 		values, err = w.engine.ValuesAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint)
 	case e.Kind == checkpoint.EventTask:
 		values, err = w.engine.InputAt(ctx, w.head.Thread, e.Namespace, e.Checkpoint, e.Node)
@@ -136,7 +137,7 @@ func (w *activeStream) readValues(ctx context.Context, e *checkpoint.Event) (pay
 func (s *streamRegistry) omitLargeValue(e *graphdv1.Event, size int) *graphdv1.Event {
 	const spare = 64 << 10
 	if size+spare > s.maxMessageBytes && proto.Size(e) > s.maxMessageBytes {
-		omitValue(e)
+		wire.OmitValue(e)
 	}
 	return e
 }
@@ -147,11 +148,11 @@ const maxOpenIDs = 500
 // describeRun converts a run with the interrupts that it waits for.
 func (p *eventStreamer) describeRun(ctx context.Context, run checkpoint.Run, logID string) (*graphdv1.Run, error) {
 	if run.State != checkpoint.RunInterrupted {
-		return runToProto(run, logID, nil), nil
+		return wire.RunToProto(run, logID, nil), nil
 	}
 	ids, err := p.engine.OpenInterruptIDs(ctx, run.Thread, run.ID, maxOpenIDs)
 	if err != nil {
 		return nil, err
 	}
-	return runToProto(run, logID, ids), nil
+	return wire.RunToProto(run, logID, ids), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // eventStream is the sending side of Stream, Resume and Watch.
@@ -60,7 +61,7 @@ type subscription struct {
 	cancelsOnLeave     bool     // cancel the run when the client leaves
 	follower           Follower // subscribed already; nil = begin to follow
 	onBegun            func()   // called when the stream has begun; nil = nothing waits for that
-	eventSelection
+	wire.EventSelection
 }
 
 // activeStream is a subscription that is being served.
@@ -197,7 +198,7 @@ func (w *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Even
 		first = append(first, shown)
 	}
 	if w.follower == nil {
-		w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.eventSelection)
+		w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.EventSelection)
 	}
 	if err := w.follower.CheckCursor(ctx); err != nil {
 		return first, w.withResumePosition(err)
@@ -206,10 +207,10 @@ func (w *activeStream) prepareFirst(ctx context.Context) (first []*graphdv1.Even
 }
 
 // followThread begins to follow a thread.
-func (p *eventStreamer) followThread(thread string, after uint64, mark uint32, wanted *eventSelection) Follower {
+func (p *eventStreamer) followThread(thread string, after uint64, mark uint32, wanted *wire.EventSelection) Follower {
 	return p.follow(runtime.FollowRequest{
 		Thread: thread, After: after, Mark: mark,
-		WithValues: wanted.kinds[checkpoint.EventValues], WithInputs: wanted.kinds[checkpoint.EventTask],
+		WithValues: wanted.SelectsKind(checkpoint.EventValues), WithInputs: wanted.SelectsKind(checkpoint.EventTask),
 	})
 }
 
@@ -242,7 +243,7 @@ func (w *activeStream) withResumePosition(err error) error {
 }
 
 func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error) {
-	opened := &graphdv1.StreamOpened{Head: cursorToProto(w.head.LogID, w.head.LastEvent), Attached: w.isAttached}
+	opened := &graphdv1.StreamOpened{Head: wire.CursorToProto(w.head.LogID, w.head.LastEvent), Attached: w.isAttached}
 	runID := ""
 	if w.openedRun != nil {
 		shown := *w.openedRun
@@ -260,8 +261,8 @@ func (w *activeStream) openedEvent(ctx context.Context) (*graphdv1.Event, error)
 		opened.Run, runID = run, w.openedRun.ID
 	}
 	return &graphdv1.Event{
-		Cursor: w.cursor(), Time: timeToProto(w.now()),
-		ThreadId: w.head.Thread, RunId: runID, Channel: channelLifecycle,
+		Cursor: w.cursor(), Time: wire.TimeToProto(w.now()),
+		ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Opened{Opened: opened},
 	}, nil
 }
@@ -274,15 +275,15 @@ func (w *activeStream) snapshotEvent(ctx context.Context) (*graphdv1.Event, erro
 	}
 	w.lastSeq, w.mark = s.LastEvent, 0
 	values := &graphdv1.StateValues{
-		Values: jsonToProto(s.Values), Interrupts: interruptsToProto(s.Interrupts), Next: s.Next,
+		Values: wire.JSONToProto(s.Values), Interrupts: wire.InterruptsToProto(s.Interrupts), Next: s.Next,
 	}
 	e := &graphdv1.Event{
-		Cursor: cursorToProto(w.head.LogID, w.lastSeq), Time: timeToProto(w.now()), ThreadId: w.head.Thread,
-		Channel: channelValues, Kind: &graphdv1.Event_Values{Values: values},
+		Cursor: wire.CursorToProto(w.head.LogID, w.lastSeq), Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread,
+		Channel: wire.ChannelValues, Kind: &graphdv1.Event_Values{Values: values},
 	}
 	if c := s.Checkpoint; c != nil {
-		values.Checkpoint = checkpointRefToProto(c.ID, c.Namespace)
-		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), timeToProto(c.Time)
+		values.Checkpoint = wire.CheckpointRefToProto(c.ID, c.Namespace)
+		e.RunId, e.Step, e.Time = c.Run, int32(c.Step), wire.TimeToProto(c.Time)
 	}
 	return w.omitLargeValue(e, len(s.Values)), nil
 }
@@ -314,7 +315,7 @@ func (w *activeStream) relayBatch(ctx context.Context, events []checkpoint.Event
 		}
 		before, mark := w.lastSeq, w.mark
 		w.advancePosition(e)
-		if w.isFollowed(e) && w.selectsEvent(e) {
+		if w.isFollowed(e) && w.SelectsEvent(e) {
 			if err := w.sendLogEvent(ctx, e); err != nil {
 				w.lastSeq, w.mark = before, mark
 				return false, err
@@ -342,7 +343,7 @@ func (w *activeStream) advancePosition(e *checkpoint.Event) {
 
 // cursor is where the reader may go on.
 func (w *activeStream) cursor() *graphdv1.Cursor {
-	c := cursorToProto(w.head.LogID, w.lastSeq)
+	c := wire.CursorToProto(w.head.LogID, w.lastSeq)
 	c.Mark = w.mark
 	return c
 }
@@ -404,7 +405,7 @@ func isAtRest(head *checkpoint.Head, run *checkpoint.Run) (rest bool, last uint6
 
 func (w *activeStream) sendHeartbeat(ctx context.Context) error {
 	return w.sendMessage(ctx, &graphdv1.Event{
-		Time: timeToProto(w.now()), ThreadId: w.head.Thread, Channel: channelLifecycle,
+		Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_Heartbeat{
 			Heartbeat: &graphdv1.Heartbeat{Scanned: w.cursor()},
 		},
@@ -431,7 +432,7 @@ func (w *activeStream) newEndMessage(
 		last.Run, runID = run, followed.ID
 	}
 	return &graphdv1.Event{
-		Time: timeToProto(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: channelLifecycle,
+		Time: wire.TimeToProto(w.now()), ThreadId: w.head.Thread, RunId: runID, Channel: wire.ChannelLifecycle,
 		Kind: &graphdv1.Event_End{End: last},
 	}, nil
 }
@@ -443,7 +444,7 @@ func (w *activeStream) readStoppedRun(ctx context.Context, id string, stop *chec
 	})
 	if ok && stop != nil {
 		if s, ok := witness.StoppedRun(id, stop.Seq); ok {
-			return runToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
+			return wire.RunToProto(s.Run, w.head.LogID, s.OpenInterrupts[:min(len(s.OpenInterrupts), maxOpenIDs)]), nil
 		}
 	}
 	run, err := w.engine.Run(ctx, w.head.Thread, id)

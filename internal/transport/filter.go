@@ -3,6 +3,8 @@ package transport
 import (
 	"fmt"
 	"strings"
+
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // A filter is a subset of AIP-160: conditions `field = "value"` joined by AND.
@@ -100,7 +102,7 @@ func (p *filterParser) peekByte() byte {
 // values.
 func (p *filterParser) readWord() string {
 	start := p.pos
-	for p.pos < len(p.text) && isIDByte(p.text[p.pos]) && p.text[p.pos] != '.' {
+	for p.pos < len(p.text) && wire.IsIDByte(p.text[p.pos]) && p.text[p.pos] != '.' {
 		p.pos++
 	}
 	return p.text[start:p.pos]
@@ -164,7 +166,7 @@ func (p *filterParser) parseLabelKey() (string, error) {
 		return p.parseQuoted()
 	}
 	start := p.pos
-	for p.pos < len(p.text) && isIDByte(p.text[p.pos]) {
+	for p.pos < len(p.text) && wire.IsIDByte(p.text[p.pos]) {
 		p.pos++
 	}
 	return p.text[start:p.pos], nil
@@ -174,9 +176,9 @@ func (p *filterParser) parseValue() (string, error) {
 	switch q := p.peekByte(); {
 	case q == '"' || q == '\'':
 		return p.parseQuoted()
-	case isIDByte(q):
+	case wire.IsIDByte(q):
 		start := p.pos
-		for p.pos < len(p.text) && isIDByte(p.text[p.pos]) {
+		for p.pos < len(p.text) && wire.IsIDByte(p.text[p.pos]) {
 			p.pos++
 		}
 		return p.text[start:p.pos], nil

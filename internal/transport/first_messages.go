@@ -67,7 +67,7 @@ func (w *activeStream) resendFirstMessages(ctx context.Context, i int) error {
 		return err
 	}
 	w.follower.Close()
-	w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.eventSelection)
+	w.follower = w.followThread(w.head.Thread, w.lastSeq, w.mark, &w.EventSelection)
 	return w.follower.CheckCursor(ctx)
 }
 

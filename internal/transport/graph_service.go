@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // graphService runs graphs.
@@ -23,7 +24,7 @@ func (s *graphService) Stream(req *graphdv1.StreamRequest, stream eventStream) e
 	defer s.removeStream()
 	ctx := stream.Context()
 	b := s.newValidator()
-	early := &earlySubscription{eventStreamer: s.eventStreamer, eventSelection: eventSelectionFromProto(b, req.GetFilter())}
+	early := &earlySubscription{eventStreamer: s.eventStreamer, EventSelection: wire.EventSelectionFromProto(b, req.GetFilter())}
 	defer early.closeFollower()
 	started, err := s.startRun(ctx, b, req.GetRun(), req.GetRequestId(), req.GetOnDisconnect(), early.followStarted)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *graphService) Resume(req *graphdv1.ResumeRequest, stream eventStream) e
 	defer s.removeStream()
 	ctx := stream.Context()
 	b := s.newValidator()
-	early := &earlySubscription{eventStreamer: s.eventStreamer, eventSelection: eventSelectionFromProto(b, req.GetFilter())}
+	early := &earlySubscription{eventStreamer: s.eventStreamer, EventSelection: wire.EventSelectionFromProto(b, req.GetFilter())}
 	defer early.closeFollower()
 	started, err := s.resumeRun(ctx, b, req.GetResume(), req.GetRequestId(), early.followStarted)
 	if err != nil {
@@ -83,19 +84,19 @@ func (s *graphService) ResumeRun(ctx context.Context, req *graphdv1.ResumeRunReq
 }
 
 func (s *graphService) startRun(
-	ctx context.Context, b *validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
+	ctx context.Context, b *wire.Validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
 	watch runtime.StartHook,
 ) (*runtime.Started, error) {
 	recordSubject(ctx, spec.GetThreadId(), spec.GetRunId())
-	req := startRequestFromProto(b, spec, requestID)
-	if err := b.err(); err != nil {
+	req := wire.StartRequestFromProto(b, spec, requestID)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if req.Digest, err = digestIfRepeatable(requestID, spec); err != nil {
+	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
-	req.By, req.Request.OnDisconnect, req.OnStart = s.callerOf(ctx), onDisconnectFromProto(leave), watch
+	req.By, req.Request.OnDisconnect, req.OnStart = s.callerOf(ctx), wire.OnDisconnectFromProto(leave), watch
 	started, err := s.engine.Start(ctx, req)
 	if err != nil {
 		return nil, err
@@ -105,15 +106,15 @@ func (s *graphService) startRun(
 }
 
 func (s *graphService) resumeRun(
-	ctx context.Context, b *validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
+	ctx context.Context, b *wire.Validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
 ) (*runtime.Started, error) {
 	recordSubject(ctx, spec.GetThreadId(), "")
-	req := resumeRequestFromProto(b, spec, requestID)
-	if err := b.err(); err != nil {
+	req := wire.ResumeRequestFromProto(b, spec, requestID)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if req.Digest, err = digestIfRepeatable(requestID, spec); err != nil {
+	if req.Digest, err = wire.DigestIfRepeatable(requestID, spec); err != nil {
 		return nil, err
 	}
 	req.By, req.OnStart = s.callerOf(ctx), watch
@@ -129,8 +130,8 @@ func (s *graphService) resumeRun(
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
 	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
-	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkID("run_id", req.GetRunId())
-	if err := b.err(); err != nil {
+	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("run_id", req.GetRunId())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	return s.readRun(ctx, thread, id)
@@ -155,10 +156,10 @@ func (s *graphService) ListRuns(
 ) (*graphdv1.ListRunsResponse, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	thread := b.checkID("thread_id", req.GetThreadId())
+	thread := b.CheckID("thread_id", req.GetThreadId())
 	size := pageSize(b, req.GetPageSize())
 	wanted := runPredicateFromFilter(b, req.GetFilter())
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("runs", thread, req.GetFilter())
@@ -177,7 +178,7 @@ func (s *graphService) ListRuns(
 	resp := &graphdv1.ListRunsResponse{}
 	cut := newPageBudget(s.maxMessageBytes)
 	for i := range runs {
-		out := runToProto(runs[i], head.LogID, nil)
+		out := wire.RunToProto(runs[i], head.LogID, nil)
 		if wanted(runs[i]) {
 			if !cut.tryAdd(out) {
 				more = true

@@ -14,10 +14,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // interceptorOptions puts the interceptors in order, from the outside in: identify and
@@ -52,7 +51,7 @@ func (d *interceptors) interceptUnary(
 	disableCompression(ctx)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = clientLeftError(ctx)
-	} else if err = validateMessage(req); err == nil {
+	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 	}
 	if err == nil {
@@ -202,20 +201,5 @@ func (s *interceptedStream) RecvMsg(m any) error {
 		return err
 	}
 	s.metrics.countReceived()
-	return validateMessage(m)
-}
-
-// validateMessage checks what holds for every message of the contract, whatever the
-// receiver is.
-func validateMessage(req any) error {
-	msg, ok := req.(proto.Message)
-	if !ok {
-		return runtime.Errorf(runtime.ReasonInternal, "%T is no message", req)
-	}
-	if !strings.HasPrefix(string(msg.ProtoReflect().Descriptor().FullName()), "graphd.") {
-		return nil
-	}
-	b := &validator{}
-	refuseUnknownEnums(b, "", msg.ProtoReflect())
-	return b.err()
+	return wire.ValidateMessage(m)
 }

@@ -6,8 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // interruptService lists, watches and updates interrupts.
@@ -24,10 +23,10 @@ func (s *interruptService) ListInterrupts(
 ) (*graphdv1.ListInterruptsResponse, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	thread := b.checkOptionalID("thread_id", req.GetThreadId())
+	thread := b.CheckOptionalID("thread_id", req.GetThreadId())
 	size := pageSize(b, req.GetPageSize())
 	q := interruptQueryFromFilter(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("interrupts", thread, req.GetFilter())
@@ -49,7 +48,7 @@ func (s *interruptService) ListInterrupts(
 	}
 	cut := newPageBudget(s.maxMessageBytes)
 	for i := range found {
-		out := interruptToProto(found[i])
+		out := wire.InterruptToProto(found[i])
 		if !cut.tryAdd(out) {
 			resp.NextPageToken, err = s.tokens.encodeToken(list, at(found[i-1]))
 			break
@@ -65,15 +64,15 @@ func (s *interruptService) GetInterrupt(
 ) (*graphdv1.Interrupt, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkID("interrupt_id", req.GetInterruptId())
-	if err := b.err(); err != nil {
+	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("interrupt_id", req.GetInterruptId())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	found, err := s.engine.Interrupt(ctx, thread, id)
 	if err != nil {
 		return nil, err
 	}
-	return interruptToProto(found), nil
+	return wire.InterruptToProto(found), nil
 }
 
 // UpdateInterrupt extends or assigns an open interrupt.
@@ -82,8 +81,8 @@ func (s *interruptService) UpdateInterrupt(
 ) (*graphdv1.Interrupt, error) {
 	recordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
 	b := s.newValidator()
-	change := interruptChangeFromProto(b, req)
-	if err := b.err(); err != nil {
+	change := wire.InterruptChangeFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	change.By = s.callerOf(ctx)
@@ -91,44 +90,5 @@ func (s *interruptService) UpdateInterrupt(
 	if err != nil {
 		return nil, err
 	}
-	return interruptToProto(changed), nil
-}
-
-const maskAssignees = "assignees"
-
-func interruptChangeFromProto(b *validator, req *graphdv1.UpdateInterruptRequest) runtime.UpdateInterruptRequest {
-	q := req.GetInterrupt()
-	b.requireSet("interrupt", q != nil)
-	c := runtime.UpdateInterruptRequest{
-		Thread:    b.checkID("interrupt.thread_id", q.GetThreadId()),
-		Interrupt: b.checkID("interrupt.interrupt_id", q.GetInterruptId()),
-		Etag:      b.parseEtag("interrupt.etag", q.GetEtag()),
-	}
-	assignees := b.checkNames("interrupt.assignees", q.GetAssignees())
-	expires := b.convertTime("interrupt.expire_time", q.GetExpireTime())
-	paths := req.GetUpdateMask().GetPaths()
-	if len(paths) == 0 {
-		if q.GetExpireTime() != nil {
-			paths = append(paths, maskExpire)
-		}
-		if len(assignees) > 0 {
-			paths = append(paths, maskAssignees)
-		}
-	}
-	if len(paths) == 0 {
-		b.addViolation("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
-	}
-	for _, path := range paths {
-		switch path {
-		case maskAll:
-			c.Expires, c.Assignees = &expires, &assignees
-		case maskExpire:
-			c.Expires = &expires
-		case maskAssignees:
-			c.Assignees = &assignees
-		default:
-			b.addViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, maxNameLength))
-		}
-	}
-	return c
+	return wire.InterruptToProto(changed), nil
 }

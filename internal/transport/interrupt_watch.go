@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // interruptStream is the sending side of WatchInterrupts.
@@ -40,7 +41,7 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 		interruptService: s, query: interruptQueryFromFilter(b, req.GetFilter(), ""),
 		tokenScope: digestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return err
 	}
 	if err := s.tokens.decodeToken(req.GetResumeToken(), w.tokenScope, &w.lastChange); err != nil {
@@ -148,7 +149,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // are sent a broken stream has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
 	for i := range open {
-		f, err := encodeMessage(&graphdv1.InterruptChange{Interrupt: interruptToProto(open[i])})
+		f, err := encodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
 		if err != nil {
 			return err
 		}
@@ -240,7 +241,7 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 	for i := range changed {
 		before := w.lastChange
 		w.lastChange = max(w.lastChange, changed[i].Change)
-		m, err := w.newChangeMessage(interruptToProto(changed[i]))
+		m, err := w.newChangeMessage(wire.InterruptToProto(changed[i]))
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // As many messages are admitted as fit: what was admitted counts before gRPC has it.
@@ -75,7 +76,7 @@ func TestMessageThatIsNotSentCountsNoMore(t *testing.T) {
 func TestLargeAnswersCountWhenTheyArePacked(t *testing.T) {
 	u := newUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
 	o, _ := u.openCall(t)
-	run := &graphdv1.Run{Output: jsonToProto(payload.JSON(`"` + strings.Repeat("x", 100<<10) + `"`))}
+	run := &graphdv1.Run{Output: wire.JSONToProto(payload.JSON(`"` + strings.Repeat("x", 100<<10) + `"`))}
 	packed, err := o.encodeAnswer(t.Context(), run, &runtime.CallMemory{})
 	require.NoError(t, err)
 	held := u.readHeldBytes()
@@ -147,7 +148,7 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		sent := make(chan *graphdv1.Event, 100)
 		w := &activeStream{
 			eventStreamer: s.eventStreamer, memory: &runtime.CallMemory{},
-			subscription: &subscription{head: e.head, openedRun: &e.run, startsWithSnapshot: true, eventSelection: eventSelectionFromProto(s.newValidator(), nil)},
+			subscription: &subscription{head: e.head, openedRun: &e.run, startsWithSnapshot: true, EventSelection: wire.EventSelectionFromProto(s.newValidator(), nil)},
 			sender: newMessageSender(func(f *encodedMessage) error {
 				m := &graphdv1.Event{}
 				err := proto.Unmarshal(f.bytes, m)

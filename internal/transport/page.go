@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // Sizes of a page.
@@ -19,10 +20,10 @@ const (
 )
 
 // pageSize converts the size of a page.
-func pageSize(b *validator, size int32) int {
+func pageSize(b *wire.Validator, size int32) int {
 	switch {
 	case size < 0:
-		b.addViolation("page_size", "%d is negative; 0 means %d", size, defaultPageSize)
+		b.AddViolation("page_size", "%d is negative; 0 means %d", size, defaultPageSize)
 		return defaultPageSize
 	case size == 0:
 		return defaultPageSize

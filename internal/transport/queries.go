@@ -7,13 +7,14 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // parseFilterField parses a filter and blames the field for what is wrong with it.
-func parseFilterField(b *validator, text string, allowed ...string) []condition {
+func parseFilterField(b *wire.Validator, text string, allowed ...string) []condition {
 	conditions, err := parseFilter(text, allowed)
 	if err != nil {
-		b.addViolation("filter", "%v", err)
+		b.AddViolation("filter", "%v", err)
 	}
 	return conditions
 }
@@ -23,7 +24,7 @@ const anyState = "*"
 
 // parseFilterState returns the domain name of a state in a filter, given in any
 // case, with or without the prefix of the enum.
-func parseFilterState(b *validator, values map[string]int32, prefix, text string) string {
+func parseFilterState(b *wire.Validator, values map[string]int32, prefix, text string) string {
 	name := strings.ToUpper(text)
 	if !strings.HasPrefix(name, prefix) {
 		name = prefix + name
@@ -38,11 +39,11 @@ func parseFilterState(b *validator, values map[string]int32, prefix, text string
 		}
 	}
 	slices.Sort(known)
-	b.addViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, maxNameLength), strings.Join(known, ", "))
+	b.AddViolation("filter", "%q is not a state; known are %s", reason.ClipText(text, wire.MaxNameLength), strings.Join(known, ", "))
 	return ""
 }
 
-func threadQueryFromFilter(b *validator, filter string) checkpoint.ThreadQuery {
+func threadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQuery {
 	var q checkpoint.ThreadQuery
 	for _, c := range parseFilterField(b, filter, "state", "graph", metadataField) {
 		switch c.Field {
@@ -62,7 +63,7 @@ func threadQueryFromFilter(b *validator, filter string) checkpoint.ThreadQuery {
 
 // interruptQueryFromFilter converts a filter of interrupts. fallback are the states
 // of a filter that names none.
-func interruptQueryFromFilter(b *validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
+func interruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
 	q := checkpoint.InterruptQuery{Thread: thread, States: fallback}
 	conditions := parseFilterField(b, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
@@ -84,7 +85,7 @@ func interruptQueryFromFilter(b *validator, filter, thread string, fallback ...c
 			q.Assignee = c.Value
 		case "thread_id":
 			if thread != "" && thread != c.Value {
-				b.addViolation("filter", "thread_id differs from the request's thread_id")
+				b.AddViolation("filter", "thread_id differs from the request's thread_id")
 			}
 			q.Thread = c.Value
 		case "run_id":
@@ -95,7 +96,7 @@ func interruptQueryFromFilter(b *validator, filter, thread string, fallback ...c
 }
 
 // runPredicateFromFilter converts a filter over the runs of one thread.
-func runPredicateFromFilter(b *validator, filter string) func(checkpoint.Run) bool {
+func runPredicateFromFilter(b *wire.Validator, filter string) func(checkpoint.Run) bool {
 	conditions := parseFilterField(b, filter, "state", "graph", metadataField)
 	for i, c := range conditions {
 		if c.Field == "state" {

@@ -8,6 +8,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // Info is what the server says of itself.
@@ -35,9 +36,9 @@ func (s *registryService) GetServerInfo(
 ) (*graphdv1.ServerInfo, error) {
 	return &graphdv1.ServerInfo{
 		Version: s.info.Version, Features: s.info.Features, Store: s.info.Store,
-		MaxMessageBytes: clampUint32(s.maxMessageBytes), MaxInlinePayloadBytes: clampUint32(s.limits.MaxBytes),
-		MaxPayloadDepth: clampUint32(s.limits.MaxDepth), HeartbeatInterval: durationToProto(s.heartbeatInterval),
-		EventRetention: durationToProto(s.info.Retention), StartTime: timeToProto(s.info.Started),
+		MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxInlinePayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
+		MaxPayloadDepth: wire.ClampUint32(s.limits.MaxDepth), HeartbeatInterval: wire.DurationToProto(s.heartbeatInterval),
+		EventRetention: wire.DurationToProto(s.info.Retention), StartTime: wire.TimeToProto(s.info.Started),
 	}, nil
 }
 
@@ -47,7 +48,7 @@ func (s *registryService) ListGraphs(
 ) (*graphdv1.ListGraphsResponse, error) {
 	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("graphs")
@@ -67,7 +68,7 @@ func (s *registryService) ListGraphs(
 	}
 	resp := &graphdv1.ListGraphsResponse{NextPageToken: next}
 	for _, e := range entries {
-		resp.Graphs = append(resp.Graphs, graphToProto(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
+		resp.Graphs = append(resp.Graphs, wire.GraphToProto(e, req.GetView() == graphdv1.GraphView_GRAPH_VIEW_FULL))
 	}
 	return resp, s.checkAnswerSize(resp, "ask for a smaller page_size, or for GRAPH_VIEW_BASIC")
 }
@@ -75,43 +76,43 @@ func (s *registryService) ListGraphs(
 // GetGraph returns a graph.
 func (s *registryService) GetGraph(ctx context.Context, req *graphdv1.GetGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
-	name, version := b.checkName("graph", req.GetGraph()), b.checkName("version", req.GetVersion())
-	b.requireSet("graph", name != "")
-	if err := b.err(); err != nil {
+	name, version := b.CheckName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
+	b.RequireSet("graph", name != "")
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.GetGraph(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
-	return graphToProto(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
+	return wire.GraphToProto(entry, req.GetView() != graphdv1.GraphView_GRAPH_VIEW_BASIC), nil
 }
 
 // PutGraph checks and keeps a graph.
 func (s *registryService) PutGraph(ctx context.Context, req *graphdv1.PutGraphRequest) (*graphdv1.Graph, error) {
 	b := s.newValidator()
 	put := runtime.PutGraphRequest{
-		DocumentName: b.checkText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
+		DocumentName: b.CheckText("document_name", req.GetDocumentName()), ValidateOnly: req.GetValidateOnly(),
 	}
 	switch definition := req.GetDefinition().(type) {
 	case *graphdv1.PutGraphRequest_Spec:
-		b.requireSet("spec", definition.Spec != nil)
-		put.Spec = graphSpecFromProto(b, definition.Spec)
+		b.RequireSet("spec", definition.Spec != nil)
+		put.Spec = wire.GraphSpecFromProto(b, definition.Spec)
 	case *graphdv1.PutGraphRequest_Document:
 		put.Document = definition.Document
-		b.requireSet("document", strings.TrimSpace(definition.Document) != "")
-		b.checkSize("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
+		b.RequireSet("document", strings.TrimSpace(definition.Document) != "")
+		b.CheckSize("document", "max-payload", len(definition.Document), s.limits.MaxBytes)
 	default:
-		b.addViolation("definition", "must be a spec or a document")
+		b.AddViolation("definition", "must be a spec or a document")
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.PutGraph(ctx, put)
 	if err != nil {
 		return nil, err
 	}
-	return graphToProto(entry, true), nil
+	return wire.GraphToProto(entry, true), nil
 }
 
 // DeleteGraph deletes all versions of a graph.
@@ -119,9 +120,9 @@ func (s *registryService) DeleteGraph(
 	ctx context.Context, req *graphdv1.DeleteGraphRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
 	b := s.newValidator()
-	name := b.checkName("graph", req.GetGraph())
-	b.requireSet("graph", name != "")
-	if err := b.err(); err != nil {
+	name := b.CheckName("graph", req.GetGraph())
+	b.RequireSet("graph", name != "")
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, "", req.GetForce())
@@ -133,10 +134,10 @@ func (s *registryService) DeleteGraphVersion(
 	ctx context.Context, req *graphdv1.DeleteGraphVersionRequest,
 ) (*graphdv1.DeleteGraphResponse, error) {
 	b := s.newValidator()
-	name, version := b.checkName("graph", req.GetGraph()), b.checkName("version", req.GetVersion())
-	b.requireSet("graph", name != "")
-	b.requireSet("version", version != "")
-	if err := b.err(); err != nil {
+	name, version := b.CheckName("graph", req.GetGraph()), b.CheckName("version", req.GetVersion())
+	b.RequireSet("graph", name != "")
+	b.RequireSet("version", version != "")
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	gone, err := s.graphs.DeleteGraph(ctx, name, version, req.GetForce())
@@ -149,8 +150,8 @@ func (s *registryService) ListWorkers(
 ) (*graphdv1.ListWorkersResponse, error) {
 	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
-	name := b.checkName("graph", req.GetGraph())
-	if err := b.err(); err != nil {
+	name := b.CheckName("graph", req.GetGraph())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("workers", name)
@@ -177,8 +178,8 @@ func (s *registryService) ListWorkers(
 	resp := &graphdv1.ListWorkersResponse{NextPageToken: next}
 	for _, w := range workers {
 		resp.Workers = append(resp.Workers, &graphdv1.WorkerInfo{
-			WorkerId: w.ID, Nodes: w.Nodes, TotalSlots: clampUint32(w.Slots), FreeSlots: clampUint32(w.FreeSlots),
-			LastBeatTime: timeToProto(w.LastHeartbeat), Labels: w.Labels, Draining: w.Draining, BuildId: w.Build,
+			WorkerId: w.ID, Nodes: w.Nodes, TotalSlots: wire.ClampUint32(w.Slots), FreeSlots: wire.ClampUint32(w.FreeSlots),
+			LastBeatTime: wire.TimeToProto(w.LastHeartbeat), Labels: w.Labels, Draining: w.Draining, BuildId: w.Build,
 		})
 	}
 	return resp, nil

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -102,9 +104,6 @@ type Options struct {
 
 // Defaults of Options, and what keeps long streams alive through proxies.
 const (
-	defaultMaxPayload      = 1 << 20
-	defaultMaxDepth        = 128
-	defaultMaxMessage      = 8 << 20
 	defaultHeartbeat       = 15 * time.Second
 	defaultStallTimeout    = 30 * time.Second
 	defaultConnectionGrace = 30 * time.Second
@@ -139,18 +138,18 @@ func (o Options) withDefaults() Options {
 	if o.Workers == nil && o.Hub != nil {
 		o.Workers = o.Hub
 	}
-	o.Limits.MaxBytes = orDefault(o.Limits.MaxBytes, defaultMaxPayload)
-	o.Limits.MaxDepth = orDefault(o.Limits.MaxDepth, defaultMaxDepth)
-	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, defaultMaxMessage)
-	o.Heartbeat = orDefault(o.Heartbeat, defaultHeartbeat)
-	o.StallTimeout = orDefault(o.StallTimeout, defaultStallTimeout)
-	o.ConnectionGrace = orDefault(o.ConnectionGrace, defaultConnectionGrace)
-	o.ConnectionIdle = orDefault(o.ConnectionIdle, defaultConnectionIdle)
-	o.MaxUnread = max(orDefault(o.MaxUnread, defaultMaxUnread), 0)
-	o.MaxStreamUnread = max(orDefault(o.MaxStreamUnread, defaultMaxStreamUnread), 0)
-	o.MaxIncoming = max(orDefault(o.MaxIncoming, defaultMaxIncoming), 0)
-	o.RequestPatience = orDefault(o.RequestPatience, defaultRequestPatience)
-	o.UnreadPatience = orDefault(o.UnreadPatience, defaultUnreadPatience)
+	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxPayload)
+	o.Limits.MaxDepth = cmp.Or(o.Limits.MaxDepth, wire.DefaultMaxDepth)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessage)
+	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
+	o.StallTimeout = cmp.Or(o.StallTimeout, defaultStallTimeout)
+	o.ConnectionGrace = cmp.Or(o.ConnectionGrace, defaultConnectionGrace)
+	o.ConnectionIdle = cmp.Or(o.ConnectionIdle, defaultConnectionIdle)
+	o.MaxUnread = max(cmp.Or(o.MaxUnread, defaultMaxUnread), 0)
+	o.MaxStreamUnread = max(cmp.Or(o.MaxStreamUnread, defaultMaxStreamUnread), 0)
+	o.MaxIncoming = max(cmp.Or(o.MaxIncoming, defaultMaxIncoming), 0)
+	o.RequestPatience = cmp.Or(o.RequestPatience, defaultRequestPatience)
+	o.UnreadPatience = cmp.Or(o.UnreadPatience, defaultUnreadPatience)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
@@ -161,14 +160,6 @@ func (o Options) withDefaults() Options {
 		o.TokenKey = []byte(defaultTokenKey)
 	}
 	return o
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // Server serves graphd over gRPC.

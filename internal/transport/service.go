@@ -3,9 +3,8 @@ package transport
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // service is what the services have in common.
@@ -34,7 +33,7 @@ func (s *service) acquireReadSlot(ctx context.Context) (leave func(), err error)
 	}
 }
 
-func (s *service) newValidator() *validator { return &validator{limits: s.limits} }
+func (s *service) newValidator() *wire.Validator { return wire.NewValidator(s.limits) }
 
 // callerOf names the authenticated caller, "" when callers are not known.
 func (s *service) callerOf(ctx context.Context) string {
@@ -42,29 +41,4 @@ func (s *service) callerOf(ctx context.Context) string {
 		return ""
 	}
 	return s.callerName(ctx)
-}
-
-// digestIfRepeatable digests what a request asks for, but only when it may come again.
-func digestIfRepeatable(requestID string, effect proto.Message) (string, error) {
-	if requestID == "" {
-		return "", nil
-	}
-	return digestMessage(effect)
-}
-
-// repeatableRequest is a request that a client may send again under the same id.
-type repeatableRequest interface {
-	proto.Message
-	GetRequestId() string
-}
-
-// digestWithoutRequestID is digestIfRepeatable for a request that has its id inside: the id is no part
-// of what is asked for.
-func digestWithoutRequestID(req repeatableRequest) (string, error) {
-	if req.GetRequestId() == "" {
-		return "", nil
-	}
-	effect := proto.Clone(req).ProtoReflect()
-	effect.Clear(effect.Descriptor().Fields().ByName("request_id"))
-	return digestMessage(effect.Interface())
 }

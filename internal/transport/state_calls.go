@@ -9,6 +9,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // GetState returns the state at a checkpoint.
@@ -17,19 +18,19 @@ func (s *threadService) GetState(
 ) (*graphdv1.StateSnapshot, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	id, namespace := checkpointRefFromProto(b, "at", req.GetAt())
+	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
 	q := runtime.StateRequest{
-		Thread: b.checkID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
-		Keys: b.checkNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes,
+		Thread: b.CheckID("thread_id", req.GetThreadId()), Namespace: namespace, Checkpoint: id,
+		Keys: b.CheckNames("keys", req.GetKeys()), WithSubgraphs: req.GetSubgraphs(), MaxBytes: s.maxMessageBytes,
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	state, err := s.engine.State(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	out := snapshotToProto(state)
+	out := wire.SnapshotToProto(state)
 	return out, s.checkAnswerSize(out, "ask for fewer keys")
 }
 
@@ -39,12 +40,12 @@ func (s *threadService) UpdateState(
 ) (*graphdv1.StateSnapshot, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	update := updateStateFromProto(b, req)
-	if err := b.err(); err != nil {
+	update := wire.UpdateStateFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if update.Digest, err = digestWithoutRequestID(req); err != nil {
+	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	update.By = s.callerOf(ctx)
@@ -61,12 +62,12 @@ func (s *threadService) BulkUpdateState(
 ) (*graphdv1.StateSnapshot, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	update := bulkUpdateStateFromProto(b, req)
-	if err := b.err(); err != nil {
+	update := wire.BulkUpdateStateFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if update.Digest, err = digestWithoutRequestID(req); err != nil {
+	if update.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	update.By = s.callerOf(ctx)
@@ -80,7 +81,7 @@ func (s *threadService) BulkUpdateState(
 // updatedState is the answer to an update: values that are too large can be read by
 // keys.
 func (s *threadService) updatedState(state runtime.Snapshot) *graphdv1.StateSnapshot {
-	out := snapshotToProto(state)
+	out := wire.SnapshotToProto(state)
 	if proto.Size(out) > s.maxMessageBytes {
 		out.Values = nil
 	}
@@ -95,11 +96,11 @@ func (s *threadService) ListCheckpoints(
 	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
 	q := runtime.HistoryQuery{
-		Thread:    b.checkID("thread_id", req.GetThreadId()),
-		Namespace: namespaceFromProto(b, "namespace", req.GetNamespace()),
+		Thread:    b.CheckID("thread_id", req.GetThreadId()),
+		Namespace: wire.NamespaceFromProto(b, "namespace", req.GetNamespace()),
 		Limit:     size, WithValues: req.GetIncludeValues(), MaxBytes: s.maxMessageBytes,
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("checkpoints", q.Thread, q.Namespace)
@@ -118,7 +119,7 @@ func (s *threadService) ListCheckpoints(
 	resp := &graphdv1.ListCheckpointsResponse{}
 	cut := newPageBudget(s.maxMessageBytes)
 	for i := range states {
-		out := snapshotToProto(states[i])
+		out := wire.SnapshotToProto(states[i])
 		if !cut.tryAdd(out) {
 			more = true
 			break

@@ -8,6 +8,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // threadService keeps threads.
@@ -22,12 +23,12 @@ func (s *threadService) CreateThread(
 ) (*graphdv1.Thread, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	create := newThreadFromProto(b, req)
-	if err := b.err(); err != nil {
+	create := wire.NewThreadFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if create.Digest, err = digestWithoutRequestID(req); err != nil {
+	if create.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	create.By = s.callerOf(ctx)
@@ -35,15 +36,15 @@ func (s *threadService) CreateThread(
 	if err != nil {
 		return nil, err
 	}
-	return threadToProto(head), nil
+	return wire.ThreadToProto(head), nil
 }
 
 // GetThread returns a thread.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	thread := b.checkID("thread_id", req.GetThreadId())
-	if err := b.err(); err != nil {
+	thread := b.CheckID("thread_id", req.GetThreadId())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.Thread(ctx, thread)
@@ -57,7 +58,7 @@ func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRe
 func (s *threadService) buildThreadView(
 	ctx context.Context, head checkpoint.Head, view graphdv1.ThreadView,
 ) (*graphdv1.Thread, error) {
-	out := threadToProto(head)
+	out := wire.ThreadToProto(head)
 	if view != graphdv1.ThreadView_THREAD_VIEW_FULL {
 		return out, nil
 	}
@@ -65,10 +66,10 @@ func (s *threadService) buildThreadView(
 	if err != nil {
 		return nil, err
 	}
-	out.Values = jsonToProto(state.Values)
+	out.Values = wire.JSONToProto(state.Values)
 	for _, q := range state.Interrupts {
 		if q.State == checkpoint.InterruptOpen {
-			out.Interrupts = append(out.Interrupts, interruptToProto(q))
+			out.Interrupts = append(out.Interrupts, wire.InterruptToProto(q))
 		}
 	}
 	return out, s.checkAnswerSize(out, "take THREAD_VIEW_BASIC and read the state with GetState")
@@ -81,7 +82,7 @@ func (s *threadService) ListThreads(
 	b := s.newValidator()
 	size := pageSize(b, req.GetPageSize())
 	q := threadQueryFromFilter(b, req.GetFilter())
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	list := digestList("threads", req.GetFilter())
@@ -127,8 +128,8 @@ func (s *threadService) UpdateThread(
 ) (*graphdv1.Thread, error) {
 	recordSubject(ctx, req.GetThread().GetThreadId(), "")
 	b := s.newValidator()
-	change := threadChangeFromProto(b, req)
-	if err := b.err(); err != nil {
+	change := wire.ThreadChangeFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	change.By = s.callerOf(ctx)
@@ -136,7 +137,7 @@ func (s *threadService) UpdateThread(
 	if err != nil {
 		return nil, err
 	}
-	return threadToProto(head), nil
+	return wire.ThreadToProto(head), nil
 }
 
 // DeleteThread deletes a thread.
@@ -145,8 +146,8 @@ func (s *threadService) DeleteThread(
 ) (*emptypb.Empty, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	thread, etag := b.checkID("thread_id", req.GetThreadId()), b.parseEtag("etag", req.GetEtag())
-	if err := b.err(); err != nil {
+	thread, etag := b.CheckID("thread_id", req.GetThreadId()), b.ParseEtag("etag", req.GetEtag())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	if err := s.engine.DeleteThread(ctx, thread, etag, req.GetForce()); err != nil {
@@ -159,29 +160,29 @@ func (s *threadService) DeleteThread(
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
 	recordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
-	id, namespace := checkpointRefFromProto(b, "at", req.GetAt())
+	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
 	if namespace != "" {
-		b.addViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
+		b.AddViolation("at.namespace", "must be empty: a thread is forked at a checkpoint of its root graph")
 	}
 	fork := runtime.ForkRequest{
-		Source: b.checkID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
-		Thread:    b.checkOptionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.checkLabels("metadata", req.GetMetadata()),
-		RequestID: b.checkOptionalID("request_id", req.GetRequestId()),
+		Source: b.CheckID("source_thread_id", req.GetSourceThreadId()), Checkpoint: id,
+		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
+		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        s.callerOf(ctx),
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if fork.Digest, err = digestWithoutRequestID(req); err != nil {
+	if fork.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.ForkThread(ctx, fork)
 	if err != nil {
 		return nil, err
 	}
-	return threadToProto(head), nil
+	return wire.ThreadToProto(head), nil
 }
 
 // CopyThread copies a thread as it is.
@@ -189,24 +190,24 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 	recordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
 	c := runtime.CopyRequest{
-		Source:    b.checkID("source_thread_id", req.GetSourceThreadId()),
-		Thread:    b.checkOptionalID("thread_id", req.GetThreadId()),
-		Metadata:  b.checkLabels("metadata", req.GetMetadata()),
-		RequestID: b.checkOptionalID("request_id", req.GetRequestId()),
+		Source:    b.CheckID("source_thread_id", req.GetSourceThreadId()),
+		Thread:    b.CheckOptionalID("thread_id", req.GetThreadId()),
+		Metadata:  b.CheckLabels("metadata", req.GetMetadata()),
+		RequestID: b.CheckOptionalID("request_id", req.GetRequestId()),
 		By:        s.callerOf(ctx),
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if c.Digest, err = digestWithoutRequestID(req); err != nil {
+	if c.Digest, err = wire.DigestWithoutRequestID(req); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.CopyThread(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return threadToProto(head), nil
+	return wire.ThreadToProto(head), nil
 }
 
 // PruneThread removes the oldest part of a history.
@@ -214,18 +215,18 @@ func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThre
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	p := runtime.PruneRequest{
-		Thread: b.checkID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
-		Etag: b.parseEtag("etag", req.GetEtag()), By: s.callerOf(ctx),
+		Thread: b.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),
+		Etag: b.ParseEtag("etag", req.GetEtag()), By: s.callerOf(ctx),
 	}
 	if p.KeepCheckpoints < 1 {
-		b.addViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)
+		b.AddViolation("keep_checkpoints", "is %d, want 1 or more", p.KeepCheckpoints)
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.PruneThread(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return threadToProto(head), nil
+	return wire.ThreadToProto(head), nil
 }

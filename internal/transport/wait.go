@@ -8,15 +8,16 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // WaitRun waits until a run stops, or for the time in the request.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
 	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
-	thread, id := b.checkID("thread_id", req.GetThreadId()), b.checkOptionalID("run_id", req.GetRunId())
-	wait := b.convertDuration("wait", req.GetWait())
-	if err := b.err(); err != nil {
+	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
+	wait := b.ConvertDuration("wait", req.GetWait())
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	if id == "" {
@@ -71,8 +72,8 @@ func (s *graphService) waitUntilStopped(
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
 	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
-	cancel := cancelRequestFromProto(b, req)
-	if err := b.err(); err != nil {
+	cancel := wire.CancelRequestFromProto(b, req)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	if req.GetWait() {

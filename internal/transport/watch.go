@@ -6,6 +6,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // Watch follows a thread or a run from any position.
@@ -17,16 +18,16 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 	ctx := stream.Context()
 	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
-	thread, run := b.checkID("thread_id", req.GetThreadId()), b.checkOptionalID("run_id", req.GetRunId())
-	selected := eventSelectionFromProto(b, req.GetFilter())
+	thread, run := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
+	selected := wire.EventSelectionFromProto(b, req.GetFilter())
 	if req.GetSnapshotFirst() && req.GetStart() != nil {
-		b.addViolation("snapshot_first", "begins with the present state, so start must be unset")
+		b.AddViolation("snapshot_first", "begins with the present state, so start must be unset")
 	}
 	if after, ok := req.GetStart().(*graphdv1.WatchRequest_After); ok {
-		b.requireSet("after", after.After != nil)
-		b.requireSet("after.log_id", after.After.GetLogId() != "")
+		b.RequireSet("after", after.After != nil)
+		b.RequireSet("after.log_id", after.After.GetLogId() != "")
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return err
 	}
 	if err := s.addThreadStream(thread); err != nil {
@@ -45,7 +46,7 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 	if err != nil {
 		return err
 	}
-	sub.eventSelection, sub.startsWithSnapshot, sub.onBegun = selected, req.GetSnapshotFirst(), begun
+	sub.EventSelection, sub.startsWithSnapshot, sub.onBegun = selected, req.GetSnapshotFirst(), begun
 	return s.serveStream(stream, sub)
 }
 

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -29,11 +29,7 @@ type workerService struct {
 }
 
 // workerFeatures are the optional parts of the protocol that the server knows.
-func workerFeatures() []string { return []string{"complete", "next", featureDrift} }
-
-// featureDrift says that a process compares what its code asks with what was
-// answered, and that the server says what was shown.
-const featureDrift = "drift"
+func workerFeatures() []string { return []string{"complete", "next", wire.FeatureDrift} }
 
 type workerStream = interface {
 	Send(*graphdv1.ConnectResponse) error
@@ -142,11 +138,11 @@ func noHelloError() error {
 // session and says welcome.
 func (s *workerService) openSession(ctx context.Context, stream workerStream, h *graphdv1.Hello) (*worker.Session, error) {
 	b := s.newValidator()
-	hello := helloFromProto(b, h)
-	if err := b.err(); err != nil {
+	hello := wire.HelloFromProto(b, h)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	protocol, err := negotiateProtocol(h.GetManifest())
+	protocol, err := wire.NegotiateProtocol(h.GetManifest())
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +155,12 @@ func (s *workerService) openSession(ctx context.Context, stream workerStream, h 
 		return nil, err
 	}
 	welcome := &graphdv1.Welcome{
-		SessionId: w.SessionID, Protocol: protocol, BeatInterval: durationToProto(w.HeartbeatInterval), LeaseTtl: durationToProto(w.LeaseTTL),
-		Lost: leaseTokensToProto(w.LostLeases), Undecided: leaseTokensToProto(w.UndecidedLeases), MaxMessageBytes: clampUint32(s.maxMessageBytes), MaxPayloadBytes: clampUint32(s.limits.MaxBytes),
-		MaxResultBytes: maxResultBytes, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
+		SessionId: w.SessionID, Protocol: protocol, BeatInterval: wire.DurationToProto(w.HeartbeatInterval), LeaseTtl: wire.DurationToProto(w.LeaseTTL),
+		Lost: wire.LeaseTokensToProto(w.LostLeases), Undecided: wire.LeaseTokensToProto(w.UndecidedLeases), MaxMessageBytes: wire.ClampUint32(s.maxMessageBytes), MaxPayloadBytes: wire.ClampUint32(s.limits.MaxBytes),
+		MaxResultBytes: wire.MaxResultBytes, Graphs: registered, ServerVersion: s.version, Features: workerFeatures(),
 	}
 	for _, token := range w.RenewedLeases {
-		welcome.Renewed = append(welcome.Renewed, leaseToProto(token, w.LeaseTTL))
+		welcome.Renewed = append(welcome.Renewed, wire.LeaseToProto(token, w.LeaseTTL))
 	}
 	if err := stream.Send(&graphdv1.ConnectResponse{
 		Kind: &graphdv1.ConnectResponse_Welcome{Welcome: welcome},
@@ -199,8 +195,8 @@ func (s *workerService) registerGraphs(
 
 func (s *workerService) putGraph(ctx context.Context, spec *graphdv1.GraphSpec) (*graph.Graph, error) {
 	b := s.newValidator()
-	in := graphSpecFromProto(b, spec)
-	if err := b.err(); err != nil {
+	in := wire.GraphSpecFromProto(b, spec)
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	entry, err := s.graphs.PutGraph(ctx, runtime.PutGraphRequest{Spec: in})
@@ -247,54 +243,54 @@ func (s *workerService) handleMessage(ctx context.Context, session *worker.Sessi
 	b := s.newValidator()
 	switch kind := m.GetKind().(type) {
 	case *graphdv1.ConnectRequest_Hello:
-		b.addViolation("hello", "may only be the first message")
+		b.AddViolation("hello", "may only be the first message")
 	case *graphdv1.ConnectRequest_Credit:
-		if credit := creditFromProto(b, "credit", kind.Credit); b.err() == nil {
+		if credit := wire.CreditFromProto(b, "credit", kind.Credit); b.Err() == nil {
 			session.HandleCredit(credit)
 		}
 	case *graphdv1.ConnectRequest_Update:
 		s.handleTaskUpdate(b, session, kind.Update)
 	case *graphdv1.ConnectRequest_Beat:
-		if running := leaseTokensFromProto(b, "beat.running", kind.Beat.GetRunning()); b.err() == nil {
+		if running := wire.LeaseTokensFromProto(b, "beat.running", kind.Beat.GetRunning()); b.Err() == nil {
 			session.HandleHeartbeat(kind.Beat.GetNumber(), running)
 		}
 	case *graphdv1.ConnectRequest_Nack:
-		token, delay := leaseTokenFromProto(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
-			b.convertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
-		if b.err() == nil {
-			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), maxTextLength), delay)
+		token, delay := wire.LeaseTokenFromProto(b, "nack.lease_token", kind.Nack.GetLeaseToken()),
+			b.ConvertDuration("nack.retry_delay", kind.Nack.GetRetryDelay())
+		if b.Err() == nil {
+			session.HandleNack(token, reason.ClipText(kind.Nack.GetReason(), wire.MaxTextLength), delay)
 		}
 	case *graphdv1.ConnectRequest_Goodbye:
-		if released := leaseTokensFromProto(b, "goodbye.released", kind.Goodbye.GetReleased()); b.err() == nil {
-			session.HandleGoodbye(released, reason.ClipText(kind.Goodbye.GetReason(), maxTextLength))
+		if released := wire.LeaseTokensFromProto(b, "goodbye.released", kind.Goodbye.GetReleased()); b.Err() == nil {
+			session.HandleGoodbye(released, reason.ClipText(kind.Goodbye.GetReason(), wire.MaxTextLength))
 		}
 	case *graphdv1.ConnectRequest_Complete:
-		if c := s.completionFromProto(b, "complete.", kind.Complete); b.err() == nil {
+		if c := s.completionFromProto(b, "complete.", kind.Complete); b.Err() == nil {
 			c.Bytes = proto.Size(kind.Complete)
 			session.HandleCompletion(ctx, c)
 		}
 	default:
-		b.addViolation("kind", "must be set")
+		b.AddViolation("kind", "must be set")
 	}
-	return b.err()
+	return b.Err()
 }
 
-func (s *workerService) handleTaskUpdate(b *validator, session *worker.Session, u *graphdv1.TaskUpdate) {
-	token := leaseTokenFromProto(b, "update.lease_token", u.GetLeaseToken())
+func (s *workerService) handleTaskUpdate(b *wire.Validator, session *worker.Session, u *graphdv1.TaskUpdate) {
+	token := wire.LeaseTokenFromProto(b, "update.lease_token", u.GetLeaseToken())
 	switch kind := u.GetKind().(type) {
 	case *graphdv1.TaskUpdate_Emit:
-		if b.err() == nil {
-			events, dropped := emissionsFromProto(s.limits, kind.Emit)
+		if b.Err() == nil {
+			events, dropped := wire.EmissionsFromProto(s.limits, kind.Emit)
 			session.HandleEvents(token, events, dropped)
 		}
 	case *graphdv1.TaskUpdate_Alive:
-		if b.err() == nil {
+		if b.Err() == nil {
 			session.HandleAlive(token)
 		}
 	case *graphdv1.TaskUpdate_Result:
-		b.addViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
+		b.AddViolation("update.result", "goes by complete or CompleteTask, which are acknowledged")
 	default:
-		b.addViolation("update.kind", "must be set")
+		b.AddViolation("update.kind", "must be set")
 	}
 }
 
@@ -326,18 +322,13 @@ func streamEndError(ctx context.Context, err error) error {
 	return err
 }
 
-func tooLargeTaskResult(size, limit int) worker.Result {
-	return unusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
-		"of a message; name the keys that the node needs in its reads", size, limit))
-}
-
 // CompleteTask takes the result of a task.
 func (s *workerService) CompleteTask(
 	ctx context.Context, req *graphdv1.CompleteTaskRequest,
 ) (*graphdv1.CompleteTaskResponse, error) {
 	b := s.newValidator()
 	c := s.completionFromProto(b, "", req)
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	receipt, err := s.hub.CompleteTask(ctx, c)
@@ -347,13 +338,13 @@ func (s *workerService) CompleteTask(
 	return s.receiptToProto(receipt), nil
 }
 
-func (s *workerService) completionFromProto(b *validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
+func (s *workerService) completionFromProto(b *wire.Validator, at string, req *graphdv1.CompleteTaskRequest) worker.Completion {
 	c := worker.Completion{
-		Token: leaseTokenFromProto(b, at+"lease_token", req.GetLeaseToken()), EventsOnStream: req.GetEmitted(), WantsNext: req.GetTakeNext(),
+		Token: wire.LeaseTokenFromProto(b, at+"lease_token", req.GetLeaseToken()), EventsOnStream: req.GetEmitted(), WantsNext: req.GetTakeNext(),
 	}
-	if b.err() == nil {
-		c.Result, c.IsRefused = taskResultFromProto(s.limits, req.GetResult())
-		c.Events, c.DroppedEvents = emissionsFromProto(s.limits, req.GetEmit())
+	if b.Err() == nil {
+		c.Result, c.IsRefused = wire.TaskResultFromProto(s.limits, req.GetResult())
+		c.Events, c.DroppedEvents = wire.EmissionsFromProto(s.limits, req.GetEmit())
 	}
 	return c
 }
@@ -380,7 +371,7 @@ func (s *workerService) messageToProto(m worker.Message) *graphdv1.ConnectRespon
 		}
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Completed{Completed: out}}
 	}
-	return controlMessageToProto(m)
+	return wire.ControlMessageToProto(m)
 }
 
 // errorToProto returns an error as data.
@@ -397,9 +388,9 @@ func (s *workerService) assignmentOrFail(a *worker.Assignment) *graphdv1.TaskAss
 	if a == nil {
 		return nil
 	}
-	out := taskAssignmentToProto(*a)
+	out := wire.TaskAssignmentToProto(*a)
 	if size := proto.Size(out); size > s.maxMessageBytes {
-		s.hub.FailTask(a.Token, tooLargeTaskResult(size, s.maxMessageBytes))
+		s.hub.FailTask(a.Token, wire.TooLargeTaskResult(size, s.maxMessageBytes))
 		return nil
 	}
 	return out
@@ -410,21 +401,21 @@ func (s *workerService) RecordMemo(
 	ctx context.Context, req *graphdv1.RecordMemoRequest,
 ) (*graphdv1.RecordMemoResponse, error) {
 	b := s.newValidator()
-	token := leaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
-	b.requireSet("key", req.GetKey() != "")
-	b.requireSet("value", req.GetValue() != nil)
+	token := wire.LeaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
+	b.RequireSet("key", req.GetKey() != "")
+	b.RequireSet("value", req.GetValue() != nil)
 	memo := checkpoint.Memo{
-		Scope: b.checkName("scope", req.GetScope()), Key: b.checkName("key", req.GetKey()), Index: int(req.GetIndex()),
-		Value: b.convertPayload("value", req.GetValue()),
+		Scope: b.CheckName("scope", req.GetScope()), Key: b.CheckName("key", req.GetKey()), Index: int(req.GetIndex()),
+		Value: b.ConvertPayload("value", req.GetValue()),
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	value, existed, err := s.hub.RecordMemo(ctx, token, memo)
 	if err != nil {
 		return nil, err
 	}
-	return &graphdv1.RecordMemoResponse{Value: jsonToProto(value), Existed: existed}, nil
+	return &graphdv1.RecordMemoResponse{Value: wire.JSONToProto(value), Existed: existed}, nil
 }
 
 // CallGraph runs a graph inside a task.
@@ -432,25 +423,25 @@ func (s *workerService) CallGraph(
 	ctx context.Context, req *graphdv1.CallGraphRequest,
 ) (*graphdv1.CallGraphResponse, error) {
 	b := s.newValidator()
-	token := leaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
-	b.requireSet("graph", req.GetGraph() != "")
+	token := wire.LeaseTokenFromProto(b, "lease_token", req.GetLeaseToken())
+	b.RequireSet("graph", req.GetGraph() != "")
 	call := runtime.GraphCall{
-		Index: b.convertLimit("call_index", req.GetCallIndex()),
-		Graph: b.checkName("graph", req.GetGraph()), Version: b.checkName("graph_version", req.GetGraphVersion()),
-		Input:           b.convertPayload("input", req.GetInput()),
-		InterruptBefore: b.checkNames("interrupt_before", req.GetInterruptBefore()),
-		InterruptAfter:  b.checkNames("interrupt_after", req.GetInterruptAfter()), Persistence: persistenceFromProto(req.GetPersistence()),
-		Context: b.convertPayload("context", req.GetContext()), StepLimit: b.convertLimit("step_limit", req.GetStepLimit()),
+		Index: b.ConvertLimit("call_index", req.GetCallIndex()),
+		Graph: b.CheckName("graph", req.GetGraph()), Version: b.CheckName("graph_version", req.GetGraphVersion()),
+		Input:           b.ConvertPayload("input", req.GetInput()),
+		InterruptBefore: b.CheckNames("interrupt_before", req.GetInterruptBefore()),
+		InterruptAfter:  b.CheckNames("interrupt_after", req.GetInterruptAfter()), Persistence: wire.PersistenceFromProto(req.GetPersistence()),
+		Context: b.ConvertPayload("context", req.GetContext()), StepLimit: b.ConvertLimit("step_limit", req.GetStepLimit()),
 	}
-	if call.Input == "" && call.Persistence != persistencePersist {
-		b.requireSet("input", false)
+	if call.Input == "" && call.Persistence != wire.PersistencePersist {
+		b.RequireSet("input", false)
 	}
-	if err := b.err(); err != nil {
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
 	r, err := s.hub.CallGraph(ctx, token, call)
 	if err != nil {
 		return nil, err
 	}
-	return callResultToProto(r), nil
+	return wire.CallResultToProto(r), nil
 }

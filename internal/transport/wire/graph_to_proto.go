@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -7,9 +7,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// graphToProto converts a version of a graph; full adds the whole description.
-func graphToProto(e runtime.GraphEntry, full bool) *graphdv1.Graph {
-	out := &graphdv1.Graph{Versions: e.Versions, CreateTime: timeToProto(e.Created)}
+// GraphToProto converts a version of a graph; full adds the whole description.
+func GraphToProto(e runtime.GraphEntry, full bool) *graphdv1.Graph {
+	out := &graphdv1.Graph{Versions: e.Versions, CreateTime: TimeToProto(e.Created)}
 	if e.Graph == nil {
 		return out
 	}
@@ -19,8 +19,8 @@ func graphToProto(e runtime.GraphEntry, full bool) *graphdv1.Graph {
 		return out
 	}
 	out.Description, out.Metadata = s.Description, s.Metadata
-	out.InputSchema, out.OutputSchema = jsonToProto(s.InputSchema), jsonToProto(s.OutputSchema)
-	out.ContextSchema = jsonToProto(s.ContextSchema)
+	out.InputSchema, out.OutputSchema = JSONToProto(s.InputSchema), JSONToProto(s.OutputSchema)
+	out.ContextSchema = JSONToProto(s.ContextSchema)
 	if full {
 		out.Spec = graphSpecToProto(s)
 		out.Spec.Version = e.Graph.Version
@@ -32,15 +32,15 @@ func graphSpecToProto(s *graph.Spec) *graphdv1.GraphSpec {
 	out := &graphdv1.GraphSpec{
 		Name: s.Name, Version: s.Version, Description: s.Description, Metadata: s.Metadata,
 		Input: s.Input, Output: s.Output, Strict: s.Strict,
-		InputSchema: jsonToProto(s.InputSchema), OutputSchema: jsonToProto(s.OutputSchema),
-		ContextSchema:   jsonToProto(s.ContextSchema),
+		InputSchema: JSONToProto(s.InputSchema), OutputSchema: JSONToProto(s.OutputSchema),
+		ContextSchema:   JSONToProto(s.ContextSchema),
 		InterruptBefore: s.InterruptBefore, InterruptAfter: s.InterruptAfter,
-		StepLimit: clampUint32(s.StepLimit), StepTimeout: durationToProto(s.StepTimeout),
+		StepLimit: ClampUint32(s.StepLimit), StepTimeout: DurationToProto(s.StepTimeout),
 		Defaults: policySpecToProto(s.Defaults), Drift: driftToProto(checkpoint.Drift(s.Drift)), DriftIgnore: s.DriftIgnore,
 	}
 	for _, c := range s.Channels {
 		out.Channels = append(out.Channels, &graphdv1.ChannelSpec{
-			Name: c.Name, Reducer: c.Reducer, ReducerName: c.Function, DefaultValue: jsonToProto(c.Default),
+			Name: c.Name, Reducer: c.Reducer, ReducerName: c.Function, DefaultValue: JSONToProto(c.Default),
 		})
 	}
 	for i := range s.Nodes {
@@ -84,10 +84,10 @@ func nodeSpecToProto(n *graph.NodeSpec) *graphdv1.NodeSpec {
 func askSpecToProto(a *graph.AskSpec) *graphdv1.AskSpec {
 	return &graphdv1.AskSpec{
 		Condition: a.When, Value: a.Value, Message: a.Message, Key: a.Key, Reason: a.Reason,
-		ResponseSchema: jsonToProto(a.Schema), Update: channelAssignmentsToProto(a.Update),
+		ResponseSchema: JSONToProto(a.Schema), Update: channelAssignmentsToProto(a.Update),
 		Otherwise: channelAssignmentsToProto(a.Otherwise), GotoExpr: a.Goto, Assignees: a.Assignees,
-		Ttl: durationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
-		DefaultResponse: jsonToProto(a.Default),
+		Ttl: DurationToProto(a.TTL), ExpiryAction: expiryToProto(checkpoint.ExpiryAction(a.Expiry)),
+		DefaultResponse: JSONToProto(a.Default),
 		Drift:           driftToProto(checkpoint.Drift(a.Drift)), DriftIgnore: a.DriftIgnore,
 	}
 }
@@ -125,12 +125,12 @@ func policySpecToProto(p graph.PolicySpec) *graphdv1.PolicySpec {
 		return nil
 	}
 	out := &graphdv1.PolicySpec{
-		Timeout: durationToProto(p.Timeout), IdleTimeout: durationToProto(p.IdleTimeout), ErrorHandler: p.ErrorHandler,
+		Timeout: DurationToProto(p.Timeout), IdleTimeout: DurationToProto(p.IdleTimeout), ErrorHandler: p.ErrorHandler,
 	}
 	for _, r := range p.Retry {
 		out.Retry = append(out.Retry, &graphdv1.RetrySpec{
-			MaxAttempts: clampUint32(r.MaxAttempts), InitialInterval: durationToProto(r.InitialInterval),
-			Backoff: r.Backoff, MaxInterval: durationToProto(r.MaxInterval), NoJitter: r.NoJitter,
+			MaxAttempts: ClampUint32(r.MaxAttempts), InitialInterval: DurationToProto(r.InitialInterval),
+			Backoff: r.Backoff, MaxInterval: DurationToProto(r.MaxInterval), NoJitter: r.NoJitter,
 			FailureTypes: r.On,
 		})
 	}

@@ -1,9 +1,10 @@
-package transport
+package wire
 
 import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -14,7 +15,7 @@ import (
 // refuseUnknownEnums walks a message and refuses enum numbers that this
 // version does not know: proto3 keeps them, and a policy that is kept but not
 // understood would be accepted in silence.
-func refuseUnknownEnums(b *validator, path string, m protoreflect.Message) {
+func refuseUnknownEnums(b *Validator, path string, m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		at := joinPath(path, string(fd.Name()))
 		switch {
@@ -37,7 +38,7 @@ func refuseUnknownEnums(b *validator, path string, m protoreflect.Message) {
 	})
 }
 
-func checkEnum(b *validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
+func checkEnum(b *Validator, at string, enum protoreflect.EnumDescriptor, n protoreflect.EnumNumber) {
 	if enum.Values().ByNumber(n) != nil {
 		return
 	}
@@ -45,7 +46,7 @@ func checkEnum(b *validator, at string, enum protoreflect.EnumDescriptor, n prot
 	for i := range enum.Values().Len() {
 		names = append(names, string(enum.Values().Get(i).Name()))
 	}
-	b.addViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
+	b.AddViolation(at, "%d is not a %s; known are %s", n, enum.Name(), strings.Join(names, ", "))
 }
 
 func joinPath(path, name string) string {
@@ -102,7 +103,8 @@ func coverageFromProto(c graphdv1.ResumeCoverage) runtime.Coverage {
 // onDisconnectCancel is RunRequest.OnDisconnect for DISCONNECT_POLICY_CANCEL.
 const onDisconnectCancel = "cancel"
 
-func onDisconnectFromProto(p graphdv1.DisconnectPolicy) string {
+// OnDisconnectFromProto converts what becomes of a run whose client leaves.
+func OnDisconnectFromProto(p graphdv1.DisconnectPolicy) string {
 	if p == graphdv1.DisconnectPolicy_DISCONNECT_POLICY_CANCEL {
 		return onDisconnectCancel
 	}
@@ -169,4 +171,19 @@ func phaseToProto(p checkpoint.Phase) graphdv1.TaskChange_Phase {
 // contract shares; a test compares the two. An unknown name becomes UNSPECIFIED.
 func findEnumNumber(values map[string]int32, prefix, word string) int32 {
 	return values[prefix+strings.ToUpper(word)]
+}
+
+// ValidateMessage checks what holds for every message of the contract, whatever the
+// receiver is.
+func ValidateMessage(req any) error {
+	msg, ok := req.(proto.Message)
+	if !ok {
+		return runtime.Errorf(runtime.ReasonInternal, "%T is no message", req)
+	}
+	if !strings.HasPrefix(string(msg.ProtoReflect().Descriptor().FullName()), "graphd.") {
+		return nil
+	}
+	b := &Validator{}
+	refuseUnknownEnums(b, "", msg.ProtoReflect())
+	return b.Err()
 }

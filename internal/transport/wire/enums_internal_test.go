@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"testing"
@@ -78,8 +78,8 @@ func TestEnumNamesAndNumbersMatch(t *testing.T) {
 	require.Zero(t, expiryToProto(checkpoint.ExpiryNone))
 
 	n = nil
-	for _, p := range []string{persistenceInherit, persistencePersist, persistenceDisabled} {
-		require.Equal(t, p, persistenceFromProto(persistenceToProto(p)))
+	for _, p := range []string{persistenceInherit, PersistencePersist, persistenceDisabled} {
+		require.Equal(t, p, PersistenceFromProto(persistenceToProto(p)))
 		n = append(n, int32(persistenceToProto(p)))
 	}
 	complete(graphdv1.SubgraphPersistence(0).Descriptor(), n...)
@@ -107,10 +107,10 @@ func TestNoMapHoldsEnums(t *testing.T) {
 }
 
 func TestSelection(t *testing.T) {
-	pick := func(f *graphdv1.EventFilter) eventSelection {
-		b := &validator{}
-		s := eventSelectionFromProto(b, f)
-		require.NoError(t, b.err())
+	pick := func(f *graphdv1.EventFilter) EventSelection {
+		b := &Validator{}
+		s := EventSelectionFromProto(b, f)
+		require.NoError(t, b.Err())
 		return s
 	}
 	depth := func(n uint32) *uint32 { return &n }
@@ -158,7 +158,7 @@ func TestSelection(t *testing.T) {
 		"answers are not hidden": {newNamespaceFilter("x"), &checkpoint.Event{Kind: checkpoint.EventResolved}, true},
 	} {
 		s := pick(c.filter)
-		require.Equal(t, c.want, s.selectsEvent(c.event), name)
+		require.Equal(t, c.want, s.SelectsEvent(c.event), name)
 	}
 }
 

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// eventSelection is an EventFilter made ready for use.
-type eventSelection struct {
+// EventSelection is an EventFilter made ready for use.
+type EventSelection struct {
 	kinds               map[checkpoint.EventKind]bool
-	hasCheckpointValues bool // checkpoints come with values
+	HasCheckpointValues bool // checkpoints come with values
 	namespaces          [][]string
 	depth               int // -1 = any
 	customNames         []string
@@ -21,10 +21,12 @@ type eventSelection struct {
 // maxSelectionEntries bounds the lists of a filter.
 const maxSelectionEntries = 100
 
-func eventSelectionFromProto(b *validator, f *graphdv1.EventFilter) eventSelection {
-	s := eventSelection{kinds: make(map[checkpoint.EventKind]bool), depth: -1, customNames: f.GetCustomNames()}
+// EventSelectionFromProto makes a filter of events ready for use; without one it is the
+// default channels.
+func EventSelectionFromProto(b *Validator, f *graphdv1.EventFilter) EventSelection {
+	s := EventSelection{kinds: make(map[checkpoint.EventKind]bool), depth: -1, customNames: f.GetCustomNames()}
 	if f != nil && f.Depth != nil {
-		s.depth = b.convertLimit("filter.depth", f.GetDepth())
+		s.depth = b.ConvertLimit("filter.depth", f.GetDepth())
 	}
 	channels := f.GetChannels()
 	if len(channels) == 0 {
@@ -36,22 +38,22 @@ func eventSelectionFromProto(b *validator, f *graphdv1.EventFilter) eventSelecti
 		s.addChannel(b, elementPath("filter.channels", i), c)
 	}
 	if n := max(len(channels), len(f.GetNamespaces()), len(f.GetCustomNames())); n > maxSelectionEntries {
-		b.addViolation("filter", "a list has %d entries; at most %d are allowed", n, maxSelectionEntries)
+		b.AddViolation("filter", "a list has %d entries; at most %d are allowed", n, maxSelectionEntries)
 		return s
 	}
 	for i, n := range f.GetNamespaces() {
 		at := elementPath("filter.namespaces", i) + ".path"
-		b.requireSet(at, len(n.GetPath()) > 0)
-		namespaceFromProto(b, at, n.GetPath())
+		b.RequireSet(at, len(n.GetPath()) > 0)
+		NamespaceFromProto(b, at, n.GetPath())
 		s.namespaces = append(s.namespaces, n.GetPath())
 	}
 	for i, n := range f.GetCustomNames() {
-		b.checkText(elementPath("filter.custom_names", i), n)
+		b.CheckText(elementPath("filter.custom_names", i), n)
 	}
 	return s
 }
 
-func (s *eventSelection) addChannel(b *validator, at string, c graphdv1.Channel) {
+func (s *EventSelection) addChannel(b *Validator, at string, c graphdv1.Channel) {
 	switch c {
 	case graphdv1.Channel_CHANNEL_UPDATES:
 		s.kinds[checkpoint.EventUpdate] = true
@@ -68,16 +70,16 @@ func (s *eventSelection) addChannel(b *validator, at string, c graphdv1.Channel)
 	case graphdv1.Channel_CHANNEL_DEBUG:
 		s.kinds[checkpoint.EventTask] = true
 		s.kinds[checkpoint.EventCheckpoint] = true
-		s.hasCheckpointValues = true
+		s.HasCheckpointValues = true
 	case graphdv1.Channel_CHANNEL_UNSPECIFIED:
-		b.addViolation(at, "must be a channel; leave the list empty for updates, messages and custom")
+		b.AddViolation(at, "must be a channel; leave the list empty for updates, messages and custom")
 	}
 }
 
-// selectsEvent reports whether an event is delivered. Changes of runs and
+// SelectsEvent reports whether an event is delivered. Changes of runs and
 // interrupts, and tasks that no worker can run, are never filtered out: a client
 // that misses one would wait for ever.
-func (s *eventSelection) selectsEvent(e *checkpoint.Event) bool {
+func (s *EventSelection) SelectsEvent(e *checkpoint.Event) bool {
 	switch e.Kind {
 	case checkpoint.EventRunState, checkpoint.EventInterrupt, checkpoint.EventResolved, runtime.EventGap:
 		return true
@@ -98,12 +100,12 @@ func (s *eventSelection) selectsEvent(e *checkpoint.Event) bool {
 
 // isRestartOfShown reports whether an event invalidates messages or custom events
 // that the client has seen.
-func (s *eventSelection) isRestartOfShown(e *checkpoint.Event) bool {
+func (s *EventSelection) isRestartOfShown(e *checkpoint.Event) bool {
 	return e.Phase == checkpoint.PhaseRestarted &&
 		(s.kinds[checkpoint.EventMessage] || s.kinds[checkpoint.EventCustom])
 }
 
-func (s *eventSelection) selectsNamespace(namespace string) bool {
+func (s *EventSelection) selectsNamespace(namespace string) bool {
 	if s.depth < 0 && len(s.namespaces) == 0 {
 		return true
 	}
@@ -130,3 +132,6 @@ func isPathWithin(path, prefix []string) bool {
 	}
 	return true
 }
+
+// SelectsKind reports whether events of a kind are selected.
+func (s *EventSelection) SelectsKind(kind checkpoint.EventKind) bool { return s.kinds[kind] }

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"strings"
@@ -9,69 +9,70 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-func threadToProto(h checkpoint.Head) *graphdv1.Thread {
+// ThreadToProto converts a thread.
+func ThreadToProto(h checkpoint.Head) *graphdv1.Thread {
 	out := &graphdv1.Thread{
 		ThreadId: h.Thread, Graph: h.Graph, GraphVersion: h.Version, Metadata: h.Metadata,
-		State: threadStateToProto(h.State), CreateTime: timeToProto(h.Created), UpdateTime: timeToProto(h.Updated),
-		Head: cursorToProto(h.LogID, h.LastEvent), Checkpoint: checkpointRefToProto(h.Checkpoint, ""),
+		State: threadStateToProto(h.State), CreateTime: TimeToProto(h.Created), UpdateTime: TimeToProto(h.Updated),
+		Head: CursorToProto(h.LogID, h.LastEvent), Checkpoint: CheckpointRefToProto(h.Checkpoint, ""),
 		RunId: h.Run, Etag: formatEtag(h.Revision), KeepCheckpoints: int32(h.Keep),
 	}
 	if h.Faults > 0 {
-		out.Fault = &graphdv1.ThreadFault{Failures: int32(h.Faults), RetryTime: timeToProto(h.RetryAt)}
+		out.Fault = &graphdv1.ThreadFault{Failures: int32(h.Faults), RetryTime: TimeToProto(h.RetryAt)}
 	}
 	switch {
 	case h.TTL > 0:
-		out.Expiration = &graphdv1.Thread_Ttl{Ttl: durationToProto(h.TTL)}
+		out.Expiration = &graphdv1.Thread_Ttl{Ttl: DurationToProto(h.TTL)}
 	case !h.Expires.IsZero():
-		out.Expiration = &graphdv1.Thread_ExpireTime{ExpireTime: timeToProto(h.Expires)}
+		out.Expiration = &graphdv1.Thread_ExpireTime{ExpireTime: TimeToProto(h.Expires)}
 	}
 	return out
 }
 
-func expirationFromProto(b *validator, t *graphdv1.Thread) runtime.Expiration {
+func expirationFromProto(b *Validator, t *graphdv1.Thread) runtime.Expiration {
 	switch e := t.GetExpiration().(type) {
 	case *graphdv1.Thread_ExpireTime:
-		b.requireSet("thread.expire_time", e.ExpireTime != nil)
+		b.RequireSet("thread.expire_time", e.ExpireTime != nil)
 		return runtime.Expiration{At: b.convertTime("thread.expire_time", e.ExpireTime)}
 	case *graphdv1.Thread_Ttl:
-		b.requireSet("thread.ttl", e.Ttl != nil)
+		b.RequireSet("thread.ttl", e.Ttl != nil)
 		return runtime.Expiration{TTL: b.convertPositiveDuration("thread.ttl", e.Ttl)}
 	}
 	return runtime.Expiration{}
 }
 
-func keepCheckpointsFromProto(b *validator, t *graphdv1.Thread) int {
+func keepCheckpointsFromProto(b *Validator, t *graphdv1.Thread) int {
 	n := int(t.GetKeepCheckpoints())
 	if n < -1 {
-		b.addViolation("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
+		b.AddViolation("thread.keep_checkpoints", "is %d, want a number, 0 for as many as the server keeps, or -1 for all", n)
 	}
 	return n
 }
 
-// newThreadFromProto converts a thread to make.
-func newThreadFromProto(b *validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
+// NewThreadFromProto converts a thread to make.
+func NewThreadFromProto(b *Validator, req *graphdv1.CreateThreadRequest) runtime.CreateThreadRequest {
 	t := req.GetThread()
 	refuseOutputFields(b, t)
 	if t.GetThreadId() != "" && t.GetThreadId() != req.GetThreadId() {
-		b.addViolation("thread.thread_id", "differs from thread_id; set thread_id alone")
+		b.AddViolation("thread.thread_id", "differs from thread_id; set thread_id alone")
 	}
 	if t.GetEtag() != "" {
-		b.addViolation("thread.etag", "a new thread has none")
+		b.AddViolation("thread.etag", "a new thread has none")
 	}
 	return runtime.CreateThreadRequest{
-		Thread:          b.checkOptionalID("thread_id", req.GetThreadId()),
-		Graph:           b.checkName("thread.graph", t.GetGraph()),
-		Version:         b.checkName("thread.graph_version", t.GetGraphVersion()),
-		Metadata:        b.checkLabels("thread.metadata", t.GetMetadata()),
+		Thread:          b.CheckOptionalID("thread_id", req.GetThreadId()),
+		Graph:           b.CheckName("thread.graph", t.GetGraph()),
+		Version:         b.CheckName("thread.graph_version", t.GetGraphVersion()),
+		Metadata:        b.CheckLabels("thread.metadata", t.GetMetadata()),
 		Expiration:      expirationFromProto(b, t),
 		KeepCheckpoints: keepCheckpointsFromProto(b, t),
-		RequestID:       b.checkOptionalID("request_id", req.GetRequestId()),
+		RequestID:       b.CheckOptionalID("request_id", req.GetRequestId()),
 	}
 }
 
 // refuseOutputFields refuses fields that only the server sets: a client that sets
 // them expects something that will not happen.
-func refuseOutputFields(b *validator, t *graphdv1.Thread) {
+func refuseOutputFields(b *Validator, t *graphdv1.Thread) {
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -87,7 +88,7 @@ func refuseOutputFields(b *validator, t *graphdv1.Thread) {
 		{"fault", t.GetFault() != nil},
 	} {
 		if f.set {
-			b.addViolation("thread."+f.name, "is set by the server; leave it unset")
+			b.AddViolation("thread."+f.name, "is set by the server; leave it unset")
 		}
 	}
 }
@@ -101,19 +102,19 @@ const (
 	maskKeep     = "keep_checkpoints"
 )
 
-// threadChangeFromProto converts a change of a thread. Fields that the mask does not
+// ThreadChangeFromProto converts a change of a thread. Fields that the mask does not
 // name are ignored, as a mask means it: a client may send back what it read.
-func threadChangeFromProto(b *validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
+func ThreadChangeFromProto(b *Validator, req *graphdv1.UpdateThreadRequest) runtime.UpdateThreadRequest {
 	t := req.GetThread()
-	b.requireSet("thread", t != nil)
+	b.RequireSet("thread", t != nil)
 	c := runtime.UpdateThreadRequest{
-		Thread: b.checkID("thread.thread_id", t.GetThreadId()),
-		Etag:   b.parseEtag("thread.etag", t.GetEtag()),
+		Thread: b.CheckID("thread.thread_id", t.GetThreadId()),
+		Etag:   b.ParseEtag("thread.etag", t.GetEtag()),
 	}
-	labels := b.checkLabels("thread.metadata", t.GetMetadata())
+	labels := b.CheckLabels("thread.metadata", t.GetMetadata())
 	paths := threadMaskPaths(req)
 	if len(paths) == 0 {
-		b.addViolation("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
+		b.AddViolation("update_mask", "is empty and thread sets nothing that can be changed: metadata, ttl, expire_time, keep_checkpoints")
 	}
 	for _, path := range paths {
 		key, isLabel := strings.CutPrefix(path, maskMetadata+".")
@@ -133,12 +134,12 @@ func threadChangeFromProto(b *validator, req *graphdv1.UpdateThreadRequest) runt
 		case path == maskTTL || path == maskExpire:
 			e := expirationFromProto(b, t)
 			if (path == maskTTL) != e.At.IsZero() && e != (runtime.Expiration{}) {
-				b.addViolation("update_mask", "names %q, but thread has the other kind of expiration", path)
+				b.AddViolation("update_mask", "names %q, but thread has the other kind of expiration", path)
 			}
 			c.Expiration = &e
 		default:
-			b.addViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
-				reason.ClipText(path, maxNameLength))
+			b.AddViolation("update_mask", "%q is not among *, metadata, metadata.KEY, ttl, expire_time, keep_checkpoints",
+				reason.ClipText(path, MaxNameLength))
 		}
 	}
 	return c

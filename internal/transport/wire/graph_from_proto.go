@@ -1,24 +1,24 @@
-package transport
+package wire
 
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
 
-// graphSpecFromProto converts a graph as messages. What a graph may say is checked
+// GraphSpecFromProto converts a graph as messages. What a graph may say is checked
 // where graphs are compiled; the validator checks sizes and payloads only.
-func graphSpecFromProto(b *validator, s *graphdv1.GraphSpec) *graph.Spec {
+func GraphSpecFromProto(b *Validator, s *graphdv1.GraphSpec) *graph.Spec {
 	out := &graph.Spec{
-		Name: b.checkName("spec.name", s.GetName()), Version: b.checkName("spec.version", s.GetVersion()),
-		Description: b.checkText("spec.description", s.GetDescription()),
-		Metadata:    b.checkLabels("spec.metadata", s.GetMetadata()),
+		Name: b.CheckName("spec.name", s.GetName()), Version: b.CheckName("spec.version", s.GetVersion()),
+		Description: b.CheckText("spec.description", s.GetDescription()),
+		Metadata:    b.CheckLabels("spec.metadata", s.GetMetadata()),
 		Input:       s.GetInput(), Output: s.GetOutput(), Strict: s.GetStrict(),
-		InputSchema:   b.convertPayload("spec.input_schema", s.GetInputSchema()),
-		OutputSchema:  b.convertPayload("spec.output_schema", s.GetOutputSchema()),
-		ContextSchema: b.convertPayload("spec.context_schema", s.GetContextSchema()),
+		InputSchema:   b.ConvertPayload("spec.input_schema", s.GetInputSchema()),
+		OutputSchema:  b.ConvertPayload("spec.output_schema", s.GetOutputSchema()),
+		ContextSchema: b.ConvertPayload("spec.context_schema", s.GetContextSchema()),
 
 		InterruptBefore: s.GetInterruptBefore(), InterruptAfter: s.GetInterruptAfter(),
-		StepLimit:   b.convertLimit("spec.step_limit", s.GetStepLimit()),
+		StepLimit:   b.ConvertLimit("spec.step_limit", s.GetStepLimit()),
 		StepTimeout: b.convertPositiveDuration("spec.step_timeout", s.GetStepTimeout()),
 		Defaults:    policySpecFromProto(b, "spec.defaults", s.GetDefaults()),
 		Drift:       string(driftFromProto(s.GetDrift())), DriftIgnore: s.GetDriftIgnore(),
@@ -26,7 +26,7 @@ func graphSpecFromProto(b *validator, s *graphdv1.GraphSpec) *graph.Spec {
 	for i, c := range s.GetChannels() {
 		out.Channels = append(out.Channels, graph.ChannelSpec{
 			Name: c.GetName(), Reducer: c.GetReducer(), Function: c.GetReducerName(),
-			Default: b.convertPayload(elementPath("spec.channels", i)+".default_value", c.GetDefaultValue()),
+			Default: b.ConvertPayload(elementPath("spec.channels", i)+".default_value", c.GetDefaultValue()),
 		})
 	}
 	for i, n := range s.GetNodes() {
@@ -41,7 +41,7 @@ func graphSpecFromProto(b *validator, s *graphdv1.GraphSpec) *graph.Spec {
 	return out
 }
 
-func nodeSpecFromProto(b *validator, at string, n *graphdv1.NodeSpec) graph.NodeSpec {
+func nodeSpecFromProto(b *Validator, at string, n *graphdv1.NodeSpec) graph.NodeSpec {
 	out := graph.NodeSpec{
 		Name: n.GetName(), Description: n.GetDescription(), Metadata: n.GetMetadata(),
 		Reads: n.GetReads(), Defer: n.GetDeferred(), Destinations: n.GetDestinations(),
@@ -59,7 +59,7 @@ func nodeSpecFromProto(b *validator, at string, n *graphdv1.NodeSpec) graph.Node
 	case *graphdv1.NodeSpec_Graph:
 		out.Graph = &graph.SubgraphSpec{
 			Name: kind.Graph.GetGraph(), Version: kind.Graph.GetVersion(),
-			Persistence: persistenceFromProto(kind.Graph.GetPersistence()),
+			Persistence: PersistenceFromProto(kind.Graph.GetPersistence()),
 		}
 	case *graphdv1.NodeSpec_Remote:
 		out.Remote = &graph.RemoteSpec{Endpoint: kind.Remote.GetEndpoint(), TLS: kind.Remote.GetTls()}
@@ -67,14 +67,14 @@ func nodeSpecFromProto(b *validator, at string, n *graphdv1.NodeSpec) graph.Node
 	return out
 }
 
-func askSpecFromProto(b *validator, at string, a *graphdv1.AskSpec) *graph.AskSpec {
+func askSpecFromProto(b *Validator, at string, a *graphdv1.AskSpec) *graph.AskSpec {
 	return &graph.AskSpec{
 		When: a.GetCondition(), Value: a.GetValue(), Message: a.GetMessage(), Key: a.GetKey(),
-		Reason: a.GetReason(), Schema: b.convertPayload(at+".response_schema", a.GetResponseSchema()),
+		Reason: a.GetReason(), Schema: b.ConvertPayload(at+".response_schema", a.GetResponseSchema()),
 		Update: channelAssignmentsFromProto(a.GetUpdate()), Otherwise: channelAssignmentsFromProto(a.GetOtherwise()),
 		Goto: a.GetGotoExpr(), Assignees: a.GetAssignees(), TTL: b.convertPositiveDuration(at+".ttl", a.GetTtl()),
 		Expiry:  string(expiryFromProto(a.GetExpiryAction())),
-		Default: b.convertPayload(at+".default_response", a.GetDefaultResponse()),
+		Default: b.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
 		Drift:   string(driftFromProto(a.GetDrift())), DriftIgnore: a.GetDriftIgnore(),
 	}
 }
@@ -106,7 +106,7 @@ func branchSpecFromProto(br *graphdv1.BranchSpec) graph.BranchSpec {
 	return out
 }
 
-func policySpecFromProto(b *validator, at string, p *graphdv1.PolicySpec) graph.PolicySpec {
+func policySpecFromProto(b *Validator, at string, p *graphdv1.PolicySpec) graph.PolicySpec {
 	out := graph.PolicySpec{
 		Timeout:      b.convertPositiveDuration(at+".timeout", p.GetTimeout()),
 		IdleTimeout:  b.convertPositiveDuration(at+".idle_timeout", p.GetIdleTimeout()),
@@ -115,7 +115,7 @@ func policySpecFromProto(b *validator, at string, p *graphdv1.PolicySpec) graph.
 	for i, r := range p.GetRetry() {
 		entry := elementPath(at+".retry", i)
 		out.Retry = append(out.Retry, graph.RetrySpec{
-			MaxAttempts:     b.convertLimit(entry+".max_attempts", r.GetMaxAttempts()),
+			MaxAttempts:     b.ConvertLimit(entry+".max_attempts", r.GetMaxAttempts()),
 			InitialInterval: b.convertPositiveDuration(entry+".initial_interval", r.GetInitialInterval()),
 			Backoff:         r.GetBackoff(),
 			MaxInterval:     b.convertPositiveDuration(entry+".max_interval", r.GetMaxInterval()),
@@ -129,16 +129,17 @@ func policySpecFromProto(b *validator, at string, p *graphdv1.PolicySpec) graph.
 // Words of SubgraphSpec.Persistence.
 const (
 	persistenceInherit  = "inherit"
-	persistencePersist  = "persist"
+	PersistencePersist  = "persist"
 	persistenceDisabled = "disabled"
 )
 
-func persistenceFromProto(p graphdv1.SubgraphPersistence) string {
+// PersistenceFromProto converts how long a subgraph keeps its state.
+func PersistenceFromProto(p graphdv1.SubgraphPersistence) string {
 	switch p {
 	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_INHERIT:
 		return persistenceInherit
 	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_PERSIST:
-		return persistencePersist
+		return PersistencePersist
 	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_DISABLED:
 		return persistenceDisabled
 	case graphdv1.SubgraphPersistence_SUBGRAPH_PERSISTENCE_UNSPECIFIED:

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"encoding/binary"
@@ -15,42 +15,42 @@ import (
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// taskAssignmentToProto converts a task for a worker or an endpoint.
-func taskAssignmentToProto(a worker.Assignment) *graphdv1.TaskAssignment {
+// TaskAssignmentToProto converts a task for a worker or an endpoint.
+func TaskAssignmentToProto(a worker.Assignment) *graphdv1.TaskAssignment {
 	t := a.Task
 	out := &graphdv1.TaskAssignment{
-		Lease: leaseToProto(a.Token, a.LeaseTTL), Kind: taskKind(t),
-		ThreadId: t.Thread, RunId: t.Run, TaskId: t.ID, Attempt: clampUint32(t.Attempt), Delivery: clampUint32(a.Delivery),
+		Lease: LeaseToProto(a.Token, a.LeaseTTL), Kind: taskKind(t),
+		ThreadId: t.Thread, RunId: t.Run, TaskId: t.ID, Attempt: ClampUint32(t.Attempt), Delivery: ClampUint32(a.Delivery),
 		Graph: t.Graph.Name, GraphVersion: t.Graph.Version, Namespace: namespaceToProto(t.Namespace),
 		Step: int32(t.Step), StopStep: int32(min(t.MaxStep, 1<<30)),
-		Checkpoint: checkpointRefToProto(t.Checkpoint, t.Namespace),
-		Context:    jsonToProto(t.Context), Metadata: t.Metadata, Journal: journalToProto(t, a.Memos),
-		Failure: failureToProto(t.Failed), Timeout: durationToProto(a.Timeout), Triggers: t.Triggers,
+		Checkpoint: CheckpointRefToProto(t.Checkpoint, t.Namespace),
+		Context:    JSONToProto(t.Context), Metadata: t.Metadata, Journal: journalToProto(t, a.Memos),
+		Failure: failureToProto(t.Failed), Timeout: DurationToProto(a.Timeout), Triggers: t.Triggers,
 		Emit:        []graphdv1.Channel{graphdv1.Channel_CHANNEL_MESSAGES, graphdv1.Channel_CHANNEL_CUSTOM},
 		RandomSeed:  randomSeed(t.ID),
 		LogicalTime: timestamppb.New(logicalTime(t.CheckpointTime)),
 	}
 	if t.Node != nil {
-		out.Node, out.IdleTimeout = t.Node.Name, durationToProto(t.Node.IdleTimeout)
+		out.Node, out.IdleTimeout = t.Node.Name, DurationToProto(t.Node.IdleTimeout)
 	}
 	switch {
 	case t.Reduce != nil:
 		out.Function = t.Reduce.Function
-		out.Reduction = &graphdv1.Reduction{Channel: t.Reduce.Channel, Current: jsonToProto(t.Reduce.Current)}
+		out.Reduction = &graphdv1.Reduction{Channel: t.Reduce.Channel, Current: JSONToProto(t.Reduce.Current)}
 		for _, w := range t.Reduce.Writes {
-			out.Reduction.Writes = append(out.Reduction.Writes, jsonToProto(w))
+			out.Reduction.Writes = append(out.Reduction.Writes, JSONToProto(w))
 		}
 		return out
 	case t.Router != "":
 		out.Function, out.Branch = t.Router, t.Branch
 	case t.Send != "":
-		out.SendInput = jsonToProto(t.Send)
+		out.SendInput = JSONToProto(t.Send)
 		return out
 	}
 	out.Channels = make(map[string]*graphdv1.Payload)
 	for _, key := range t.State.Keys() {
 		if value, ok := t.State.Lookup(key); ok {
-			out.Channels[key] = jsonToProto(value)
+			out.Channels[key] = JSONToProto(value)
 		}
 	}
 	return out
@@ -86,7 +86,8 @@ func randomSeed(task string) uint64 {
 	return binary.BigEndian.Uint64(raw)
 }
 
-func leaseToProto(token string, ttl time.Duration) *graphdv1.TaskLease {
+// LeaseToProto converts a lease and how long it lasts.
+func LeaseToProto(token string, ttl time.Duration) *graphdv1.TaskLease {
 	return &graphdv1.TaskLease{Token: []byte(token), Ttl: durationpb.New(ttl)}
 }
 
@@ -113,10 +114,10 @@ func journalToProto(t *runtime.Task, recorded []checkpoint.Memo) *graphdv1.Journ
 		case a.Expired:
 			answer.Outcome = &graphdv1.Answer_Expired{Expired: &emptypb.Empty{}}
 		default:
-			answer.Outcome = &graphdv1.Answer_Value{Value: jsonToProto(a.Value)}
+			answer.Outcome = &graphdv1.Answer_Value{Value: JSONToProto(a.Value)}
 		}
 		out.Entries = append(out.Entries, &graphdv1.JournalEntry{
-			Scope: a.Scope, Key: a.Key, Index: clampUint32(a.Index), Entry: &graphdv1.JournalEntry_Answer{Answer: answer},
+			Scope: a.Scope, Key: a.Key, Index: ClampUint32(a.Index), Entry: &graphdv1.JournalEntry_Answer{Answer: answer},
 		})
 	}
 	appendMemos(out, j.Memos)
@@ -128,37 +129,38 @@ func appendMemos(out *graphdv1.Journal, memos []checkpoint.Memo) {
 	for i := range memos {
 		m := &memos[i]
 		out.Entries = append(out.Entries, &graphdv1.JournalEntry{
-			Scope: m.Scope, Key: m.Key, Index: clampUint32(m.Index), Entry: &graphdv1.JournalEntry_Memo{Memo: jsonToProto(m.Value)},
+			Scope: m.Scope, Key: m.Key, Index: ClampUint32(m.Index), Entry: &graphdv1.JournalEntry_Memo{Memo: JSONToProto(m.Value)},
 		})
 	}
 }
 
-// controlMessageToProto converts what is to be sent to a worker besides tasks.
-func controlMessageToProto(m worker.Message) *graphdv1.ConnectResponse {
+// ControlMessageToProto converts what is to be sent to a worker besides tasks.
+func ControlMessageToProto(m worker.Message) *graphdv1.ConnectResponse {
 	switch m := m.(type) {
 	case worker.TaskCancel:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Cancel{Cancel: &graphdv1.CancelTask{
-			LeaseToken: []byte(m.Token), Reason: m.Reason, Grace: durationToProto(m.Grace),
+			LeaseToken: []byte(m.Token), Reason: m.Reason, Grace: DurationToProto(m.Grace),
 		}}}
 	case worker.HeartbeatAck:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_BeatAck{BeatAck: &graphdv1.BeatAck{
-			Number: m.Number, Lost: leaseTokensToProto(m.LostLeases), Undecided: leaseTokensToProto(m.UndecidedLeases),
+			Number: m.Number, Lost: LeaseTokensToProto(m.LostLeases), Undecided: LeaseTokensToProto(m.UndecidedLeases),
 		}}}
 	case worker.LeaseRenewal:
-		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Renewed{Renewed: leaseToProto(m.Token, m.LeaseTTL)}}
+		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Renewed{Renewed: LeaseToProto(m.Token, m.LeaseTTL)}}
 	case worker.DrainNotice:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Drain{Drain: &graphdv1.Drain{
-			Deadline: durationToProto(m.TimeLeft), Reason: m.Reason,
+			Deadline: DurationToProto(m.TimeLeft), Reason: m.Reason,
 		}}}
 	case worker.ThrottleNotice:
 		return &graphdv1.ConnectResponse{Kind: &graphdv1.ConnectResponse_Throttle{Throttle: &graphdv1.Throttle{
-			MinInterval: durationToProto(m.MinInterval), Dropped: m.DroppedEvents,
+			MinInterval: DurationToProto(m.MinInterval), Dropped: m.DroppedEvents,
 		}}}
 	}
 	return nil
 }
 
-func leaseTokensToProto(list []string) [][]byte {
+// LeaseTokensToProto converts the tokens of leases.
+func LeaseTokensToProto(list []string) [][]byte {
 	var out [][]byte
 	for _, t := range list {
 		out = append(out, []byte(t))
@@ -166,7 +168,8 @@ func leaseTokensToProto(list []string) [][]byte {
 	return out
 }
 
-func callResultToProto(r runtime.CallResult) *graphdv1.CallGraphResponse {
+// CallResultToProto converts how a graph ended that a task has called.
+func CallResultToProto(r runtime.CallResult) *graphdv1.CallGraphResponse {
 	switch {
 	case r.Failure != nil:
 		return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Failure{Failure: failureToProto(r.Failure)}}
@@ -181,20 +184,20 @@ func callResultToProto(r runtime.CallResult) *graphdv1.CallGraphResponse {
 	if output == "" {
 		output = "null"
 	}
-	return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Output{Output: jsonToProto(output)}}
+	return &graphdv1.CallGraphResponse{Outcome: &graphdv1.CallGraphResponse_Output{Output: JSONToProto(output)}}
 }
 
 func taskCompletedToProto(r *worker.Result) *graphdv1.TaskCompleted {
-	out := &graphdv1.TaskCompleted{Update: jsonToProto(r.Update), ToParent: r.ToParent}
+	out := &graphdv1.TaskCompleted{Update: JSONToProto(r.Update), ToParent: r.ToParent}
 	for _, w := range r.Writes {
 		out.Writes = append(out.Writes, &graphdv1.ChannelWrite{
-			Channel: w.Channel, Value: jsonToProto(w.Value), Overwrite: w.Overwrite,
+			Channel: w.Channel, Value: JSONToProto(w.Value), Overwrite: w.Overwrite,
 		})
 	}
 	for _, s := range r.Goto {
 		target := &graphdv1.Goto{Target: &graphdv1.Goto_Node{Node: s.Node}}
 		if s.Input != "" {
-			target.Target = &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: s.Node, Input: jsonToProto(s.Input)}}
+			target.Target = &graphdv1.Goto_Send{Send: &graphdv1.Send{Node: s.Node, Input: JSONToProto(s.Input)}}
 		}
 		out.GotoTargets = append(out.GotoTargets, target)
 	}

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -12,44 +12,44 @@ const nodeInterrupt = "__interrupt__"
 
 // Values of Event.channel.
 const (
-	channelLifecycle   = "lifecycle"
+	ChannelLifecycle   = "lifecycle"
 	channelUpdates     = "updates"
-	channelValues      = "values"
+	ChannelValues      = "values"
 	channelMessages    = "messages"
 	channelCustom      = "custom"
 	channelTasks       = "tasks"
 	channelCheckpoints = "checkpoints"
 )
 
-// eventToProto converts an event. values is the state for kinds that show one and
+// EventToProto converts an event. values is the state for kinds that show one and
 // do not carry it themselves.
-func eventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON) *graphdv1.Event {
+func EventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON) *graphdv1.Event {
 	out := &graphdv1.Event{
-		Cursor: cursorToProto(logID, e.Seq), Time: timeToProto(e.Time), ThreadId: thread, RunId: e.Run,
+		Cursor: CursorToProto(logID, e.Seq), Time: TimeToProto(e.Time), ThreadId: thread, RunId: e.Run,
 		Namespace: namespaceToProto(e.Namespace), Step: int32(e.Step),
-		Node: e.Node, TaskId: e.Task, Attempt: clampUint32(e.Attempt), Ephemeral: e.Ephemeral,
+		Node: e.Node, TaskId: e.Task, Attempt: ClampUint32(e.Attempt), Ephemeral: e.Ephemeral,
 	}
 	switch e.Kind {
 	case checkpoint.EventRunState:
-		out.Channel = channelLifecycle
+		out.Channel = ChannelLifecycle
 		out.Kind = &graphdv1.Event_RunState{RunState: &graphdv1.RunStateChanged{
 			State: runStateToProto(e.State), Failure: failureToProto(e.Failure),
 		}}
 	case checkpoint.EventUpdate:
 		out.Channel = channelUpdates
 		out.Kind = &graphdv1.Event_Update{Update: &graphdv1.NodeUpdate{
-			Values: jsonToProto(e.Value), Cached: e.Cached,
+			Values: JSONToProto(e.Value), Cached: e.Cached,
 		}}
 	case checkpoint.EventValues:
-		out.Channel = channelValues
+		out.Channel = ChannelValues
 		out.Kind = &graphdv1.Event_Values{Values: &graphdv1.StateValues{
-			Values: jsonToProto(values), Checkpoint: checkpointRefToProto(e.Checkpoint, e.Namespace),
+			Values: JSONToProto(values), Checkpoint: CheckpointRefToProto(e.Checkpoint, e.Namespace),
 		}}
 	case checkpoint.EventTask:
 		out.Channel = channelTasks
 		out.Kind = &graphdv1.Event_Task{Task: &graphdv1.TaskChange{
-			Phase: phaseToProto(e.Phase), Failure: failureToProto(e.Failure), RetryDelay: durationToProto(e.Delay),
-			Value: jsonToProto(values), Triggers: e.Triggers,
+			Phase: phaseToProto(e.Phase), Failure: failureToProto(e.Failure), RetryDelay: DurationToProto(e.Delay),
+			Value: JSONToProto(values), Triggers: e.Triggers,
 		}}
 	case checkpoint.EventCheckpoint:
 		out.Channel = channelCheckpoints
@@ -57,21 +57,21 @@ func eventToProto(e *checkpoint.Event, thread, logID string, values payload.JSON
 	case checkpoint.EventInterrupt:
 		out.Channel, out.Node = nodeInterrupt, nodeInterrupt
 		out.Kind = &graphdv1.Event_Interrupt{Interrupt: &graphdv1.InterruptRaised{
-			Interrupts: clearEtags(interruptsToProto(e.Interrupts)),
+			Interrupts: clearEtags(InterruptsToProto(e.Interrupts)),
 		}}
 	case checkpoint.EventResolved:
 		out.Channel = nodeInterrupt
 		out.Kind = &graphdv1.Event_InterruptResolved{InterruptResolved: &graphdv1.InterruptResolved{
-			Interrupts: clearEtags(interruptsToProto(e.Interrupts)),
+			Interrupts: clearEtags(InterruptsToProto(e.Interrupts)),
 		}}
 	case checkpoint.EventCustom:
 		out.Channel = channelCustom
-		out.Kind = &graphdv1.Event_Custom{Custom: &graphdv1.CustomEvent{Name: e.Name, Value: jsonToProto(e.Value)}}
+		out.Kind = &graphdv1.Event_Custom{Custom: &graphdv1.CustomEvent{Name: e.Name, Value: JSONToProto(e.Value)}}
 	case checkpoint.EventMessage:
 		out.Channel = channelMessages
-		out.Kind = &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Name: e.Name, Value: jsonToProto(e.Value)}}
+		out.Kind = &graphdv1.Event_Message{Message: &graphdv1.MessageDelta{Name: e.Name, Value: JSONToProto(e.Value)}}
 	case runtime.EventGap:
-		out.Channel = channelLifecycle
+		out.Channel = ChannelLifecycle
 		out.Kind = &graphdv1.Event_Gap{Gap: &graphdv1.Gap{}}
 	}
 	return out
@@ -88,8 +88,8 @@ func clearEtags(questions []*graphdv1.Interrupt) []*graphdv1.Interrupt {
 
 func checkpointSavedToProto(e *checkpoint.Event, values payload.JSON) *graphdv1.CheckpointSaved {
 	out := &graphdv1.CheckpointSaved{
-		Checkpoint: checkpointRefToProto(e.Checkpoint, e.Namespace), Parent: checkpointRefToProto(e.Parent, e.Namespace),
-		Source: sourceToProto(e.Source), Values: jsonToProto(values),
+		Checkpoint: CheckpointRefToProto(e.Checkpoint, e.Namespace), Parent: CheckpointRefToProto(e.Parent, e.Namespace),
+		Source: sourceToProto(e.Source), Values: JSONToProto(values),
 	}
 	for _, t := range e.Next {
 		out.Next = append(out.Next, &graphdv1.DueTask{TaskId: t.ID, Node: t.Node})
@@ -97,8 +97,8 @@ func checkpointSavedToProto(e *checkpoint.Event, values payload.JSON) *graphdv1.
 	return out
 }
 
-// omitValue takes the value out of an event that is too large to be sent.
-func omitValue(e *graphdv1.Event) {
+// OmitValue takes the value out of an event that is too large to be sent.
+func OmitValue(e *graphdv1.Event) {
 	e.ValueOmitted = true
 	switch kind := e.GetKind().(type) {
 	case *graphdv1.Event_Update:

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
+)
+
+// InterruptToProto converts an interrupt.
+func InterruptToProto(q checkpoint.Interrupt) *graphdv1.Interrupt {
+	return &graphdv1.Interrupt{
+		InterruptId: q.ID, ThreadId: q.Thread, RunId: q.Run, Graph: q.Graph,
+		Checkpoint: CheckpointRefToProto(q.Checkpoint, q.Namespace),
+		Node:       q.Node, TaskId: q.Task, Scope: q.Scope, Key: q.Key, Index: ClampUint32(q.Index),
+		Reason: q.Reason, Message: q.Message, Value: JSONToProto(q.Value), ResponseSchema: JSONToProto(q.Schema),
+		State: interruptStateToProto(q.State), CreateTime: TimeToProto(q.Created), UpdateTime: TimeToProto(q.Updated),
+		ExpireTime: TimeToProto(q.Expires), ExpiryAction: expiryToProto(q.Expiry),
+		DefaultResponse: JSONToProto(q.Default), Assignees: q.Assignees,
+		Response: JSONToProto(q.Response), Dismissed: q.Dismissed, Responder: q.Responder, Note: q.Note,
+		Etag: formatEtag(q.Revision), Seen: q.ShownDigest, Drift: driftToProto(q.Drift), DriftIgnore: q.DriftIgnore,
+		Round: ClampUint32(q.Round), Replaces: q.Replaces, Differs: q.Differs, Accepted: q.Accepted,
+	}
+}
+
+// InterruptsToProto converts interrupts.
+func InterruptsToProto(list []checkpoint.Interrupt) []*graphdv1.Interrupt {
+	out := make([]*graphdv1.Interrupt, 0, len(list))
+	for _, q := range list {
+		out = append(out, InterruptToProto(q))
+	}
+	return out
+}
+
+const maskAssignees = "assignees"
+
+// InterruptChangeFromProto converts a change of an interrupt. Fields that the mask does
+// not name are ignored.
+func InterruptChangeFromProto(b *Validator, req *graphdv1.UpdateInterruptRequest) runtime.UpdateInterruptRequest {
+	q := req.GetInterrupt()
+	b.RequireSet("interrupt", q != nil)
+	c := runtime.UpdateInterruptRequest{
+		Thread:    b.CheckID("interrupt.thread_id", q.GetThreadId()),
+		Interrupt: b.CheckID("interrupt.interrupt_id", q.GetInterruptId()),
+		Etag:      b.ParseEtag("interrupt.etag", q.GetEtag()),
+	}
+	assignees := b.CheckNames("interrupt.assignees", q.GetAssignees())
+	expires := b.convertTime("interrupt.expire_time", q.GetExpireTime())
+	paths := req.GetUpdateMask().GetPaths()
+	if len(paths) == 0 {
+		if q.GetExpireTime() != nil {
+			paths = append(paths, maskExpire)
+		}
+		if len(assignees) > 0 {
+			paths = append(paths, maskAssignees)
+		}
+	}
+	if len(paths) == 0 {
+		b.AddViolation("update_mask", "is empty and interrupt sets nothing that can be changed: expire_time, assignees")
+	}
+	for _, path := range paths {
+		switch path {
+		case maskAll:
+			c.Expires, c.Assignees = &expires, &assignees
+		case maskExpire:
+			c.Expires = &expires
+		case maskAssignees:
+			c.Assignees = &assignees
+		default:
+			b.AddViolation("update_mask", "%q is not among *, expire_time, assignees", reason.ClipText(path, MaxNameLength))
+		}
+	}
+	return c
+}

@@ -1,0 +1,276 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
+)
+
+// Bounds of what a request may carry besides payloads.
+const (
+	MaxIDLength         = 128
+	MaxNameLength       = 128
+	maxLabels           = 64
+	maxLabelKeyLength   = 128
+	maxLabelValueLength = 1024
+	MaxTextLength       = 4096
+	maxListEntries      = 1000
+	maxNamespaceDepth   = 64 // of subgraphs
+)
+
+// Bounds of messages and of the payloads in them, where no option says otherwise.
+const (
+	DefaultMaxPayload = 1 << 20 // bytes
+	DefaultMaxDepth   = 128
+	DefaultMaxMessage = 8 << 20 // bytes
+)
+
+// Validator collects what is wrong with a request, so that a client sees all of
+// it at once. A bad payload has a reason of its own and goes first.
+type Validator struct {
+	limits          payload.Limits
+	violations      []runtime.Violation
+	exceededLimit   *graph.LimitError // the first limit among them, nil = none
+	overridingError *runtime.Error
+}
+
+// NewValidator makes a validator; limits are those of each payload.
+func NewValidator(limits payload.Limits) *Validator { return &Validator{limits: limits} }
+
+// Err returns the error for all that was found, nil when there is nothing.
+func (b *Validator) Err() error {
+	if b.overridingError != nil {
+		return b.overridingError
+	}
+	if len(b.violations) == 0 {
+		return nil
+	}
+	first := b.violations[0]
+	e := runtime.Errorf(runtime.ReasonInvalidField, "%s: %s", first.Field, first.Description).
+		With("field", first.Field)
+	e.Violations = b.violations
+	if b.exceededLimit != nil {
+		e = e.WithLimit(b.exceededLimit.ExceededLimit())
+	}
+	return e
+}
+
+// CheckSize refuses a text that is longer than an option allows.
+func (b *Validator) CheckSize(field, option string, size, most int) {
+	if most <= 0 || size <= most {
+		return
+	}
+	b.AddViolation(field, "has %d bytes; at most %d are allowed (%s)", size, most, option)
+	if b.exceededLimit == nil {
+		b.exceededLimit = &graph.LimitError{Limit: option, Max: int64(most), Needed: int64(size)}
+	}
+}
+
+// AddViolation adds what is wrong with a field.
+func (b *Validator) AddViolation(field, format string, args ...any) {
+	b.violations = append(b.violations, runtime.Violation{Field: field, Description: fmt.Sprintf(format, args...)})
+}
+
+// RequireSet refuses a field that is missing.
+func (b *Validator) RequireSet(field string, ok bool) {
+	if !ok {
+		b.AddViolation(field, "must be set")
+	}
+}
+
+// CheckID checks an id that must be given.
+func (b *Validator) CheckID(field, id string) string {
+	b.RequireSet(field, id != "")
+	return b.CheckOptionalID(field, id)
+}
+
+// CheckOptionalID checks an id; empty is left to the server.
+func (b *Validator) CheckOptionalID(field, id string) string {
+	if len(id) > MaxIDLength {
+		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(id), MaxIDLength)
+		return id
+	}
+	for i := range len(id) {
+		if !IsIDByte(id[i]) {
+			b.AddViolation(field, "%q has %q at byte %d; allowed are A-Z a-z 0-9 _ . : -", id, id[i], i)
+			return id
+		}
+	}
+	return id
+}
+
+// IsIDByte reports whether a byte may be part of an id.
+func IsIDByte(c byte) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return true
+	case c == '_', c == '.', c == ':', c == '-':
+		return true
+	}
+	return false
+}
+
+// CheckName checks the length of a name that something else gives a meaning to.
+func (b *Validator) CheckName(field, name string) string {
+	if len(name) > MaxNameLength {
+		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(name), MaxNameLength)
+	}
+	return name
+}
+
+// CheckNames checks the names in a list.
+func (b *Validator) CheckNames(field string, names []string) []string {
+	if len(names) > maxListEntries {
+		b.AddViolation(field, "has %d entries; at most %d are allowed", len(names), maxListEntries)
+		return nil
+	}
+	for i, n := range names {
+		at := elementPath(field, i)
+		b.RequireSet(at, n != "")
+		b.CheckName(at, n)
+	}
+	return names
+}
+
+// CheckText checks the length of a text.
+func (b *Validator) CheckText(field, text string) string {
+	if len(text) > MaxTextLength {
+		b.AddViolation(field, "has %d bytes; at most %d are allowed", len(text), MaxTextLength)
+	}
+	return text
+}
+
+// CheckLabels checks the number and the lengths of labels.
+func (b *Validator) CheckLabels(field string, labels map[string]string) map[string]string {
+	if len(labels) > maxLabels {
+		b.AddViolation(field, "has %d labels; at most %d are allowed", len(labels), maxLabels)
+		return nil
+	}
+	for k, v := range labels {
+		switch {
+		case k == "":
+			b.AddViolation(field, "a label has no key")
+		case len(k) > maxLabelKeyLength:
+			b.AddViolation(field, "a key has %d bytes; at most %d are allowed", len(k), maxLabelKeyLength)
+		case len(v) > maxLabelValueLength:
+			b.AddViolation(field, "the value of %q has %d bytes; at most %d are allowed", k, len(v), maxLabelValueLength)
+		}
+	}
+	return labels
+}
+
+// ConvertDuration converts a duration that must not be negative; unset is 0.
+func (b *Validator) ConvertDuration(field string, d *durationpb.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	if err := d.CheckValid(); err != nil {
+		b.AddViolation(field, "is not a duration between 0 and 10000 years")
+		return 0
+	}
+	if d.AsDuration() < 0 {
+		b.AddViolation(field, "is negative (%s)", d.AsDuration())
+		return 0
+	}
+	return d.AsDuration()
+}
+
+// convertPositiveDuration converts a duration for which zero would be a trap: unset is 0, and
+// 0 is refused.
+func (b *Validator) convertPositiveDuration(field string, d *durationpb.Duration) time.Duration {
+	if d != nil && d.GetSeconds() == 0 && d.GetNanos() == 0 {
+		b.AddViolation(field, "must be positive; leave it unset for none")
+	}
+	return b.ConvertDuration(field, d)
+}
+
+// convertTime converts a time; unset is the zero time.
+func (b *Validator) convertTime(field string, t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	if err := t.CheckValid(); err != nil {
+		b.AddViolation(field, "is not a time between the years 1 and 9999")
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// ConvertPayload takes the text out of a payload after checking it; "" when unset.
+func (b *Validator) ConvertPayload(field string, p *graphdv1.Payload) payload.JSON {
+	if p == nil {
+		return ""
+	}
+	body, isJSON := p.GetBody().(*graphdv1.Payload_Json)
+	switch {
+	case p.GetBody() == nil:
+		b.AddViolation(field, "has no body; set json, or leave the payload unset")
+		return ""
+	case !isJSON:
+		b.refuseFeature(field+".data", "payloads that are not JSON")
+		return ""
+	case p.GetMediaType() != "" && p.GetMediaType() != "application/json":
+		b.AddViolation(field+".media_type", "is %q; a json body is application/json", reason.ClipText(p.GetMediaType(), MaxNameLength))
+		return ""
+	case len(p.GetMetadata()) > 0:
+		b.refuseFeature(field+".metadata", "payload metadata")
+		return ""
+	}
+	if err := payload.Validate(body.Json, b.limits); err != nil {
+		if e := reason.ToPayloadError(err); e != nil && b.overridingError == nil {
+			b.overridingError = e.With("field", field).WithViolation(field+".json", "%v", err)
+		}
+		return ""
+	}
+	return payload.JSON(body.Json)
+}
+
+func (b *Validator) refuseFeature(field, what string) {
+	if b.overridingError == nil {
+		b.overridingError = runtime.Errorf(runtime.ReasonFeatureDisabled, "%s: %s are not supported", field, what).
+			With("feature", what).With("field", field)
+	}
+}
+
+// ParseEtag converts an etag to the revision it stands for; empty is 0, any.
+func (b *Validator) ParseEtag(field, etag string) uint64 {
+	if etag == "" {
+		return 0
+	}
+	revision, err := strconv.ParseUint(etag, 10, 64)
+	if err != nil || revision == 0 {
+		b.AddViolation(field, "%q is not an etag of this server", reason.ClipText(etag, MaxNameLength))
+	}
+	return revision
+}
+
+// formatEtag is the etag of a stored record; a record that was not read back from
+// the store has none.
+func formatEtag(revision uint64) string {
+	if revision == 0 {
+		return ""
+	}
+	return strconv.FormatUint(revision, 10)
+}
+
+func elementPath(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// ClampUint32 converts a number that is never negative and never large.
+func ClampUint32(n int) uint32 { return uint32(max(0, min(n, math.MaxUint32))) }
+
+// IsValidID reports whether an id that a client gives may be used.
+func IsValidID(id string) bool {
+	b := &Validator{}
+	b.CheckID("", id)
+	return b.Err() == nil
+}

@@ -1,0 +1,340 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/reason"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// The versions of the worker protocol that this server speaks.
+const (
+	minProtocol = 1
+	maxProtocol = 1
+)
+
+// FeatureDrift says that a process compares what its code asks with what was
+// answered, and that the server says what was shown.
+const FeatureDrift = "drift"
+
+// MaxResultBytes bounds what one task may hand over, all values together.
+const MaxResultBytes = 4 << 20
+
+// Bounds of what a worker may say at once.
+const (
+	maxCapabilities = 10_000
+	maxHeldLeases   = 100_000
+	maxAsks         = 1000
+	maxUsedAnswers  = 10_000
+	maxStackLength  = 16 << 10
+	maxTokenLength  = 2 << 10
+)
+
+// HelloFromProto converts a hello without its graphs. Graphs are not part of it.
+func HelloFromProto(b *Validator, h *graphdv1.Hello) worker.Hello {
+	b.RequireSet("hello", h != nil)
+	out := worker.Hello{
+		Worker:     b.CheckID("hello.worker_id", h.GetWorkerId()),
+		BuildID:    b.CheckText("hello.manifest.build_id", h.GetManifest().GetBuildId()),
+		Labels:     b.CheckLabels("hello.labels", h.GetLabels()),
+		HeldLeases: LeaseTokensFromProto(b, "hello.held_leases", h.GetHeldLeases()),
+		Credit:     CreditFromProto(b, "hello.credit", h.GetCredit()),
+
+		ComparesAnswers: slices.Contains(h.GetManifest().GetFeatures(), FeatureDrift),
+	}
+	out.Capabilities = CapabilitiesFromProto(b, "hello.manifest.nodes", h.GetManifest().GetNodes())
+	return out
+}
+
+// CapabilitiesFromProto converts which nodes a process serves.
+func CapabilitiesFromProto(b *Validator, field string, nodes []*graphdv1.ServedNode) []worker.Capability {
+	if n := len(nodes); n > maxCapabilities {
+		b.AddViolation(field, "has %d entries; at most %d are allowed", n, maxCapabilities)
+		return nil
+	}
+	var out []worker.Capability
+	for i, n := range nodes {
+		at := elementPath(field, i)
+		b.RequireSet(at+".graph", n.GetGraph() != "")
+		out = append(out, worker.Capability{
+			Graph: b.CheckName(at+".graph", n.GetGraph()), Version: b.CheckName(at+".graph_version", n.GetGraphVersion()),
+			Node: b.CheckName(at+".node", n.GetNode()),
+		})
+	}
+	return out
+}
+
+// NegotiateProtocol picks the newest version that both sides speak.
+func NegotiateProtocol(m *graphdv1.WorkerManifest) (uint32, error) {
+	low, high := max(m.GetMinProtocol(), 1), max(m.GetMaxProtocol(), 1)
+	if low > maxProtocol || high < minProtocol || low > high {
+		return 0, runtime.Errorf(runtime.ReasonProtocolMismatch,
+			"the worker speaks versions %d to %d of the protocol, this server %d to %d", low, high, minProtocol, maxProtocol).
+			With("supported", fmt.Sprintf("%d-%d", minProtocol, maxProtocol))
+	}
+	return min(high, maxProtocol), nil
+}
+
+// CreditFromProto converts how many tasks a worker takes.
+func CreditFromProto(b *Validator, field string, c *graphdv1.Credit) worker.Credit {
+	out := worker.Credit{Total: b.ConvertLimit(field+".total_slots", c.GetTotalSlots()), Revision: c.GetRevision()}
+	if n := len(c.GetPerNode()); n > maxCapabilities {
+		b.AddViolation(field+".per_node", "has %d entries; at most %d are allowed", n, maxCapabilities)
+		return out
+	}
+	if len(c.GetPerNode()) > 0 {
+		out.PerNode = make(map[string]int, len(c.GetPerNode()))
+	}
+	for node, slots := range c.GetPerNode() {
+		if len(node) > 2*MaxNameLength+1 {
+			b.AddViolation(field+".per_node", "has a key of %d bytes; keys are graph/node, at most %d bytes", len(node), 2*MaxNameLength+1)
+			return out
+		}
+		out.PerNode[node] = b.ConvertLimit(field+".per_node", slots)
+	}
+	return out
+}
+
+// LeaseTokenFromProto converts the token of a lease, which must be set.
+func LeaseTokenFromProto(b *Validator, field string, token []byte) string {
+	b.RequireSet(field, len(token) > 0)
+	if len(token) > maxTokenLength {
+		b.AddViolation(field, "has %d bytes; it is no lease of this server", len(token))
+	}
+	return string(token)
+}
+
+// LeaseTokensFromProto converts the tokens of leases.
+func LeaseTokensFromProto(b *Validator, field string, list [][]byte) []string {
+	if len(list) > maxHeldLeases {
+		b.AddViolation(field, "has %d entries; at most %d are allowed", len(list), maxHeldLeases)
+		return nil
+	}
+	var out []string
+	for i, t := range list {
+		out = append(out, LeaseTokenFromProto(b, elementPath(field, i), t))
+	}
+	return out
+}
+
+// EmissionsFromProto converts events. One that is not fit to be shown is dropped and
+// counted: it must not take the others with it.
+func EmissionsFromProto(limits payload.Limits, e *graphdv1.Emit) (events []runtime.Emission, dropped uint64) {
+	dropped = e.GetDropped()
+	for _, item := range e.GetItems() {
+		b := &Validator{limits: limits}
+		em := runtime.Emission{
+			Kind: checkpoint.EventCustom, Name: b.CheckName("name", item.GetName()),
+			Value: b.ConvertPayload("value", item.GetValue()), Durable: item.GetDurable(),
+		}
+		switch item.GetChannel() {
+		case graphdv1.Channel_CHANNEL_MESSAGES:
+			em.Kind = checkpoint.EventMessage
+		case graphdv1.Channel_CHANNEL_CUSTOM:
+		default:
+			b.AddViolation("channel", "must be MESSAGES or CUSTOM")
+		}
+		if b.Err() != nil {
+			dropped++
+			continue
+		}
+		events = append(events, em)
+	}
+	return events, dropped
+}
+
+// TaskResultFromProto converts how a task ended. What can't be used becomes a failure of
+// the task that says why: the worker has done its part and can't do better.
+// refused says that the worker does not have the node.
+func TaskResultFromProto(limits payload.Limits, r *graphdv1.TaskResult) (out worker.Result, refused bool) {
+	if size := proto.Size(r); size > MaxResultBytes {
+		return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf(
+			"the result has %d bytes; at most %d are allowed, so store large values elsewhere and pass on where they are",
+			size, MaxResultBytes)), false
+	}
+	limits.MaxBytes = MaxResultBytes
+	b := &Validator{limits: limits}
+	switch outcome := r.GetOutcome().(type) {
+	case *graphdv1.TaskResult_Completed:
+		out = taskCompletedFromProto(b, outcome.Completed)
+	case *graphdv1.TaskResult_Interrupted:
+		out = taskInterruptedFromProto(b, outcome.Interrupted)
+	case *graphdv1.TaskResult_Failed:
+		out.Failure = taskFailedFromProto(outcome.Failed)
+		return out, outcome.Failed.GetCause() == graphdv1.TaskFailed_CAUSE_NOT_SERVED
+	case *graphdv1.TaskResult_Cancelled:
+		out.Failure = &worker.Failure{Failure: checkpoint.Failure{
+			Reason: runtime.FailedNode, Type: "Cancelled",
+			Message: "the worker stopped the task by itself: " + reason.ClipText(outcome.Cancelled.GetNote(), MaxTextLength),
+		}}
+		return out, false
+	default:
+		b.AddViolation("result", "has no outcome")
+	}
+	out.UsedAnswers = usedAnswersFromProto(b, r.GetUsed())
+	if err := b.Err(); err != nil {
+		failure, details := runtime.FailedInvalidUpdate, map[string]string(nil)
+		if own, ok := errors.AsType[*runtime.Error](err); ok && own.Reason == runtime.ReasonPayloadTooLarge {
+			failure = runtime.FailedOutputTooLarge
+		} else if ok && own.Meta["limit"] != "" {
+			failure, details = runtime.FailedLimit, own.Meta
+		}
+		out = UnusableResult(failure, "the worker's result can't be used: "+reason.ToClientError(err).Message)
+		out.Failure.Details = details
+		return out, false
+	}
+	return out, false
+}
+
+// UnusableResult is the failure of a task whose result can not be used.
+func UnusableResult(failure, message string) worker.Result {
+	return worker.Result{Failure: &worker.Failure{Failure: checkpoint.Failure{
+		Reason: failure, Type: "InvalidResult", Message: reason.ClipText(message, MaxTextLength),
+	}, Permanent: true}}
+}
+
+func taskCompletedFromProto(b *Validator, c *graphdv1.TaskCompleted) worker.Result {
+	out := worker.Result{
+		Update: b.ConvertPayload("completed.update", c.GetUpdate()), ToParent: c.GetToParent(), Cached: c.GetCached(),
+		Goto: sendsFromProto(b, "completed.goto_targets", c.GetGotoTargets()),
+	}
+	for i, w := range c.GetWrites() {
+		at := elementPath("completed.writes", i)
+		b.RequireSet(at+".channel", w.GetChannel() != "")
+		b.RequireSet(at+".value", w.GetValue() != nil)
+		out.Writes = append(out.Writes, checkpoint.Write{
+			Channel: w.GetChannel(), Value: b.ConvertPayload(at+".value", w.GetValue()), Overwrite: w.GetOverwrite(),
+		})
+	}
+	return out
+}
+
+func taskInterruptedFromProto(b *Validator, r *graphdv1.TaskInterrupted) worker.Result {
+	out := worker.Result{WaitingInterrupts: b.CheckNames("interrupted.waiting_interrupt_ids", r.GetWaitingInterruptIds())}
+	if n := len(r.GetAsks()); n > maxAsks {
+		b.AddViolation("interrupted.asks", "has %d entries; at most %d are allowed", n, maxAsks)
+		return out
+	}
+	if len(r.GetAsks())+len(out.WaitingInterrupts) == 0 {
+		b.AddViolation("interrupted", "must ask something or wait for something")
+	}
+	for i, a := range r.GetAsks() {
+		out.Asks = append(out.Asks, askFromProto(b, elementPath("interrupted.asks", i), a))
+	}
+	return out
+}
+
+func askFromProto(b *Validator, at string, a *graphdv1.Ask) worker.Ask {
+	out := worker.Ask{
+		Scope: b.CheckName(at+".scope", a.GetScope()), Key: b.CheckName(at+".key", a.GetKey()),
+		Index: int(a.GetIndex()), Reason: b.CheckName(at+".reason", a.GetReason()),
+		Message: b.CheckText(at+".message", a.GetMessage()), Value: b.ConvertPayload(at+".value", a.GetValue()),
+		Schema: b.ConvertPayload(at+".response_schema", a.GetResponseSchema()), TTL: b.convertPositiveDuration(at+".ttl", a.GetTtl()),
+		Expiry: expiryFromProto(a.GetExpiryAction()), Default: b.ConvertPayload(at+".default_response", a.GetDefaultResponse()),
+		Assignees: b.CheckNames(at+".assignees", a.GetAssignees()),
+		Drift:     driftFromProto(a.GetDrift()), DriftIgnore: driftIgnoreFromProto(b, at+".drift_ignore", a.GetDriftIgnore()),
+	}
+	if out.Value == "" {
+		out.Value = payload.Null
+	}
+	if out.Expiry == checkpoint.ExpiryResumeDefault && out.Default == "" {
+		b.AddViolation(at+".default_response", "must be set: the question takes it when nobody answers in time")
+	}
+	return out
+}
+
+// driftIgnoreFromProto checks which parts of an interrupt may differ.
+func driftIgnoreFromProto(b *Validator, at string, parts []string) []string {
+	if n := len(parts); n > graph.MaxDriftIgnore {
+		b.AddViolation(at, "has %d entries; at most %d are allowed", n, graph.MaxDriftIgnore)
+		return nil
+	}
+	for i, part := range b.CheckNames(at, parts) {
+		if problem := graph.IgnoreProblem(part); problem != "" {
+			b.AddViolation(elementPath(at, i), "%s", problem)
+		}
+	}
+	return parts
+}
+
+// usedAnswersFromProto converts which answers an attempt has used.
+func usedAnswersFromProto(b *Validator, list []*graphdv1.UsedAnswer) []worker.UsedAnswer {
+	if n := len(list); n > maxUsedAnswers {
+		b.AddViolation("used", "has %d entries; at most %d are allowed", n, maxUsedAnswers)
+		return nil
+	}
+	var out []worker.UsedAnswer
+	for i, u := range list {
+		at := elementPath("used", i)
+		use := worker.UsedAnswer{
+			Scope: b.CheckName(at+".scope", u.GetScope()), Key: b.CheckName(at+".key", u.GetKey()), Index: int(u.GetIndex()),
+			AskedDigest: b.CheckName(at+".seen", u.GetSeen()),
+		}
+		if u.GetAsked() != nil {
+			asked := askFromProto(b, at+".asked", u.GetAsked())
+			asked.Scope, asked.Key, asked.Index = use.Scope, use.Key, use.Index
+			use.Asked = &asked
+		}
+		out = append(out, use)
+	}
+	return out
+}
+
+func taskFailedFromProto(f *graphdv1.TaskFailed) *worker.Failure {
+	out := &worker.Failure{
+		Failure: checkpoint.Failure{
+			Reason: runtime.FailedNode, Type: reason.ClipText(f.GetType(), MaxNameLength), Message: reason.ClipText(f.GetMessage(), MaxTextLength),
+			Stack: reason.ClipText(f.GetStack(), maxStackLength), Details: failureDetailsFromProto(f.GetDetails()),
+		},
+		Permanent: f.GetNonRetryable(), RetryAfter: max(f.GetRetryDelay().AsDuration(), 0), BaseTypes: baseTypesFromProto(f.GetBaseTypes()),
+	}
+	switch f.GetCause() {
+	case graphdv1.TaskFailed_CAUSE_NON_DETERMINISTIC:
+		out.Reason, out.Permanent = runtime.FailedNonDeterministic, true
+	case graphdv1.TaskFailed_CAUSE_TOO_LARGE:
+		out.Reason, out.Permanent = runtime.FailedOutputTooLarge, true
+	case graphdv1.TaskFailed_CAUSE_INVALID_UPDATE:
+		out.Reason, out.Permanent = runtime.FailedInvalidUpdate, true
+	case graphdv1.TaskFailed_CAUSE_UNSPECIFIED, graphdv1.TaskFailed_CAUSE_USER_CODE,
+		graphdv1.TaskFailed_CAUSE_NOT_SERVED:
+	}
+	return out
+}
+
+// baseTypesFromProto keeps what a retry policy may name.
+func baseTypesFromProto(types []string) []string {
+	var out []string
+	for _, t := range types[:min(len(types), maxLabels)] {
+		out = append(out, reason.ClipText(t, MaxNameLength))
+	}
+	return out
+}
+
+func failureDetailsFromProto(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, min(len(m), maxLabels))
+	for k, v := range m {
+		if len(out) == maxLabels {
+			break
+		}
+		out[reason.ClipText(k, maxLabelKeyLength)] = reason.ClipText(v, maxLabelValueLength)
+	}
+	return out
+}
+
+// TooLargeTaskResult is the result of a task that needs more than a message may have.
+func TooLargeTaskResult(size, limit int) worker.Result {
+	return UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("what the task needs has %d bytes, more than the %d "+
+		"of a message; name the keys that the node needs in its reads", size, limit))
+}
