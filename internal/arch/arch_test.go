@@ -44,10 +44,7 @@ type goPackage struct {
 }
 
 func TestEveryPackageBelongsToALayer(t *testing.T) {
-	for _, p := range listPackages(t) {
-		_, ok := layerOf(p.ImportPath)
-		require.True(t, ok, "%s is in no room: give it one in internal/arch/layers_test.go", p.ImportPath)
-	}
+	checkPackages(t, func(p goPackage) error { return checkLayer(p.ImportPath) })
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
@@ -116,6 +113,15 @@ func checkPackages(t *testing.T, rule func(goPackage) error) {
 		all = append(all, rule(p))
 	}
 	require.NoError(t, errors.Join(all...))
+}
+
+func checkLayer(importPath string) error {
+	if _, ok := layerOf(importPath); ok {
+		return nil
+	}
+	folder, _ := relativePath(importPath)
+	return fmt.Errorf("%s is in no layer: add the line {path: %q, mayImport: []string{WHAT IT IMPORTS}, neverLinks: outerPackages} "+
+		"to layers in internal/arch/layers_test.go", importPath, folder)
 }
 
 func checkImports(importPath string, imports []string) error {

@@ -164,7 +164,6 @@ var layers = []layer{
 	// What workers in Go compare answers with.
 	{path: "seen", mayImport: []string{"internal/payload"}, neverLinks: outerPackages},
 	{path: "cmd/graphd", importsAnything: true},
-	{path: "sdk/go", mayImport: []string{"gen"}, neverLinks: driverPackages},
 	{path: "examples", importsAnything: true},
 	{path: "docs", importsAnything: true, isTestSupport: true},
 	{path: "tests", importsAnything: true, isTestSupport: true},

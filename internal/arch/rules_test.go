@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,6 +97,8 @@ func later(t time.Time) time.Time { return t.Add(wait) }`
 func TestUnknownPackageHasNoLayer(t *testing.T) {
 	_, ok := layerOf(module + "/internal/util")
 	require.False(t, ok)
+	require.ErrorContains(t, checkLayer(module+"/internal/util"), `{path: "internal/util"`)
+	require.NoError(t, checkLayer(module+"/internal/payload"))
 	_, ok = layerOf("fmt")
 	require.False(t, ok)
 	r, ok := layerOf(module + "/internal/checkpoint/sqlite/schema")
@@ -119,4 +122,55 @@ func f() {
 		src := "package p\nfunc f() {\n\t" + start + "\n}\n"
 		require.ErrorContains(t, checkGoroutines("bare.go", []byte(src)), "bare.go:3", start)
 	}
+}
+
+const drawnMap = `# Contributing
+
+## The layers
+
+` + "```" + `
+cmd/graphd/   the program
+internal/
+  store/      what is kept
+    memory/ redis/  one folder each
+      keys/   names
+  graph/      what a graph is
+tests/        many
+` + "```" + `
+`
+
+func TestTheMapRefusesALeak(t *testing.T) {
+	folders := []string{
+		"cmd/graphd", "internal", "internal/store", "internal/store/memory", "internal/store/redis", "internal/store/redis/keys",
+		"internal/graph", "tests",
+	}
+	existsIn := func(folders []string) func(string) bool {
+		return func(folder string) bool { return slices.Contains(folders, folder) }
+	}
+	mapped, err := parseFolderMap(drawnMap, existsIn(folders))
+	require.NoError(t, err)
+	var shown []string
+	for _, m := range mapped {
+		shown = append(shown, m.path)
+	}
+	require.Equal(t, folders, shown)
+
+	require.NoError(t, checkMappedFolders(mapped, []string{"cmd/graphd", "internal/store/redis/keys", "tests/chaos"}))
+	err = checkMappedFolders(mapped, []string{"internal/store/redis/scripts", "seen"})
+	require.ErrorContains(t, err, `internal/store/redis/scripts is not in the map: add the line "      scripts/  WHAT IT IS" below line 9, internal/store/redis/`)
+	require.ErrorContains(t, err, `seen is not in the map: add the line "seen/  WHAT IT IS"`)
+
+	_, err = parseFolderMap(drawnMap, existsIn(slices.DeleteFunc(folders, func(f string) bool { return f == "internal/graph" })))
+	require.ErrorContains(t, err, "CONTRIBUTING.md:11: there is no folder graph")
+	_, err = parseFolderMap("# Contributing", existsIn(nil))
+	require.ErrorContains(t, err, "there is no map")
+}
+
+func TestLayersWithoutPackagesAreFound(t *testing.T) {
+	var packages []string
+	for _, l := range layers[1:] {
+		packages = append(packages, l.path)
+	}
+	require.ErrorContains(t, checkLayerFolders(packages), layers[0].path)
+	require.NoError(t, checkLayerFolders(append(packages, layers[0].path+"/below")))
 }
