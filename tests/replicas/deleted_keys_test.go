@@ -28,19 +28,18 @@ func TestDeletedKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 5))
 	drivers, ended := make([]*threadDriver, n), make([]driverOutcome, n)
 	damaged := make([]deletedKey, n/2) // of the first threads
+	stops := make([]context.CancelFunc, n)
 	var all errgroup.Group
 	for i := range drivers {
 		drivers[i] = w.newDriver(i)
-		patient, cancel := ctx, context.CancelFunc(func() {})
-		if i < len(damaged) {
-			drivers[i].isFollowed = false
-			patient, cancel = context.WithTimeout(ctx, drivers[i].startDelay+drivers[i].answerDelay+5*lease)
-		}
+		drivers[i].isFollowed = drivers[i].isFollowed && i >= len(damaged)
+		driving, stopDriving := context.WithCancel(ctx)
+		stops[i] = stopDriving
 		all.Go(func() error {
-			defer cancel()
-			run, err := drivers[i].driveThread(patient)
+			defer stopDriving()
+			run, err := drivers[i].driveThread(driving)
 			if err == nil {
-				err = drivers[i].verifyThread(patient, run)
+				err = drivers[i].verifyThread(driving, run)
 			}
 			ended[i] = driverOutcome{err, time.Now()}
 			return nil
@@ -51,6 +50,9 @@ func TestDeletedKeys(t *testing.T) {
 		all.Go(func() (err error) {
 			sleepContext(ctx, when)
 			damaged[i], err = w.deleteKey(ctx, "vsqroeh"[i%7], drivers[i].thread)
+			if damaged[i].key != "" { // what is left of the thread may wait for ever
+				time.AfterFunc(5*lease, stops[i])
+			}
 			return err
 		})
 	}
