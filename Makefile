@@ -105,7 +105,7 @@ chaos: $(VENV)/ok ## Break workers, network and server under RUNS (1000) runs; S
 
 .PHONY: crash
 crash: ## Let every store call of every drama fail in every way, in memory and on SQLite, and break a migration off everywhere (make test tries some of them)
-	go test ./internal/runtime -run='^TestCrash' -count=1 -timeout=2h -args -crash-every=1
+	go test ./internal/runtime/engine -run='^TestCrash' -count=1 -timeout=2h -args -crash-every=1
 	go test ./tests/upgrade -run=BrokenOff -count=1 -args -every=1
 
 .PHONY: ledger

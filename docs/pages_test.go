@@ -188,7 +188,7 @@ func testNames(t *testing.T) func(name string) bool {
 			return true
 		}
 		if scenario, ok := strings.CutPrefix(name, "TestScenarios/"); ok && functions["TestScenarios"] {
-			name = "internal/runtime/testdata/" + scenario + ".txt"
+			name = "internal/runtime/engine/testdata/" + scenario + ".txt"
 		}
 		if !strings.Contains(name, "/") {
 			return false

@@ -11,7 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/payload"
-	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -194,7 +194,7 @@ func (o *limitOptions) setWorkerLimits(w *worker.Options) {
 }
 
 // setEngineLimits sets the limits of runs.
-func (o *limitOptions) setEngineLimits(r *runtime.Options) {
+func (o *limitOptions) setEngineLimits(r *engine.Options) {
 	r.MaxLiveBytes = o.liveByteLimit(debug.SetMemoryLimit(-1))
 	r.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, max(int64(o.MaxMessage)/2, 1))
 	r.RecentEventBytes, r.MaxCopyBytes = o.MaxRecentEvents, o.MaxCopyBytes

@@ -24,6 +24,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/node"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
@@ -36,7 +37,7 @@ type server struct {
 	store           store
 	registry        *registry.Registry
 	remote          *transport.RemoteExecutor
-	engine          *runtime.Engine
+	engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
 	metricsServer   *http.Server
@@ -173,13 +174,13 @@ func (s *server) buildServices(
 	if err != nil {
 		return name.explainUnavailable("read its graphs", err)
 	}
-	engine := runtime.Options{
+	opts := engine.Options{
 		Logger: s.log.Named("runtime"), Observer: metrics, PollInterval: name.pollInterval(), LeaseTTL: o.Lease, Workers: hub,
 		KeepCheckpoints: o.checkpointLimit(name), EventLimit: o.eventLimit(), StepsPerCommit: o.StepsPerCommit, MaxLiveRuns: o.MaxLiveRuns,
 		Limits: o.stateLimits(),
 	}
-	o.setEngineLimits(&engine)
-	s.engine = runtime.New(ctx, s.store, s.registry, mux, schemas, engine)
+	o.setEngineLimits(&opts)
+	s.engine = engine.New(ctx, s.store, s.registry, mux, schemas, opts)
 	calls := s.log.Named("transport")
 	if o.logsFailuresOnly && !calls.Core().Enabled(zap.DebugLevel) {
 		calls = calls.WithOptions(zap.IncreaseLevel(zap.WarnLevel))

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 )
 
 // store is what a backend offers.
@@ -55,7 +56,7 @@ func (n storeConfig) pollInterval() time.Duration {
 // all: disk is cheap, Redis is memory.
 func (n storeConfig) defaultCheckpoints() uint64 {
 	if n.kind == kindRedis {
-		return runtime.MemoryStoreCheckpoints
+		return engine.MemoryStoreCheckpoints
 	}
 	return 0
 }

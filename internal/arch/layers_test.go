@@ -96,8 +96,13 @@ var layers = []layer{
 	},
 	{
 		path: "internal/runtime", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload"},
+	},
+	{
+		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
+			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
+			"internal/visible",
 		},
 	},
 	{

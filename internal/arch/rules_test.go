@@ -14,6 +14,8 @@ func TestArrowsRefuseALeak(t *testing.T) {
 		{"/internal/runtime", "/internal/transport", "may import only"},
 		{"/internal/runtime", "/internal/checkpoint/memory", "may import only"},
 		{"/internal/runtime/pregel", "/internal/runtime", "may import only"},
+		{"/internal/runtime", "/internal/runtime/engine", "may import only"},
+		{"/internal/transport", "/internal/runtime/engine", "may import only"},
 		{"/internal/checkpoint", "/internal/graph", "may import only"},
 		{"/internal/checkpoint/sqlite", "/internal/checkpoint/memory", "may import only"},
 		{"/internal/checkpoint/sqlite/schema", "/internal/runtime", "may import only"},

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
@@ -23,7 +22,7 @@ type CallMemory struct {
 	// releases it and calls WaitForMemory.
 	RefusesReads bool
 
-	readReservation
+	ReadReservation
 }
 
 // errNoMemory says that a value is large and that there is no memory for it now.
@@ -35,7 +34,7 @@ func IsMemoryRefused(err error) bool { return errors.Is(err, errNoMemory) }
 // WaitForMemory waits for memory for the refused read.
 func (r *CallMemory) WaitForMemory(ctx context.Context) error {
 	r.refusesReads = false
-	return r.waitForBytes(ctx, r.wantedBytes, waitForever)
+	return r.WaitForBytes(ctx, r.wantedBytes, WaitForever)
 }
 
 // CallMemoryKey is the key of a *CallMemory in a context.
@@ -44,7 +43,7 @@ type CallMemoryKey struct{}
 // Release releases the memory: what was read is sent or dropped.
 func (r *CallMemory) Release() {
 	if r.bytes > 0 {
-		r.releaseAll()
+		r.ReleaseAll()
 	}
 }
 
@@ -59,48 +58,32 @@ const maxSmallBytes = 256 << 10
 // it was decoded, as one value, and encoded; and some of what is no longer needed.
 const copiesPerAnswer = 5
 
-// answerReservation is the reservation for what a read shows: that of the context's
-// CallMemory, or own, which the caller ends. Answer is how many bytes of it are
-// shown together, 0 = one state.
-func (e *Engine) answerReservation(ctx context.Context, own *readReservation, answer int) *readReservation {
-	if l := e.contextReservation(ctx, answer); l != nil {
-		return l
-	}
-	*own = e.newReadReservation()
-	return own
-}
-
-// contextReservation is the reservation of the context's CallMemory; nil = it has none.
-func (e *Engine) contextReservation(ctx context.Context, answer int) *readReservation {
-	r, ok := ctx.Value(CallMemoryKey{}).(*CallMemory)
-	if !ok {
-		return nil
-	}
+// JoinBudget makes the memory a part of what calls hold together, and returns its
+// reservation. Answer is how many bytes of the answer are shown together, 0 = one
+// state.
+func (r *CallMemory) JoinBudget(budget *ReadBudget, answer int) *ReadReservation {
 	r.refusesReads = r.RefusesReads
-	r.budget, r.isForAnswer = &e.readBudget, true
+	r.budget, r.isForAnswer = budget, true
 	r.copyCount = copiesPerAnswer * max(r.LargeParts, 1)
 	r.minBytes = max(r.minBytes, copiesPerAnswer*int64(answer))
-	return &r.readReservation
+	return &r.ReadReservation
 }
 
-// ReserveMemory reserves bytes for a value that is about to be encoded, in the
-// CallMemory of the context. If that refuses, IsMemoryRefused reports true for the
-// error.
-func (f *Follower) ReserveMemory(ctx context.Context, bytes int) error {
-	memory := f.engine.contextReservation(ctx, 0)
-	if memory == nil || int64(bytes) <= memory.budget.smallBytes() {
+// ReserveValue reserves bytes for a value that is about to be encoded.
+func (l *ReadReservation) ReserveValue(ctx context.Context, bytes int) error {
+	if int64(bytes) <= l.budget.smallBytes() {
 		return nil
 	}
-	need := memory.neededBytes(int64(bytes))
-	if memory.bytes >= need {
+	need := l.NeededBytes(int64(bytes))
+	if l.bytes >= need {
 		return nil
 	}
-	return memory.waitForBytes(ctx, need, waitForever)
+	return l.WaitForBytes(ctx, need, WaitForever)
 }
 
-// checkFits refuses a large read without a reservation: the value is dropped and
+// CheckFits refuses a large read without a reservation: the value is dropped and
 // read again when there is memory.
-func (l *readReservation) checkFits(bytes int) error {
+func (l *ReadReservation) CheckFits(bytes int) error {
 	switch {
 	case l == nil, int64(bytes) <= l.budget.smallBytes():
 		return nil
@@ -111,44 +94,5 @@ func (l *readReservation) checkFits(bytes int) error {
 	return nil
 }
 
-// listReserved lists records for a load. A list that turns out to be large is read
-// again when there is memory for it.
-func listReserved[T any](
-	ctx context.Context, e *Engine, memory *readReservation, timeout time.Duration, size func(*T) int, read func() ([]T, error),
-) (list []T, err error) {
-	err = e.retryLargeRead(ctx, memory, timeout, func() error {
-		if list, err = read(); err != nil {
-			return translateStoreError(err)
-		}
-		bytes := 0
-		for i := range list {
-			bytes += size(&list[i])
-		}
-		if err := memory.checkFits(bytes); err != nil {
-			list = nil // it is not held while the call waits
-			return err
-		}
-		return nil
-	})
-	return list, err
-}
-
 // smallBytes is how many bytes are shown without a reservation.
-func (l *readBudget) smallBytes() int64 { return max(min(maxSmallBytes, l.maxBytes/16), minShare) }
-
-// pendingBytes is how many bytes the progress of a superstep has.
-func pendingBytes(p *checkpoint.Pending) (n int) {
-	for i := range p.Tasks {
-		n += len(p.Tasks[i].Update)
-		for k := range p.Tasks[i].Writes {
-			n += len(p.Tasks[i].Writes[k].Value)
-		}
-	}
-	for i := range p.Memos {
-		n += len(p.Memos[i].Value)
-	}
-	for i := range p.Interrupts {
-		n += p.Interrupts[i].Size()
-	}
-	return n
-}
+func (l *ReadBudget) smallBytes() int64 { return max(min(maxSmallBytes, l.maxBytes/16), MinShare) }

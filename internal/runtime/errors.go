@@ -160,7 +160,7 @@ func (e *Error) With(key, value string) *Error {
 // none; its value; and what was asked for, 0 = unknown.
 func (e *Error) WithLimit(option string, most, need int64) *Error {
 	c := *e
-	c.Meta = limitDetails(option, most, need)
+	c.Meta = LimitDetails(option, most, need)
 	for key, value := range e.Meta {
 		if _, ours := c.Meta[key]; !ours {
 			c.Meta[key] = value
@@ -169,8 +169,8 @@ func (e *Error) WithLimit(option string, most, need int64) *Error {
 	return &c
 }
 
-// limitDetails are the parameters that tell of a limit, in errors and failures.
-func limitDetails(option string, most, need int64) map[string]string {
+// LimitDetails are the parameters that tell of a limit, in errors and failures.
+func LimitDetails(option string, most, need int64) map[string]string {
 	return (&graph.LimitError{Limit: option, Max: most, Needed: need}).Details()
 }
 

@@ -1,8 +1,5 @@
-// Package runtime runs graphs. It owns one goroutine per live run, holds the
-// thread's lease while the run is live, performs what the pure core in pregel
-// decides, and commits each superstep once before followers see it.
-//
-// A parked thread costs the process nothing: no goroutine, no timer, no memory.
+// Package runtime is the vocabulary of the engine: what callers ask for, what executors
+// run, what followers read, and what may be refused. The package engine does the work.
 package runtime
 
 import (
@@ -11,10 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
@@ -40,26 +34,6 @@ type Executor interface {
 	// a moment later at most, and must not panic. A failure after the end of
 	// ctx is ignored; what the node has finished counts.
 	Execute(ctx context.Context, t *Task) pregel.Result
-}
-
-// executeContained calls the executor and turns a panic, which it should have caught
-// itself, into a failed attempt: one node must not take the server with it.
-func (e *Engine) executeContained(ctx context.Context, t *Task) (r pregel.Result) {
-	defer func() {
-		if v := recover(); v != nil {
-			r = e.failPanicked(t, contain.NewPanicError(v))
-		}
-	}()
-	return e.executor.Execute(ctx, t)
-}
-
-// failPanicked is the result of an attempt whose executor panicked.
-func (e *Engine) failPanicked(t *Task, p *contain.PanicError) pregel.Result {
-	e.log.Error("an executor panicked; the attempt fails", append(p.Fields(),
-		zap.String("thread", t.Thread), zap.String("run", t.Run), zap.String("task", t.ID))...)
-	return pregel.Result{Failure: &pregel.Failure{Failure: checkpoint.Failure{
-		Reason: FailedNode, Type: "panic", Message: "the node panicked; the operator's log says where",
-	}}}
 }
 
 // Task is one attempt to run a node.

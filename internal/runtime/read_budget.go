@@ -3,11 +3,8 @@ package runtime
 import (
 	"container/list"
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
 // A call holds the state of its thread from when it is read until a live run counts
@@ -15,8 +12,8 @@ import (
 // finds out how large a state is before it reads it, and waits until there is
 // memory for a large one. Small ones, of less than the share of a run, never wait.
 
-// readBudget counts the large states that calls hold.
-type readBudget struct {
+// ReadBudget counts the large states that calls hold.
+type ReadBudget struct {
 	maxBytes int64
 
 	mu        sync.Mutex
@@ -30,15 +27,15 @@ type readWaiter struct {
 	ready chan struct{} // closed when it has it
 }
 
-// readWaitTimeout is how long a call waits for memory.
-const readWaitTimeout = 10 * time.Second
+// ReadWaitTimeout is how long a call waits for memory.
+const ReadWaitTimeout = 10 * time.Second
 
-// waitForever is the timeout of a read that can't be refused; it waits until its context ends.
-const waitForever time.Duration = 0
+// WaitForever is the timeout of a read that can't be refused; it waits until its context ends.
+const WaitForever time.Duration = 0
 
-// readReservation is the memory that one call has reserved. The zero value has none.
-type readReservation struct {
-	budget    *readBudget
+// ReadReservation is the memory that one call has reserved. The zero value has none.
+type ReadReservation struct {
+	budget    *ReadBudget
 	bytes     int64
 	readBytes int64 // bytes of what was read
 	// Of what is shown: how often it is held, and how many bytes are reserved at least.
@@ -50,10 +47,41 @@ type readReservation struct {
 	wantedBytes  int64
 }
 
-// waitForBytes waits for some bytes, in place of those that are reserved. A state
+// NewReadBudget makes a budget of some bytes.
+func NewReadBudget(maxBytes int64) *ReadBudget { return &ReadBudget{maxBytes: maxBytes} }
+
+// NewReservation returns a reservation without memory.
+func (l *ReadBudget) NewReservation() ReadReservation { return ReadReservation{budget: l} }
+
+// CurrentBytes is how many bytes calls hold.
+func (l *ReadBudget) CurrentBytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heldBytes
+}
+
+// HasMemory reports whether memory is reserved.
+func (l *ReadReservation) HasMemory() bool { return l.bytes > 0 }
+
+// MustKnowSize reports whether a state may be read only when its size is known.
+func (l *ReadReservation) MustKnowSize() bool { return l.bytes == 0 && !l.isForAnswer }
+
+// AddRead notes that so many bytes were read.
+func (l *ReadReservation) AddRead(bytes int) { l.readBytes += int64(bytes) }
+
+// UnreservedBytes is how large a state may be that is read without memory, where
+// a run may hold so many bytes.
+func (l *ReadReservation) UnreservedBytes(share int) int {
+	if l.isForAnswer {
+		return max(share, int(l.budget.smallBytes()))
+	}
+	return share
+}
+
+// WaitForBytes waits for some bytes, in place of those that are reserved. A state
 // that is larger than all of it has to be alone.
-func (l *readReservation) waitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
-	l.releaseAll()
+func (l *ReadReservation) WaitForBytes(ctx context.Context, bytes int64, timeout time.Duration) error {
+	l.ReleaseAll()
 	if l.refusesReads && !l.budget.tryReserve(bytes) {
 		l.wantedBytes = bytes
 		return errNoMemory
@@ -68,7 +96,7 @@ func (l *readReservation) waitForBytes(ctx context.Context, bytes int64, timeout
 		return nil
 	}
 	var late <-chan time.Time
-	if timeout != waitForever {
+	if timeout != WaitForever {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		late = timer.C
@@ -89,17 +117,17 @@ func (l *readReservation) waitForBytes(ctx context.Context, bytes int64, timeout
 	return nil
 }
 
-// releaseUnused gives back what was not needed for what was read. What is shown keeps it
+// ReleaseUnused gives back what was not needed for what was read. What is shown keeps it
 // all until it is on its way.
-func (l *readReservation) releaseUnused() {
+func (l *ReadReservation) ReleaseUnused() {
 	if l.readBytes < l.bytes && !l.isForAnswer {
 		l.budget.releaseBytes(l.bytes - l.readBytes)
 		l.bytes = l.readBytes
 	}
 }
 
-// releaseAll gives back what the load has.
-func (l *readReservation) releaseAll() {
+// ReleaseAll gives back what the load has.
+func (l *ReadReservation) ReleaseAll() {
 	if l.bytes > 0 {
 		l.budget.releaseBytes(l.bytes)
 	}
@@ -107,7 +135,7 @@ func (l *readReservation) releaseAll() {
 }
 
 // reserveOrWait reserves bytes, or joins the waiters: nil when the bytes were free.
-func (l *readBudget) reserveOrWait(bytes int64) *readWaiter {
+func (l *ReadBudget) reserveOrWait(bytes int64) *readWaiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiters.Len() == 0 && l.hasRoom(bytes) {
@@ -120,7 +148,7 @@ func (l *readBudget) reserveOrWait(bytes int64) *readWaiter {
 }
 
 // tryReserve reserves bytes if they are free.
-func (l *readBudget) tryReserve(bytes int64) bool {
+func (l *ReadBudget) tryReserve(bytes int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiters.Len() > 0 || !l.hasRoom(bytes) {
@@ -131,12 +159,12 @@ func (l *readBudget) tryReserve(bytes int64) bool {
 }
 
 // hasRoom reports whether the bytes are free. The caller holds mu.
-func (l *readBudget) hasRoom(bytes int64) bool {
+func (l *ReadBudget) hasRoom(bytes int64) bool {
 	return l.heldBytes == 0 || l.heldBytes+bytes <= l.maxBytes
 }
 
 // cancelWait ends the waiting of a call; false says that it has its memory already.
-func (l *readBudget) cancelWait(x *readWaiter) bool {
+func (l *ReadBudget) cancelWait(x *readWaiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at := l.waiters.Front(); at != nil; at = at.Next() {
@@ -149,7 +177,7 @@ func (l *readBudget) cancelWait(x *readWaiter) bool {
 	return false
 }
 
-func (l *readBudget) releaseBytes(bytes int64) {
+func (l *ReadBudget) releaseBytes(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heldBytes -= bytes
@@ -157,7 +185,7 @@ func (l *readBudget) releaseBytes(bytes int64) {
 }
 
 // admitWaiters admits the waiters that fit, in their order. The caller holds mu.
-func (l *readBudget) admitWaiters() {
+func (l *ReadBudget) admitWaiters() {
 	for at := l.waiters.Front(); at != nil; at = l.waiters.Front() {
 		x := at.Value.(*readWaiter) //nolint:forcetypeassert,errcheck // nothing else is in the list
 		if !l.hasRoom(x.bytes) {
@@ -169,109 +197,13 @@ func (l *readBudget) admitWaiters() {
 	}
 }
 
-// newReadReservation returns a reservation without memory.
-func (e *Engine) newReadReservation() readReservation { return readReservation{budget: &e.readBudget} }
-
-// retryLargeRead repeats a read that found a checkpoint too large for the memory
-// that a reservation has, when there is memory for it.
-func (e *Engine) retryLargeRead(ctx context.Context, held *readReservation, timeout time.Duration, read func() error) error {
-	for {
-		err := read()
-		large, ok := errors.AsType[*checkpoint.LargeError](err)
-		if !ok {
-			return err
-		}
-		if err := held.waitForBytes(ctx, held.neededBytes(e.largeBytes(large)), timeout); err != nil {
-			return err
-		}
-	}
-}
-
-// ignoreLarge is nil for a checkpoint that is read again when there is memory for it.
-func ignoreLarge(err error) error {
-	if _, ok := errors.AsType[*checkpoint.LargeError](err); ok {
-		return nil
-	}
-	return err
-}
-
-// neededBytes returns how many bytes to reserve for a state of so many.
-func (l *readReservation) neededBytes(bytes int64) int64 {
+// NeededBytes returns how many bytes to reserve for a state of so many.
+func (l *ReadReservation) NeededBytes(bytes int64) int64 {
 	if l.isForAnswer {
 		return max(bytes*l.copyCount, l.minBytes)
 	}
 	return bytes
 }
 
-// largeBytes is how many bytes to reserve: the most that a state may have when the
-// size is unknown.
-func (e *Engine) largeBytes(large *checkpoint.LargeError) int64 {
-	if large.Bytes > 0 {
-		return int64(large.Bytes)
-	}
-	return e.opts.Limits.MaxStateBytes
-}
-
-// readCheckpoint reads a checkpoint for which a reservation has memory, or that is
-// small. The error is a *checkpoint.LargeError when it is neither.
-func (e *Engine) readCheckpoint(ctx context.Context, held *readReservation, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
-	if held == nil || held.bytes > 0 {
-		cp, err := e.store.Checkpoint(ctx, thread, namespace, id)
-		if err == nil && held != nil {
-			held.readBytes += int64(cp.Size())
-		}
-		return cp, err
-	}
-	most := e.liveBytes.share
-	if held.isForAnswer {
-		most = max(most, e.readBudget.smallBytes())
-	}
-	return e.storeClient.readCheckpointWithin(ctx, thread, namespace, id, int(most))
-}
-
-// readPending reads the progress of a superstep for which a reservation has memory,
-// or that is small. The error is a *checkpoint.LargeError when it is neither.
-func (e *Engine) readPending(ctx context.Context, held *readReservation, thread, id string) (checkpoint.Pending, error) {
-	p, err := e.store.Pending(ctx, thread, id)
-	if err != nil {
-		return p, translateStoreError(err)
-	}
-	if err := held.checkFits(pendingBytes(&p)); err != nil {
-		return checkpoint.Pending{}, err
-	}
-	return p, nil
-}
-
-// translateUnlessLarge is translateStoreError for all but a checkpoint that is read again.
-func translateUnlessLarge(err error) error {
-	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
-		return large
-	}
-	return translateStoreError(err)
-}
-
-// findCheckpointSeq is the number of a checkpoint of the root, of which it reads little.
-func (e *Engine) findCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
-	cp, err := e.storeClient.readCheckpointWithin(ctx, thread, "", id, int(e.liveBytes.share))
-	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
-		return large.Seq, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return cp.Seq, nil
-}
-
-// readCheckpointWithin asks the store, where it can tell whether a checkpoint is large.
-func (l *storeClient) readCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
-	reader, ok := l.Store.(checkpoint.BoundedReader)
-	if !ok {
-		return l.Checkpoint(ctx, thread, namespace, id)
-	}
-	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
-		return cp, nil
-	}
-	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
-		return reader.CheckpointWithin(ctx, thread, namespace, id, most)
-	})
-}
+// MinShare is what each run may hold, however many there may be.
+const MinShare = 4 << 10

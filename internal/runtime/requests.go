@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -51,7 +52,8 @@ type StartRequest struct {
 // may be called several times; the last call counts.
 type StartHook func(thread string, after uint64)
 
-func (w StartHook) notifyStart(thread string, after uint64) {
+// NotifyStart calls the hook, if there is one.
+func (w StartHook) NotifyStart(thread string, after uint64) {
 	if w != nil {
 		w(thread, after)
 	}
@@ -158,4 +160,53 @@ type UpdateStateRequest struct {
 	RequestID           string
 	Digest              string
 	By                  string
+}
+
+// RunSettings is what a run goes by besides its input. Given with answers it
+// takes the place, as a whole, of what the run was started with.
+type RunSettings struct {
+	Context         payload.JSON
+	InterruptBefore []string
+	InterruptAfter  []string
+	StepLimit       int // 0 = the graph's, or the server's
+}
+
+// ApplyTo makes a run go by the settings.
+func (s *RunSettings) ApplyTo(r *checkpoint.RunRequest) {
+	r.Context, r.StepLimit = s.Context, s.StepLimit
+	r.InterruptBefore, r.InterruptAfter = s.InterruptBefore, s.InterruptAfter
+}
+
+// Names that UpdateState takes for as_node besides the graph's nodes.
+const (
+	AsInput = "__input__" // the values are an input
+	AsCopy  = "__copy__"  // a sibling with the same content
+	AsEnd   = graph.End   // without values: whatever was left to do is dropped
+)
+
+// StateWrite is what one node is taken to have written.
+type StateWrite struct {
+	Values payload.JSON // "" = nothing
+	AsNode string       // "" = the node that ran last, if that is unambiguous
+	Task   string       // the due task it stands for, "" = the node's next
+	Goto   []checkpoint.Send
+}
+
+// BulkUpdateStateRequest writes several supersteps to a state, each of one or
+// more nodes.
+type BulkUpdateStateRequest struct {
+	Thread              string
+	Checkpoint          string // "" = newest
+	Namespace           string
+	Supersteps          [][]StateWrite
+	Expected            string
+	SupersedeInterrupts bool // open interrupts may be dropped
+	RequestID           string
+	Digest              string
+	By                  string
+}
+
+// IsEmpty reports whether the node wrote nothing.
+func (w *StateWrite) IsEmpty() bool {
+	return (w.Values == "" || w.Values == payload.Null) && len(w.Goto) == 0
 }

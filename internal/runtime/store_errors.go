@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"strconv"
 
@@ -40,18 +41,6 @@ func outcomeUnknownError(err error) *Error {
 		"request id, which finds what was done or does it once; without a request id read the thread first").WithCause(err)
 }
 
-// tooLargeFailure is the failure of a run whose change the store will never take, nil
-// when err is about something else.
-func tooLargeFailure(err error) *checkpoint.Failure {
-	size, ok := errors.AsType[*checkpoint.SizeError](err)
-	if !ok {
-		return nil
-	}
-	return &checkpoint.Failure{
-		Reason: FailedLimit, Message: size.Error(), Details: limitDetails(size.Limit, int64(size.Max), int64(size.Actual)),
-	}
-}
-
 // LimitRefusal refuses a call that brings more than a limit allows; field is the
 // part of the call that is to blame.
 func LimitRefusal(field string, limit *graph.LimitError) *Error {
@@ -77,12 +66,50 @@ func (e *Error) IsStoreRefusing() bool {
 	return e.Reason == ReasonStoreReplaced || e.Reason == ReasonStoreFull
 }
 
-// isStoreFault reports whether an attempt failed because of the store, whatever
+// IsStoreFault reports whether an attempt failed because of the store, whatever
 // thread it was about. A change that is too large is about its thread.
-func isStoreFault(err error) bool {
+func IsStoreFault(err error) bool {
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		return true
 	}
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.IsStoreFault()
+}
+
+// TranslateStoreError puts what a store answered into the words of a client.
+func TranslateStoreError(err error) error {
+	if refused := StoreRefusal(err); refused != nil {
+		return refused
+	}
+	switch {
+	case err == nil, errors.Is(err, checkpoint.ErrConflict):
+		return err
+	case errors.Is(err, checkpoint.ErrTrimmed):
+		return Errorf(ReasonCursorTrimmed, "events after this cursor are gone; ask for a snapshot first").WithCause(err)
+	case errors.Is(err, checkpoint.ErrInvalid):
+		return Errorf(ReasonInternal, "the engine made a change that contradicts the thread; nothing was stored").WithCause(err)
+	case errors.Is(err, checkpoint.ErrCheckpointNotFound), errors.Is(err, checkpoint.ErrRunNotFound):
+		return Errorf(ReasonCheckpointCorrupt, "a record that the thread refers to is missing").WithCause(err)
+	case errors.Is(err, checkpoint.ErrCorrupt):
+		return Errorf(ReasonCheckpointCorrupt, "a stored record of the thread can't be read").WithCause(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, checkpoint.ErrOutcomeUnknown):
+		return outcomeUnknownError(err)
+	default:
+		return Errorf(ReasonStoreUnavailable, "the store does not answer: call again, a change with the same request id").WithCause(err)
+	}
+}
+
+// ThreadNotFoundError refuses a call about a thread that does not exist.
+func ThreadNotFoundError(thread string) *Error {
+	return Errorf(ReasonThreadNotFound, "no thread %q", thread).With("threadId", thread)
+}
+
+// TranslateThreadError is TranslateStoreError for a call about one thread.
+func TranslateThreadError(thread string, err error) error {
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		return ThreadNotFoundError(thread)
+	}
+	return TranslateStoreError(err)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph/expr"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/transport"
 )
@@ -43,7 +44,7 @@ func (asking) Execute(_ context.Context, t *runtime.Task) pregel.Result {
 
 // crowded is an engine with room for one large read: that of the question of the thread
 // "asks", or of the state of the thread "large". "asks" has two questions.
-func crowded(t *testing.T) *runtime.Engine {
+func crowded(t *testing.T) *engine.Engine {
 	t.Helper()
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(t, err)
@@ -55,8 +56,8 @@ func crowded(t *testing.T) *runtime.Engine {
 	}
 	g, err := graph.Compile(s, graph.Env{Expressions: expressions})
 	require.NoError(t, err)
-	e := runtime.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{}, nil,
-		runtime.Options{MaxLiveBytes: 4 << 20})
+	e := engine.New(context.WithoutCancel(t.Context()), memory.New(memory.Options{}), graphs{g}, asking{}, nil,
+		engine.Options{MaxLiveBytes: 4 << 20})
 	t.Cleanup(e.Close)
 	for thread, input := range map[string]payload.JSON{"asks": `{}`, "large": `{"text":` + largeText + `}`} {
 		started, err := e.Start(t.Context(), runtime.StartRequest{

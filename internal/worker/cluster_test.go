@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
@@ -135,7 +136,7 @@ type nodeFunc func(ctx context.Context, at *testServer, task *runtime.Task, toke
 
 // testServer is a hub with its engine.
 type testServer struct {
-	*runtime.Engine
+	*engine.Engine
 
 	name    string
 	hub     *worker.Hub
@@ -167,13 +168,13 @@ func (w *testCluster) startServer(name string) *testServer {
 }
 
 func (w *testCluster) startServerOn(name string, store checkpoint.Store, graphs runtime.Graphs) *testServer {
-	return w.startServerWith(name, store, graphs, runtime.Options{})
+	return w.startServerWith(name, store, graphs, engine.Options{})
 }
 
-func (w *testCluster) startServerWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts runtime.Options) *testServer {
+func (w *testCluster) startServerWith(name string, store checkpoint.Store, graphs runtime.Graphs, opts engine.Options) *testServer {
 	s := &testServer{name: name, cluster: w, hub: worker.New(worker.Options{Key: []byte("k"), MaxLosses: 1000})}
 	opts.Owner, opts.Workers, opts.PollInterval = name, s.hub, 100*time.Millisecond
-	s.Engine = runtime.New(w.t.Context(), store, graphs, s, nil, opts)
+	s.Engine = engine.New(w.t.Context(), store, graphs, s, nil, opts)
 	w.t.Cleanup(func() {
 		s.hub.Close()
 		s.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -58,7 +59,7 @@ func (w *testCluster) compileGraphAs(name string, change func(*graph.Spec), step
 // startSmallServer is a server of its own on the store, which none shares, with two slots.
 func (w *testCluster) startSmallServer() (*testServer, *countingStore) {
 	store := &countingStore{Store: w.Store}
-	return w.startServerWith("A", store, w, runtime.Options{MaxLiveRuns: 2}), store
+	return w.startServerWith("A", store, w, engine.Options{MaxLiveRuns: 2}), store
 }
 
 // startRunOf begins a run, when there is a slot for it.
@@ -160,7 +161,7 @@ func TestOnePlaceIsEnoughBesideRunsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
 		w.compileTwoGraphs()
-		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+		a := w.startServerWith("A", w.Store, w, engine.Options{MaxLiveRuns: 1})
 		a.attachWorkerOf("w", "new", "")
 		old := a.startUnservedRuns(3)
 		for i := range 10 {
@@ -202,7 +203,7 @@ func TestRunsThatWaitKeepTheirPlacesWhileThereAreOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
 		w.compileTwoGraphs()
-		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 10})
+		a := w.startServerWith("A", w.Store, w, engine.Options{MaxLiveRuns: 10})
 		old := a.startUnservedRuns(9)
 		for _, run := range old[1:] {
 			require.EqualValues(t, 1, w.readHead(run.Thread).Fence)
@@ -221,8 +222,8 @@ func TestARunThatGaveItsPlaceUpGoesToItsWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCluster(t)
 		w.compileTwoGraphs()
-		a := w.startServerWith("A", w.sharedStore, w, runtime.Options{MaxLiveRuns: 1})
-		b := w.startServerWith("B", w.sharedStore, w, runtime.Options{MaxLiveRuns: 1})
+		a := w.startServerWith("A", w.sharedStore, w, engine.Options{MaxLiveRuns: 1})
+		b := w.startServerWith("B", w.sharedStore, w, engine.Options{MaxLiveRuns: 1})
 		a.attachWorkerOf("wa", "new", "")
 		old := a.startUnservedRuns(4)
 		for i := range 5 {
@@ -256,7 +257,7 @@ func TestARunThatGaveItsPlaceUpIsStillControlled(t *testing.T) {
 				Value: `"?"`, TTL: 90 * time.Second, Expiry: checkpoint.ExpiryResumeDefault, Default: `"default"`,
 			}}}
 		}
-		a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+		a := w.startServerWith("A", w.Store, w, engine.Options{MaxLiveRuns: 1})
 		a.attachWorkerOf("w", "new", "")
 		asks := a.startRunOf("asks", "asks")
 		synctest.Wait()
@@ -298,7 +299,7 @@ func TestRunsThatGaveTheirPlacesUpOutliveTheirServer(t *testing.T) {
 		sleepVirtual(10 * time.Minute)
 		a.hub.Close()
 		a.Close()
-		b := w.startServerWith("B", w.Store, w, runtime.Options{MaxLiveRuns: 2})
+		b := w.startServerWith("B", w.Store, w, engine.Options{MaxLiveRuns: 2})
 		b.attachWorkerOf("w old", "old", "")
 		began := time.Now()
 		for _, run := range old {
@@ -323,7 +324,7 @@ func TestRunsThatWouldLoseSomethingKeepTheirPlaces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTestCluster(t)
 				w.compileGraphAs("old", change, []string{"B", "a"}, []string{"c"})
-				a := w.startServerWith("A", w.Store, w, runtime.Options{MaxLiveRuns: 1})
+				a := w.startServerWith("A", w.Store, w, engine.Options{MaxLiveRuns: 1})
 				run := a.startRunOf("old", "t")
 				sleepVirtual(time.Minute)
 				require.EqualValues(t, 1, w.readHead("t").Fence)

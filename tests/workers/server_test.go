@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/node"
 	"github.com/graphd-dev/graphd/internal/registry"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
@@ -40,7 +41,7 @@ type server struct {
 	store       *memory.Store
 	storeAccess *cuttableStore
 	hub         *worker.Hub
-	engine      *runtime.Engine
+	engine      *engine.Engine
 	remote      *transport.RemoteExecutor
 	grpc        *transport.Server
 	listen      *bufconn.Listener
@@ -94,7 +95,7 @@ func startServer(tb testing.TB, c config) *server {
 	})
 	require.NoError(tb, err)
 	s.storeAccess = &cuttableStore{Store: c.store}
-	s.engine = runtime.New(tb.Context(), s.storeAccess, graphs, mux, schema.New(schema.Limits{}), runtime.Options{
+	s.engine = engine.New(tb.Context(), s.storeAccess, graphs, mux, schema.New(schema.Limits{}), engine.Options{
 		LeaseTTL: c.lease, ScanInterval: 50 * time.Millisecond, Limits: c.limits, MaxLiveRuns: c.maxLiveRuns, Workers: s.hub,
 	})
 	s.grpc, err = transport.NewServer(transport.Options{

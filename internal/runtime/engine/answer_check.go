@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+func (r *resumption) givenResponses(b *answerBatch) []runtime.Response {
+	if r.req.Single != nil {
+		return b.singleResponse
+	}
+	return r.req.Responses
+}
+
+// answerBatch is the answers of one request, checked together.
+type answerBatch struct {
+	openInterrupts    []checkpoint.Interrupt // open interrupts of the thread
+	answered          []checkpoint.Interrupt // with their answers
+	passedBreakpoints []checkpoint.Interrupt // breakpoints that the resume passes
+	singleResponse    []runtime.Response
+	needsAllAnswers   bool
+	capacityErr       error // the error that keeps the run waiting for a slot or for memory; nil = the run starts
+}
+
+func (b *answerBatch) hasNothingNew() bool {
+	return len(b.answered) == 0 && len(b.passedBreakpoints) == 0
+}
+
+// countLeftOpen returns how many interrupts stay open.
+func (b *answerBatch) countLeftOpen() int {
+	return len(b.openInterrupts) - len(b.answered) - len(b.passedBreakpoints)
+}
+
+// checkAnswers checks every answer against its interrupt before any is stored.
+func (r *resumption) checkAnswers(ctx context.Context, head *checkpoint.Head) (*answerBatch, error) {
+	b := &answerBatch{}
+	var err error
+	if head.Open > 0 {
+		if b.openInterrupts, err = r.engine.listOpenInterrupts(ctx, head.Thread); err != nil {
+			return nil, err
+		}
+	}
+	responses := r.req.Responses
+	if r.req.Single != nil {
+		one, err := r.addressSingle(head, b)
+		if err != nil {
+			return nil, err
+		}
+		b.singleResponse, responses = one, one
+	}
+	seen := make(map[string]runtime.Response, len(responses))
+	for i, resp := range responses {
+		field := "responses[" + strconv.Itoa(i) + "]"
+		if r.req.Single != nil {
+			field = "single"
+		}
+		if old, twice := seen[resp.Interrupt]; twice && !isSameResponse(old, resp) {
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "%s answers question %q a second time", field, resp.Interrupt).
+				WithViolation(field, "must not answer a question twice")
+		} else if twice {
+			continue
+		}
+		seen[resp.Interrupt] = resp
+		if err := r.checkAnswer(ctx, b, resp, field); err != nil {
+			return nil, err
+		}
+	}
+	return b, r.checkCoverage(head, b, len(responses))
+}
+
+func isSameResponse(a, b runtime.Response) bool {
+	return a.Dismissed == b.Dismissed && (a.Dismissed || payload.Equal(a.Value, b.Value))
+}
+
+// addressSingle gives a response without an id the id of the one open interrupt.
+func (r *resumption) addressSingle(head *checkpoint.Head, b *answerBatch) ([]runtime.Response, error) {
+	var ids, breakpoints []string
+	for _, q := range b.openInterrupts {
+		if q.Reason == checkpoint.ReasonBreakpoint {
+			breakpoints = append(breakpoints, q.ID)
+		} else {
+			ids = append(ids, q.ID)
+		}
+	}
+	switch {
+	case len(ids) == 0 && len(breakpoints) > 0:
+		return nil, runtime.Errorf(runtime.ReasonThreadNotInterrupted, "the thread is paused at a breakpoint, which asks nothing; resume without a response").
+			With("threadState", string(head.State)).With("breakpointIds", joinIDs(breakpoints))
+	case len(ids) == 0:
+		return nil, notInterruptedError(head)
+	case len(ids) == 1:
+		one := *r.req.Single
+		one.Interrupt = ids[0]
+		return []runtime.Response{one}, nil
+	default:
+		return nil, runtime.Errorf(runtime.ReasonResponseAmbiguous, "%d questions are open; name the one that is answered", len(ids)).
+			With("openInterruptIds", joinIDs(ids)).With("count", itoa(len(ids)))
+	}
+}
+
+func notInterruptedError(head *checkpoint.Head) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonThreadNotInterrupted, "the thread does not wait for answers; it is %s", head.State).
+		With("threadState", string(head.State))
+}
+
+// checkAnswer checks one answer and adds it to the batch.
+func (r *resumption) checkAnswer(ctx context.Context, b *answerBatch, resp runtime.Response, field string) error {
+	q, err := r.engine.store.Interrupt(ctx, r.req.Thread, resp.Interrupt)
+	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
+		return runtime.Errorf(runtime.ReasonInterruptNotFound, "the thread has no question %q", resp.Interrupt).
+			With("interruptId", resp.Interrupt).With("openInterruptIds", joinIDs(interruptIDs(b.openInterrupts)))
+	}
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	switch q.State {
+	case checkpoint.InterruptOpen:
+		if !q.Expires.IsZero() && !q.Expires.After(r.engine.now()) {
+			return expiredError(&q)
+		}
+	case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed:
+		if q.Reason != checkpoint.ReasonBreakpoint && q.Dismissed == resp.Dismissed &&
+			(q.Dismissed || payload.Equal(q.Response, resp.Value)) {
+			return nil
+		}
+		return resolvedError(&q)
+	case checkpoint.InterruptExpired:
+		return expiredError(&q)
+	default:
+		return b.nameSuccessor(&q, resolvedError(&q))
+	}
+	if resp.Etag != "" && resp.Etag != strconv.FormatUint(q.Revision, 10) {
+		return runtime.Errorf(runtime.ReasonEtagMismatch, "question %q was changed", q.ID).With("current", strconv.FormatUint(q.Revision, 10))
+	}
+	if q.Reason == checkpoint.ReasonBreakpoint {
+		return runtime.Errorf(runtime.ReasonInvalidField, "%s: %q is a breakpoint and asks nothing; resume without a response for it", field, q.ID).
+			WithViolation(field, "must not answer a breakpoint")
+	}
+	if !resp.Dismissed {
+		if err := r.engine.checkSchema(ctx, q.Schema, resp.Value, runtime.ReasonResponseSchemaMismatch, field+".value"); err != nil {
+			if bad, ok := errors.AsType[*runtime.Error](err); ok {
+				return bad.With("interruptId", q.ID)
+			}
+			return err
+		}
+	}
+	q.State, q.Dismissed, q.Note = checkpoint.InterruptAnswered, resp.Dismissed, resp.Note
+	q.Responder, q.Request = r.req.By, r.req.RequestID
+	if !resp.Dismissed {
+		q.Response = resp.Value
+	}
+	b.answered = append(b.answered, q)
+	return nil
+}
+
+// nameSuccessor adds to a refusal the id of the interrupt that replaced the refused
+// one.
+func (b *answerBatch) nameSuccessor(q *checkpoint.Interrupt, refused *runtime.Error) *runtime.Error {
+	for i := range b.openInterrupts {
+		if now := &b.openInterrupts[i]; now.Round > q.Round && now.Task == q.Task && now.Scope == q.Scope && now.Key == q.Key && now.Index == q.Index {
+			refused = refused.With("supersededBy", now.ID)
+			refused.Message += fmt.Sprintf("; question %q is asked in its place, read it and answer that", now.ID)
+		}
+	}
+	return refused
+}
+
+func expiredError(q *checkpoint.Interrupt) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonInterruptExpired, "question %q has expired", q.ID).
+		With("interruptId", q.ID).With("expireTime", q.Expires.UTC().Format(time.RFC3339))
+}
+
+func resolvedError(q *checkpoint.Interrupt) *runtime.Error {
+	how := string(q.State)
+	switch {
+	case q.Dismissed:
+		how = "dismissed"
+	case q.State == checkpoint.InterruptConsumed && q.Reason != checkpoint.ReasonBreakpoint:
+		how = string(checkpoint.InterruptAnswered) // that the node has used the answer is of no interest here
+	}
+	err := runtime.Errorf(runtime.ReasonInterruptAlreadyResolved, "question %q was %s already", q.ID, how).
+		With("interruptId", q.ID).With("state", string(q.State))
+	if q.Responder != "" {
+		err = err.With("responder", q.Responder)
+	}
+	return err
+}
+
+// checkCoverage checks that the thread can go on with the batch, and adds the open
+// breakpoints to it.
+func (r *resumption) checkCoverage(head *checkpoint.Head, b *answerBatch, responses int) error {
+	if len(b.openInterrupts) == 0 && len(b.answered) == 0 {
+		if responses > 0 && !r.hasCommand() {
+			return nil // all of them were repetitions
+		}
+		if head.State != checkpoint.ThreadInterrupted {
+			return notInterruptedError(head)
+		}
+	}
+	var missing []string
+	for _, q := range b.openInterrupts {
+		switch {
+		case q.Reason == checkpoint.ReasonBreakpoint:
+			q.State = checkpoint.InterruptConsumed
+			b.passedBreakpoints = append(b.passedBreakpoints, q)
+		case !slices.ContainsFunc(b.answered, func(a checkpoint.Interrupt) bool { return a.ID == q.ID }):
+			missing = append(missing, q.ID)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if r.req.Coverage == runtime.CoverAll || (responses == 0 && !r.hasCommand()) {
+		what := "open questions are"
+		if len(missing) == 1 {
+			what = "open question is"
+		}
+		return runtime.Errorf(runtime.ReasonResponsesIncomplete, "%d %s not answered", len(missing), what).
+			With("missingInterruptIds", joinIDs(missing)).With("count", itoa(len(missing)))
+	}
+	return nil
+}
+
+// putAnswers adds the answers to a change.
+func (b *answerBatch) putAnswers(t *tx) {
+	all := make([]checkpoint.Interrupt, 0, len(b.answered)+len(b.passedBreakpoints))
+	all = append(append(all, b.answered...), b.passedBreakpoints...)
+	for i := range all {
+		all[i].Updated = t.now
+	}
+	t.Interrupts = append(t.Interrupts, all...)
+	t.Head.Open = max(0, t.Head.Open-len(all))
+	t.Head.Answered += len(b.answered)
+	t.Head.NeedsAllAnswers = b.needsAllAnswers
+	if len(all) > 0 {
+		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})
+	}
+}
+
+// listOpenInterrupts lists the interrupts of a thread that are open.
+func (e *Engine) listOpenInterrupts(ctx context.Context, thread string) ([]checkpoint.Interrupt, error) {
+	var open []checkpoint.Interrupt
+	err := e.eachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { open = append(open, *q) })
+	return open, err
+}
+
+func (e *Engine) eachOpenInterrupt(ctx context.Context, thread string, visit func(*checkpoint.Interrupt)) error {
+	return e.eachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}, visit)
+}
+
+func (e *Engine) listOpenIDs(ctx context.Context, thread string) (ids []string, err error) {
+	err = e.eachOpenInterrupt(ctx, thread, func(q *checkpoint.Interrupt) { ids = append(ids, q.ID) })
+	return ids, err
+}
+
+func interruptIDs(interrupts []checkpoint.Interrupt) []string {
+	ids := make([]string, len(interrupts))
+	for i := range interrupts {
+		ids[i] = interrupts[i].ID
+	}
+	return ids
+}
+
+// joinIDs lists ids for the metadata of an error: at most ten, it travels in
+// a trailer.
+func joinIDs(ids []string) string {
+	return strings.Join(ids[:min(len(ids), 10)], ",")
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

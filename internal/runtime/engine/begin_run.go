@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// beginRun puts the beginning of a run into a change: what is open is discarded,
+// the input or the command is taken in, the run is recorded as running.
+func (e *Engine) beginRun(ctx context.Context, t *tx, l *loop) error {
+	run := l.run
+	if run.Request.DiscardOpen {
+		if err := e.supersedeInterrupts(ctx, t); err != nil {
+			return err
+		}
+	}
+	t.Head.Run, t.Head.State, t.Head.Cancel = run.ID, checkpoint.ThreadBusy, nil
+	t.Head.Graph, t.Head.Version = run.Graph, run.Version
+	t.startRun(run)
+	if err := e.applyRequest(ctx, t, l); err != nil {
+		return err
+	}
+	run.MaxStep = l.maxStep
+	t.Runs = append(t.Runs, *run)
+	return nil
+}
+
+// startRun marks a run as running, and tells so.
+func (t *tx) startRun(run *checkpoint.Run) {
+	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
+	if run.FirstEvent == 0 {
+		run.FirstEvent = t.Head.LastEvent
+	}
+	run.State, run.Updated = checkpoint.RunRunning, t.now
+}
+
+// applyRequest takes in what the run was asked to begin with.
+func (e *Engine) applyRequest(ctx context.Context, t *tx, l *loop) error {
+	r := &l.run.Request
+	if r.From != "" {
+		return e.beginReplay(ctx, t, l)
+	}
+	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
+	if r.Input == "" && l.state.IsFresh() && (r.Update != "" || len(r.Goto) > 0) {
+		r.Input = "{}" // a command on a fresh thread starts it
+	}
+	switch {
+	case r.Input != "":
+		return e.beginWithInput(ctx, t, l)
+	case l.state.IsFresh():
+		return emptyInputError(l.graph())
+	default:
+		return e.continueThread(ctx, t, l)
+	}
+}
+
+// beginWithInput begins with an input. Updates of earlier calls stay, as does the
+// update of this one; pending tasks are dropped.
+func (e *Engine) beginWithInput(ctx context.Context, t *tx, l *loop) error {
+	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	if !l.state.IsFresh() {
+		p, err := e.readPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+		if err != nil {
+			return err
+		}
+		l.pending = newProgress(p)
+	}
+	return applyInput(ctx, t, l)
+}
+
+// applyInput puts the update and the input of the request into a state.
+func applyInput(ctx context.Context, t *tx, l *loop) error {
+	r := &l.run.Request
+	s, err := l.applyCommands(l.state)
+	if err != nil {
+		return refusalError("update", err)
+	}
+	writes, err := s.CommandWrites(pregel.Result{Update: r.Update})
+	if err == nil && len(writes) > 0 {
+		s, writes, err = l.applyCallWrites(s, writes)
+	}
+	if err != nil {
+		return refusalError("update", err)
+	}
+	l.state = s
+	if err := l.enterInput(t, r.Input); err != nil {
+		return refusalError("input", err)
+	}
+	if len(writes) > 0 && !l.state.HasOutputChanged() {
+		l.emitValues(t, l.state, false) // tells of the update
+	}
+	l.runInlineOnEntry(ctx, t)
+	return nil
+}
+
+// continueThread goes on with what the thread has left to do, and with the
+// updates and gotos of the call.
+func (e *Engine) continueThread(ctx context.Context, t *tx, l *loop) error {
+	p, err := e.readPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
+	if err != nil {
+		return err
+	}
+	l.pending, l.maybeBegun = newProgress(p), true
+	l.pending.setAnswers(t.Interrupts) // interrupts that this change withdraws
+	if err := putCommand(t, l, l.run.Request.Update, l.run.Request.Goto); err != nil {
+		return err
+	}
+	return planNextSuperstep(t, l)
+}
+
+// planNextSuperstep plans the superstep at which a loaded thread goes on.
+func planNextSuperstep(t *tx, l *loop) error {
+	s, err := l.applyCommands(l.state)
+	if err != nil {
+		return refusalError("update", err)
+	}
+	ahead := s != l.state
+	l.state = s
+	if l.hasBreakpoints() {
+		l.state = l.state.MarkBreakpointsPassed()
+	}
+	if l.tasks, err = l.state.PlanTasks(); err != nil {
+		return refusalError("update", err)
+	}
+	if t != nil {
+		l.emitValues(t, l.state, ahead)
+	}
+	return nil
+}
+
+// putCommand stores an update and gotos beside the tasks of the superstep.
+func putCommand(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
+	if update == "" && len(to) == 0 {
+		return nil
+	}
+	writes, err := l.state.CommandWrites(pregel.Result{Update: update, Goto: to})
+	if err != nil {
+		return refusalError("update", err)
+	}
+	earlier, err := l.applyCommands(l.state)
+	if err == nil {
+		_, writes, err = l.applyCallWrites(earlier, writes)
+	}
+	if err != nil {
+		return refusalError("update", err)
+	}
+	record := checkpoint.Task{
+		ID:         commandID(t.Head.LastEvent, l.run.ID),
+		Checkpoint: l.state.Checkpoint().ID, State: checkpoint.TaskDone, Writes: writes,
+	}
+	t.Tasks = append(t.Tasks, record)
+	l.pending.commands = append(l.pending.commands, record)
+	l.maybeBegun = true // the record is used up by the superstep
+	return nil
+}
+
+// refusalError puts what the core says of a bad call into the words of a client;
+// field is the part of the call that is to blame.
+func refusalError(field string, err error) error {
+	var target *pregel.TargetError
+	var result *pregel.ResultError
+	var update *pregel.UpdateError
+	var limit *graph.LimitError
+	switch {
+	case errors.As(err, &limit):
+		return runtime.LimitRefusal(field, limit)
+	case errors.As(err, &target):
+		return runtime.Errorf(runtime.ReasonNodeNotFound, "%v", err).With("node", target.Target)
+	case errors.As(err, &result), errors.As(err, &update):
+		return runtime.Errorf(runtime.ReasonInvalidField, "%v", err).WithViolation(field, "%v", err)
+	default:
+		return err
+	}
+}
+
+// supersedeInterrupts closes the open interrupts for a run that takes their place.
+func (e *Engine) supersedeInterrupts(ctx context.Context, t *tx) error {
+	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	if t.Head.Run == "" || t.Head.State != checkpoint.ThreadInterrupted {
+		return nil
+	}
+	old, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	old.State, old.Updated = checkpoint.RunSuperseded, t.now
+	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
+	old.LastEvent = t.Head.LastEvent
+	t.Runs = append(t.Runs, old)
+	return nil
+}

@@ -1,0 +1,532 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// sleepVirtual lets time pass; in a synctest bubble it costs none.
+func sleepVirtual(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+}
+
+// workFor works for a while, or until ctx ends.
+func workFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// effectLedger counts external side effects and records what must never happen.
+type effectLedger struct {
+	store checkpoint.Store
+
+	mu         sync.Mutex
+	runs       map[string]int  // runs of an effect, by task and key
+	recorded   map[string]bool // effects whose memo was acknowledged
+	violations []string
+}
+
+func newEffectLedger(store checkpoint.Store) *effectLedger {
+	return &effectLedger{store: store, runs: map[string]int{}, recorded: map[string]bool{}}
+}
+
+func (l *effectLedger) addViolation(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.violations = append(l.violations, fmt.Sprintf(format, args...))
+}
+
+// recordEffect is the SDK's memo: an effect that is recorded once and replayed.
+func (c *nodeCall) recordEffect(ctx context.Context, l *effectLedger, key string) (string, error) {
+	for _, m := range c.Journal.Memos {
+		if m.Key == key {
+			return string(m.Value), nil
+		}
+	}
+	name := c.ID + "/" + key
+	l.mu.Lock()
+	if l.recorded[name] {
+		l.violations = append(l.violations, "effect "+key+" of "+c.Node.Name+" ran again after it was recorded")
+	}
+	l.runs[name]++
+	l.mu.Unlock()
+	v, _, err := c.Effects.RecordMemo(ctx, checkpoint.Memo{Key: key, Value: payload.Quote(key)})
+	if err != nil {
+		return "", err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recorded[name] = true
+	return string(v), nil
+}
+
+// auditingExecutor runs nodes and checks that no task runs whose result is in the log.
+type auditingExecutor struct {
+	*nodeExecutor
+
+	ledger *effectLedger
+}
+
+func (a auditingExecutor) Execute(ctx context.Context, t *runtime.Task) pregel.Result {
+	if t.Router == "" && !strings.Contains(t.Namespace, "unkept") {
+		events, err := a.ledger.store.Events(context.WithoutCancel(ctx), t.Thread, 0, 0)
+		if err != nil && !errors.Is(err, checkpoint.ErrThreadNotFound) {
+			a.ledger.addViolation("read the log: %v", err)
+		}
+		for _, e := range events {
+			if e.Task == t.ID && e.Kind == checkpoint.EventUpdate {
+				a.ledger.addViolation("task of %s ran again though its result is stored", t.Node.Name)
+			}
+		}
+	}
+	return a.nodeExecutor.Execute(ctx, t)
+}
+
+// faultyStore is the store as one process sees it. It can fail at one call, or fail
+// for good: the process is dead then, as after kill -9.
+type faultyStore struct {
+	checkpoint.Store
+
+	failAt    atomic.Int64 // number of the call that fails, 0 = none
+	mode      faultMode
+	callCount atomic.Int64
+	isDead    atomic.Bool
+	died      chan struct{} // closed with shut
+}
+
+type faultMode string
+
+// How the k-th call fails.
+const (
+	faultRefused             faultMode = "refused"               // and the next one is answered
+	faultUnanswered          faultMode = "applied, reply lost"   // and the next one is answered
+	faultHanging             faultMode = "hangs"                 // until the caller gives up
+	faultKilled              faultMode = "killed before"         // the process dies before the call
+	faultKilledLate          faultMode = "killed after applying" // the process dies after the call
+	faultOvertaken           faultMode = "overtaken"             // another writer changes the thread just before
+	faultUnansweredOvertaken faultMode = "applied, reply lost, overtaken"
+)
+
+var faultModes = []faultMode{faultRefused, faultUnanswered, faultHanging, faultKilled, faultKilledLate, faultOvertaken, faultUnansweredOvertaken}
+
+var errFault = fmt.Errorf("%w: gate", checkpoint.ErrUnavailable)
+
+func newFaultyStore(s checkpoint.Store, at int64, m faultMode) *faultyStore {
+	g := &faultyStore{Store: s, mode: m, died: make(chan struct{})}
+	g.failAt.Store(at)
+	return g
+}
+
+func (g *faultyStore) killProcess() {
+	if g.isDead.CompareAndSwap(false, true) {
+		close(g.died)
+	}
+}
+
+// beginCall says whether a call may be made, and whether its answer gets lost.
+func (g *faultyStore) beginCall(ctx context.Context) (lost bool, err error) {
+	n := g.callCount.Add(1)
+	if g.isDead.Load() {
+		return false, errFault
+	}
+	if n != g.failAt.Load() {
+		return false, nil
+	}
+	switch g.mode {
+	case faultRefused:
+		return false, errFault
+	case faultUnanswered, faultUnansweredOvertaken:
+		return true, nil
+	case faultOvertaken:
+		return false, nil
+	case faultHanging:
+		<-ctx.Done()
+		return false, fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, ctx.Err())
+	case faultKilled:
+		g.killProcess()
+		return false, errFault
+	default:
+		defer g.killProcess()
+		return true, nil
+	}
+}
+
+func callWithFault[T any](ctx context.Context, g *faultyStore, do func() (T, error)) (T, error) {
+	var none T
+	lost, err := g.beginCall(ctx)
+	if err != nil {
+		return none, err
+	}
+	v, err := do()
+	if lost {
+		return none, errFault
+	}
+	return v, err
+}
+
+func (g *faultyStore) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Head, error) { return g.Store.Head(ctx, thread) })
+}
+
+func (g *faultyStore) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Receipt, error) {
+		hit := g.callCount.Load() == g.failAt.Load()
+		if hit && g.mode == faultOvertaken {
+			g.overtakeThread(ctx, c.Thread)
+		}
+		r, err := g.Store.Apply(ctx, c)
+		if hit && g.mode == faultUnansweredOvertaken {
+			g.overtakeThread(ctx, c.Thread)
+		}
+		return r, err
+	})
+}
+
+// overtakeThread changes a thread in a way that does not matter.
+func (g *faultyStore) overtakeThread(ctx context.Context, thread string) {
+	head, err := g.Store.Head(ctx, thread)
+	if err != nil {
+		return // there is none yet, or no more
+	}
+	_, err = g.Store.Apply(ctx, &checkpoint.Change{
+		Thread: thread, Expect: head.Revision, LogID: head.LogID, Op: "overtake", Head: head,
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (g *faultyStore) Checkpoint(ctx context.Context, thread, ns, id string) (*checkpoint.Checkpoint, error) {
+	return callWithFault(ctx, g, func() (*checkpoint.Checkpoint, error) { return g.Store.Checkpoint(ctx, thread, ns, id) })
+}
+
+func (g *faultyStore) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Pending, error) { return g.Store.Pending(ctx, thread, id) })
+}
+
+func (g *faultyStore) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Run, error) { return g.Store.Run(ctx, thread, run) })
+}
+
+func (g *faultyStore) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Interrupt, error) { return g.Store.Interrupt(ctx, thread, id) })
+}
+
+func (g *faultyStore) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+	return callWithFault(ctx, g, func() (checkpoint.Request, error) { return g.Store.Request(ctx, thread, id) })
+}
+
+func (g *faultyStore) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return callWithFault(ctx, g, func() ([]checkpoint.Interrupt, error) { return g.Store.Interrupts(ctx, q) })
+}
+
+// Due and Events are not counted, only refused to the dead: how often they are
+// called depends on time, not on the work.
+func (g *faultyStore) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+	if g.isDead.Load() {
+		return nil, time.Time{}, errFault
+	}
+	return g.Store.Due(ctx, limit)
+}
+
+func (g *faultyStore) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+	if g.isDead.Load() {
+		return nil, errFault
+	}
+	return g.Store.Events(ctx, thread, after, limit)
+}
+
+// cluster is a row of engines over one store, of which one is alive.
+type cluster struct {
+	t      testing.TB
+	store  checkpoint.Store
+	graphs graphCatalog
+	nodes  auditingExecutor
+	opts   engine.Options
+
+	faulty  *faultyStore
+	engine  *engine.Engine
+	engines []*engine.Engine
+}
+
+func newCluster(tb testing.TB, store checkpoint.Store, at int64, m faultMode) *cluster {
+	tb.Helper()
+	return &cluster{
+		t: tb, store: store, graphs: graphCatalog{}, nodes: auditingExecutor{&nodeExecutor{}, newEffectLedger(store)},
+		faulty: newFaultyStore(store, at, m),
+	}
+}
+
+func (c *cluster) compileGraphs(specs ...*graph.Spec) {
+	c.t.Helper()
+	w := &fixture{t: c.t, graphs: c.graphs}
+	for _, s := range specs {
+		w.compileGraph(s)
+	}
+}
+
+// startEngine starts a process over a way to the store.
+func (c *cluster) startEngine(s checkpoint.Store) *engine.Engine {
+	opts := c.opts
+	if opts.PollInterval == 0 {
+		opts.PollInterval = 100 * time.Millisecond // another process may drive what is followed here
+	}
+	e := engine.New(context.Background(), s, c.graphs, c.nodes, nil, opts)
+	c.engines = append(c.engines, e)
+	c.engine = e
+	return e
+}
+
+func (c *cluster) closeAll() {
+	for _, e := range c.engines {
+		closeEngine(c.t, e)
+	}
+}
+
+// callUntilAnswered makes a call until it is answered, on whichever process is alive, as
+// a client with a request id does.
+func (c *cluster) callUntilAnswered(call func(ctx context.Context, e *engine.Engine) error) {
+	c.t.Helper()
+	for range 200 {
+		err := c.callOnce(call)
+		if err == nil {
+			return
+		}
+		if r := errorReason(err); r != runtime.ReasonStoreUnavailable && r != runtime.ReasonOutcomeUnknown && !errors.Is(err, context.Canceled) {
+			require.NoError(c.t, err)
+		}
+		sleepVirtual(time.Second)
+	}
+	c.t.Fatal("the service does not come back")
+}
+
+func (c *cluster) callOnce(call func(ctx context.Context, e *engine.Engine) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if c.engine == c.engines[0] {
+		watched := make(chan struct{})
+		defer func() { cancel(); <-watched }()
+		go func() {
+			defer close(watched)
+			select {
+			case <-c.faulty.died:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err := call(ctx, c.engine)
+	if c.faulty.isDead.Load() && c.engine == c.engines[0] {
+		c.startEngine(c.store)
+	}
+	return err
+}
+
+// startRun begins a run; the name is its request id.
+func (c *cluster) startRun(name string, req runtime.StartRequest) checkpoint.Run {
+	c.t.Helper()
+	req.RequestID, req.Digest, req.CreateThread = name, name, true
+	var run checkpoint.Run
+	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+		s, err := e.Start(ctx, req)
+		if err == nil {
+			run = s.Run
+		}
+		return err
+	})
+	return run
+}
+
+// waitRun waits for the stop of a run.
+func (c *cluster) waitRun(run checkpoint.Run) checkpoint.Run {
+	c.t.Helper()
+	var out checkpoint.Run
+	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+		r, err := e.WaitRun(ctx, run.Thread, run.ID)
+		out = r
+		return err
+	})
+	return out
+}
+
+// answerOpen answers open interrupts: the answer to an interrupt is its text in
+// brackets. It returns false when none is open.
+func (c *cluster) answerOpen(run checkpoint.Run, name string, most int) bool {
+	c.t.Helper()
+	open, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{
+		Thread: run.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	})
+	require.NoError(c.t, err)
+	slices.SortFunc(open, func(a, b checkpoint.Interrupt) int { return strings.Compare(string(a.Value), string(b.Value)) })
+	req := runtime.ResumeRequest{Thread: run.Thread, RequestID: name, Digest: name}
+	for _, q := range open[:min(most, len(open))] {
+		if q.Reason == checkpoint.ReasonBreakpoint {
+			req.Responses = nil
+			break
+		}
+		req.Responses = append(req.Responses, runtime.Response{Interrupt: q.ID, Value: payload.Array([]payload.JSON{q.Value})})
+	}
+	if len(open) == 0 {
+		return false
+	}
+	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+		_, err := e.Resume(ctx, req)
+		return err
+	})
+	return true
+}
+
+// answerToEnd answers everything that is asked, at most so many interrupts at a
+// time, until the run is over.
+func (c *cluster) answerToEnd(run checkpoint.Run, most int) checkpoint.Run {
+	c.t.Helper()
+	for i := range 20 {
+		r := c.waitRun(run)
+		if r.State.Terminal() {
+			return r
+		}
+		require.Equal(c.t, checkpoint.RunInterrupted, r.State)
+		require.True(c.t, c.answerOpen(run, fmt.Sprintf("%s-%d", run.ID, i), most), "the run waits and nothing is asked")
+	}
+	c.t.Fatal("the run asks for ever")
+	return run
+}
+
+// threadSummary is what must be the same whatever fault occurred.
+type threadSummary struct {
+	Runs      []string            // their states, in order
+	Values    string              // the final state
+	Histories map[string][]string // the checkpoints of each namespace, oldest first
+	States    []string            // run_state events, in order
+	Events    []string            // updates, interrupts and checkpoints, by superstep
+	Resolved  int
+	Effects   []string
+	// Interrupts are what has become of them, with their answers.
+	Interrupts []string
+}
+
+func (c *cluster) summarizeThread(thread string) threadSummary {
+	c.t.Helper()
+	ctx := context.Background()
+	s := threadSummary{Histories: map[string][]string{}}
+	runs, err := c.store.Runs(ctx, thread, 0, 0)
+	require.NoError(c.t, err)
+	for _, r := range slices.Backward(runs) {
+		f := ""
+		if r.Failure != nil {
+			f = " " + r.Failure.Reason
+		}
+		s.Runs = append(s.Runs, string(r.State)+f+" "+string(r.Output))
+	}
+	c.callUntilAnswered(func(ctx context.Context, e *engine.Engine) error {
+		snap, err := e.State(ctx, runtime.StateRequest{Thread: thread})
+		s.Values = string(snap.Values)
+		return err
+	})
+	s.Interrupts = c.describeInterrupts(thread)
+	events, err := c.store.Events(ctx, thread, 0, 0)
+	require.NoError(c.t, err)
+	c.summarizeEvents(&s, events)
+	for _, ns := range checkpointNamespaces(events) {
+		s.Histories[pregel.NodePath(ns)] = append(s.Histories[pregel.NodePath(ns)], c.describeHistory(thread, ns)...)
+	}
+	for name := range c.nodes.ledger.runs {
+		_, key, _ := strings.Cut(name, "/")
+		s.Effects = append(s.Effects, key)
+	}
+	slices.Sort(s.Effects)
+	return s
+}
+
+// describeInterrupts lists all interrupts of a thread. An answer is what reply gave to
+// that very interrupt.
+func (c *cluster) describeInterrupts(thread string) []string {
+	c.t.Helper()
+	list, err := c.store.Interrupts(context.Background(), checkpoint.InterruptQuery{Thread: thread})
+	require.NoError(c.t, err)
+	var out []string
+	for _, q := range list {
+		if q.Response != "" {
+			require.Equal(c.t, payload.Array([]payload.JSON{q.Value}), q.Response)
+		}
+		out = append(out, fmt.Sprintf("%s %d %s %s %s %v", q.Node, q.Round, q.State, q.Value, q.Response, q.Differs))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func checkpointNamespaces(events []checkpoint.Event) []string {
+	var out []string
+	for _, e := range events {
+		if e.Kind == checkpoint.EventCheckpoint && !slices.Contains(out, e.Namespace) {
+			out = append(out, e.Namespace)
+		}
+	}
+	return out
+}
+
+// describeHistory lists the checkpoints of a namespace and checks that they are one line,
+// save where a replay branched off.
+func (c *cluster) describeHistory(thread, ns string) []string {
+	c.t.Helper()
+	list, err := c.store.Checkpoints(context.Background(), checkpoint.CheckpointQuery{Thread: thread, Namespace: ns})
+	require.NoError(c.t, err)
+	var out []string
+	parent := ""
+	for _, cp := range slices.Backward(list) {
+		if cp.Source != checkpoint.SourceFork {
+			require.Equal(c.t, parent, cp.Parent, "the history of %q is not linear", ns)
+		}
+		parent = cp.ID
+		out = append(out, fmt.Sprintf("%s %d %v", cp.Source, cp.Step, cp.Updated))
+	}
+	return out
+}
+
+func (c *cluster) summarizeEvents(s *threadSummary, events []checkpoint.Event) {
+	c.t.Helper()
+	for i, e := range events {
+		require.EqualValues(c.t, i+1, e.Seq, "the numbers have a gap")
+		at := fmt.Sprintf("%03d %s ", e.Step+2, pregel.NodePath(e.Namespace))
+		switch e.Kind {
+		case checkpoint.EventRunState:
+			s.States = append(s.States, describeEvent(e))
+		case checkpoint.EventUpdate:
+			if !e.Cached {
+				s.Events = append(s.Events, at+describeEvent(e))
+			}
+		case checkpoint.EventInterrupt, checkpoint.EventCheckpoint:
+			s.Events = append(s.Events, at+describeEvent(e))
+		case checkpoint.EventResolved:
+			s.Resolved += len(e.Interrupts)
+		default: // how often the others are told is not the same on every way
+		}
+	}
+	slices.Sort(s.Events)
+	s.Events = slices.CompactFunc(s.Events, func(a, b string) bool {
+		return a == b && strings.Contains(a, " unkept/") // a graph that keeps nothing begins anew
+	})
+}

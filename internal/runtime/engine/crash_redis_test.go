@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+)
+
+// TestCrashOnRedis plays the dramas over a Redis server, in real time since
+// the server's clock is its own, with each fault at some of the calls. Their
+// story must be the one that the memory store tells.
+func TestCrashOnRedis(t *testing.T) {
+	server := redistest.Start(t)
+	for i, d := range crashCases() {
+		if slices.Contains([]string{
+			"side by side", "an error handler", "a subgraph", "a persistent subgraph, twice",
+			"a subgraph that is not kept", "answered while a sibling runs", "a replay",
+		}, d.name) {
+			continue // its nodes take seconds, and time is real here
+		}
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			want, calls := d.runInBubble(t, openMemory, 0, faultRefused)
+			points := 0
+			for j, m := range faultModes {
+				for at := int64(i*5+j*11) % 61; at <= calls; at += 61 {
+					s, err := redis.Open(t.Context(), redis.Options{
+						URL: server.URL(fmt.Sprintf("shared=true&prefix=d%d-%d-%d", i, j, at)),
+					})
+					require.NoError(t, err)
+					require.Equal(t, want, d.runInRealTime(t, s, at, m), "call %d of %d: %s", at, calls, m)
+					require.NoError(t, s.Close())
+					points++
+				}
+			}
+			require.NotZero(t, points)
+		})
+	}
+}
+
+// runInRealTime is perform for a store whose time is real.
+func (d *crashCase) runInRealTime(t *testing.T, store checkpoint.Store, at int64, m faultMode) threadSummary {
+	t.Helper()
+	c := newCluster(t, store, at, m)
+	defer c.closeAll()
+	c.opts.LeaseTTL, c.opts.ScanInterval, c.opts.PollInterval = 400*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
+	c.opts.StoreTimeout = 300 * time.Millisecond
+	c.nodes.funcs = crashNodes(c.nodes.ledger)
+	c.compileGraphs(d.specs()...)
+	c.startEngine(c.faulty)
+	d.drive(c)
+	s := c.summarizeThread("t")
+	s.States = slices.DeleteFunc(s.States, func(line string) bool { return line == "run queued" })
+	require.Empty(t, c.nodes.ledger.violations)
+	return s
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// A store may lose its newest changes: Redis that crashed, or a replica that lagged
+// and became the master. Threads then stand where they stood a while ago, whole,
+// and numbers of events are given out again. A reader that has seen lost events
+// must be told.
+
+// lostEventError returns the error of a follower whose newest event is not in the
+// log.
+func (f *Follower) lostEventError(ctx context.Context) error {
+	f.topic.resetPublished()
+	head, err := f.engine.store.Head(ctx, f.thread)
+	if err != nil {
+		return runtime.TranslateThreadError(f.thread, err)
+	}
+	f.engine.log.Warn("the store has lost events that a follower has seen",
+		zap.String("thread", f.thread), zap.Uint64("seen", f.after), zap.Uint64("newest", head.LastEvent))
+	if err := runtime.CheckCursorRange(f.after, &head); err != nil {
+		return err
+	}
+	return runtime.CursorError(runtime.ReasonCursorLost, &head, "event %d was lost by the store, and the log has gone on without it", f.after)
+}
+
+// resetPublished takes back what was published: it may not be in the store.
+func (t *topic) resetPublished() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isDeleted {
+		t.resetPublishedLocked()
+	}
+}
+
+// resetPublishedLocked is resetPublished for a caller that holds mu.
+func (t *topic) resetPublishedLocked() {
+	t.dropBatches(len(t.ring))
+	t.lastSeq, t.storeOnlyUpTo = 0, 0
+	t.generation++
+	for f := range t.followers {
+		f.wakeReader()
+	}
+}
+
+// isPublished reports whether a batch that begins with a number that was published
+// is what was published. It is assumed of what the ring no longer has: a reader
+// that is told of later events will see. The caller holds mu.
+func (t *topic) isPublished(events []checkpoint.Event) bool {
+	if newest := &events[len(events)-1]; newest.Seq == t.lastSeq {
+		return runtime.EventMark(newest) == t.lastMark
+	}
+	if len(t.ring) > 0 && events[0].Seq <= t.storeOnlyUpTo {
+		return true
+	}
+	for _, batch := range slices.Backward(t.ring) {
+		for i := range batch {
+			if e := &batch[i]; !e.Ephemeral && e.Seq == events[0].Seq {
+				return runtime.EventMark(e) == runtime.EventMark(&events[0])
+			}
+		}
+	}
+	return false
+}
+
+// hasStoreLostChanges reports whether the head that the store has is from before the one
+// that the session made with the same lease: its newest changes are lost. What
+// the live run holds in memory does not continue such a thread.
+func (s *session) hasStoreLostChanges(now *checkpoint.Head) bool {
+	if now.Revision >= s.head.Revision && now.Checkpoint == s.head.Checkpoint && now.LastEvent >= s.head.LastEvent {
+		return false
+	}
+	s.log.Warn("the store has lost changes of a thread that runs here; the run goes on from what is left",
+		zap.Uint64("revision", s.head.Revision), zap.Uint64("stored", now.Revision))
+	return true
+}

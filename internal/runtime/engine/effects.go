@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Why an attempt was cut off.
+var (
+	errNodeTimeout = errors.New("the node did not end within its timeout")
+	errIdleTimeout = errors.New("the node was silent for longer than its idle timeout")
+	errStepTimeout = errors.New("the superstep did not end within its timeout")
+)
+
+// effects are what one attempt may do besides returning. After the attempt has
+// ended they do nothing, so that a node that was given up cannot speak.
+type effects struct {
+	loop          *loop
+	task          *pregel.Task
+	attempt       int
+	isOver        atomic.Bool
+	isStillRemote atomic.Bool  // a worker may still run the task
+	runningCalls  atomic.Int32 // graphs that it waits for
+	restartMark   restartMark
+
+	mu          sync.Mutex
+	idleTimer   *time.Timer
+	idleTimeout time.Duration
+}
+
+// applyTimeouts puts the node's timeouts on an attempt.
+func (fx *effects) applyTimeouts(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
+	if n.Timeout <= 0 && n.IdleTimeout <= 0 {
+		return ctx, func() {}
+	}
+	cancel := context.CancelFunc(func() {})
+	if n.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, n.Timeout, errNodeTimeout)
+	}
+	if n.IdleTimeout <= 0 {
+		return ctx, cancel
+	}
+	ctx, cut := context.WithCancelCause(ctx)
+	fx.mu.Lock()
+	fx.idleTimeout = n.IdleTimeout
+	fx.idleTimer = time.AfterFunc(n.IdleTimeout, contain.Func(func() { cut(errIdleTimeout) }, contain.LogPanic(fx.loop.session.log, "a timer panicked")))
+	fx.mu.Unlock()
+	return ctx, func() {
+		fx.endAttempt()
+		cut(nil)
+		cancel()
+	}
+}
+
+// timeoutFailure is the failure of an attempt that ran into one of its own timeouts.
+func timeoutFailure(ctx context.Context, n *graph.Node) *pregel.Failure {
+	cause := context.Cause(ctx)
+	var limit time.Duration
+	switch {
+	case errors.Is(cause, errNodeTimeout):
+		limit = n.Timeout
+	case errors.Is(cause, errIdleTimeout):
+		limit = n.IdleTimeout
+	default:
+		return nil
+	}
+	return &pregel.Failure{Failure: checkpoint.Failure{
+		Reason: runtime.FailedNodeTimeout, Message: cause.Error() + " of " + limit.String(),
+		Details: map[string]string{"timeout": limit.String()},
+	}}
+}
+
+func (fx *effects) endAttempt() {
+	fx.isOver.Store(true)
+	fx.mu.Lock()
+	defer fx.mu.Unlock()
+	if fx.idleTimer != nil {
+		fx.idleTimer.Stop()
+	}
+}
+
+// resetIdleTimeout puts the idle timeout off.
+func (fx *effects) resetIdleTimeout() {
+	fx.loop.touchParent()
+	fx.mu.Lock()
+	defer fx.mu.Unlock()
+	if fx.idleTimer != nil && !fx.isOver.Load() {
+		fx.idleTimer.Reset(fx.idleTimeout)
+	}
+}
+
+// EmitEvent sends an event to the followers; a durable one is committed first.
+func (fx *effects) EmitEvent(em runtime.Emission) {
+	if fx.isOver.Load() {
+		return
+	}
+	fx.resetIdleTimeout()
+	if fx.task.Node == nil { // a reducer: it has no events, and what it does is not shown
+		return
+	}
+	if !fx.checkRestart(em.Kind) {
+		return
+	}
+	l := fx.loop
+	e := checkpoint.Event{
+		Kind: em.Kind, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: fx.task.Node.Name, Task: fx.task.ID, Attempt: fx.attempt, Name: em.Name, Value: em.Value,
+	}
+	if !em.Durable {
+		l.publishEphemeral(e)
+		return
+	}
+	err := l.commitChange(func(t *tx) error {
+		t.emitEvent(e)
+		return nil
+	})
+	if err != nil {
+		l.session.log.Warn("durable event not stored; the run will be taken up again", zap.Error(err), causeField(err))
+	}
+}

@@ -1,0 +1,336 @@
+// Package engine runs graphs. It owns one goroutine per live run, holds the
+// thread's lease while the run is live, performs what the pure core in pregel
+// decides, and commits each superstep once before followers see it.
+//
+// A parked thread costs the process nothing: no goroutine, no timer, no memory.
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// Options tune an engine. Zero fields mean the defaults that are named.
+type Options struct {
+	Owner            string        // name of this replica; random when empty
+	LeaseTTL         time.Duration // how long a silent replica keeps a thread; 15 s
+	StepLimit        int           // supersteps of a run by default; 10 000
+	ParallelTasks    int           // tasks of one superstep at the same time; 64
+	StepsPerCommit   int           // supersteps without effects that share a commit, 1 = none; 64
+	MaxLiveRuns      int           // live runs in this process; 10 000
+	MaxLiveBytes     int64         // bytes that they hold in states and writes; 256 MiB
+	QueueLimit       int           // runs waiting behind one another; 64
+	RecentEventBytes int           // bytes of events kept for followers that have not read them; 64 MiB
+	MaxCopyBytes     int           // bytes of a thread that is copied; 64 MiB
+	MaxTaskMemoBytes int64         // bytes of memos that a task may record, see MaxTaskMemoBytes; 4 MiB
+	ScanInterval     time.Duration // how often abandoned work is looked for; 1 s
+	StoreAttempts    int           // tries of a client's call that is not answered; 3
+	StoreTimeout     time.Duration // how long a client's call waits for the store; 5 s
+	// PollInterval is how often a follower looks for what other replicas wrote, 0 =
+	// never: no other process writes to the store.
+	PollInterval time.Duration
+	// Workers are those that are attached to this server; nil when no node runs
+	// in another process, or no other server shares the store.
+	Workers    runtime.Workers
+	EventLimit uint64 // events kept per thread, 0 = all
+	// Limits bound values, states, and what a superstep writes: 4 MiB, 8 MiB,
+	// 8 MiB and 4096 Sends.
+	Limits pregel.Limits
+	// KeepCheckpoints is how many checkpoints a thread keeps when nothing is going on
+	// in it, with the events since; some more as long as they are few, and those
+	// that are needed. 0 = all.
+	KeepCheckpoints uint64
+	PruneDelay      time.Duration    // how long a thread is left alone before that; 1 min
+	Logger          *zap.Logger      // silent when nil
+	Observer        runtime.Observer // none when nil
+	Now             func() time.Time // the clock of this process; the store's counts
+}
+
+func (o Options) withDefaults() Options {
+	or := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	orInt := func(n *int, v int) {
+		if *n <= 0 {
+			*n = v
+		}
+	}
+	or(&o.LeaseTTL, 15*time.Second)
+	or(&o.ScanInterval, time.Second)
+	or(&o.PruneDelay, time.Minute)
+	or(&o.StoreTimeout, 5*time.Second)
+	orInt(&o.StepLimit, 10_000)
+	orInt(&o.ParallelTasks, 64)
+	orInt(&o.StepsPerCommit, 64)
+	orInt(&o.MaxLiveRuns, 10_000)
+	o.MaxLiveBytes = cmp.Or(o.MaxLiveBytes, 256<<20)
+	orInt(&o.QueueLimit, 64)
+	orInt(&o.RecentEventBytes, 64<<20)
+	orInt(&o.MaxCopyBytes, 64<<20)
+	o.MaxTaskMemoBytes = cmp.Or(o.MaxTaskMemoBytes, 4<<20)
+	orInt(&o.StoreAttempts, 3)
+	o.Limits.MaxValueBytes = cmp.Or(o.Limits.MaxValueBytes, 4<<20)
+	o.Limits.MaxStateBytes = cmp.Or(o.Limits.MaxStateBytes, 8<<20)
+	o.Limits.MaxWriteBytes = cmp.Or(o.Limits.MaxWriteBytes, 8<<20)
+	orInt(&o.Limits.MaxSends, 4096)
+	if o.Owner == "" {
+		o.Owner = uuid.NewString()[:13]
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Observer == nil {
+		o.Observer = nopObserver{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Engine runs graphs over the threads of one store. Several engines may share
+// a store.
+type Engine struct {
+	id                 string           // owner name in leases: replica and incarnation
+	store              checkpoint.Store // a storeClient
+	storeClient        *storeClient
+	executor           runtime.Executor
+	graphs             runtime.Graphs
+	schemas            runtime.Schemas
+	opts               Options
+	observer           runtime.Observer
+	log                *zap.Logger
+	now                func() time.Time // the store's time
+	startTime          time.Time
+	eventHub           *eventHub
+	interruptFollowers interruptFollowers
+	readSlots          chan struct{}           // holds one value for each follower that reads the store
+	largeReadSlots     chan struct{}           // as reads, for those that have met large events
+	copySlot           chan struct{}           // holds a value while a thread is copied
+	subscription       checkpoint.Subscription // nil when no other process writes to the store
+	peers              *peers                  // nil when it does not matter where workers are
+	opCount            atomic.Uint64
+	createPredictor    createPredictor // whether runs create their threads
+
+	baseCtx       context.Context // of every live run; ended by Close
+	cancelRuns    context.CancelCauseFunc
+	commitCtx     context.Context // of store calls that must outlive a cancelled run
+	cancelCommits context.CancelFunc
+	draining      chan struct{}
+	schedulerWake chan struct{} // buffered; a value wakes the scheduler
+	goroutines    sync.WaitGroup
+
+	mu                 sync.Mutex
+	sessions           map[string]*session
+	maybeLeased        map[string]struct{} // threads whose lease may be ours without a session
+	isDrained          bool
+	usedSlots          int                     // slots that sessions hold
+	offeredSlots       int                     // of them, those offered because no worker serves the run
+	slotThreshold      int                     // up to how many used slots no session offers its own
+	idleSessions       map[*session]struct{}   // sessions that could offer their slots
+	evictedCount       int64                   // sessions that are being evicted
+	grantedMemory      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
+	isStoreTimeBounded bool                    // the store bounds how long a change takes
+
+	liveBytes           liveBytes
+	readBudget          *runtime.ReadBudget
+	slotQueue           slotQueue    // threads that wait for a slot
+	memoryQueue         memoryQueue  // threads that wait for memory
+	unservedRuns        unservedRuns // threads that wait for workers
+	reportedQuarantined atomic.Int64 // the last value of Observer.ThreadsPoisoned
+	quarantine          quarantine   // threads that could not be taken
+	storeBackoff        storeBackoff // pauses the scheduler while the store refuses changes
+}
+
+// New makes an engine and starts looking for work that was left behind. ctx
+// carries values for the runs; its end does not stop them, Close does.
+func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, executor runtime.Executor, schemas runtime.Schemas, opts Options) *Engine {
+	opts = opts.withDefaults()
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
+	clock := &storeClock{localNow: opts.Now}
+	line := &storeClient{Store: store, attempts: opts.StoreAttempts, timeout: opts.StoreTimeout, clock: clock}
+	e := &Engine{
+		id:    opts.Owner + "/" + uuid.NewString()[:8],
+		store: line, storeClient: line, executor: executor,
+		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
+		now: clock.currentTime, startTime: time.Now(), eventHub: newEventHub(opts.RecentEventBytes), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
+		readSlots:      make(chan struct{}, maxConcurrentReads),
+		largeReadSlots: make(chan struct{}, maxConcurrentLargeReads),
+		copySlot:       make(chan struct{}, 1),
+		draining:       make(chan struct{}), schedulerWake: make(chan struct{}, 1),
+		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
+		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
+		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
+		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
+	}
+	_, e.isStoreTimeBounded = store.(checkpoint.TimeBounded)
+	if signals, ok := store.(checkpoint.Notifier); ok {
+		e.subscription = signals.Subscribe(e.handleSignal)
+	}
+	e.reportedQuarantined.Store(-1) // the observer knows nothing yet
+	e.joinMembership(store)
+	e.goroutines.Go(contain.Func(func() { e.runScheduler(base) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
+	return e
+}
+
+// findSession returns the live run of a thread in this process, or nil.
+func (e *Engine) findSession(thread string) *session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[thread]
+}
+
+// registerSession registers the hold on a thread, or returns errThreadHeld or errDraining.
+func (e *Engine) registerSession(s *session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.sessions[s.thread] != nil:
+		return errThreadHeld
+	case e.isDrained:
+		return errDraining
+	}
+	e.sessions[s.thread] = s
+	e.goroutines.Add(1)
+	return nil
+}
+
+func (e *Engine) dropSession(s *session) {
+	if e.unregisterSession(s) {
+		e.wakeScheduler() // others may wait for the slot
+	}
+	if s.unserved != nil && e.coversAny(s.unserved) { // it has come meanwhile
+		e.recheckUnserved()
+	}
+}
+
+func (e *Engine) unregisterSession(s *session) (awaited bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.thread] != s {
+		return false
+	}
+	delete(e.sessions, s.thread)
+	e.goroutines.Done()
+	if s.hasSlot { // it waits for none, even if it was queued late
+		e.slotQueue.removeThread(s.thread)
+		e.memoryQueue.removeThread(s.thread)
+	}
+	s.releaseBytes()
+	s.reservation.ReleaseAll()
+	e.endEviction(s)
+	e.endSlotOffer(s)
+	return e.releaseSlot(s) || e.memoryQueue.len() > 0
+}
+
+// markMaybeLeased records an abandoned thread. If this server still holds the
+// lease, the next scan resumes it without waiting for expiry.
+func (e *Engine) markMaybeLeased(thread string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.maybeLeased[thread] = struct{}{}
+}
+
+// listMaybeLeased returns the abandoned threads that were not processed since.
+func (e *Engine) listMaybeLeased() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.maybeLeased))
+}
+
+// clearMaybeLeased forgets an abandoned thread that is processed now.
+func (e *Engine) clearMaybeLeased(thread string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.maybeLeased, thread)
+}
+
+// Now returns the store's time, as far as it is known.
+func (e *Engine) Now() time.Time { return e.now() }
+
+// uptime is how long the engine has existed, by a monotonic clock.
+func (e *Engine) uptime() time.Duration { return time.Since(e.startTime) }
+
+// Draining is closed when the engine stops taking up work.
+func (e *Engine) Draining() <-chan struct{} { return e.draining }
+
+func (e *Engine) isDraining() bool {
+	select {
+	case <-e.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Drain stops taking up work, lets every live run finish its superstep, and hands
+// the rest to the next server. When ctx ends first, running nodes are cut off; they
+// will run again.
+func (e *Engine) Drain(ctx context.Context) {
+	e.mu.Lock()
+	if !e.isDrained {
+		e.isDrained = true
+		close(e.draining)
+		if e.peers != nil {
+			e.peers.registration.Close()
+		}
+	}
+	e.mu.Unlock()
+	idle := make(chan struct{})
+	go contain.Func(func() {
+		e.goroutines.Wait()
+		close(idle)
+	}, contain.LogPanic(e.log, "a drain panicked"))()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		e.cancelRuns(errServerDrains)
+		// What is finished is still handed over; a store that hangs is not waited for.
+		last := time.AfterFunc(handOffTime, contain.Func(e.cancelCommits, contain.LogPanic(e.log, "a drain panicked")))
+		defer last.Stop()
+		e.waitForNodes(idle)
+	}
+	e.cancelRuns(errServerDrains)
+	e.cancelCommits()
+	if e.subscription != nil {
+		e.subscription.Close()
+	}
+}
+
+// waitForNodes waits for cancelled nodes; the runs of nodes that ignore their
+// context are left, and another server takes them over when the lease ends.
+func (e *Engine) waitForNodes(idle <-chan struct{}) {
+	timeout := time.NewTimer(2 * handOffTime)
+	defer timeout.Stop()
+	select {
+	case <-idle:
+	case <-timeout.C:
+		e.log.Warn("nodes that ignore their context are left behind")
+	}
+}
+
+// handOffTime is how long the last commits of a drain may take.
+const handOffTime = 2 * time.Second
+
+// Close drains without mercy.
+func (e *Engine) Close() {
+	ctx, cancel := context.WithCancel(e.baseCtx)
+	cancel()
+	e.Drain(ctx)
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// executeTasks runs the tasks of a superstep and waits for all of them. A lone task
+// runs in place. While some are still running, what the others did is made
+// durable, so that no finished sibling ever runs again.
+func (l *loop) executeTasks(ctx context.Context, w *superstep) {
+	if limit := l.graph().Spec.StepTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStepTimeout)
+		defer cancel()
+	}
+	if len(w.toRun) == 1 {
+		o := l.runWithRetries(ctx, w.toRun[0])
+		w.addOutcome(o)
+		for w.errorHandlerOf(&w.unstored[len(w.unstored)-1]) != nil {
+			l.runErrorHandler(ctx, w)
+		}
+		return
+	}
+	l.executeParallel(ctx, w)
+}
+
+// runErrorHandler records a failure durably and runs the error handler that takes over.
+func (l *loop) runErrorHandler(ctx context.Context, w *superstep) {
+	last := &w.unstored[len(w.unstored)-1]
+	h := w.errorHandlerOf(last)
+	last.isHandled = true
+	if !l.storeOutcomes(w) {
+		return
+	}
+	w.addOutcome(l.runWithRetries(ctx, h))
+}
+
+// errorHandlerOf returns the handler task of a failure, or nil.
+func (w *superstep) errorHandlerOf(o *outcome) *pregel.Task {
+	if w.storeErr != nil || o.failure == nil || o.isHandled || o.isAborted {
+		return nil
+	}
+	return o.task.HandlerTask(o.failure)
+}
+
+func (w *superstep) addOutcome(o outcome) {
+	if o.result.ToParent && o.failure == nil && w.command == nil {
+		r := o.result
+		w.command = &r
+	}
+	w.countWrites(&o)
+	o.isLate = w.isCutOff && o.isFinished()
+	w.unstored = append(w.unstored, o)
+	w.countHeldWrites()
+}
+
+// countWrites fails the task whose writes exceed the limit of the superstep: writes
+// are kept until all tasks have ended.
+func (w *superstep) countWrites(o *outcome) {
+	w.writtenBytes += pregel.WriteBytes(o.writes)
+	if o.failure != nil {
+		return
+	}
+	if err := w.loop.session.engine.opts.Limits.CheckWriteBytes(w.writtenBytes); err != nil {
+		o.setFailure(&pregel.Failure{Failure: *updateFailure(err), Permanent: true})
+	}
+}
+
+// executeParallel runs tasks side by side. The first failure cuts the others off;
+// what they finish all the same is kept.
+func (l *loop) executeParallel(ctx context.Context, w *superstep) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan outcome, len(w.toRun))
+	slots := make(chan struct{}, l.session.engine.opts.ParallelTasks)
+	start := func(i int, t *pregel.Task) {
+		slots <- struct{}{}
+		l.session.addActive(min(i, 1)) // the first is under way in place of the graph
+		go contain.Func(func() {
+			defer func() { <-slots }()
+			ended <- l.runWithRetries(ctx, t)
+		}, func(p *contain.PanicError) { ended <- l.panickedOutcome(t, p) })()
+	}
+	running := len(w.toRun)
+	go contain.Func(func() {
+		for i, t := range w.toRun {
+			start(i, t)
+		}
+	}, contain.LogPanic(l.session.log, "starting tasks panicked"))()
+	for running > 0 {
+		w.addOutcome(<-ended)
+		running--
+		idle := 1
+		for more := true; more && running > 0; {
+			select {
+			case o := <-ended:
+				w.addOutcome(o)
+				running--
+				idle++
+			default:
+				more = false
+			}
+		}
+		for _, h := range w.takeErrorHandlers() {
+			if !l.storeOutcomes(w) {
+				break
+			}
+			running++
+			l.session.addActive(1)
+			go contain.Func(func() { ended <- l.runWithRetries(ctx, h) },
+				func(p *contain.PanicError) { ended <- l.panickedOutcome(h, p) })()
+		}
+		if w.firstFailure() != nil || w.command != nil {
+			w.isCutOff = true
+			cancel(runtime.ErrSiblingFailed)
+		}
+		if running > 0 && !l.storeOutcomes(w) {
+			cancel(runtime.ErrSiblingFailed)
+		}
+		if running == 0 {
+			idle-- // the graph is under way again
+		}
+		l.session.addActive(-idle)
+	}
+}
+
+// takeErrorHandlers marks the failures that an error handler takes over and returns
+// the handlers' tasks.
+func (w *superstep) takeErrorHandlers() []*pregel.Task {
+	var out []*pregel.Task
+	for i := range w.unstored {
+		if h := w.errorHandlerOf(&w.unstored[i]); h != nil {
+			w.unstored[i].isHandled = true
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// storeOutcomes makes what has ended so far durable, and then visible. It reports
+// false when the store failed.
+func (l *loop) storeOutcomes(w *superstep) bool {
+	if w.storeErr != nil {
+		return false
+	}
+	if len(w.unstored) == 0 {
+		return true
+	}
+	err := l.commitChange(func(t *tx) error {
+		l.emitTaskEvents(t, w)
+		return l.putTaskRecords(t, w)
+	})
+	if err != nil {
+		w.storeErr = err
+		return false
+	}
+	w.stored = append(w.stored, w.unstored...)
+	w.unstored, w.hasRecords, w.isReported = nil, true, true
+	return true
+}

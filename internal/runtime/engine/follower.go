@@ -1,0 +1,349 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Follower reads the events of one thread, in order and without gaps in what
+// is durable. It is for one goroutine.
+type Follower struct {
+	engine         *Engine
+	topic          *topic
+	thread         string
+	wantsValues    bool
+	wantsInputs    bool
+	after          uint64 // newest durable event handed out
+	afterMark      uint32 // of that event, 0 = unknown
+	pos            uint64 // next position in the topic's ring
+	joinedAt       uint64 // position in the ring when it came
+	isPositioned   bool   // pos is where after is
+	generation     uint64 // of the topic's, those that were looked into
+	mustReadStore  bool   // read the store, whatever the ring says
+	isEnded        bool   // the thread is gone
+	isGapReported  bool   // the newest ephemeral event told of a gap
+	previousPos    uint64 // pos before the ring was looked into last; guarded by the topic's mu
+	isAtEnd        bool   // it has passed the whole ring; guarded by the topic's mu
+	isFromStore    bool   // the newest events came from the store
+	batchSize      int    // how many events the next read of the store asks for
+	hasLargeEvents bool   // it has met large events in the store
+	wake           chan struct{}
+	// unfollow ends the listening to other processes; nil as long as there is none.
+	unfollow func()
+}
+
+// Follow begins to read. The follower must be closed. It does not check that
+// the thread exists.
+func (e *Engine) Follow(req runtime.FollowRequest) *Follower {
+	f := &Follower{
+		engine: e, topic: e.eventHub.acquireTopic(req.Thread), thread: req.Thread,
+		wantsValues: req.WithValues, wantsInputs: req.WithInputs, after: req.After, afterMark: req.Mark,
+		wake: make(chan struct{}, 1), batchSize: firstReadEvents,
+	}
+	f.topic.addFollower(f)
+	f.subscribeRemote()
+	return f
+}
+
+// subscribeRemote subscribes to changes of other processes, unless the thread is
+// driven here.
+func (f *Follower) subscribeRemote() {
+	if f.unfollow == nil && f.engine.subscription != nil && !f.topic.isDriven() {
+		f.unfollow = f.engine.subscription.Follow(f.thread)
+	}
+}
+
+// Close ends the reading.
+func (f *Follower) Close() {
+	if f.unfollow != nil {
+		f.unfollow()
+	}
+	f.topic.removeFollower(f)
+	f.engine.eventHub.releaseTopic(f.topic)
+}
+
+// IsShared reports whether other followers of this process follow the thread too.
+func (f *Follower) IsShared() bool {
+	f.topic.mu.Lock()
+	defer f.topic.mu.Unlock()
+	return len(f.topic.followers) > 1
+}
+
+// After returns the number of the newest durable event that was handed out.
+func (f *Follower) After() uint64 { return f.after }
+
+func (f *Follower) wakeReader() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ReadAvailable returns the events that can be had without waiting for new ones; nil
+// when there are none. The errors are *Error: CURSOR_TRIMMED, CURSOR_AHEAD and
+// CURSOR_LOST, THREAD_NOT_FOUND once EventDeleted was handed out, and the
+// store's.
+func (f *Follower) ReadAvailable(ctx context.Context) ([]checkpoint.Event, error) {
+	events, behind := f.readRing()
+	if len(events) > 0 {
+		return events, nil
+	}
+	f.subscribeRemote()
+	switch {
+	case f.isEnded:
+		return nil, runtime.ThreadNotFoundError(f.thread)
+	case behind, f.mustReadStore:
+		f.mustReadStore = false
+		return f.readStore(ctx)
+	}
+	return nil, nil
+}
+
+// CheckCursor looks whether the log still has the event that the follower begins
+// after, if its mark is known. The errors are those of Ready.
+func (f *Follower) CheckCursor(ctx context.Context) error {
+	if f.after == 0 || f.afterMark == 0 {
+		return nil
+	}
+	events, err := f.engine.store.Events(ctx, f.thread, runtime.CursorBefore(f.after), 1)
+	switch {
+	case errors.Is(err, checkpoint.ErrTrimmed): // that is unknown
+		return nil
+	case err != nil:
+		return runtime.TranslateThreadError(f.thread, err)
+	case len(events) == 0 || runtime.EventMark(&events[0]) != f.afterMark:
+		return f.lostEventError(ctx)
+	}
+	return nil
+}
+
+// Rewind undoes the last read after a durable event, so that the events need not be
+// held while the reader waits. They are read again, except dropped ephemeral ones.
+func (f *Follower) Rewind(after uint64, mark uint32) {
+	f.after, f.afterMark = after, mark
+	f.topic.rewindFollower(f)
+	f.isPositioned = false
+	f.mustReadStore = f.isFromStore
+	f.isEnded, f.isGapReported = false, false
+}
+
+// Next returns at least one event, waiting for it if need be.
+func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
+	for {
+		events, err := f.ReadAvailable(ctx)
+		if err != nil || len(events) > 0 {
+			return events, err
+		}
+		if err := f.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Wait returns when there may be something new, or when ctx ends.
+func (f *Follower) Wait(ctx context.Context) error {
+	var poll <-chan time.Time
+	if every := f.topic.pollInterval(f.engine.opts.PollInterval); every > 0 && f.engine.findSession(f.thread) == nil {
+		timer := time.NewTimer(every)
+		defer timer.Stop()
+		poll = timer.C
+	}
+	select {
+	case <-f.wake:
+		return nil
+	case <-poll:
+		f.mustReadStore = true
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Wakeups returns the channel that signals new events, for callers that wait for
+// several things.
+func (f *Follower) Wakeups() <-chan struct{} { return f.wake }
+
+// readRing hands out the next batch of the ring, and says whether the store
+// must be read because durable events are missing from it.
+func (f *Follower) readRing() (events []checkpoint.Event, behind bool) {
+	t := f.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.previousPos, f.isFromStore = f.pos, false
+	if f.pos < t.firstPos {
+		lost := f.pos < t.droppedPos
+		f.pos = t.firstPos
+		if lost {
+			return []checkpoint.Event{{Kind: runtime.EventGap, Seq: f.after, Ephemeral: true}}, false
+		}
+	}
+	if f.generation != t.generation && !t.isDeleted {
+		f.generation = t.generation
+		return nil, true
+	}
+	if !t.isDeleted && (f.after < t.storeOnlyUpTo || t.lastSeq == 0) {
+		return nil, true
+	}
+	if !f.isPositioned {
+		f.pos, f.isPositioned = min(f.pos, f.findPosition()), true
+	}
+	for at := int(f.pos - t.firstPos); at < len(t.ring); at++ {
+		f.pos++
+		if f.pos <= f.joinedAt && t.ring[at][0].Ephemeral {
+			continue // from before it came
+		}
+		if batch := f.skipSeen(t.ring[at]); len(batch) > 0 {
+			return batch, false
+		}
+	}
+	t.markCaughtUp(f)
+	return nil, false
+}
+
+// skipSeen is the part of a batch that was not handed out before.
+func (f *Follower) skipSeen(batch []checkpoint.Event) []checkpoint.Event {
+	if e := &batch[0]; e.Ephemeral {
+		f.isEnded = e.Kind == runtime.EventDeleted
+		if e.Seq >= f.after || f.isEnded {
+			f.isGapReported = e.Kind == runtime.EventGap
+			return batch
+		}
+		// From before what the store has shown: too late to be in order.
+		if f.isGapReported {
+			return nil
+		}
+		f.isGapReported = true
+		return []checkpoint.Event{{Kind: runtime.EventGap, Seq: f.after, Ephemeral: true}}
+	}
+	for len(batch) > 0 && batch[0].Seq <= f.after {
+		batch = batch[1:]
+	}
+	f.advanceCursor(batch)
+	return batch
+}
+
+// advanceCursor notes the newest of some durable events that are handed out.
+func (f *Follower) advanceCursor(events []checkpoint.Event) {
+	if len(events) > 0 {
+		newest := &events[len(events)-1]
+		f.after, f.afterMark = newest.Seq, runtime.EventMark(newest)
+	}
+}
+
+// findPosition finds the first batch of the ring that the follower has not seen.
+func (f *Follower) findPosition() uint64 {
+	t := f.topic
+	for i, batch := range t.ring {
+		if e := &batch[len(batch)-1]; e.Seq > f.after || e.Kind == runtime.EventDeleted {
+			return t.firstPos + uint64(i)
+		}
+	}
+	return t.firstPos + uint64(len(t.ring))
+}
+
+// How many events one read of the store asks for: after a small read so many
+// that they have about targetReadBytes.
+const (
+	firstReadEvents = 16
+	maxReadEvents   = 256
+	targetReadBytes = 256 << 10
+)
+
+// readPageSize is how many changed interrupts one read of the store asks for.
+const readPageSize = 256
+
+// maxConcurrentReads is how many reads of the store there are at the same time. Together with
+// checkpoint.ReadBytes it bounds what followers read when events turn out to be large.
+const maxConcurrentReads = 8
+
+// maxConcurrentLargeReads is how many of those that have met large events do: with an event the
+// store reads all of its superstep, several times as it was stored.
+const maxConcurrentLargeReads = 2
+
+// adaptBatchSize makes the next read larger, or smaller if these events are large. One
+// event of a read may be known.
+func (f *Follower) adaptBatchSize(events []checkpoint.Event) {
+	if len(events) == 0 {
+		return
+	}
+	bytes := eventBytes(events)
+	f.hasLargeEvents = f.hasLargeEvents || bytes > targetReadBytes
+	fitting := len(events) * targetReadBytes / max(bytes, 1)
+	f.batchSize = max(2, min(fitting, 4*f.batchSize, maxReadEvents))
+}
+
+// eventBytes is about how many bytes events hold.
+func eventBytes(events []checkpoint.Event) int {
+	bytes := 0
+	for i := range events {
+		e := &events[i]
+		bytes += len(e.Value)
+		for k := range e.Interrupts {
+			q := &e.Interrupts[k]
+			bytes += len(q.Value) + len(q.Schema) + len(q.Response) + len(q.Message)
+		}
+	}
+	return bytes
+}
+
+// firstReadBytes is the beginning of some events that have targetReadBytes
+// together, one at least: a stream holds them while it waits for its client, or for
+// memory.
+func firstReadBytes(events []checkpoint.Event) []checkpoint.Event {
+	bytes := 0
+	for i := range events {
+		if bytes += events[i].Size(); bytes > targetReadBytes && i > 0 {
+			return slices.Clone(events[:i]) // the others are dropped
+		}
+	}
+	return events
+}
+
+// readStore reads what follows the newest event that was seen. That event is
+// read too: a store that lost its newest changes has gone on without it.
+func (f *Follower) readStore(ctx context.Context) ([]checkpoint.Event, error) {
+	f.mustReadStore, f.isFromStore = false, true
+	asked := f.batchSize
+	events, err := f.readLog(ctx, runtime.CursorBefore(f.after))
+	overlap := f.after > 0
+	if overlap && errors.Is(err, checkpoint.ErrTrimmed) {
+		events, err = f.readLog(ctx, f.after)
+		overlap = false
+	}
+	switch {
+	case errors.Is(err, checkpoint.ErrThreadNotFound):
+		return nil, runtime.ThreadNotFoundError(f.thread)
+	case err != nil:
+		f.mustReadStore = true // the reader may have broken the read off
+		return nil, runtime.TranslateStoreError(err)
+	}
+	f.adaptBatchSize(events)
+	// The log may hold more than was published.
+	f.mustReadStore = checkpoint.IsPart(events, asked, (*checkpoint.Event).Size)
+	if overlap {
+		if len(events) == 0 || f.afterMark != 0 && runtime.EventMark(&events[0]) != f.afterMark {
+			return nil, f.lostEventError(ctx)
+		}
+		f.advanceCursor(events[:1])
+		if known := &events[0]; known.Size() > targetReadBytes {
+			events = slices.Clone(events) // the store may share its own
+			events[0] = checkpoint.Event{}
+		}
+		events = events[1:]
+		if len(events) == 0 && f.mustReadStore { // the one that is known was all that one read holds
+			if events, err = f.readLog(ctx, f.after); err != nil { // it must be read still
+				return nil, runtime.TranslateThreadError(f.thread, err)
+			}
+		}
+	}
+	if first := firstReadBytes(events); len(first) < len(events) {
+		events, f.mustReadStore = first, true
+	}
+	f.advanceCursor(events)
+	return events, nil
+}

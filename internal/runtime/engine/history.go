@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// maxPageReadBytes is how many bytes of checkpoints one page of a history reads at most,
+// give or take one read of the store.
+const maxPageReadBytes = 16 * checkpoint.ReadBytes
+
+// States lists older states of a namespace, newest first: at most as many as the
+// query says, and fewer when they are large. more says that there may be others.
+// The states are read, put together and dropped one part after the other.
+func (e *Engine) States(ctx context.Context, q runtime.HistoryQuery) (list []runtime.Snapshot, more bool, err error) {
+	memory := e.contextReservation(ctx, q.MaxBytes)
+	err = e.retryLargeRead(ctx, memory, runtime.ReadWaitTimeout, func() error {
+		list, more, err = e.readStates(ctx, q, memory)
+		return err
+	})
+	return list, more, err
+}
+
+func (e *Engine) readStates(ctx context.Context, q runtime.HistoryQuery, memory *runtime.ReadReservation) (list []runtime.Snapshot, more bool, err error) {
+	head, err := e.Thread(ctx, q.Thread)
+	if err != nil {
+		return nil, false, err
+	}
+	h := &historyPage{snapshotReader: snapshotReader{engine: e, ctx: ctx, head: &head, maxBytes: q.MaxBytes, reservation: memory}, query: q}
+	for {
+		limit := 0
+		if q.Limit > 0 {
+			limit = q.Limit - len(h.snapshots) + 1
+		}
+		part, err := e.store.Checkpoints(ctx, checkpoint.CheckpointQuery{
+			Thread: q.Thread, Namespace: q.Namespace, Before: h.query.Before, Limit: limit, AnyTask: q.Namespace != "",
+		})
+		if err != nil {
+			return nil, false, runtime.TranslateStoreError(err)
+		}
+		portion := checkpoint.Portion{Limit: limit}
+		for _, cp := range part {
+			portion.Take(cp.Size())
+			h.readBytes += cp.Size()
+		}
+		if err := memory.CheckFits(h.readBytes); err != nil {
+			return nil, false, err
+		}
+		done, err := h.addCheckpoints(part)
+		if err != nil || done {
+			return h.snapshots, true, err
+		}
+		if !portion.Full() {
+			return h.snapshots, false, nil
+		}
+	}
+}
+
+// historyPage is a page of a history that is being put together.
+type historyPage struct {
+	snapshotReader
+
+	query         runtime.HistoryQuery // Before is where the page goes on
+	snapshots     []runtime.Snapshot
+	snapshotBytes int  // that list holds
+	readBytes     int  // that were read for it
+	readsAlone    bool // what was asked is read for each snapshot alone
+}
+
+// addCheckpoints adds snapshots of checkpoints, and reports whether the page ends before
+// the last of them, or because enough was read.
+func (h *historyPage) addCheckpoints(part []*checkpoint.Checkpoint) (done bool, err error) {
+	for len(part) > 0 {
+		some, results, err := h.findFittingResults(part)
+		if err != nil {
+			return false, err
+		}
+		h.setShown(some, nil)
+		for _, cp := range some {
+			if h.query.Limit > 0 && len(h.snapshots) == h.query.Limit {
+				return true, nil
+			}
+			if done, err := h.addSnapshot(cp, results); err != nil || done {
+				return done, err
+			}
+			h.query.Before = cp.Seq
+		}
+		part = part[len(some):]
+	}
+	return h.readBytes >= maxPageReadBytes, nil
+}
+
+// findFittingResults is what the tasks of the first of some checkpoints did: of as many
+// of them as one answer takes.
+func (h *historyPage) findFittingResults(part []*checkpoint.Checkpoint) ([]*checkpoint.Checkpoint, taskResults, error) {
+	for {
+		results, err := h.findResults(part)
+		switch {
+		case !errors.Is(err, errTooManyResults):
+			return part, results, err
+		case len(part) == 1:
+			return nil, nil, tooLargeError(part[0], h.maxBytes)
+		}
+		part = part[:len(part)/2]
+	}
+}
+
+// addSnapshot adds a snapshot, unless it is too much beside those that are there.
+func (h *historyPage) addSnapshot(cp *checkpoint.Checkpoint, results taskResults) (done bool, err error) {
+	g, err := h.engine.graphOfCheckpoint(h.head, cp)
+	if err != nil {
+		return false, err
+	}
+	snap, err := h.buildSnapshot(pregel.LoadState(g, cp, true, pregel.Limits{}), results)
+	bare := *cp // without the state: Values shows it
+	bare.Channels = nil
+	size := bare.Size() + len(snap.Values) + h.heldBytes
+	over := errors.Is(err, errTooManyResults) || h.maxBytes > 0 && h.snapshotBytes+size > h.maxBytes
+	switch {
+	case over && len(h.snapshots) > 0:
+		return true, nil
+	case over:
+		return false, tooLargeError(cp, h.maxBytes)
+	case err != nil:
+		return false, err
+	}
+	snap.Checkpoint = &bare
+	snap.LastEvent, snap.LogID = h.head.LastEvent, h.head.LogID
+	h.snapshots = append(h.snapshots, snap)
+	h.snapshotBytes += size
+	return false, nil
+}
+
+// buildSnapshot is the snapshot of one state. What the subgraphs of all tasks on the
+// page have asked is read together, unless that is too much.
+func (h *historyPage) buildSnapshot(s *pregel.State, results taskResults) (runtime.Snapshot, error) {
+	one := []*checkpoint.Checkpoint{s.Checkpoint()}
+	if h.readsAlone {
+		h.setShown(one, nil)
+	}
+	h.heldBytes = 0
+	snap, err := h.pastSnapshot(s, results, h.query.WithValues)
+	if errors.Is(err, errTooManyResults) && !h.readsAlone {
+		h.readsAlone = true
+		h.setShown(one, nil)
+		h.heldBytes = 0
+		snap, err = h.pastSnapshot(s, results, h.query.WithValues)
+	}
+	return snap, err
+}
+
+// tooLargeError refuses a snapshot that no answer takes.
+func tooLargeError(cp *checkpoint.Checkpoint, memory int) error {
+	return runtime.Errorf(runtime.ReasonPayloadTooLarge,
+		"the state at checkpoint %q has more than %d bytes, with what its tasks have returned and asked; "+
+			"ask for it alone with GetState and a few keys, or for subgraphs by their namespaces", cp.ID, memory).
+		With("checkpointId", cp.ID).With("limitBytes", strconv.Itoa(memory)).WithLimit("max-message", int64(memory), 0)
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// A superstep whose tasks are expressions has no effects: it may be computed while
+// a change is put together, and computed again when the change meets a conflict or
+// the server dies. So supersteps of that kind share the commit of what led to them.
+// They are not visible before that, and no node with effects runs.
+
+// Others wait for a change that is put together, and followers for what it will
+// tell: after a while no other superstep is begun. One that is under way may
+// take longer, or work that is nearly done would be thrown away just when the
+// processor is busy.
+const (
+	inlineBudget = 2 * time.Millisecond
+	inlineLimit  = 10 * inlineBudget
+)
+
+// usualInlineSteps is for how many supersteps event capacity is grown at once.
+const usualInlineSteps = 16
+
+// maxInlineBytes is how many bytes of new values one commit gathers at most.
+const maxInlineBytes = 256 << 10
+
+// nextLoop is the loop as it goes on from a state.
+func (l *loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *loop {
+	return &loop{
+		session: l.session, run: l.run, state: state, tasks: tasks, level: l.level,
+		maxStep: l.maxStep, breakBefore: l.breakBefore, breakAfter: l.breakAfter,
+	}
+}
+
+// runInline runs supersteps without effects in the change that leads to them. It
+// returns the end of the graph, or nil when the next superstep needs a commit of
+// its own.
+func (l *loop) runInline(ctx context.Context, t *tx) *loopEnd {
+	e := l.session.engine
+	if l.run.Request.From != "" || (!l.level.keepsCheckpoints && l.level.maybeRerun) {
+		return nil // a superstep may have been begun before
+	}
+	began, gathered := time.Now(), 0
+	for n := 1; n < e.opts.StepsPerCommit && gathered < maxInlineBytes && time.Since(began) < inlineBudget; n++ {
+		w := &superstep{loop: l, toRun: l.tasks}
+		if !l.runInlineStep(ctx, w, began) {
+			return nil
+		}
+		if n == 1 {
+			t.growEvents(usualEvents * min(len(l.graph().Nodes), e.opts.StepsPerCommit, usualInlineSteps))
+		}
+		grown, v := l.commitInlineStep(t, w)
+		if v != nil || grown < 0 {
+			return v
+		}
+		gathered += grown
+	}
+	return nil
+}
+
+// commitInlineStep puts what the tasks of a superstep returned into the change: how many bytes
+// of values it wrote, and the verdict if the graph ends or pauses there. It is
+// negative, and the change is as it was, when the superstep must be run by itself.
+func (l *loop) commitInlineStep(t *tx, w *superstep) (grown int, v *loopEnd) {
+	before, ran := *t, l.tasks
+	t.now = l.session.engine.now()
+	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
+		if err := l.putInterrupts(t, w); err != nil {
+			*t = before
+			return -1, nil
+		}
+		return 0, &loopEnd{state: checkpoint.RunInterrupted, openInterrupts: waiting}
+	}
+	state, tasks, err := l.applyContained(t, w)
+	if err != nil {
+		*t = before
+		return -1, nil
+	}
+	grown = addedBytes(state.Checkpoint())
+	if l.setHeldBytes(l.heldBytes + int64(grown)); grown >= largeWriteBytes && l.session.engine.liveBytes.isExceeded() {
+		l.setHeldBytes(l.heldBytes - int64(grown)) // the loop finds out whether it may go on
+		*t = before
+		return -1, nil
+	}
+	l.state, l.tasks = state, tasks
+	return grown, l.decideEnd(state, tasks, ran, &progress{})
+}
+
+// applyContained is apply where the superstep may as well be run by itself: a panic
+// is an error, and comes up again there.
+func (l *loop) applyContained(t *tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
+	if p := contain.Call(func() { state, tasks, err = l.applySuperstep(t, w) }); p != nil {
+		return nil, nil, p
+	}
+	return state, tasks, err
+}
+
+// runInlineOnEntry does so in the change that enters a graph, unless the graph has
+// breakpoints.
+func (l *loop) runInlineOnEntry(ctx context.Context, t *tx) {
+	if l.hasBreakpoints() {
+		return
+	}
+	next := l.nextLoop(l.state, l.tasks)
+	l.inlineEnd = next.runInline(ctx, t)
+	l.advanceTo(next)
+}
+
+// runInlineStep runs the tasks of a superstep one after the other. It returns false
+// when they have effects, one failed, or time is up; the superstep is then run in
+// the usual way.
+func (l *loop) runInlineStep(ctx context.Context, w *superstep, began time.Time) bool {
+	if l.graph().HasWorkerReducer() || l.graph().Spec.StepTimeout > 0 || l.session.isStopping.Load() {
+		return false
+	}
+	for _, t := range w.toRun {
+		if !l.isEffectless(t.Node) {
+			return false
+		}
+	}
+	w.unstored = make([]outcome, len(w.toRun))
+	for i, t := range w.toRun {
+		if ctx.Err() != nil || time.Since(began) > inlineLimit {
+			return false
+		}
+		o := &w.unstored[i]
+		o.task, o.attempt = t, 1
+		started := l.session.engine.now()
+		l.performContained(ctx, o, 1)
+		w.countWrites(o)
+		asks := len(o.openInterrupts) > 0 && l.level.isRoot && o.failure == nil && !o.isAborted
+		if !asks && !o.isFinished() || o.result.ToParent {
+			return false
+		}
+		l.observeAttempt(o, l.session.engine.now().Sub(started))
+	}
+	return true
+}
+
+// isEffectless reports whether a node does nothing but compute, and for no longer
+// than expressions may. An interrupt of the root graph is part of the change too.
+func (l *loop) isEffectless(n *graph.Node) bool {
+	kind := n.Kind == graph.KindExpr || n.Kind == graph.KindAsk && l.level.isRoot
+	return kind && n.Timeout <= 0 && n.IdleTimeout <= 0 && len(pregel.CodeBranches(n)) == 0
+}
+
+// addedBytes is how many bytes of values a checkpoint adds to those before it.
+func addedBytes(cp *checkpoint.Checkpoint) int {
+	n := 0
+	for i := range cp.Channels {
+		ch := &cp.Channels[i]
+		if ch.Stored != cp.Seq {
+			continue
+		}
+		n += len(ch.Value)
+		if ch.List != nil {
+			for _, item := range ch.List.Items[len(ch.List.Items)-ch.List.Appended:] {
+				n += len(item)
+			}
+		}
+	}
+	return n
+}

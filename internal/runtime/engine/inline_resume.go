@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// resumeInline runs the superstep at which a run resumes, and those after it, in
+// the change that resumes the run, if they have no effects. Otherwise the loop is
+// unchanged and is driven in the usual way.
+func (l *loop) resumeInline(ctx context.Context, t *tx) {
+	if l.session.engine.opts.StepsPerCommit <= 1 || l.hasBreakpoints() || t.Head.Cancel != nil ||
+		l.run.Request.From != "" || len(l.pending.commands) > 0 ||
+		l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
+		return
+	}
+	began, w := time.Now(), l.planSuperstep()
+	if len(w.toRun) == 0 || len(w.openInterrupts) > 0 || !l.runInlineStep(ctx, w, began) || len(w.openInterruptIDs()) > 0 {
+		return
+	}
+	before := *t
+	state, tasks, err := l.applyContained(t, w)
+	if err != nil {
+		*t = before
+		return
+	}
+	t.consumeInlineAnswers(w)
+	next := l.nextLoop(state, tasks)
+	v := l.decideEnd(state, tasks, w.plannedTasks(), &progress{})
+	if v == nil {
+		v = next.runInline(ctx, t)
+	}
+	l.advanceTo(next)
+	l.pending, l.maybeBegun, l.inlineEnd = progress{}, false, v
+}
+
+// consumeInlineAnswers marks the answers that a change brings and its own tasks have used.
+func (t *tx) consumeInlineAnswers(w *superstep) {
+	for i := range t.Interrupts {
+		q := &t.Interrupts[i]
+		if q.State != checkpoint.InterruptAnswered {
+			continue
+		}
+		for j := range w.unstored {
+			if w.unstored[j].task.ID == q.Task {
+				q.State, q.Accepted = checkpoint.InterruptConsumed, w.unstored[j].acceptedDifferences(q.ID)
+				if q.Accepted != nil {
+					t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{*q}})
+				}
+			}
+		}
+	}
+}

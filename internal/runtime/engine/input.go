@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// enterInput adds an input to a change: its checkpoint and, where no code decides
+// the edges, the superstep of the start node. Pending tasks are dropped.
+func (l *loop) enterInput(t *tx, input payload.JSON) error {
+	writes, err := l.state.InputWrites(input)
+	if err != nil {
+		return err
+	}
+	pending, err := l.state.PlanTasks()
+	if err != nil {
+		pending = nil // a Send to a node that is gone can't be carried out anyway
+	}
+	done := make([]pregel.TaskWrites, 0, len(pending)+1)
+	done = append(done, pregel.TaskWrites{Writes: writes})
+	for _, p := range pending {
+		done = append(done, pregel.TaskWrites{Task: p})
+	}
+	state, err := l.state.ApplyStep(done, l.newCheckpointInfo(t, checkpoint.SourceInput))
+	if err != nil {
+		return err
+	}
+	tasks, err := state.PlanTasks()
+	if err != nil {
+		return err
+	}
+	if old := l.state.Checkpoint().ID; old != "" {
+		l.clearSuperstep(t, old)
+	}
+	next := l.nextLoop(state, tasks)
+	next.putStateAndCheckpoint(t, state, tasks)
+	next.runStartInline(t)
+	l.state, l.tasks, l.maybeBegun, l.pending = next.state, next.tasks, false, progress{}
+	return nil
+}
+
+// runStartInline runs the start node's superstep in the same change, unless code
+// must decide its edges or the decision fails: then the loop runs it.
+func (l *loop) runStartInline(t *tx) {
+	if len(l.tasks) != 1 || l.tasks[0].Node.Kind != graph.KindStart || len(pregel.CodeBranches(l.tasks[0].Node)) > 0 {
+		return
+	}
+	task := l.tasks[0]
+	writes, err := l.state.CompleteTask(task, l.startResult(), nil)
+	if err != nil {
+		return
+	}
+	if len(l.state.Reductions([]pregel.TaskWrites{{Task: task, Writes: writes}})) > 0 {
+		return
+	}
+	before := *t
+	w := &superstep{loop: l, unstored: []outcome{{task: task, writes: writes}}}
+	next, tasks, err := l.applySuperstep(t, w)
+	if err != nil {
+		*t = before
+		return
+	}
+	l.state, l.tasks = next, tasks
+}
+
+// startResult is what the start node makes of an input, and of the nodes that
+// the call wants to be triggered along with it.
+func (l *loop) startResult() pregel.Result {
+	r := pregel.Result{Update: l.state.StartInput()}
+	if l.level.isRoot && l.run.Request.Input != "" {
+		r.Goto = l.run.Request.Goto
+	}
+	return r
+}
+
+func emptyInputError(g *graph.Graph) *runtime.Error {
+	names := make([]string, len(g.InputKeys))
+	for i, c := range g.InputKeys {
+		names[i] = g.Channels[c].Name
+	}
+	takes := strings.Join(names, ", ")
+	return runtime.Errorf(runtime.ReasonInvalidField, "the thread is new, so a run of graph %s needs an input; it takes %s", g.Name, takes).
+		WithViolation("input", "must be set; its keys are %s", takes)
+}
+
+// applyCommands applies the updates and gotos that came with calls, and wait beside
+// the tasks of the superstep, in the order in which they came.
+func (l *loop) applyCommands(s *pregel.State) (*pregel.State, error) {
+	for _, c := range l.pending.commands {
+		next, err := s.InjectUnlimited(c.Writes)
+		if err != nil {
+			return nil, err
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
+// of the state that readers saw, and a replay repeats them.
+func (l *loop) clearSuperstep(t *tx, superseded string) {
+	t.ClearTasks = append(t.ClearTasks, superseded)
+	t.Tasks = append(t.Tasks, l.pending.commands...)
+}
+
+// commandPrefix begins the ids of task records that hold the writes of a call.
+const commandPrefix = "!command-"
+
+// commandID names what a call of a run wrote; ids sort by the last event before
+// the call.
+func commandID(event uint64, run string) string {
+	return fmt.Sprintf("%s%020d-%s", commandPrefix, event, run)
+}
+
+// isCommandOf reports whether a record holds what a call of a run wrote.
+func isCommandOf(record *checkpoint.Task, run string) bool {
+	return strings.HasPrefix(record.ID, commandPrefix) && strings.HasSuffix(record.ID, "-"+run)
+}

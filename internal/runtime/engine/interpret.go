@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// interpretResult turns a result into writes, interrupts or a failure.
+func (l *loop) interpretResult(ctx context.Context, o *outcome) {
+	if o.result.Failure != nil {
+		l.failAttempt(ctx, o, o.result.Failure)
+		return
+	}
+	if f := l.checkWaiting(ctx, o); f != nil {
+		l.failAttempt(ctx, o, f)
+		return
+	}
+	if f := l.checkUsedAnswers(o); f != nil {
+		l.failAttempt(ctx, o, f)
+		return
+	}
+	if len(o.result.Asks) > 0 {
+		l.handleAsks(ctx, o)
+		if o.failure == nil {
+			o.openInterrupts = append(o.openInterrupts, o.result.WaitingInterrupts...)
+		}
+		return
+	}
+	if len(o.result.WaitingInterrupts) > 0 {
+		o.openInterrupts = o.result.WaitingInterrupts
+		return
+	}
+	if o.result.ToParent {
+		if l.level.isRoot {
+			l.failAttempt(ctx, o, permanentFailure(runtime.FailedInvalidUpdate, "a command for the parent graph, but this graph has no parent"))
+		}
+		return
+	}
+	if f := l.reduceForRouting(ctx, o); f != nil {
+		l.failAttempt(ctx, o, f)
+		return
+	}
+	routes, f := l.callRouters(ctx, o)
+	if f != nil {
+		l.failAttempt(ctx, o, f)
+		return
+	}
+	writes, err := l.state.CompleteTask(o.task, o.result, routes)
+	if err != nil {
+		stored := updateFailure(err)
+		l.failAttempt(ctx, o, &pregel.Failure{Failure: *stored, Permanent: true})
+		return
+	}
+	o.writes = writes
+}
+
+// callRouters asks code for the decisions of the conditional edges that need it.
+func (l *loop) callRouters(ctx context.Context, o *outcome) (map[string][]checkpoint.Send, *pregel.Failure) {
+	routers := pregel.CodeBranches(o.task.Node)
+	if len(routers) == 0 {
+		return nil, nil
+	}
+	ahead, err := l.state.BranchState(o.task, o.result)
+	if err != nil {
+		return nil, &pregel.Failure{Failure: *updateFailure(err), Permanent: true}
+	}
+	routes := make(map[string][]checkpoint.Send, len(routers))
+	for _, b := range routers {
+		r := l.callNode(ctx, o.task, max(o.attempt, 1), b, ahead)
+		switch {
+		case r.Failure != nil:
+			return nil, r.Failure
+		case len(r.Asks)+len(r.WaitingInterrupts) > 0:
+			return nil, permanentFailure(runtime.FailedInvalidUpdate, "a conditional edge cannot ask questions; ask in the node")
+		}
+		routes[b.Name] = r.Goto
+	}
+	return routes, nil
+}
+
+func permanentFailure(reason, message string) *pregel.Failure {
+	return &pregel.Failure{Failure: checkpoint.Failure{Reason: reason, Message: message}, Permanent: true}
+}
+
+// failAttempt settles a failed attempt.
+func (l *loop) failAttempt(ctx context.Context, o *outcome, f *pregel.Failure) {
+	o.setFailure(f)
+	switch {
+	case ctx.Err() != nil:
+		l.cutOffAttempt(ctx, o)
+	case o.task.Node.Kind == graph.KindGraph && (f.Reason == runtime.FailedCancelledByClient || f.Reason == reasonStoppedHere):
+		o.isAborted, o.isSubgraphStopped = true, true
+	}
+}
+
+// cutOffAttempt ends an attempt that was stopped from outside: it counts as if it
+// had never begun, except that too slow a superstep is its tasks' failure.
+func (l *loop) cutOffAttempt(ctx context.Context, o *outcome) {
+	if !errors.Is(context.Cause(ctx), errStepTimeout) {
+		o.isAborted = true
+		return
+	}
+	o.setFailure(permanentFailure(runtime.FailedStepTimeout, "the superstep did not end within "+l.graph().Spec.StepTimeout.String()))
+}
+
+func (o *outcome) setFailure(f *pregel.Failure) {
+	stored := f.Failure
+	stored.Node = o.task.Node.Name
+	o.result.Failure, o.failure = f, &stored
+	o.writes, o.openInterrupts, o.interrupts, o.superseded, o.openReplacements, o.accepted = nil, nil, nil, nil, nil, nil
+}
+
+// handleAsks turns what a task asks into stored interrupts.
+func (l *loop) handleAsks(ctx context.Context, o *outcome) {
+	for _, a := range o.result.Asks {
+		a.SetDriftDefaults(l.graph().Spec)
+		if f := l.poseInterrupt(ctx, o, &a); f != nil {
+			l.failAttempt(ctx, o, f)
+			return
+		}
+	}
+}
+
+// poseInterrupt adds one interrupt to an outcome. An open one stays if it shows
+// what is asked, a withdrawn one is reopened, and an answered one is replaced if it
+// differs.
+func (l *loop) poseInterrupt(ctx context.Context, o *outcome, a *pregel.Ask) *pregel.Failure {
+	before := l.pending.currentInterrupt(o.task.ID, a.Scope, a.Key, a.Index)
+	round := nextRound(before)
+	id := pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round)
+	if problem := l.checkAskable(ctx, a, slices.Contains(o.openInterrupts, id)); problem != "" {
+		return permanentFailure(runtime.FailedInvalidUpdate, problem)
+	}
+	o.openInterrupts = append(o.openInterrupts, id)
+	switch {
+	case before == nil:
+		l.addInterrupt(o, a, id)
+	case before.State == checkpoint.InterruptOpen:
+		l.noteOpenReplacement(o, before, a)
+	case isAnswered(before):
+		return l.replaceAnsweredInterrupt(o, before, a, id)
+	default:
+		q := l.addInterrupt(o, a, id)
+		q.Round, q.Replaces, q.Differs = round, before.Replaces, before.Differs
+	}
+	return nil
+}
+
+// addInterrupt adds what a task asks to the new questions of its outcome.
+func (l *loop) addInterrupt(o *outcome, a *pregel.Ask, id string) *checkpoint.Interrupt {
+	o.interrupts = append(o.interrupts, l.newInterrupt(o.task, a, id))
+	return &o.interrupts[len(o.interrupts)-1]
+}
+
+// replaceAnsweredInterrupt asks in place of a question that was answered, if it is another one now.
+func (l *loop) replaceAnsweredInterrupt(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask, id string) *pregel.Failure {
+	q := l.newInterrupt(o.task, a, id)
+	q.Round, q.Replaces = nextRound(before), before.ID
+	return o.replaceAnswered(before, q, a, l.pending.countReplacedAnswers(o.task.ID, a.Scope, a.Key, a.Index))
+}
+
+// checkAskable says why no client could answer what a task asks, "" if one can.
+func (l *loop) checkAskable(ctx context.Context, a *pregel.Ask, twice bool) string {
+	place := func() string { return fmt.Sprintf("question %d of key %q in scope %q", a.Index+1, a.Key, a.Scope) }
+	schemas := l.session.engine.schemas
+	switch {
+	case twice:
+		return "the node asks two things as " + place() + "; each needs a place of its own"
+	case a.Schema == "" || schemas == nil:
+		return ""
+	}
+	wrong, err := schemas.Check(ctx, a.Schema, cmp.Or(a.Default, payload.Null))
+	switch {
+	case err != nil:
+		return "the response schema of " + place() + " can't be used: " + err.Error()
+	case a.Default != "" && len(wrong) > 0:
+		return "the default response of " + place() + " does not fit its own schema: " + wrong[0].Field + " " + wrong[0].Description
+	}
+	return ""
+}
+
+// checkWaiting refuses to wait for interrupts that the thread does not have. Called
+// graphs wait for their own.
+func (l *loop) checkWaiting(ctx context.Context, o *outcome) *pregel.Failure {
+	if o.task.Node.Kind != graph.KindRemote {
+		return nil
+	}
+	for _, id := range o.result.WaitingInterrupts {
+		_, err := l.session.engine.store.Interrupt(ctx, l.session.thread, id)
+		if errors.Is(err, checkpoint.ErrInterruptNotFound) {
+			return permanentFailure(runtime.FailedInvalidUpdate, fmt.Sprintf("the node waits for question %q, which the thread does not have", id))
+		}
+	}
+	return nil
+}
+
+func (l *loop) interruptState(task, id string) checkpoint.InterruptState {
+	for _, i := range l.pending.interrupts[task] {
+		if i.ID == id {
+			return i.State
+		}
+	}
+	return ""
+}
+
+func (l *loop) newInterrupt(t *pregel.Task, a *pregel.Ask, id string) checkpoint.Interrupt {
+	cp := l.state.Checkpoint()
+	q := checkpoint.Interrupt{
+		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
+		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: t.Node.Name, Task: t.ID,
+		Scope: a.Scope, Key: a.Key, Index: a.Index, Reason: a.Reason, Message: a.Message,
+		Value: a.Value, Schema: a.Schema, State: checkpoint.InterruptOpen,
+		Expiry: a.Expiry, Default: a.Default, Assignees: a.Assignees,
+		ShownDigest: a.ShownDigest(), Drift: a.Drift, DriftIgnore: a.DriftIgnore,
+	}
+	if a.TTL > 0 {
+		q.Expires = l.session.engine.now().Add(a.TTL)
+	}
+	return q
+}

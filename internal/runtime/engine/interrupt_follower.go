@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// InterruptFollower reads changes of interrupts over all threads, in order. It
+// is for one goroutine.
+type InterruptFollower struct {
+	engine   *Engine
+	query    checkpoint.InterruptQuery
+	lastRead time.Time
+	wake     chan struct{}
+	// unfollow ends the listening to other processes; nil when there are none.
+	unfollow func()
+}
+
+// interruptPollInterval is how often an interrupt follower reads the store without
+// signals, minInterruptInterval how often at most with them: people read
+// interrupts.
+const (
+	interruptPollInterval = 200 * time.Millisecond
+	minInterruptInterval  = 10 * time.Millisecond
+)
+
+// FollowInterrupts begins to read the changes after a cursor, which is the
+// Change of an interrupt; the query's filters apply. The follower must be closed.
+func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
+	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
+	if q.Limit == 0 {
+		q.Limit = readPageSize
+	}
+	f := &InterruptFollower{engine: e, query: q, wake: make(chan struct{}, 1)}
+	e.interruptFollowers.addFollower(f)
+	if e.subscription != nil {
+		f.unfollow = e.subscription.Follow(checkpoint.AllThreads)
+	}
+	return f
+}
+
+// Close ends the reading.
+func (f *InterruptFollower) Close() {
+	if f.unfollow != nil {
+		f.unfollow()
+	}
+	f.engine.interruptFollowers.removeFollower(f)
+}
+
+// Next waits for changes and returns at least one. It returns the cause of ctx
+// when ctx ends.
+func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
+	for {
+		f.lastRead = time.Now()
+		list, err := f.engine.listInterrupts(ctx, runtime.WaitForever, f.query)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			f.query.After.Change = list[len(list)-1].Change
+			return list, nil
+		}
+		if err := f.waitForChange(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// waitForChange returns when there may be something new.
+func (f *InterruptFollower) waitForChange(ctx context.Context) error {
+	timer := time.NewTimer(f.engine.interruptFollowers.pollInterval())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-f.wake:
+	}
+	if early := minInterruptInterval - time.Since(f.lastRead); early > 0 {
+		return sleepContext(ctx, early)
+	}
+	return nil
+}
+
+// interruptFollowers wakes the followers of the interrupts of all threads.
+type interruptFollowers struct {
+	mu          sync.Mutex
+	followers   map[*InterruptFollower]struct{}
+	isConnected bool // what other processes change is told
+}
+
+func (i *interruptFollowers) addFollower(f *InterruptFollower) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.followers == nil {
+		i.followers = make(map[*InterruptFollower]struct{})
+	}
+	i.followers[f] = struct{}{}
+}
+
+func (i *interruptFollowers) removeFollower(f *InterruptFollower) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.followers, f)
+	if len(i.followers) == 0 {
+		i.isConnected = false
+	}
+}
+
+// handleSignal takes in what another process tells of all threads.
+func (i *interruptFollowers) handleSignal(k checkpoint.SignalKind) {
+	i.mu.Lock()
+	switch k {
+	case checkpoint.SignalConnected:
+		i.isConnected = true
+	case checkpoint.SignalDisconnected:
+		i.isConnected = false
+	default: // there is something to look at, as there may be now
+	}
+	i.mu.Unlock()
+	i.wakeFollowers()
+}
+
+// wakeFollowers wakes the followers after interrupts changed.
+func (i *interruptFollowers) wakeFollowers() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for f := range i.followers {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pollInterval is how often a follower reads the store without being woken.
+func (i *interruptFollowers) pollInterval() time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.isConnected {
+		return connectedPollInterval
+	}
+	return interruptPollInterval
+}

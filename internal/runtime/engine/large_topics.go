@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// largeTopics finds a topic whose ring is among the largest, without a look at
+// all of them: those that hold at least some bytes are kept by the number of
+// bits in what they hold.
+type largeTopics struct {
+	minBytes int // bytes of a topic that is worth finding
+
+	mu      sync.Mutex
+	classes [bits.UintSize + 1]map[*topic]struct{}
+}
+
+// updateSize notes how many bytes a topic holds. The caller holds the topic's mu.
+func (l *largeTopics) updateSize(t *topic, before, now int) {
+	from, to := l.sizeClass(before), l.sizeClass(now)
+	if from == to {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.classes[from], t)
+	if to == 0 {
+		return
+	}
+	if l.classes[to] == nil {
+		l.classes[to] = make(map[*topic]struct{})
+	}
+	l.classes[to][t] = struct{}{}
+}
+
+// sizeClass is 0 for a topic that is not kept.
+func (l *largeTopics) sizeClass(size int) int {
+	if size <= l.minBytes {
+		return 0
+	}
+	return bits.Len(uint(size))
+}
+
+// findLargest returns one of the largest topics, nil when all are small.
+func (l *largeTopics) findLargest() *topic {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.classes) - 1; i > 0; i-- {
+		for t := range l.classes[i] {
+			return t
+		}
+	}
+	return nil
+}
+
+// dropExcess makes the largest topics drop their oldest batches while all topics
+// hold too much. The caller holds no topic's mu.
+func (h *eventHub) dropExcess() {
+	for h.bytes.Load() > h.limit {
+		t := h.largeTopics.findLargest()
+		if t == nil {
+			return
+		}
+		t.dropOldestHalf()
+	}
+}

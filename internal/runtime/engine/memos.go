@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// RecordMemo stores a memo before its value is used; the first value stays. It
+// does not end with the attempt: whether the memo is stored must be known
+// before a caller tries again. Of several that come at the same time, like that
+// of a worker which has lost the task and that of the next one, one is stored.
+func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSON, bool, error) {
+	l := fx.loop
+	m.Task = fx.task.ID
+	done := l.stepMemos.claimKey(memoKeyOf(m))
+	defer done()
+	if fx.isOver.Load() {
+		return "", false, context.Canceled
+	}
+	fx.resetIdleTimeout()
+	m.Checkpoint = l.state.Checkpoint().ID
+	known, ok := l.stepMemos.findMemo(l.pending.memos[m.Task], memoKeyOf(m))
+	if ok {
+		return known, true, nil
+	}
+	if err := l.reserveMemo(m); err != nil {
+		return "", false, err
+	}
+	err := l.commitChange(func(t *tx) error {
+		t.Memos = append(t.Memos, m)
+		return nil
+	})
+	if err != nil {
+		l.session.addHeldBytes(-l.stepMemos.releaseBytes(m))
+		return "", false, err
+	}
+	l.stepMemos.addMemo(m)
+	return m.Value, false, nil
+}
+
+// memoOverhead is what a memo takes besides its texts, in memory and in the message
+// that hands it to a worker again.
+const memoOverhead = 256
+
+// MemoBytes is how many bytes a memo counts for in what a task may record.
+func MemoBytes(m *checkpoint.Memo) int64 {
+	return memoOverhead + int64(len(m.Scope)+len(m.Key)+len(m.Value))
+}
+
+// reserveMemo makes room for a memo in what its task may record, and in what the live
+// runs hold.
+func (l *loop) reserveMemo(m checkpoint.Memo) error {
+	most, more := l.session.engine.opts.MaxTaskMemoBytes, MemoBytes(&m)
+	if need := l.stepMemos.reserveBytes(m.Task, more, most); need > most {
+		return runtime.Errorf(runtime.ReasonPayloadTooLarge,
+			"the memos of task %q take %d bytes with that of key %q, %d of each besides its texts; a task may have %d. "+
+				"Record less, or spread the work over several nodes", m.Task, need, m.Key, memoOverhead, most).
+			WithViolation("value", "must fit in what the task may still record").
+			With("sizeBytes", strconv.FormatInt(need, 10)).With("limitBytes", strconv.FormatInt(most, 10)).
+			WithLimit("max-task-memo-bytes", most, need)
+	}
+	l.session.addHeldBytes(more)
+	return nil
+}
+
+// stepMemos are the memos of the current superstep, by task.
+type stepMemos struct {
+	mu        sync.Mutex
+	tasks     map[string]*taskMemos
+	heldBytes int64 // bytes of those that were recorded since the superstep was taken up
+	// claims are closed when a memo that is about to be stored is, or can't be.
+	claims map[memoKey]chan struct{}
+}
+
+// taskMemos are what a task has recorded. Those that were stored when the
+// superstep was taken up are values, but not fresh.
+type taskMemos struct {
+	values map[memoKey]payload.JSON
+	added  []checkpoint.Memo
+	bytes  int64 // of all, and of those that are about to be stored
+}
+
+// memoKey identifies a memo: each key is stored once.
+type memoKey struct {
+	task, scope, key string
+	index            int
+}
+
+func memoKeyOf(m checkpoint.Memo) memoKey { return memoKey{m.Task, m.Scope, m.Key, m.Index} }
+
+// claimKey waits until no other caller is about to store a memo at a place. The
+// caller may then do so, and calls done.
+func (n *stepMemos) claimKey(p memoKey) (done func()) {
+	n.mu.Lock()
+	for n.claims[p] != nil {
+		claim := n.claims[p]
+		n.mu.Unlock()
+		<-claim
+		n.mu.Lock()
+	}
+	defer n.mu.Unlock()
+	if n.claims == nil {
+		n.claims = make(map[memoKey]chan struct{}, 1)
+	}
+	claim := make(chan struct{})
+	n.claims[p] = claim
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.claims, p)
+		close(claim)
+	}
+}
+
+// memosOfTask returns what a task has recorded. The caller holds mu.
+func (n *stepMemos) memosOfTask(id string) *taskMemos {
+	t := n.tasks[id]
+	if t == nil {
+		t = &taskMemos{values: make(map[memoKey]payload.JSON)}
+		if n.tasks == nil {
+			n.tasks = make(map[string]*taskMemos, 1)
+		}
+		n.tasks[id] = t
+	}
+	return t
+}
+
+// findMemo returns the value at a place. stored are the memos of its task that were
+// stored when the superstep was taken up.
+func (n *stepMemos) findMemo(stored []checkpoint.Memo, p memoKey) (payload.JSON, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.tasks[p.task]
+	if t == nil {
+		t = n.memosOfTask(p.task)
+		for i := range stored {
+			t.values[memoKeyOf(stored[i])] = stored[i].Value
+			t.bytes += MemoBytes(&stored[i])
+		}
+	}
+	value, ok := t.values[p]
+	return value, ok
+}
+
+// reserveBytes makes room for a memo of a task. It returns what all of them take then;
+// beyond most nothing is reserved.
+func (n *stepMemos) reserveBytes(task string, more, most int64) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.memosOfTask(task)
+	need := t.bytes + more
+	if need <= most {
+		t.bytes = need
+		n.heldBytes += more
+	}
+	return need
+}
+
+// releaseBytes releases the bytes of a memo that was not stored and returns how
+// many.
+func (n *stepMemos) releaseBytes(m checkpoint.Memo) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t, less := n.tasks[m.Task], MemoBytes(&m)
+	if t == nil || n.heldBytes < less {
+		return 0
+	}
+	t.bytes -= less
+	n.heldBytes -= less
+	return less
+}
+
+func (n *stepMemos) addMemo(m checkpoint.Memo) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.memosOfTask(m.Task)
+	t.values[memoKeyOf(m)] = m.Value
+	t.added = append(t.added, m)
+}
+
+// addedMemos returns the fresh memos of a task.
+func (n *stepMemos) addedMemos(task string) []checkpoint.Memo {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t := n.tasks[task]; t != nil {
+		return t.added
+	}
+	return nil
+}
+
+// hasAdded reports whether a memo was recorded since the superstep was taken up.
+func (n *stepMemos) hasAdded() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for t := range maps.Values(n.tasks) {
+		if len(t.added) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// clearAll begins another superstep. It returns how many bytes were held.
+func (n *stepMemos) clearAll() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	held := n.heldBytes
+	n.tasks, n.heldBytes = nil, 0
+	return held
+}
+
+// clearMemos drops the memos of the superstep: they are used, or read anew.
+func (l *loop) clearMemos() {
+	if held := l.stepMemos.clearAll(); held != 0 {
+		l.session.addHeldBytes(-held)
+	}
+}
+
+// allMemos are all that a task has recorded.
+func (l *loop) allMemos(task string) []checkpoint.Memo {
+	known, fresh := l.pending.memos[task], l.stepMemos.addedMemos(task)
+	if len(fresh) == 0 {
+		return known
+	}
+	return slices.Concat(known, fresh)
+}
+
+// buildJournal is what a task must see again.
+func (l *loop) buildJournal(task string) pregel.Journal {
+	j := l.pending.buildJournal(task)
+	j.Memos = l.allMemos(task)
+	return j
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// partialState is the state with the writes of the finished tasks of a superstep
+// that is not over: what people see while a sibling waits. It is the state
+// itself when the writes do not fit together.
+func (w *superstep) partialState() *pregel.State {
+	done := w.finishedWrites()
+	for _, x := range w.previewWrites {
+		done = pregel.ReplaceWrites(done, x.Channel, x.Value)
+	}
+	s := w.loop.state
+	for _, r := range s.Reductions(done) { // these are not reduced
+		done = pregel.DropWrites(done, r.Channel)
+	}
+	next, err := s.PartialState(done)
+	if err != nil {
+		return s
+	}
+	return next
+}
+
+// reducePartial has workers combine what the finished tasks of a superstep have
+// written that is not over. Without a worker people see the state without it.
+func (l *loop) reducePartial(ctx context.Context, w *superstep) {
+	for _, r := range l.state.Reductions(w.finishedWrites()) {
+		if value, f := l.callReducer(ctx, r, false); f == nil {
+			w.previewWrites = append(w.previewWrites, checkpoint.Write{Channel: r.Channel, Value: value})
+		}
+	}
+}
+
+// previewID is the id of the task record that keeps what workers have combined
+// for people to see, so that reading a state needs no worker. It holds for the
+// number of finished tasks that its Attempt names.
+const previewID = "!preview"
+
+// putPreview adds that record to a change.
+func (l *loop) putPreview(t *tx, w *superstep) {
+	if len(w.previewWrites) == 0 {
+		return
+	}
+	t.Tasks = append(t.Tasks, checkpoint.Task{
+		ID: previewID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+		State: checkpoint.TaskDone, Writes: w.previewWrites, Attempt: len(w.finishedWrites()),
+	})
+}
+
+// loadPreview takes up what was combined for the tasks that are finished now.
+func (w *superstep) loadPreview(p *progress) {
+	if p.preview != nil && p.preview.Attempt == len(w.finishedWrites()) {
+		w.previewWrites = p.preview.Writes
+	}
+}

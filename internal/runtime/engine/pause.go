@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// pauseForAnswers ends a superstep that waits for answers. The interrupts, the
+// results of siblings and the pause are one commit. Answers that arrived meanwhile
+// are used at once instead.
+func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
+	v := &loopEnd{state: checkpoint.RunInterrupted}
+	again := false
+	l.reducePartial(ctx, w)
+	err := l.commitChange(func(t *tx) error {
+		again = false
+		if err := l.putInterrupts(t, w); err != nil {
+			return err
+		}
+		if !l.level.isRoot {
+			return t.requireContent()
+		}
+		if t.Head.Answered > 0 && (!t.Head.NeedsAllAnswers || t.Head.Open == 0) && t.Head.Cancel == nil {
+			again, t.Head.Answered, t.Head.NeedsAllAnswers = true, 0, false
+			return nil
+		}
+		return l.putRunEnd(t, l.state, v)
+	})
+	if err != nil {
+		return errorEnd(err)
+	}
+	v.openInterrupts = w.openInterruptIDs()
+	if !again {
+		return v
+	}
+	l.session.hasReportedResults = true
+	if err := l.reloadSuperstep(); err != nil {
+		return errorEnd(err)
+	}
+	return nil
+}
+
+// putInterrupts puts the interrupts of a superstep into a change, with what other
+// tasks of it have finished.
+func (l *loop) putInterrupts(t *tx, w *superstep) error {
+	l.emitTaskEvents(t, w)
+	if err := l.putTaskRecords(t, w); err != nil {
+		return err
+	}
+	l.putPreview(t, w)
+	if s := w.partialState(); s != l.state && s.HasOutputChanged() {
+		t.emitRedacted(checkpoint.Event{
+			Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+			Value: s.Values(),
+		}, s.DurableValues())
+	}
+	return nil
+}
+
+func (t *tx) requireContent() error {
+	if len(t.liveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
+		return errNoChange
+	}
+	return nil
+}
+
+// openInterruptIDs lists the interrupts that keep the superstep from ending.
+func (w *superstep) openInterruptIDs() []string {
+	all := slices.Clone(w.openInterrupts)
+	for _, o := range w.endedOutcomes() {
+		all = append(all, o.openInterrupts...)
+	}
+	return all
+}
+
+// reloadSuperstep looks again at a superstep whose interrupts have been answered
+// while the loop was still live.
+func (l *loop) reloadSuperstep() error {
+	p, err := l.session.engine.store.Pending(l.session.storeCtx, l.session.thread, l.state.Checkpoint().ID)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	l.pending, l.maybeBegun = newProgress(p), true
+	l.clearMemos()
+	l.setHeldBytes(l.measureBytes())
+	return nil
+}
+
+// breakpointEnd is the end of a loop at a static breakpoint: an interrupt without a
+// interrupt, so that it is listed and Resume can address it.
+func (l *loop) breakpointEnd(s *pregel.State, when string, nodes []string) *loopEnd {
+	cp := s.Checkpoint()
+	id := pregel.BreakpointID(cp.ID, when)
+	names := make([]payload.JSON, len(nodes))
+	for i, n := range nodes {
+		names[i] = payload.Quote(n)
+	}
+	q := checkpoint.Interrupt{
+		ID: id, Thread: l.session.thread, Run: l.run.ID, Graph: l.run.Graph,
+		Namespace: cp.Namespace, Checkpoint: cp.ID, Node: nodes[0],
+		Reason: checkpoint.ReasonBreakpoint, Message: "paused " + when + " " + nodes[0],
+		Value: payload.Object([]payload.Field{
+			{Key: "when", Value: payload.Quote(when)}, {Key: "nodes", Value: payload.Array(names)},
+		}),
+		State: checkpoint.InterruptOpen,
+	}
+	return &loopEnd{state: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
+}
+
+// putBreakpoint adds a breakpoint's pause to a change.
+func (t *tx) putBreakpoint(q *checkpoint.Interrupt, step int) {
+	pause := *q
+	pause.Created, pause.Updated = t.now, t.now
+	t.Interrupts = append(t.Interrupts, pause)
+	t.Head.Open++
+	t.emitEvent(checkpoint.Event{
+		Kind: checkpoint.EventInterrupt, Namespace: pause.Namespace, Step: step,
+		Node: pause.Node, Checkpoint: pause.Checkpoint, Interrupts: []checkpoint.Interrupt{pause},
+	})
+}
+
+// putRunEnd puts the end of the run into a change: its state, its result, the
+// release of the lease, and what happens to the runs behind it.
+func (l *loop) putRunEnd(t *tx, s *pregel.State, v *loopEnd) error {
+	t.Head.Owner = ""
+	v.isCommitted = true
+	if v.state == checkpoint.RunRunning { // handed over as it is
+		t.Head.Due = t.now
+		t.Head.RemoteTasks = l.session.recovery.listLeft(l.maybeHandedOut)
+		if to := l.session.handOffDestination(); to != "" {
+			l.session.noteProgress(t)
+			l.session.engine.putHandOff(t, to)
+			return nil
+		}
+		l.putUnservedDue(t)
+		return nil
+	}
+	e, run := l.session.engine, *l.run
+	if c := t.Head.Cancel; c != nil && c.Run == run.ID {
+		*v = loopEnd{state: checkpoint.RunCancelled, failure: cancelFailure(c.Reason), isCommitted: true}
+		return e.endCancelledRun(l.session.storeCtx, t, run, *c)
+	}
+	if v.breakpoint != nil {
+		t.putBreakpoint(v.breakpoint, s.NextStep())
+	}
+	run.State, run.Failure, run.Updated = v.state, v.failure, t.now
+	if v.state == checkpoint.RunSucceeded {
+		run.Output, run.Result = storedOutput(s)
+	}
+	if v.state != checkpoint.RunInterrupted && v.state != checkpoint.RunFailed {
+		if err := e.withdrawInterrupts(l.session.storeCtx, t, run.ID, checkpoint.InterruptCancelled); err != nil {
+			return err
+		}
+	}
+	t.recordRunEnd(&run)
+	return nil
+}
+
+// recordRunEnd records that the thread's active run has stopped.
+func (t *tx) recordRunEnd(run *checkpoint.Run) {
+	t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RemoteTasks = "", time.Time{}, nil
+	t.clearFaults()
+	switch run.State {
+	case checkpoint.RunInterrupted:
+		t.Head.State = checkpoint.ThreadInterrupted
+	case checkpoint.RunFailed, checkpoint.RunTimedOut:
+		t.Head.State = checkpoint.ThreadFailed
+	default:
+		t.Head.State = checkpoint.ThreadIdle
+	}
+	t.emitEvent(checkpoint.Event{
+		Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure,
+	})
+	run.LastEvent = t.Head.LastEvent
+	t.Runs = slices.DeleteFunc(t.Runs, func(r checkpoint.Run) bool { return r.ID == run.ID }) // begun by the same change
+	t.Runs = append(t.Runs, *run)
+	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
+		t.Head.Cancel = nil
+	}
+	t.scheduleBy(expiryTime(&t.Head))
+	if run.State != checkpoint.RunInterrupted && len(t.Head.Queue) > 0 {
+		t.scheduleBy(t.now)
+	}
+}
+
+// scheduleBy makes the thread due at a time at the latest. Zero changes nothing.
+func (t *tx) scheduleBy(at time.Time) {
+	if !at.IsZero() && (t.Head.Due.IsZero() || at.Before(t.Head.Due)) {
+		t.Head.Due = at
+	}
+}
+
+// withdrawInterrupts closes the interrupts of a run that need no answer any more.
+func (e *Engine) withdrawInterrupts(ctx context.Context, t *tx, run string, to checkpoint.InterruptState) error {
+	if t.Head.Open == 0 && t.Head.Answered == 0 {
+		return nil
+	}
+	var closed []checkpoint.Interrupt
+	err := e.eachInterrupt(ctx, checkpoint.InterruptQuery{
+		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
+	}, func(q *checkpoint.Interrupt) {
+		if t.changesInterrupt(q.ID) {
+			return
+		}
+		closed = append(closed, *q)
+		closed[len(closed)-1].State, closed[len(closed)-1].Updated = to, t.now
+	})
+	if err != nil {
+		return err
+	}
+	stored := len(closed)
+	for i := range t.Interrupts {
+		if t.Interrupts[i].State == checkpoint.InterruptOpen {
+			t.Interrupts[i].State = to
+			closed = append(closed, t.Interrupts[i])
+		}
+	}
+	t.Interrupts = append(t.Interrupts, closed[:stored]...)
+	t.Head.Open, t.Head.Answered, t.Head.NeedsAllAnswers = 0, 0, false
+	if len(closed) > 0 {
+		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})
+	}
+	return nil
+}
+
+// interruptPageSize is how many interrupts of a thread one read asks for.
+const interruptPageSize = 10_000

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// progress is what is known of a superstep that was begun before.
+type progress struct {
+	tasks      map[string]checkpoint.Task
+	commands   []checkpoint.Task // writes of calls, in the order in which they came
+	preview    *checkpoint.Task  // what finished siblings come to, as workers have combined it
+	memos      map[string][]checkpoint.Memo
+	interrupts map[string][]checkpoint.Interrupt
+}
+
+func newProgress(p checkpoint.Pending) progress {
+	out := progress{}
+	if len(p.Tasks) > 0 {
+		out.tasks = make(map[string]checkpoint.Task, len(p.Tasks))
+	}
+	for _, t := range p.Tasks {
+		switch {
+		case strings.HasPrefix(t.ID, commandPrefix):
+			out.commands = append(out.commands, t)
+		case t.ID == previewID:
+			out.preview = &t
+		default:
+			out.tasks[t.ID] = t
+		}
+	}
+	if len(p.Memos) > 0 {
+		out.memos = make(map[string][]checkpoint.Memo)
+	}
+	for _, m := range p.Memos {
+		out.memos[m.Task] = append(out.memos[m.Task], m)
+	}
+	if len(p.Interrupts) > 0 {
+		out.interrupts = make(map[string][]checkpoint.Interrupt)
+	}
+	for _, i := range p.Interrupts {
+		out.interrupts[i.Task] = append(out.interrupts[i.Task], i)
+	}
+	return out
+}
+
+// currentInterrupt is the interrupt that stands at a place of a task: the last of those
+// that were asked there. Nil when nothing was.
+func (p *progress) currentInterrupt(task, scope, key string, index int) *checkpoint.Interrupt {
+	var last *checkpoint.Interrupt
+	asked := p.interrupts[task]
+	for i := range asked {
+		q := &asked[i]
+		if q.Scope == scope && q.Key == key && q.Index == index && (last == nil || q.Round > last.Round) {
+			last = q
+		}
+	}
+	return last
+}
+
+// buildJournal is what a task must see again.
+func (p *progress) buildJournal(task string) pregel.Journal {
+	j := pregel.Journal{Memos: p.memos[task]}
+	for _, i := range p.interrupts[task] {
+		switch i.State {
+		case checkpoint.InterruptAnswered, checkpoint.InterruptConsumed, checkpoint.InterruptExpired:
+			j.Answers = append(j.Answers, pregel.Answer{
+				InterruptID: i.ID, Scope: i.Scope, Key: i.Key, Index: i.Index, Value: i.Response,
+				Dismissed: i.Dismissed, Reason: i.Note,
+				Expired:     i.State == checkpoint.InterruptExpired && i.Response == "",
+				ShownDigest: pregel.ShownDigestOf(&i), Asked: &i,
+			})
+		default: // no answer came, or none will
+		}
+	}
+	return j
+}

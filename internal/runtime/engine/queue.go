@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// admitToBusyThread decides about a run for a thread that is busy.
+func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+	switch a.req.Concurrency {
+	case runtime.EnqueueBusy:
+		return a.enqueueRun(ctx, head, g, false)
+	case runtime.CancelActive, runtime.RollbackActive:
+		return a.enqueueRun(ctx, head, g, true)
+	default:
+		active := head.Run
+		if head.State != checkpoint.ThreadBusy {
+			active = head.Queue[0]
+		}
+		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q of the thread is active; wait for it, or choose another concurrency policy", active).
+			With("activeRunId", active)
+	}
+}
+
+// enqueueRun puts the run behind the active one; first, it overtakes the others
+// and the active one is told to stop.
+func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
+	var run *checkpoint.Run
+	next, err := a.engine.changeFrom(ctx, *head, func(t *tx) error {
+		if err := a.recheckDecision(ctx, t, head); err != nil {
+			return err
+		}
+		if n := len(t.Head.Queue); n >= a.engine.opts.QueueLimit {
+			return runtime.Errorf(runtime.ReasonThreadQueueFull, "%d runs are waiting already (--queued-runs)", n).
+				With("limit", itoa(a.engine.opts.QueueLimit)).With("option", "queued-runs")
+		}
+		run = a.newRun(t, g, checkpoint.RunQueued)
+		if first {
+			t.Head.Queue = slices.Insert(slices.Clone(t.Head.Queue), 0, run.ID)
+			if err := a.cancelActiveRun(ctx, t); err != nil {
+				return err
+			}
+		} else {
+			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
+		}
+		if t.Head.State == checkpoint.ThreadIdle || t.Head.State == checkpoint.ThreadFailed {
+			t.scheduleBy(t.now)
+		}
+		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent
+		t.Runs = append(t.Runs, *run)
+		a.recordRequest(t, run.ID)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.engine.observer.RunStarted(run.Graph)
+	a.engine.wakeScheduler()
+	return &runtime.Started{Run: *run, Head: next, After: runtime.CursorBefore(run.FirstEvent)}, nil
+}
+
+// recheckDecision makes sure that a decision holds when the change is made through a
+// live run whose head has moved since.
+func (a *admission) recheckDecision(ctx context.Context, t *tx, head *checkpoint.Head) error {
+	if t.Head.Revision == head.Revision {
+		return nil
+	}
+	if t.Head.State != head.State {
+		return checkpoint.ErrConflict
+	}
+	_, known, err := a.findEarlierRun(ctx, &t.Head)
+	if known {
+		return checkpoint.ErrConflict
+	}
+	return err
+}
+
+// cancelActiveRun asks the active run to stop, if there is one.
+func (a *admission) cancelActiveRun(ctx context.Context, t *tx) error {
+	if t.Head.State != checkpoint.ThreadBusy {
+		return nil
+	}
+	err := a.engine.requestCancel(ctx, t, checkpoint.Cancel{
+		Run: t.Head.Run, Rollback: a.req.Concurrency == runtime.RollbackActive,
+		Reason: "another run takes its place", By: a.req.By,
+	})
+	if errors.Is(err, errNoChange) {
+		return nil // it has been told already
+	}
+	return err
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Run returns a run of a thread; with an empty id the newest. The errors are
+// *Error: THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
+func (e *Engine) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	r, err := e.findRun(ctx, thread, run)
+	if err == nil {
+		err = e.fillOutput(ctx, &r, 0)
+	}
+	return r, err
+}
+
+// findRun is Run without an output that the store has as a state only.
+func (e *Engine) findRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	if run == "" {
+		head, err := e.store.Head(ctx, thread)
+		if err != nil {
+			return checkpoint.Run{}, runtime.TranslateThreadError(thread, err)
+		}
+		run = head.Run
+	}
+	r, err := e.store.Run(ctx, thread, run)
+	switch {
+	case errors.Is(err, checkpoint.ErrRunNotFound):
+		if _, err := e.Thread(ctx, thread); err != nil { // it may be the thread that is not there
+			return r, err
+		}
+		return r, runtime.Errorf(runtime.ReasonRunNotFound, "thread %q has no run %q", thread, run).
+			With("threadId", thread).With("runId", run)
+	case err != nil:
+		return r, runtime.TranslateThreadError(thread, err)
+	}
+	return r, nil
+}
+
+// Runs lists a thread's runs, newest first, of Order smaller than before (0 =
+// all): at most limit, and fewer when with their outputs they hold more than some
+// bytes, 0 = any number, but at least one. more says that others follow.
+func (e *Engine) Runs(
+	ctx context.Context, thread string, before uint64, limit, bytes int,
+) (runs []checkpoint.Run, more bool, err error) {
+	if _, err := e.Thread(ctx, thread); err != nil {
+		return nil, false, err
+	}
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	runs, err = listReserved(ctx, e, e.answerReservation(ctx, &own, bytes), runtime.ReadWaitTimeout, (*checkpoint.Run).Size, func() ([]checkpoint.Run, error) {
+		return e.store.Runs(ctx, thread, before, limit+1)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	more = checkpoint.IsPart(runs, limit+1, (*checkpoint.Run).Size)
+	runs = runs[:min(limit, len(runs))]
+	held := 0
+	for i := range runs {
+		if err := e.fillOutput(ctx, &runs[i], bytes); err != nil {
+			return nil, false, err
+		}
+		if held += runs[i].Size(); bytes > 0 && held > bytes && i > 0 {
+			return runs[:i:i], true, nil
+		}
+	}
+	return runs, more, nil
+}
+
+// WaitRun returns the run, the newest for an empty id, when it has stopped: it
+// is over, or it waits for people. It returns the cause of ctx when ctx ends first.
+func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return checkpoint.Run{}, err
+	}
+	if run == "" {
+		run = head.Run
+	}
+	f := e.Follow(runtime.FollowRequest{Thread: thread, After: head.LastEvent})
+	defer f.Close()
+	for {
+		r, stopped, err := e.readStoppedRun(ctx, thread, run)
+		if err == nil && stopped {
+			err = e.fillOutput(ctx, &r, 0)
+		}
+		if err != nil || stopped {
+			return r, err
+		}
+		if err := f.waitForRunState(ctx); err != nil {
+			return r, err
+		}
+	}
+}
+
+// waitForRunState returns when a run of the thread may have stopped.
+func (f *Follower) waitForRunState(ctx context.Context) error {
+	for {
+		events, err := f.Next(ctx)
+		if runtime.IsCursorError(err) { // look at the run, and go on from the end of the log
+			head, err := f.engine.Thread(ctx, f.thread)
+			f.after, f.afterMark = head.LastEvent, 0
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			if k := events[i].Kind; k == checkpoint.EventRunState || k == runtime.EventDeleted {
+				return nil
+			}
+		}
+	}
+}
+
+// readStoppedRun reads a run and reports whether it has stopped for good, or until
+// a client acts: a run that has been answered goes on by itself.
+func (e *Engine) readStoppedRun(ctx context.Context, thread, run string) (checkpoint.Run, bool, error) {
+	r, err := e.findRun(ctx, thread, run)
+	if err != nil || r.State != checkpoint.RunInterrupted {
+		return r, err == nil && runtime.IsStopped(r.State), err
+	}
+	head, err := e.Thread(ctx, thread)
+	// A thread that is in another state by now has gone on since the run was read.
+	rests := head.State == checkpoint.ThreadInterrupted && !canResume(&head)
+	return r, err == nil && (head.Run != r.ID || rests), err
+}
+
+// Thread returns the head of a thread.
+func (e *Engine) Thread(ctx context.Context, thread string) (checkpoint.Head, error) {
+	head, err := e.store.Head(ctx, thread)
+	if err != nil {
+		return head, runtime.TranslateThreadError(thread, err)
+	}
+	return head, nil
+}
+
+// Threads lists threads by update time, newest first.
+func (e *Engine) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	return listReserved(ctx, e, e.answerReservation(ctx, &own, 0), runtime.ReadWaitTimeout, (*checkpoint.Head).Size, func() ([]checkpoint.Head, error) {
+		return e.store.Threads(ctx, q)
+	})
+}
+
+// Interrupts lists interrupts over all threads.
+func (e *Engine) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+	return e.listInterrupts(ctx, runtime.ReadWaitTimeout, q)
+}
+
+// OpenInterruptIDs returns the ids of the interrupts that a run waits for, the oldest first
+// and at most that many. It keeps nothing else of them and needs no reservation: it
+// also says what became of a change that is made.
+func (e *Engine) OpenInterruptIDs(ctx context.Context, thread, run string, most int) ([]string, error) {
+	q := checkpoint.InterruptQuery{
+		Thread: thread, Run: run, Limit: most, States: []checkpoint.InterruptState{checkpoint.InterruptOpen},
+	}
+	var ids []string
+	for {
+		open, err := e.store.Interrupts(ctx, q)
+		if err != nil {
+			return nil, runtime.TranslateStoreError(err)
+		}
+		for i := range open {
+			ids = append(ids, open[i].ID)
+			q.After = checkpoint.InterruptPosition{Created: open[i].Created, Thread: open[i].Thread, ID: open[i].ID}
+		}
+		part := checkpoint.IsPart(open, q.Limit, (*checkpoint.Interrupt).Size)
+		if q.Limit = most - len(ids); q.Limit <= 0 || !part {
+			return ids, nil
+		}
+	}
+}
+
+// listInterrupts is Interrupts for a caller with a time limit for the wait for memory.
+func (e *Engine) listInterrupts(
+	ctx context.Context, timeout time.Duration, q checkpoint.InterruptQuery,
+) ([]checkpoint.Interrupt, error) {
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	return listReserved(ctx, e, e.answerReservation(ctx, &own, 0), timeout, (*checkpoint.Interrupt).Size, func() ([]checkpoint.Interrupt, error) {
+		return e.store.Interrupts(ctx, q)
+	})
+}
+
+// eachInterrupt shows all interrupts that a query finds, one part of them after
+// the other. What is not kept is not held.
+func (e *Engine) eachInterrupt(ctx context.Context, q checkpoint.InterruptQuery, visit func(*checkpoint.Interrupt)) error {
+	if q.Limit == 0 {
+		q.Limit = interruptPageSize
+	}
+	for {
+		list, err := e.store.Interrupts(ctx, q)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		for i := range list {
+			visit(&list[i])
+		}
+		if len(list) == 0 || !checkpoint.IsPart(list, q.Limit, (*checkpoint.Interrupt).Size) {
+			return nil
+		}
+		last := &list[len(list)-1]
+		q.After = checkpoint.InterruptPosition{Created: last.Created, Thread: last.Thread, ID: last.ID}
+	}
+}
+
+// Interrupt returns one interrupt. The errors are *Error: THREAD_NOT_FOUND,
+// INTERRUPT_NOT_FOUND, and those of the store.
+func (e *Engine) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+	q, err := e.store.Interrupt(ctx, thread, id)
+	if errors.Is(err, checkpoint.ErrInterruptNotFound) {
+		if _, err := e.Thread(ctx, thread); err != nil {
+			return q, err
+		}
+		return q, runtime.Errorf(runtime.ReasonInterruptNotFound, "thread %q has no question %q", thread, id).
+			With("threadId", thread).With("interruptId", id)
+	}
+	if err != nil {
+		return q, runtime.TranslateThreadError(thread, err)
+	}
+	return q, nil
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// An open interrupt shows what its code asks. When a task
+// that runs again, because a graph that it called has got an answer, asks
+// something else at the place, the open interrupt is replaced: no person is to
+// read what is not asked any more. No answer is lost by that, so it neither fails the
+// task nor counts as asked anew.
+
+// maxOpenReplacements bounds how many interrupts of one place are kept. After that many
+// the open one stays as it is; its answer is compared, as any.
+const maxOpenReplacements = 100
+
+// openReplacement is an open interrupt and the one that replaces it, unless the
+// open one is answered first.
+type openReplacement struct {
+	current, replacement checkpoint.Interrupt
+	isReplaced           bool
+}
+
+// noteOpenReplacement notes that a task asks something else than the open interrupt shows.
+func (l *loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *pregel.Ask) {
+	shown := pregel.Answer{ShownDigest: pregel.ShownDigestOf(before), Asked: before}
+	if a.Drift == checkpoint.DriftAccept || before.Round >= maxOpenReplacements || shown.Matches(a) {
+		return
+	}
+	round := before.Round + 1
+	q := l.newInterrupt(o.task, a, pregel.InterruptID(o.task.ID, a.Scope, a.Key, a.Index, round))
+	q.Round, q.Replaces, q.Differs = round, before.ID, pregel.Differences(before, a)
+	o.openReplacements = append(o.openReplacements, openReplacement{current: *before, replacement: q})
+}
+
+// putOpenReplacements puts into a change what becomes of the open interrupts of a task that
+// asks something else. An answer that has come meanwhile is kept: the task runs
+// again, and it is compared.
+func (l *loop) putOpenReplacements(t *tx, o *outcome) error {
+	var old []checkpoint.Interrupt
+	for i := range o.openReplacements {
+		r := &o.openReplacements[i]
+		q, err := l.session.engine.store.Interrupt(l.session.storeCtx, l.session.thread, r.current.ID)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		from, to := r.replacement.ID, r.current.ID
+		if r.isReplaced = q.State == checkpoint.InterruptOpen; r.isReplaced {
+			from, to = to, from
+			q.State, q.Updated = checkpoint.InterruptSuperseded, t.now
+			old = append(old, q)
+		}
+		if at := slices.Index(o.openInterrupts, from); at >= 0 {
+			o.openInterrupts[at] = to
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	t.Interrupts = append(t.Interrupts, old...)
+	t.Head.Open -= len(old)
+	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
+	return nil
+}
+
+// newInterrupts are the interrupts that a task adds.
+func (o *outcome) newInterrupts() []checkpoint.Interrupt {
+	asks := slices.Clone(o.interrupts)
+	for i := range o.openReplacements {
+		if r := &o.openReplacements[i]; r.isReplaced {
+			asks = append(asks, r.replacement)
+		}
+	}
+	return asks
+}
+
+// countReplacedAnswers counts the answers that were given at a place to something else
+// than was asked there later.
+func (p *progress) countReplacedAnswers(task, scope, key string, index int) (n int) {
+	asked := p.interrupts[task]
+	for i := range asked {
+		q := &asked[i]
+		if q.Scope != scope || q.Key != key || q.Index != index || q.State != checkpoint.InterruptSuperseded {
+			continue
+		}
+		expired := !q.Expires.IsZero() && !q.Updated.Before(q.Expires)
+		if q.Response != "" || q.Dismissed || expired {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// replay is a replay under way, shared by all loops of the run.
+type replay struct {
+	beforeSeq uint64                 // subgraphs stand where they stood before this number
+	target    *checkpoint.Checkpoint // of a subgraph, to be replayed; nil = of the root
+
+	mu      sync.Mutex
+	visited map[string]bool // namespaces that were put back already
+}
+
+// beginReplay goes back to an older checkpoint. It is copied, so that what follows
+// has ids of its own and asks again, unless it is a copy or an update on which
+// nothing was answered.
+func (e *Engine) beginReplay(ctx context.Context, t *tx, l *loop) error {
+	cp, err := e.findReplayTarget(ctx, t, l)
+	if err != nil {
+		return err
+	}
+	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
+		return err
+	}
+	p, err := e.readPending(ctx, &l.session.reservation, t.Thread, cp.ID)
+	if err != nil {
+		return err
+	}
+	l.state = pregel.LoadState(l.graph(), cp, true, l.session.engine.opts.Limits)
+	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
+	l.pending = progress{commands: newProgress(p).commands}
+	r := &l.run.Request
+	if r.Input != "" {
+		return applyInput(ctx, t, l)
+	}
+	switch {
+	case mustCopy(cp, p):
+		if err := l.branchCheckpoint(t); err != nil {
+			return refusalError("replay_from", err)
+		}
+	case r.Update == "" && len(r.Goto) == 0 && l.state.IsIdle():
+		// Nothing follows from there: the thread stays where it is.
+	default:
+		t.Head.Branched = t.Head.Branched || t.Head.Checkpoint != cp.ID
+		t.Head.Checkpoint = cp.ID
+		t.ClearTasks = append(t.ClearTasks, cp.ID) // nothing of an earlier visit counts
+	}
+	if err := putCommand(t, l, r.Update, r.Goto); err != nil {
+		return err
+	}
+	return planNextSuperstep(t, l)
+}
+
+// findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a
+// subgraph it is the one under which that was written.
+func (e *Engine) findReplayTarget(ctx context.Context, t *tx, l *loop) (*checkpoint.Checkpoint, error) {
+	r := &l.run.Request
+	cp, err := e.findCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
+	if err != nil {
+		return nil, err
+	}
+	j := &replay{visited: make(map[string]bool)}
+	if cp.Namespace != "" {
+		j.target = cp
+		if cp, err = e.readCheckpoint(ctx, &l.session.reservation, t.Thread, "", cp.Parents[""]); err != nil {
+			return nil, translateUnlessLarge(err)
+		}
+	}
+	j.beforeSeq = cp.Seq
+	if cp.Source == checkpoint.SourceFork || cp.Source == checkpoint.SourceUpdate {
+		if seq, err := e.findCheckpointSeq(ctx, t.Thread, cp.Parent); err == nil {
+			j.beforeSeq = seq
+		}
+	}
+	l.level.replay, l.level.isOnReplayPath = j, j.target != nil
+	return cp, nil
+}
+
+// mustCopy reports whether a checkpoint must be copied before it is run again.
+func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
+	if cp.Source == checkpoint.SourceLoop || cp.Source == checkpoint.SourceInput {
+		return true
+	}
+	return len(newProgress(p).commands) > 0 || slices.ContainsFunc(p.Interrupts, func(q checkpoint.Interrupt) bool {
+		return q.State != checkpoint.InterruptOpen && q.State != checkpoint.InterruptSuperseded
+	})
+}
+
+// branchCheckpoint copies the loop's checkpoint, with what calls have updated on it, into
+// a new one that is not bound to what followed it.
+func (l *loop) branchCheckpoint(t *tx) error {
+	s, err := l.applyCommands(l.state)
+	if err != nil {
+		return err
+	}
+	s = s.CopyToCheckpoint(l.newCheckpointInfo(t, checkpoint.SourceFork))
+	tasks, err := s.PlanTasks()
+	if err != nil {
+		return err
+	}
+	l.putCheckpoint(t, s, tasks)
+	l.state, l.tasks, l.pending = s, tasks, progress{}
+	return nil
+}
+
+// replayCheckpoint returns the checkpoint from which a replay continues the
+// subgraph of a task, or nil when the replay does not lead through it.
+func (l *loop) replayCheckpoint(v childGraph) (*checkpoint.Checkpoint, error) {
+	j := l.level.replay
+	if !l.level.isOnReplayPath || !j.visitFirst(v.namespace) {
+		return nil, nil
+	}
+	then, id := j.matchNamespace(l.level.replayNamespace, v.namespace)
+	if then == "" {
+		return nil, nil
+	}
+	if same, err := l.isSameTask(v.task, then); err != nil || !same {
+		return nil, err
+	}
+	cp, err := l.session.engine.store.Checkpoint(l.session.storeCtx, l.session.thread, then, id)
+	return cp, runtime.TranslateStoreError(err)
+}
+
+// visitFirst marks a namespace as visited and reports whether it is the first
+// visit.
+func (j *replay) visitFirst(ns string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	first := !j.visited[ns]
+	j.visited[ns] = true
+	return first
+}
+
+// matchNamespace finds the namespace of then, and the checkpoint, that correspond to a
+// namespace of now: the target's, or those of a graph on the way to it. outer
+// is the namespace of then that the graph around corresponds to.
+func (j *replay) matchNamespace(outer, ns string) (then, id string) {
+	fits := func(then string) bool {
+		around, _ := splitNamespace(then)
+		return then != "" && pregel.NodePath(then) == pregel.NodePath(ns) &&
+			(around == outer || around == pregel.NodePath(outer))
+	}
+	if fits(j.target.Namespace) {
+		return j.target.Namespace, j.target.ID
+	}
+	for then, id := range j.target.Parents {
+		if fits(then) {
+			return then, id
+		}
+	}
+	return "", ""
+}
+
+// splitNamespace takes the last level off a namespace.
+func splitNamespace(ns string) (outer, last string) {
+	if i := strings.LastIndexByte(ns, '|'); i >= 0 {
+		return ns[:i], ns[i+1:]
+	}
+	return "", ns
+}
+
+// isSameTask reports whether a task of now is the one in whose namespace the
+// subgraph was then: ids differ after a copy, places among the tasks do not.
+func (l *loop) isSameTask(t *pregel.Task, then string) (bool, error) {
+	_, last := splitNamespace(then)
+	_, id, ok := strings.Cut(last, ":")
+	if !ok {
+		return true, nil // the namespace has no task: it is kept over all of them
+	}
+	around := l.level.replayNamespace
+	at := l.level.replay.target.Parents[around]
+	parent, err := l.session.engine.store.Checkpoint(l.session.storeCtx, l.session.thread, around, at)
+	if err != nil {
+		return false, runtime.TranslateStoreError(err)
+	}
+	place := slices.IndexFunc(parent.Next, func(n checkpoint.NextTask) bool { return n.ID == id })
+	return place >= 0 && place < len(l.tasks) && l.tasks[place].ID == t.ID, nil
+}
+
+// currentCheckpoint returns the newest checkpoint of a namespace; in a replay, the
+// newest before.
+func (l *loop) currentCheckpoint(ns string) (*checkpoint.Checkpoint, error) {
+	store, thread := l.session.engine.store, l.session.thread
+	cp, err := store.Checkpoint(l.session.storeCtx, thread, ns, "")
+	j := l.level.replay
+	if err != nil || j == nil || cp.Run == l.run.ID {
+		return cp, err
+	}
+	older, err := store.Checkpoints(l.session.storeCtx, checkpoint.CheckpointQuery{
+		Thread: thread, Namespace: ns, Before: j.beforeSeq, Limit: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(older) == 0 {
+		return nil, checkpoint.ErrCheckpointNotFound
+	}
+	return older[0], nil
+}

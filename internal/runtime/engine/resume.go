@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Resume stores answers, all or none, and lets the thread go on. The same
+// answer to the same interrupt again is accepted and changes nothing. The
+// errors are *Error: THREAD_NOT_FOUND, THREAD_NOT_INTERRUPTED,
+// INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, INTERRUPT_EXPIRED,
+// RESPONSE_SCHEMA_MISMATCH, RESPONSES_INCOMPLETE, RESPONSE_AMBIGUOUS,
+// ETAG_MISMATCH, CHECKPOINT_CONFLICT, REQUEST_ID_CONFLICT, INVALID_FIELD and
+// those of the store.
+func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
+	r := &resumption{engine: e, req: req}
+	return retryOnConflict(ctx, e, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
+}
+
+// resumption decides about one resume request.
+type resumption struct {
+	engine *Engine
+	req    runtime.ResumeRequest
+}
+
+func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
+	e := r.engine
+	view, err := e.viewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	if err != nil {
+		return nil, runtime.TranslateThreadError(r.req.Thread, err)
+	}
+	if head.State != checkpoint.ThreadBusy { // what is read then belongs to this head
+		ctx = view
+	}
+	if r.req.RequestID != "" {
+		old, err := e.findRequest(ctx, head.Thread, r.req.RequestID, r.req.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if old != nil {
+			return e.attachRun(ctx, head, old.Run, old.Event)
+		}
+	}
+	b, err := r.checkAnswers(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	if b.hasNothingNew() && len(r.givenResponses(b)) > 0 && !r.hasCommand() {
+		return e.attachRun(ctx, head, head.Run, head.LastEvent)
+	}
+	if err := checkAtCheckpoint(head, r.req.Expected); err != nil {
+		return nil, err
+	}
+	b.needsAllAnswers = r.req.Coverage == runtime.CoverCollect && b.countLeftOpen() > 0
+	switch {
+	case head.State == checkpoint.ThreadBusy, b.needsAllAnswers:
+		return r.storeAnswers(ctx, head, b)
+	default:
+		return r.resumeRun(ctx, head, b)
+	}
+}
+
+func (r *resumption) hasCommand() bool { return r.req.Update != "" || len(r.req.Goto) > 0 }
+
+// resumeRun stores the answers and drives the thread from here, in one change.
+func (r *resumption) resumeRun(ctx context.Context, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+	e := r.engine
+	var run checkpoint.Run
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *tx) (*loop, string, error) {
+		l, err := e.continueRun(ctx, s, t, func(l *loop) error { return r.applyRequest(ctx, t, l, b) })
+		if err != nil {
+			return nil, "", err
+		}
+		l.resumeInline(ctx, t)
+		to, err := e.claimOrHandOff(s, t, l)
+		if run = *l.run; err == nil {
+			r.req.OnStart.NotifyStart(head.Thread, head.LastEvent)
+		}
+		return l, to, err
+	})
+	switch {
+	case errors.Is(err, errNoCapacity):
+		b.capacityErr = err
+		return r.storeAnswers(ctx, head, b)
+	case errors.Is(err, errDraining):
+		return r.storeAnswers(ctx, head, b)
+	case errors.Is(err, errThreadHeld):
+		return nil, e.retryWhenSettled(ctx, head.Thread)
+	case err != nil:
+		return nil, err
+	}
+	return &runtime.Started{Run: run, Head: *next, After: head.LastEvent}, nil
+}
+
+// applyRequest puts what the request brings into the change that goes on with the
+// thread.
+func (r *resumption) applyRequest(ctx context.Context, t *tx, l *loop, b *answerBatch) error {
+	b.putAnswers(t)
+	l.pending.setAnswers(b.answered)
+	t.recordRequest(r.req.RequestID, r.req.Digest, l.run.ID)
+	if err := r.applySettings(ctx, l); err != nil {
+		return err
+	}
+	return putCommand(t, l, r.req.Update, r.req.Goto)
+}
+
+// setAnswers shows a superstep the answers that are about to be stored.
+func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
+	for _, a := range answered {
+		for i := range p.interrupts[a.Task] {
+			if p.interrupts[a.Task][i].ID == a.ID {
+				p.interrupts[a.Task][i] = a
+			}
+		}
+	}
+}
+
+// continueRun prepares to go on with a thread's run where it stopped, under a new
+// lease. with may add to the change before the superstep is planned. A run
+// that is over is followed by a new one of the same kind.
+func (e *Engine) continueRun(ctx context.Context, s *session, t *tx, with func(l *loop) error) (*loop, error) {
+	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
+	}
+	if run.State.Terminal() {
+		run = newSuccessor(t, run)
+	}
+	g, err := e.findGraph(run.Graph, run.Version)
+	if err != nil {
+		return nil, err
+	}
+	state, err := e.loadState(ctx, &s.reservation, &t.Head, g)
+	if err != nil {
+		return nil, err
+	}
+	l := s.newRootLoop(&run, state)
+	p, err := e.readPending(ctx, &s.reservation, t.Thread, state.Checkpoint().ID)
+	if err != nil {
+		return nil, err
+	}
+	l.pending, l.maybeBegun = newProgress(p), true
+	t.Head.Run, t.Head.State = run.ID, checkpoint.ThreadBusy
+	s.hasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
+	if !s.hasReportedResults {
+		run.State = checkpoint.RunRunning
+		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		l.maxStep = state.NextStep() + 1 + l.stepLimit()
+	} else {
+		l.maxStep = run.MaxStep
+	}
+	if run.FirstEvent == 0 {
+		run.FirstEvent = t.Head.LastEvent
+	}
+	if with != nil {
+		if err := with(l); err != nil {
+			return nil, err
+		}
+	}
+	t.Head.Answered, t.Head.NeedsAllAnswers = 0, false // later ones are found by the count
+	if err := planNextSuperstep(t, l); err != nil {
+		return nil, err
+	}
+	run.MaxStep, run.Updated = l.maxStep, t.now
+	t.Runs = append(t.Runs, run)
+	return l, nil
+}
+
+// newSuccessor is the run that goes on after one that has failed.
+func newSuccessor(t *tx, old checkpoint.Run) checkpoint.Run {
+	request := old.Request
+	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""
+	return checkpoint.Run{
+		ID: newRunID(t, ""), Thread: t.Thread, Graph: old.Graph, Version: old.Version,
+		State: checkpoint.RunQueued, Metadata: old.Metadata, Created: t.now, Updated: t.now,
+		Order: t.Head.LastEvent + 1, Request: request, Base: t.Head.Checkpoint,
+	}
+}

@@ -1,0 +1,372 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Why a live run is stopped from outside.
+var (
+	errLeaseLost    = &handOffError{reason: "the lease of the thread is lost"}
+	errRunCancelled = errors.New("the run is cancelled")
+	errRunTimedOut  = errors.New("the run has run out of time")
+	errServerDrains = &handOffError{reason: "the server is draining"}
+)
+
+// handOffError is why a run ends here and goes on at another server.
+type handOffError struct {
+	reason  string
+	isMoved bool
+}
+
+func (e *handOffError) Error() string { return e.reason }
+
+// Is makes it ErrElsewhere, and ErrMoved if it is.
+func (e *handOffError) Is(target error) bool {
+	return target == runtime.ErrElsewhere || e.isMoved && target == runtime.ErrMoved
+}
+
+// session is the hold of this process on a thread while one of its runs is
+// live: the lease, the newest head, and the right to commit.
+type session struct {
+	engine   *Engine
+	thread   string
+	topic    *topic
+	log      *zap.Logger
+	released chan struct{} // closed when the thread is released
+
+	// workCtx is what the run's nodes run under; calls is for what the run asks
+	// of the store, which outlives cancelled work but not the lease.
+	workCtx          context.Context //nolint:containedctx // lives as long as the session
+	stopWork         context.CancelCauseFunc
+	storeCtx         context.Context //nolint:containedctx // lives as long as the session
+	cancelStoreCalls context.CancelFunc
+
+	hasSlot bool // it holds a slot; guarded by Engine.mu
+
+	reservation   runtime.ReadReservation // memory for the state until the run is live
+	heldBytes     atomic.Int64            // bytes; see liveBytes
+	admittedAt    time.Duration           // Engine.uptime when it was let in
+	mayExceedOnce bool                    // it was let in for what its superstep will write
+	evictedBytes  int64                   // what it holds, when the run is evicted; guarded by Engine.mu
+	isRequeued    bool                    // the thread waits in the memory queue then
+	pruneMark     pruneMark               // what its loop knows of the past
+	givesUpSlot   bool                    // it offers its slot, for want of workers; guarded by Engine.mu
+	unserved      *unservedRun            // what is known of it then
+
+	// hasReportedResults says that the log has the results of finished tasks already: the
+	// run was running when it was taken up.
+	hasReportedResults bool
+
+	fence        uint64       // of the lease
+	renewedAt    atomic.Int64 // Engine.uptime when the lease was last prolonged
+	isStopping   atomic.Bool  // a cancel takes effect at the next superstep
+	isRefreshing atomic.Bool  // a goroutine waits to read the head
+	renewTimer   atomic.Pointer[time.Timer]
+
+	// commitLock holds a token while a caller changes the thread through the
+	// session; it guards what follows.
+	remoteWork remoteWork
+	recovery   recovery
+
+	commitLock chan struct{}
+	head       checkpoint.Head
+	spareTx    *tx // the last change, to be reused; nil while a store may still look at it
+	isLost     bool
+	graceTimer *time.Timer // cuts the nodes off after a cancel
+}
+
+func (e *Engine) newSession(thread string, t *topic) *session {
+	s := &session{
+		engine: e, thread: thread, topic: t, log: e.log.WithLazy(zap.String("thread", thread)),
+		released: make(chan struct{}), commitLock: make(chan struct{}, 1),
+	}
+	s.workCtx, s.stopWork = context.WithCancelCause(e.baseCtx)
+	s.storeCtx, s.cancelStoreCalls = context.WithCancel(e.commitCtx)
+	return s
+}
+
+// newDetachedSession makes a session without a hold on the thread: it commits
+// nothing.
+func (e *Engine) newDetachedSession(thread string) *session {
+	return &session{
+		engine: e, thread: thread, topic: &topic{hub: e.eventHub, thread: thread}, log: e.log,
+		workCtx: e.baseCtx, storeCtx: e.commitCtx, commitLock: make(chan struct{}, 1), isLost: true,
+	}
+}
+
+// lockCommits waits for the right to change the thread, until ctx ends.
+func (s *session) lockCommits(ctx context.Context) error {
+	select {
+	case s.commitLock <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.commitLock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) unlockCommits() { <-s.commitLock }
+
+// commitChange makes one change of the live run. It is repeated until the store
+// answers or the lease is over: what nodes have done is worth waiting for. When it
+// fails all the same the run is given up, because no server may go on from a state
+// that is not known; the run is taken up again from the store.
+func (s *session) commitChange(b buildFunc) error {
+	if s.lockCommits(s.storeCtx) != nil {
+		return errLeaseLost
+	}
+	defer s.unlockCommits()
+	return s.commitUnderLease(s.storeCtx, b, s.mayHoldLease, s.loseLease)
+}
+
+// commitForCaller makes a change for a caller beside the live run, within ctx. A failure
+// is the caller's alone.
+func (s *session) commitForCaller(ctx context.Context, b buildFunc) (checkpoint.Head, error) {
+	if err := s.lockCommits(ctx); err != nil {
+		return checkpoint.Head{}, err
+	}
+	defer s.unlockCommits()
+	ctx, cancel := s.engine.withStoreTimeout(ctx)
+	defer cancel()
+	err := s.commitUnderLease(ctx, b, s.engine.mayRetry, func() {})
+	return s.head, err
+}
+
+// nextTx is an empty change from the newest head. The caller holds commitLock.
+func (s *session) nextTx() *tx {
+	t := s.spareTx
+	if t == nil {
+		t = new(tx)
+	}
+	s.spareTx = nil
+	return t.startFrom(&s.head, s.engine.now())
+}
+
+// commitUnderLease makes one change under the lease. When another writer changed
+// the thread in between (an answer came, a cancel was asked for) it is computed
+// again from the newer head; when the lease is gone the error is errLeaseLost and
+// nothing has changed. failed is called when the store did not do its part.
+func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(attempt int) bool, failed func()) error {
+	for {
+		if s.isLost {
+			return errLeaseLost
+		}
+		t := s.nextTx()
+		t.Lease = s.engine.opts.LeaseTTL
+		began := s.engine.uptime()
+		if err := b(t); err != nil {
+			if errors.Is(err, errNoChange) {
+				return nil
+			}
+			return err
+		}
+		s.keepUpdatedTime(t)
+		if t.Head.PreferredOwner == "" {
+			s.noteProgress(t)
+		}
+		head, err := s.engine.applyChange(ctx, t, more)
+		if err == nil {
+			s.spareTx = t
+			s.head = head
+			s.renewedAt.Store(int64(began))
+			s.isLost = head.Owner != s.engine.id // given back by the change itself
+			s.topic.setStoppedRun(t)
+			s.topic.publishEvents(t.liveEvents)
+			*t = tx{} // a run that waits for its nodes keeps nothing of it
+			s.applyCancel()
+			return nil
+		}
+		if errors.Is(err, checkpoint.ErrConflict) {
+			err = s.reloadHead(ctx)
+		}
+		switch {
+		case err == nil, errors.Is(err, errLeaseLost):
+		case errors.Is(err, checkpoint.ErrInvalid), tooLargeFailure(err) != nil: // ours to answer for, not the store's
+			return err
+		default:
+			failed()
+			return err
+		}
+	}
+}
+
+// updatedResolution is how long a thread at work stands where it is among the others:
+// the list of threads is not worth a change with every superstep.
+const updatedResolution = time.Second
+
+// keepUpdatedTime keeps the update time of the head unless something visible in
+// lists changes.
+func (s *session) keepUpdatedTime(t *tx) {
+	same := t.Head.Run == s.head.Run && t.Head.State == s.head.State && t.Head.Open == s.head.Open
+	if same && t.Head.State == checkpoint.ThreadBusy && t.now.Sub(s.head.Updated) < updatedResolution {
+		t.Head.Updated = s.head.Updated
+	}
+}
+
+// reloadHead fetches the head after a conflict and checks that the lease is still
+// ours. The caller holds commitLock.
+func (s *session) reloadHead(ctx context.Context) error {
+	head, err := s.engine.store.Head(ctx, s.thread)
+	if errors.Is(err, checkpoint.ErrThreadNotFound) {
+		s.loseLease()
+		return errLeaseLost
+	}
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	if head.Owner != s.engine.id || head.Fence != s.head.Fence || head.LogID != s.head.LogID || s.hasStoreLostChanges(&head) {
+		s.loseLease()
+		return errLeaseLost
+	}
+	if head.LastEvent > s.head.LastEvent { // others have told something
+		s.engine.eventHub.invalidateTopic(s.thread)
+	}
+	s.head = head
+	s.applyCancel()
+	return nil
+}
+
+// applyCancel acts on a cancel request in the head for the live run: the run ends
+// after this superstep, and its nodes are cancelled after the grace. The caller
+// holds commitLock.
+func (s *session) applyCancel() {
+	c := s.head.Cancel
+	if c == nil || c.Run != s.head.Run || s.isLost {
+		return
+	}
+	s.isStopping.Store(true)
+	switch {
+	case c.Grace <= 0:
+		s.stopWork(errRunCancelled)
+	case s.graceTimer == nil:
+		s.graceTimer = time.AfterFunc(c.Grace, contain.Func(func() { s.stopWork(errRunCancelled) }, contain.LogPanic(s.log, "a timer panicked")))
+	}
+}
+
+// abandonRun abandons the run because a subgraph could not be driven on.
+func (s *session) abandonRun() { s.stopWork(errLeaseLost) }
+
+// loseLease abandons the run. The caller holds commitLock.
+func (s *session) loseLease() {
+	s.isLost = true
+	s.stopWork(errLeaseLost)
+}
+
+// mayHoldLease reports whether the lease may still be ours: it has not run out since
+// the last commit that we know of.
+func (s *session) mayHoldLease(int) bool {
+	return s.engine.uptime()-time.Duration(s.renewedAt.Load()) < s.engine.opts.LeaseTTL
+}
+
+// startRenewal renews the lease while the run is quiet; each commit renews it too.
+func (s *session) startRenewal() {
+	s.renewTimer.Store(time.AfterFunc(s.engine.opts.LeaseTTL/3, contain.Func(s.renewLease, contain.LogPanic(s.log, "renewing a lease panicked"))))
+}
+
+// renewLease prolongs the lease where no commit has done so lately. It gives the
+// run up, and cuts off a commit that hangs, once the lease may have passed to
+// another writer.
+func (s *session) renewLease() {
+	if !s.mayHoldLease(0) {
+		s.stopWork(errLeaseLost)
+		s.cancelStoreCalls()
+		return
+	}
+	if !s.resetRenewTimer() {
+		return
+	}
+	select {
+	case s.commitLock <- struct{}{}:
+	default: // a commit is under way; it renews the lease, or fails
+		return
+	}
+	defer s.unlockCommits()
+	err := s.commitUnderLease(s.storeCtx, s.putRenewal, neverRetry, func() {})
+	if err != nil && !errors.Is(err, errLeaseLost) {
+		s.log.Warn("lease not renewed", zap.Error(err), causeField(err))
+	}
+}
+
+// resetRenewTimer sets the renewal timer again unless the session is over; it
+// reports whether it did.
+func (s *session) resetRenewTimer() bool {
+	timer := s.renewTimer.Load()
+	if timer == nil {
+		return false
+	}
+	timer.Reset(s.engine.opts.LeaseTTL / 3)
+	select {
+	case <-s.released:
+		timer.Stop()
+		return false
+	default:
+		return true
+	}
+}
+
+func neverRetry(int) bool { return false }
+
+// putRenewal is a change that only prolongs the lease, where no commit has done
+// so lately.
+func (s *session) putRenewal(t *tx) error {
+	if s.engine.uptime()-time.Duration(s.renewedAt.Load()) < s.engine.opts.LeaseTTL/3 {
+		return errNoChange
+	}
+	t.Head.Updated = s.head.Updated
+	return nil
+}
+
+// waitFirstCommit waits until the first change of the session is decided and, when the
+// session is over, until it has let go.
+func (s *session) waitFirstCommit(ctx context.Context) error {
+	if err := s.lockCommits(ctx); err != nil {
+		return err
+	}
+	lost := s.isLost
+	s.unlockCommits()
+	if !lost {
+		return nil
+	}
+	select {
+	case <-s.released:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// closeSession lets go of the thread. Nothing of the run is running any more.
+func (s *session) closeSession() {
+	s.cancelStoreCalls() // a holder of commitLock that hangs gives it back
+	s.commitLock <- struct{}{}
+	s.isLost = true
+	if s.graceTimer != nil {
+		s.graceTimer.Stop()
+	}
+	s.unlockCommits()
+	s.stopTracking()
+	s.stopWork(nil)
+	s.engine.dropSession(s)
+	s.topic.removeDriver()
+	s.engine.eventHub.releaseTopic(s.topic)
+	if s.engine.subscription != nil {
+		s.engine.subscription.StopPublishing(s.thread)
+	}
+	close(s.released)
+	if timer := s.renewTimer.Load(); timer != nil {
+		timer.Stop()
+	}
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"maps"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// checkSettings refuses settings that the graph of a run knows nothing of.
+func (e *Engine) checkSettings(ctx context.Context, g *graph.Graph, s *runtime.RunSettings) error {
+	for _, list := range [][]string{s.InterruptBefore, s.InterruptAfter} {
+		for _, n := range list {
+			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
+				return nodeNotFoundError(g, n)
+			}
+		}
+	}
+	return e.checkSchema(ctx, g.Spec.ContextSchema, s.Context, runtime.ReasonInputSchemaMismatch, "resume.settings.context")
+}
+
+// addLabels adds the labels of a resume to the run.
+func (r *resumption) addLabels(run *checkpoint.Run) {
+	if len(r.req.Metadata) == 0 {
+		return
+	}
+	labels := make(map[string]string, len(run.Metadata)+len(r.req.Metadata))
+	maps.Copy(labels, run.Metadata)
+	maps.Copy(labels, r.req.Metadata)
+	run.Metadata = labels
+}
+
+// applySettings changes what the rest of the run that a resume sets going goes by.
+func (r *resumption) applySettings(ctx context.Context, l *loop) error {
+	r.addLabels(l.run)
+	if r.req.Settings == nil {
+		return nil
+	}
+	if err := r.engine.checkSettings(ctx, l.graph(), r.req.Settings); err != nil {
+		return err
+	}
+	r.req.Settings.ApplyTo(&l.run.Request)
+	l.setBreakpoints()
+	if !l.session.hasReportedResults {
+		l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
+	}
+	return nil
+}
+
+// storeSettings stores labels and settings for the server that starts the run
+// later.
+func (r *resumption) storeSettings(ctx context.Context, t *tx) error {
+	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
+		return nil
+	}
+	run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	r.addLabels(&run)
+	if r.req.Settings == nil {
+		t.Runs = append(t.Runs, run)
+		return nil
+	}
+	g, err := r.engine.findGraph(run.Graph, run.Version)
+	if err != nil {
+		return err
+	}
+	if err := r.engine.checkSettings(ctx, g, r.req.Settings); err != nil {
+		return err
+	}
+	r.req.Settings.ApplyTo(&run.Request)
+	t.Runs = append(t.Runs, run)
+	return nil
+}
+
+// setBreakpoints sets the breakpoints of the run, or else those of its graph.
+func (l *loop) setBreakpoints() {
+	l.breakBefore, l.breakAfter = l.graph().InterruptBefore, l.graph().InterruptAfter
+	if given := l.run.Request.InterruptBefore; len(given) > 0 {
+		l.breakBefore = given
+	}
+	if given := l.run.Request.InterruptAfter; len(given) > 0 {
+		l.breakAfter = given
+	}
+}

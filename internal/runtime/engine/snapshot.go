@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// State reads a state. The newest one includes what the tasks of its superstep
+// have finished so far; an older one is as it was. The errors are *Error:
+// THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, INVALID_FIELD, and
+// those of the store.
+func (e *Engine) State(ctx context.Context, req runtime.StateRequest) (runtime.Snapshot, error) {
+	return e.stateWithTimeout(ctx, req, runtime.ReadWaitTimeout)
+}
+
+// stateWithTimeout is State for a caller with a time limit for the wait for memory.
+func (e *Engine) stateWithTimeout(ctx context.Context, req runtime.StateRequest, timeout time.Duration) (runtime.Snapshot, error) {
+	return retryOnConflict(ctx, e, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return e.tryState(ctx, req, timeout, seen) })
+}
+
+func (e *Engine) tryState(
+	ctx context.Context, req runtime.StateRequest, timeout time.Duration, seen *checkpoint.Head,
+) (snap runtime.Snapshot, err error) {
+	memory := e.contextReservation(ctx, req.MaxBytes)
+	err = e.retryLargeRead(ctx, memory, timeout, func() error {
+		snap, err = e.readState(ctx, req, memory, seen)
+		return err
+	})
+	return snap, err
+}
+
+func (e *Engine) readState(ctx context.Context, req runtime.StateRequest, memory *runtime.ReadReservation, seen *checkpoint.Head) (runtime.Snapshot, error) {
+	head, err := e.Thread(ctx, req.Thread)
+	if err != nil {
+		return runtime.Snapshot{}, err
+	}
+	*seen = head
+	if head.Graph == "" {
+		return runtime.Snapshot{Values: "{}", Checkpoint: &checkpoint.Checkpoint{}, LogID: head.LogID}, nil
+	}
+	r := &snapshotReader{engine: e, ctx: ctx, head: &head, withSubgraphs: req.WithSubgraphs, maxBytes: req.MaxBytes, reservation: memory}
+	snap, err := r.readSnapshot(req.Namespace, req.Checkpoint)
+	if errors.Is(err, errTooManyResults) {
+		return snap, tooLargeError(snap.Checkpoint, r.maxBytes)
+	}
+	if err != nil {
+		return snap, err
+	}
+	if len(req.Keys) > 0 {
+		snap.Values, err = selectKeys(snap.Values, req.Keys)
+	}
+	snap.LastEvent, snap.LogID = head.LastEvent, head.LogID
+	return snap, err
+}
+
+func selectKeys(values payload.JSON, keys []string) (payload.JSON, error) {
+	fields, err := payload.Fields(values)
+	if err != nil {
+		return values, runtime.Errorf(runtime.ReasonInvalidField, "the state is one value and has no keys").WithViolation("keys", "must be empty for this graph")
+	}
+	fields = slices.DeleteFunc(fields, func(f payload.Field) bool { return !slices.Contains(keys, f.Key) })
+	return payload.Object(fields), nil
+}
+
+// ValuesAt returns the values at a checkpoint.
+func (e *Engine) ValuesAt(ctx context.Context, thread, namespace, id string) (payload.JSON, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	if err != nil {
+		return "", err
+	}
+	return s.Values(), nil
+}
+
+// InputAt returns what a node sees of the state at a checkpoint. The errors are
+// *Error: CHECKPOINT_NOT_FOUND, GRAPH_NOT_FOUND, and those of the store; a node
+// that the graph no longer has sees nothing.
+func (e *Engine) InputAt(ctx context.Context, thread, namespace, id, node string) (payload.JSON, error) {
+	head, err := e.Thread(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	var own runtime.ReadReservation
+	defer own.ReleaseAll()
+	s, err := e.loadStateReserved(ctx, e.answerReservation(ctx, &own, 0), runtime.WaitForever, &head, namespace, id)
+	if err != nil {
+		return "", err
+	}
+	n, ok := s.Graph().Node(node)
+	if !ok {
+		return "", nil
+	}
+	return s.NodeView(n).Object(), nil
+}
+
+// snapshotReader puts snapshots of one thread together.
+type snapshotReader struct {
+	engine        *Engine
+	ctx           context.Context //nolint:containedctx // lives as long as one call
+	head          *checkpoint.Head
+	reservation   *runtime.ReadReservation // for what is read; nil = its size does not matter
+	withSubgraphs bool
+	maxBytes      int // bytes that what is shown beside the values may hold, 0 = any number
+	heldBytes     int // of these
+	subgraphInterrupts
+}
+
+// addBytes counts what is shown. The error is errTooManyResults when it is too much
+// for one answer.
+func (r *snapshotReader) addBytes(bytes int) error {
+	if r.heldBytes += bytes; r.maxBytes > 0 && r.heldBytes > r.maxBytes {
+		return errTooManyResults
+	}
+	return nil
+}
+
+// taskBytes is about how many bytes a task adds to an answer.
+func taskBytes(t *runtime.SnapshotTask) int {
+	n := len(t.Result) + len(t.Namespace)
+	if t.Failure != nil {
+		n += len(t.Failure.Message) + len(t.Failure.Stack)
+	}
+	for i := range t.Interrupts {
+		n += t.Interrupts[i].Size()
+	}
+	if t.State != nil {
+		n += len(t.State.Values)
+	}
+	return n
+}
+
+func (r *snapshotReader) readSnapshot(namespace, id string) (runtime.Snapshot, error) {
+	s, err := r.engine.loadStateAt(r.ctx, r.reservation, r.head, namespace, id)
+	if err != nil {
+		return runtime.Snapshot{}, err
+	}
+	if id == "" {
+		return r.newestSnapshot(s)
+	}
+	one := []*checkpoint.Checkpoint{s.Checkpoint()}
+	results, err := r.findResults(one)
+	if err != nil {
+		return runtime.Snapshot{Checkpoint: one[0]}, err
+	}
+	r.setShown(one, nil)
+	return r.pastSnapshot(s, results, true)
+}
+
+// newestSnapshot is the snapshot of the newest state, with the progress of the
+// superstep under way.
+func (r *snapshotReader) newestSnapshot(s *pregel.State) (runtime.Snapshot, error) {
+	p, err := r.readProgress(s)
+	if err != nil {
+		return runtime.Snapshot{}, err
+	}
+	l := &loop{state: s, pending: newProgress(p), maybeBegun: true}
+	if l.state, err = l.applyCommands(s); err != nil {
+		l.state = s // a command that no longer fits shows when the run goes on
+	}
+	tasks, err := l.state.PlanTasks()
+	if err != nil {
+		tasks = nil
+	}
+	l.tasks = tasks
+	w := l.planSuperstep()
+	w.loadPreview(&l.pending)
+	snap := runtime.Snapshot{Checkpoint: s.Checkpoint(), Values: w.partialState().Values()}
+	for _, t := range l.listTasksWithHandlers() {
+		one, open, err := r.describeTask(l, t)
+		if err == nil {
+			err = r.addBytes(taskBytes(&one))
+		}
+		if err != nil {
+			return snap, err
+		}
+		snap.Tasks = append(snap.Tasks, one)
+		snap.Interrupts = append(snap.Interrupts, open...)
+		if one.Result == "" && !l.hasHandler(t) {
+			snap.Next = append(snap.Next, t.Node.Name)
+		}
+	}
+	for _, q := range p.Interrupts {
+		if q.Reason == checkpoint.ReasonBreakpoint && q.State == checkpoint.InterruptOpen {
+			snap.Interrupts = append(snap.Interrupts, q)
+		}
+	}
+	return snap, nil
+}
+
+// listTasksWithHandlers lists the tasks of the superstep, each followed by the error
+// handler that has taken over for it.
+func (l *loop) listTasksWithHandlers() []*pregel.Task {
+	all := make([]*pregel.Task, 0, len(l.tasks))
+	for _, t := range l.state.SortForDisplay(l.tasks) {
+		all = append(all, t)
+		if h := handlerOf(t, l.pending.tasks[t.ID]); h != nil {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func (l *loop) hasHandler(t *pregel.Task) bool {
+	return handlerOf(t, l.pending.tasks[t.ID]) != nil
+}
+
+func (r *snapshotReader) readProgress(s *pregel.State) (checkpoint.Pending, error) {
+	if s.Checkpoint().ID == "" {
+		return checkpoint.Pending{}, nil
+	}
+	return r.engine.readPending(r.ctx, r.reservation, r.head.Thread, s.Checkpoint().ID)
+}
+
+// describeTask describes one task of the superstep under way, and the interrupts that
+// are open below it.
+func (r *snapshotReader) describeTask(l *loop, t *pregel.Task) (runtime.SnapshotTask, []checkpoint.Interrupt, error) {
+	out := runtime.SnapshotTask{ID: t.ID, Node: t.Node.Name}
+	record, known := l.pending.tasks[t.ID]
+	if known {
+		out.Failure = record.Failure
+		if record.State == checkpoint.TaskDone {
+			out.Result = l.state.UpdateOf(record.Writes)
+		}
+	}
+	var open []checkpoint.Interrupt
+	for _, q := range l.pending.interrupts[t.ID] {
+		if q.State == checkpoint.InterruptOpen {
+			open = append(open, q)
+		}
+	}
+	out.Interrupts = open
+	if record.State == checkpoint.TaskDone { // what it asked, as in an older state
+		out.Interrupts = l.pending.interrupts[t.ID]
+	}
+	if t.Node.Kind != graph.KindGraph {
+		below, err := r.readForeignInterrupts(record, open) // in graphs that the node has called
+		if err == nil && r.withSubgraphs && record.State == checkpoint.TaskWaiting {
+			err = r.readCalledState(l, t, &out)
+		}
+		out.Interrupts = append(out.Interrupts, below...)
+		return out, append(open, below...), err
+	}
+	out.Namespace = childNamespace(l.state, t)
+	if !known && !r.withSubgraphs {
+		return out, nil, nil
+	}
+	held := r.heldBytes
+	child, err := r.readSnapshot(out.Namespace, "")
+	if !r.withSubgraphs { // of the state only the interrupts are shown
+		r.heldBytes = held
+	}
+	if err != nil {
+		var missing *runtime.Error
+		if errors.As(err, &missing) && missing.Reason == runtime.ReasonCheckpointNotFound {
+			out.Interrupts, err = r.readOpenInterrupts(record.Waiting)
+			return out, out.Interrupts, err
+		}
+		return out, nil, err
+	}
+	if r.withSubgraphs {
+		out.State = &child
+	}
+	if record.State == checkpoint.TaskDone && persistenceOf(t.Node) != persistAlways {
+		if r.shownIn != l {
+			r.setShown([]*checkpoint.Checkpoint{{Namespace: l.state.Namespace(), Next: pregel.NextTasks(l.tasks)}}, l)
+		}
+		out.Interrupts, err = r.interruptsBelow(out.Namespace)
+		return out, nil, err
+	}
+	out.Interrupts = child.Interrupts
+	return out, child.Interrupts, nil
+}
+
+// readCalledState reads the state of a graph that a waiting node has called; there is
+// none if the graph keeps none, or if the node waits for itself.
+func (r *snapshotReader) readCalledState(l *loop, t *pregel.Task, out *runtime.SnapshotTask) error {
+	space := taskNamespace(l.state.Namespace(), t.Node, t.ID)
+	child, err := r.readSnapshot(space, "")
+	if missing, ok := errors.AsType[*runtime.Error](err); ok && missing.Reason == runtime.ReasonCheckpointNotFound {
+		return nil
+	}
+	if err == nil {
+		out.Namespace, out.State = space, &child
+	}
+	return err
+}
+
+// readForeignInterrupts reads the open interrupts of other tasks that a task waits
+// for.
+func (r *snapshotReader) readForeignInterrupts(record checkpoint.Task, own []checkpoint.Interrupt) ([]checkpoint.Interrupt, error) {
+	if record.State != checkpoint.TaskWaiting {
+		return nil, nil
+	}
+	return r.readOpenInterrupts(slices.DeleteFunc(slices.Clone(record.Waiting), func(id string) bool {
+		return slices.ContainsFunc(own, func(q checkpoint.Interrupt) bool { return q.ID == id })
+	}))
+}
+
+// readOpenInterrupts reads those of some interrupts that wait for an answer: a subgraph that
+// keeps no checkpoints has no state of its own to find them in.
+func (r *snapshotReader) readOpenInterrupts(ids []string) ([]checkpoint.Interrupt, error) {
+	var out []checkpoint.Interrupt
+	for _, id := range ids {
+		q, err := r.engine.store.Interrupt(r.ctx, r.head.Thread, id)
+		if err != nil {
+			return nil, runtime.TranslateStoreError(err)
+		}
+		if q.State == checkpoint.InterruptOpen {
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
+// childNamespace is where the subgraph of a task lives.
+func childNamespace(s *pregel.State, t *pregel.Task) string {
+	if persistenceOf(t.Node) == persistAlways {
+		return pregel.JoinNamespace(pregel.NodePath(s.Namespace()), t.Node.Name)
+	}
+	return taskNamespace(s.Namespace(), t.Node, t.ID)
+}
+
+// taskNamespace is the namespace that belongs to one task.
+func taskNamespace(namespace string, n *graph.Node, task string) string {
+	return pregel.JoinNamespace(namespace, n.Name+":"+task)
+}

@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// Start begins a run, or queues it, or attaches to the one that the same
+// request began before. It returns when the run is durable. The errors are
+// *Error: THREAD_NOT_FOUND, GRAPH_NOT_FOUND, THREAD_BUSY, THREAD_INTERRUPTED,
+// THREAD_QUEUE_FULL, TOO_MANY_RUNS, SERVER_DRAINING, CHECKPOINT_CONFLICT,
+// RUN_EXISTS, REQUEST_ID_CONFLICT, INVALID_FIELD, INPUT_SCHEMA_MISMATCH and
+// those of the store.
+func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.Started, error) {
+	a := &admission{engine: e, req: req}
+	if req.Thread == "" {
+		a.req.Thread, a.req.CreateThread = newThreadID(req.RequestID), true
+		a.isNewThread = req.RequestID == "" // no other run has this id
+	}
+	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
+		return st, err
+	}
+	return retryOnConflict(ctx, e, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
+}
+
+// newThreadID makes a thread id; the same request id makes the same one, so
+// that a repeated call finds its thread.
+func newThreadID(request string) string {
+	if request == "" {
+		return uuid.Must(uuid.NewV7()).String()
+	}
+	sum := sha256.Sum256([]byte("thread\x00" + request))
+	return hex.EncodeToString(sum[:16])
+}
+
+// admission decides about one start request.
+type admission struct {
+	engine      *Engine
+	req         runtime.StartRequest
+	isNewThread bool // there can't be such a thread yet
+}
+
+// tryStart makes one attempt; ErrConflict says that the thread changed meanwhile.
+func (a *admission) tryStart(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
+	view, err := a.readHead(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	if head.State != checkpoint.ThreadBusy && len(head.Queue) == 0 { // what is read then belongs to this head
+		ctx = view
+	}
+	if known, ok, err := a.findEarlierRun(ctx, head); ok || err != nil {
+		return known, err
+	}
+	g, err := a.pinGraph(head)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkRequest(ctx, g); err != nil {
+		return nil, err
+	}
+	if err := a.checkExpected(head); err != nil {
+		return nil, err
+	}
+	waits := head.State == checkpoint.ThreadInterrupted
+	switch {
+	case head.State == checkpoint.ThreadBusy, !waits && len(head.Queue) > 0: // the next run is about to begin
+		return a.admitToBusyThread(ctx, head, g)
+	case waits && a.req.Open == runtime.EnqueueOpen:
+		return a.enqueueRun(ctx, head, g, false)
+	case a.dropsInterrupts(head) && a.req.Open != runtime.DiscardOpen:
+		return nil, a.engine.threadInterruptedError(ctx, head)
+	}
+	return a.beginNow(ctx, head, g)
+}
+
+// dropsInterrupts reports whether the run would leave interrupts behind that a
+// person may still answer. A run that goes on after a failure keeps them.
+func (a *admission) dropsInterrupts(head *checkpoint.Head) bool {
+	if head.State == checkpoint.ThreadInterrupted {
+		return true
+	}
+	return head.Open > 0 && (a.req.Request.Input != "" || a.req.Request.From != "")
+}
+
+// readHead reads the head of the thread, or drafts that of a new one.
+func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (context.Context, error) {
+	if a.isNewThread && a.req.Graph != "" {
+		a.isNewThread = false
+		*head = a.engine.newHead(a.req.Thread)
+		return ctx, nil
+	}
+	ctx, err := a.engine.viewThread(ctx, a.req.Thread, a.req.RequestID, head)
+	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
+		a.engine.createPredictor.recordCreate(err != nil)
+	}
+	switch {
+	case err == nil:
+		return ctx, nil
+	case !errors.Is(err, checkpoint.ErrThreadNotFound):
+		return ctx, runtime.TranslateStoreError(err)
+	case !a.req.CreateThread:
+		return ctx, runtime.ThreadNotFoundError(a.req.Thread)
+	case a.req.Graph == "":
+		return ctx, runtime.Errorf(runtime.ReasonInvalidField, "a new thread needs a graph").WithViolation("run.graph", "must be set for a new thread")
+	}
+	*head = a.engine.newHead(a.req.Thread)
+	return ctx, nil
+}
+
+// newHead is the head of a thread that does not exist yet.
+func (e *Engine) newHead(thread string) checkpoint.Head {
+	return checkpoint.Head{
+		Thread: thread, LogID: uuid.NewString()[:8], Created: e.now(), State: checkpoint.ThreadIdle,
+	}
+}
+
+// findEarlierRun finds what the same request, or the same run id, began before.
+func (a *admission) findEarlierRun(ctx context.Context, head *checkpoint.Head) (*runtime.Started, bool, error) {
+	if head.Revision == 0 {
+		return nil, false, nil
+	}
+	run := a.req.Run
+	if a.req.RequestID != "" {
+		old, err := a.engine.findRequest(ctx, head.Thread, a.req.RequestID, a.req.Digest)
+		if err != nil {
+			return nil, false, err
+		}
+		if old != nil {
+			s, err := a.engine.attachRun(ctx, head, old.Run, old.Event)
+			return s, true, err
+		}
+	}
+	if run == "" {
+		return nil, false, nil
+	}
+	old, err := a.engine.store.Run(ctx, head.Thread, run)
+	switch {
+	case errors.Is(err, checkpoint.ErrRunNotFound):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, runtime.TranslateStoreError(err)
+	case !isSameStart(old.Request, a.req.Request):
+		return nil, false, runtime.Errorf(runtime.ReasonRunExists, "run %q exists with another input", run).With("runId", run)
+	}
+	return &runtime.Started{Run: old, Head: *head, After: runtime.CursorBefore(old.FirstEvent), IsAttached: true}, true, nil
+}
+
+func isSameStart(a, b checkpoint.RunRequest) bool {
+	return a.Input == b.Input && a.From == b.From && a.Update == b.Update && slices.Equal(a.Goto, b.Goto)
+}
+
+// findRequest looks for a remembered request id; nil when it is new.
+func (e *Engine) findRequest(ctx context.Context, thread, id, digest string) (*checkpoint.Request, error) {
+	old, err := e.store.Request(ctx, thread, id)
+	switch {
+	case errors.Is(err, checkpoint.ErrRequestNotFound), errors.Is(err, checkpoint.ErrThreadNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, runtime.TranslateStoreError(err)
+	case old.Digest != digest:
+		return nil, runtime.Errorf(runtime.ReasonRequestIDConflict, "request id %q was used for another request", id).With("requestId", id)
+	}
+	return &old, nil
+}
+
+// attachRun answers a repeated call with the run that the first one was about;
+// what came of it follows the given event.
+func (e *Engine) attachRun(ctx context.Context, head *checkpoint.Head, run string, after uint64) (*runtime.Started, error) {
+	r, err := e.store.Run(ctx, head.Thread, run)
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
+	}
+	return &runtime.Started{Run: r, Head: *head, After: after, IsAttached: true}, nil
+}
+
+// pinGraph pins the thread to a graph, or checks that it is the right one.
+func (a *admission) pinGraph(head *checkpoint.Head) (*graph.Graph, error) {
+	name, version := a.req.Graph, a.req.Version
+	if head.Graph != "" {
+		if name != "" && name != head.Graph {
+			return nil, runtime.Errorf(runtime.ReasonInvalidField, "thread %q runs graph %q, not %q", head.Thread, head.Graph, name).
+				WithViolation("run.graph", "must be %q for this thread", head.Graph).With("graph", head.Graph)
+		}
+		name = head.Graph
+		if version == "" {
+			version = head.Version
+		}
+	}
+	g, err := a.engine.findGraph(name, version)
+	if err != nil {
+		return nil, err
+	}
+	head.Graph, head.Version = g.Name, g.Version
+	return g, nil
+}
+
+// checkRequest refuses a request that can't be carried out, before anything is begun.
+func (a *admission) checkRequest(ctx context.Context, g *graph.Graph) error {
+	r := &a.req.Request
+	for _, list := range [][]string{r.InterruptBefore, r.InterruptAfter} {
+		for _, n := range list {
+			if _, ok := g.Node(n); !ok && n != graph.AllNodes {
+				return nodeNotFoundError(g, n)
+			}
+		}
+	}
+	for _, to := range r.Goto {
+		if _, ok := g.Node(to.Node); !ok && to.Node != graph.End {
+			return nodeNotFoundError(g, to.Node)
+		}
+	}
+	if r.StepLimit < 0 {
+		return runtime.Errorf(runtime.ReasonInvalidField, "the step limit must be positive").WithViolation("run.step_limit", "must be at least 1")
+	}
+	if r.Input != "" {
+		if err := a.engine.checkSchema(ctx, g.Spec.InputSchema, r.Input, runtime.ReasonInputSchemaMismatch, "run.input"); err != nil {
+			return err
+		}
+	}
+	if r.Context == "" && r.Input == "" {
+		return nil // going on: the context of the run before was checked
+	}
+	return a.engine.checkSchema(ctx, g.Spec.ContextSchema, r.Context, runtime.ReasonInputSchemaMismatch, "run.context")
+}
+
+func nodeNotFoundError(g *graph.Graph, name string) *runtime.Error {
+	return runtime.Errorf(runtime.ReasonNodeNotFound, "graph %q has no node %q", g.Name, name).With("node", name)
+}
+
+// checkSchema checks a value against a JSON Schema; "" fits everything.
+func (e *Engine) checkSchema(ctx context.Context, schema, value payload.JSON, reason, field string) error {
+	if schema == "" || e.schemas == nil {
+		return nil
+	}
+	if value == "" {
+		value = payload.Null
+	}
+	wrong, err := e.schemas.Check(ctx, schema, value)
+	if refused, ok := errors.AsType[*runtime.Error](err); ok {
+		return refused.With("field", field)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return runtime.Errorf(runtime.ReasonInternal, "a schema of the graph is broken").WithCause(err)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	at, more := strings.TrimPrefix(wrong[0].Field, "/"), ""
+	if at == "" {
+		at = field
+	}
+	if len(wrong) > 1 {
+		more = "; and " + itoa(len(wrong)-1) + " more"
+	}
+	bad := runtime.Errorf(reason, "%s: %s%s", at, wrong[0].Description, more)
+	for _, w := range wrong {
+		bad.Violations = append(bad.Violations, runtime.Violation{Field: field + w.Field, Description: w.Description})
+	}
+	return bad
+}
+
+func (a *admission) checkExpected(head *checkpoint.Head) error {
+	return checkAtCheckpoint(head, a.req.Request.Expected)
+}
+
+func checkAtCheckpoint(head *checkpoint.Head, expected string) error {
+	if expected == "" || expected == head.Checkpoint {
+		return nil
+	}
+	return runtime.Errorf(runtime.ReasonCheckpointConflict, "the thread is at checkpoint %q, not at %q", head.Checkpoint, expected).
+		With("current", head.Checkpoint)
+}
+
+// newRun drafts the record of the new run.
+func (a *admission) newRun(t *tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
+	id := a.req.Run
+	if id == "" {
+		id = newRunID(t, a.req.RequestID)
+	}
+	run := &checkpoint.Run{
+		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
+		Metadata: a.req.Metadata, Created: t.now, Updated: t.now, Order: t.Head.LastEvent + 1,
+		Request: a.req.Request, Base: t.Head.Checkpoint,
+	}
+	run.Request.DiscardOpen = a.req.Open == runtime.DiscardOpen
+	if limit := a.req.Request.Timeout; limit > 0 {
+		run.Deadline = t.now.Add(limit)
+	}
+	return run
+}
+
+// newRunID makes a run id that the same attempt makes again.
+func newRunID(t *tx, request string) string {
+	if request != "" {
+		return newThreadID("run\x00" + t.Thread + "\x00" + request)
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+func (a *admission) recordRequest(t *tx, run string) {
+	t.recordRequest(a.req.RequestID, a.req.Digest, run)
+}
+
+func (t *tx) recordRequest(id, digest, run string) {
+	if id != "" {
+		t.Request = &checkpoint.Request{
+			ID: id, Digest: digest, Run: run, Created: t.now,
+			Event: t.Head.LastEvent - uint64(len(t.liveEvents)),
+		}
+	}
+}
+
+// beginNow starts the run now: where there is room here, in the same change that
+// admits it.
+func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
+	e := a.engine
+	var run *checkpoint.Run
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *tx) (*loop, string, error) {
+		state, err := e.loadState(ctx, &s.reservation, head, g)
+		if err != nil {
+			return nil, "", err
+		}
+		run = a.newRun(t, g, checkpoint.RunRunning)
+		l := s.newRootLoop(run, state)
+		if err := e.beginRun(ctx, t, l); err != nil {
+			return nil, "", err
+		}
+		a.recordRequest(t, run.ID)
+		to, err := e.claimOrHandOff(s, t, l)
+		if err == nil {
+			a.req.OnStart.NotifyStart(head.Thread, runtime.CursorBefore(run.FirstEvent))
+		}
+		return l, to, err
+	})
+	switch {
+	case errors.Is(err, errNoCapacity):
+		return a.enqueueWithoutCapacity(ctx, head, g, err)
+	case errors.Is(err, errDraining):
+		return nil, runtime.Errorf(runtime.ReasonServerDraining, "the server is going down; try another one")
+	case errors.Is(err, errThreadHeld):
+		return nil, e.retryWhenSettled(ctx, head.Thread)
+	case err != nil:
+		return nil, err
+	}
+	e.observer.RunStarted(run.Graph)
+	return &runtime.Started{Run: *run, Head: *next, After: runtime.CursorBefore(run.FirstEvent)}, nil
+}
+
+// enqueueWithoutCapacity decides about a run that would have to be driven while the server
+// drives as many as it may: it waits in the queue of its thread where the caller
+// has agreed to that, and is refused otherwise.
+func (a *admission) enqueueWithoutCapacity(ctx context.Context, head *checkpoint.Head, g *graph.Graph, lack error) (*runtime.Started, error) {
+	if a.req.Concurrency != runtime.EnqueueBusy || head.State == checkpoint.ThreadInterrupted {
+		return nil, a.engine.noCapacityRefusal(lack)
+	}
+	st, err := a.enqueueRun(ctx, head, g, false)
+	if err == nil {
+		a.engine.queueForCapacity(head.Thread, lack)
+	}
+	return st, err
+}
+
+// threadInterruptedError refuses a call on a thread that waits for people, and
+// names the interrupts.
+func (e *Engine) threadInterruptedError(ctx context.Context, head *checkpoint.Head) error {
+	ids, err := e.listOpenIDs(ctx, head.Thread)
+	if err != nil {
+		return err
+	}
+	return runtime.Errorf(runtime.ReasonThreadInterrupted, "the thread waits for %d answers; resume it, or choose an open-interrupts policy", head.Open).
+		With("openInterruptIds", joinIDs(ids)).With("count", itoa(head.Open))
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// storeAnswers stores the answers without starting anything here: the thread is
+// live already, or waits for more answers, or is left to another replica.
+func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
+	if r.hasCommand() && head.State == checkpoint.ThreadBusy {
+		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q is active; updates and gotos need a thread that waits", head.Run).
+			With("activeRunId", head.Run)
+	}
+	next, err := r.engine.changeFrom(ctx, *head, func(t *tx) error {
+		if t.Head.Revision != head.Revision {
+			if t.Head.State != head.State || t.Head.Run != head.Run {
+				return checkpoint.ErrConflict
+			}
+			if err := r.checkUnchanged(ctx, t, b); err != nil {
+				return err
+			}
+		}
+		if err := r.storeSettings(ctx, t); err != nil {
+			return err
+		}
+		if err := r.storeCommand(ctx, t); err != nil {
+			return err
+		}
+		b.putAnswers(t)
+		if err := r.markQueued(ctx, t, b); err != nil {
+			return err
+		}
+		if !b.needsAllAnswers && t.Head.Owner == "" {
+			t.Head.Due = t.now
+		}
+		t.recordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.capacityErr != nil { // before the thread can be taken up, so that it is not queued when it runs
+		r.engine.queueForCapacity(head.Thread, b.capacityErr)
+	}
+	r.engine.wakeScheduler()
+	run, err := r.engine.store.Run(ctx, head.Thread, head.Run)
+	if err != nil {
+		return nil, runtime.TranslateStoreError(err)
+	}
+	return &runtime.Started{Run: run, Head: next, After: head.LastEvent}, nil
+}
+
+// markQueued marks the run as queued: it has its answers and waits for a slot.
+func (r *resumption) markQueued(ctx context.Context, t *tx, b *answerBatch) error {
+	if b.capacityErr == nil {
+		return nil
+	}
+	at := slices.IndexFunc(t.Runs, func(run checkpoint.Run) bool { return run.ID == t.Head.Run })
+	if at < 0 {
+		run, err := r.engine.store.Run(ctx, t.Thread, t.Head.Run)
+		if err != nil {
+			return runtime.TranslateStoreError(err)
+		}
+		at, t.Runs = len(t.Runs), append(t.Runs, run)
+	}
+	run := &t.Runs[at]
+	if run.State != checkpoint.RunInterrupted {
+		return nil // it is told already, or another run goes on
+	}
+	run.State, run.Updated = checkpoint.RunQueued, t.now
+	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+	return nil
+}
+
+// storeCommand stores an update and gotos for the server that starts the run later.
+func (r *resumption) storeCommand(ctx context.Context, t *tx) error {
+	if !r.hasCommand() {
+		return nil
+	}
+	e := r.engine
+	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
+	if err != nil {
+		return runtime.TranslateStoreError(err)
+	}
+	g, err := e.findGraph(run.Graph, run.Version)
+	if err != nil {
+		return err
+	}
+	memory := e.readBudget.NewReservation()
+	defer memory.ReleaseAll()
+	var state *pregel.State
+	var p checkpoint.Pending
+	err = e.retryLargeRead(ctx, &memory, runtime.ReadWaitTimeout, func() error {
+		if state, err = e.loadState(ctx, &memory, &t.Head, g); err != nil {
+			return err
+		}
+		p, err = e.readPending(ctx, &memory, t.Thread, state.Checkpoint().ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l := &loop{session: e.newDetachedSession(t.Thread), run: &run, state: state, pending: newProgress(p), level: level{isRoot: true, keepsCheckpoints: true}}
+	return putCommand(t, l, r.req.Update, r.req.Goto)
+}
+
+// checkUnchanged makes sure that the interrupts are still open when the change is
+// made through a session whose head has moved since they were read.
+func (r *resumption) checkUnchanged(ctx context.Context, t *tx, b *answerBatch) error {
+	for _, list := range [][]checkpoint.Interrupt{b.answered, b.passedBreakpoints} {
+		for _, a := range list {
+			q, err := r.engine.store.Interrupt(ctx, t.Thread, a.ID)
+			if err != nil {
+				return runtime.TranslateStoreError(err)
+			}
+			if q.Revision != a.Revision {
+				return checkpoint.ErrConflict
+			}
+		}
+	}
+	return nil
+}

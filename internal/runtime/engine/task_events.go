@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// emitTaskEvents adds the events of the tasks that ended since the last commit.
+func (l *loop) emitTaskEvents(t *tx, w *superstep) {
+	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
+		l.emitValues(t, l.state, false)
+	}
+	if n := len(w.cached) + 2*len(w.unstored); n > usualEvents {
+		t.growEvents(n + usualEvents)
+	}
+	for i := range w.cached {
+		if o := &w.cached[i]; o.isFinished() && !w.isReported {
+			l.emitUpdate(t, o)
+		}
+	}
+	for i := range w.unstored {
+		o := &w.unstored[i]
+		if o.isAborted || o.isLate || o.task.Node.Kind == graph.KindStart {
+			continue
+		}
+		e := l.newTaskEvent(o.task, o.phase(), l.state.NextStep())
+		e.Attempt, e.Failure = o.attempt, o.failure
+		if o.isFinished() {
+			l.emitUpdate(t, o)
+		}
+		t.emitEvent(e)
+	}
+}
+
+func (l *loop) emitUpdate(t *tx, o *outcome) {
+	if o.task.Node.Kind == graph.KindStart {
+		return
+	}
+	e := checkpoint.Event{
+		Kind: checkpoint.EventUpdate, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
+		Value: l.state.UpdateOf(o.writes), Cached: o.isCached || o.result.Cached,
+	}
+	if l.graph().HasUntracked() {
+		t.emitRedacted(e, l.state.UpdateOf(l.state.DurableWrites(o.writes)))
+		return
+	}
+	t.emitEvent(e)
+}
+
+func (o *outcome) phase() checkpoint.Phase {
+	switch {
+	case o.failure != nil:
+		return checkpoint.PhaseFailed
+	case len(o.openInterrupts) > 0:
+		return checkpoint.PhaseInterrupted
+	default:
+		return checkpoint.PhaseSucceeded
+	}
+}
+
+func (l *loop) newTaskEvent(task *pregel.Task, phase checkpoint.Phase, step int) checkpoint.Event {
+	return checkpoint.Event{
+		Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: step,
+		Node: task.Node.Name, Task: task.ID, Phase: phase,
+	}
+}

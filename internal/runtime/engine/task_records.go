@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/pregel"
+)
+
+// consumeAnswers marks the answers that the finished tasks have used.
+func (w *superstep) consumeAnswers(t *tx) {
+	for _, list := range [][]outcome{w.stored, w.unstored} {
+		for i := range list {
+			w.consumeTaskAnswers(t, &list[i])
+		}
+	}
+}
+
+func (w *superstep) consumeTaskAnswers(t *tx, o *outcome) {
+	if o.failure != nil || o.isAborted {
+		return
+	}
+	asked := w.loop.pending.interrupts[o.task.ID]
+	for k := range asked {
+		differs := o.acceptedDifferences(asked[k].ID)
+		news := asked[k].State == checkpoint.InterruptAnswered || isAnswered(&asked[k]) && differs != nil
+		if !news || t.changesInterrupt(asked[k].ID) {
+			continue
+		}
+		used := asked[k]
+		if used.State == checkpoint.InterruptAnswered {
+			used.State = checkpoint.InterruptConsumed
+		}
+		if differs != nil {
+			used.Accepted = differs
+		}
+		used.Updated = t.now
+		t.Interrupts = append(t.Interrupts, used)
+		if differs != nil {
+			t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{used}})
+		}
+	}
+}
+
+// changesInterrupt reports whether the change touches an interrupt already.
+func (t *tx) changesInterrupt(interrupt string) bool {
+	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
+}
+
+// putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
+// need not be run again.
+func (l *loop) putTaskRecords(t *tx, w *superstep) error {
+	for i := range w.unstored {
+		o := &w.unstored[i]
+		if o.isAborted {
+			continue
+		}
+		if err := l.putOpenReplacements(t, o); err != nil {
+			return err
+		}
+		o.putSuperseded(t)
+		w.consumeTaskAnswers(t, o)
+		l.putNewInterrupts(t, o)
+		t.Tasks = append(t.Tasks, l.newTaskRecord(w, o))
+	}
+	for _, list := range [][]outcome{w.cached, w.stored} {
+		for i := range list {
+			if w.causedMergeFailure(&list[i]) {
+				t.Tasks = append(t.Tasks, l.newTaskRecord(w, &list[i]))
+			}
+		}
+	}
+	return nil
+}
+
+// putReturned records what nodes have returned whose conditional edges are still
+// to be decided, when the run is handed over: the next server decides them, and
+// the nodes don't run again. A value that is not to be stored can't be kept so.
+func (l *loop) putReturned(t *tx, w *superstep, v loopEnd) {
+	if v.state != checkpoint.RunRunning || l.graph().HasUntracked() {
+		return
+	}
+	for _, o := range slices.Concat(w.stored, w.unstored) {
+		if o.returned == nil || o.task.Node.Kind == graph.KindStart {
+			continue
+		}
+		t.Tasks = append(t.Tasks, checkpoint.Task{
+			ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+			Node: o.task.Node.Name, State: checkpoint.TaskReturned, Attempt: o.attempt,
+			Update: o.returned.Update, Writes: o.returned.Writes, Goto: o.returned.Goto,
+		})
+	}
+}
+
+// restoreResult takes what the node has returned before the run was handed over. Only
+// the first attempt may use it: a later one is made because that was no good.
+func (l *loop) restoreResult(o *outcome, attempt int) bool {
+	record, ok := l.pending.tasks[o.task.ID]
+	if !ok || record.State != checkpoint.TaskReturned || attempt > 1 {
+		return false
+	}
+	o.result = pregel.Result{Update: record.Update, Writes: record.Writes, Goto: record.Goto}
+	return true
+}
+
+// putCutOff records why tasks were cut off when the superstep is over for now.
+// They are run again when the thread goes on. No error handler takes over: the
+// node itself has not failed.
+func (l *loop) putCutOff(t *tx, w *superstep, v loopEnd) {
+	if v.state == checkpoint.RunRunning || v.failure == nil {
+		return
+	}
+	why := &checkpoint.Failure{Reason: v.failure.Reason, Message: v.failure.Message}
+	if v.state == checkpoint.RunFailed {
+		why = &checkpoint.Failure{Reason: runtime.FailedSibling, Message: "cut off because another task of the superstep failed"}
+	}
+	for _, list := range [][]outcome{w.stored, w.unstored} {
+		for i := range list {
+			o := &list[i]
+			if !o.isAborted || o.isSubgraphStopped || o.task.Node.Kind == graph.KindStart {
+				continue
+			}
+			t.Tasks = append(t.Tasks, checkpoint.Task{
+				ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+				Node: o.task.Node.Name, Attempt: o.attempt, State: checkpoint.TaskFailed, Failure: why,
+			})
+			e := l.newTaskEvent(o.task, checkpoint.PhaseCancelled, l.state.NextStep())
+			e.Attempt, e.Failure = o.attempt, why
+			t.emitEvent(e)
+		}
+	}
+}
+
+// setMergeFailure notes that the results of the superstep could not be put together.
+func (w *superstep) setMergeFailure(err error, f *checkpoint.Failure) {
+	w.mergeFailure = f
+	if update, ok := errors.AsType[*pregel.UpdateError](err); ok {
+		w.mergeChannel = update.Channel
+	}
+	var nodes []string
+	for _, o := range w.endedOutcomes() {
+		if w.causedMergeFailure(&o) {
+			nodes = append(nodes, o.task.Node.Name)
+		}
+	}
+	slices.Sort(nodes)
+	f.Node = strings.Join(slices.Compact(nodes), ", ")
+}
+
+// causedMergeFailure reports whether a task has a part in that. Its result is worth
+// nothing then: the task must run again, or the superstep could never end.
+func (w *superstep) causedMergeFailure(o *outcome) bool {
+	return w.mergeFailure != nil && o.isFinished() && (w.mergeChannel == "" || slices.ContainsFunc(o.writes,
+		func(x checkpoint.Write) bool { return x.Channel == w.mergeChannel }))
+}
+
+func (l *loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
+	r := checkpoint.Task{
+		ID: o.task.ID, Namespace: l.state.Namespace(), Checkpoint: l.state.Checkpoint().ID,
+		Node: o.task.Node.Name, Attempt: o.attempt,
+	}
+	r.Failure = l.pending.tasks[o.task.ID].Failure // of an earlier attempt
+	switch {
+	case w.causedMergeFailure(o):
+		unfit := *w.mergeFailure
+		unfit.Node = "" // of no node alone, so no error handler takes over
+		r.State, r.Failure = checkpoint.TaskFailed, &unfit
+	case o.failure != nil:
+		r.State, r.Failure = checkpoint.TaskFailed, o.failure
+	case len(o.openInterrupts) > 0:
+		r.State, r.Waiting = checkpoint.TaskWaiting, o.openInterrupts
+	default:
+		r.State, r.Writes = checkpoint.TaskDone, l.state.DurableWrites(o.writes)
+	}
+	return r
+}
+
+// putNewInterrupts adds the new interrupts of a task to a change.
+func (l *loop) putNewInterrupts(t *tx, o *outcome) {
+	asks := o.newInterrupts()
+	if len(asks) == 0 {
+		return
+	}
+	for i := range asks {
+		asks[i].Created, asks[i].Updated = t.now, t.now
+		t.scheduleBy(asks[i].Expires)
+	}
+	t.Interrupts = append(t.Interrupts, asks...)
+	t.Head.Open += len(asks)
+	t.emitEvent(checkpoint.Event{
+		Kind: checkpoint.EventInterrupt, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
+		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
+		Checkpoint: l.state.Checkpoint().ID, Interrupts: asks,
+	})
+}

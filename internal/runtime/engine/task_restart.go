@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// restartMark records whether readers must be told that a task repeats its events.
+// They are told with the first event of the attempt, so a task that emits nothing
+// costs no commit.
+type restartMark struct {
+	isDue      atomic.Bool // the next event is the first of an attempt that is not the first
+	hasEmitted atomic.Bool // the attempt has emitted an event
+
+	mu sync.Mutex // held while the mark is stored: events wait for it
+}
+
+// mayRepeatEvents reports whether a task may emit events that an earlier attempt has
+// emitted. What a server before this one was told is not known. A node that goes
+// on after an answer is silent up to there, so it repeats nothing.
+func (l *loop) mayRepeatEvents(task string, attempt int) bool {
+	if attempt > 1 || l.maybeHandedOut || !l.level.keepsCheckpoints && l.level.maybeRerun {
+		return true
+	}
+	record, begun := l.pending.tasks[task]
+	if !begun {
+		return false
+	}
+	j := l.buildJournal(task)
+	return len(record.Waiting) == 0 || len(j.Answers)+len(j.Memos) == 0
+}
+
+// checkRestart tells readers, at most once per attempt, that the task repeats its
+// events. It returns false for emissions that are no event.
+func (fx *effects) checkRestart(kind checkpoint.EventKind) bool {
+	a := &fx.restartMark
+	if kind == runtime.EventWorkerLost {
+		a.isDue.Store(true)
+		fx.markRestart(&checkpoint.Failure{Reason: runtime.FailedNode, Node: fx.task.Node.Name, Type: "WorkerLost", Message: workerLostMessage})
+		return false
+	}
+	if kind == runtime.EventContinued || kind == runtime.EventRestarted {
+		a.isDue.Store(kind == runtime.EventRestarted && (a.hasEmitted.Load() || a.isDue.Load()))
+		return false
+	}
+	if kind == runtime.EventGap {
+		return true
+	}
+	if !a.hasEmitted.Load() {
+		a.hasEmitted.Store(true)
+	}
+	if a.isDue.Load() {
+		fx.markRestart(nil)
+	}
+	return true
+}
+
+// workerLostMessage is the failure message of a task whose worker was lost.
+const workerLostMessage = "its worker was lost; what that did outside may be done again"
+
+// markRestart stores the mark, and what the task begins anew for where that is
+// known. It is durable, because a reader whose server
+// died comes back later than the task begins.
+func (fx *effects) markRestart(why *checkpoint.Failure) {
+	fx.restartMark.mu.Lock()
+	defer fx.restartMark.mu.Unlock()
+	if !fx.restartMark.isDue.Load() {
+		return
+	}
+	l := fx.loop
+	err := l.commitChange(func(t *tx) error {
+		e := l.newTaskEvent(fx.task, checkpoint.PhaseRestarted, l.state.NextStep())
+		e.Attempt, e.Failure = fx.attempt, why
+		t.emitEvent(e)
+		return nil
+	})
+	if err != nil {
+		l.session.log.Warn("the mark of a new attempt is not stored; the run will be taken up again", zap.Error(err), causeField(err))
+	}
+	fx.restartMark.isDue.Store(false)
+}

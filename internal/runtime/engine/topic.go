@@ -1,0 +1,340 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// eventHub delivers committed events to the followers in this process. The log in
+// the store is authoritative; the hub saves followers from reading it.
+type eventHub struct {
+	mu          sync.Mutex
+	topics      map[string]*topic
+	limit       int64        // of bytes
+	bytes       atomic.Int64 // that the rings of all topics hold
+	largeTopics largeTopics
+}
+
+func newEventHub(limit int) *eventHub {
+	return &eventHub{topics: make(map[string]*topic), limit: int64(limit), largeTopics: largeTopics{minBytes: limit >> 14}}
+}
+
+// topic is a thread that is driven or followed here.
+type topic struct {
+	hub      *eventHub
+	thread   string
+	refCount int // guarded by hub.mu
+
+	mu              sync.Mutex
+	ring            [][]checkpoint.Event // the newest batches, shared with their committer
+	eventCount      int                  // in the ring
+	bytes           int                  // in the ring
+	firstPos        uint64               // position of ring[0]
+	storeOnlyUpTo   uint64               // durable events up to this number are not in the ring
+	lastSeq         uint64               // newest durable event that was published
+	lastMark        uint32               // of that event
+	caughtUpCount   int                  // followers that have passed the whole ring
+	followers       map[*Follower]struct{}
+	reads           map[readKey]*sharedRead // of the log, that have not begun
+	valuesFollowers int                     // followers that want values events filled in
+	inputsFollowers int                     // followers that want scheduled tasks filled in
+	isDeleted       bool                    // the thread was deleted; the last batch says so
+	generation      uint64                  // how often the store may have got what was not published
+	droppedPos      uint64                  // position of the newest ephemeral event that was dropped, plus 1
+	isConnected     bool                    // what others do to the thread is told
+	driverCount     int                     // sessions of this process on the thread
+	stoppedRun      *runtime.StoppedRun     // the last run that stopped here; nil = none that is known
+}
+
+// What a topic keeps for followers that have not passed it; a follower that is
+// further behind reads the store.
+const (
+	ringSize  = 512
+	ringBytes = 1 << 20
+)
+
+// acquireTopic returns the topic of a thread and keeps it until releaseTopic.
+func (h *eventHub) acquireTopic(thread string) *topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[thread]
+	if t == nil {
+		t = &topic{hub: h, thread: thread}
+		h.topics[thread] = t
+	}
+	t.refCount++
+	return t
+}
+
+func (h *eventHub) releaseTopic(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.refCount--
+	if t.refCount > 0 {
+		return
+	}
+	if h.topics[t.thread] == t {
+		delete(h.topics, t.thread)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropBatches(len(t.ring))
+}
+
+// endTopic tells the followers of a thread that it was deleted. A thread that is
+// made again under the same name gets a topic of its own.
+func (h *eventHub) endTopic(thread string, now time.Time) {
+	h.mu.Lock()
+	t := h.topics[thread]
+	delete(h.topics, thread)
+	h.mu.Unlock()
+	if t == nil {
+		return
+	}
+	defer h.dropExcess()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isDeleted = true
+	t.pushBatch([]checkpoint.Event{{Kind: runtime.EventDeleted, Seq: t.lastSeq, Ephemeral: true, Time: now}})
+}
+
+// findTopic returns the topic of a thread if there is one; the caller must not
+// keep it.
+func (h *eventHub) findTopic(thread string) *topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.topics[thread]
+}
+
+// invalidateTopic makes the followers read the store: it may hold events that were
+// not published, because the outcome of a change is unknown.
+func (h *eventHub) invalidateTopic(thread string) {
+	t := h.findTopic(thread)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.generation++
+	for f := range t.followers {
+		f.wakeReader()
+	}
+}
+
+// publishEvents hands on a batch of durable events, in order. A batch that does not
+// continue what was published before empties the ring, and followers find the
+// missing events in the store. The batch must not be changed any more.
+func (t *topic) publishEvents(events []checkpoint.Event) {
+	if len(events) == 0 {
+		return
+	}
+	defer t.hub.dropExcess()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isDeleted {
+		return
+	}
+	if t.lastSeq > 0 && events[0].Seq <= t.lastSeq {
+		if t.isPublished(events) {
+			return
+		}
+		t.resetPublishedLocked()
+	}
+	newest := &events[len(events)-1]
+	if len(t.followers) == 0 { // later followers read the store
+		t.dropBatches(len(t.ring))
+		t.lastSeq, t.lastMark = newest.Seq, runtime.EventMark(newest)
+		t.storeOnlyUpTo = t.lastSeq
+		return
+	}
+	if events[0].Seq != t.lastSeq+1 {
+		t.dropBatches(len(t.ring))
+		t.storeOnlyUpTo = events[0].Seq - 1
+	}
+	t.lastSeq, t.lastMark = newest.Seq, runtime.EventMark(newest)
+	t.pushBatch(events)
+}
+
+// pushBatch adds a batch and wakes the followers. The caller holds mu.
+func (t *topic) pushBatch(batch []checkpoint.Event) {
+	t.ring = append(t.ring, batch)
+	t.eventCount += len(batch)
+	t.addBytes(eventBytes(batch))
+	n, events, bytes := 0, t.eventCount, t.bytes
+	for n < len(t.ring)-1 && (events > ringSize || bytes > ringBytes) {
+		events -= len(t.ring[n])
+		bytes -= eventBytes(t.ring[n])
+		n++
+	}
+	passed := t.firstPos + uint64(len(t.ring)) - 1
+	for f := range t.followers {
+		passed = min(passed, f.previousPos)
+		f.isAtEnd = false
+		f.wakeReader()
+	}
+	t.caughtUpCount = 0
+	if passed > t.firstPos {
+		n = max(n, int(passed-t.firstPos))
+	}
+	if n > 0 {
+		t.dropBatches(n)
+	}
+}
+
+// markCaughtUp notes that a follower has looked for more and found nothing. What
+// all have passed is dropped. The caller holds mu.
+func (t *topic) markCaughtUp(f *Follower) {
+	if !f.isAtEnd {
+		f.isAtEnd = true
+		t.caughtUpCount++
+	}
+	t.dropPassed()
+}
+
+// dropPassed empties the ring when all followers have passed it. The caller holds
+// mu.
+func (t *topic) dropPassed() {
+	if t.caughtUpCount == len(t.followers) && len(t.ring) > 0 {
+		t.dropBatches(len(t.ring))
+	}
+}
+
+// rewindFollower records that a follower has rewound.
+func (t *topic) rewindFollower(f *Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.pos = f.previousPos
+	if f.isAtEnd {
+		f.isAtEnd = false
+		t.caughtUpCount--
+	}
+}
+
+func (t *topic) addBytes(bytes int) {
+	before := t.bytes
+	t.bytes += bytes
+	t.hub.bytes.Add(int64(bytes))
+	t.hub.largeTopics.updateSize(t, before, t.bytes)
+}
+
+// dropOldestHalf drops the oldest half of the ring.
+func (t *topic) dropOldestHalf() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, left := 0, t.bytes
+	for n < len(t.ring) && left > t.bytes/2 {
+		left -= eventBytes(t.ring[n])
+		n++
+	}
+	t.dropBatches(n)
+}
+
+// dropBatches forgets the oldest n batches.
+func (t *topic) dropBatches(n int) {
+	for i, batch := range t.ring[:n] {
+		t.eventCount -= len(batch)
+		t.addBytes(-eventBytes(batch))
+		if e := &batch[len(batch)-1]; !e.Ephemeral {
+			t.storeOnlyUpTo = e.Seq
+		} else {
+			t.droppedPos = t.firstPos + uint64(i) + 1
+		}
+		t.ring[i] = nil
+	}
+	t.firstPos += uint64(n)
+	t.ring = t.ring[n:]
+}
+
+// addDriver records a session that drives the thread here.
+func (t *topic) addDriver() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.driverCount++
+}
+
+// removeDriver records the end of a session on the thread and wakes the followers.
+// They read where it goes on.
+func (t *topic) removeDriver() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.driverCount--
+	for f := range t.followers {
+		f.wakeReader()
+	}
+}
+
+func (t *topic) isDriven() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.driverCount > 0
+}
+
+func (t *topic) addFollower(f *Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.followers == nil {
+		t.followers = make(map[*Follower]struct{})
+	}
+	t.followers[f] = struct{}{}
+	f.joinedAt = t.firstPos + uint64(len(t.ring))
+	f.pos = f.joinedAt
+	if f.wantsValues {
+		t.valuesFollowers++
+	}
+	if f.wantsInputs {
+		t.inputsFollowers++
+	}
+}
+
+func (t *topic) removeFollower(f *Follower) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.followers, f)
+	if f.isAtEnd {
+		t.caughtUpCount--
+	}
+	t.dropPassed()
+	if f.wantsValues {
+		t.valuesFollowers--
+	}
+	if f.wantsInputs {
+		t.inputsFollowers--
+	}
+}
+
+// wantsValues reports whether a follower wants the state with values events.
+func (t *topic) wantsValues() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.valuesFollowers > 0
+}
+
+// wantsInputs reports whether a follower wants what scheduled tasks see.
+func (t *topic) wantsInputs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inputsFollowers > 0
+}
+
+// publishEphemeral delivers one ephemeral event to the followers here and, by the
+// subscription, in other processes.
+func (t *topic) publishEphemeral(e checkpoint.Event, subscription checkpoint.Subscription) {
+	defer t.hub.dropExcess()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isDeleted {
+		return
+	}
+	e.Seq = t.lastSeq
+	if subscription != nil {
+		subscription.PublishEphemeral(t.thread, e)
+	}
+	if len(t.followers) == 0 {
+		return
+	}
+	t.pushBatch([]checkpoint.Event{e})
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/payload"
+)
+
+const eventHubLimit = 64 << 20
+
+func joinTopic(h *eventHub, thread string) (*topic, *Follower) {
+	t := h.acquireTopic(thread)
+	f := &Follower{topic: t, wake: make(chan struct{}, 1)}
+	t.addFollower(f)
+	return t, f
+}
+
+func newLargeEvents(seq uint64, bytes int) []checkpoint.Event {
+	return []checkpoint.Event{{Seq: seq, Kind: checkpoint.EventCustom, Value: payload.Quote(strings.Repeat("x", bytes))}}
+}
+
+func newToken(text string) checkpoint.Event {
+	return checkpoint.Event{Kind: checkpoint.EventMessage, Value: payload.Quote(text), Ephemeral: true}
+}
+
+// What followers have not read is kept by the store, not by the process.
+func TestRingsHoldABoundedNumberOfBytes(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	var topics []*topic
+	for i := range 300 {
+		topic, _ := joinTopic(h, strconv.Itoa(i))
+		for seq := range uint64(8) {
+			topic.publishEvents(newLargeEvents(seq+1, 300<<10))
+			require.LessOrEqual(t, topic.bytes, ringBytes)
+			require.LessOrEqual(t, h.bytes.Load(), int64(eventHubLimit))
+		}
+		topics = append(topics, topic)
+	}
+	for _, topic := range topics {
+		require.EqualValues(t, 8-len(topic.ring), topic.storeOnlyUpTo, "the rest is read from the store")
+		h.releaseTopic(topic)
+	}
+	require.Zero(t, h.bytes.Load())
+	require.Nil(t, h.largeTopics.findLargest())
+}
+
+func TestEventsThatAllFollowersPassedAreDropped(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	topic, one := joinTopic(h, "t")
+	_, two := joinTopic(h, "t")
+	topic.publishEvents(newLargeEvents(1, 100))
+	for _, f := range []*Follower{one, two} {
+		f.after = 0
+		_, behind := f.readRing()
+		require.False(t, behind)
+		require.EqualValues(t, 1, f.after)
+	}
+	require.Len(t, topic.ring, 1, "both may still give it back")
+	one.readRing()
+	require.Len(t, topic.ring, 1, "the other may")
+	topic.publishEvents(newLargeEvents(2, 100))
+	require.Len(t, topic.ring, 2)
+	two.readRing()
+	topic.publishEvents(newLargeEvents(3, 100))
+	require.Len(t, topic.ring, 2, "both have passed the first")
+	topic.removeFollower(two)
+	for range 3 {
+		one.readRing()
+	}
+	require.EqualValues(t, 3, one.after)
+	require.Empty(t, topic.ring)
+	require.Zero(t, h.bytes.Load())
+	topic.publishEvents(newLargeEvents(3, 100))
+	require.EqualValues(t, 3, topic.lastSeq, "it is known though it is let go of")
+	_, behind := one.readRing()
+	require.False(t, behind)
+}
+
+// TestTokensPassManyFullTopics has many followers that do not read, and one that
+// does.
+func TestTokensPassManyFullTopics(t *testing.T) {
+	h := newEventHub(eventHubLimit)
+	for i := range 75 {
+		topic, _ := joinTopic(h, strconv.Itoa(i))
+		topic.publishEvents(newLargeEvents(1, 900<<10))
+		for range 100 {
+			topic.publishEphemeral(newToken("y"), nil)
+		}
+	}
+	topic, f := joinTopic(h, "t")
+	topic.publishEvents(newLargeEvents(1, 10))
+	f.readRing()
+	for i := range 1000 {
+		topic.publishEphemeral(newToken(strconv.Itoa(i)), nil)
+		if i%10 < 9 {
+			continue
+		}
+		for k := i - 9; k <= i; k++ {
+			events, behind := f.readRing()
+			require.False(t, behind)
+			require.Len(t, events, 1)
+			require.Equal(t, payload.Quote(strconv.Itoa(k)), events[0].Value)
+		}
+		require.LessOrEqual(t, h.bytes.Load(), int64(eventHubLimit))
+	}
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/graph"
+)
+
+// A run whose tasks all wait for workers that no server has needs no server to drive
+// it. Where places are short it gives its own up: it ends here as in a drain, and its
+// thread is due after a pause. It comes to the end of the line as soon as a worker for it
+// registers here, and is left to another server that has one. The pauses are for what
+// this server does not hear of.
+
+// errUnserved stops a run that releases its slot.
+var errUnserved = &handOffError{reason: "no server has a worker for what the run waits for"}
+
+// maxUnservedPause is the longest pause of a thread whose run waits for workers.
+const maxUnservedPause = time.Minute
+
+// maxFruitlessTurns is from how many turns without progress on a run is not called when
+// workers change, but after its pause: they may not be such as it needs.
+const maxFruitlessTurns = 3
+
+// unservedRun is a run that gave its slot up.
+type unservedRun struct {
+	needs          []checkpoint.Capability // of its tasks
+	toldReasons    map[string]string       // by task: what readers know of why it waits
+	fruitlessTurns int                     // how often in a row it had a slot and came no further
+	checkCount     int                     // how often it was looked at since
+	deadline       time.Time               // of the run; zero = none
+	revision       uint64                  // of the head, as long as no call changes the thread
+	order          uint64
+	recheckAt      time.Duration // when it is looked at again at the latest; Engine.uptime
+}
+
+// pauseTime is how long the run is left alone if no worker registers.
+func (u *unservedRun) pauseTime() time.Duration {
+	return min(pauseAfter(u.fruitlessTurns+u.checkCount), maxUnservedPause)
+}
+
+// unservedRuns are those that released their slots, by thread.
+type unservedRuns struct {
+	isCheckNeeded atomic.Bool  // workers have changed since the last check
+	taskCount     atomic.Int64 // that wait so
+
+	mu       sync.Mutex
+	threads  map[string]*unservedRun
+	order    uint64
+	prunedAt time.Duration
+}
+
+// addRun keeps a run. Of those beyond maxQueuedThreads only the store knows.
+func (r *unservedRuns) addRun(thread string, u *unservedRun, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.threads) >= maxQueuedThreads {
+		return
+	}
+	if r.threads == nil {
+		r.threads = make(map[string]*unservedRun)
+	}
+	r.order++
+	u.order, u.recheckAt = r.order, now+u.pauseTime()
+	r.threads[thread] = u
+	r.taskCount.Add(int64(len(u.needs)))
+}
+
+// findRun is a copy of what is known of a thread.
+func (r *unservedRuns) findRun(thread string) (u unservedRun, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x := r.threads[thread]; x != nil {
+		return *x, true
+	}
+	return unservedRun{}, false
+}
+
+// removeRun forgets a thread and returns what was known of it, nil for nothing.
+func (r *unservedRuns) removeRun(thread string) *unservedRun {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.threads[thread]
+	r.removeLocked(thread)
+	return u
+}
+
+// removeLocked does so. The caller holds mu.
+func (r *unservedRuns) removeLocked(thread string) {
+	if u := r.threads[thread]; u != nil {
+		r.taskCount.Add(-int64(len(u.needs)))
+		delete(r.threads, thread)
+	}
+}
+
+// noteCheck records that a thread is left alone again, and at which revision.
+func (r *unservedRuns) noteCheck(thread string, revision uint64, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u := r.threads[thread]; u != nil {
+		u.checkCount++
+		u.revision, u.recheckAt = revision, now+u.pauseTime()
+	}
+}
+
+// countTasks is how many tasks wait for workers so.
+func (r *unservedRuns) countTasks() int { return int(r.taskCount.Load()) }
+
+// listServed lists the threads for which there is a worker, in the order in which
+// they released their slots.
+func (r *unservedRuns) listServed(now time.Duration, served func(*unservedRun) bool) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var threads []string
+	for thread, u := range r.threads {
+		if (u.fruitlessTurns < maxFruitlessTurns || now >= u.recheckAt) && served(u) {
+			threads = append(threads, thread)
+		}
+	}
+	slices.SortFunc(threads, func(a, b string) int { return cmp.Compare(r.threads[a].order, r.threads[b].order) })
+	return threads
+}
+
+// pruneStale forgets, once a minute, what no sweep has looked at for long: other servers
+// attend to it, or it is gone.
+func (r *unservedRuns) pruneStale(now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now-r.prunedAt < forgetAfter {
+		return
+	}
+	r.prunedAt = now
+	for thread, u := range r.threads {
+		if now > u.recheckAt+maxUnservedPause+forgetAfter {
+			r.removeLocked(thread)
+		}
+	}
+}
+
+// mustStay reports whether a run that ends before a task of the loop has begun loses
+// something: values that are not stored, the time that the task has left, or what a
+// graph that keeps no checkpoints has done.
+func (l *loop) mustStay(n *graph.Node) bool {
+	timed := n != nil && (n.Timeout > 0 || n.IdleTimeout > 0) || l.graph().Spec.StepTimeout > 0
+	return timed || l.level.losesWorkOnStop || l.level.replay != nil || !l.level.keepsCheckpoints || l.graph().HasUntracked()
+}
+
+// offerSlot offers the run's slot if slots are short and the run only waits for
+// workers. remoteWork.mu is held.
+func (s *session) offerSlot() {
+	x := &s.remoteWork
+	needs := make([]checkpoint.Capability, 0, len(x.tasks))
+	for er := range x.tasks {
+		if er.mustStay || !er.isStranded.Load() {
+			return
+		}
+		needs = append(needs, er.needs[len(er.needs)-1])
+	}
+	if s.engine.decideSlotOffer(s) {
+		x.unserved = &unservedRun{needs: needs, fruitlessTurns: int(x.fruitlessTurns.Load()) + 1}
+		s.stopWork(errUnserved)
+	}
+}
+
+// decideSlotOffer decides that a run gives its slot up, or records that it could.
+func (e *Engine) decideSlotOffer(s *session) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.isDrained || !s.hasSlot || s.givesUpSlot:
+		return false
+	case e.usedSlots-e.offeredSlots <= e.slotThreshold:
+		e.idleSessions[s] = struct{}{}
+		return false
+	}
+	delete(e.idleSessions, s)
+	s.givesUpSlot = true
+	e.offeredSlots++
+	return true
+}
+
+// requestSlots asks sessions that could offer their slots to do so, where slots are
+// short. The caller holds mu.
+func (e *Engine) requestSlots() {
+	short := e.usedSlots - e.offeredSlots - e.slotThreshold
+	for s := range e.idleSessions {
+		if short <= 0 || e.isDrained {
+			return
+		}
+		short--
+		delete(e.idleSessions, s)
+		go contain.Func(s.maybeHandOff, contain.LogPanic(s.log, "asking a run for its place panicked"))()
+	}
+}
+
+// unservedRun is what is known of the run if it releases its slot, else nil.
+func (s *session) unservedRun() *unservedRun {
+	s.remoteWork.mu.Lock()
+	defer s.remoteWork.mu.Unlock()
+	return s.remoteWork.unserved
+}
+
+// putUnservedDue makes a run that releases its slot due after its pause, or earlier
+// where an interrupt expires or its time is over.
+func (l *loop) putUnservedDue(t *tx) {
+	u := l.session.unservedRun()
+	if u == nil || t.Head.Cancel != nil {
+		return
+	}
+	appointed := t.Head.Due
+	t.Head.Due = t.now.Add(u.pauseTime())
+	if t.Head.Open > 0 {
+		t.scheduleBy(appointed)
+	}
+	t.scheduleBy(l.run.Deadline)
+}
+
+// waitForWorkers queues a run that has given its slot up for workers when its
+// session ends.
+func (s *session) waitForWorkers(l *loop, v *loopEnd, head *checkpoint.Head) {
+	u := s.unservedRun()
+	if u == nil || !v.isCommitted || v.state != checkpoint.RunRunning || head.Cancel != nil || head.Owner != "" || head.PreferredOwner != "" {
+		return
+	}
+	u.deadline, u.revision = l.run.Deadline, head.Revision
+	s.remoteWork.mu.Lock()
+	u.toldReasons = s.remoteWork.toldReasons
+	s.remoteWork.mu.Unlock()
+	s.unserved = u
+	s.log.Info("run gives its place up until a worker comes")
+}
+
+// endSlotOffer ends what decideSlotOffer began, when the session is over. The caller holds mu.
+func (e *Engine) endSlotOffer(s *session) {
+	delete(e.idleSessions, s)
+	if !s.givesUpSlot {
+		return
+	}
+	e.offeredSlots--
+	if s.unserved != nil {
+		e.unservedRuns.addRun(s.thread, s.unserved, e.uptime())
+	}
+}
+
+// recheckUnserved has the scheduler check the runs that wait for workers. It does
+// not block.
+func (e *Engine) recheckUnserved() {
+	if !e.unservedRuns.isCheckNeeded.Swap(true) {
+		e.wakeScheduler()
+	}
+}
+
+// coversAny reports whether a worker of this server takes a task of a run.
+func (e *Engine) coversAny(u *unservedRun) bool {
+	return slices.ContainsFunc(u.needs, e.peers.workers.Covers)
+}
+
+// queueServed queues the threads whose runs have workers here for a slot, and hands
+// others off to servers with workers for them.
+func (e *Engine) queueServed(ctx context.Context) {
+	if e.peers == nil {
+		return
+	}
+	e.unservedRuns.pruneStale(e.uptime())
+	if !e.unservedRuns.isCheckNeeded.Swap(false) {
+		return
+	}
+	known := make(map[checkpoint.Capability]bool)
+	here := func(need checkpoint.Capability) bool {
+		takes, ok := known[need]
+		if !ok {
+			takes = e.peers.workers.Covers(need)
+			known[need] = takes
+		}
+		return takes
+	}
+	for _, thread := range e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool { return slices.ContainsFunc(u.needs, here) }) {
+		e.slotQueue.enqueueThread(thread)
+	}
+	if len(e.peers.registration.OtherMembers()) == 0 {
+		return
+	}
+	elsewhere := e.unservedRuns.listServed(e.uptime(), func(u *unservedRun) bool {
+		return !slices.ContainsFunc(u.needs, here) && slices.ContainsFunc(u.needs, func(need checkpoint.Capability) bool { return e.peers.Cover(need) })
+	})
+	r := dueRound{engine: e}
+	e.processThreads(ctx, elsewhere, &r)
+	r.finishRound()
+}
+
+// isStillUnserved reports whether the run of a thread that no call has changed since
+// waits for workers that this server does not have.
+func (e *Engine) isStillUnserved(head *checkpoint.Head) bool {
+	u, known := e.unservedRuns.findRun(head.Thread)
+	late := !u.deadline.IsZero() && !u.deadline.After(head.Now)
+	return known && u.revision == head.Revision && !late && !e.coversAny(&u)
+}
+
+// postponeUnserved leaves such a thread to a server that has workers for it, or alone for a
+// longer while. Interrupts that expire meanwhile are attended to.
+func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) error {
+	u, _ := e.unservedRuns.findRun(head.Thread)
+	needs := make([][]checkpoint.Capability, len(u.needs))
+	for i := range needs {
+		needs[i] = u.needs[i : i+1]
+	}
+	if to := e.peers.chooseServer(head.Thread, needs); to != "" {
+		return e.handOffDueThread(ctx, head, to)
+	}
+	u.checkCount++
+	next, err := e.tryChange(ctx, head, func(t *tx) error {
+		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
+		t.Head.Due = t.now.Add(u.pauseTime())
+		t.scheduleBy(u.deadline)
+		if head.Open == 0 {
+			return nil
+		}
+		open, err := e.listOpenInterrupts(ctx, t.Thread)
+		if err != nil {
+			return err
+		}
+		if late := t.takeExpired(open); len(late) > 0 {
+			return e.putExpired(ctx, t, late)
+		}
+		return nil
+	})
+	if err == nil {
+		e.unservedRuns.noteCheck(head.Thread, next.Revision, e.uptime())
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/contain"
+)
+
+// notifyServers tells other servers what a change leaves to them: the owner of the
+// thread, the preferred owner or, when the thread is free and this server has no
+// capacity, all.
+func (e *Engine) notifyServers(h *checkpoint.Head) {
+	if e.subscription == nil {
+		return
+	}
+	switch {
+	case h.Owner == "" && h.PreferredOwner != "" && h.PreferredOwner != e.id:
+		e.subscription.WakeServers(h.PreferredOwner, h.Thread)
+	case h.Owner == e.id:
+	case h.Owner != "":
+		e.subscription.WakeServers(h.Owner, h.Thread)
+	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(maxClockDrift)) && (!e.hasFreeSlot() || e.liveBytes.isExceeded()): // by our clock it is due
+		e.subscription.WakeServers("", h.Thread)
+	}
+}
+
+// handleWake reads a thread because another server asks for it.
+func (e *Engine) handleWake(owner, thread string) {
+	switch owner {
+	case "":
+		e.wakeScheduler()
+	case e.id:
+		if s := e.findSession(thread); s != nil {
+			s.refreshHead()
+		}
+		e.acceptHandOff(thread)
+	}
+}
+
+// refreshHead reads the newest head of a thread in the background. It does not
+// wait.
+func (s *session) refreshHead() {
+	if !s.isRefreshing.CompareAndSwap(false, true) {
+		return // the goroutine that waits for commitLock
+	}
+	go contain.Func(func() {
+		if s.lockCommits(s.storeCtx) != nil {
+			return
+		}
+		defer s.unlockCommits()
+		s.isRefreshing.Store(false)
+		if s.isLost {
+			return
+		}
+		if err := s.reloadHead(s.storeCtx); err != nil {
+			s.log.Debug("the newest head was not read", zap.Error(err), causeField(err))
+		}
+	}, contain.LogPanic(s.engine.log, "reading the newest head panicked"))()
+}
