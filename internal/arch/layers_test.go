@@ -78,9 +78,14 @@ var layers = []layer{
 		neverLinks: outerPackages,
 	},
 	{
+		path: "internal/checkpoint/redis/script", containsPanics: true,
+		mayImport:  []string{"internal/checkpoint/redis/layout", "internal/checkpoint"},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
+	},
+	{
 		path: "internal/checkpoint/redis", containsPanics: true,
 		mayImport: []string{
-			"internal/checkpoint/redis/layout",
+			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),

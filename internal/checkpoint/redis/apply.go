@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // Apply makes one change in one exchange with the server. An attempt whose
@@ -23,20 +24,20 @@ func (s *Store) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Rec
 	}
 	defer done()
 	r, err := s.applyChange(ctx, c)
-	return r, wrapThreadError(c.Thread, toContractError(ctx, err))
+	return r, wrapThreadError(c.Thread, script.ToContractError(ctx, err))
 }
 
 func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
-	var a *scriptCall
+	var a *script.Call
 	var published uint64
 	if c.Delete {
-		a = s.newScriptCall(s.scripts.remove, c.Thread, true)
-		a.appendUint(c.Expect)
-		a.appendText(c.LogID)
-		a.appendText(c.Op)
-		a.appendText(s.origin)
-		a.appendText(c.Thread)
-		a.appendText(s.mark)
+		a = script.NewCall(s.scripts.Remove, s.keys.ChangeKeys(c.Thread, true))
+		a.AppendUint(c.Expect)
+		a.AppendText(c.LogID)
+		a.AppendText(c.Op)
+		a.AppendText(s.origin)
+		a.AppendText(c.Thread)
+		a.AppendText(s.mark)
 	} else {
 		old, err := s.findPruned(ctx, c)
 		if err != nil {
@@ -46,72 +47,72 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		text, published = s.subscriber.pendingText(c.Thread)
 		a = s.encodeChange(c, old, text, needsAllKeys(c, old))
 	}
-	missed := &unanswered{}
-	r := &pendingChange{ctx: ctx, source: a.script.source, unanswered: missed}
-	r.command, r.size = a.buildCommand()
-	var answer reply
+	missed := &script.Unanswered{}
+	r := script.NewPendingChange(ctx, a, missed)
+	sender := s.batchers.OfPartition(s.keys.PartitionOf(c.Thread))
+	var answer script.Reply
 	call := func() (err error) {
-		answer, err = s.batcherFor(c.Thread).sendChange(r)
+		answer, err = sender.SendChange(r)
 		return err
 	}
 	var err error
 	if c.Op == "" || c.Delete {
 		err = call() // nothing would tell a repetition from a second change
 	} else {
-		err = retryCall(ctx, call)
+		err = script.Retry(ctx, call)
 	}
 	if err != nil {
-		return checkpoint.Receipt{}, missed.wrapOutcome(ctx, err)
+		return checkpoint.Receipt{}, missed.WrapOutcome(ctx, err)
 	}
-	if n, ok := answer.intAt(4); ok {
+	if n, ok := answer.IntAt(4); ok {
 		s.subscriber.acknowledgeMessages(c.Thread, published, n)
 	}
 	if len(c.Interrupts) > 0 {
 		s.subscriber.announceInterruptChange()
 	}
-	if answer.textAt(0) == "STORE" {
-		return checkpoint.Receipt{}, missed.wrapRefusal(s.otherStoreError(s.keys.PartitionOf(c.Thread), answer.textAt(1)))
+	if answer.TextAt(0) == "STORE" {
+		return checkpoint.Receipt{}, missed.WrapRefusal(s.otherStoreError(s.keys.PartitionOf(c.Thread), answer.TextAt(1)))
 	}
 	return parseReceipt(c, answer, missed)
 }
 
 // parseReceipt reads the answer of apply.lua or delete.lua. missed knows whether an
 // earlier attempt had no answer.
-func parseReceipt(c *checkpoint.Change, answer reply, missed *unanswered) (r checkpoint.Receipt, err error) {
-	switch outcome := answer.textAt(0); outcome {
+func parseReceipt(c *checkpoint.Change, answer script.Reply, missed *script.Unanswered) (r checkpoint.Receipt, err error) {
+	switch outcome := answer.TextAt(0); outcome {
 	case "OK", "DONE":
 	case "CONFLICT":
-		if cause := missed.loadCause(); cause != nil {
+		if cause := missed.LoadCause(); cause != nil {
 			return r, fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, cause)
 		}
 		return r, checkpoint.ErrConflict
 	case "GAP":
 		return r, sequenceGapError(c, answer)
 	case "LOST":
-		return r, missingKeysError(answer.textAt(1), answer.listAt(2))
+		return r, missingKeysError(answer.TextAt(1), answer.ListAt(2))
 	default:
 		return r, layout.CorruptError("unknown answer %q of a script", outcome)
 	}
-	if r.Revision, err = answer.uintAt(1); err != nil {
+	if r.Revision, err = answer.UintAt(1); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	if r.LeaseExpires, err = answer.timeAt(2); err != nil {
+	if r.LeaseExpires, err = answer.TimeAt(2); err != nil {
 		return checkpoint.Receipt{}, err
 	}
-	list := answer.listAt(5)
+	list := answer.ListAt(5)
 	for i := range list {
-		n, _ := list.intAt(i)
+		n, _ := list.IntAt(i)
 		r.Runs = append(r.Runs, uint64(max(0, n)))
 	}
-	r.Now, err = answer.timeAt(3)
+	r.Now, err = answer.TimeAt(3)
 	return r, err
 }
 
 // missingKeysError reports that keys of a thread were removed.
-func missingKeysError(had string, absent reply) error {
+func missingKeysError(had string, absent script.Reply) error {
 	names := make([]string, len(absent))
 	for i := range absent {
-		names[i] = absent.textAt(i)
+		names[i] = absent.TextAt(i)
 	}
 	if had == "0" {
 		return layout.CorruptError("key %s is missing, and others of the thread are there", names[0])
@@ -121,12 +122,12 @@ func missingKeysError(had string, absent reply) error {
 }
 
 // sequenceGapError says how a change does not continue the thread.
-func sequenceGapError(c *checkpoint.Change, answer reply) error {
-	event, err := answer.uintAt(1)
+func sequenceGapError(c *checkpoint.Change, answer script.Reply) error {
+	event, err := answer.UintAt(1)
 	if err != nil {
 		return err
 	}
-	seq, err := answer.uintAt(2)
+	seq, err := answer.UintAt(2)
 	if err != nil {
 		return err
 	}

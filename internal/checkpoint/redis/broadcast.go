@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // broadcasts are what is told to servers, not to those who follow a thread: on the
@@ -89,7 +90,7 @@ func (r *subscriber) finishRound(o *broadcastRound) (done bool) {
 	done = true
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o.serversReply != nil && o.serversReply.Err() != nil && !isPermissionDenied(o.serversReply.Err()) {
+	if o.serversReply != nil && o.serversReply.Err() != nil && !script.IsPermissionDenied(o.serversReply.Err()) {
 		done = false
 		r.broadcasts.announcements = append(o.sent.announcements, r.broadcasts.announcements...)
 		r.broadcasts.wakes = append(o.sent.wakes, r.broadcasts.wakes...)
@@ -98,7 +99,7 @@ func (r *subscriber) finishRound(o *broadcastRound) (done bool) {
 		return done
 	}
 	listeners, err := o.interruptsReply.Result()
-	if err != nil && !isPermissionDenied(err) {
+	if err != nil && !script.IsPermissionDenied(err) {
 		r.broadcasts.interruptsChanged = true
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
@@ -57,8 +58,8 @@ func (l *connection) keepListening(ctx context.Context) {
 			l.subscriber.store.log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
 		}
 		l.reportDisconnected()
-		if isPermissionDenied(err) { // until an operator grants the permission
-			sleepContext(ctx, idleTimeout)
+		if script.IsPermissionDenied(err) { // until an operator grants the permission
+			script.SleepContext(ctx, idleTimeout)
 			continue
 		}
 		if time.Since(began) > 10*time.Second {
@@ -67,7 +68,7 @@ func (l *connection) keepListening(ctx context.Context) {
 		if c, ok := l.subscriber.store.client.(*goredis.ClusterClient); ok {
 			c.ReloadState(ctx)
 		}
-		sleepContext(ctx, time.Duration(min(n, 20))*50*time.Millisecond)
+		script.SleepContext(ctx, time.Duration(min(n, 20))*50*time.Millisecond)
 	}
 }
 

@@ -7,58 +7,77 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
+// changeEncoder writes a change as arguments of apply.lua.
+type changeEncoder struct {
+	*script.Call
+
+	sealer layout.RecordSealer
+}
+
 // encodeChange writes a change as a call of apply.lua. old is what it prunes,
 // told the messages that are published before it.
-func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *scriptCall {
+func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral string, more bool) *script.Call {
 	h := &c.Head
-	a := s.newScriptCall(s.scripts.apply, c.Thread, more)
-	a.appendText(c.Thread)
-	a.appendUint(c.Expect)
-	a.appendText(c.LogID)
-	a.appendText(c.Op)
-	a.appendText(h.LogID)
-	a.appendFlag(h.Owner != "")
-	a.appendUint(uint64(max(0, c.Lease+time.Microsecond-1) / time.Microsecond))
+	a := changeEncoder{
+		script.NewCall(s.scripts.Apply, s.keys.ChangeKeys(c.Thread, more)), layout.NewRecordSealer(s.box, c.Thread),
+	}
+	a.AppendText(c.Thread)
+	a.AppendUint(c.Expect)
+	a.AppendText(c.LogID)
+	a.AppendText(c.Op)
+	a.AppendText(h.LogID)
+	a.AppendFlag(h.Owner != "")
+	a.AppendUint(uint64(max(0, c.Lease+time.Microsecond-1) / time.Microsecond))
 	appendRecord(a, layout.KindHead, "", h, codec.PackHead)
-	a.appendUint(h.Seq)
-	a.appendUint(h.LastEvent)
-	a.appendUint(h.LastEvent - uint64(len(c.Events)))
+	a.AppendUint(h.Seq)
+	a.AppendUint(h.LastEvent)
+	a.AppendUint(h.LastEvent - uint64(len(c.Events)))
 	if len(c.Checkpoints) > 0 {
-		a.appendUint(c.Checkpoints[0].Seq)
+		a.AppendUint(c.Checkpoints[0].Seq)
 	} else {
-		a.appendText("")
+		a.AppendText("")
 	}
 	if c.DropAfter != nil {
-		a.appendUint(min(*c.DropAfter, maxScriptInteger))
+		a.AppendUint(min(*c.DropAfter, maxScriptInteger))
 	} else {
-		a.appendText("")
+		a.AppendText("")
 	}
-	a.appendUint(min(c.TrimEvents, h.LastEvent+1))
-	a.appendText(layout.ThreadMember(h))
-	a.appendText(layout.FormatDue(h.Due))
-	a.appendText(s.origin)
-	a.appendText(ephemeral)
-	a.appendText(s.mark)
+	a.AppendUint(min(c.TrimEvents, h.LastEvent+1))
+	a.AppendText(layout.ThreadMember(h))
+	a.AppendText(layout.FormatDue(h.Due))
+	a.AppendText(s.origin)
+	a.AppendText(ephemeral)
+	a.AppendText(s.mark)
 	a.appendCheckpoints(c)
 	a.appendEvents(c.Events)
 	if !more {
-		return a
+		return a.Call
 	}
-	a.appendCount(len(c.ClearTasks) + len(old.checkpointIDs))
+	a.AppendCount(len(c.ClearTasks) + len(old.checkpointIDs))
 	for _, id := range c.ClearTasks {
-		a.appendText(layout.AddLength(id))
+		a.AppendText(layout.AddLength(id))
 	}
 	for _, id := range old.checkpointIDs {
-		a.appendText(layout.AddLength(id))
+		a.AppendText(layout.AddLength(id))
 	}
-	a.appendTexts(old.members)
-	a.appendTexts(old.fields)
+	a.AppendTexts(old.members)
+	a.AppendTexts(old.fields)
 	a.appendProgress(c)
 	a.appendRecords(c)
-	return a
+	return a.Call
+}
+
+// appendRecord appends a record of the thread.
+func appendRecord[T any](a changeEncoder, kind, name string, v *T, write func([]byte, *T) []byte) {
+	if !a.sealer.IsPlain() {
+		a.AppendText(a.sealer.SealRecord(kind, name, string(write(nil, v))))
+		return
+	}
+	a.AppendWritten(func(buf []byte) []byte { return write(buf, v) })
 }
 
 // needsAllKeys reports whether a change is more than checkpoints and events, as most
@@ -71,10 +90,10 @@ func needsAllKeys(c *checkpoint.Change, old prunedRecords) bool {
 // maxScriptInteger is the greatest integer that a script counts exactly.
 const maxScriptInteger = 1 << 53
 
-func (a *scriptCall) appendCheckpoints(c *checkpoint.Change) {
-	a.appendCount(len(c.Checkpoints))
+func (a changeEncoder) appendCheckpoints(c *checkpoint.Change) {
+	a.AppendCount(len(c.Checkpoints))
 	if len(c.Checkpoints) == 0 {
-		a.appendCount(0)
+		a.AppendCount(0)
 		return
 	}
 	w := codec.NewValueSelector(c)
@@ -82,8 +101,8 @@ func (a *scriptCall) appendCheckpoints(c *checkpoint.Change) {
 	w.OnValue = func(_ *checkpoint.Checkpoint, ch *checkpoint.Channel) {
 		field := layout.ValueField(ch.Stored, ch.Name)
 		if text, ok := from.FindRef(ch.Value); ok {
-			a.appendText(field)
-			a.appendText(text)
+			a.AppendText(field)
+			a.AppendText(text)
 			return
 		}
 		a.appendValue(field, ch.Value)
@@ -92,17 +111,17 @@ func (a *scriptCall) appendCheckpoints(c *checkpoint.Change) {
 		a.appendValue(layout.ItemField(segment, index, ch.Name), v)
 	}
 	for _, cp := range c.Checkpoints {
-		a.appendUint(cp.Seq)
-		a.appendText(layout.CheckpointMember(cp))
+		a.AppendUint(cp.Seq)
+		a.AppendText(layout.CheckpointMember(cp))
 	}
-	at := a.reserveCount()
+	at := a.ReserveCount()
 	for _, cp := range c.Checkpoints {
 		field := "c" + cp.ID
-		a.appendText(field)
+		a.AppendText(field)
 		appendRecord(a, layout.KindValues, field, cp, codec.PackCheckpoint)
 		w.AddCheckpoint(cp)
 	}
-	a.fillCount(at, (a.argumentCount()-at-1)/2)
+	a.FillCount(at, (a.ArgumentCount()-at-1)/2)
 }
 
 // An element of the log has the events of a change, or some of them when they
@@ -112,8 +131,8 @@ const (
 	maxElementBytes  = 8 << 10 // about, in bytes
 )
 
-func (a *scriptCall) appendEvents(list []checkpoint.Event) {
-	at := a.reserveCount()
+func (a changeEncoder) appendEvents(list []checkpoint.Event) {
+	at := a.ReserveCount()
 	n := 0
 	for len(list) > 0 {
 		some := list[:countElementEvents(list)]
@@ -121,7 +140,7 @@ func (a *scriptCall) appendEvents(list []checkpoint.Event) {
 		a.appendElement(some)
 		n++
 	}
-	a.fillCount(at, n)
+	a.FillCount(at, n)
 }
 
 // countElementEvents is how many events share an element.
@@ -139,109 +158,57 @@ func countElementEvents(list []checkpoint.Event) (n int) {
 
 // appendElement appends an element of the log. The number before the record is for the
 // scripts, to which records say nothing.
-func (a *scriptCall) appendElement(list []checkpoint.Event) {
-	from := len(a.buf)
-	a.buf = append(strconv.AppendUint(a.buf, list[0].Seq, 10), ':')
-	if a.sealer.IsPlain() {
-		a.buf = codec.PackEvents(a.buf, list)
-	} else {
-		a.buf = append(a.buf, a.sealer.SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, list)))...)
-	}
-	a.endArgument(len(a.buf) - from)
+func (a changeEncoder) appendElement(list []checkpoint.Event) {
+	a.AppendWritten(func(buf []byte) []byte {
+		buf = append(strconv.AppendUint(buf, list[0].Seq, 10), ':')
+		if a.sealer.IsPlain() {
+			return codec.PackEvents(buf, list)
+		}
+		return append(buf, a.sealer.SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, list)))...)
+	})
 }
 
-// unpackNames reads an array of MessagePack with texts.
-func unpackNames(text string) (names []string, err error) {
-	take := func(n int) string {
-		if n > len(text) {
-			err = layout.CorruptError("a list of names is too short")
-			n = len(text)
-		}
-		head := text[:n]
-		text = text[n:]
-		return head
-	}
-	number := func(bytes int) (n int) {
-		for _, c := range []byte(take(bytes)) {
-			n = n<<8 | int(c)
-		}
-		return n
-	}
-	if text == "" {
-		return nil, nil
-	}
-	var n int
-	switch c := take(1)[0]; {
-	case c&0xf0 == 0x90:
-		n = int(c & 0x0f)
-	case c == 0xdc:
-		n = number(2)
-	case c == 0xdd:
-		n = number(4)
-	default:
-		return nil, layout.CorruptError("a list of names begins with %#x", c)
-	}
-	for i := 0; i < n && err == nil; i++ {
-		length := 0
-		switch c := take(1); {
-		case c == "":
-		case c[0]&0xe0 == 0xa0:
-			length = int(c[0] & 0x1f)
-		case c[0] == 0xd9:
-			length = number(1)
-		case c[0] == 0xda:
-			length = number(2)
-		case c[0] == 0xdb:
-			length = number(4)
-		default:
-			return nil, layout.CorruptError("a name begins with %#x", c[0])
-		}
-		names = append(names, take(length))
-	}
-	return names, err
-}
-
-func (a *scriptCall) appendValue(field string, v payload.JSON) {
+func (a changeEncoder) appendValue(field string, v payload.JSON) {
 	if first := layout.SplitOffset(len(v)); first > 0 && a.sealer.IsPlain() {
-		a.appendText(field)
-		a.appendText(layout.SplitMark + string(v[:first]))
-		a.appendText(layout.RestField(field))
-		a.appendText(string(v[first:]))
+		a.AppendText(field)
+		a.AppendText(layout.SplitMark + string(v[:first]))
+		a.AppendText(layout.RestField(field))
+		a.AppendText(string(v[first:]))
 		return
 	}
-	a.appendText(field)
-	a.appendText(a.sealer.SealRecord(layout.KindValues, field, string(v)))
+	a.AppendText(field)
+	a.AppendText(a.sealer.SealRecord(layout.KindValues, field, string(v)))
 }
 
-func (a *scriptCall) appendProgress(c *checkpoint.Change) {
-	a.appendCount(len(c.Tasks))
+func (a changeEncoder) appendProgress(c *checkpoint.Change) {
+	a.AppendCount(len(c.Tasks))
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		field := layout.AddLength(t.Checkpoint) + "t" + t.ID
-		a.appendText(field)
+		a.AppendText(field)
 		appendRecord(a, layout.KindProgress, field, t, codec.PackTask)
 	}
-	a.appendCount(len(c.Memos))
+	a.AppendCount(len(c.Memos))
 	for i := range c.Memos {
 		m := &c.Memos[i]
 		field := layout.AddLength(m.Checkpoint) + "m" + layout.AddLength(m.Task) + layout.AddLength(m.Scope) + layout.AddLength(m.Key) + strconv.Itoa(m.Index)
-		a.appendText(field)
+		a.AppendText(field)
 		appendRecord(a, layout.KindProgress, field, m, codec.PackMemo)
 	}
 }
 
-func (a *scriptCall) appendRecords(c *checkpoint.Change) {
-	a.appendCount(len(c.Interrupts))
+func (a changeEncoder) appendRecords(c *checkpoint.Change) {
+	a.AppendCount(len(c.Interrupts))
 	for i := range c.Interrupts {
 		in := c.Interrupts[i]
 		in.Change, in.Revision = 0, 0 // given by the script
-		a.appendText(in.ID)
-		a.appendText(in.Checkpoint)
-		a.appendText(layout.InterruptMember(&in))
-		a.appendFlag(in.State == checkpoint.InterruptOpen)
+		a.AppendText(in.ID)
+		a.AppendText(in.Checkpoint)
+		a.AppendText(layout.InterruptMember(&in))
+		a.AppendFlag(in.State == checkpoint.InterruptOpen)
 		appendRecord(a, layout.KindInterrupt, in.ID, &in, codec.PackInterrupt)
 	}
-	a.appendCount(len(c.Runs))
+	a.AppendCount(len(c.Runs))
 	for i := range c.Runs {
 		r := c.Runs[i]
 		r.Revision = 0
@@ -251,21 +218,21 @@ func (a *scriptCall) appendRecords(c *checkpoint.Change) {
 		} else {
 			input = ""
 		}
-		a.appendText(r.ID)
-		a.appendUint(min(r.Order, maxScriptInteger))
+		a.AppendText(r.ID)
+		a.AppendUint(min(r.Order, maxScriptInteger))
 		appendRecord(a, layout.KindRun, r.ID, &r, codec.PackRun)
 		if input != "" {
-			a.appendText(a.sealer.SealRecord(layout.KindRun, layout.InputField(r.ID), string(input)))
+			a.AppendText(a.sealer.SealRecord(layout.KindRun, layout.InputField(r.ID), string(input)))
 		} else {
-			a.appendText("")
+			a.AppendText("")
 		}
 	}
 	if c.Request == nil {
-		a.appendCount(0)
+		a.AppendCount(0)
 		return
 	}
-	a.appendCount(1)
-	a.appendText(c.Request.ID)
+	a.AppendCount(1)
+	a.AppendText(c.Request.ID)
 	q := *c.Request
 	q.ID = ""
 	appendRecord(a, layout.KindRequest, c.Request.ID, &q, codec.PackRequest)

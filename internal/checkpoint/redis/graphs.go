@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
@@ -119,23 +120,23 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 	defer done()
 	field := layout.AddLength(name) + version
 	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
-		return toContractError(ctx, err)
+		return script.ToContractError(ctx, err)
 	}
-	missed := &unanswered{}
+	missed := &script.Unanswered{}
 	for {
-		err := retryCall(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
+		err := script.Retry(ctx, func() error { return s.replaceGraph(ctx, field, decide, missed) })
 		switch {
 		case errors.Is(err, errNothingToChange):
 			return nil
 		case errors.Is(err, checkpoint.ErrGraphExists), errors.Is(err, checkpoint.ErrGraphNotFound):
 			return err
 		case !errors.Is(err, errGraphChanged):
-			return toContractError(ctx, missed.wrapRefusal(err))
+			return script.ToContractError(ctx, missed.WrapRefusal(err))
 		}
 	}
 }
 
-func (s *Store) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *unanswered) error {
+func (s *Store) replaceGraph(ctx context.Context, field string, decide func(graphEntry) (*storedGraph, error), missed *script.Unanswered) error {
 	old, err := s.readGraphEntry(ctx, field)
 	if err != nil {
 		return err
@@ -152,13 +153,12 @@ func (s *Store) replaceGraph(ctx context.Context, field string, decide func(grap
 		with = s.box.Seal(seal.RecordPlace{Kind: layout.KindTombstone, Name: field}, checkpoint.GraphDigest(old.graph.Source))
 	}
 	keys := []string{s.keys.GraphsKey(), s.keys.GraphIndexKey(), s.keys.TombstonesKey(), s.keys.TombstoneOrderKey()}
-	sent := context.WithValue(ctx, unansweredKey{}, missed)
-	made, err := s.scripts.graph.Run(sent, s.client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
+	made, err := s.scripts.Graph.Run(missed.WithContext(ctx), s.client, keys, field, old.record, old.tombstone, record, with, s.maxTombstones).Int()
 	switch {
 	case err == nil && made == 0:
 		return errGraphChanged
 	case err != nil && ctx.Err() != nil:
-		missed.cause.Store(&err) // the caller did not wait for the answer
+		missed.RecordCause(err) // the caller did not wait for the answer
 	}
 	return err
 }
@@ -199,7 +199,7 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 	defer done()
 	field := layout.AddLength(name) + version
 	var record string
-	err = retryCall(ctx, func() (err error) {
+	err = script.Retry(ctx, func() (err error) {
 		record, err = s.client.HGet(ctx, s.keys.GraphsKey(), field).Result()
 		return err
 	})
@@ -207,7 +207,7 @@ func (s *Store) GraphRecord(ctx context.Context, name, version string) (checkpoi
 		return checkpoint.GraphRecord{}, checkpoint.ErrGraphNotFound
 	}
 	if err != nil {
-		return checkpoint.GraphRecord{}, toContractError(ctx, err)
+		return checkpoint.GraphRecord{}, script.ToContractError(ctx, err)
 	}
 	g, err := s.decodeGraph(field, record)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpo
 		return nil, 0, err
 	}
 	defer done()
-	err = retryCall(ctx, func() (err error) {
+	err = script.Retry(ctx, func() (err error) {
 		revision, err = s.countGraphChanges(ctx)
 		if err != nil || revision == known {
 			return err
@@ -231,7 +231,7 @@ func (s *Store) GraphVersions(ctx context.Context, known uint64) (list []checkpo
 		list, err = s.listGraphVersions(ctx)
 		return err
 	})
-	return list, revision, toContractError(ctx, err)
+	return list, revision, script.ToContractError(ctx, err)
 }
 
 // countGraphChanges is read before the list, so that what changes meanwhile is
@@ -302,12 +302,12 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 	}
 	defer done()
 	var all map[string]string
-	err = retryCall(ctx, func() (err error) {
+	err = script.Retry(ctx, func() (err error) {
 		all, err = s.client.HGetAll(ctx, s.keys.GraphsKey()).Result()
 		return err
 	})
 	if err != nil {
-		return nil, toContractError(ctx, err)
+		return nil, script.ToContractError(ctx, err)
 	}
 	return s.decodeGraphs(all)
 }
@@ -319,7 +319,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 		return now, err
 	}
 	defer done()
-	return now, toContractError(ctx, retryCall(ctx, func() (err error) {
+	return now, script.ToContractError(ctx, script.Retry(ctx, func() (err error) {
 		now, err = s.client.Time(ctx).Result()
 		return err
 	}))

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -25,15 +26,15 @@ func (s *Store) CheckpointWithin(
 ) (cp *checkpoint.Checkpoint, err error) {
 	var large *checkpoint.LargeError
 	err = s.readThread(ctx, thread, func() error {
-		list, err := s.loadCheckpoints(ctx, thread, 0, most, func() (reply, error) {
+		list, err := s.loadCheckpoints(ctx, thread, 0, most, func() (script.Reply, error) {
 			if id == "" {
 				return s.findCheckpoints(ctx, &checkpoint.CheckpointQuery{Thread: thread, Namespace: namespace, Limit: 1})
 			}
-			r, err := s.runReadScript(ctx, s.scripts.values, s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords), 0, "c"+id)
-			if err != nil || !r.hasValue(2) {
+			r, err := s.runner.RunScript(ctx, s.scripts.Values, s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyRecords), 0, "c"+id)
+			if err != nil || !r.HasValue(2) {
 				return nil, err
 			}
-			return reply{r[0], id, r[2]}, nil
+			return script.Reply{r[0], id, r[2]}, nil
 		})
 		if errors.As(err, &large) {
 			return nil
@@ -70,7 +71,7 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 	portion := checkpoint.Portion{Limit: q.Limit}
 	for {
 		cut := false
-		next, err := s.loadCheckpoints(ctx, q.Thread, q.Limit, 0, func() (reply, error) {
+		next, err := s.loadCheckpoints(ctx, q.Thread, q.Limit, 0, func() (script.Reply, error) {
 			r, err := s.findCheckpoints(ctx, &q)
 			cut = wasCut(r, q.Limit)
 			return r, err
@@ -93,7 +94,7 @@ func (s *Store) list(ctx context.Context, q checkpoint.CheckpointQuery) (out []*
 }
 
 // findCheckpoints returns the generation, then id and manifest of each.
-func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (reply, error) {
+func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQuery) (script.Reply, error) {
 	prefix, open := layout.AddLength(checkpoint.NodePath(q.Namespace)), "1"
 	switch {
 	case q.AllNamespaces:
@@ -101,7 +102,7 @@ func (s *Store) findCheckpoints(ctx context.Context, q *checkpoint.CheckpointQue
 	case !q.AnyTask:
 		prefix, open = prefix+layout.AddLength(q.Namespace), "0"
 	}
-	return s.runReadScript(ctx, s.scripts.history, s.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
+	return s.runner.RunScript(ctx, s.scripts.History, s.keys.ThreadKeys(q.Thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder),
 		prefix, open, scoreBelow(q.Before), max(0, q.Limit), bound(q.Limit))
 }
 
@@ -115,21 +116,21 @@ func bound(limit int) int {
 }
 
 // wasCut reports whether a script has left something for another exchange.
-func wasCut(r reply, limit int) bool { return limit > 0 && r.bytes() >= checkpoint.ReadBytes }
+func wasCut(r script.Reply, limit int) bool { return limit > 0 && r.Bytes() >= checkpoint.ReadBytes }
 
 // loadCheckpoints reads manifests and the values beside them. A rollback in
 // between may take values away or put others in their place; then it begins
 // again. So may a Redis that lost its newest changes without a trace: what does
 // not fit together is read once more before it is called damaged.
 func (s *Store) loadCheckpoints(
-	ctx context.Context, thread string, limit, most int, manifests func() (reply, error),
+	ctx context.Context, thread string, limit, most int, manifests func() (script.Reply, error),
 ) (out []*checkpoint.Checkpoint, err error) {
 	for doubted := false; ; {
 		r, err := manifests()
 		if err != nil || len(r) == 0 {
 			return nil, err
 		}
-		l := checkpointLoader{store: s, thread: thread, generation: r.textAt(0), most: most}
+		l := checkpointLoader{store: s, thread: thread, generation: r.TextAt(0), most: most}
 		out, err := l.loadManifests(ctx, r[1:], limit)
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt) && !doubted:
@@ -180,15 +181,15 @@ func (s *Store) decodeManifest(thread, id, text string) (m manifest, err error) 
 }
 
 // loadManifests reads the values of some manifests, and ends early where a limit does.
-func (l *checkpointLoader) loadManifests(ctx context.Context, r reply, limit int) ([]*checkpoint.Checkpoint, error) {
+func (l *checkpointLoader) loadManifests(ctx context.Context, r script.Reply, limit int) ([]*checkpoint.Checkpoint, error) {
 	l.valuesByField, l.listsBySegment = map[string]payload.JSON{}, map[segmentKey][]payload.JSON{}
 	list := make([]manifest, 0, len(r)/2)
 	lengths := map[segmentKey]int{}
 	known := checkpoint.Portion{Limit: limit}
 	for i := 0; i+1 < len(r) && !known.Full(); i += 2 {
-		m, err := l.store.decodeManifest(l.thread, r.textAt(i), r.textAt(i+1))
+		m, err := l.store.decodeManifest(l.thread, r.TextAt(i), r.TextAt(i+1))
 		if err != nil {
-			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.textAt(i))
+			return nil, layout.WrapRecordError(err, "key %s, checkpoint %q", l.valuesKey(), r.TextAt(i))
 		}
 		l.addFields(&m, lengths)
 		known.Take(m.least())
@@ -295,29 +296,29 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 		for _, f := range fields {
 			args = append(args, f)
 		}
-		r, err := l.store.runReadScript(ctx, l.store.scripts.values, keys, args...)
+		r, err := l.store.runner.RunScript(ctx, l.store.scripts.Values, keys, args...)
 		if err != nil {
 			return err
 		}
-		if r.textAt(0) != l.generation {
+		if r.TextAt(0) != l.generation {
 			l.isStale = true
 			return nil
 		}
-		count, err := r.uintAt(1)
+		count, err := r.UintAt(1)
 		if err == nil && l.most > 0 && count < uint64(len(fields)) {
 			return &checkpoint.LargeError{}
 		}
 		if err != nil || count == 0 || count > uint64(len(fields)) {
-			return layout.CorruptError("key %s: %q of %d fields were read", l.valuesKey(), r.textAt(1), len(fields))
+			return layout.CorruptError("key %s: %q of %d fields were read", l.valuesKey(), r.TextAt(1), len(fields))
 		}
 		fields = fields[:count]
 		quoted := r[min(len(r), 2+len(fields)):]
 		for i, f := range fields {
-			if !r.hasValue(i + 2) {
+			if !r.HasValue(i + 2) {
 				delete(l.valuesByField, f)
 				continue
 			}
-			if l.valuesByField[f], err = l.openValue(f, r.textAt(i+2), quoted); err != nil {
+			if l.valuesByField[f], err = l.openValue(f, r.TextAt(i+2), quoted); err != nil {
 				return layout.WrapRecordError(err, "key %s, field %q", l.valuesKey(), f)
 			}
 			if l.bytes += len(l.valuesByField[f]); l.most > 0 && l.bytes > l.most {
@@ -330,16 +331,16 @@ func (l *checkpointLoader) fetchFields(ctx context.Context, n, bytes int) error 
 }
 
 // openValue opens a value. quoted are runs and inputs that values refer to.
-func (l *checkpointLoader) openValue(field, text string, quoted reply) (payload.JSON, error) {
+func (l *checkpointLoader) openValue(field, text string, quoted script.Reply) (payload.JSON, error) {
 	run, isQuoted := layout.RunOfRef(text)
 	if !isQuoted {
 		text, err := l.store.box.Open(seal.RecordPlace{Thread: l.thread, Kind: layout.KindValues, Name: field}, text)
 		return payload.JSON(text), err
 	}
 	for i := 0; i+1 < len(quoted); i += 2 {
-		if quoted.textAt(i) == run && quoted.hasValue(i+1) {
+		if quoted.TextAt(i) == run && quoted.HasValue(i+1) {
 			at := seal.RecordPlace{Thread: l.thread, Kind: layout.KindRun, Name: layout.InputField(run)}
-			input, err := l.store.box.Open(at, quoted.textAt(i+1))
+			input, err := l.store.box.Open(at, quoted.TextAt(i+1))
 			if err != nil {
 				return "", layout.WrapRecordError(err, "input of run %q", run)
 			}
@@ -412,18 +413,18 @@ func (s *Store) Pending(ctx context.Context, thread, id string) (p checkpoint.Pe
 
 func (s *Store) readPending(ctx context.Context, thread, id string) (p checkpoint.Pending, err error) {
 	keys := s.keys.ThreadKeys(thread, layout.KeyProgress, layout.KeyInterrupts)
-	r, err := s.runReadScript(ctx, s.scripts.pending, keys, id, layout.AddLength(id))
+	r, err := s.runner.RunScript(ctx, s.scripts.Pending, keys, id, layout.AddLength(id))
 	if err != nil {
 		return checkpoint.Pending{}, err
 	}
-	if p, err = s.decodeProgress(thread, id, r.listAt(0)); err != nil {
+	if p, err = s.decodeProgress(thread, id, r.ListAt(0)); err != nil {
 		return checkpoint.Pending{}, err
 	}
-	asked := r.listAt(1)
+	asked := r.ListAt(1)
 	for i := 0; i+1 < len(asked); i += 2 {
-		in, err := s.decodeInterrupt(thread, asked.textAt(i), asked.textAt(i+1))
+		in, err := s.decodeInterrupt(thread, asked.TextAt(i), asked.TextAt(i+1))
 		if err != nil {
-			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.textAt(i))
+			return checkpoint.Pending{}, layout.WrapRecordError(err, "key %s, interrupt %q", keys[1], asked.TextAt(i))
 		}
 		p.Interrupts = append(p.Interrupts, in)
 	}

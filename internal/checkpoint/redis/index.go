@@ -3,16 +3,14 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // indexEntry is a member of an index with its place in the order of all partitions.
@@ -83,21 +81,21 @@ func walkIndex[T any](
 }
 
 // mergeDue reads members of the list of what is due.
-func mergeDue(parts []reply, limit int) (threads []string, next time.Time, err error) {
+func mergeDue(parts []script.Reply, limit int) (threads []string, next time.Time, err error) {
 	var passed, coming []string
 	for _, r := range parts {
-		now, err := r.timeAt(0)
+		now, err := r.TimeAt(0)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		end := layout.FormatDue(now)
-		members := r.listAt(1)
+		members := r.ListAt(1)
 		for i := range members {
-			if m := members.textAt(i); m[:min(len(m), layout.DueLen)] <= end {
+			if m := members.TextAt(i); m[:min(len(m), layout.DueLen)] <= end {
 				passed = append(passed, m)
 				continue
 			}
-			coming = append(coming, members.textAt(i))
+			coming = append(coming, members.TextAt(i))
 			break // what follows comes later
 		}
 	}
@@ -146,7 +144,7 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 		err = s.checkMark(ctx)
 	}
 	if err != nil {
-		return nil, toContractError(ctx, err)
+		return nil, script.ToContractError(ctx, err)
 	}
 	// A thread that was changed while it was listed stands where it is now.
 	slices.SortStableFunc(out, func(a, b checkpoint.Head) int {
@@ -163,7 +161,7 @@ func (s *Store) readMembers(
 	if from != "" {
 		begin = "(" + from
 	}
-	replies, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), keys, begin, size)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.allPartitions(), keys, begin, size)
 	if err != nil {
 		return indexPage{}, err
 	}
@@ -172,10 +170,10 @@ func (s *Store) readMembers(
 	for _, r := range replies {
 		for k := range keys {
 			var part []indexEntry
-			list := r.listAt(k + 1)
+			list := r.ListAt(k + 1)
 			for i := range list {
-				e, ok := parse(list.textAt(i))
-				e.position = list.textAt(i)
+				e, ok := parse(list.TextAt(i))
+				e.position = list.TextAt(i)
 				skip[e.position] = !ok
 				part = append(part, e)
 			}
@@ -191,11 +189,11 @@ func (s *Store) readMembers(
 func (s *Store) readHeads(
 	ctx context.Context, q *checkpoint.ThreadQuery, list []indexEntry, portion *checkpoint.Portion,
 ) ([]checkpoint.Head, error) {
-	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
-		return s.scripts.head.EvalSha(ctx, pipe, s.keys.ThreadKeys(e.thread, layout.KeyHead))
-	}, func(e indexEntry) *goredis.Cmd {
-		return s.scripts.head.Run(ctx, s.client, s.keys.ThreadKeys(e.thread, layout.KeyHead))
-	})
+	inputs := make([]script.Input, len(list))
+	for i, e := range list {
+		inputs[i].Keys = s.keys.ThreadKeys(e.thread, layout.KeyHead)
+	}
+	replies, err := s.runner.RunPerThread(ctx, s.scripts.Head, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +202,7 @@ func (s *Store) readHeads(
 		if portion.Full() {
 			break
 		}
-		if !r.hasValue(1) {
+		if !r.HasValue(1) {
 			continue
 		}
 		h, err := s.decodeHead(list[i].thread, r)
@@ -214,35 +212,6 @@ func (s *Store) readHeads(
 		}
 	}
 	return out, nil
-}
-
-// runPerEntry sends one script per entry in one exchange per server. A script that
-// the server has forgotten is run alone; a key of another type has no answer.
-func (s *Store) runPerEntry(
-	ctx context.Context, list []indexEntry,
-	send func(goredis.Pipeliner, indexEntry) *goredis.Cmd, alone func(indexEntry) *goredis.Cmd,
-) ([]reply, error) {
-	out := make([]reply, len(list))
-	err := retryCall(ctx, func() error {
-		pipe := s.client.Pipeline()
-		cmds := make([]*goredis.Cmd, len(list))
-		for i, e := range list {
-			cmds[i] = send(pipe, e)
-		}
-		_, _ = pipe.Exec(ctx) // each command says what became of it
-		for i, cmd := range cmds {
-			r, err := cmd.Slice()
-			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-				r, err = alone(list[i]).Slice()
-			}
-			if err = toContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
-				return err
-			}
-			out[i] = r
-		}
-		return nil
-	})
-	return out, err
 }
 
 func matchesThread(q *checkpoint.ThreadQuery, h *checkpoint.Head) bool {

@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // Interrupts lists interrupts over all threads.
@@ -35,7 +34,7 @@ func (s *Store) Interrupts(
 		}
 	}
 	if err != nil {
-		return nil, toContractError(ctx, err)
+		return nil, script.ToContractError(ctx, err)
 	}
 	return out, nil
 }
@@ -49,27 +48,27 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 	if q.Limit > 0 {
 		large = checkpoint.ReadBytes
 	}
-	r, err := s.runReadScript(ctx, s.scripts.questions, keys, large)
-	if err = toContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
+	r, err := s.runner.RunScript(ctx, s.scripts.Interrupts, keys, large)
+	if err = script.ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
 		return nil, nil // reading one by name tells what is wrong
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case !r.hasValue(0):
-		return s.largeQuestionsOf(ctx, q, r.listAt(1))
+	case !r.HasValue(0):
+		return s.largeQuestionsOf(ctx, q, r.ListAt(1))
 	}
 	var out []checkpoint.Interrupt
-	all := r.listAt(0)
-	if len(all) == 0 && r.textAt(2) != s.mark {
-		return nil, s.otherStoreError(partition, r.textAt(2)) // they are lost, rather than never asked
+	all := r.ListAt(0)
+	if len(all) == 0 && r.TextAt(2) != s.mark {
+		return nil, s.otherStoreError(partition, r.TextAt(2)) // they are lost, rather than never asked
 	}
 	for i := 0; i+1 < len(all); i += 2 {
-		id, ok := strings.CutPrefix(all.textAt(i), "r")
+		id, ok := strings.CutPrefix(all.TextAt(i), "r")
 		if !ok {
 			continue
 		}
-		in, err := s.decodeInterrupt(q.Thread, id, all.textAt(i+1))
+		in, err := s.decodeInterrupt(q.Thread, id, all.TextAt(i+1))
 		if err == nil && matchesInterrupt(q, &in) && isAfterCursor(q, &in) {
 			out = append(out, in)
 		}
@@ -93,7 +92,7 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 // largeQuestionsOf lists the interrupts of one thread that are too large to be
 // read all at once. standing is where each stands.
 func (s *Store) largeQuestionsOf(
-	ctx context.Context, q *checkpoint.InterruptQuery, standing reply,
+	ctx context.Context, q *checkpoint.InterruptQuery, standing script.Reply,
 ) (out []checkpoint.Interrupt, err error) {
 	var list []indexEntry
 	after := ""
@@ -101,13 +100,13 @@ func (s *Store) largeQuestionsOf(
 		after = layout.InterruptPosition(q.After.Created, q.After.Thread, q.After.ID)
 	}
 	for i := 0; i+3 < len(standing); i += 4 {
-		n, err := standing.uintAt(i + 1)
+		n, err := standing.UintAt(i + 1)
 		if err != nil {
 			continue
 		}
-		id := standing.textAt(i)
+		id := standing.TextAt(i)
 		e := indexEntry{thread: q.Thread, id: id, change: s.globalChangeNumber(n, s.keys.PartitionOf(q.Thread))}
-		e.position = standing.textAt(i+2) + q.Thread + "\x00" + id
+		e.position = standing.TextAt(i+2) + q.Thread + "\x00" + id
 		if q.ByChange && e.change > q.After.Change || !q.ByChange && e.position > after {
 			list = append(list, e)
 		}
@@ -201,13 +200,13 @@ func changeCountKeys() []string {
 }
 
 func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
-	replies, err := s.runOnPartitions(ctx, s.scripts.changes, partitions, changeCountKeys(), "+inf", 0, raise, s.mark)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, s.mark)
 	if err != nil {
 		return nil, err
 	}
 	counts := make([]uint64, len(replies))
 	for i, r := range replies {
-		if counts[i], err = r.uintAt(0); err != nil {
+		if counts[i], err = r.UintAt(0); err != nil {
 			return nil, err
 		}
 	}
@@ -225,18 +224,18 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 		}
 	}
 	start := strconv.FormatUint(after/uint64(s.keys.PartitionCount()), 10)
-	replies, err := s.runOnPartitions(ctx, s.scripts.changes, s.allPartitions(), changeCountKeys(), start, pageSize, "", s.mark)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, s.allPartitions(), changeCountKeys(), start, pageSize, "", s.mark)
 	if err != nil {
 		return indexPage{}, err
 	}
 	parts := make([][]indexEntry, len(replies))
 	for p, r := range replies {
 		for i := 1; i+1 < len(r); i += 2 {
-			n, err := r.uintAt(i + 1)
+			n, err := r.UintAt(i + 1)
 			if err != nil {
 				return indexPage{}, err
 			}
-			thread, id, ok := layout.ParseMember(r.textAt(i))
+			thread, id, ok := layout.ParseMember(r.TextAt(i))
 			e := indexEntry{thread: thread, id: id, change: s.globalChangeNumber(n, p)}
 			e.position = changePosition(e.change)
 			if n > end {
@@ -261,12 +260,12 @@ func (s *Store) readInterrupts(
 	ctx context.Context, q *checkpoint.InterruptQuery, list []indexEntry, portion *checkpoint.Portion,
 	listed func(*checkpoint.Interrupt) bool,
 ) ([]checkpoint.Interrupt, error) {
-	keys := func(e indexEntry) []string { return s.keys.ThreadKeys(e.thread, layout.KeyInterrupts) }
-	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
-		return s.scripts.question.EvalSha(ctx, pipe, keys(e), "r"+e.id, largeQuestion)
-	}, func(e indexEntry) *goredis.Cmd {
-		return s.scripts.question.Run(ctx, s.client, keys(e), "r"+e.id, largeQuestion)
-	})
+	inputs := make([]script.Input, len(list))
+	for i, e := range list {
+		inputs[i].Keys = s.keys.ThreadKeys(e.thread, layout.KeyInterrupts)
+		inputs[i].Args = []any{"r" + e.id, largeQuestion}
+	}
+	replies, err := s.runner.RunPerThread(ctx, s.scripts.Interrupt, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -275,13 +274,13 @@ func (s *Store) readInterrupts(
 		if portion.Full() {
 			break
 		}
-		record := r.textAt(1)
-		if n, _ := r.intAt(0); n >= largeQuestion {
-			large, err := s.readFields(ctx, keys(list[i])[0], "r"+list[i].id)
-			if err = toContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
+		record := r.TextAt(1)
+		if n, _ := r.IntAt(0); n >= largeQuestion {
+			large, err := s.runner.ReadFields(ctx, inputs[i].Keys[0], "r"+list[i].id)
+			if err = script.ToContractError(ctx, err); err != nil && !errors.Is(err, checkpoint.ErrCorrupt) {
 				return nil, err
 			}
-			record = large.textAt(0)
+			record = large.TextAt(0)
 		}
 		if record == "" {
 			continue // it is gone

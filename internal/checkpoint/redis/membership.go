@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // registrations are the registered servers of this process.
@@ -138,7 +139,7 @@ func (p *registration) keepSyncing(ctx context.Context) {
 			next /= 3
 		}
 		timer.Reset(next)
-		if !sleepContext(ctx, minSyncInterval) {
+		if !script.SleepContext(ctx, minSyncInterval) {
 			return
 		}
 	}
@@ -161,15 +162,15 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 	defer cancel()
 	s := p.store
 	holds := 3*s.registrations.heartbeat + exchangeTimeout
-	answer, err := s.scripts.membership.Run(
+	answer, err := s.scripts.Membership.Run(
 		ctx, s.client, []string{s.keys.MembershipKey(), s.keys.MetadataKey()}, p.server, holds.Microseconds(), what, s.epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
 	}
-	r := reply(answer)
+	r := script.Reply(answer)
 	p.updateMembers(r[1:])
-	if isNew, _ := r.intAt(0); isNew == 0 {
+	if isNew, _ := r.IntAt(0); isNew == 0 {
 		return nil
 	}
 	text := s.origin + string(messageMembership) + layout.AddLength("")
@@ -180,11 +181,11 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 }
 
 // updateMembers records the entries of the other servers.
-func (p *registration) updateMembers(list reply) {
+func (p *registration) updateMembers(list script.Reply) {
 	others := make([]checkpoint.Member, 0, len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {
-		member := checkpoint.Member{Server: list.textAt(i)}
-		member.Capabilities, member.Claims = decodeMember(list.textAt(i + 1))
+		member := checkpoint.Member{Server: list.TextAt(i)}
+		member.Capabilities, member.Claims = decodeMember(list.TextAt(i + 1))
 		others = append(others, member)
 	}
 	slices.SortFunc(others, func(a, b checkpoint.Member) int { return strings.Compare(a.Server, b.Server) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
@@ -44,7 +45,7 @@ func connectWithoutStore(ctx context.Context, opts Options) (*Store, *storeConfi
 	if err != nil {
 		return nil, nil, err
 	}
-	scripts, err := loadScripts()
+	scripts, err := script.Load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,11 +124,11 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 // requireNoServers refuses to go on while servers use the store.
 func (m *migration) requireNoServers(ctx context.Context) error {
 	s := m.store
-	r, err := s.runReadScript(ctx, s.scripts.servers, []string{s.keys.MembershipKey()}, s.keys.AnnouncementChannel())
+	r, err := s.runner.RunScript(ctx, s.scripts.Servers, []string{s.keys.MembershipKey()}, s.keys.AnnouncementChannel())
 	if err != nil {
 		return err
 	}
-	listening, _ := r.intAt(0)
+	listening, _ := r.IntAt(0)
 	if n := max(listening, int64(len(r)-1)); n > 0 {
 		return &SetupError{
 			m.config.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
@@ -221,33 +222,32 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 // migrateThreads brings some threads of a partition from format 2 to format 3.
 func (m *migration) migrateThreads(ctx context.Context, members []string) error {
 	s := m.store
-	list := make([]indexEntry, 0, len(members))
-	for _, member := range members {
-		if thread, _, _, ok := layout.ParseThreadMember(member); ok {
-			list = append(list, indexEntry{thread: thread})
-		}
-	}
 	look := "0"
 	if m.isCheck {
 		look = "1"
 	}
-	replies, err := s.runPerEntry(ctx, list, func(pipe goredis.Pipeliner, e indexEntry) *goredis.Cmd {
-		return s.scripts.migrate2.EvalSha(ctx, pipe, s.migrationKeys(e.thread), look)
-	}, func(e indexEntry) *goredis.Cmd {
-		return s.scripts.migrate2.Run(ctx, s.client, s.migrationKeys(e.thread), look)
-	})
+	var threads []string
+	var inputs []script.Input
+	for _, member := range members {
+		if thread, _, _, ok := layout.ParseThreadMember(member); ok {
+			threads = append(threads, thread)
+			keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyInterrupts, layout.KeyRecords)
+			inputs = append(inputs, script.Input{Keys: keys, Args: []any{look}})
+		}
+	}
+	replies, err := s.runner.RunPerThread(ctx, s.scripts.Migrate2, inputs)
 	if err != nil {
 		return err
 	}
 	for i, r := range replies {
 		if r == nil {
-			m.Unreadable = append(m.Unreadable, list[i].thread)
+			m.Unreadable = append(m.Unreadable, threads[i])
 		}
-		if apart, _ := r.intAt(0); apart > 0 {
+		if apart, _ := r.IntAt(0); apart > 0 {
 			m.Changed++
 		}
-		if r.textAt(1) != "" {
-			return m.leasedThreadError(list[i].thread)
+		if r.TextAt(1) != "" {
+			return m.leasedThreadError(threads[i])
 		}
 	}
 	return nil
@@ -259,10 +259,6 @@ func (m *migration) leasedThreadError(thread string) error {
 		m.config.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
 		"stop all servers that use the store; the lease of one that was killed ends by itself, after 15 seconds unless --lease says otherwise",
 	}
-}
-
-func (s *Store) migrationKeys(thread string) []string {
-	return s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyInterrupts, layout.KeyRecords)
 }
 
 // How long the lock of a migration outlives its process, and how often it is
@@ -284,7 +280,7 @@ func (m *migration) acquireLock(ctx context.Context) (_ context.Context, unlock 
 		if held {
 			break
 		}
-		if !sleepContext(ctx, 200*time.Millisecond) {
+		if !script.SleepContext(ctx, 200*time.Millisecond) {
 			return ctx, nil, ctx.Err()
 		}
 	}
@@ -292,7 +288,7 @@ func (m *migration) acquireLock(ctx context.Context) (_ context.Context, unlock 
 	ended := make(chan struct{})
 	go contain.Func(func() {
 		defer close(ended)
-		for sleepContext(ctx, lockRenewInterval) {
+		for script.SleepContext(ctx, lockRenewInterval) {
 			if held, err := c.Get(ctx, key).Result(); err != nil || held != name {
 				cancel(errors.New("the lock of the migration is lost"))
 				return

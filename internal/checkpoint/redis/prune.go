@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // prunedRecords are the records that a change removes from a thread.
@@ -66,7 +67,7 @@ func (o *prunedRecords) addCheckpoint(cp *checkpoint.Checkpoint) {
 // can't be read are removed when the history is pruned.
 func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64) (old prunedRecords, err error) {
 	keys := s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder)
-	err = retryCall(ctx, func() (err error) {
+	err = script.Retry(ctx, func() (err error) {
 		from := &goredis.ZRangeBy{Min: "(" + strconv.FormatUint(min(after, maxScriptInteger), 10), Max: "+inf"}
 		old.members, err = s.client.ZRangeByScore(ctx, keys[1], from).Result()
 		return err
@@ -84,12 +85,12 @@ func (s *Store) findRolledBack(ctx context.Context, thread string, after uint64)
 	}
 	w := newerWrites{after: after, values: map[string]bool{}, lists: map[segmentKey]itemRange{}}
 	for fields := range slices.Chunk(old.fields, maxFieldsPerRead) {
-		manifests, err := s.readFields(ctx, keys[0], fields...)
+		manifests, err := s.runner.ReadFields(ctx, keys[0], fields...)
 		if err != nil {
 			return old, err
 		}
 		for i, field := range fields {
-			m, err := s.decodeManifest(thread, field[1:], manifests.textAt(i))
+			m, err := s.decodeManifest(thread, field[1:], manifests.TextAt(i))
 			if err != nil {
 				continue
 			}
@@ -155,14 +156,14 @@ func (w *newerWrites) listFields() []string {
 func (s *Store) listValueFields(ctx context.Context, thread string) (all []string, err error) {
 	key := s.keys.ThreadKeys(thread, layout.KeyValues)
 	for cursor := "0"; ; {
-		r, err := s.runReadScript(ctx, s.scripts.names, key, cursor, maxFieldsPerRead)
+		r, err := s.runner.RunScript(ctx, s.scripts.Names, key, cursor, maxFieldsPerRead)
 		if err != nil {
 			return nil, err
 		}
 		for i := 1; i < len(r); i++ {
-			all = append(all, r.textAt(i))
+			all = append(all, r.TextAt(i))
 		}
-		if cursor = r.textAt(0); cursor == "0" || cursor == "" {
+		if cursor = r.TextAt(0); cursor == "0" || cursor == "" {
 			slices.Sort(all) // some may have come twice
 			return slices.Compact(all), nil
 		}
@@ -182,7 +183,7 @@ func (s *Store) readManifests(
 	}
 	found := make([]any, 0, len(fields))
 	for some := range slices.Chunk(fields, maxFieldsPerRead) {
-		values, err := s.readFields(ctx, key, some...)
+		values, err := s.runner.ReadFields(ctx, key, some...)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // publisher sends the ephemeral events of a thread that this server drives.
@@ -172,7 +173,7 @@ func (r *subscriber) keepFlushing(ctx context.Context) {
 			return
 		}
 		if !r.flushMessages(ctx) {
-			if !sleepContext(ctx, 100*time.Millisecond) {
+			if !script.SleepContext(ctx, 100*time.Millisecond) {
 				return
 			}
 			r.mu.Lock()
@@ -222,7 +223,7 @@ func (r *subscriber) flushMessages(ctx context.Context) bool {
 	done := r.finishRound(around)
 	for _, s := range all {
 		n, err := s.reply.Result()
-		if err == nil || isPermissionDenied(err) {
+		if err == nil || script.IsPermissionDenied(err) {
 			r.acknowledgeMessages(s.thread, s.lastPosition, n)
 			continue
 		}
@@ -230,7 +231,3 @@ func (r *subscriber) flushMessages(ctx context.Context) bool {
 	}
 	return done
 }
-
-// isPermissionDenied reports that Redis denies the command: a retry would not
-// help.
-func isPermissionDenied(err error) bool { return goredis.HasErrorPrefix(err, "NOPERM") }

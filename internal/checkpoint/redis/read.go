@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 		keys := s.keys.ThreadKeys(thread, layout.KeyHead)
 		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
 		keys = append(keys, s.keys.ThreadKeys(thread, layout.KeyValues, layout.KeyOrder, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns, layout.KeyLog)...)
-		r, err := s.runReadScript(ctx, s.scripts.head, keys)
+		r, err := s.runner.RunScript(ctx, s.scripts.Head, keys)
 		if err != nil {
 			return err
 		}
@@ -31,13 +32,13 @@ func (s *Store) Head(ctx context.Context, thread string) (h checkpoint.Head, err
 }
 
 // parseHeadReply reads a head that may be damaged, or lack keys of its thread.
-func (s *Store) parseHeadReply(thread, key string, r reply) (h checkpoint.Head, err error) {
-	if r.hasValue(4) {
-		err = missingKeysError(r.textAt(4), r.listAt(5))
+func (s *Store) parseHeadReply(thread, key string, r script.Reply) (h checkpoint.Head, err error) {
+	if r.HasValue(4) {
+		err = missingKeysError(r.TextAt(4), r.ListAt(5))
 	}
-	if h.Now, _ = r.timeAt(0); !r.hasValue(1) {
-		if r.textAt(6) != s.mark {
-			err = cmp.Or(err, s.otherStoreError(s.keys.PartitionOf(thread), r.textAt(6)))
+	if h.Now, _ = r.TimeAt(0); !r.HasValue(1) {
+		if r.TextAt(6) != s.mark {
+			err = cmp.Or(err, s.otherStoreError(s.keys.PartitionOf(thread), r.TextAt(6)))
 		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
@@ -45,24 +46,24 @@ func (s *Store) parseHeadReply(thread, key string, r reply) (h checkpoint.Head, 
 	h, err = s.decodeHead(thread, r)
 	if err = layout.WrapRecordError(cmp.Or(err, damaged), "key %s", key); err != nil {
 		// Enough to delete it by.
-		revision, _ := r.uintAt(1)
+		revision, _ := r.UintAt(1)
 		h = checkpoint.Head{Thread: thread, Revision: revision}
 	}
 	return h, err
 }
 
 // decodeHead reads present, revision, end of the lease and record.
-func (s *Store) decodeHead(thread string, r reply) (h checkpoint.Head, err error) {
-	if h, err = layout.DecodeRecord(s.box, thread, layout.KindHead, "", r.textAt(3), codec.DecodeHead); err != nil {
+func (s *Store) decodeHead(thread string, r script.Reply) (h checkpoint.Head, err error) {
+	if h, err = layout.DecodeRecord(s.box, thread, layout.KindHead, "", r.TextAt(3), codec.DecodeHead); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.Revision, err = r.uintAt(1); err != nil {
+	if h.Revision, err = r.UintAt(1); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.LeaseExpires, err = r.timeAt(2); err != nil {
+	if h.LeaseExpires, err = r.TimeAt(2); err != nil {
 		return checkpoint.Head{}, err
 	}
-	if h.Now, err = r.timeAt(0); err != nil {
+	if h.Now, err = r.TimeAt(0); err != nil {
 		return checkpoint.Head{}, err
 	}
 	return h, nil
@@ -114,41 +115,41 @@ func (s *Store) someEvents(
 	ctx context.Context, thread string, after uint64, limit int,
 ) (list []checkpoint.Event, cut bool, err error) {
 	keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyLog)
-	r, err := s.runReadScript(ctx, s.scripts.events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
+	r, err := s.runner.RunScript(ctx, s.scripts.Events, keys, strconv.FormatUint(after, 10), limit, bound(limit))
 	switch {
 	case err != nil:
 		return nil, false, err
-	case !r.hasValue(0):
+	case !r.HasValue(0):
 		return nil, false, checkpoint.ErrThreadNotFound
-	case r.textAt(0) == "LOST":
-		return nil, false, layout.CorruptError("key %s has %s elements, and not as many as its thread says", keys[1], r.textAt(1))
-	case !r.hasValue(1):
+	case r.TextAt(0) == "LOST":
+		return nil, false, layout.CorruptError("key %s has %s elements, and not as many as its thread says", keys[1], r.TextAt(1))
+	case !r.HasValue(1):
 		return nil, false, checkpoint.ErrTrimmed
 	}
-	seq, err := r.uintAt(1)
+	seq, err := r.UintAt(1)
 	if err != nil {
 		return nil, false, err
 	}
-	last, err := r.uintAt(2)
+	last, err := r.UintAt(2)
 	if err != nil {
 		return nil, false, err
 	}
 	if limit > 0 {
 		last = min(last, seq+uint64(limit)-1)
 	}
-	cut = wasCut(r.listAt(3), limit)
-	list, err = s.selectEvents(thread, r.listAt(3), seq, last, limit, cut)
+	cut = wasCut(r.ListAt(3), limit)
+	list, err = s.selectEvents(thread, r.ListAt(3), seq, last, limit, cut)
 	return list, cut, layout.WrapRecordError(err, "key %s", keys[1])
 }
 
 // selectEvents reads the events from a number to another out of elements of the log,
 // until there are enough. cut says that the elements need not reach to the last.
 func (s *Store) selectEvents(
-	thread string, elements reply, seq, last uint64, limit int, cut bool,
+	thread string, elements script.Reply, seq, last uint64, limit int, cut bool,
 ) (out []checkpoint.Event, err error) {
 	portion := checkpoint.Portion{Limit: limit}
 	for i := range elements {
-		list, first, err := layout.DecodeEvents(s.box, thread, elements.textAt(i))
+		list, first, err := layout.DecodeEvents(s.box, thread, elements.TextAt(i))
 		if err == nil && (first > seq || first+uint64(len(list)) <= seq && seq <= last) {
 			err = layout.CorruptError("it is not where events %d to %d are", first, first+uint64(len(list))-1)
 		}
@@ -175,11 +176,11 @@ func (s *Store) selectEvents(
 func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run, err error) {
 	err = s.readThread(ctx, thread, func() error {
 		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
-		r, err := s.readFields(ctx, key, "r"+run, layout.InputField(run))
+		r, err := s.runner.ReadFields(ctx, key, "r"+run, layout.InputField(run))
 		if err != nil {
 			return err
 		}
-		if !r.hasValue(0) {
+		if !r.HasValue(0) {
 			return checkpoint.ErrRunNotFound
 		}
 		out, err = s.decodeRun(thread, run, r)
@@ -189,16 +190,16 @@ func (s *Store) Run(ctx context.Context, thread, run string) (out checkpoint.Run
 }
 
 // decodeRun reads record and input.
-func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err error) {
-	number, record, _ := strings.Cut(r.textAt(0), " ")
+func (s *Store) decodeRun(thread, id string, r script.Reply) (run checkpoint.Run, err error) {
+	number, record, _ := strings.Cut(r.TextAt(0), " ")
 	if run, err = layout.DecodeRecord(s.box, thread, layout.KindRun, id, record, codec.DecodeRun); err != nil {
 		return checkpoint.Run{}, err
 	}
 	if quotes, ok := layout.RunOfRef(string(run.Request.Input)); ok {
-		if quotes != id || !r.hasValue(1) {
+		if quotes != id || !r.HasValue(1) {
 			return checkpoint.Run{}, layout.CorruptError("its input is missing")
 		}
-		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: layout.KindRun, Name: layout.InputField(id)}, r.textAt(1))
+		input, err := s.box.Open(seal.RecordPlace{Thread: thread, Kind: layout.KindRun, Name: layout.InputField(id)}, r.TextAt(1))
 		if err == nil {
 			run.Request.Input, err = layout.ResolveRef(string(run.Request.Input), input)
 		}
@@ -210,15 +211,6 @@ func (s *Store) decodeRun(thread, id string, r reply) (run checkpoint.Run, err e
 		return checkpoint.Run{}, layout.CorruptError("its revision is %.40q", number)
 	}
 	return run, nil
-}
-
-// readFields reads fields of a hash.
-func (s *Store) readFields(ctx context.Context, key string, names ...string) (r reply, err error) {
-	err = retryCall(ctx, func() (err error) {
-		r, err = s.client.HMGet(ctx, key, names...).Result()
-		return err
-	})
-	return r, err
 }
 
 // Runs lists a thread's runs, newest first.
@@ -236,14 +228,14 @@ func (s *Store) readRuns(ctx context.Context, thread string, before uint64, limi
 	keys := s.keys.ThreadKeys(thread, layout.KeyRecords, layout.KeyRuns)
 	portion := checkpoint.Portion{Limit: limit}
 	for {
-		r, err := s.runReadScript(ctx, s.scripts.runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
+		r, err := s.runner.RunScript(ctx, s.scripts.Runs, keys, scoreBelow(before), limitOrAll(limit), bound(limit))
 		if err != nil {
 			return nil, err
 		}
 		for i := 0; i+2 < len(r); i += 3 {
-			run, err := s.decodeRun(thread, r.textAt(i), r[i+1:i+3])
+			run, err := s.decodeRun(thread, r.TextAt(i), r[i+1:i+3])
 			if err != nil {
-				return nil, layout.WrapRecordError(err, "key %s, run %q", keys[0], r.textAt(i))
+				return nil, layout.WrapRecordError(err, "key %s, run %q", keys[0], r.TextAt(i))
 			}
 			portion.Take(run.Size())
 			if out = append(out, run); portion.Full() {
@@ -277,14 +269,14 @@ func limitOrAll(limit int) int {
 func (s *Store) Interrupt(ctx context.Context, thread, id string) (out checkpoint.Interrupt, err error) {
 	err = s.readThread(ctx, thread, func() error {
 		key := s.keys.ThreadKeys(thread, layout.KeyInterrupts)[0]
-		r, err := s.readFields(ctx, key, "r"+id)
+		r, err := s.runner.ReadFields(ctx, key, "r"+id)
 		if err != nil {
 			return err
 		}
-		if !r.hasValue(0) {
+		if !r.HasValue(0) {
 			return checkpoint.ErrInterruptNotFound
 		}
-		out, err = s.decodeInterrupt(thread, id, r.textAt(0))
+		out, err = s.decodeInterrupt(thread, id, r.TextAt(0))
 		return layout.WrapRecordError(err, "key %s, interrupt %q", key, id)
 	})
 	return out, err
@@ -319,14 +311,14 @@ func (s *Store) globalChangeNumber(n uint64, partition int) uint64 {
 func (s *Store) Request(ctx context.Context, thread, id string) (out checkpoint.Request, err error) {
 	err = s.readThread(ctx, thread, func() error {
 		key := s.keys.ThreadKeys(thread, layout.KeyRecords)[0]
-		r, err := s.readFields(ctx, key, "q"+id)
+		r, err := s.runner.ReadFields(ctx, key, "q"+id)
 		if err != nil {
 			return err
 		}
-		if !r.hasValue(0) {
+		if !r.HasValue(0) {
 			return checkpoint.ErrRequestNotFound
 		}
-		out, err = layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.textAt(0), codec.DecodeRequest)
+		out, err = layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.TextAt(0), codec.DecodeRequest)
 		out.ID = id
 		return layout.WrapRecordError(err, "key %s, request %q", key, id)
 	})
@@ -344,10 +336,10 @@ func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time
 	if limit > 0 {
 		ask = limit + 1
 	}
-	parts, err := s.runOnPartitions(ctx, s.scripts.members, s.allPartitions(), []string{layout.KeyDue}, "-", ask)
+	parts, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.allPartitions(), []string{layout.KeyDue}, "-", ask)
 	if err != nil {
-		return nil, time.Time{}, toContractError(ctx, err)
+		return nil, time.Time{}, script.ToContractError(ctx, err)
 	}
 	threads, next, err = mergeDue(parts, limit)
-	return threads, next, toContractError(ctx, err)
+	return threads, next, script.ToContractError(ctx, err)
 }

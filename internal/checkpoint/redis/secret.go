@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 var _ checkpoint.Secrets = (*Store)(nil)
@@ -18,10 +19,10 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 	}
 	defer done()
 	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
-		return "", toContractError(ctx, err)
+		return "", script.ToContractError(ctx, err)
 	}
 	var secret string
-	err = retryCall(ctx, func() error {
+	err = script.Retry(ctx, func() error {
 		if err := s.client.HSetNX(ctx, s.keys.MetadataKey(), secretPrefix+name, offer).Err(); err != nil {
 			return err
 		}
@@ -29,5 +30,5 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 		secret, err = s.client.HGet(ctx, s.keys.MetadataKey(), secretPrefix+name).Result()
 		return err
 	})
-	return secret, toContractError(ctx, err)
+	return secret, script.ToContractError(ctx, err)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // Format is the number of the layout of keys and records that this package
@@ -51,11 +53,11 @@ func (s *Store) openStore(ctx context.Context, w *storeConfig) error {
 	if err := s.joinOrCreateStore(ctx, w); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
-	s.batchers = s.newBatchers(s.keys.PartitionCount())
+	s.batchers = script.NewBatchers(s.client, s.log, s.keys.PartitionCount())
 	if err := s.checkEncryptionKeys(ctx, w); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
-	if err := s.checkPubSub(ctx); isPermissionDenied(err) {
+	if err := s.checkPubSub(ctx); script.IsPermissionDenied(err) {
 		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
 			"which takes longer: allow it with ACL SETUSER … &"+w.prefix+"* +@pubsub ("+err.Error()+")")
 	}
@@ -80,12 +82,11 @@ func (s *Store) checkPubSub(ctx context.Context) error {
 // to say.
 func (s *Store) connectServer(ctx context.Context, w *storeConfig) error {
 	if w.sentinel != nil {
-		client := goredis.NewFailoverClient(w.sentinel)
-		client.AddHook(answerHook{})
-		s.client = client
+		s.client = script.NewFailoverClient(w.sentinel)
 	} else {
-		s.client = newHookedClient(w.standalone)
+		s.client = script.NewClient(w.standalone)
 	}
+	s.runner = script.NewRunner(s.client, &s.keys)
 	info, err := s.readInfo(ctx)
 	if err != nil {
 		return w.wrapOpenError(ctx, err)
@@ -103,15 +104,16 @@ func (s *Store) connectServer(ctx context.Context, w *storeConfig) error {
 	if err := s.client.Close(); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
-	w.cluster.NewClient = newHookedClient
+	w.cluster.NewClient = script.NewClient
 	s.client = goredis.NewClusterClient(w.cluster)
+	s.runner = script.NewRunner(s.client, &s.keys)
 	return nil
 }
 
 // readInfo reads the INFO of the server.
 func (s *Store) readInfo(ctx context.Context) (map[string]string, error) {
 	var text string
-	err := retryCall(ctx, func() (err error) {
+	err := script.Retry(ctx, func() (err error) {
 		text, err = s.client.Info(ctx, "everything").Result()
 		return err
 	})
@@ -185,5 +187,5 @@ func (w *storeConfig) wrapOpenError(ctx context.Context, err error) error {
 	if strings.Contains(err.Error(), "DB index is out of range") {
 		return &SetupError{w.server, ProblemURL, "the server has no database of that number", "name a smaller one"}
 	}
-	return fmt.Errorf("%s: %w", w.server, toContractError(ctx, err))
+	return fmt.Errorf("%s: %w", w.server, script.ToContractError(ctx, err))
 }

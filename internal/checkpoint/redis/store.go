@@ -25,6 +25,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/contain"
 )
@@ -32,14 +33,15 @@ import (
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
 	client        goredis.UniversalClient
-	scripts       *scripts
+	scripts       *script.Set
+	runner        *script.Runner
 	keys          layout.Keys
 	warnings      []string
 	origin        string // distinguishes the messages of this store from those of others
 	subscriber    *subscriber
 	box           *seal.Box
 	registrations registrations
-	batchers      []*batcher // one, or one per partition
+	batchers      script.Batchers
 	log           *zap.Logger
 	epoch         string // says which store it is
 	// maxTombstones is how many deleted versions of graphs are remembered.
@@ -71,7 +73,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	scripts, err := loadScripts()
+	scripts, err := script.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (s *Store) containPanics(ctx context.Context, f func(context.Context)) func
 				return
 			}
 			caught(p)
-			if !sleepContext(ctx, time.Second) {
+			if !script.SleepContext(ctx, time.Second) {
 				return
 			}
 		}
@@ -149,7 +151,7 @@ func (s *Store) readThread(ctx context.Context, thread string, call func() error
 		return err
 	}
 	defer done()
-	return wrapThreadError(thread, toContractError(ctx, call()))
+	return wrapThreadError(thread, script.ToContractError(ctx, call()))
 }
 
 // wrapThreadError adds the thread to an error of its records or of the store.

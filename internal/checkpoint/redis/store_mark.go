@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 // Each partition has a key that says which store it belongs to: its mark. The
@@ -46,7 +47,7 @@ func parseMark(text string) (i storeIdentity, ok bool) {
 // readMarks reads the mark of each partition, "" = it has none.
 func (s *Store) readMarks(ctx context.Context, partitions []int) ([]string, error) {
 	out := make([]string, len(partitions))
-	err := retryCall(ctx, func() error {
+	err := script.Retry(ctx, func() error {
 		pipe := s.client.Pipeline()
 		sent := make([]*goredis.StringCmd, len(partitions))
 		for i, p := range partitions {
@@ -104,7 +105,7 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	return toContractError(ctx, s.checkMarks(ctx))
+	return script.ToContractError(ctx, s.checkMarks(ctx))
 }
 
 func (s *Store) checkMarks(ctx context.Context) error {

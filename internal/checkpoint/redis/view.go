@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/codec"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
 var _ checkpoint.ThreadViewer = (*Store)(nil)
@@ -27,7 +28,7 @@ func (s *Store) ViewThread(ctx context.Context, thread, request string) (g check
 	err = s.readThread(ctx, thread, func() error {
 		keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyValues, layout.KeyOrder, layout.KeyLog, layout.KeyProgress, layout.KeyInterrupts, layout.KeyRecords, layout.KeyRuns)
 		keys = append(keys, s.keys.PartitionKey(s.keys.PartitionOf(thread), layout.KeyStoreMark))
-		r, err := s.runReadScript(ctx, s.scripts.view, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
+		r, err := s.runner.RunScript(ctx, s.scripts.View, keys, layout.AddLength("")+layout.AddLength(""), request, maxViewRecords)
 		if err != nil {
 			return err
 		}
@@ -37,8 +38,8 @@ func (s *Store) ViewThread(ctx context.Context, thread, request string) (g check
 		s.fillView(ctx, thread, r, &g)
 		if id := request; id != "" {
 			g.Requests = map[string]*checkpoint.Request{id: nil}
-			if r.hasValue(14) {
-				old, err := layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.textAt(14), codec.DecodeRequest)
+			if r.HasValue(14) {
+				old, err := layout.DecodeRecord(s.box, thread, layout.KindRequest, id, r.TextAt(14), codec.DecodeRequest)
 				if err != nil {
 					g.Requests = nil // looking for it alone says what is wrong
 				} else {
@@ -54,29 +55,29 @@ func (s *Store) ViewThread(ctx context.Context, thread, request string) (g check
 
 // fillView reads what is beside the head. What does not fit to it, or can't be
 // read, is left out: reading it by name returns the error.
-func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpoint.ThreadView) {
-	if r.hasValue(10) && r.textAt(9) == g.Head.Run {
-		if run, err := s.decodeRun(thread, r.textAt(9), r[10:12]); err == nil {
+func (s *Store) fillView(ctx context.Context, thread string, r script.Reply, g *checkpoint.ThreadView) {
+	if r.HasValue(10) && r.TextAt(9) == g.Head.Run {
+		if run, err := s.decodeRun(thread, r.TextAt(9), r[10:12]); err == nil {
 			g.Run = &run
 		}
 	}
-	id := r.textAt(7)
-	if id != "" && id == g.Head.Checkpoint && r.hasValue(8) {
-		l := checkpointLoader{store: s, thread: thread, generation: r.textAt(6), most: largeGlance}
+	id := r.TextAt(7)
+	if id != "" && id == g.Head.Checkpoint && r.HasValue(8) {
+		l := checkpointLoader{store: s, thread: thread, generation: r.TextAt(6), most: largeGlance}
 		list, err := l.loadManifests(ctx, r[7:9], 0)
 		if err == nil && !l.isStale && len(list) == 1 && list[0].Namespace == "" {
 			g.Checkpoint = list[0]
 		}
 	}
-	if !r.hasValue(13) {
+	if !r.HasValue(13) {
 		return
 	}
 	var all []checkpoint.Interrupt
 	var asked []string
-	list := r.listAt(13)
+	list := r.ListAt(13)
 	fields := make(map[string]string, len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {
-		fields[list.textAt(i)] = list.textAt(i + 1)
+		fields[list.TextAt(i)] = list.TextAt(i + 1)
 	}
 	for field, record := range fields {
 		q, ok := strings.CutPrefix(field, "r")
@@ -96,14 +97,14 @@ func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpo
 		return strings.Compare(layout.InterruptMember(&a), layout.InterruptMember(&b))
 	})
 	g.Interrupts = &all
-	if g.Checkpoint == nil || !r.hasValue(12) {
+	if g.Checkpoint == nil || !r.HasValue(12) {
 		return
 	}
-	order, err := unpackNames(fields["a"+id])
+	order, err := script.UnpackNames(fields["a"+id])
 	if err != nil || len(order) != len(asked) {
 		return
 	}
-	p, err := s.decodeProgress(thread, id, r.listAt(12))
+	p, err := s.decodeProgress(thread, id, r.ListAt(12))
 	if err != nil {
 		return
 	}
@@ -119,10 +120,10 @@ func (s *Store) fillView(ctx context.Context, thread string, r reply, g *checkpo
 }
 
 // decodeProgress reads fields and records of the progress after a checkpoint.
-func (s *Store) decodeProgress(thread, id string, done reply) (p checkpoint.Pending, err error) {
+func (s *Store) decodeProgress(thread, id string, done script.Reply) (p checkpoint.Pending, err error) {
 	key := s.keys.ThreadKeys(thread, layout.KeyProgress)[0]
 	for i := 0; i+1 < len(done); i += 2 {
-		name, record := done.textAt(i), done.textAt(i+1)
+		name, record := done.TextAt(i), done.TextAt(i+1)
 		if strings.HasPrefix(name, "t") {
 			t, err := layout.DecodeRecord(s.box, thread, layout.KindProgress, layout.AddLength(id)+name, record, codec.DecodeTask)
 			if err != nil {

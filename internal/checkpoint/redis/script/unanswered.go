@@ -1,4 +1,4 @@
-package redis
+package script
 
 import (
 	"context"
@@ -12,36 +12,44 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// unanswered records that an attempt of a call may have been executed although
+// Unanswered records that an attempt of a call may have been executed although
 // its answer was lost. Cluster clients retry on their own, so it is recorded
 // where a command meets its connection.
-type unanswered struct{ cause atomic.Pointer[error] }
+type Unanswered struct{ cause atomic.Pointer[error] }
 
 type unansweredKey struct{}
 
 // unansweredByCommand has one entry per command of a pipeline.
-type unansweredByCommand map[goredis.Cmder]*unanswered
+type unansweredByCommand map[goredis.Cmder]*Unanswered
 
-// loadCause returns why an answer was lost, nil when none was.
-func (l *unanswered) loadCause() error {
+// LoadCause returns why an answer was lost, nil when none was.
+func (l *Unanswered) LoadCause() error {
 	if p := l.cause.Load(); p != nil {
 		return *p
 	}
 	return nil
 }
 
-// wrapOutcome marks the outcome of a change as unknown when an answer was lost.
-func (l *unanswered) wrapOutcome(ctx context.Context, err error) error {
-	if err == nil || l.loadCause() == nil && ctx.Err() == nil {
+// RecordCause records that an answer was lost.
+func (l *Unanswered) RecordCause(err error) { l.cause.Store(&err) }
+
+// WithContext makes the commands of a context record here that they have no answer.
+func (l *Unanswered) WithContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unansweredKey{}, l)
+}
+
+// WrapOutcome marks the outcome of a change as unknown when an answer was lost.
+func (l *Unanswered) WrapOutcome(ctx context.Context, err error) error {
+	if err == nil || l.LoadCause() == nil && ctx.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 }
 
-// wrapRefusal says of a refusal that an earlier attempt of the change may have been
+// WrapRefusal says of a refusal that an earlier attempt of the change may have been
 // carried out, when its answer was lost.
-func (l *unanswered) wrapRefusal(refusal error) error {
-	if refusal == nil || l.loadCause() == nil {
+func (l *Unanswered) WrapRefusal(refusal error) error {
+	if refusal == nil || l.LoadCause() == nil {
 		return refusal
 	}
 	return fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, refusal)
@@ -57,7 +65,7 @@ func (answerHook) DialHook(next goredis.DialHook) goredis.DialHook { return next
 func (answerHook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		err := next(ctx, cmd)
-		if l, ok := ctx.Value(unansweredKey{}).(*unanswered); ok {
+		if l, ok := ctx.Value(unansweredKey{}).(*Unanswered); ok {
 			l.recordError(err)
 		}
 		return err
@@ -79,17 +87,24 @@ func (answerHook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 	}
 }
 
-func (l *unanswered) recordError(err error) {
+func (l *Unanswered) recordError(err error) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return // nothing was sent
 	}
 	if err != nil && isTransient(err) {
-		l.cause.Store(&err)
+		l.RecordCause(err)
 	}
 }
 
-// newHookedClient makes the client of one server, or of a node of a cluster.
-func newHookedClient(opts *goredis.Options) *goredis.Client {
+// NewFailoverClient makes the client of the master that Sentinels name.
+func NewFailoverClient(opts *goredis.FailoverOptions) *goredis.Client {
+	c := goredis.NewFailoverClient(opts)
+	c.AddHook(answerHook{})
+	return c
+}
+
+// NewClient makes the client of one server, or of a node of a cluster.
+func NewClient(opts *goredis.Options) *goredis.Client {
 	c := goredis.NewClient(opts)
 	c.AddHook(answerHook{})
 	return c

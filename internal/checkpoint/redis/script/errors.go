@@ -1,4 +1,4 @@
-package redis
+package script
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 )
 
-// toContractError turns an error of the client into one of the contract; what the
+// ToContractError turns an error of the client into one of the contract; what the
 // contract knows already passes.
-func toContractError(ctx context.Context, err error) error {
+func ToContractError(ctx context.Context, err error) error {
 	for _, known := range []error{
 		checkpoint.ErrUnavailable, checkpoint.ErrCorrupt, checkpoint.ErrConflict, checkpoint.ErrInvalid,
 		checkpoint.ErrGraphExists, checkpoint.ErrGraphNotFound, checkpoint.ErrTrimmed, checkpoint.ErrThreadNotFound, checkpoint.ErrRunNotFound,
@@ -51,3 +51,7 @@ func isTransient(err error) bool {
 	_, broken := errors.AsType[net.Error](err)
 	return broken || errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF")
 }
+
+// IsPermissionDenied reports that Redis denies the command: a retry would not
+// help.
+func IsPermissionDenied(err error) bool { return goredis.HasErrorPrefix(err, "NOPERM") }

@@ -1,4 +1,4 @@
-package redis
+package script
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// batcher sends the changes of many threads to one Redis server. A change is
+// Batcher sends the changes of many threads to one Redis server. A change is
 // sent at once and alone when few exchanges are in flight. Otherwise it is
 // queued, and the queue is sent in one exchange, whose cost and disk write are
 // shared. No change waits for others to arrive.
-type batcher struct {
+type Batcher struct {
 	log    *zap.Logger
 	client goredis.UniversalClient
 
 	mu       sync.Mutex
-	queued   []*pendingChange
+	queued   []*PendingChange
 	inFlight int       // exchanges under way
 	lastSent time.Time // when the last of them began
 }
@@ -37,43 +37,54 @@ const (
 	maxBatchBytes   = 1 << 20 // their bytes, unless one alone is more
 )
 
-// newBatchers makes one batcher for a server; in a cluster one per partition,
-// since a partition may move at any time.
-func (s *Store) newBatchers(partitions int) []*batcher {
-	if _, many := s.client.(*goredis.ClusterClient); !many {
+// Batchers are one batcher for a server; in a cluster one per partition, since a
+// partition may move at any time.
+type Batchers []*Batcher
+
+// NewBatchers makes the batchers of a store.
+func NewBatchers(client goredis.UniversalClient, log *zap.Logger, partitions int) Batchers {
+	if _, many := client.(*goredis.ClusterClient); !many {
 		partitions = 1
 	}
-	list := make([]*batcher, partitions)
+	list := make(Batchers, partitions)
 	for i := range list {
-		list[i] = &batcher{client: s.client, log: s.log}
+		list[i] = &Batcher{client: client, log: log}
 	}
 	return list
 }
 
-// batcherFor returns the batcher for the server of a thread.
-func (s *Store) batcherFor(thread string) *batcher {
-	if len(s.batchers) == 1 {
-		return s.batchers[0]
+// OfPartition returns the batcher for the server of a partition.
+func (l Batchers) OfPartition(partition int) *Batcher {
+	if len(l) == 1 {
+		return l[0]
 	}
-	return s.batchers[s.keys.PartitionOf(thread)]
+	return l[partition]
 }
 
-// pendingChange is one change that is queued or in flight.
-type pendingChange struct {
+// PendingChange is one change that is queued or in flight.
+type PendingChange struct {
 	ctx        context.Context //nolint:containedctx // lives as long as the call
 	command    []any           // EVALSHA
 	source     string          // of the script, for a server that does not know it
 	size       int             // in bytes, about
-	unanswered *unanswered
+	unanswered *Unanswered
 
-	reply reply
+	reply Reply
 	err   error
 	done  chan struct{} // closed when reply and err are set; nil for a change that is sent alone
 }
 
-// sendChange makes one attempt at a change. It returns when the change is
+// NewPendingChange makes a change out of a call. missed records attempts without an
+// answer.
+func NewPendingChange(ctx context.Context, call *Call, missed *Unanswered) *PendingChange {
+	r := &PendingChange{ctx: ctx, source: call.script.source, unanswered: missed}
+	r.command, r.size = call.buildCommand()
+	return r
+}
+
+// SendChange makes one attempt at a change. It returns when the change is
 // answered or its context ends; in the second case it may still be applied.
-func (c *batcher) sendChange(r *pendingChange) (reply, error) {
+func (c *Batcher) SendChange(r *PendingChange) (Reply, error) {
 	r.reply, r.err, r.done = nil, nil, nil
 	if c.startOrEnqueue(r) {
 		r.sendAlone(c.client)
@@ -90,7 +101,7 @@ func (c *batcher) sendChange(r *pendingChange) (reply, error) {
 
 // startOrEnqueue reports whether a change may be sent at once; otherwise it
 // queues it.
-func (c *batcher) startOrEnqueue(r *pendingChange) bool {
+func (c *Batcher) startOrEnqueue(r *PendingChange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -106,7 +117,7 @@ func (c *batcher) startOrEnqueue(r *pendingChange) bool {
 
 // finishExchange ends an exchange, and starts the next one when changes are
 // queued.
-func (c *batcher) finishExchange() {
+func (c *Batcher) finishExchange() {
 	if list := c.takeBatch(); list != nil {
 		go contain.Func(func() {
 			for list != nil {
@@ -120,12 +131,12 @@ func (c *batcher) finishExchange() {
 }
 
 // takeBatch takes the changes of the next exchange; nil when none is queued.
-func (c *batcher) takeBatch() []*pendingChange {
+func (c *Batcher) takeBatch() []*PendingChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A change whose caller has gone must not be sent: no caller would
 	// learn the outcome.
-	c.queued = slices.DeleteFunc(c.queued, func(r *pendingChange) bool { return r.ctx.Err() != nil })
+	c.queued = slices.DeleteFunc(c.queued, func(r *PendingChange) bool { return r.ctx.Err() != nil })
 	n, size := 0, 0
 	for n < len(c.queued) && n < maxBatchChanges && (n == 0 || size+c.queued[n].size <= maxBatchBytes) {
 		size += c.queued[n].size
@@ -143,7 +154,7 @@ func (c *batcher) takeBatch() []*pendingChange {
 
 // failBatch answers the changes of an exchange that panicked. They may have
 // been applied.
-func failBatch(list []*pendingChange, p *contain.PanicError) {
+func failBatch(list []*PendingChange, p *contain.PanicError) {
 	for _, r := range list {
 		select {
 		case <-r.done:
@@ -155,7 +166,7 @@ func failBatch(list []*pendingChange, p *contain.PanicError) {
 }
 
 // sendBatch makes one exchange.
-func (c *batcher) sendBatch(list []*pendingChange) {
+func (c *Batcher) sendBatch(list []*PendingChange) {
 	if len(list) == 1 {
 		list[0].sendAlone(c.client)
 		close(list[0].done)
@@ -181,8 +192,8 @@ func (c *batcher) sendBatch(list []*pendingChange) {
 	}
 }
 
-func (r *pendingChange) sendAlone(client goredis.UniversalClient) {
-	ctx := context.WithValue(r.ctx, unansweredKey{}, r.unanswered)
+func (r *PendingChange) sendAlone(client goredis.UniversalClient) {
+	ctx := r.unanswered.WithContext(r.ctx)
 	cmd := goredis.NewCmd(ctx, r.command...)
 	_ = client.Process(ctx, cmd) // the command says what became of it
 	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {

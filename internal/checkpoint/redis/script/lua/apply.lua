@@ -8,8 +8,8 @@
 --                          10 how many of 8 to 11  11 log id  12 op  13 member in threads
 --                          14 member in due, '' = none; times in microseconds
 --        2 values      hash: c<id> manifest, v<seq>:<channel> value, i<segment>:<index>:<channel> element;
---                      j<field> the rest of one that begins with byte 6 (see split_value.go); one that begins with
---                      byte 5 is quoted from an input (see input_ref.go)
+--                      j<field> the rest of one that begins with byte 6 (see layout/split_value.go); one that begins with
+--                      byte 5 is quoted from an input (see layout/input_ref.go)
 --        3 order       sorted set: checkpoints by number
 --        4 log         list: number of the first of some events, ':', record of all of them
 --        5 threads  6 due    sorted sets of the partition
@@ -49,16 +49,17 @@
 --         CONFLICT: not at that revision, or of another log
 --         GAP, last event, last checkpoint number: the change does not follow them
 --         LOST, how many of the keys that were looked for there were, those that are missing
---         took one away
---
 --         STORE, the mark of the partition, nil = none: it is not the one that the server knows
 --
--- Everything is checked before anything is written.
+-- Everything is checked before anything is written. The parts: check, drop, checkpoints and events, progress,
+-- questions, runs, trim, lease, notify.
 local A = ARGV
 local head, values, order, log, threads, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local progress, questions, records, runs = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local inbox, open, closed, count = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local call = redis.call
+
+-- Check: the store, the revision, what the change follows, and that no key of the thread is missing.
 
 local store = call('GET', KEYS[7])
 if store ~= A[19] then return {'STORE', store} end
@@ -116,7 +117,8 @@ local function write(command, key, from, to)
   if to >= from then call(command, key, unpack(A, from, to)) end
 end
 
--- Checkpoints and events come first among the arguments; what is taken away is so before they are written.
+-- Drop: checkpoints and events come first among the arguments; what is taken away is so before they are written.
+
 local from, to
 local gen, elements, fe = s[6], s[5], s[3]
 local orderFrom, orderTo = list(2)
@@ -147,6 +149,8 @@ if progress then
   end
 end
 
+-- Checkpoints and events.
+
 local counted = {}
 write('ZADD', order, orderFrom, orderTo)
 write('HSET', values, valuesFrom, valuesTo)
@@ -154,13 +158,16 @@ write('RPUSH', log, newFrom, newTo)
 elements = elements + newTo - newFrom + 1
 le = tonumber(A[10])
 if progress then
+  -- Progress: tasks, then memos, of which the first stays.
+
   from, to = list(2)
   write('HSET', progress, from, to)
   from, to = list(2)
   for i = from, to, 2 do call('HSETNX', progress, A[i], A[i + 1]) end
 
-  -- The number of a change grows in the partition whatever the clock does; the clock only makes numbers of
-  -- several partitions come close to the order in which things happened.
+  -- Questions. The number of a change grows in the partition whatever the clock does; the clock only makes
+  -- numbers of several partitions come close to the order in which things happened.
+
   local change
   from, to = list(5)
   for i = from, to, 5 do
@@ -193,6 +200,8 @@ if progress then
   end
   if change then call('SET', count, text(change)) end
 
+  -- Runs, and requests.
+
   from, to = list(4)
   for i = from, to, 4 do
     local old = call('HGET', records, 'r' .. A[i])
@@ -206,6 +215,8 @@ if progress then
   for i = from, to, 2 do call('HSET', records, 'q' .. A[i], A[i + 1]) end
   nr = call('EXISTS', progress, questions, records, runs)
 end
+
+-- Trim: the log loses the events before the first to keep.
 
 local keep = tonumber(A[14])
 if keep > fe then
@@ -225,8 +236,9 @@ if keep > fe then
 end
 if progress or nv < 3 or elements == 0 then nv = call('EXISTS', values, order, log) end
 
--- The end of a lease is put off by steps of a power of two, a sixteenth of it at most, so that not every
--- change moves the thread in the list of what is due.
+-- Lease: its end is put off by steps of a power of two, a sixteenth of it at most, so that not every change
+-- moves the thread in the list of what is due. The head and the lists of the partition say where the thread is.
+
 local lx = s[8]
 if A[7] ~= '0' then
   local _, power = math.frexp(A[7] / 16)
@@ -253,18 +265,25 @@ rev = rev + 1
 call('HSET', head, 'head', A[8], 'n', cmsgpack.pack(
   {rev, tonumber(A[9]), fe, le, elements, gen, now, lx, nv, nr, A[5], A[4], tm, dm}))
 
--- Publish the change to followers. Nothing here may fail: the change is made.
-local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
-local heard = n[2] or 0
-if heard > 0 and (newTo >= newFrom or A[18] ~= '') then
-  local said = {A[17], A[18]}
-  local size = #A[18]
-  for k = newFrom, newTo do
-    said[#said + 1] = 'e' .. #A[k] .. ':'
-    said[#said + 1] = A[k]
-    size = size + #said[#said - 1] + #A[k]
+-- Notify: notify publishes the change to followers, and returns how many connections listen to the thread.
+-- Nothing in it may fail: the change is made.
+
+local function notify()
+  local n = redis.pcall('PUBSUB', 'SHARDNUMSUB', head)
+  local heard = n[2] or 0
+  if heard > 0 and (newTo >= newFrom or A[18] ~= '') then
+    local said = {A[17], A[18]}
+    local size = #A[18]
+    for k = newFrom, newTo do
+      said[#said + 1] = 'e' .. #A[k] .. ':'
+      said[#said + 1] = A[k]
+      size = size + #said[#said - 1] + #A[k]
+    end
+    if size > 262144 then said = {A[17], 'l0:'} end
+    redis.pcall('SPUBLISH', head, table.concat(said))
   end
-  if size > 262144 then said = {A[17], 'l0:'} end
-  redis.pcall('SPUBLISH', head, table.concat(said))
+  return heard
 end
+
+local heard = notify()
 return {'OK', text(rev), ends(lx), text(now), heard, counted}

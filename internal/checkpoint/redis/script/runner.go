@@ -1,0 +1,102 @@
+package script
+
+import (
+	"context"
+	"errors"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+)
+
+// Runner runs scripts that may be repeated, and reads, again when the connection
+// broke.
+type Runner struct {
+	client goredis.UniversalClient
+	keys   *layout.Keys
+}
+
+// NewRunner makes the runner of a store.
+func NewRunner(client goredis.UniversalClient, keys *layout.Keys) *Runner {
+	return &Runner{client: client, keys: keys}
+}
+
+// RunScript runs a script once.
+func (u *Runner) RunScript(ctx context.Context, script *goredis.Script, keys []string, args ...any) (Reply, error) {
+	var r Reply
+	err := Retry(ctx, func() (err error) {
+		r, err = script.Run(ctx, u.client, keys, args...).Slice()
+		return err
+	})
+	return r, err
+}
+
+// RunOnPartitions runs a script once per partition, in as few exchanges as there are
+// servers. keys are names of keys of a partition.
+func (u *Runner) RunOnPartitions(
+	ctx context.Context, script *goredis.Script, partitions []int, keys []string, args ...any,
+) ([]Reply, error) {
+	list := make([]Input, len(partitions))
+	for i, p := range partitions {
+		list[i] = Input{Keys: make([]string, len(keys)), Args: args}
+		for k, name := range keys {
+			list[i].Keys[k] = u.keys.PartitionKey(p, name)
+		}
+	}
+	return u.runPerInput(ctx, script, list, func(err error) error { return err })
+}
+
+// Input is what one of several runs of a script is given.
+type Input struct {
+	Keys []string
+	Args []any
+}
+
+// RunPerThread runs a script once per input, in one exchange per server. A key of
+// another type has no reply.
+func (u *Runner) RunPerThread(ctx context.Context, script *goredis.Script, list []Input) ([]Reply, error) {
+	return u.runPerInput(ctx, script, list, func(err error) error {
+		if err = ToContractError(ctx, err); errors.Is(err, checkpoint.ErrCorrupt) {
+			return nil
+		}
+		return err
+	})
+}
+
+// runPerInput runs a script once per input. A script that the server has forgotten
+// is run alone.
+func (u *Runner) runPerInput(
+	ctx context.Context, script *goredis.Script, list []Input, tolerate func(error) error,
+) ([]Reply, error) {
+	out := make([]Reply, len(list))
+	err := Retry(ctx, func() error {
+		pipe := u.client.Pipeline()
+		sent := make([]*goredis.Cmd, len(list))
+		for i := range list {
+			sent[i] = script.EvalSha(ctx, pipe, list[i].Keys, list[i].Args...)
+		}
+		_, _ = pipe.Exec(ctx) // each command says what became of it
+		for i, cmd := range sent {
+			r, err := cmd.Slice()
+			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+				r, err = script.Run(ctx, u.client, list[i].Keys, list[i].Args...).Slice()
+			}
+			if err = tolerate(err); err != nil {
+				return err
+			}
+			out[i] = r
+		}
+		return nil
+	})
+	return out, err
+}
+
+// ReadFields reads fields of a hash.
+func (u *Runner) ReadFields(ctx context.Context, key string, names ...string) (r Reply, err error) {
+	err = Retry(ctx, func() (err error) {
+		r, err = u.client.HMGet(ctx, key, names...).Result()
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,53 @@
+// Package script runs the Lua scripts of a store: it builds their calls, sends changes
+// of different threads together, repeats what may be repeated, and knows which changes
+// had no answer.
+package script
+
+import (
+	"embed"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var scriptFiles embed.FS
+
+// Set is all scripts. The server knows them by what they say, so replicas of
+// different versions of graphd can share one. A script that the server has
+// forgotten, after a restart say, is sent again.
+type Set struct {
+	Apply, Remove                             *Script
+	Head, History, Values, Pending, Events    *goredis.Script
+	Runs, Members, Changes, Membership, Names *goredis.Script
+	View, Graph, Servers, Migrate2            *goredis.Script
+	Interrupt, Interrupts                     *goredis.Script
+}
+
+// Script is one that changes something.
+type Script struct{ source, hash string }
+
+// Load makes the scripts.
+func Load() (*Set, error) {
+	var s Set
+	for name, to := range map[string]**Script{"apply": &s.Apply, "delete": &s.Remove} {
+		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return nil, fmt.Errorf("redis: script %s: %w", name, err)
+		}
+		*to = &Script{source: string(source), hash: goredis.NewScript(string(source)).Hash()}
+	}
+	for name, to := range map[string]**goredis.Script{
+		"head": &s.Head, "history": &s.History, "values": &s.Values,
+		"pending": &s.Pending, "events": &s.Events, "runs": &s.Runs, "members": &s.Members, "changes": &s.Changes,
+		"membership": &s.Membership, "names": &s.Names, "view": &s.View, "graph": &s.Graph,
+		"servers": &s.Servers, "migrate2": &s.Migrate2, "question": &s.Interrupt, "questions": &s.Interrupts,
+	} {
+		source, err := scriptFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return nil, fmt.Errorf("redis: script %s: %w", name, err)
+		}
+		*to = goredis.NewScript(string(source))
+	}
+	return &s, nil
+}
