@@ -83,9 +83,17 @@ var layers = []layer{
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
 	},
 	{
-		path: "internal/checkpoint/redis", containsPanics: true,
+		path: "internal/checkpoint/redis/pubsub", containsPanics: true,
 		mayImport: []string{
 			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script",
+			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal",
+		},
+		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),
+	},
+	{
+		path: "internal/checkpoint/redis", containsPanics: true,
+		mayImport: []string{
+			"internal/checkpoint/redis/layout", "internal/checkpoint/redis/script", "internal/checkpoint/redis/pubsub",
 			"internal/checkpoint", "internal/checkpoint/codec", "internal/checkpoint/seal", "internal/payload",
 		},
 		neverLinks: concatLists(wirePackages, protobufPackages, []string{"modernc.org/sqlite"}),

@@ -44,7 +44,7 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 			return checkpoint.Receipt{}, err
 		}
 		var text string
-		text, published = s.subscriber.pendingText(c.Thread)
+		text, published = s.subscriber.PendingText(c.Thread)
 		a = s.encodeChange(c, old, text, needsAllKeys(c, old))
 	}
 	missed := &script.Unanswered{}
@@ -65,10 +65,10 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		return checkpoint.Receipt{}, missed.WrapOutcome(ctx, err)
 	}
 	if n, ok := answer.IntAt(4); ok {
-		s.subscriber.acknowledgeMessages(c.Thread, published, n)
+		s.subscriber.AcknowledgeMessages(c.Thread, published, n)
 	}
 	if len(c.Interrupts) > 0 {
-		s.subscriber.announceInterruptChange()
+		s.subscriber.AnnounceInterruptChange()
 	}
 	if answer.TextAt(0) == "STORE" {
 		return checkpoint.Receipt{}, missed.WrapRefusal(s.otherStoreError(s.keys.PartitionOf(c.Thread), answer.TextAt(1)))

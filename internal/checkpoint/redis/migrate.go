@@ -50,7 +50,6 @@ func connectWithoutStore(ctx context.Context, opts Options) (*Store, *storeConfi
 		return nil, nil, err
 	}
 	s := &Store{scripts: scripts, log: cmp.Or(opts.Logger, zap.NewNop()), wrongPartitions: map[int]struct{}{}}
-	s.subscriber = newSubscriber(ctx, s)
 	if err := s.connectServer(ctx, w); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}

@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 )
 
@@ -57,25 +58,11 @@ func (s *Store) openStore(ctx context.Context, w *storeConfig) error {
 	if err := s.checkEncryptionKeys(ctx, w); err != nil {
 		return w.wrapOpenError(ctx, err)
 	}
-	if err := s.checkPubSub(ctx); script.IsPermissionDenied(err) {
+	if err := pubsub.CheckAccess(ctx, s.client, &s.keys, s.origin); script.IsPermissionDenied(err) {
 		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
 			"which takes longer: allow it with ACL SETUSER … &"+w.prefix+"* +@pubsub ("+err.Error()+")")
 	}
 	return nil
-}
-
-// checkPubSub tries to publish and to subscribe.
-func (s *Store) checkPubSub(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
-	defer cancel()
-	channel := s.keys.AnnouncementChannel()
-	if err := s.client.SPublish(ctx, channel, s.origin).Err(); err != nil {
-		return err
-	}
-	listening := s.client.SSubscribe(ctx, channel)
-	defer func() { _ = listening.Close() }()
-	_, err := listening.Receive(ctx)
-	return err
 }
 
 // connectServer makes the client; whether the server is part of a cluster is its own

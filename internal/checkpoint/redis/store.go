@@ -25,25 +25,24 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
-	"github.com/graphd-dev/graphd/internal/contain"
 )
 
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
-	client        goredis.UniversalClient
-	scripts       *script.Set
-	runner        *script.Runner
-	keys          layout.Keys
-	warnings      []string
-	origin        string // distinguishes the messages of this store from those of others
-	subscriber    *subscriber
-	box           *seal.Box
-	registrations registrations
-	batchers      script.Batchers
-	log           *zap.Logger
-	epoch         string // says which store it is
+	client     goredis.UniversalClient
+	scripts    *script.Set
+	runner     *script.Runner
+	keys       layout.Keys
+	warnings   []string
+	origin     string // distinguishes the messages of this store from those of others
+	subscriber *pubsub.Subscriber
+	box        *seal.Box
+	batchers   script.Batchers
+	log        *zap.Logger
+	epoch      string // says which store it is
 	// maxTombstones is how many deleted versions of graphs are remembered.
 	maxTombstones int
 	mark          string // what each partition says of that, see store_mark.go
@@ -57,8 +56,10 @@ type Store struct {
 }
 
 var (
-	_ checkpoint.Store  = (*Store)(nil)
-	_ checkpoint.Graphs = (*Store)(nil)
+	_ checkpoint.Store      = (*Store)(nil)
+	_ checkpoint.Graphs     = (*Store)(nil)
+	_ checkpoint.Notifier   = (*Store)(nil)
+	_ checkpoint.Membership = (*Store)(nil)
 )
 
 // Open connects to the server of opts.URL, checks that threads are safe on it
@@ -79,37 +80,32 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
-		origin: newRandomID()[:originLen], wrongPartitions: map[int]struct{}{},
+		origin: newRandomID()[:pubsub.OriginLen], wrongPartitions: map[int]struct{}{},
 		maxTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
 	}
-	s.subscriber = newSubscriber(ctx, s)
-	s.registrations.heartbeat = cmp.Or(opts.Heartbeat, 3*time.Second)
 	if err := s.openStore(ctx, where); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.subscriber = pubsub.New(ctx, pubsub.Config{
+		Client: s.client, Keys: &s.keys, Box: s.box, Origin: s.origin, Membership: s.scripts.Membership, Epoch: s.epoch,
+		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: s.log,
+	})
 	return s, nil
-}
-
-// containPanics wraps f for a goroutine that lives until ctx ends: after a panic, f
-// starts again a moment later.
-func (s *Store) containPanics(ctx context.Context, f func(context.Context)) func() {
-	caught := contain.LogPanic(s.log, "a connection to the other servers panicked; it begins anew")
-	return contain.Func(func() {
-		for {
-			p := contain.Call(func() { f(ctx) })
-			if p == nil {
-				return
-			}
-			caught(p)
-			if !script.SleepContext(ctx, time.Second) {
-				return
-			}
-		}
-	}, caught)
 }
 
 // newRandomID makes a unique name: 32 hexadecimal digits.
 func newRandomID() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
+
+// Subscribe opens a subscription to the signals of other servers. Signals that
+// are sent through this store are not delivered.
+func (s *Store) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subscription {
+	return s.subscriber.Subscribe(handleSignal)
+}
+
+// Register adds a server to the membership.
+func (s *Store) Register(server string, changed func()) checkpoint.Registration {
+	return s.subscriber.Register(server, changed)
+}
 
 // Warnings tells what an operator should know of the server's settings, in
 // sentences; none when all is well.
@@ -117,7 +113,9 @@ func (s *Store) Warnings() []string { return s.warnings }
 
 // Close waits for the calls that are under way.
 func (s *Store) Close() error {
-	s.subscriber.closeAll()
+	if s.subscriber != nil { // a store that could not be opened has none
+		s.subscriber.Close()
+	}
 	s.closeMu.Lock()
 	defer s.closeMu.Unlock()
 	if s.closed || s.client == nil {

@@ -82,7 +82,7 @@ func (u *Runner) runPerInput(
 			if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 				r, err = script.Run(ctx, u.client, list[i].Keys, list[i].Args...).Slice()
 			}
-			if err = tolerate(err); err != nil {
+			if err := tolerate(err); err != nil {
 				return err
 			}
 			out[i] = r

@@ -27,7 +27,7 @@
 --        8 head record  9 last checkpoint number  10 last event  11 last event before this change
 --       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
---       17 publisher of the change  18 ephemeral events before it (see message.go)
+--       17 publisher of the change  18 ephemeral events before it (see pubsub/message.go)
 --       19 mark of the store that the caller expects (see store_mark.go)
 --       then lists, each after its length:
 --         checkpoints: number, member

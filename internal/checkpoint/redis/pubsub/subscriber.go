@@ -1,20 +1,47 @@
-package redis
+// Package pubsub exchanges signals between the servers of a store, over sharded
+// publish and subscribe: events of threads, wake-ups, and the membership. Signals are
+// best effort; the log of a thread is what counts.
+package pubsub
 
 import (
 	"context"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+	"github.com/graphd-dev/graphd/internal/contain"
 )
 
-// subscriber exchanges signals with other servers. Each thread has a shard
+// Config is what a subscriber needs of its store.
+type Config struct {
+	Client goredis.UniversalClient
+	Keys   *layout.Keys
+	// Box opens and seals the records of events.
+	Box *seal.Box
+	// Origin distinguishes the messages of this process from those of others;
+	// OriginLen characters.
+	Origin string
+	// Membership is the script that exchanges the entries of members.
+	Membership *goredis.Script
+	// Epoch says which store it is: in another one nothing is written.
+	Epoch string
+	// Heartbeat is how often a member publishes its entry.
+	Heartbeat time.Duration
+	Log       *zap.Logger
+}
+
+// Subscriber exchanges signals with other servers. Each thread has a shard
 // channel with the name of its head key; scripts publish their changes there.
 // One connection serves all threads; in a cluster, one per partition with
 // followed threads.
-type subscriber struct {
-	store      *Store
+type Subscriber struct {
+	config     Config
 	ctx        context.Context //nolint:containedctx // lives as long as the store
 	stop       context.CancelFunc
 	goroutines sync.WaitGroup
@@ -28,6 +55,7 @@ type subscriber struct {
 	publishers     map[string]*publisher // by thread
 	publisherCount uint64                // publishers so far
 	broadcasts     broadcasts
+	registrations  registrations
 	flushNeeded    chan struct{} // a message is pending
 }
 
@@ -38,18 +66,20 @@ type followedThread struct {
 	lastNumbers map[string]uint64 // number of the newest ephemeral event, by publisher
 }
 
-func newSubscriber(ctx context.Context, s *Store) *subscriber {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended by close
-	r := &subscriber{
-		store: s, ctx: ctx, stop: stop, subscriptions: make(map[*subscription]struct{}),
+// New makes the subscriber of a store. It outlives ctx; Close ends it.
+func New(ctx context.Context, config Config) *Subscriber {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &Subscriber{
+		config: config, ctx: ctx, stop: stop, subscriptions: make(map[*subscription]struct{}),
 		followed: make(map[string]*followedThread), connections: make(map[int]*connection),
 		publishers: make(map[string]*publisher), broadcasts: broadcasts{hasInterruptFollowers: true}, flushNeeded: make(chan struct{}, 1),
 	}
-	r.goroutines.Go(s.containPanics(ctx, r.keepFlushing))
+	r.goroutines.Go(r.containPanics(ctx, r.keepFlushing))
 	return r
 }
 
-func (r *subscriber) closeAll() {
+// Close sends what is pending and ends all subscriptions and registrations.
+func (r *Subscriber) Close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
@@ -59,20 +89,18 @@ func (r *subscriber) closeAll() {
 
 // subscription implements checkpoint.Subscription.
 type subscription struct {
-	subscriber *subscriber
+	subscriber *Subscriber
 	deliver    func(checkpoint.Signal)
 }
 
-var _ checkpoint.Notifier = (*Store)(nil)
-
 // Subscribe opens a subscription to the signals of other servers. Signals that
-// are sent through this store are not delivered.
-func (s *Store) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subscription {
-	t := &subscription{subscriber: s.subscriber, deliver: handleSignal}
-	s.subscriber.mu.Lock()
-	defer s.subscriber.mu.Unlock()
-	s.subscriber.subscriptions[t] = struct{}{}
-	s.subscriber.connectionFor(noPartition).setWanted(s.keys.AnnouncementChannel(), true)
+// are sent through this subscriber are not delivered.
+func (r *Subscriber) Subscribe(handleSignal func(checkpoint.Signal)) checkpoint.Subscription {
+	t := &subscription{subscriber: r, deliver: handleSignal}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.subscriptions[t] = struct{}{}
+	r.connectionFor(noPartition).setWanted(r.config.Keys.AnnouncementChannel(), true)
 	return t
 }
 
@@ -93,7 +121,7 @@ func (t *subscription) Follow(thread string) (stop func()) {
 
 // followThread subscribes to a thread and reports whether the subscription is
 // confirmed already.
-func (r *subscriber) followThread(thread string) (subscribed bool) {
+func (r *Subscriber) followThread(thread string) (subscribed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -106,25 +134,25 @@ func (r *subscriber) followThread(thread string) (subscribed bool) {
 	}
 	f.followers++
 	if f.followers == 1 {
-		r.connectionFor(r.store.keys.PartitionOf(thread)).setWanted(r.store.keys.ThreadChannel(thread), true)
+		r.connectionFor(r.config.Keys.PartitionOf(thread)).setWanted(r.config.Keys.ThreadChannel(thread), true)
 	}
 	return f.subscribed
 }
 
-func (r *subscriber) unfollowThread(thread string) {
+func (r *Subscriber) unfollowThread(thread string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.followed[thread]
 	f.followers--
 	if f.followers == 0 {
 		delete(r.followed, thread)
-		r.connectionFor(r.store.keys.PartitionOf(thread)).setWanted(r.store.keys.ThreadChannel(thread), false)
+		r.connectionFor(r.config.Keys.PartitionOf(thread)).setWanted(r.config.Keys.ThreadChannel(thread), false)
 	}
 }
 
 // connectionFor finds the connection for a partition. The caller holds mu.
-func (r *subscriber) connectionFor(partition int) *connection {
-	if _, many := r.store.client.(*goredis.ClusterClient); !many {
+func (r *Subscriber) connectionFor(partition int) *connection {
+	if _, many := r.config.Client.(*goredis.ClusterClient); !many {
 		partition = 0
 	}
 	l := r.connections[partition]
@@ -132,7 +160,7 @@ func (r *subscriber) connectionFor(partition int) *connection {
 		l = newConnection(r)
 		r.connections[partition] = l
 		if !r.closed {
-			r.goroutines.Go(r.store.containPanics(r.ctx, l.keepListening))
+			r.goroutines.Go(r.containPanics(r.ctx, l.keepListening))
 		}
 	}
 	return l
@@ -143,7 +171,7 @@ const noPartition = -1
 
 // setSubscribed records that the subscription to a thread is confirmed or lost,
 // and reports it to the followers.
-func (r *subscriber) setSubscribed(thread string, subscribed bool) {
+func (r *Subscriber) setSubscribed(thread string, subscribed bool) {
 	r.mu.Lock()
 	f := r.followed[thread]
 	if f == nil || (!subscribed && !f.subscribed) {
@@ -166,7 +194,7 @@ func (r *subscriber) setSubscribed(thread string, subscribed bool) {
 
 // recordEphemeral records the number of an ephemeral event. It reports whether
 // the event is new, and whether earlier events are missing.
-func (r *subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew, gap bool) {
+func (r *Subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNew, gap bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.followed[thread]
@@ -183,7 +211,7 @@ func (r *subscriber) recordEphemeral(thread, publisherID string, n uint64) (isNe
 
 // recordPosition records the newest number of a publisher. It reports whether
 // events were missed.
-func (r *subscriber) recordPosition(thread, publisherID string, n uint64, published bool) (gap bool) {
+func (r *Subscriber) recordPosition(thread, publisherID string, n uint64, published bool) (gap bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.followed[thread]
@@ -213,7 +241,7 @@ func (f *followedThread) setLastNumber(publisherID string, n uint64) {
 const maxPublishers = 8
 
 // deliverSignal hands a signal to every subscription of this process.
-func (r *subscriber) deliverSignal(s checkpoint.Signal) {
+func (r *Subscriber) deliverSignal(s checkpoint.Signal) {
 	r.mu.Lock()
 	all := make([]*subscription, 0, len(r.subscriptions))
 	for t := range r.subscriptions {
@@ -223,4 +251,36 @@ func (r *subscriber) deliverSignal(s checkpoint.Signal) {
 	for _, t := range all {
 		t.deliver(s)
 	}
+}
+
+// containPanics wraps f for a goroutine that lives until ctx ends: after a panic, f
+// starts again a moment later.
+func (r *Subscriber) containPanics(ctx context.Context, f func(context.Context)) func() {
+	caught := contain.LogPanic(r.config.Log, "a connection to the other servers panicked; it begins anew")
+	return contain.Func(func() {
+		for {
+			p := contain.Call(func() { f(ctx) })
+			if p == nil {
+				return
+			}
+			caught(p)
+			if !script.SleepContext(ctx, time.Second) {
+				return
+			}
+		}
+	}, caught)
+}
+
+// CheckAccess tries to publish and to subscribe, as the user of a client.
+func CheckAccess(ctx context.Context, client goredis.UniversalClient, keys *layout.Keys, origin string) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	channel := keys.AnnouncementChannel()
+	if err := client.SPublish(ctx, channel, origin).Err(); err != nil {
+		return err
+	}
+	listening := client.SSubscribe(ctx, channel)
+	defer func() { _ = listening.Close() }()
+	_, err := listening.Receive(ctx)
+	return err
 }

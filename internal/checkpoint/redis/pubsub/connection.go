@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // connection subscribes to channels. When it breaks, or when a channel moves to
 // another server, all channels are subscribed to again on a new one.
 type connection struct {
-	subscriber   *subscriber
+	subscriber   *Subscriber
 	updateNeeded chan struct{} // changed is not empty
 
 	mu              sync.Mutex
@@ -26,7 +26,7 @@ type connection struct {
 	pendingLeaves   map[string]int      // confirmations that are still to come
 }
 
-func newConnection(r *subscriber) *connection {
+func newConnection(r *Subscriber) *connection {
 	return &connection{
 		subscriber: r, updateNeeded: make(chan struct{}, 1), wantedChannels: make(map[string]struct{}),
 		changedChannels: make(map[string]struct{}), pendingLeaves: make(map[string]int),
@@ -55,7 +55,7 @@ func (l *connection) keepListening(ctx context.Context) {
 		began := time.Now()
 		var err error
 		if p := contain.Call(func() { err = l.listenOnce(ctx) }); p != nil {
-			l.subscriber.store.log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
+			l.subscriber.config.Log.Error("hearing other servers panicked; it begins anew", p.Fields()...)
 		}
 		l.reportDisconnected()
 		if script.IsPermissionDenied(err) { // until an operator grants the permission
@@ -65,7 +65,7 @@ func (l *connection) keepListening(ctx context.Context) {
 		if time.Since(began) > 10*time.Second {
 			n = 1
 		}
-		if c, ok := l.subscriber.store.client.(*goredis.ClusterClient); ok {
+		if c, ok := l.subscriber.config.Client.(*goredis.ClusterClient); ok {
 			c.ReloadState(ctx)
 		}
 		script.SleepContext(ctx, time.Duration(min(n, 20))*50*time.Millisecond)
@@ -102,7 +102,7 @@ func (l *connection) listenOnce(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	subscription := l.subscriber.store.client.SSubscribe(ctx)
+	subscription := l.subscriber.config.Client.SSubscribe(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	var writer sync.WaitGroup
 	defer writer.Wait()
@@ -124,7 +124,7 @@ func (l *connection) listenOnce(ctx context.Context) error {
 				return
 			}
 		}
-	}, contain.LogPanic(l.subscriber.store.log, "subscribing panicked")))
+	}, contain.LogPanic(l.subscriber.config.Log, "subscribing panicked")))
 	return l.readMessages(ctx, subscription)
 }
 

@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"strings"
@@ -42,15 +42,15 @@ func (t *subscription) WakeServers(owner, thread string) {
 }
 
 // announceThread announces to other servers that this one follows a thread.
-func (r *subscriber) announceThread(thread string) {
+func (r *Subscriber) announceThread(thread string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broadcasts.announcements = append(r.broadcasts.announcements, thread)
 	r.requestFlush()
 }
 
-// announceInterruptChange queues a refresh for followers of interrupts.
-func (r *subscriber) announceInterruptChange() {
+// AnnounceInterruptChange queues a refresh for followers of interrupts.
+func (r *Subscriber) AnnounceInterruptChange() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broadcasts.hasInterruptFollowers {
@@ -79,14 +79,14 @@ type broadcastRound struct {
 }
 
 // takeBroadcasts takes the pending broadcasts. The caller holds mu.
-func (r *subscriber) takeBroadcasts() broadcasts {
+func (r *Subscriber) takeBroadcasts() broadcasts {
 	count := r.broadcasts
 	r.broadcasts.announcements, r.broadcasts.wakes, r.broadcasts.interruptsChanged = nil, nil, false
 	return count
 }
 
 // finishRound records the outcome of a round, and keeps what was not sent.
-func (r *subscriber) finishRound(o *broadcastRound) (done bool) {
+func (r *Subscriber) finishRound(o *broadcastRound) (done bool) {
 	done = true
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *subscriber) finishRound(o *broadcastRound) (done bool) {
 }
 
 // handleBroadcast reads a message to all servers.
-func (r *subscriber) handleBroadcast(text string) {
+func (r *Subscriber) handleBroadcast(text string) {
 	for text != "" {
 		letter, body, rest, ok := cutItem(text)
 		if !ok {
@@ -127,13 +127,13 @@ func (r *subscriber) handleBroadcast(text string) {
 				r.deliverSignal(checkpoint.Signal{Thread: thread, Kind: checkpoint.SignalWake, Owner: owner})
 			}
 		case messageMembership:
-			r.store.registrations.requestSyncs()
+			r.registrations.requestSyncs()
 		}
 	}
 }
 
 // handleAnnouncement notes that a follower on another server has begun to listen.
-func (r *subscriber) handleAnnouncement(thread string) {
+func (r *Subscriber) handleAnnouncement(thread string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if thread == checkpoint.AllThreads {
@@ -147,7 +147,7 @@ func (r *subscriber) handleAnnouncement(thread string) {
 
 // assumeFollowers assumes that every thread has followers: this server may have
 // missed announcements.
-func (r *subscriber) assumeFollowers() {
+func (r *Subscriber) assumeFollowers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()

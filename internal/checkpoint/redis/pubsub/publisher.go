@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (t *subscription) PublishEphemeral(thread string, e checkpoint.Event) {
 	if !v.hasListeners {
 		return
 	}
-	record := layout.NewRecordSealer(r.store.box, thread).SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
+	record := layout.NewRecordSealer(r.config.Box, thread).SealRecord(layout.KindEvent, "", string(codec.PackEvents(nil, []checkpoint.Event{e})))
 	v.enqueueMessage(string(messageEphemeral) + layout.AddLength(v.name+" "+strconv.FormatUint(v.lastNumber, 10)+" "+record))
 	r.requestFlush()
 }
@@ -111,9 +111,9 @@ func (v *publisher) dropAcknowledged(place uint64) {
 	}
 }
 
-// pendingText returns the messages that are not acknowledged, "" = none, and
+// PendingText returns the messages that are not acknowledged, "" = none, and
 // the last position.
-func (r *subscriber) pendingText(thread string) (text string, last uint64) {
+func (r *Subscriber) PendingText(thread string) (text string, last uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.publishers[thread]
@@ -131,9 +131,9 @@ func (v *publisher) joinPending() string {
 	return b.String()
 }
 
-// acknowledgeMessages records that Redis delivered the messages up to a
+// AcknowledgeMessages records that Redis delivered the messages up to a
 // position, and to how many connections.
-func (r *subscriber) acknowledgeMessages(thread string, last uint64, listeners int64) {
+func (r *Subscriber) AcknowledgeMessages(thread string, last uint64, listeners int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.publishers[thread]
@@ -151,7 +151,7 @@ func (r *subscriber) acknowledgeMessages(thread string, last uint64, listeners i
 	}
 }
 
-func (r *subscriber) requestFlush() {
+func (r *Subscriber) requestFlush() {
 	select {
 	case r.flushNeeded <- struct{}{}:
 	default:
@@ -160,16 +160,14 @@ func (r *subscriber) requestFlush() {
 
 // keepFlushing sends pending messages in one exchange after the other. Messages
 // that arrive during an exchange go with the next one.
-func (r *subscriber) keepFlushing(ctx context.Context) {
+func (r *Subscriber) keepFlushing(ctx context.Context) {
 	for {
 		select {
 		case <-r.flushNeeded:
 		case <-ctx.Done():
 			// The last message asks other servers to take the
 			// threads of this one.
-			if r.store.client != nil {
-				r.flushMessages(context.WithoutCancel(ctx))
-			}
+			r.flushMessages(context.WithoutCancel(ctx))
 			return
 		}
 		if !r.flushMessages(ctx) {
@@ -194,27 +192,27 @@ type flushedThread struct {
 const exchangeTimeout = time.Second
 
 // flushMessages makes one exchange, and reports whether all messages were sent.
-func (r *subscriber) flushMessages(ctx context.Context) bool {
+func (r *Subscriber) flushMessages(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	pipe := r.store.client.Pipeline()
+	pipe := r.config.Client.Pipeline()
 	var all []flushedThread
 	r.mu.Lock()
 	for thread, v := range r.publishers {
 		if len(v.pending) == 0 {
 			continue
 		}
-		channel, text := r.store.keys.ThreadChannel(thread), r.store.origin+v.joinPending()
+		channel, text := r.config.Keys.ThreadChannel(thread), r.config.Origin+v.joinPending()
 		all = append(all, flushedThread{thread, v.pending[len(v.pending)-1].position, pipe.SPublish(ctx, channel, text)})
 	}
 	around := &broadcastRound{sent: r.takeBroadcasts()}
 	r.mu.Unlock()
 	if text := around.sent.encodeText(); text != "" {
-		around.serversReply = pipe.SPublish(ctx, r.store.keys.AnnouncementChannel(), r.store.origin+text)
+		around.serversReply = pipe.SPublish(ctx, r.config.Keys.AnnouncementChannel(), r.config.Origin+text)
 	}
 	if around.sent.interruptsChanged {
-		channel := r.store.keys.ThreadChannel(checkpoint.AllThreads)
-		around.interruptsReply = pipe.SPublish(ctx, channel, r.store.origin+string(messageRefresh)+layout.AddLength(""))
+		channel := r.config.Keys.ThreadChannel(checkpoint.AllThreads)
+		around.interruptsReply = pipe.SPublish(ctx, channel, r.config.Origin+string(messageRefresh)+layout.AddLength(""))
 	}
 	if pipe.Len() == 0 {
 		return true
@@ -224,7 +222,7 @@ func (r *subscriber) flushMessages(ctx context.Context) bool {
 	for _, s := range all {
 		n, err := s.reply.Result()
 		if err == nil || script.IsPermissionDenied(err) {
-			r.acknowledgeMessages(s.thread, s.lastPosition, n)
+			r.AcknowledgeMessages(s.thread, s.lastPosition, n)
 			continue
 		}
 		done = false

@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 
 // registrations are the registered servers of this process.
 type registrations struct {
-	heartbeat time.Duration
-
 	mu  sync.Mutex
 	all map[*registration]struct{}
 }
@@ -24,7 +22,7 @@ type registrations struct {
 // registration implements checkpoint.Registration: it writes the capabilities
 // of its server with every heartbeat and as soon as they change.
 type registration struct {
-	store      *Store
+	subscriber *Subscriber
 	server     string
 	onChange   func()
 	syncNeeded chan struct{}
@@ -37,27 +35,25 @@ type registration struct {
 	members      []checkpoint.Member
 }
 
-var _ checkpoint.Membership = (*Store)(nil)
-
 // Register adds a server to the membership.
-func (s *Store) Register(server string, changed func()) checkpoint.Registration {
+func (r *Subscriber) Register(server string, changed func()) checkpoint.Registration {
 	p := &registration{
-		store: s, server: server, onChange: changed, syncNeeded: make(chan struct{}, 1), closed: make(chan struct{}),
+		subscriber: r, server: server, onChange: changed, syncNeeded: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	p.closeOnce = sync.OnceFunc(func() { close(p.closed) })
-	s.subscriber.mu.Lock()
-	defer s.subscriber.mu.Unlock()
-	if s.subscriber.closed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return p
 	}
-	s.registrations.mu.Lock()
-	defer s.registrations.mu.Unlock()
-	if s.registrations.all == nil {
-		s.registrations.all = make(map[*registration]struct{}, 1)
+	r.registrations.mu.Lock()
+	defer r.registrations.mu.Unlock()
+	if r.registrations.all == nil {
+		r.registrations.all = make(map[*registration]struct{}, 1)
 	}
-	s.registrations.all[p] = struct{}{}
-	s.subscriber.connectionFor(noPartition).setWanted(s.keys.AnnouncementChannel(), true)
-	s.subscriber.goroutines.Go(s.containPanics(s.subscriber.ctx, p.keepSyncing))
+	r.registrations.all[p] = struct{}{}
+	r.connectionFor(noPartition).setWanted(r.config.Keys.AnnouncementChannel(), true)
+	r.goroutines.Go(r.containPanics(r.ctx, p.keepSyncing))
 	return p
 }
 
@@ -134,7 +130,7 @@ func (p *registration) keepSyncing(ctx context.Context) {
 		p.mu.Lock()
 		entry := encodeMember(p.capabilities, p.claims)
 		p.mu.Unlock()
-		next := p.store.registrations.heartbeat
+		next := p.subscriber.config.Heartbeat
 		if p.syncMembership(ctx, entry) != nil {
 			next /= 3
 		}
@@ -148,9 +144,9 @@ func (p *registration) keepSyncing(ctx context.Context) {
 // removeMember removes the server from the membership, if the store answers in
 // time.
 func (p *registration) removeMember(ctx context.Context) {
-	p.store.registrations.mu.Lock()
-	delete(p.store.registrations.all, p)
-	p.store.registrations.mu.Unlock()
+	p.subscriber.registrations.mu.Lock()
+	delete(p.subscriber.registrations.all, p)
+	p.subscriber.registrations.mu.Unlock()
 	_ = p.syncMembership(context.WithoutCancel(ctx), "") // otherwise its entry expires
 }
 
@@ -160,10 +156,10 @@ func (p *registration) removeMember(ctx context.Context) {
 func (p *registration) syncMembership(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	s := p.store
-	holds := 3*s.registrations.heartbeat + exchangeTimeout
-	answer, err := s.scripts.Membership.Run(
-		ctx, s.client, []string{s.keys.MembershipKey(), s.keys.MetadataKey()}, p.server, holds.Microseconds(), what, s.epoch,
+	c := &p.subscriber.config
+	holds := 3*c.Heartbeat + exchangeTimeout
+	answer, err := c.Membership.Run(
+		ctx, c.Client, []string{c.Keys.MembershipKey(), c.Keys.MetadataKey()}, p.server, holds.Microseconds(), what, c.Epoch,
 	).Slice()
 	if err != nil {
 		return err //nolint:wrapcheck // only whether there is one matters
@@ -173,8 +169,8 @@ func (p *registration) syncMembership(ctx context.Context, what string) error {
 	if isNew, _ := r.IntAt(0); isNew == 0 {
 		return nil
 	}
-	text := s.origin + string(messageMembership) + layout.AddLength("")
-	if err := s.client.SPublish(ctx, s.keys.AnnouncementChannel(), text).Err(); err != nil {
+	text := c.Origin + string(messageMembership) + layout.AddLength("")
+	if err := c.Client.SPublish(ctx, c.Keys.AnnouncementChannel(), text).Err(); err != nil {
 		return nil // they read it with their next heartbeat
 	}
 	return nil

@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"testing"
@@ -11,16 +11,16 @@ import (
 // did.
 func TestAnnouncementOutlastsEarlierAcknowledgement(t *testing.T) {
 	v := &publisher{name: "1", hasListeners: true, lastNumber: 5, lastEventTime: time.Now()}
-	r := &subscriber{publishers: map[string]*publisher{"t": v}, followed: map[string]*followedThread{}}
+	r := &Subscriber{publishers: map[string]*publisher{"t": v}, followed: map[string]*followedThread{}}
 	v.enqueueMessage("five")
-	_, last := r.pendingText("t")
+	_, last := r.PendingText("t")
 	v.enqueuePosition()
-	r.acknowledgeMessages("t", last, 0)
+	r.AcknowledgeMessages("t", last, 0)
 	require.True(t, v.hasListeners)
-	text, last := r.pendingText("t")
+	text, last := r.PendingText("t")
 	require.Equal(t, "p5:1 5 1", text)
-	r.acknowledgeMessages("t", last, 1)
-	text, _ = r.pendingText("t")
+	r.AcknowledgeMessages("t", last, 1)
+	text, _ = r.PendingText("t")
 	require.Empty(t, text)
 	require.Zero(t, v.pendingBytes)
 }

@@ -1,4 +1,4 @@
-package redis
+package pubsub
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 )
 
-// A message on the channel of a thread begins with its origin, originLen
+// A message on the channel of a thread begins with its origin, OriginLen
 // characters. Items follow, each as a letter, a length, a colon and a text.
 const (
 	messageEvents       = 'e' // durable events: an element of the log
@@ -22,7 +22,8 @@ const (
 	messageDeleted      = 'x' // the thread is gone
 )
 
-const originLen = 16
+// OriginLen is how many characters an origin has.
+const OriginLen = 16
 
 // cutItem cuts the first item off a message.
 func cutItem(text string) (letter byte, body, rest string, ok bool) {
@@ -37,29 +38,29 @@ func cutItem(text string) (letter byte, body, rest string, ok bool) {
 	return text[0], rest[:n], rest[n:], true
 }
 
-func (r *subscriber) confirmChannel(channel string) {
-	if channel == r.store.keys.AnnouncementChannel() {
+func (r *Subscriber) confirmChannel(channel string) {
+	if channel == r.config.Keys.AnnouncementChannel() {
 		r.assumeFollowers()
-		r.store.registrations.requestSyncs()
+		r.registrations.requestSyncs()
 		return
 	}
 	r.setSubscribed(layout.ThreadOfChannel(channel), true)
 }
 
-func (r *subscriber) loseChannel(channel string) {
-	if channel != r.store.keys.AnnouncementChannel() {
+func (r *Subscriber) loseChannel(channel string) {
+	if channel != r.config.Keys.AnnouncementChannel() {
 		r.setSubscribed(layout.ThreadOfChannel(channel), false)
 	}
 }
 
 // handleMessage delivers the items of a message. For an item that it can't
 // read, as of a newer graphd, followers read the log.
-func (r *subscriber) handleMessage(channel, text string) {
-	if len(text) < originLen || text[:originLen] == r.store.origin {
+func (r *Subscriber) handleMessage(channel, text string) {
+	if len(text) < OriginLen || text[:OriginLen] == r.config.Origin {
 		return
 	}
-	origin, rest := text[:originLen], text[originLen:]
-	if channel == r.store.keys.AnnouncementChannel() {
+	origin, rest := text[:OriginLen], text[OriginLen:]
+	if channel == r.config.Keys.AnnouncementChannel() {
 		r.handleBroadcast(rest)
 		return
 	}
@@ -73,7 +74,7 @@ func (r *subscriber) handleMessage(channel, text string) {
 		rest = after
 		switch {
 		case ok && letter == messageEvents:
-			list, _, err := layout.DecodeEvents(r.store.box, thread, body)
+			list, _, err := layout.DecodeEvents(r.config.Box, thread, body)
 			if err == nil {
 				durable = append(durable, list...)
 				continue
@@ -113,14 +114,14 @@ func parsePosition(body string) (publisherID string, n uint64, published, ok boo
 }
 
 // parseEphemeral reads an ephemeral event.
-func (r *subscriber) parseEphemeral(thread, body string) (publisherID string, n uint64, e checkpoint.Event, ok bool) {
+func (r *Subscriber) parseEphemeral(thread, body string) (publisherID string, n uint64, e checkpoint.Event, ok bool) {
 	publisherID, rest, _ := strings.Cut(body, " ")
 	number, record, _ := strings.Cut(rest, " ")
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return publisherID, 0, e, false
 	}
-	list, err := layout.DecodeRecord(r.store.box, thread, layout.KindEvent, "", record, codec.DecodeEvents)
+	list, err := layout.DecodeRecord(r.config.Box, thread, layout.KindEvent, "", record, codec.DecodeEvents)
 	if err != nil || len(list) != 1 {
 		return publisherID, n, e, false
 	}
