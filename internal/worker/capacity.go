@@ -33,7 +33,7 @@ const maxRecentRefusals = 64
 
 // FreeSlots is how many more tasks the worker could take.
 func (c *capacity) FreeSlots() int {
-	if c.session.isLeaving || c.session.endCause != nil || c.recentRefusals >= maxRecentRefusals {
+	if c.session.isLeaving || c.session.hasEnded || c.recentRefusals >= maxRecentRefusals {
 		return 0
 	}
 	return c.credit.Total - (len(c.jobs) - c.blockedJobs) - c.session.hub.reclaims.CountOf(c.session)
@@ -55,7 +55,7 @@ func (c *capacity) RankTask(j *job) (rank int64, ok bool) {
 		return 0, false
 	}
 	rank = int64(free)
-	if c.session.awaitsTaskOf(j.task.Thread) {
+	if c.session.waitingCalls.awaitTaskOf(j.task.Thread) {
 		rank += awaits
 	}
 	return rank, true

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/contain"
@@ -132,7 +131,7 @@ func (h *Hub) applyCompletion(j *job, c Completion, waiting *waitingCall) {
 		}
 		h.finishJob(j, c.Result)
 		if waiting != nil {
-			s.waitingCalls = append(s.waitingCalls, waiting)
+			s.waitingCalls.addCall(waiting)
 		}
 	}
 	if s != nil {
@@ -147,47 +146,19 @@ func (s *Session) HandleCompletion(ctx context.Context, c Completion) {
 	if s.tryCompleteNow(c) {
 		return
 	}
-	if !s.hub.reserveResult(c) {
-		s.sendReply(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
+	if !s.hub.results.reserveResult(c) {
+		s.outbox.addMessage(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonTooManyRequests,
 			"the server holds as many bytes of results that wait as it may, %d; call CompleteTask", s.hub.opts.MaxWaitingResultBytes).WithLimit("max-waiting-results", s.hub.opts.MaxWaitingResultBytes, 0)})
 		return
 	}
 	go contain.Func(func() {
-		defer s.hub.releaseResult(c)
+		defer s.hub.results.releaseResult(c)
 		r, err := s.hub.CompleteTask(ctx, c)
-		s.sendReply(CompletionReply{Token: c.Token, Receipt: r, Err: err})
+		s.outbox.addMessage(CompletionReply{Token: c.Token, Receipt: r, Err: err})
 	}, func(p *contain.PanicError) {
 		s.hub.log.Error("taking a result panicked", p.Fields()...)
-		s.sendReply(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").WithCause(p)})
+		s.outbox.addMessage(CompletionReply{Token: c.Token, Err: runtime.Errorf(runtime.ReasonInternal, "the result could not be taken").WithCause(p)})
 	})()
-}
-
-// reserveResult counts a result that waits beside its stream, if the limit allows
-// it.
-func (h *Hub) reserveResult(c Completion) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.waitingResultBytes > 0 && h.waitingResultBytes+int64(c.Bytes) > h.opts.MaxWaitingResultBytes {
-		return false
-	}
-	h.waitingResultBytes += int64(c.Bytes) + resultOverhead
-	return true
-}
-
-func (h *Hub) releaseResult(c Completion) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waitingResultBytes -= int64(c.Bytes) + resultOverhead
-}
-
-// resultOverhead is about how many bytes a result takes that waits, besides its own.
-const resultOverhead = 8 << 10
-
-// sendReply answers on the stream.
-func (s *Session) sendReply(r CompletionReply) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	s.sendMessage(r)
 }
 
 // tryCompleteNow takes the result of a task that this session has, if there is
@@ -202,7 +173,7 @@ func (s *Session) tryCompleteNow(c Completion) bool {
 	}
 	if !c.WantsNext || c.IsRefused {
 		h.applyCompletion(j, c, nil)
-		s.sendMessage(CompletionReply{Token: c.Token})
+		s.outbox.addMessage(CompletionReply{Token: c.Token})
 		return true
 	}
 	p := &waitingCall{completedLease: c.Token, thread: j.task.Thread}
@@ -215,61 +186,27 @@ func (s *Session) tryCompleteNow(c Completion) bool {
 func (s *Session) replyWithoutNext(p *waitingCall) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	if s.removeWaitingCall(p) {
-		s.sendMessage(CompletionReply{Token: p.completedLease})
+	if s.waitingCalls.removeCall(p) {
+		s.outbox.addMessage(CompletionReply{Token: p.completedLease})
 	}
 }
-
-// removeWaitingCall removes a waiting call. It reports false when the call got a
-// task. mu is held.
-func (s *Session) removeWaitingCall(p *waitingCall) bool {
-	at := slices.Index(s.waitingCalls, p)
-	if at < 0 {
-		return false
-	}
-	s.waitingCalls = slices.Delete(s.waitingCalls, at, at+1)
-	return true
-}
-
-// waitingCall is a call of a worker that has delivered a result and takes another
-// task with the answer. That saves the task the way over the stream.
-type waitingCall struct {
-	completedLease string // of the lease whose result it brought
-	thread         string
-	nextTask       chan Assignment // takes one; nil for a result that came on the stream
-	timer          *time.Timer     // ends the waiting of such a result
-}
-
-// nextTaskWait is how long a call waits for another task: about as long as a
-// superstep takes to be stored. It keeps nothing from being done, because what
-// the worker is given meanwhile goes to the calls that wait.
-const nextTaskWait = 20 * time.Millisecond
 
 // deliverAssignment gives a task to a call that waits for one, or else sends it on
 // the stream. mu is held.
 func (s *Session) deliverAssignment(j *job, a Assignment) {
-	last := len(s.waitingCalls) - 1
-	if last < 0 {
+	p := s.waitingCalls.takeLatest()
+	if p == nil {
 		j.answeredLease, j.isInCallAnswer = "", false
-		s.sendMessage(a)
+		s.outbox.addMessage(a)
 		return
 	}
-	p := s.waitingCalls[last]
-	s.waitingCalls[last] = nil
-	s.waitingCalls = s.waitingCalls[:last]
 	j.answeredLease, j.isInCallAnswer = p.completedLease, p.nextTask != nil
 	if p.nextTask == nil {
 		p.timer.Stop()
-		s.sendMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
+		s.outbox.addMessage(CompletionReply{Token: p.completedLease, Receipt: Receipt{Next: &a}})
 		return
 	}
 	p.nextTask <- a
-}
-
-// awaitsTaskOf reports whether a call that has just ended a task of the thread
-// waits for another. mu is held.
-func (s *Session) awaitsTaskOf(thread string) bool {
-	return slices.ContainsFunc(s.waitingCalls, func(p *waitingCall) bool { return p.thread == thread })
 }
 
 // waitForNextTask waits a moment for the next task. A task that was given to a call
@@ -282,12 +219,12 @@ func (h *Hub) waitForNextTask(ctx context.Context, s *Session, p *waitingCall) *
 	case a := <-p.nextTask:
 		return &a
 	case <-timer.C:
-	case <-s.ended:
+	case <-s.Ended():
 	case <-ctx.Done():
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.removeWaitingCall(p)
+	s.waitingCalls.removeCall(p)
 	select {
 	case a := <-p.nextTask:
 		if h.jobsByLease[a.Token] != nil {

@@ -1,7 +1,5 @@
 package worker
 
-import "slices"
-
 // detachJob keeps a task for its worker, whose stream is broken. The worker may
 // have begun, whether or not it has said so: no other worker gets the task until
 // its lease ends, or the worker comes back without it. mu is held.
@@ -84,49 +82,14 @@ func (s *Session) HandleStreamEnd() {
 	}
 }
 
-// offeredToken is the lease of the task that a message brings, "" for none.
-func offeredToken(m Message) string {
-	switch m := m.(type) {
-	case Assignment:
-		return m.Token
-	case CompletionReply:
-		if m.Receipt.Next != nil {
-			return m.Receipt.Next.Token
-		}
-	}
-	return ""
-}
-
 // unsentJobs lists the tasks that have not left for the worker yet, by lease. mu is
 // held.
 func (s *Session) unsentJobs() map[string]*job {
 	jobs := make(map[string]*job)
-	for _, m := range s.outgoing {
-		if j := s.capacity.jobs[offeredToken(m)]; j != nil {
-			jobs[j.token] = j
+	for _, token := range s.outbox.listTasks() {
+		if j := s.capacity.jobs[token]; j != nil {
+			jobs[token] = j
 		}
 	}
 	return jobs
-}
-
-// isUnsent reports whether a task has not left yet. mu is held.
-func (s *Session) isUnsent(token string) bool { return s.indexOfUnsent(token) >= 0 }
-
-// removeUnsent takes back a task that has not left yet. mu is held.
-func (s *Session) removeUnsent(token string) bool {
-	at := s.indexOfUnsent(token)
-	if at < 0 {
-		return false
-	}
-	if r, ok := s.outgoing[at].(CompletionReply); ok {
-		r.Receipt.Next = nil
-		s.outgoing[at] = r
-		return true
-	}
-	s.outgoing = slices.Delete(slices.Clone(s.outgoing), at, at+1)
-	return true
-}
-
-func (s *Session) indexOfUnsent(token string) int {
-	return slices.IndexFunc(s.outgoing, func(m Message) bool { return offeredToken(m) == token })
 }

@@ -19,10 +19,21 @@ func (s *Session) endSilentSession() {
 		maxMissedHeartbeats, s.hub.opts.HeartbeatInterval).With("workerId", s.hello.Worker))
 }
 
+// checkBacklog ends the session of a worker that sends and does not read: it would
+// be given tasks, and never run them. It reports false if it did. mu is held.
+func (s *Session) checkBacklog() bool {
+	count, tooMuch := s.outbox.countUnread(maxMissedHeartbeats * s.hub.opts.HeartbeatInterval)
+	if tooMuch {
+		s.endSession(runtime.Errorf(runtime.ReasonWorkerSilent, "the worker does not read what it is sent: %d messages wait; connect again",
+			count).With("workerId", s.hello.Worker))
+	}
+	return !tooMuch
+}
+
 // recordSignOfLife records that the worker is alive. It reports false when the
 // session has ended. mu is held.
 func (s *Session) recordSignOfLife() bool {
-	if s.endCause != nil || !s.checkBacklog() {
+	if s.hasEnded || !s.checkBacklog() {
 		return false
 	}
 	s.lastHeard = time.Now()
@@ -60,7 +71,7 @@ func (s *Session) HandleHeartbeat(number uint64, running []string) {
 		case claimGranted:
 		}
 	}
-	s.sendMessage(ack)
+	s.outbox.addMessage(ack)
 }
 
 // claimLease renews a lease for its worker, which has begun the task. mu is held.

@@ -83,6 +83,8 @@ type Hub struct {
 	unservedTasks atomic.Int64  // of them, those that no connected worker serves
 	workerLosses  atomic.Uint64 // leases that ended because a worker was silent, and calls of endpoints that were lost
 	eventBudget   eventBudget
+	results       resultBudget
+	unreadBytes   atomic.Int64 // bytes that wait for workers to read them
 
 	mu                 sync.Mutex
 	sessions           *sessionTable
@@ -98,8 +100,6 @@ type Hub struct {
 	history            *lease.History
 	reclaims           *lease.Reclaims[Session] // leases of an earlier server, or of a run that went elsewhere
 	notices            []runNotice
-	unreadBytes        int   // bytes that wait for workers to read them
-	waitingResultBytes int64 // bytes of results that came on streams and wait
 	lastOrder          uint64
 	isDraining         bool
 	peers              runtime.Peers // nil before the engine has asked for what workers take
@@ -112,6 +112,7 @@ func New(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
 		opts: options, log: options.Logger, signer: lease.NewSigner(options.Key), history: lease.NewHistory(), eventBudget: eventBudget{maxBytes: options.MaxEventBytes},
+		results:  resultBudget{maxBytes: options.MaxWaitingResultBytes},
 		sessions: newSessionTable(options), jobsByLease: make(map[string]*job), detached: make(map[string]map[string]*job),
 		jobsByKey: make(map[string]*job), withheld: make(map[*job]struct{}),
 		queue: queue.New[*job, *capacity](), disconnected: make(map[*job]struct{}),
@@ -167,7 +168,7 @@ func (h *Hub) Drain(left time.Duration, reason string) {
 	h.isDraining = true
 	h.publishCapabilities()
 	for s := range h.sessions.listSessions() {
-		s.sendMessage(DrainNotice{TimeLeft: left, Reason: reason})
+		s.outbox.addMessage(DrainNotice{TimeLeft: left, Reason: reason})
 	}
 	for r := range h.queue.Routes() {
 		h.noticeUnserved(r)

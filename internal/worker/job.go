@@ -176,7 +176,7 @@ func (h *Hub) expireLease(j *job, token string) {
 	h.log.Warn("a worker was silent about a task for longer than its lease", j.deliveryFields()...)
 	h.handleLoss(j)
 	if s != nil {
-		s.removeUnsent(token)
+		s.outbox.removeTask(token)
 		h.offerOldestTo(s)
 	}
 }

@@ -90,12 +90,12 @@ func (h *Hub) adoptReclaimed(j *job) bool {
 	}
 	s := held.Session()
 	h.reclaims.Remove(held)
-	if s != nil && s.endCause != nil {
+	if s != nil && s.hasEnded {
 		s = nil
 	}
 	h.resumeLease(j, s, held.Lease)
 	if s != nil {
-		s.sendMessage(LeaseRenewal{Token: held.Token, LeaseTTL: h.opts.LeaseTTL})
+		s.outbox.addMessage(LeaseRenewal{Token: held.Token, LeaseTTL: h.opts.LeaseTTL})
 	}
 	return true
 }

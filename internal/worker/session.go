@@ -13,21 +13,18 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// Session is one stream of one worker. What follows hello is guarded by the
+// Session is one stream of one worker. What follows outbox is guarded by the
 // hub's mu.
 type Session struct {
 	hub          *Hub
 	id           string
 	hello        Hello
+	outbox       *outbox
 	profileBytes int64 // bytes of what the worker says of itself
 
 	capacity      capacity
-	outgoing      []Message
-	backlog       backlog
-	waitingCalls  []*waitingCall // calls that wait for another task, the latest last
-	outgoingAdded chan struct{}  // takes one
-	ended         chan struct{}
-	endCause      error // why it has ended
+	waitingCalls  waitingCalls // for another task
+	hasEnded      bool
 	isLeaving     bool
 	silenceTimer  *time.Timer
 	lastHeard     time.Time
@@ -54,7 +51,7 @@ func (h *Hub) OpenSession(hello Hello) (*Session, Welcome, error) {
 		return nil, Welcome{}, runtime.Errorf(runtime.ReasonServerDraining, "the server is shutting down; connect to another one")
 	}
 	s := &Session{
-		hub: h, id: uuid.NewString(), hello: hello, outgoingAdded: make(chan struct{}, 1), ended: make(chan struct{}),
+		hub: h, id: uuid.NewString(), hello: hello, outbox: newOutbox(&h.unreadBytes),
 		lastHeard: time.Now(),
 	}
 	s.capacity = capacity{session: s, coverage: covers, credit: hello.Credit, jobs: make(map[string]*job)}
@@ -99,7 +96,6 @@ func (h *Hub) replaceSession(older *Session) {
 // keeps the rest for it. mu is held.
 func (h *Hub) releaseJobs(s *Session) {
 	unsent := s.unsentJobs()
-	s.outgoing = nil
 	for _, j := range sortedByAge(s.capacity.jobs) {
 		if unsent[j.token] != nil {
 			h.requeueJob(j)
@@ -110,7 +106,7 @@ func (h *Hub) releaseJobs(s *Session) {
 }
 
 // Ended is closed when the session has ended.
-func (s *Session) Ended() <-chan struct{} { return s.ended }
+func (s *Session) Ended() <-chan struct{} { return s.outbox.ended }
 
 // ID names the session in logs.
 func (s *Session) ID() string { return s.id }
@@ -118,59 +114,18 @@ func (s *Session) ID() string { return s.id }
 // NextMessage waits for the next message to the worker. The error says why the
 // session has ended, or is ctx's.
 func (s *Session) NextMessage(ctx context.Context) (Message, error) {
-	for {
-		m, err := s.popMessage()
-		if m != nil || err != nil {
-			return m, err
-		}
-		select {
-		case <-s.outgoingAdded:
-		case <-s.ended:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-func (s *Session) popMessage() (Message, error) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	if s.endCause != nil {
-		return nil, s.endCause
-	}
-	if len(s.outgoing) == 0 {
-		return nil, nil
-	}
-	m := s.outgoing[0]
-	s.outgoing = s.outgoing[1:]
-	s.hub.unreadBytes -= s.backlog.removeMessage(m)
-	return m, nil
-}
-
-// sendMessage queues a message to the worker. mu is held.
-func (s *Session) sendMessage(m Message) {
-	if s.endCause != nil {
-		return
-	}
-	s.hub.unreadBytes += s.backlog.addMessage(m, len(s.outgoing) == 0)
-	s.outgoing = append(s.outgoing, m)
-	select {
-	case s.outgoingAdded <- struct{}{}:
-	default:
-	}
+	return s.outbox.waitForMessage(ctx)
 }
 
 // endSession ends the session for a reason. mu is held.
 func (s *Session) endSession(cause error) {
-	if s.endCause != nil {
+	if s.hasEnded {
 		return
 	}
-	s.endCause = cause
+	s.hasEnded = true
 	s.silenceTimer.Stop()
 	s.hub.sessions.releaseProfile(s)
-	s.hub.unreadBytes -= s.backlog.bytes
-	s.backlog.bytes = 0
-	close(s.ended)
+	s.outbox.endDelivery(cause)
 }
 
 // Close says that the stream is closed. Tasks that have not left for the worker
@@ -235,7 +190,7 @@ func (s *Session) throttleWorker(lost uint64) {
 	if s.droppedEvents == 0 || time.Since(s.lastThrottle) < every {
 		return
 	}
-	s.sendMessage(ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: s.droppedEvents})
+	s.outbox.addMessage(ThrottleNotice{MinInterval: 100 * time.Millisecond, DroppedEvents: s.droppedEvents})
 	s.droppedEvents, s.lastThrottle = 0, time.Now()
 }
 
@@ -296,8 +251,9 @@ func (s *Session) HandleGoodbye(released []string, reason string) {
 		}
 	}
 	for _, j := range sortedByAge(s.unsentJobs()) {
-		s.removeUnsent(j.token)
-		h.requeueJob(j)
+		if s.outbox.removeTask(j.token) {
+			h.requeueJob(j)
+		}
 	}
 	for r := range h.queue.Routes() {
 		h.noticeUnserved(r)

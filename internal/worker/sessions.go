@@ -31,7 +31,7 @@ func (t *sessionTable) addSession(s *Session) (older *Session, err error) {
 	sum, connected := t.profileBytes+s.estimateProfile(), len(t.byWorker)
 	if older != nil {
 		connected--
-		if older.endCause == nil {
+		if !older.hasEnded {
 			sum -= older.profileBytes
 		}
 	}

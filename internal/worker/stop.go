@@ -80,7 +80,7 @@ func (h *Hub) requestStop(j *job, cause error) bool {
 	switch {
 	case j.stage == stageOver, j.task.Router != "", j.task.Reduce != nil:
 		return true
-	case j.stage == stageQueued, j.stage == stageWithheld, j.session != nil && j.session.isUnsent(j.token):
+	case j.stage == stageQueued, j.stage == stageWithheld, j.session != nil && j.session.outbox.hasTask(j.token):
 		return false
 	}
 	j.isStopping, j.stopReason, j.stopDeadline = true, cause.Error(), time.Now().Add(h.opts.StopGrace)
@@ -92,7 +92,7 @@ func (h *Hub) requestStop(j *job, cause error) bool {
 
 // sendCancel asks the worker to stop a task. mu is held.
 func (s *Session) sendCancel(j *job) {
-	s.sendMessage(TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
+	s.outbox.addMessage(TaskCancel{Token: j.token, Reason: j.stopReason, Grace: max(0, time.Until(j.stopDeadline))})
 }
 
 // withdrawJob gives up a task that its run does not want any more. Its worker is
@@ -106,7 +106,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 	s, token := j.session, j.token
 	// A task that waits for a graph which it calls begins anew where that moves, unless its worker is there already.
 	elsewhere := errors.Is(cause, runtime.ErrElsewhere) && !j.isStopping && (s == nil || j.pendingCalls == 0 || !errors.Is(cause, runtime.ErrMoved))
-	unsent := s != nil && s.removeUnsent(token)
+	unsent := s != nil && s.outbox.removeTask(token)
 	if elsewhere {
 		h.history.RemoveRequest(j.task)
 	}
@@ -120,7 +120,7 @@ func (h *Hub) withdrawJob(j *job, cause error) {
 		return
 	}
 	if !unsent && !elsewhere && !j.isStopping {
-		s.sendMessage(TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
+		s.outbox.addMessage(TaskCancel{Token: token, Reason: cause.Error(), Grace: h.opts.StopGrace})
 	}
 	h.offerOldestTo(s)
 }
