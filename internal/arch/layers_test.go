@@ -164,9 +164,15 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/listing", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/wire", "internal/transport/reason", "gen", "internal/runtime", "internal/checkpoint",
+		},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
-			"internal/transport/reason", "internal/transport/wire",
+			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
 			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",
 			"internal/payload",

@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -157,14 +158,14 @@ func (s *graphService) ListRuns(
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread := b.CheckID("thread_id", req.GetThreadId())
-	size := pageSize(b, req.GetPageSize())
-	wanted := runPredicateFromFilter(b, req.GetFilter())
+	size := listing.PageSize(b, req.GetPageSize())
+	wanted := listing.RunPredicateFromFilter(b, req.GetFilter())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("runs", thread, req.GetFilter())
+	list := listing.DigestList("runs", thread, req.GetFilter())
 	var before uint64
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &before); err != nil {
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &before); err != nil {
 		return nil, err
 	}
 	head, err := s.engine.Thread(ctx, thread)
@@ -176,11 +177,11 @@ func (s *graphService) ListRuns(
 		return nil, err
 	}
 	resp := &graphdv1.ListRunsResponse{}
-	cut := newPageBudget(s.maxMessageBytes)
+	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i := range runs {
 		out := wire.RunToProto(runs[i], head.LogID, nil)
 		if wanted(runs[i]) {
-			if !cut.tryAdd(out) {
+			if !cut.TryAdd(out) {
 				more = true
 				break
 			}
@@ -189,7 +190,7 @@ func (s *graphService) ListRuns(
 		before = runs[i].Order
 	}
 	if more {
-		resp.NextPageToken, err = s.tokens.encodeToken(list, before)
+		resp.NextPageToken, err = s.tokens.EncodeToken(list, before)
 	}
 	return resp, cmp.Or(err, s.checkAnswerSize(resp, "read the run's state with GetState and some keys"))
 }

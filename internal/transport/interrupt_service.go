@@ -6,6 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -24,13 +25,13 @@ func (s *interruptService) ListInterrupts(
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread := b.CheckOptionalID("thread_id", req.GetThreadId())
-	size := pageSize(b, req.GetPageSize())
-	q := interruptQueryFromFilter(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
+	size := listing.PageSize(b, req.GetPageSize())
+	q := listing.InterruptQueryFromFilter(b, req.GetFilter(), thread, checkpoint.InterruptOpen)
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("interrupts", thread, req.GetFilter())
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.After); err != nil {
+	list := listing.DigestList("interrupts", thread, req.GetFilter())
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.After); err != nil {
 		return nil, err
 	}
 	q.Limit = size + 1
@@ -42,15 +43,15 @@ func (s *interruptService) ListInterrupts(
 		return checkpoint.InterruptPosition{Created: i.Created, Thread: i.Thread, ID: i.ID}
 	}
 	resp := &graphdv1.ListInterruptsResponse{}
-	found, resp.NextPageToken, err = cutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
+	found, resp.NextPageToken, err = listing.CutPage(s.tokens, list, found, size, (*checkpoint.Interrupt).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	cut := newPageBudget(s.maxMessageBytes)
+	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i := range found {
 		out := wire.InterruptToProto(found[i])
-		if !cut.tryAdd(out) {
-			resp.NextPageToken, err = s.tokens.encodeToken(list, at(found[i-1]))
+		if !cut.TryAdd(out) {
+			resp.NextPageToken, err = s.tokens.EncodeToken(list, at(found[i-1]))
 			break
 		}
 		resp.Interrupts = append(resp.Interrupts, out)

@@ -10,6 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -38,13 +39,13 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	ctx := stream.Context()
 	b := s.newValidator()
 	w := &interruptWatch{
-		interruptService: s, query: interruptQueryFromFilter(b, req.GetFilter(), ""),
-		tokenScope: digestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
+		interruptService: s, query: listing.InterruptQueryFromFilter(b, req.GetFilter(), ""),
+		tokenScope: listing.DigestList("inbox", req.GetFilter()), isResumed: req.GetResumeToken() != "",
 	}
 	if err := b.Err(); err != nil {
 		return err
 	}
-	if err := s.tokens.decodeToken(req.GetResumeToken(), w.tokenScope, &w.lastChange); err != nil {
+	if err := s.tokens.DecodeToken(req.GetResumeToken(), w.tokenScope, &w.lastChange); err != nil {
 		return runtime.Errorf(runtime.ReasonInvalidCursor,
 			"resume_token was not made by this service for this filter; leave it empty to begin").WithCause(err)
 	}
@@ -122,7 +123,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 	if len(q.States) == 0 {
 		q.States = []checkpoint.InterruptState{checkpoint.InterruptOpen}
 	}
-	q.Limit = maxPageSize
+	q.Limit = listing.MaxPageSize
 	for {
 		open, err := w.readPage(ctx, q)
 		if err != nil {
@@ -260,7 +261,7 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 // newChangeMessage returns an interrupt, or a bookmark, with the token to go on
 // from.
 func (w *interruptWatch) newChangeMessage(q *graphdv1.Interrupt) (*graphdv1.InterruptChange, error) {
-	token, err := w.tokens.encodeToken(w.tokenScope, w.lastChange)
+	token, err := w.tokens.EncodeToken(w.tokenScope, w.lastChange)
 	return &graphdv1.InterruptChange{Interrupt: q, ResumeToken: token, Bookmark: q == nil}, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -47,13 +48,13 @@ func (s *registryService) ListGraphs(
 	ctx context.Context, req *graphdv1.ListGraphsRequest,
 ) (*graphdv1.ListGraphsResponse, error) {
 	b := s.newValidator()
-	size := pageSize(b, req.GetPageSize())
+	size := listing.PageSize(b, req.GetPageSize())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("graphs")
+	list := listing.DigestList("graphs")
 	var after string
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &after); err != nil {
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
 	entries, more, err := s.graphs.ListGraphs(ctx, after, size)
@@ -62,7 +63,7 @@ func (s *registryService) ListGraphs(
 	}
 	next := ""
 	if more && len(entries) > 0 {
-		if next, err = s.tokens.encodeToken(list, entries[len(entries)-1].Graph.Name); err != nil {
+		if next, err = s.tokens.EncodeToken(list, entries[len(entries)-1].Graph.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -149,14 +150,14 @@ func (s *registryService) ListWorkers(
 	ctx context.Context, req *graphdv1.ListWorkersRequest,
 ) (*graphdv1.ListWorkersResponse, error) {
 	b := s.newValidator()
-	size := pageSize(b, req.GetPageSize())
+	size := listing.PageSize(b, req.GetPageSize())
 	name := b.CheckName("graph", req.GetGraph())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("workers", name)
+	list := listing.DigestList("workers", name)
 	var after string
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &after); err != nil {
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &after); err != nil {
 		return nil, err
 	}
 	if s.workers == nil {
@@ -171,7 +172,7 @@ func (s *registryService) ListWorkers(
 			return strings.HasPrefix(n, name+"/")
 		})
 	})
-	workers, next, err := cutPage(s.tokens, list, workers, size, func(*runtime.Worker) int { return 0 }, func(w runtime.Worker) any { return w.ID })
+	workers, next, err := listing.CutPage(s.tokens, list, workers, size, func(*runtime.Worker) int { return 0 }, func(w runtime.Worker) any { return w.ID })
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -270,7 +271,7 @@ func (s *Server) registerServices(o Options, at grpc.ServiceRegistrar) {
 		eventStreamer: &eventStreamer{
 			streamRegistry: s.streams, engine: o.Engine, follow: o.Follow, log: o.Log, metrics: o.StreamMetrics, now: o.Now, encoded: newEncodedEvents(),
 		},
-		tokens: tokenCodec{key: o.TokenKey}, limits: o.Limits, callerName: o.Caller,
+		tokens: listing.TokenCodec{Key: o.TokenKey}, limits: o.Limits, callerName: o.Caller,
 		readSlots: make(chan struct{}, maxStateReads),
 	}
 	graphdv1.RegisterGraphServiceServer(at, &graphService{service: common})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -11,7 +12,7 @@ import (
 type service struct {
 	*eventStreamer
 
-	tokens     tokenCodec
+	tokens     listing.TokenCodec
 	limits     payload.Limits
 	callerName func(ctx context.Context) string
 	// readSlots holds one value for each call that reads states.

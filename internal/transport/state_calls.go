@@ -9,6 +9,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -94,7 +95,7 @@ func (s *threadService) ListCheckpoints(
 ) (*graphdv1.ListCheckpointsResponse, error) {
 	recordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
-	size := pageSize(b, req.GetPageSize())
+	size := listing.PageSize(b, req.GetPageSize())
 	q := runtime.HistoryQuery{
 		Thread:    b.CheckID("thread_id", req.GetThreadId()),
 		Namespace: wire.NamespaceFromProto(b, "namespace", req.GetNamespace()),
@@ -103,8 +104,8 @@ func (s *threadService) ListCheckpoints(
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("checkpoints", q.Thread, q.Namespace)
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.Before); err != nil {
+	list := listing.DigestList("checkpoints", q.Thread, q.Namespace)
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
 	leave, err := s.acquireReadSlot(ctx)
@@ -117,10 +118,10 @@ func (s *threadService) ListCheckpoints(
 		return nil, err
 	}
 	resp := &graphdv1.ListCheckpointsResponse{}
-	cut := newPageBudget(s.maxMessageBytes)
+	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i := range states {
 		out := wire.SnapshotToProto(states[i])
-		if !cut.tryAdd(out) {
+		if !cut.TryAdd(out) {
 			more = true
 			break
 		}
@@ -128,7 +129,7 @@ func (s *threadService) ListCheckpoints(
 		q.Before = states[i].Checkpoint.Seq
 	}
 	if more {
-		resp.NextPageToken, err = s.tokens.encodeToken(list, q.Before)
+		resp.NextPageToken, err = s.tokens.EncodeToken(list, q.Before)
 	}
 	return resp, cmp.Or(err, s.checkAnswerSize(resp, "ask without include_values, or for this state with GetState and some keys"))
 }

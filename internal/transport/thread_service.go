@@ -8,6 +8,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -80,13 +81,13 @@ func (s *threadService) ListThreads(
 	ctx context.Context, req *graphdv1.ListThreadsRequest,
 ) (*graphdv1.ListThreadsResponse, error) {
 	b := s.newValidator()
-	size := pageSize(b, req.GetPageSize())
-	q := threadQueryFromFilter(b, req.GetFilter())
+	size := listing.PageSize(b, req.GetPageSize())
+	q := listing.ThreadQueryFromFilter(b, req.GetFilter())
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	list := digestList("threads", req.GetFilter())
-	if err := s.tokens.decodeToken(req.GetPageToken(), list, &q.Before); err != nil {
+	list := listing.DigestList("threads", req.GetFilter())
+	if err := s.tokens.DecodeToken(req.GetPageToken(), list, &q.Before); err != nil {
 		return nil, err
 	}
 	q.Limit = size + 1
@@ -98,11 +99,11 @@ func (s *threadService) ListThreads(
 		return checkpoint.ThreadPosition{Updated: h.Updated, Thread: h.Thread}
 	}
 	resp := &graphdv1.ListThreadsResponse{}
-	heads, resp.NextPageToken, err = cutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
+	heads, resp.NextPageToken, err = listing.CutPage(s.tokens, list, heads, size, (*checkpoint.Head).Size, at)
 	if err != nil {
 		return nil, err
 	}
-	cut := newPageBudget(s.maxMessageBytes)
+	cut := listing.NewPageBudget(s.maxMessageBytes)
 	for i, h := range heads {
 		t, err := s.buildThreadView(ctx, h, req.GetView())
 		if isThreadDeleted(err) {
@@ -111,8 +112,8 @@ func (s *threadService) ListThreads(
 		if err != nil {
 			return nil, err
 		}
-		if !cut.tryAdd(t) {
-			if resp.NextPageToken, err = s.tokens.encodeToken(list, at(heads[i-1])); err != nil {
+		if !cut.TryAdd(t) {
+			if resp.NextPageToken, err = s.tokens.EncodeToken(list, at(heads[i-1])); err != nil {
 				return nil, err
 			}
 			break

@@ -1,4 +1,4 @@
-package transport
+package listing
 
 import (
 	"strings"
@@ -91,22 +91,22 @@ func quoteFilterText(text string) string {
 }
 
 func TestTokens(t *testing.T) {
-	tk := tokenCodec{key: []byte("k")}
-	text, err := tk.encodeToken(digestList("a", "b"), uint64(1<<63))
+	tk := TokenCodec{Key: []byte("k")}
+	text, err := tk.EncodeToken(DigestList("a", "b"), uint64(1<<63))
 	require.NoError(t, err)
 	var at uint64
-	require.NoError(t, tk.decodeToken(text, digestList("a", "b"), &at))
+	require.NoError(t, tk.DecodeToken(text, DigestList("a", "b"), &at))
 	require.Equal(t, uint64(1<<63), at)
-	require.Error(t, tk.decodeToken(text, digestList("ab"), &at))
-	require.NotEqual(t, digestList("a", "b"), digestList("a.b"))
-	require.NotEqual(t, digestList("", "b"), digestList("b", ""))
-	require.Error(t, tokenCodec{key: []byte("other")}.decodeToken(text, digestList("a", "b"), &at))
-	require.NoError(t, tk.decodeToken("", "any", &at))
+	require.Error(t, tk.DecodeToken(text, DigestList("ab"), &at))
+	require.NotEqual(t, DigestList("a", "b"), DigestList("a.b"))
+	require.NotEqual(t, DigestList("", "b"), DigestList("b", ""))
+	require.Error(t, TokenCodec{Key: []byte("other")}.DecodeToken(text, DigestList("a", "b"), &at))
+	require.NoError(t, tk.DecodeToken("", "any", &at))
 	for i := range len(text) {
 		changed := []byte(text)
 		changed[i] ^= 1
 		at = 7
-		if tk.decodeToken(string(changed), digestList("a", "b"), &at) == nil {
+		if tk.DecodeToken(string(changed), DigestList("a", "b"), &at) == nil {
 			// The last character may hold bits that mean nothing.
 			require.Equal(t, len(text)-1, i)
 			continue
@@ -116,8 +116,8 @@ func TestTokens(t *testing.T) {
 }
 
 func FuzzToken(f *testing.F) {
-	tk := tokenCodec{key: []byte("k")}
-	good, err := tk.encodeToken("list", "t1")
+	tk := TokenCodec{Key: []byte("k")}
+	good, err := tk.EncodeToken("list", "t1")
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add("")
@@ -125,7 +125,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(strings.Repeat("A", 64))
 	f.Fuzz(func(t *testing.T, text string) {
 		at := "before"
-		if err := tk.decodeToken(text, "list", &at); err != nil {
+		if err := tk.DecodeToken(text, "list", &at); err != nil {
 			require.Equal(t, "before", at)
 			return
 		}

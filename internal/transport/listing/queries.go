@@ -1,4 +1,4 @@
-package transport
+package listing
 
 import (
 	"slices"
@@ -43,7 +43,8 @@ func parseFilterState(b *wire.Validator, values map[string]int32, prefix, text s
 	return ""
 }
 
-func threadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQuery {
+// ThreadQueryFromFilter converts a filter of threads.
+func ThreadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQuery {
 	var q checkpoint.ThreadQuery
 	for _, c := range parseFilterField(b, filter, "state", "graph", metadataField) {
 		switch c.Field {
@@ -61,9 +62,9 @@ func threadQueryFromFilter(b *wire.Validator, filter string) checkpoint.ThreadQu
 	return q
 }
 
-// interruptQueryFromFilter converts a filter of interrupts. fallback are the states
+// InterruptQueryFromFilter converts a filter of interrupts. fallback are the states
 // of a filter that names none.
-func interruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
+func InterruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback ...checkpoint.InterruptState) checkpoint.InterruptQuery {
 	q := checkpoint.InterruptQuery{Thread: thread, States: fallback}
 	conditions := parseFilterField(b, filter,
 		"state", "graph", "node", "reason", "assignee", "thread_id", "run_id")
@@ -95,8 +96,8 @@ func interruptQueryFromFilter(b *wire.Validator, filter, thread string, fallback
 	return q
 }
 
-// runPredicateFromFilter converts a filter over the runs of one thread.
-func runPredicateFromFilter(b *wire.Validator, filter string) func(checkpoint.Run) bool {
+// RunPredicateFromFilter converts a filter over the runs of one thread.
+func RunPredicateFromFilter(b *wire.Validator, filter string) func(checkpoint.Run) bool {
 	conditions := parseFilterField(b, filter, "state", "graph", metadataField)
 	for i, c := range conditions {
 		if c.Field == "state" {

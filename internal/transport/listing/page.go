@@ -1,4 +1,4 @@
-package transport
+package listing
 
 import (
 	"crypto/hmac"
@@ -16,11 +16,11 @@ import (
 // Sizes of a page.
 const (
 	defaultPageSize = 50
-	maxPageSize     = 500
+	MaxPageSize     = 500
 )
 
-// pageSize converts the size of a page.
-func pageSize(b *wire.Validator, size int32) int {
+// PageSize converts the size of a page.
+func PageSize(b *wire.Validator, size int32) int {
 	switch {
 	case size < 0:
 		b.AddViolation("page_size", "%d is negative; 0 means %d", size, defaultPageSize)
@@ -28,14 +28,14 @@ func pageSize(b *wire.Validator, size int32) int {
 	case size == 0:
 		return defaultPageSize
 	}
-	return min(int(size), maxPageSize)
+	return min(int(size), MaxPageSize)
 }
 
-// tokenCodec makes and reads the tokens that say where a list goes on. A token is
+// TokenCodec makes and reads the tokens that say where a list goes on. A token is
 // bound to the list it came from, so that it can't be used with another filter.
 // The key only tells tokens that this service did not make: they hold
 // positions, not secrets.
-type tokenCodec struct{ key []byte }
+type TokenCodec struct{ Key []byte }
 
 const macBytes = 16
 
@@ -45,9 +45,9 @@ type pageToken struct {
 	Position   json.RawMessage `json:"a"`
 }
 
-// digestList identifies a list by its kind and by everything that selects or orders
+// DigestList identifies a list by its kind and by everything that selects or orders
 // it.
-func digestList(parts ...string) string {
+func DigestList(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(base64.RawURLEncoding.EncodeToString([]byte(p))))
@@ -56,14 +56,14 @@ func digestList(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
-func (t tokenCodec) computeMAC(body []byte) []byte {
-	h := hmac.New(sha256.New, t.key)
+func (t TokenCodec) computeMAC(body []byte) []byte {
+	h := hmac.New(sha256.New, t.Key)
 	h.Write(body)
 	return h.Sum(nil)[:macBytes]
 }
 
-// encodeToken returns the token for a position in a list.
-func (t tokenCodec) encodeToken(list string, at any) (string, error) {
+// EncodeToken returns the token for a position in a list.
+func (t TokenCodec) EncodeToken(list string, at any) (string, error) {
 	where, err := json.Marshal(at)
 	if err != nil {
 		return "", err
@@ -75,8 +75,8 @@ func (t tokenCodec) encodeToken(list string, at any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(append(t.computeMAC(body), body...)), nil
 }
 
-// decodeToken takes the position out of a token; an empty token leaves it as it is.
-func (t tokenCodec) decodeToken(text, list string, at any) error {
+// DecodeToken takes the position out of a token; an empty token leaves it as it is.
+func (t TokenCodec) DecodeToken(text, list string, at any) error {
 	if text == "" {
 		return nil
 	}
@@ -98,31 +98,32 @@ func (t tokenCodec) decodeToken(text, list string, at any) error {
 	return nil
 }
 
-// cutPage cuts a list that was read with one entry too many, and makes the token
+// CutPage cuts a list that was read with one entry too many, and makes the token
 // of the next page from the last entry that stays. A list of large entries may
 // have ended early.
-func cutPage[T any](
-	t tokenCodec, list string, items []T, size int, bytes func(*T) int, at func(T) any,
+func CutPage[T any](
+	t TokenCodec, list string, items []T, size int, bytes func(*T) int, at func(T) any,
 ) ([]T, string, error) {
 	if len(items) == 0 || !checkpoint.IsPart(items, size+1, bytes) {
 		return items, "", nil
 	}
 	items = items[:min(size, len(items))]
-	next, err := t.encodeToken(list, at(items[len(items)-1]))
+	next, err := t.EncodeToken(list, at(items[len(items)-1]))
 	return items, next, err
 }
 
-// pageBudget ends a page before the entry with which it would be too large for a
+// PageBudget ends a page before the entry with which it would be too large for a
 // message. A page has at least one entry.
-type pageBudget struct {
+type PageBudget struct {
 	remaining  int
 	hasEntries bool
 }
 
-// newPageBudget leaves room for a token and for what is around the entries.
-func newPageBudget(maxBytes int) *pageBudget { return &pageBudget{remaining: maxBytes - 4<<10} }
+// NewPageBudget leaves room for a token and for what is around the entries.
+func NewPageBudget(maxBytes int) *PageBudget { return &PageBudget{remaining: maxBytes - 4<<10} }
 
-func (c *pageBudget) tryAdd(entry proto.Message) bool {
+// TryAdd reports whether an entry still fits into the page; the first one always does.
+func (c *PageBudget) TryAdd(entry proto.Message) bool {
 	c.remaining -= proto.Size(entry) + 8
 	first := !c.hasEntries
 	c.hasEntries = true
