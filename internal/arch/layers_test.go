@@ -170,8 +170,13 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/flow", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{"internal/transport/reason", "internal/runtime"},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
+			"internal/transport/flow",
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",
 			"internal/graph", "internal/graph/expr", "internal/graph/graphfile", "internal/checkpoint",

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -27,7 +28,7 @@ type callContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	requestID string             // of the call, from the client's header or made here
-	unread    callUnread         // bytes that the client has not read
+	unread    flow.CallUnread    // bytes that the client has not read
 	memory    runtime.CallMemory // what it holds of large states that it shows
 
 	mu     sync.Mutex
@@ -39,8 +40,8 @@ type callContextKey struct{}
 
 // newCallContext gives a call a record. An id that a client sends is taken over if it
 // is fit for a log.
-func newCallContext(ctx context.Context, u *unreadTracker) (context.Context, *callContext) {
-	c := &callContext{Context: ctx, unread: u.newCallUnread(ctx)}
+func newCallContext(ctx context.Context, u *flow.UnreadTracker) (context.Context, *callContext) {
+	c := &callContext{Context: ctx, unread: u.NewCallUnread(ctx)}
 	if ids := metadata.ValueFromIncomingContext(ctx, headerRequestID); len(ids) == 1 && wire.IsValidID(ids[0]) {
 		c.requestID = ids[0]
 	} else {
@@ -69,11 +70,11 @@ func callMemoryOf(ctx context.Context) *runtime.CallMemory {
 }
 
 // unreadOfCall returns where the unread bytes of a call are counted.
-func unreadOfCall(ctx context.Context) *callUnread {
+func unreadOfCall(ctx context.Context) *flow.CallUnread {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		return &c.unread
 	}
-	return &callUnread{}
+	return &flow.CallUnread{}
 }
 
 // recordSubject records the thread and the run of a call.

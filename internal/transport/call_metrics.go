@@ -59,7 +59,7 @@ func (c *callMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{c.started, c.handled, c.received, c.sent, c.handlingSeconds}
 }
 
-// registerMethods prepares the counters of all methods of a server; each begins at
+// RegisterMethods prepares the counters of all methods of a server; each begins at
 // 0.
 func (c *callMetrics) registerMethods(services map[string]grpc.ServiceInfo) {
 	for service, info := range services {

@@ -23,6 +23,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
@@ -60,10 +61,10 @@ const (
 // RemoteExecutor runs remote nodes: on the endpoint that the graph names, or in a
 // connected worker. It is safe for concurrent use.
 type RemoteExecutor struct {
-	hub     *worker.Hub
-	opts    EndpointOptions
-	pool    *endpointPool
-	layouts layoutCache
+	hub      *worker.Hub
+	opts     EndpointOptions
+	pool     *endpointPool
+	receiver flow.MessageReceiver
 }
 
 var _ runtime.Executor = (*RemoteExecutor)(nil)
@@ -321,7 +322,7 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 	}
 	for {
 		u := &graphdv1.TaskUpdate{}
-		err := c.executor.receiveMessage(u, c.executor.opts.MaxMessageBytes, func(m *boundedMessage) error { return stream.RecvMsg(m) })
+		err := c.executor.receiver.ReceiveMessage(u, nil, c.executor.opts.MaxMessageBytes, stream.RecvMsg)
 		if refused, ok := errors.AsType[*runtime.Error](err); ok {
 			return wire.UnusableResult(runtime.FailedOutputTooLarge, fmt.Sprintf("endpoint %q: %s", c.spec.Endpoint, refused.Message)), nil
 		}
@@ -349,16 +350,6 @@ func (c *endpointCall) callOnce(ctx context.Context) (worker.Result, error) {
 			return r, nil
 		}
 	}
-}
-
-// receiveMessage receives a message of an endpoint, unless it would take much more
-// memory than it has bytes: the error has a reason then.
-func (r *RemoteExecutor) receiveMessage(into proto.Message, most int, by func(m *boundedMessage) error) error {
-	m := &boundedMessage{target: into, maxMemory: memoryFactor*most + 64<<10, maxMessageBytes: most, layouts: &r.layouts}
-	if err := by(m); err != nil {
-		return err
-	}
-	return m.refusal
 }
 
 // checkDescription returns the problem when the endpoint does not serve the task.

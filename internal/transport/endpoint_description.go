@@ -59,7 +59,7 @@ func (e *endpoint) requestDescription(ctx context.Context, by *RemoteExecutor, d
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	manifest := &graphdv1.WorkerManifest{}
-	err := by.receiveMessage(manifest, maxManifestBytes, func(m *boundedMessage) error {
+	err := by.receiver.ReceiveMessage(manifest, nil, maxManifestBytes, func(m any) error {
 		return e.conn.Invoke(ctx, graphdv1.NodeService_Describe_FullMethodName, &graphdv1.DescribeRequest{}, m,
 			grpc.StaticMethod(), grpc.MaxCallRecvMsgSize(maxManifestBytes))
 	})

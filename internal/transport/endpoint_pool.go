@@ -16,6 +16,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
 // endpoint is a connection to a node service.
@@ -240,11 +241,11 @@ func (p *endpointPool) dialEndpoint(spec graph.RemoteSpec) (*grpc.ClientConn, er
 		grpc.WithTransportCredentials(newPacedCredentials(creds)), grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableServiceConfig(), // one of the name's owner could have gRPC repeat calls that have begun
 		grpc.WithStatsHandler(sentMarker{}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: flow.PingInterval, Timeout: flow.PingTimeout}),
 		grpc.WithMaxHeaderListSize(maxResponseHeaderSize),
-		grpc.WithStaticStreamWindowSize(responseWindowSize), grpc.WithStaticConnWindowSize(connectionWindowSize),
+		grpc.WithStaticStreamWindowSize(responseWindowSize), grpc.WithStaticConnWindowSize(flow.ConnectionWindowSize),
 		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(newEncodedCodec()),
+			grpc.ForceCodecV2(flow.NewCodec()),
 			grpc.MaxCallRecvMsgSize(p.opts.MaxMessageBytes), grpc.MaxCallSendMsgSize(p.opts.MaxMessageBytes+64<<10),
 			grpc.WaitForReady(true)),
 	}, p.opts.DialOptions...)...)

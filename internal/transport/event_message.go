@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -30,8 +31,8 @@ func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) er
 	case err != nil:
 		return w.withResumePosition(err)
 	}
-	if w.lastLargeSize = 0; f.isLarge() {
-		w.lastLargeSize = f.sendSize()
+	if w.lastLargeSize = 0; f.IsLarge() {
+		w.lastLargeSize = f.SendSize()
 	}
 	err = w.sender.offerMessage(ctx, f)
 	w.memory.Release()
@@ -39,13 +40,13 @@ func (w *activeStream) sendLogEvent(ctx context.Context, e *checkpoint.Event) er
 }
 
 // encodeEvent returns the encoded message of an event.
-func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*encodedMessage, error) {
+func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*flow.EncodedMessage, error) {
 	if !w.isShared() {
 		out, err := w.newEventMessage(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		return encodeMessage(out)
+		return flow.EncodeMessage(out)
 	}
 	k := encodedEventKey{event: e, hasCheckpointValues: w.HasCheckpointValues}
 	if e.Seq == w.lastSeq {
@@ -58,7 +59,7 @@ func (w *activeStream) encodeEvent(ctx context.Context, e *checkpoint.Event) (*e
 	if err != nil {
 		return nil, err
 	}
-	f, err := encodeMessage(out)
+	f, err := flow.EncodeMessage(out)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (w *activeStream) isShared() bool {
 // newEventMessage returns the message of an event.
 func (w *activeStream) newEventMessage(ctx context.Context, e *checkpoint.Event) (*graphdv1.Event, error) {
 	size := largePartsSize(e)
-	if size >= largeMessageBytes {
+	if size >= flow.LargeMessageBytes {
 		if err := w.reserveMemory(ctx, size); err != nil {
 			return nil, err
 		}

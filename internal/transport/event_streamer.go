@@ -15,6 +15,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -124,13 +125,13 @@ func clientLeftError(ctx context.Context) error {
 }
 
 // newSendFunc is how encoded messages are sent.
-func newSendFunc(stream grpc.ServerStream) func(*encodedMessage) error {
-	return func(f *encodedMessage) error { return stream.SendMsg(f) }
+func newSendFunc(stream grpc.ServerStream) func(*flow.EncodedMessage) error {
+	return func(f *flow.EncodedMessage) error { return stream.SendMsg(f) }
 }
 
 // sendMessage encodes a message, once for its size and for gRPC, and sends it.
 func (w *activeStream) sendMessage(ctx context.Context, e *graphdv1.Event) error {
-	f, err := encodeMessage(e)
+	f, err := flow.EncodeMessage(e)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
 // fakeThread is a runtime with one thread whose log the test writes.
@@ -192,12 +193,12 @@ func (w *fakeStream) SetHeader(md metadata.MD) error {
 }
 
 func (w *fakeStream) SendMsg(m any) error {
-	f, ok := m.(*encodedMessage)
+	f, ok := m.(*flow.EncodedMessage)
 	if !ok {
 		return fmt.Errorf("%T is not encoded", m)
 	}
 	e := &graphdv1.Event{}
-	if err := proto.Unmarshal(f.bytes, e); err != nil {
+	if err := proto.Unmarshal(f.Bytes, e); err != nil {
 		return err
 	}
 	return w.Send(e)

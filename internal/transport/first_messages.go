@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
 // What a stream begins and ends with may be large: the output of a run, and a
@@ -15,17 +16,17 @@ import (
 // client does not take soon is dropped, and read again when the client reads.
 func (w *activeStream) sendFirstMessages(ctx context.Context, first []*graphdv1.Event) error {
 	for i, e := range first {
-		f, err := encodeMessage(e)
+		f, err := flow.EncodeMessage(e)
 		if err != nil {
 			return err
 		}
-		if !w.memory.IsHeld() && !f.isLarge() {
+		if !w.memory.IsHeld() && !f.IsLarge() {
 			if err := w.sender.sendMessage(ctx, f); err != nil {
 				return err
 			}
 			continue
 		}
-		size := f.sendSize()
+		size := f.SendSize()
 		if err = w.sender.offerMessage(ctx, f); !errors.Is(err, errClientBehind) {
 			if err != nil {
 				return err
@@ -80,14 +81,14 @@ func (w *activeStream) sendReadMessage(ctx context.Context, read func() (*graphd
 		if err != nil {
 			return err
 		}
-		f, err := encodeMessage(e)
+		f, err := flow.EncodeMessage(e)
 		if err != nil {
 			return err
 		}
-		if !w.memory.IsHeld() && !f.isLarge() {
+		if !w.memory.IsHeld() && !f.IsLarge() {
 			return w.sender.sendMessage(ctx, f)
 		}
-		size := f.sendSize()
+		size := f.SendSize()
 		err = w.sender.offerMessage(ctx, f)
 		w.releaseFirst()
 		if !errors.Is(err, errClientBehind) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -34,11 +35,11 @@ func interceptorOptions(d *interceptors) []grpc.ServerOption {
 type interceptors struct {
 	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
-	unread      *unreadTracker
+	unread      *flow.UnreadTracker
 	log         *zap.Logger
 
 	maxMessageBytes int // bytes
-	layouts         layoutCache
+	receiver        flow.MessageReceiver
 }
 
 func (d *interceptors) interceptUnary(
@@ -55,7 +56,7 @@ func (d *interceptors) interceptUnary(
 		resp, err = handler(ctx, req)
 	}
 	if err == nil {
-		resp, err = c.unread.encodeAnswer(ctx, resp, &c.memory)
+		resp, err = c.unread.EncodeAnswer(ctx, resp, &c.memory)
 	}
 	c.memory.Release()
 	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
@@ -75,7 +76,7 @@ func (d *interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
 		err = clientLeftError(ctx)
 	} else {
-		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: requestOf(ctx)})
+		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: flow.TrackedRequestOf(ctx)})
 	}
 	c.memory.Release()
 	end, err := d.errorMapper.ToStatus(err, subjectIDs(ctx))
@@ -169,9 +170,9 @@ type interceptedStream struct {
 
 	ctx          context.Context
 	metrics      *methodMetrics
-	unread       *callUnread
+	unread       *flow.CallUnread
 	interceptors *interceptors
-	request      *trackedRequest // what the client has sent, nil = not counted
+	request      *flow.TrackedRequest // what the client has sent, nil = not counted
 	hasSent      bool
 }
 
@@ -182,9 +183,9 @@ func (s *interceptedStream) Context() context.Context { return s.ctx }
 func (s *interceptedStream) SendMsg(m any) error {
 	if !s.hasSent { // the request has been looked at
 		s.hasSent = true
-		s.request.releaseAnswered()
+		s.request.ReleaseAnswered()
 	}
-	m, err := s.unread.encodeForSending(m)
+	m, err := s.unread.EncodeForSending(m)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (s *interceptedStream) SendMsg(m any) error {
 
 // RecvMsg receives and checks a message.
 func (s *interceptedStream) RecvMsg(m any) error {
-	s.request.releaseMessage()
+	s.request.ReleaseMessage()
 	if err := s.interceptors.receiveMessage(s.ctx, m, s.ServerStream.RecvMsg); err != nil {
 		return err
 	}

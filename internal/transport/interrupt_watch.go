@@ -10,6 +10,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -134,7 +135,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 		w.memory.Release() // what was not taken is read again
 		switch {
 		case errors.Is(err, errClientBehind):
-			if err := w.sender.waitForRoom(ctx, largeMessageBytes, w.stallTimeout, errStalled); err != nil {
+			if err := w.sender.waitForRoom(ctx, flow.LargeMessageBytes, w.stallTimeout, errStalled); err != nil {
 				return err
 			}
 		case err != nil:
@@ -150,7 +151,7 @@ func (w *interruptWatch) sendOpenInterrupts(ctx context.Context) error {
 // are sent a broken stream has to begin again.
 func (w *interruptWatch) sendOpenPage(ctx context.Context, q *checkpoint.InterruptQuery, open []checkpoint.Interrupt) error {
 	for i := range open {
-		f, err := encodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
+		f, err := flow.EncodeMessage(&graphdv1.InterruptChange{Interrupt: wire.InterruptToProto(open[i])})
 		if err != nil {
 			return err
 		}
@@ -246,7 +247,7 @@ func (w *interruptWatch) sendChanges(ctx context.Context, changed []checkpoint.I
 		if err != nil {
 			return err
 		}
-		f, err := encodeMessage(m)
+		f, err := flow.EncodeMessage(m)
 		if err != nil {
 			return err
 		}
@@ -271,7 +272,7 @@ func (w *interruptWatch) sendBookmark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f, err := encodeMessage(m)
+	f, err := flow.EncodeMessage(m)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,12 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -24,15 +27,15 @@ import (
 func TestLargeMessagesCountWhenTheyAreHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, size = 1 << 20, 200 << 10
-		u := newUnreadTracker(most, 0, time.Hour, zap.NewNop())
+		u := flow.NewUnreadTracker(most, 0, time.Hour, zap.NewNop())
 		blocked := make(chan struct{})
 		var all []*messageSender
 		handed := 0
 		for range 50 {
-			o, _ := u.openCall(t)
-			s := newMessageSender(func(f *encodedMessage) error { <-blocked; o.holdMessage(f); return nil }, o, maxDirectBytes, time.Minute)
+			o := openTestCall(t, u)
+			s := newMessageSender(func(f *flow.EncodedMessage) error { <-blocked; o.HoldMessage(f); return nil }, o, maxDirectBytes, time.Minute)
 			all = append(all, s)
-			err := s.offerMessage(t.Context(), newSizedMessage(size))
+			err := s.offerMessage(t.Context(), newLargeMessage(size))
 			if err == nil {
 				handed++
 				continue
@@ -40,52 +43,34 @@ func TestLargeMessagesCountWhenTheyAreHandedOver(t *testing.T) {
 			require.ErrorIs(t, err, errClientBehind)
 		}
 		require.Equal(t, (most-most/4)/size+1, handed)
-		require.EqualValues(t, handed*size, u.readHeldBytes())
+		require.EqualValues(t, handed*size, u.HeldBytes())
 		close(blocked)
 		for _, s := range all {
 			require.NoError(t, s.finishSending(t.Context(), nil))
 		}
-		require.EqualValues(t, handed*size, u.readHeldBytes(), "gRPC has them")
-		u.stopReliefTimer()
+		require.EqualValues(t, handed*size, u.HeldBytes(), "gRPC has them")
 	})
 }
 
 // What was admitted and is not taken, or is refused, counts no more.
 func TestMessageThatIsNotSentCountsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
-		o, _ := u.openCall(t)
+		u := flow.NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
+		o := openTestCall(t, u)
 		taken := make(chan error)
-		s := newMessageSender(func(*encodedMessage) error { return <-taken }, o, maxDirectBytes, time.Minute)
-		require.NoError(t, s.offerMessage(t.Context(), newSizedMessage(100<<10)))
-		require.ErrorIs(t, s.offerMessage(t.Context(), newSizedMessage(100<<10)), errClientBehind)
-		require.EqualValues(t, 100<<10, u.readHeldBytes())
+		s := newMessageSender(func(*flow.EncodedMessage) error { return <-taken }, o, maxDirectBytes, time.Minute)
+		require.NoError(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)))
+		require.ErrorIs(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)), errClientBehind)
+		require.EqualValues(t, 100<<10, u.HeldBytes())
 		taken <- nil
 		synctest.Wait()
-		require.Zero(t, u.readHeldBytes())
-		require.NoError(t, s.offerMessage(t.Context(), newSizedMessage(100<<10)))
+		require.Zero(t, u.HeldBytes())
+		require.NoError(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)))
 		broken := errors.New("broken")
 		taken <- broken
-		require.ErrorIs(t, s.offerMessage(t.Context(), newSizedMessage(100<<10)), broken)
-		require.Zero(t, u.readHeldBytes())
-		u.stopReliefTimer()
+		require.ErrorIs(t, s.offerMessage(t.Context(), newLargeMessage(100<<10)), broken)
+		require.Zero(t, u.HeldBytes())
 	})
-}
-
-// An answer counts from when it is packed.
-func TestLargeAnswersCountWhenTheyArePacked(t *testing.T) {
-	u := newUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
-	o, _ := u.openCall(t)
-	run := &graphdv1.Run{Output: wire.JSONToProto(payload.JSON(`"` + strings.Repeat("x", 100<<10) + `"`))}
-	packed, err := o.encodeAnswer(t.Context(), run, &runtime.CallMemory{})
-	require.NoError(t, err)
-	held := u.readHeldBytes()
-	require.Greater(t, held, int64(100<<10))
-	data, err := newEncodedCodec().Marshal(packed)
-	require.NoError(t, err)
-	require.Equal(t, held, u.readHeldBytes(), "once")
-	data.Free()
-	require.Zero(t, u.readHeldBytes())
 }
 
 // largeStateThread is a thread whose state is large.
@@ -104,11 +89,11 @@ func (e *largeStateThread) ValuesAt(context.Context, string, string, string) (pa
 func TestStreamReadsNothingLargeForAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &largeStateThread{fakeThread: newFakeThread()}
-		taken := make(chan *encodedMessage)
+		taken := make(chan *flow.EncodedMessage)
 		w := &activeStream{
 			eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 8 << 20}, engine: e},
 			subscription:  &subscription{}, memory: &runtime.CallMemory{},
-			sender: newMessageSender(func(f *encodedMessage) error { taken <- f; return nil }, &callUnread{}, maxDirectBytes, time.Minute),
+			sender: newMessageSender(func(f *flow.EncodedMessage) error { taken <- f; return nil }, &flow.CallUnread{}, maxDirectBytes, time.Minute),
 		}
 		event := &checkpoint.Event{Seq: 1, Kind: checkpoint.EventValues, Checkpoint: "c"}
 		require.NoError(t, w.sendLogEvent(t.Context(), event))
@@ -139,19 +124,19 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		e := &largeStateThread{fakeThread: newFakeThread()}
 		s := newGraphService(e.fakeThread)
 		s.engine = e
-		u := newUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
-		o, _ := u.openCall(t)
-		full := newSizedMessage(900 << 10) // there is memory for small messages
-		o.holdMessage(full)
-		mine, _ := u.openCall(t)
+		u := flow.NewUnreadTracker(1<<20, 0, time.Hour, zap.NewNop())
+		o := openTestCall(t, u)
+		full := newLargeMessage(900 << 10) // there is memory for small messages
+		o.HoldMessage(full)
+		mine := openTestCall(t, u)
 		ctx, leave := context.WithCancel(t.Context())
 		sent := make(chan *graphdv1.Event, 100)
 		w := &activeStream{
 			eventStreamer: s.eventStreamer, memory: &runtime.CallMemory{},
 			subscription: &subscription{head: e.head, openedRun: &e.run, startsWithSnapshot: true, EventSelection: wire.EventSelectionFromProto(s.newValidator(), nil)},
-			sender: newMessageSender(func(f *encodedMessage) error {
+			sender: newMessageSender(func(f *flow.EncodedMessage) error {
 				m := &graphdv1.Event{}
-				err := proto.Unmarshal(f.bytes, m)
+				err := proto.Unmarshal(f.Bytes, m)
 				sent <- m
 				return err
 			}, mine, 0, time.Minute),
@@ -161,7 +146,7 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		sleepVirtual(10 * time.Second)
 		require.Len(t, sent, 1)
 		require.EqualValues(t, 1, e.readCount.Load(), "nothing is read while there is no room")
-		o.releaseMessage(full)
+		o.ReleaseMessage(full)
 		synctest.Wait()
 		require.EqualValues(t, 2, e.readCount.Load())
 		require.NotNil(t, (<-sent).GetOpened())
@@ -173,8 +158,7 @@ func TestSnapshotIsReadAgainWhenItsClientReads(t *testing.T) {
 		leave()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, w.sender.finishSending(t.Context(), nil))
-		require.Zero(t, u.readHeldBytes())
-		u.stopReliefTimer()
+		require.Zero(t, u.HeldBytes())
 	})
 }
 
@@ -199,7 +183,7 @@ func TestLargeEventIsNotEncodedWithoutMemory(t *testing.T) {
 	w := &activeStream{
 		eventStreamer: &eventStreamer{streamRegistry: &streamRegistry{maxMessageBytes: 8 << 20}},
 		subscription:  &subscription{follower: full}, memory: &runtime.CallMemory{},
-		sender: newMessageSender(func(*encodedMessage) error { sent++; return nil }, &callUnread{}, maxDirectBytes, time.Minute),
+		sender: newMessageSender(func(*flow.EncodedMessage) error { sent++; return nil }, &flow.CallUnread{}, maxDirectBytes, time.Minute),
 	}
 	require.NoError(t, w.sendLogEvent(t.Context(), &checkpoint.Event{Seq: 1, Kind: checkpoint.EventUpdate, Value: "{}"}))
 	require.Empty(t, full.requested, "the small ones don't ask")
@@ -211,3 +195,22 @@ func TestLargeEventIsNotEncodedWithoutMemory(t *testing.T) {
 	require.Equal(t, []int{len(large), len(large)}, full.requested)
 	require.Equal(t, 1, sent)
 }
+
+// memoryListener is a listener with connections in memory.
+type memoryListener struct{ net.Listener }
+
+func (memoryListener) Accept() (net.Conn, error) {
+	here, _ := net.Pipe()
+	return here, nil
+}
+
+// openTestCall makes a call on a connection of its own.
+func openTestCall(t *testing.T, u *flow.UnreadTracker) *flow.CallUnread {
+	t.Helper()
+	c, err := u.WrapListener(memoryListener{}).Accept()
+	require.NoError(t, err)
+	o := u.NewCallUnread(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
+	return &o
+}
+
+func newLargeMessage(n int) *flow.EncodedMessage { return flow.NewEncodedMessage(make([]byte, n)) }

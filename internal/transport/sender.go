@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
 // Causes of a wait that ended without events.
@@ -25,10 +26,10 @@ const maxDirectBytes = 48 << 10
 // is noticed. Most streams end before they need the goroutine. It holds one message
 // at most; what follows stays in the log.
 type messageSender struct {
-	sendFunc     func(*encodedMessage) error
-	unread       *callUnread          // what the client has not read
-	directBytes  int                  // bytes that are taken without waiting
-	queue        chan *encodedMessage // to the goroutine; nil = there is none yet
+	sendFunc     func(*flow.EncodedMessage) error
+	unread       *flow.CallUnread          // what the client has not read
+	directBytes  int                       // bytes that are taken without waiting
+	queue        chan *flow.EncodedMessage // to the goroutine; nil = there is none yet
 	idle         chan struct{}
 	done         chan struct{} // closed when the goroutine has ended
 	err          error         // why it ended early; read after done
@@ -36,7 +37,7 @@ type messageSender struct {
 	lastSent     time.Time // when a message was handed over last
 }
 
-func newMessageSender(to func(*encodedMessage) error, o *callUnread, memory int, stall time.Duration) *messageSender {
+func newMessageSender(to func(*flow.EncodedMessage) error, o *flow.CallUnread, memory int, stall time.Duration) *messageSender {
 	return &messageSender{sendFunc: to, unread: o, directBytes: memory, stallTimeout: stall, lastSent: time.Now()}
 }
 
@@ -64,7 +65,7 @@ func (s *messageSender) offerTimeout() time.Duration {
 
 // sendOne sends one message; a panic is an error of the stream. gRPC has a message,
 // or will never have it, when it is sent: what was admitted counts there from then on.
-func (s *messageSender) sendOne(f *encodedMessage) (err error) {
+func (s *messageSender) sendOne(f *flow.EncodedMessage) (err error) {
 	p := contain.Call(func() { err = s.sendFunc(f) })
 	s.releaseAdmitted(f)
 	if p != nil {
@@ -74,28 +75,28 @@ func (s *messageSender) sendOne(f *encodedMessage) (err error) {
 }
 
 // releaseAdmitted ends the counting of an admitted message.
-func (s *messageSender) releaseAdmitted(f *encodedMessage) {
-	if f.isLarge() {
-		s.unread.releaseMessage(f)
+func (s *messageSender) releaseAdmitted(f *flow.EncodedMessage) {
+	if f.IsLarge() {
+		s.unread.ReleaseMessage(f)
 	}
 }
 
 // sendMessage hands a message over. It returns errStalled when the client has not
 // taken the one before it in time.
-func (s *messageSender) sendMessage(ctx context.Context, f *encodedMessage) error {
+func (s *messageSender) sendMessage(ctx context.Context, f *flow.EncodedMessage) error {
 	return s.enqueueMessage(ctx, f, s.stallTimeout, errStalled)
 }
 
 // offerMessage is sendMessage for messages that can be read again: it returns
 // errClientBehind soon.
-func (s *messageSender) offerMessage(ctx context.Context, f *encodedMessage) error {
+func (s *messageSender) offerMessage(ctx context.Context, f *flow.EncodedMessage) error {
 	return s.enqueueMessage(ctx, f, s.offerTimeout(), errClientBehind)
 }
 
-func (s *messageSender) enqueueMessage(ctx context.Context, f *encodedMessage, within time.Duration, late error) error {
-	memory, freed := s.unread.admitMessage(f)
+func (s *messageSender) enqueueMessage(ctx context.Context, f *flow.EncodedMessage, within time.Duration, late error) error {
+	memory, freed := s.unread.AdmitMessage(f)
 	if s.queue == nil {
-		if s.directBytes -= f.sendSize(); s.directBytes > 0 && memory {
+		if s.directBytes -= f.SendSize(); s.directBytes > 0 && memory {
 			s.lastSent = time.Now()
 			return s.sendOne(f)
 		}
@@ -122,7 +123,7 @@ func (s *messageSender) enqueueMessage(ctx context.Context, f *encodedMessage, w
 			s.lastSent = time.Now()
 			return nil
 		case <-freed:
-			memory, freed = s.unread.admitMessage(f)
+			memory, freed = s.unread.AdmitMessage(f)
 			continue
 		case <-s.done:
 			err = s.err
@@ -151,7 +152,7 @@ func (s *messageSender) waitForRoom(ctx context.Context, size int, within time.D
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
-		memory, freed := s.unread.hasRoom(size)
+		memory, freed := s.unread.HasRoom(size)
 		idle := s.idle
 		if !memory {
 			idle = nil
@@ -171,7 +172,7 @@ func (s *messageSender) waitForRoom(ctx context.Context, size int, within time.D
 }
 
 func (s *messageSender) startSending() {
-	s.queue, s.idle, s.done = make(chan *encodedMessage), make(chan struct{}), make(chan struct{})
+	s.queue, s.idle, s.done = make(chan *flow.EncodedMessage), make(chan struct{}), make(chan struct{})
 	go contain.Func(s.sendQueued, func(*contain.PanicError) {})()
 }
 
@@ -181,7 +182,7 @@ func (s *messageSender) waitUntilRead(ctx context.Context) error {
 	timer := time.NewTimer(s.stallTimeout - s.offerTimeout())
 	defer timer.Stop()
 	for {
-		drained, freed := s.unread.isDrained()
+		drained, freed := s.unread.IsDrained()
 		idle := s.idle
 		if !drained {
 			idle = nil

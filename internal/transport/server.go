@@ -25,6 +25,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -117,20 +118,14 @@ const (
 
 	defaultMaxStreamUnread = 256 << 10
 
-	pingInterval    = 60 * time.Second
-	pingTimeout     = 20 * time.Second
 	minPingInterval = 10 * time.Second
 
 	// maxOpeningStreams is how many watches read the store at the same time to begin.
 	maxOpeningStreams = 32
-	// readBufferSize is what a connection that says nothing costs; larger reads go
-	// past it.
-	readBufferSize = 8 << 10
-	// What gRPC takes of a client before a handler reads: of a call, of a connection
-	// on its way, and of the headers of a call.
-	callWindowSize       = 64 << 10
-	connectionWindowSize = 1 << 20
-	maxHeaderSize        = 16 << 10
+	// What gRPC takes of a client before a handler reads: of a call, and of the headers
+	// of a call.
+	callWindowSize = 64 << 10
+	maxHeaderSize  = 16 << 10
 	// handshakeTimeout is how long a connection may take to begin.
 	handshakeTimeout = 20 * time.Second
 )
@@ -176,7 +171,7 @@ type Server struct {
 	refusalMetrics reason.RefusalMetrics // nil = not counted
 
 	maxConnections int
-	unread         *unreadTracker
+	unread         *flow.UnreadTracker
 }
 
 // NewServer makes a server; Serve starts it. The error says which option is
@@ -188,10 +183,12 @@ func NewServer(o Options) (*Server, error) {
 	}
 	d := &interceptors{
 		errorMapper: reason.NewMapper(o.RefusalMetrics), log: o.Log,
-		unread:          newUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
+		unread:          flow.NewUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
 		maxMessageBytes: o.MaxMessageBytes,
 	}
-	incoming := newRequestTracker(o)
+	incoming := flow.NewRequestTracker(flow.RequestLimits{
+		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
+	}, o.Log)
 	if o.Metrics != nil {
 		d.callMetrics = newCallMetrics()
 		if err := o.Metrics.Register(d.callMetrics); err != nil {
@@ -212,7 +209,7 @@ func NewServer(o Options) (*Server, error) {
 	s.recordStoreRefusal(nil)
 	s.hub = o.Hub
 	s.registerServices(o, countingRegistrar{s.grpc, d})
-	incoming.registerMethods(s.grpc.GetServiceInfo())
+	incoming.RegisterMethods(s.grpc.GetServiceInfo())
 	if d.callMetrics != nil {
 		d.callMetrics.registerMethods(s.grpc.GetServiceInfo())
 	}
@@ -229,8 +226,8 @@ func maxStreamLifetime(o Options) time.Duration {
 	return o.MaxConnectionAge + o.MaxConnectionAge/10 + o.ConnectionGrace/2
 }
 
-func grpcOptions(o Options, incoming *requestTracker) []grpc.ServerOption {
-	alive := keepalive.ServerParameters{Time: pingInterval, Timeout: pingTimeout}
+func grpcOptions(o Options, incoming *flow.RequestTracker) []grpc.ServerOption {
+	alive := keepalive.ServerParameters{Time: flow.PingInterval, Timeout: flow.PingTimeout}
 	if o.ConnectionIdle > 0 {
 		alive.MaxConnectionIdle = o.ConnectionIdle
 	}
@@ -244,11 +241,11 @@ func grpcOptions(o Options, incoming *requestTracker) []grpc.ServerOption {
 		// A value that is too large is left out before; this only needs room for
 		// what surrounds it.
 		grpc.MaxSendMsgSize(o.MaxMessageBytes + 64<<10),
-		grpc.ForceServerCodecV2(newEncodedCodec()),
-		grpc.ReadBufferSize(0), // inboundConn has one
-		grpc.InTapHandle(incoming.beginCall),
+		grpc.ForceServerCodecV2(flow.NewCodec()),
+		grpc.ReadBufferSize(0), // the connection has one
+		grpc.InTapHandle(incoming.BeginCall),
 		grpc.StaticStreamWindowSize(callWindowSize),
-		grpc.StaticConnWindowSize(connectionWindowSize),
+		grpc.StaticConnWindowSize(flow.ConnectionWindowSize),
 		grpc.MaxHeaderListSize(maxHeaderSize),
 		grpc.ConnectionTimeout(handshakeTimeout),
 	}
@@ -256,7 +253,7 @@ func grpcOptions(o Options, incoming *requestTracker) []grpc.ServerOption {
 	if plain == nil {
 		plain = insecure.NewCredentials()
 	}
-	list = append(list, grpc.Creds(countingCredentials{plain, incoming}))
+	list = append(list, grpc.Creds(incoming.WrapCredentials(plain)))
 	if o.MaxCalls > 0 {
 		list = append(list, grpc.MaxConcurrentStreams(uint32(o.MaxCalls)))
 	}
@@ -302,7 +299,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.maxConnections > 0 {
 		l = netutil.LimitListener(l, s.maxConnections)
 	}
-	return s.grpc.Serve(countingListener{Listener: l, tracker: s.unread})
+	return s.grpc.Serve(s.unread.WrapListener(l))
 }
 
 // Drain takes the server out of service: it reports NOT_SERVING, refuses new

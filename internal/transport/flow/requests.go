@@ -1,4 +1,4 @@
-package transport
+package flow
 
 import (
 	"cmp"
@@ -18,11 +18,11 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// requestTracker counts the bytes of calls that are not done. Beyond the limit,
+// RequestTracker counts the bytes of calls that are not done. Beyond the limit,
 // requests that arrive slowly are cancelled, those that hold much for long first;
 // complete ones are served, and further large requests are refused. The last
 // quarter is for small requests, and the last eighth for those that arrive.
-type requestTracker struct {
+type RequestTracker struct {
 	maxBytes       int64         // bytes of all together, 0 = any number
 	maxCalls       int           // open at the same time, 0 = any number
 	arrivalTimeout time.Duration // for a request to arrive
@@ -33,19 +33,27 @@ type requestTracker struct {
 	openCalls     int
 	heldBytes     int64                        // bytes of all calls
 	arrivingBytes int64                        // bytes of those that arrive
-	arriving      map[*trackedRequest]struct{} // requests that are not whole
+	arriving      map[*TrackedRequest]struct{} // requests that are not whole
 	lateTimer     *time.Timer                  // looks for those that are too slow; nil = none arrives
 }
 
-func newRequestTracker(o Options) *requestTracker {
-	return &requestTracker{
-		maxBytes: int64(o.MaxIncoming), maxCalls: o.MaxOpenCalls, arrivalTimeout: o.RequestPatience, log: o.Log,
-		arriving: make(map[*trackedRequest]struct{}),
+// RequestLimits are what clients may have open and on the way.
+type RequestLimits struct {
+	MaxBytes       int           // of all requests together, 0 = any number
+	MaxCalls       int           // open at the same time, 0 = any number
+	ArrivalTimeout time.Duration // for a request to arrive
+}
+
+// NewRequestTracker makes a RequestTracker.
+func NewRequestTracker(limits RequestLimits, log *zap.Logger) *RequestTracker {
+	return &RequestTracker{
+		maxBytes: int64(limits.MaxBytes), maxCalls: limits.MaxCalls, arrivalTimeout: limits.ArrivalTimeout, log: log,
+		arriving: make(map[*TrackedRequest]struct{}),
 	}
 }
 
-// registerMethods records which methods take a stream of messages.
-func (q *requestTracker) registerMethods(services map[string]grpc.ServiceInfo) {
+// RegisterMethods records which methods take a stream of messages.
+func (q *RequestTracker) RegisterMethods(services map[string]grpc.ServiceInfo) {
 	q.streamMethods = make(map[string]bool)
 	for name, service := range services {
 		for _, method := range service.Methods {
@@ -57,9 +65,9 @@ func (q *requestTracker) registerMethods(services map[string]grpc.ServiceInfo) {
 // smallConnectionCalls is how many calls a connection may have of the last quarter.
 const smallConnectionCalls = 64
 
-// trackedRequest is what a client has sent of one call.
-type trackedRequest struct {
-	tracker  *requestTracker
+// TrackedRequest is what a client has sent of one call.
+type TrackedRequest struct {
+	tracker  *RequestTracker
 	conn     *inboundConn
 	id       uint32
 	cancel   context.CancelFunc // of the call
@@ -74,15 +82,15 @@ type trackedRequest struct {
 
 type requestKey struct{}
 
-// requestOf is what the client of a call has sent, nil when it is not counted.
-func requestOf(ctx context.Context) *trackedRequest {
-	r, _ := ctx.Value(requestKey{}).(*trackedRequest)
+// TrackedRequestOf is what the client of a call has sent, nil when it is not counted.
+func TrackedRequestOf(ctx context.Context) *TrackedRequest {
+	r, _ := ctx.Value(requestKey{}).(*TrackedRequest)
 	return r
 }
 
-// beginCall registers a call whose headers have arrived. gRPC has read nothing
+// BeginCall registers a call whose headers have arrived. gRPC has read nothing
 // beyond them.
-func (q *requestTracker) beginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
+func (q *RequestTracker) BeginCall(ctx context.Context, info *tap.Info) (context.Context, error) {
 	from := inboundOf(ctx)
 	if from == nil {
 		return ctx, nil
@@ -92,7 +100,7 @@ func (q *requestTracker) beginCall(ctx context.Context, info *tap.Info) (context
 	if q.maxCalls > 0 && (q.openCalls >= q.maxCalls || q.openCalls >= q.maxCalls-q.maxCalls/4 && len(from.requestsByStream) >= smallConnectionCalls) {
 		return ctx, reason.BuildStatus(codes.ResourceExhausted, tooManyRequestsError("calls", "max-open-calls", int64(q.maxCalls)), nil)
 	}
-	r := &trackedRequest{tracker: q, conn: from, id: from.newestStream, isStream: q.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
+	r := &TrackedRequest{tracker: q, conn: from, id: from.newestStream, isStream: q.streamMethods[info.FullMethodName], arrivingSince: time.Now()}
 	ctx, r.cancel = context.WithCancel(context.WithValue(ctx, requestKey{}, r))
 	q.openCalls++
 	from.requestsByStream[r.id] = r
@@ -109,7 +117,7 @@ func tooManyRequestsError(what, limit string, most int64) *runtime.Error {
 }
 
 // addArriving counts a request among those that arrive. The caller holds mu.
-func (q *requestTracker) addArriving(r *trackedRequest) {
+func (q *RequestTracker) addArriving(r *TrackedRequest) {
 	if _, there := q.arriving[r]; there {
 		return
 	}
@@ -121,7 +129,7 @@ func (q *requestTracker) addArriving(r *trackedRequest) {
 }
 
 // removeArriving counts a request no longer as arriving. The caller holds mu.
-func (q *requestTracker) removeArriving(r *trackedRequest) {
+func (q *RequestTracker) removeArriving(r *TrackedRequest) {
 	if _, there := q.arriving[r]; there {
 		delete(q.arriving, r)
 		q.arrivingBytes -= r.heldBytes
@@ -129,7 +137,7 @@ func (q *requestTracker) removeArriving(r *trackedRequest) {
 }
 
 // addBytes counts bytes of a request. The caller holds mu.
-func (q *requestTracker) addBytes(r *trackedRequest, n int64) {
+func (q *RequestTracker) addBytes(r *TrackedRequest, n int64) {
 	if r.isOver {
 		return
 	}
@@ -141,7 +149,7 @@ func (q *requestTracker) addBytes(r *trackedRequest, n int64) {
 }
 
 // countReceived counts bytes that a client sends.
-func (r *trackedRequest) countReceived(n int64) {
+func (r *TrackedRequest) countReceived(n int64) {
 	q := r.tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -159,7 +167,7 @@ func (r *trackedRequest) countReceived(n int64) {
 }
 
 // markComplete records that the client has sent the whole request.
-func (r *trackedRequest) markComplete() {
+func (r *TrackedRequest) markComplete() {
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
 	if !r.isStream {
@@ -169,7 +177,7 @@ func (r *trackedRequest) markComplete() {
 
 // countDecoded counts what a message takes in memory beyond its bytes on the wire,
 // and refuses it beyond the limit.
-func (r *trackedRequest) countDecoded(wire, memory int) error {
+func (r *TrackedRequest) countDecoded(wire, memory int) error {
 	if r == nil {
 		return nil
 	}
@@ -199,9 +207,9 @@ func (r *trackedRequest) countDecoded(wire, memory int) error {
 // messageHeaderSize is what gRPC puts before each message.
 const messageHeaderSize = 5
 
-// releaseAnswered releases the bytes of a unary request when its call begins to
+// ReleaseAnswered releases the bytes of a unary request when its call begins to
 // answer.
-func (r *trackedRequest) releaseAnswered() {
+func (r *TrackedRequest) ReleaseAnswered() {
 	if r == nil || r.isStream {
 		return
 	}
@@ -210,8 +218,8 @@ func (r *trackedRequest) releaseAnswered() {
 	r.tracker.addBytes(r, -r.heldBytes)
 }
 
-// releaseMessage releases a served message of a stream: the next one may arrive.
-func (r *trackedRequest) releaseMessage() {
+// ReleaseMessage releases a served message of a stream: the next one may arrive.
+func (r *TrackedRequest) ReleaseMessage() {
 	if r == nil {
 		return
 	}
@@ -229,7 +237,7 @@ func (r *trackedRequest) releaseMessage() {
 }
 
 // endCall forgets a call that is over.
-func (r *trackedRequest) endCall() {
+func (r *TrackedRequest) endCall() {
 	r.tracker.mu.Lock()
 	defer r.tracker.mu.Unlock()
 	r.tracker.dropRequest(r)
@@ -238,7 +246,7 @@ func (r *trackedRequest) endCall() {
 }
 
 // dropRequest counts nothing of a call any more. The caller holds mu.
-func (q *requestTracker) dropRequest(r *trackedRequest) {
+func (q *RequestTracker) dropRequest(r *TrackedRequest) {
 	if r.isOver {
 		return
 	}
@@ -250,9 +258,9 @@ func (q *requestTracker) dropRequest(r *trackedRequest) {
 // cancelLargest cancels arriving requests until an eighth of the limit is free, or
 // they hold no more than that: those with the largest product of bytes and age first.
 // A client that sends little, or in one go, is not among them. The caller holds mu.
-func (q *requestTracker) cancelLargest() {
+func (q *RequestTracker) cancelLargest() {
 	type load struct {
-		request *trackedRequest
+		request *TrackedRequest
 		weight  float64
 	}
 	now := time.Now()
@@ -280,13 +288,13 @@ func (q *requestTracker) cancelLargest() {
 
 // cancelLate cancels requests that have not arrived in time, and runs again while
 // others arrive.
-func (q *requestTracker) cancelLate() {
+func (q *RequestTracker) cancelLate() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lateTimer = nil
 	limit := time.Now().Add(-q.arrivalTimeout)
 	late := 0
-	var one *trackedRequest
+	var one *TrackedRequest
 	for r := range q.arriving {
 		if r.arrivingSince.Before(limit) {
 			q.dropRequest(r)
@@ -303,7 +311,7 @@ func (q *requestTracker) cancelLate() {
 	}
 }
 
-func peerOf(r *trackedRequest) zap.Field {
+func peerOf(r *TrackedRequest) zap.Field {
 	return zap.String("peer.address", r.conn.RemoteAddr().String())
 }
 

@@ -1,4 +1,4 @@
-package transport
+package flow
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 )
 
-// unreadTracker counts the bytes that this server holds because clients have not
+// UnreadTracker counts the bytes that this server holds because clients have not
 // read them: what gRPC was given and has not written, also of calls that are over.
 // When there are too many, streams wait and leave what follows in the log, and the
 // connections that read nothing for the longest time are closed. The last quarter
 // is for connections that hold little, so that they are served while others fill
 // the rest.
-type unreadTracker struct {
+type UnreadTracker struct {
 	maxBytes     int64 // of all calls together, 0 = any number
 	maxCallBytes int64 // of one call, 0 = any number
 	stallTimeout time.Duration
@@ -42,25 +42,28 @@ type unreadTracker struct {
 const smallConnectionBytes = 64 << 10
 
 // sharedLimit is what all connections may hold, however much each does.
-func (u *unreadTracker) sharedLimit() int64 { return u.maxBytes - u.maxBytes/4 }
+func (u *UnreadTracker) sharedLimit() int64 { return u.maxBytes - u.maxBytes/4 }
 
-func newUnreadTracker(most, each int64, timeout time.Duration, log *zap.Logger) *unreadTracker {
-	return &unreadTracker{maxBytes: most, maxCallBytes: each, stallTimeout: timeout, log: log, conns: make(map[*connection]struct{})}
+// NewUnreadTracker makes an UnreadTracker: most are the bytes of all calls together, each
+// those of one call, 0 = any number; where others wait, a connection that reads nothing
+// for timeout is closed.
+func NewUnreadTracker(most, each int64, timeout time.Duration, log *zap.Logger) *UnreadTracker {
+	return &UnreadTracker{maxBytes: most, maxCallBytes: each, stallTimeout: timeout, log: log, conns: make(map[*connection]struct{})}
 }
 
-// callUnread is what one call holds of the unread bytes. Its zero value, which has
+// CallUnread is what one call holds of the unread bytes. Its zero value, which has
 // no connection, counts nothing.
-type callUnread struct {
-	tracker *unreadTracker
+type CallUnread struct {
+	tracker *UnreadTracker
 	conn    *connection
 
 	heldBytes int64     // guarded by unread.mu, as is what follows
 	lastRead  time.Time // when something of it was read last, or it began to hold
 }
 
-// holdMessage counts bytes that are given to gRPC; f is what they belong to, which
+// HoldMessage counts bytes that are given to gRPC; f is what they belong to, which
 // counts once however many calls send it.
-func (o *callUnread) holdMessage(f *encodedMessage) {
+func (o *CallUnread) HoldMessage(f *EncodedMessage) {
 	u := o.tracker
 	if u == nil {
 		return
@@ -70,8 +73,8 @@ func (o *callUnread) holdMessage(f *encodedMessage) {
 	o.holdMessageLocked(f)
 }
 
-// holdMessageLocked is holdMessage for a caller that holds mu.
-func (o *callUnread) holdMessageLocked(f *encodedMessage) {
+// holdMessageLocked is HoldMessage for a caller that holds mu.
+func (o *CallUnread) holdMessageLocked(f *EncodedMessage) {
 	u := o.tracker
 	if o.conn.isClosed {
 		return
@@ -90,9 +93,9 @@ func (o *callUnread) holdMessageLocked(f *encodedMessage) {
 	}
 }
 
-// releaseMessage counts bytes that were written, or that are not waited for any
+// ReleaseMessage counts bytes that were written, or that are not waited for any
 // more.
-func (o *callUnread) releaseMessage(f *encodedMessage) {
+func (o *CallUnread) ReleaseMessage(f *EncodedMessage) {
 	u := o.tracker
 	if u == nil {
 		return
@@ -117,7 +120,7 @@ func (o *callUnread) releaseMessage(f *encodedMessage) {
 }
 
 // addMessage notes that the connection holds a frame. The caller holds mu.
-func (c *connection) addMessage(f *encodedMessage, n int64) {
+func (c *connection) addMessage(f *EncodedMessage, n int64) {
 	if f.isSmall() { // it counts each time
 		c.smallBytes += n
 		c.tracker.heldBytes += n
@@ -130,7 +133,7 @@ func (c *connection) addMessage(f *encodedMessage, n int64) {
 }
 
 // removeMessage forgets that the connection holds a frame once. The caller holds mu.
-func (c *connection) removeMessage(f *encodedMessage, n int64) {
+func (c *connection) removeMessage(f *EncodedMessage, n int64) {
 	if f.isSmall() {
 		c.smallBytes -= n
 		c.tracker.heldBytes -= n
@@ -144,16 +147,16 @@ func (c *connection) removeMessage(f *encodedMessage, n int64) {
 	}
 }
 
-func (u *unreadTracker) notifyFreed() {
+func (u *UnreadTracker) notifyFreed() {
 	if u.freed != nil {
 		close(u.freed)
 		u.freed = nil
 	}
 }
 
-// hasRoom reports whether n more bytes may be given to gRPC. If not, it returns a
+// HasRoom reports whether n more bytes may be given to gRPC. If not, it returns a
 // channel that is closed when that may have changed.
-func (o *callUnread) hasRoom(n int) (bool, <-chan struct{}) {
+func (o *CallUnread) HasRoom(n int) (bool, <-chan struct{}) {
 	u := o.tracker
 	if u == nil {
 		return true, nil
@@ -166,27 +169,27 @@ func (o *callUnread) hasRoom(n int) (bool, <-chan struct{}) {
 	return false, u.watchFreed()
 }
 
-// admitMessage is hasRoom for a message. A large one counts at once, so that every
+// AdmitMessage is HasRoom for a message. A large one counts at once, so that every
 // message that finds room.
-func (o *callUnread) admitMessage(f *encodedMessage) (bool, <-chan struct{}) {
+func (o *CallUnread) AdmitMessage(f *EncodedMessage) (bool, <-chan struct{}) {
 	u := o.tracker
 	if u == nil {
 		return true, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !o.mayHold(int64(f.sendSize())) {
+	if !o.mayHold(int64(f.SendSize())) {
 		return false, u.watchFreed()
 	}
-	if f.isLarge() {
+	if f.IsLarge() {
 		o.holdMessageLocked(f)
 	}
 	return true, nil
 }
 
-// isDrained reports whether the client has read all that is counted; if not, it
-// returns what hasRoom returns.
-func (o *callUnread) isDrained() (bool, <-chan struct{}) {
+// IsDrained reports whether the client has read all that is counted; if not, it
+// returns what HasRoom returns.
+func (o *CallUnread) IsDrained() (bool, <-chan struct{}) {
 	u := o.tracker
 	if u == nil {
 		return true, nil
@@ -201,7 +204,7 @@ func (o *callUnread) isDrained() (bool, <-chan struct{}) {
 
 // watchFreed returns a channel that is closed when something was read. The caller
 // holds mu.
-func (u *unreadTracker) watchFreed() <-chan struct{} {
+func (u *UnreadTracker) watchFreed() <-chan struct{} {
 	if u.freed == nil {
 		u.freed = make(chan struct{})
 	}
@@ -211,20 +214,20 @@ func (u *unreadTracker) watchFreed() <-chan struct{} {
 
 // startReliefTimer closes stalled connections after a while, if that is needed
 // then. The caller holds mu.
-func (u *unreadTracker) startReliefTimer() {
+func (u *UnreadTracker) startReliefTimer() {
 	if u.reliefTimer == nil {
 		u.reliefTimer = time.AfterFunc(u.stallTimeout, u.containPanics(u.closeStalled))
 	}
 }
 
 // containPanics wraps f for a timer: a panic ends f alone.
-func (u *unreadTracker) containPanics(f func()) func() {
+func (u *UnreadTracker) containPanics(f func()) func() {
 	return contain.Func(f, contain.LogPanic(u.log, "closing connections that do not read panicked"))
 }
 
 // mayHold reports whether a call may hold n more bytes. A message of any size goes
 // while there is room at all. The caller holds mu.
-func (o *callUnread) mayHold(n int64) bool {
+func (o *CallUnread) mayHold(n int64) bool {
 	u := o.tracker
 	switch {
 	case o.conn.isClosed:
@@ -242,7 +245,7 @@ func (o *callUnread) mayHold(n int64) bool {
 // closeStalled closes connections that have read nothing for too long, the worst
 // first, until half of what may be held is free. Those that go on reading are left
 // alone.
-func (u *unreadTracker) closeStalled() {
+func (u *UnreadTracker) closeStalled() {
 	for _, c := range u.listStalled() {
 		u.log.Warn("connection closed: its client does not read, and others wait",
 			zap.String("peer.address", c.RemoteAddr().String()))
@@ -251,7 +254,7 @@ func (u *unreadTracker) closeStalled() {
 }
 
 // listStalled lists the connections to close, and comes back while calls wait.
-func (u *unreadTracker) listStalled() []*connection {
+func (u *UnreadTracker) listStalled() []*connection {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.reliefTimer = nil
@@ -295,29 +298,29 @@ func (c *connection) oldestUnread() time.Time {
 func (c *connection) freedByClosing() int64 {
 	n := c.smallBytes
 	for f, times := range c.messages {
-		n += int64(len(f.bytes)) * int64(times) / int64(f.pendingSends)
+		n += int64(len(f.Bytes)) * int64(times) / int64(f.pendingSends)
 	}
 	return n
 }
 
-// encodeAnswer encodes an answer, and waits until the unread bytes leave room for
+// EncodeAnswer encodes an answer, and waits until the unread bytes leave room for
 // it. At most as many bytes wait as are held; a client that leaves more unread is
 // refused. memory is that of the answer: its bytes count here from now on.
-func (o *callUnread) encodeAnswer(ctx context.Context, answer any, memory *runtime.CallMemory) (any, error) {
+func (o *CallUnread) EncodeAnswer(ctx context.Context, answer any, memory *runtime.CallMemory) (any, error) {
 	m, ok := answer.(protobuf.Message)
 	if !ok || o.tracker == nil {
 		return answer, nil
 	}
-	f, err := encodeMessage(m)
+	f, err := EncodeMessage(m)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		ok, freed := o.admitMessage(f)
+		ok, freed := o.AdmitMessage(f)
 		if ok {
-			return &countedMessage{encodedMessage: f, unread: o, isCounted: f.isLarge()}, nil
+			return &countedMessage{EncodedMessage: f, unread: o, isCounted: f.IsLarge()}, nil
 		}
-		if !o.tracker.addWaiting(len(f.bytes)) {
+		if !o.tracker.addWaiting(len(f.Bytes)) {
 			return nil, runtime.Errorf(reason.SlowConsumer, "the server holds too many answers that clients have not read").
 				WithLimit("max-unread", o.tracker.maxBytes, 0)
 		}
@@ -327,14 +330,14 @@ func (o *callUnread) encodeAnswer(ctx context.Context, answer any, memory *runti
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		o.tracker.removeWaiting(len(f.bytes))
+		o.tracker.removeWaiting(len(f.Bytes))
 		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (u *unreadTracker) addWaiting(n int) bool {
+func (u *UnreadTracker) addWaiting(n int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.waitingBytes+int64(n) > u.maxBytes && u.waitingBytes > 0 {
@@ -344,7 +347,7 @@ func (u *unreadTracker) addWaiting(n int) bool {
 	return true
 }
 
-func (u *unreadTracker) removeWaiting(n int) {
+func (u *UnreadTracker) removeWaiting(n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.waitingBytes -= int64(n)
@@ -352,9 +355,9 @@ func (u *unreadTracker) removeWaiting(n int) {
 
 // countedMessage is a message on its way to the client of one call.
 type countedMessage struct {
-	*encodedMessage
+	*EncodedMessage
 
-	unread    *callUnread
+	unread    *CallUnread
 	isCounted bool // since it was admitted
 	parts     [2]mem.Buffer
 }
@@ -366,20 +369,20 @@ func (*countedMessage) Get(n int) *[]byte {
 }
 
 // Put is told that gRPC has no more use for the bytes.
-func (p *countedMessage) Put(*[]byte) { p.unread.releaseMessage(p.encodedMessage) }
+func (p *countedMessage) Put(*[]byte) { p.unread.ReleaseMessage(p.EncodedMessage) }
 
-// encodeForSending makes a countedMessage of a message, which may be encoded
+// EncodeForSending makes a countedMessage of a message, which may be encoded
 // already.
-func (o *callUnread) encodeForSending(message any) (any, error) {
+func (o *CallUnread) EncodeForSending(message any) (any, error) {
 	if o.tracker == nil {
 		return message, nil
 	}
 	switch m := message.(type) {
-	case *encodedMessage:
-		return &countedMessage{encodedMessage: m, unread: o}, nil
+	case *EncodedMessage:
+		return &countedMessage{EncodedMessage: m, unread: o}, nil
 	case protobuf.Message:
-		f, err := encodeMessage(m)
-		return &countedMessage{encodedMessage: f, unread: o}, err
+		f, err := EncodeMessage(m)
+		return &countedMessage{EncodedMessage: f, unread: o}, err
 	}
 	return message, nil
 }
@@ -388,12 +391,12 @@ func (o *callUnread) encodeForSending(message any) (any, error) {
 type connection struct {
 	net.Conn
 
-	tracker     *unreadTracker
+	tracker     *UnreadTracker
 	addr        *remoteAddr
 	inbound     *inboundConn             // what its client sends; nil = not counted
-	unreadCalls map[*callUnread]struct{} // those that hold something; guarded by unread.mu, as is what follows
+	unreadCalls map[*CallUnread]struct{} // those that hold something; guarded by unread.mu, as is what follows
 	heldBytes   int64                    // bytes of all of them
-	messages    map[*encodedMessage]int  // how often each is held, small ones left out
+	messages    map[*EncodedMessage]int  // how often each is held, small ones left out
 	smallBytes  int64                    // bytes of those
 	isClosed    bool
 }
@@ -416,7 +419,7 @@ func (c *connection) Close() error {
 		u.heldBytes -= c.smallBytes
 		for f, times := range c.messages {
 			if f.pendingSends -= times; f.pendingSends == 0 {
-				u.heldBytes -= int64(len(f.bytes))
+				u.heldBytes -= int64(len(f.Bytes))
 			}
 		}
 		c.unreadCalls, c.messages = nil, nil
@@ -431,7 +434,12 @@ func (c *connection) Close() error {
 type countingListener struct {
 	net.Listener
 
-	tracker *unreadTracker
+	tracker *UnreadTracker
+}
+
+// WrapListener counts what the clients of connections leave unread.
+func (u *UnreadTracker) WrapListener(l net.Listener) net.Listener {
+	return countingListener{Listener: l, tracker: u}
 }
 
 // Accept waits for a connection.
@@ -440,17 +448,24 @@ func (l countingListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := &connection{Conn: c, tracker: l.tracker, unreadCalls: make(map[*callUnread]struct{}), messages: make(map[*encodedMessage]int)}
+	known := &connection{Conn: c, tracker: l.tracker, unreadCalls: make(map[*CallUnread]struct{}), messages: make(map[*EncodedMessage]int)}
 	known.addr = &remoteAddr{Addr: c.RemoteAddr(), conn: known}
 	return known, nil
 }
 
-// newCallUnread returns the callUnread of a call.
-func (u *unreadTracker) newCallUnread(ctx context.Context) callUnread {
+// HeldBytes is how many bytes are held.
+func (u *UnreadTracker) HeldBytes() int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.heldBytes
+}
+
+// NewCallUnread returns the CallUnread of a call.
+func (u *UnreadTracker) NewCallUnread(ctx context.Context) CallUnread {
 	if p, ok := peer.FromContext(ctx); ok && u != nil {
 		if addr, ok := p.Addr.(*remoteAddr); ok {
-			return callUnread{tracker: u, conn: addr.conn}
+			return CallUnread{tracker: u, conn: addr.conn}
 		}
 	}
-	return callUnread{}
+	return CallUnread{}
 }

@@ -1,4 +1,4 @@
-package transport
+package flow
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func TestInboundCountsTheBytesOfCalls(t *testing.T) {
 
 	for seed := range uint64(50) {
 		draw := rand.New(rand.NewPCG(seed, 1))
-		q := newRequestTracker(Options{MaxIncoming: 1 << 20, RequestPatience: 1 << 40, Log: zap.NewNop()})
+		q := NewRequestTracker(RequestLimits{MaxBytes: 1 << 20, ArrivalTimeout: 1 << 40}, zap.NewNop())
 		c := newInboundConn(replayConn{reader: bytes.NewReader(all)}, q)
 		one, three := addTestRequest(t, q, c, 1), addTestRequest(t, q, c, 3)
 		read, ended := 0, 0
@@ -71,10 +71,10 @@ func TestInboundCountsTheBytesOfCalls(t *testing.T) {
 }
 
 // addTestRequest registers a call as begin does.
-func addTestRequest(t *testing.T, q *requestTracker, c *inboundConn, id uint32) *trackedRequest {
+func addTestRequest(t *testing.T, q *RequestTracker, c *inboundConn, id uint32) *TrackedRequest {
 	t.Helper()
 	_, cancel := context.WithCancel(t.Context())
-	r := &trackedRequest{tracker: q, conn: c, id: id, cancel: cancel}
+	r := &TrackedRequest{tracker: q, conn: c, id: id, cancel: cancel}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.openCalls++

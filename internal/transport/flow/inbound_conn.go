@@ -1,4 +1,4 @@
-package transport
+package flow
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 type inboundConn struct {
 	net.Conn
 
-	requests *requestTracker
+	requests *RequestTracker
 	reader   *bufio.Reader
 
 	currentPart      streamPart
@@ -24,7 +24,7 @@ type inboundConn struct {
 	lastFrame        http2.FrameHeader          // the last one
 	newestStream     uint32                     // call whose headers came last
 	isNewestEnded    bool                       // nothing follows those
-	requestsByStream map[uint32]*trackedRequest // guarded by requests.mu
+	requestsByStream map[uint32]*TrackedRequest // guarded by requests.mu
 }
 
 // streamPart is the part of the byte stream that is being read.
@@ -36,13 +36,16 @@ const (
 	partPayload
 )
 
+// readBufferSize is what a connection that says nothing costs; larger reads go past it.
+const readBufferSize = 8 << 10
+
 // frameHeaderSize is how many bytes the header of a frame has.
 const frameHeaderSize = 9
 
-func newInboundConn(conn net.Conn, of *requestTracker) *inboundConn {
+func newInboundConn(conn net.Conn, of *RequestTracker) *inboundConn {
 	return &inboundConn{
 		Conn: conn, requests: of, reader: bufio.NewReaderSize(conn, readBufferSize), remaining: len(http2.ClientPreface),
-		requestsByStream: make(map[uint32]*trackedRequest),
+		requestsByStream: make(map[uint32]*TrackedRequest),
 	}
 }
 
@@ -98,7 +101,7 @@ func (c *inboundConn) endFrame() {
 	}
 }
 
-func (c *inboundConn) currentRequest() *trackedRequest {
+func (c *inboundConn) currentRequest() *TrackedRequest {
 	c.requests.mu.Lock()
 	defer c.requests.mu.Unlock()
 	return c.requestsByStream[c.lastFrame.StreamID]
@@ -109,7 +112,12 @@ func (c *inboundConn) currentRequest() *trackedRequest {
 type countingCredentials struct {
 	credentials.TransportCredentials
 
-	requests *requestTracker
+	requests *RequestTracker
+}
+
+// WrapCredentials counts what arrives on connections, inside of their encryption.
+func (q *RequestTracker) WrapCredentials(c credentials.TransportCredentials) credentials.TransportCredentials {
+	return countingCredentials{c, q}
 }
 
 // ServerHandshake takes in a connection.

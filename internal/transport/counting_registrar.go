@@ -1,0 +1,57 @@
+package transport
+
+import (
+	"context"
+	"slices"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc"
+	protobuf "google.golang.org/protobuf/proto"
+
+	"github.com/graphd-dev/graphd/internal/transport/flow"
+)
+
+// ReceiveMessage receives a message with the function that gRPC gives.
+func (d *interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
+	message, ok := into.(protobuf.Message)
+	if !ok {
+		return receive(into)
+	}
+	return d.receiver.ReceiveMessage(message, flow.TrackedRequestOf(ctx), d.maxMessageBytes, receive)
+}
+
+// logEarlyRefusal converts what is wrong with a request that was not decoded, before
+// its call has begun. Only what is more than the caller's is logged.
+func (d *interceptors) logEarlyRefusal(err error) error {
+	end, err := d.errorMapper.ToStatus(err, nil)
+	if entry := d.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
+		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
+	}
+	return err
+}
+
+// countingRegistrar registers services whose requests are counted before they are
+// decoded. The interceptor of streams counts theirs.
+type countingRegistrar struct {
+	grpc.ServiceRegistrar
+
+	interceptors *interceptors
+}
+
+// RegisterService registers a service.
+func (r countingRegistrar) RegisterService(service *grpc.ServiceDesc, implementation any) {
+	known := *service
+	known.Methods = slices.Clone(service.Methods)
+	for i := range known.Methods {
+		handle := known.Methods[i].Handler
+		known.Methods[i].Handler = func(
+			srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
+		) (any, error) {
+			return handle(srv, ctx, func(into any) error {
+				return r.interceptors.logEarlyRefusal(r.interceptors.receiveMessage(ctx, into, decode))
+			}, interceptor)
+		}
+	}
+	r.ServiceRegistrar.RegisterService(&known, implementation)
+}

@@ -1,0 +1,65 @@
+package flow
+
+import (
+	"strconv"
+
+	"google.golang.org/grpc/mem"
+	protobuf "google.golang.org/protobuf/proto"
+
+	"github.com/graphd-dev/graphd/internal/runtime"
+)
+
+// boundedMessage is a message that is about to be decoded: its size in memory is
+// counted, or it is not decoded.
+type boundedMessage struct {
+	target          protobuf.Message
+	request         *TrackedRequest // nil = not counted
+	maxMemory       int             // bytes of memory, 0 = any number
+	maxMessageBytes int             // bytes that a message may have
+	layouts         *layoutCache
+	refusal         error // why it was left alone
+}
+
+// decodeBytes takes in the bytes of a message.
+func (m *boundedMessage) decodeBytes(data mem.BufferSlice) error {
+	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer buffer.Free()
+	bytes := buffer.ReadOnlyData()
+	most := m.maxMemory
+	if most == 0 {
+		most = int(^uint(0) >> 1)
+	}
+	size := m.layouts.decodedSize(m.target.ProtoReflect().Descriptor(), bytes, most)
+	if size > most {
+		m.refusal = runtime.Errorf(runtime.ReasonPayloadTooLarge,
+			"the message has %d bytes, of so many parts that it would take more than %d bytes of memory; send fewer at a time",
+			len(bytes), most).With("sizeBytes", strconv.Itoa(len(bytes))).With("limitBytes", strconv.Itoa(most)).
+			WithLimit("max-message", int64(m.maxMessageBytes), 0)
+		return nil
+	}
+	if m.refusal = m.request.countDecoded(len(bytes), size); m.refusal != nil {
+		return nil
+	}
+	return protobuf.Unmarshal(bytes, m.target)
+}
+
+// memoryFactor is how much more memory than bytes on the wire a message may take.
+const memoryFactor = 4
+
+// MessageReceiver receives messages, but those that would take much more memory than
+// they have bytes. Its zero value is ready.
+type MessageReceiver struct{ layouts layoutCache }
+
+// ReceiveMessage receives a message with the function that gRPC gives, and returns why
+// it was not decoded. request is what it belongs to, nil when that is not counted.
+func (r *MessageReceiver) ReceiveMessage(
+	into protobuf.Message, request *TrackedRequest, maxBytes int, receive func(any) error,
+) error {
+	m := &boundedMessage{
+		target: into, request: request, maxMemory: memoryFactor*maxBytes + 64<<10, maxMessageBytes: maxBytes, layouts: &r.layouts,
+	}
+	if err := receive(m); err != nil {
+		return err
+	}
+	return m.refusal
+}
