@@ -17,6 +17,16 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
+// readOperationsPages reads all pages about running a server.
+func readOperationsPages(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, page := range []string{"operations.md", "limits.md", "redis.md", "sqlite.md", "encryption.md", "troubleshooting.md"} {
+		all.WriteString(read(t, "docs", page))
+	}
+	return all.String()
+}
+
 // Alarms are made of what the page says, so it names metrics that exist, and
 // all of them.
 func TestOperationsPageHasTheMetrics(t *testing.T) {
@@ -31,8 +41,8 @@ func TestOperationsPageHasTheMetrics(t *testing.T) {
 	}
 }
 
-func TestOperationsPageHasFlagsThatExist(t *testing.T) {
-	page := read(t, "docs", "operations.md")
+func TestOperationsPagesHaveFlagsThatExist(t *testing.T) {
+	page := read(t, "docs", "operations.md") + read(t, "docs", "limits.md") + read(t, "docs", "sqlite.md")
 	code := read(t, "cmd", "graphd", "options.go") + read(t, "cmd", "graphd", "limits.go") +
 		read(t, "cmd", "graphd", "graph_options.go") + read(t, "cmd", "graphd", "value_options.go") +
 		read(t, "cmd", "graphd", "store_options.go")
@@ -41,30 +51,28 @@ func TestOperationsPageHasFlagsThatExist(t *testing.T) {
 	}
 }
 
-func TestOperationsPageHasAllLimits(t *testing.T) {
-	page := read(t, "docs", "operations.md")
+func TestLimitsPageHasAllLimits(t *testing.T) {
+	page := read(t, "docs", "limits.md") + read(t, "docs", "sqlite.md")
 	code := read(t, "cmd", "graphd", "limits.go") + read(t, "cmd", "graphd", "graph_options.go") +
 		read(t, "cmd", "graphd", "value_options.go") +
 		read(t, "cmd", "graphd", "store_options.go")
 	for _, m := range regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(code, -1) {
-		require.Contains(t, page, "`--"+m[1]+"`", "docs/operations.md lacks a limit")
+		require.Contains(t, page, "`--"+m[1]+"`", "docs/limits.md lacks a limit")
 	}
 }
 
-func TestOperationsPageHasAllOptions(t *testing.T) {
-	page := read(t, "docs", "operations.md")
+func TestOperationsPagesHaveAllOptions(t *testing.T) {
+	page := readOperationsPages(t)
 	found := regexp.MustCompile(`&o\.[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "cmd", "graphd", "options.go"), -1)
 	require.Greater(t, len(found), 15)
 	for _, m := range found {
-		require.Regexp(t, "`[^`]*--"+m[1]+"\\b", page, "docs/operations.md lacks an option")
+		require.Regexp(t, "`[^`]*--"+m[1]+"\\b", page, "the pages of operations lack an option")
 	}
 }
 
 // People search for what they see: the words of the messages are the program's.
-func TestOperationsPageQuotesMessages(t *testing.T) {
-	page := read(t, "docs", "operations.md")
-	_, table, found := strings.Cut(page, "\n## When something is wrong\n")
-	require.True(t, found)
+func TestTroubleshootingPageQuotesMessages(t *testing.T) {
+	table := read(t, "docs", "troubleshooting.md")
 	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "internal", "checkpoint", "redis", "metadata.go") +
 		read(t, "cmd", "graphd", "server.go") +
 		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
@@ -80,9 +88,9 @@ func TestOperationsPageQuotesMessages(t *testing.T) {
 		require.Contains(t, table, words)
 		require.Contains(t, code, words)
 	}
-	for _, m := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)+)`").FindAllStringSubmatch(page, -1) {
-		if m[1] != "NOT_SERVING" && m[1] != "GRAPHD_SERVER" {
-			require.Contains(t, read(t, "docs", "protocol.md")+read(t, "docs", "workers.md"), "`"+m[1]+"`")
+	for _, m := range regexp.MustCompile("`([A-Z]+(?:_[A-Z]+)+)`").FindAllStringSubmatch(readOperationsPages(t), -1) {
+		if m[1] != "NOT_SERVING" && !strings.HasPrefix(m[1], "GRAPHD_") {
+			require.Contains(t, read(t, "docs", "protocol.md")+read(t, "docs", "workers.md")+read(t, "docs", "worker-protocol.md"), "`"+m[1]+"`")
 		}
 	}
 }

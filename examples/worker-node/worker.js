@@ -25,7 +25,7 @@ class Question {
   constructor(ask) { this.ask = ask }
 }
 
-// normal is the form of a value that digests are made of: docs/workers.md says what it is.
+// normal is the form of a value that digests are made of: docs/worker-protocol.md says what it is.
 function normal(value) {
   if (Array.isArray(value)) return `[${value.map(normal).join()}]`
   if (typeof value === 'number') return normalNumber(JSON.stringify(value))

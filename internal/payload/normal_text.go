@@ -9,7 +9,7 @@ import (
 
 // NormalText returns the form in which two values are compared by what they
 // mean: CanonicalText with numbers by value, so that 1, 1.0 and 10e-1 are the
-// same and 9007199254740993 is nothing else than itself. docs/workers.md says
+// same and 9007199254740993 is nothing else than itself. docs/worker-protocol.md says
 // exactly what it is, because other languages make it too. Text that is not
 // JSON is returned as it is.
 func NormalText(j JSON) JSON {

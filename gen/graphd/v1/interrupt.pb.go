@@ -277,7 +277,7 @@ type Interrupt struct {
 	// events of a run's stream.
 	Etag string `protobuf:"bytes,26,opt,name=etag,proto3" json:"etag,omitempty"`
 	// Digest of what the question shows: message, value and schema. An answer is
-	// for a question with this digest; docs/workers.md says how it is made.
+	// for a question with this digest; docs/worker-protocol.md says how it is made.
 	// Unset in questions from before it was kept.
 	Seen string `protobuf:"bytes,37,opt,name=seen,proto3" json:"seen,omitempty"`
 	// What happens when the node asks something else at its place when it is run

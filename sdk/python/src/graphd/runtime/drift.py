@@ -1,6 +1,6 @@
 """Whether a node asks what was answered: the digest of what a question shows.
 
-docs/workers.md says what the form is; the server makes the same one.
+docs/worker-protocol.md says what the form is; the server makes the same one.
 """
 
 from __future__ import annotations
