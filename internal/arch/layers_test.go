@@ -112,10 +112,14 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
+		path: "internal/runtime/feed", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/checkpoint"},
+	},
+	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload",
-			"internal/visible",
+			"internal/runtime", "internal/runtime/feed", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
+			"internal/payload", "internal/visible",
 		},
 	},
 	{

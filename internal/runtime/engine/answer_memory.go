@@ -28,11 +28,10 @@ func (e *Engine) contextReservation(ctx context.Context, answer int) *runtime.Re
 	return r.JoinBudget(e.readBudget, answer)
 }
 
-// ReserveMemory reserves bytes for a value that is about to be encoded, in the
-// CallMemory of the context. If that refuses, IsMemoryRefused reports true for the
-// error.
-func (f *Follower) ReserveMemory(ctx context.Context, bytes int) error {
-	memory := f.engine.contextReservation(ctx, 0)
+// reserveValueMemory reserves bytes for a value that is about to be encoded, in the
+// CallMemory of the context.
+func (e *Engine) reserveValueMemory(ctx context.Context, bytes int) error {
+	memory := e.contextReservation(ctx, 0)
 	if memory == nil {
 		return nil
 	}

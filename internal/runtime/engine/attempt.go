@@ -41,7 +41,7 @@ func (l *loop) publishEphemeral(e checkpoint.Event) {
 	s := l.session
 	e.Ephemeral, e.Time, e.Run = true, s.engine.now(), l.run.ID
 	e.Namespace, e.Step = l.state.Namespace(), l.state.NextStep()
-	s.topic.publishEphemeral(e, s.engine.subscription)
+	s.engine.feed.PublishEphemeral(s.topic, e)
 }
 
 // attemptTask runs the node once and works out what its result means.

@@ -9,7 +9,11 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
+
+// readPageSize is how many events one read of the store asks for.
+const readPageSize = 256
 
 // maxCopiedCheckpoints is how many of a thread's newest checkpoints a copy gets,
 // besides what it needs to go on: all of it is one change.
@@ -289,7 +293,7 @@ func (c *threadCopier) readEvents() error {
 			break
 		}
 		after = list[len(list)-1].Seq
-		if err := c.addBytes(eventBytes(list)); err != nil {
+		if err := c.addBytes(feed.EventBytes(list)); err != nil {
 			return err
 		}
 		for _, ev := range list {

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
 func contextWithTimeout(t *testing.T, d time.Duration) context.Context {
@@ -216,7 +217,7 @@ func TestFollowersLearnOfTheHandOff(t *testing.T) {
 		defer here.Close()
 		defer there.Close()
 		owner.Close()
-		for _, f := range []*engine.Follower{here, there} {
+		for _, f := range []*feed.Follower{here, there} {
 			var seen uint64
 			for ended := false; !ended; {
 				events, err := f.Next(t.Context())

@@ -82,7 +82,7 @@ func (s *session) driveRun(l *loop) {
 	s.closeSession()
 	if v.isCommitted && head.Owner == "" && head.PreferredOwner != "" {
 		s.log.Info("run left to a server with workers", zap.String("server", head.PreferredOwner))
-		s.engine.eventHub.invalidateTopic(s.thread) // local followers read the log again
+		s.engine.feed.InvalidateTopic(s.thread) // local followers read the log again
 		return
 	}
 	due := head.Due

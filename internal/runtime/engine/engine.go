@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -106,26 +107,23 @@ func (o Options) withDefaults() Options {
 // Engine runs graphs over the threads of one store. Several engines may share
 // a store.
 type Engine struct {
-	id                 string           // owner name in leases: replica and incarnation
-	store              checkpoint.Store // a storeClient
-	storeClient        *storeClient
-	executor           runtime.Executor
-	graphs             runtime.Graphs
-	schemas            runtime.Schemas
-	opts               Options
-	observer           runtime.Observer
-	log                *zap.Logger
-	now                func() time.Time // the store's time
-	startTime          time.Time
-	eventHub           *eventHub
-	interruptFollowers interruptFollowers
-	readSlots          chan struct{}           // holds one value for each follower that reads the store
-	largeReadSlots     chan struct{}           // as reads, for those that have met large events
-	copySlot           chan struct{}           // holds a value while a thread is copied
-	subscription       checkpoint.Subscription // nil when no other process writes to the store
-	peers              *peers                  // nil when it does not matter where workers are
-	opCount            atomic.Uint64
-	createPredictor    createPredictor // whether runs create their threads
+	id              string           // owner name in leases: replica and incarnation
+	store           checkpoint.Store // a storeClient
+	storeClient     *storeClient
+	executor        runtime.Executor
+	graphs          runtime.Graphs
+	schemas         runtime.Schemas
+	opts            Options
+	observer        runtime.Observer
+	log             *zap.Logger
+	now             func() time.Time // the store's time
+	startTime       time.Time
+	feed            *feed.Feed
+	copySlot        chan struct{}           // holds a value while a thread is copied
+	subscription    checkpoint.Subscription // nil when no other process writes to the store
+	peers           *peers                  // nil when it does not matter where workers are
+	opCount         atomic.Uint64
+	createPredictor createPredictor // whether runs create their threads
 
 	baseCtx       context.Context // of every live run; ended by Close
 	cancelRuns    context.CancelCauseFunc
@@ -169,24 +167,46 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
 		store: line, storeClient: line, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
-		now: clock.currentTime, startTime: time.Now(), eventHub: newEventHub(opts.RecentEventBytes), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
-		readSlots:      make(chan struct{}, maxConcurrentReads),
-		largeReadSlots: make(chan struct{}, maxConcurrentLargeReads),
-		copySlot:       make(chan struct{}, 1),
-		draining:       make(chan struct{}), schedulerWake: make(chan struct{}, 1),
+		now: clock.currentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
+		copySlot: make(chan struct{}, 1),
+		draining: make(chan struct{}), schedulerWake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
 		idleSessions: make(map[*session]struct{}), slotThreshold: opts.MaxLiveRuns - max(1, opts.MaxLiveRuns/8),
 		liveBytes:  newLiveBytes(opts.MaxLiveBytes, opts.MaxLiveRuns),
 		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
+	e.feed = e.newFeed()
 	_, e.isStoreTimeBounded = store.(checkpoint.TimeBounded)
 	if signals, ok := store.(checkpoint.Notifier); ok {
 		e.subscription = signals.Subscribe(e.handleSignal)
+		e.feed.SetSubscription(e.subscription)
 	}
 	e.reportedQuarantined.Store(-1) // the observer knows nothing yet
 	e.joinMembership(store)
 	e.goroutines.Go(contain.Func(func() { e.runScheduler(base) }, contain.LogPanic(e.log, "the sweeper panicked and has ended")))
 	return e
+}
+
+// newFeed makes the feed of the engine.
+func (e *Engine) newFeed() *feed.Feed {
+	return feed.New(feed.Options{
+		Store: e.store, PollInterval: e.opts.PollInterval, RecentBytes: e.opts.RecentEventBytes, Now: e.now, Logger: e.log,
+		IsLive: func(thread string) bool { return e.findSession(thread) != nil },
+		ListInterrupts: func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+			return e.listInterrupts(ctx, runtime.WaitForever, q)
+		},
+		ReserveMemory: e.reserveValueMemory,
+	})
+}
+
+// Follow begins to read the events of a thread. The follower must be closed. It does
+// not check that the thread exists.
+func (e *Engine) Follow(req runtime.FollowRequest) *feed.Follower { return e.feed.Follow(req) }
+
+// FollowInterrupts begins to read the changes of interrupts after a cursor, which is
+// the Change of an interrupt; the query's filters apply. The follower must be closed.
+func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *feed.InterruptFollower {
+	return e.feed.FollowInterrupts(q, after)
 }
 
 // findSession returns the live run of a thread in this process, or nil.

@@ -11,43 +11,17 @@ func CountHeld(e *Engine) (sessions, topics, drifting int) {
 	e.mu.Lock()
 	sessions, drifting = len(e.sessions), len(e.maybeLeased)
 	e.mu.Unlock()
-	e.eventHub.mu.Lock()
-	defer e.eventHub.mu.Unlock()
-	return sessions, len(e.eventHub.topics), drifting
+	return sessions, e.feed.CountTopics(), drifting
 }
 
 // CountKeptEvents counts the events that an engine keeps in memory for a thread.
-func CountKeptEvents(e *Engine, thread string) int {
-	t := e.eventHub.findTopic(thread)
-	if t == nil {
-		return 0
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.eventCount
-}
+func CountKeptEvents(e *Engine, thread string) int { return e.feed.TopicState(thread).Events }
 
 // IsConnected reports whether an engine is told of what others do to a thread.
-func IsConnected(e *Engine, thread string) bool {
-	t := e.eventHub.findTopic(thread)
-	if t == nil {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.isConnected
-}
+func IsConnected(e *Engine, thread string) bool { return e.feed.TopicState(thread).IsConnected }
 
 // LastPublished is the newest durable event that an engine was told of.
-func LastPublished(e *Engine, thread string) uint64 {
-	t := e.eventHub.findTopic(thread)
-	if t == nil {
-		return 0
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lastSeq
-}
+func LastPublished(e *Engine, thread string) uint64 { return e.feed.TopicState(thread).LastEvent }
 
 // LiveBytes is what the live runs of an engine hold, and how many wait for memory.
 func LiveBytes(e *Engine) (held int64, waiting int) {

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -32,7 +33,7 @@ func tokenNode(tokens int) nodeFunc {
 
 // eventReader follows a thread and keeps what it sees.
 type eventReader struct {
-	follower *engine.Follower
+	follower *feed.Follower
 	events   []checkpoint.Event
 	thread   string
 }

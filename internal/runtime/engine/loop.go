@@ -368,7 +368,7 @@ func (l *loop) emitScheduled(t *tx, next *pregel.State, task *pregel.Task) {
 	if l.level.keepsCheckpoints {
 		e.Checkpoint = next.Checkpoint().ID
 	}
-	if l.session.topic.wantsInputs() {
+	if l.session.topic.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
 	t.emitRedacted(e, "")
@@ -383,7 +383,7 @@ func (l *loop) emitValues(t *tx, s *pregel.State, ahead bool) {
 	if !ahead && l.level.keepsCheckpoints {
 		e.Checkpoint = cp.ID
 	}
-	if e.Checkpoint == "" || l.session.topic.wantsValues() {
+	if e.Checkpoint == "" || l.session.topic.WantsValues() {
 		e.Value = s.Values()
 	}
 	if e.Checkpoint == "" && l.graph().HasUntracked() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
 // Run returns a run of a thread; with an empty id the newest. The errors are
@@ -93,19 +94,19 @@ func (e *Engine) WaitRun(ctx context.Context, thread, run string) (checkpoint.Ru
 		if err != nil || stopped {
 			return r, err
 		}
-		if err := f.waitForRunState(ctx); err != nil {
+		if err := e.waitForRunState(ctx, f, thread); err != nil {
 			return r, err
 		}
 	}
 }
 
 // waitForRunState returns when a run of the thread may have stopped.
-func (f *Follower) waitForRunState(ctx context.Context) error {
+func (e *Engine) waitForRunState(ctx context.Context, f *feed.Follower, thread string) error {
 	for {
 		events, err := f.Next(ctx)
 		if runtime.IsCursorError(err) { // look at the run, and go on from the end of the log
-			head, err := f.engine.Thread(ctx, f.thread)
-			f.after, f.afterMark = head.LastEvent, 0
+			head, err := e.Thread(ctx, thread)
+			f.SkipTo(head.LastEvent)
 			return err
 		}
 		if err != nil {

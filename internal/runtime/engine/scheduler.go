@@ -182,7 +182,7 @@ func (e *Engine) processThread(ctx context.Context, thread string, r *dueRound) 
 	if p := contain.Call(func() { err = e.doDueWork(ctx, thread) }); p != nil {
 		err = p
 	}
-	e.eventHub.invalidateTopic(thread)
+	e.feed.InvalidateTopic(thread)
 	switch {
 	case err == nil, errors.Is(err, checkpoint.ErrConflict):
 	case runtime.IsStoreFault(err):
@@ -289,7 +289,7 @@ func (e *Engine) removeThread(ctx context.Context, head checkpoint.Head) error {
 		Thread: head.Thread, Expect: head.Revision, LogID: head.LogID, Op: e.newOpID(), Delete: true,
 	})
 	if err == nil {
-		e.eventHub.endTopic(head.Thread, e.now())
+		e.feed.EndTopic(head.Thread)
 	}
 	return runtime.TranslateStoreError(err)
 }

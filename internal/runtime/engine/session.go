@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
 // Why a live run is stopped from outside.
@@ -39,7 +40,7 @@ func (e *handOffError) Is(target error) bool {
 type session struct {
 	engine   *Engine
 	thread   string
-	topic    *topic
+	topic    *feed.Topic
 	log      *zap.Logger
 	released chan struct{} // closed when the thread is released
 
@@ -84,7 +85,7 @@ type session struct {
 	graceTimer *time.Timer // cuts the nodes off after a cancel
 }
 
-func (e *Engine) newSession(thread string, t *topic) *session {
+func (e *Engine) newSession(thread string, t *feed.Topic) *session {
 	s := &session{
 		engine: e, thread: thread, topic: t, log: e.log.WithLazy(zap.String("thread", thread)),
 		released: make(chan struct{}), commitLock: make(chan struct{}, 1),
@@ -98,7 +99,7 @@ func (e *Engine) newSession(thread string, t *topic) *session {
 // nothing.
 func (e *Engine) newDetachedSession(thread string) *session {
 	return &session{
-		engine: e, thread: thread, topic: &topic{hub: e.eventHub, thread: thread}, log: e.log,
+		engine: e, thread: thread, topic: e.feed.NewDetachedTopic(thread), log: e.log,
 		workCtx: e.baseCtx, storeCtx: e.commitCtx, commitLock: make(chan struct{}, 1), isLost: true,
 	}
 }
@@ -183,8 +184,8 @@ func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(a
 			s.head = head
 			s.renewedAt.Store(int64(began))
 			s.isLost = head.Owner != s.engine.id // given back by the change itself
-			s.topic.setStoppedRun(t)
-			s.topic.publishEvents(t.liveEvents)
+			s.topic.SetStoppedRun(&t.Change)
+			s.topic.PublishEvents(t.liveEvents)
 			*t = tx{} // a run that waits for its nodes keeps nothing of it
 			s.applyCancel()
 			return nil
@@ -232,7 +233,7 @@ func (s *session) reloadHead(ctx context.Context) error {
 		return errLeaseLost
 	}
 	if head.LastEvent > s.head.LastEvent { // others have told something
-		s.engine.eventHub.invalidateTopic(s.thread)
+		s.engine.feed.InvalidateTopic(s.thread)
 	}
 	s.head = head
 	s.applyCancel()
@@ -360,13 +361,23 @@ func (s *session) closeSession() {
 	s.stopTracking()
 	s.stopWork(nil)
 	s.engine.dropSession(s)
-	s.topic.removeDriver()
-	s.engine.eventHub.releaseTopic(s.topic)
-	if s.engine.subscription != nil {
-		s.engine.subscription.StopPublishing(s.thread)
-	}
+	s.topic.RemoveDriver()
+	s.engine.feed.ReleaseTopic(s.topic)
+	s.engine.feed.StopPublishing(s.thread)
 	close(s.released)
 	if timer := s.renewTimer.Load(); timer != nil {
 		timer.Stop()
 	}
+}
+
+// hasStoreLostChanges reports whether the head that the store has is from before the one
+// that the session made with the same lease: its newest changes are lost. What
+// the live run holds in memory does not continue such a thread.
+func (s *session) hasStoreLostChanges(now *checkpoint.Head) bool {
+	if now.Revision >= s.head.Revision && now.Checkpoint == s.head.Checkpoint && now.LastEvent >= s.head.LastEvent {
+		return false
+	}
+	s.log.Warn("the store has lost changes of a thread that runs here; the run goes on from what is left",
+		zap.Uint64("revision", s.head.Revision), zap.Uint64("stored", now.Revision))
+	return true
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -22,7 +22,7 @@ func TestNothingIsMissedFromTheBeginning(t *testing.T) {
 			return pregel.Result{Update: payload.JSON(`{"log":[` + c.askNext(`"?"`) + `]}`)}
 		},
 	}, chainSpec("g", channelsLog, "a"))
-	var f *engine.Follower
+	var f *feed.Follower
 	watch := func(thread string, after uint64) {
 		f = w.engine.Follow(runtime.FollowRequest{Thread: thread, After: after})
 	}

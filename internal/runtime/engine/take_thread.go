@@ -138,15 +138,15 @@ func (c *threadClaim) releaseClaim(why error) {
 // releaseThread is called nothing runs, and others wait who want to change the
 // thread through the session.
 func (e *Engine) holdThread(thread string) (*session, error) {
-	s := e.newSession(thread, e.eventHub.acquireTopic(thread))
+	s := e.newSession(thread, e.feed.AcquireTopic(thread))
 	s.commitLock <- struct{}{}
 	if err := e.registerSession(s); err != nil {
 		s.stopWork(nil)
 		s.cancelStoreCalls()
-		e.eventHub.releaseTopic(s.topic)
+		e.feed.ReleaseTopic(s.topic)
 		return nil, err
 	}
-	s.topic.addDriver()
+	s.topic.AddDriver()
 	return s, nil
 }
 
@@ -156,7 +156,7 @@ func (s *session) releaseThread(err error) {
 	s.isLost = true
 	s.unlockCommits()
 	s.closeSession()
-	s.engine.eventHub.invalidateTopic(s.thread) // others may drive the thread meanwhile
+	s.engine.feed.InvalidateTopic(s.thread) // others may drive the thread meanwhile
 	if errors.Is(err, checkpoint.ErrUnavailable) {
 		s.engine.markMaybeLeased(s.thread)
 	}
@@ -170,7 +170,7 @@ func (e *Engine) commitFirstChange(ctx context.Context, s *session, t *tx) (*che
 	if err != nil {
 		return nil, err
 	}
-	s.topic.setStoppedRun(t)
-	s.topic.publishEvents(t.liveEvents)
+	s.topic.SetStoppedRun(&t.Change)
+	s.topic.PublishEvents(t.liveEvents)
 	return &next, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -158,7 +159,7 @@ func countExchanges(t *testing.T, made func(*graph.Spec) *graph.Spec, toBegin, t
 	w := newFixtureOn(t, store, engine.Options{ScanInterval: time.Hour, PollInterval: time.Hour}, code,
 		made(chainSpec("g", channelsLog, "before", "ask", "after")))
 	follow := func(start func(runtime.StartHook) (*runtime.Started, error)) (*runtime.Started, runtime.StoppedRun) {
-		var f *engine.Follower
+		var f *feed.Follower
 		st, err := start(func(thread string, after uint64) {
 			f = w.engine.Follow(runtime.FollowRequest{Thread: thread, After: after})
 		})

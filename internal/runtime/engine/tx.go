@@ -212,9 +212,7 @@ func (e *Engine) tryChange(ctx context.Context, head checkpoint.Head, b buildFun
 	defer cancel()
 	next, err := e.applyChange(ctx, t, e.mayRetry)
 	if err == nil {
-		if topic := e.eventHub.findTopic(t.Thread); topic != nil {
-			topic.publishEvents(t.liveEvents)
-		}
+		e.feed.PublishEvents(t.Thread, t.liveEvents)
 	}
 	return next, err
 }
@@ -264,7 +262,7 @@ func (e *Engine) applyChange(ctx context.Context, t *tx, more func(attempt int) 
 		err = fmt.Errorf("%w: %w", checkpoint.ErrOutcomeUnknown, err)
 	}
 	if errors.Is(err, checkpoint.ErrUnavailable) {
-		e.eventHub.invalidateTopic(t.Thread)
+		e.feed.InvalidateTopic(t.Thread)
 		e.markMaybeLeased(t.Thread)
 	}
 	if err != nil {
@@ -291,7 +289,7 @@ func (e *Engine) applyChange(ctx context.Context, t *tx, more func(attempt int) 
 		head.LeaseExpires = receipt.LeaseExpires
 	}
 	if len(c.Interrupts) > 0 {
-		e.interruptFollowers.wakeFollowers()
+		e.feed.WakeInterruptFollowers()
 	}
 	e.notifyServers(&head)
 	return head, nil

@@ -25,6 +25,15 @@ func (e *Engine) notifyServers(h *checkpoint.Head) {
 	}
 }
 
+// handleSignal takes in what another process tells. It is called by the store.
+func (e *Engine) handleSignal(s checkpoint.Signal) {
+	if s.Kind != checkpoint.SignalWake {
+		e.feed.HandleSignal(s)
+		return
+	}
+	contain.Func(func() { e.handleWake(s.Owner, s.Thread) }, contain.LogPanic(e.log, "a message of another server panicked"))()
+}
+
 // handleWake reads a thread because another server asks for it.
 func (e *Engine) handleWake(owner, thread string) {
 	switch owner {

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
+	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -191,7 +192,7 @@ func TestQuestionsReachWatchersOnOtherServersAtOnce(t *testing.T) {
 	var took [2][]time.Duration
 	began := time.Now()
 	until := func(thread string, state checkpoint.InterruptState) {
-		for i, f := range []*engine.InterruptFollower{here, there} {
+		for i, f := range []*feed.InterruptFollower{here, there} {
 			for found := false; !found; {
 				changed, err := f.Next(ctx)
 				require.NoError(t, err)

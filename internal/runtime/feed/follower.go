@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // Follower reads the events of one thread, in order and without gaps in what
 // is durable. It is for one goroutine.
 type Follower struct {
-	engine         *Engine
-	topic          *topic
+	feed           *Feed
+	topic          *Topic
 	thread         string
 	wantsValues    bool
 	wantsInputs    bool
@@ -39,9 +39,9 @@ type Follower struct {
 
 // Follow begins to read. The follower must be closed. It does not check that
 // the thread exists.
-func (e *Engine) Follow(req runtime.FollowRequest) *Follower {
+func (d *Feed) Follow(req runtime.FollowRequest) *Follower {
 	f := &Follower{
-		engine: e, topic: e.eventHub.acquireTopic(req.Thread), thread: req.Thread,
+		feed: d, topic: d.hub.acquireTopic(req.Thread), thread: req.Thread,
 		wantsValues: req.WithValues, wantsInputs: req.WithInputs, after: req.After, afterMark: req.Mark,
 		wake: make(chan struct{}, 1), batchSize: firstReadEvents,
 	}
@@ -53,8 +53,8 @@ func (e *Engine) Follow(req runtime.FollowRequest) *Follower {
 // subscribeRemote subscribes to changes of other processes, unless the thread is
 // driven here.
 func (f *Follower) subscribeRemote() {
-	if f.unfollow == nil && f.engine.subscription != nil && !f.topic.isDriven() {
-		f.unfollow = f.engine.subscription.Follow(f.thread)
+	if f.unfollow == nil && f.feed.subscription != nil && !f.topic.isDriven() {
+		f.unfollow = f.feed.subscription.Follow(f.thread)
 	}
 }
 
@@ -64,7 +64,7 @@ func (f *Follower) Close() {
 		f.unfollow()
 	}
 	f.topic.removeFollower(f)
-	f.engine.eventHub.releaseTopic(f.topic)
+	f.feed.hub.releaseTopic(f.topic)
 }
 
 // IsShared reports whether other followers of this process follow the thread too.
@@ -72,6 +72,16 @@ func (f *Follower) IsShared() bool {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
 	return len(f.topic.followers) > 1
+}
+
+// SkipTo goes on after a durable event, whatever was handed out before.
+func (f *Follower) SkipTo(event uint64) { f.after, f.afterMark = event, 0 }
+
+// ReserveMemory reserves bytes for a value that is about to be encoded, in the
+// CallMemory of the context. If that refuses, IsMemoryRefused reports true for the
+// error.
+func (f *Follower) ReserveMemory(ctx context.Context, bytes int) error {
+	return f.feed.opts.ReserveMemory(ctx, bytes)
 }
 
 // After returns the number of the newest durable event that was handed out.
@@ -110,7 +120,7 @@ func (f *Follower) CheckCursor(ctx context.Context) error {
 	if f.after == 0 || f.afterMark == 0 {
 		return nil
 	}
-	events, err := f.engine.store.Events(ctx, f.thread, runtime.CursorBefore(f.after), 1)
+	events, err := f.feed.opts.Store.Events(ctx, f.thread, runtime.CursorBefore(f.after), 1)
 	switch {
 	case errors.Is(err, checkpoint.ErrTrimmed): // that is unknown
 		return nil
@@ -148,7 +158,7 @@ func (f *Follower) Next(ctx context.Context) ([]checkpoint.Event, error) {
 // Wait returns when there may be something new, or when ctx ends.
 func (f *Follower) Wait(ctx context.Context) error {
 	var poll <-chan time.Time
-	if every := f.topic.pollInterval(f.engine.opts.PollInterval); every > 0 && f.engine.findSession(f.thread) == nil {
+	if every := f.topic.pollInterval(f.feed.opts.PollInterval); every > 0 && !f.feed.opts.IsLive(f.thread) {
 		timer := time.NewTimer(every)
 		defer timer.Stop()
 		poll = timer.C
@@ -254,9 +264,6 @@ const (
 	targetReadBytes = 256 << 10
 )
 
-// readPageSize is how many changed interrupts one read of the store asks for.
-const readPageSize = 256
-
 // maxConcurrentReads is how many reads of the store there are at the same time. Together with
 // checkpoint.ReadBytes it bounds what followers read when events turn out to be large.
 const maxConcurrentReads = 8
@@ -271,14 +278,14 @@ func (f *Follower) adaptBatchSize(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
-	bytes := eventBytes(events)
+	bytes := EventBytes(events)
 	f.hasLargeEvents = f.hasLargeEvents || bytes > targetReadBytes
 	fitting := len(events) * targetReadBytes / max(bytes, 1)
 	f.batchSize = max(2, min(fitting, 4*f.batchSize, maxReadEvents))
 }
 
-// eventBytes is about how many bytes events hold.
-func eventBytes(events []checkpoint.Event) int {
+// EventBytes is about how many bytes events hold.
+func EventBytes(events []checkpoint.Event) int {
 	bytes := 0
 	for i := range events {
 		e := &events[i]

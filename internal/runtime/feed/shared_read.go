@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"context"
@@ -48,9 +48,9 @@ func (f *Follower) readLog(ctx context.Context, after uint64) ([]checkpoint.Even
 func (f *Follower) leadRead(ctx context.Context, key readKey, r *sharedRead) {
 	r.gone = true
 	defer close(r.done)
-	turns := f.engine.readSlots
+	turns := f.feed.readSlots
 	if key.large {
-		turns = f.engine.largeReadSlots
+		turns = f.feed.largeReadSlots
 	}
 	select {
 	case turns <- struct{}{}:
@@ -61,12 +61,12 @@ func (f *Follower) leadRead(ctx context.Context, key readKey, r *sharedRead) {
 	}
 	defer func() { <-turns }()
 	f.topic.closeRead(key, r)
-	r.events, r.err = f.engine.store.Events(ctx, f.thread, key.after, key.limit)
+	r.events, r.err = f.feed.opts.Store.Events(ctx, f.thread, key.after, key.limit)
 	r.gone = r.err != nil && ctx.Err() != nil
 }
 
 // joinRead returns the read of a key that has not begun yet. The caller who leads makes it.
-func (t *topic) joinRead(key readKey) (r *sharedRead, leads bool) {
+func (t *Topic) joinRead(key readKey) (r *sharedRead, leads bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if open := t.reads[key]; open != nil {
@@ -81,7 +81,7 @@ func (t *topic) joinRead(key readKey) (r *sharedRead, leads bool) {
 }
 
 // closeRead keeps others from joining a read.
-func (t *topic) closeRead(key readKey, r *sharedRead) {
+func (t *Topic) closeRead(key readKey, r *sharedRead) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reads[key] == r {

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
-// setStoppedRun records how a change ends a run, so that followers need not read
+// SetStoppedRun records how a change ends a run, so that followers need not read
 // the store. It records nothing that the change does not hold completely.
-func (t *topic) setStoppedRun(c *tx) {
+func (t *Topic) SetStoppedRun(c *checkpoint.Change) {
 	if len(c.Runs) == 0 {
 		return
 	}

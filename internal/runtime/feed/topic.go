@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"sync"
@@ -13,18 +13,18 @@ import (
 // the store is authoritative; the hub saves followers from reading it.
 type eventHub struct {
 	mu          sync.Mutex
-	topics      map[string]*topic
+	topics      map[string]*Topic
 	limit       int64        // of bytes
 	bytes       atomic.Int64 // that the rings of all topics hold
 	largeTopics largeTopics
 }
 
 func newEventHub(limit int) *eventHub {
-	return &eventHub{topics: make(map[string]*topic), limit: int64(limit), largeTopics: largeTopics{minBytes: limit >> 14}}
+	return &eventHub{topics: make(map[string]*Topic), limit: int64(limit), largeTopics: largeTopics{minBytes: limit >> 14}}
 }
 
-// topic is a thread that is driven or followed here.
-type topic struct {
+// Topic is a thread that is driven or followed here.
+type Topic struct {
 	hub      *eventHub
 	thread   string
 	refCount int // guarded by hub.mu
@@ -58,19 +58,19 @@ const (
 )
 
 // acquireTopic returns the topic of a thread and keeps it until releaseTopic.
-func (h *eventHub) acquireTopic(thread string) *topic {
+func (h *eventHub) acquireTopic(thread string) *Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[thread]
 	if t == nil {
-		t = &topic{hub: h, thread: thread}
+		t = &Topic{hub: h, thread: thread}
 		h.topics[thread] = t
 	}
 	t.refCount++
 	return t
 }
 
-func (h *eventHub) releaseTopic(t *topic) {
+func (h *eventHub) releaseTopic(t *Topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.refCount--
@@ -104,7 +104,7 @@ func (h *eventHub) endTopic(thread string, now time.Time) {
 
 // findTopic returns the topic of a thread if there is one; the caller must not
 // keep it.
-func (h *eventHub) findTopic(thread string) *topic {
+func (h *eventHub) findTopic(thread string) *Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.topics[thread]
@@ -125,10 +125,10 @@ func (h *eventHub) invalidateTopic(thread string) {
 	}
 }
 
-// publishEvents hands on a batch of durable events, in order. A batch that does not
+// PublishEvents hands on a batch of durable events, in order. A batch that does not
 // continue what was published before empties the ring, and followers find the
 // missing events in the store. The batch must not be changed any more.
-func (t *topic) publishEvents(events []checkpoint.Event) {
+func (t *Topic) PublishEvents(events []checkpoint.Event) {
 	if len(events) == 0 {
 		return
 	}
@@ -160,14 +160,14 @@ func (t *topic) publishEvents(events []checkpoint.Event) {
 }
 
 // pushBatch adds a batch and wakes the followers. The caller holds mu.
-func (t *topic) pushBatch(batch []checkpoint.Event) {
+func (t *Topic) pushBatch(batch []checkpoint.Event) {
 	t.ring = append(t.ring, batch)
 	t.eventCount += len(batch)
-	t.addBytes(eventBytes(batch))
+	t.addBytes(EventBytes(batch))
 	n, events, bytes := 0, t.eventCount, t.bytes
 	for n < len(t.ring)-1 && (events > ringSize || bytes > ringBytes) {
 		events -= len(t.ring[n])
-		bytes -= eventBytes(t.ring[n])
+		bytes -= EventBytes(t.ring[n])
 		n++
 	}
 	passed := t.firstPos + uint64(len(t.ring)) - 1
@@ -187,7 +187,7 @@ func (t *topic) pushBatch(batch []checkpoint.Event) {
 
 // markCaughtUp notes that a follower has looked for more and found nothing. What
 // all have passed is dropped. The caller holds mu.
-func (t *topic) markCaughtUp(f *Follower) {
+func (t *Topic) markCaughtUp(f *Follower) {
 	if !f.isAtEnd {
 		f.isAtEnd = true
 		t.caughtUpCount++
@@ -197,14 +197,14 @@ func (t *topic) markCaughtUp(f *Follower) {
 
 // dropPassed empties the ring when all followers have passed it. The caller holds
 // mu.
-func (t *topic) dropPassed() {
+func (t *Topic) dropPassed() {
 	if t.caughtUpCount == len(t.followers) && len(t.ring) > 0 {
 		t.dropBatches(len(t.ring))
 	}
 }
 
 // rewindFollower records that a follower has rewound.
-func (t *topic) rewindFollower(f *Follower) {
+func (t *Topic) rewindFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.pos = f.previousPos
@@ -214,7 +214,7 @@ func (t *topic) rewindFollower(f *Follower) {
 	}
 }
 
-func (t *topic) addBytes(bytes int) {
+func (t *Topic) addBytes(bytes int) {
 	before := t.bytes
 	t.bytes += bytes
 	t.hub.bytes.Add(int64(bytes))
@@ -222,22 +222,22 @@ func (t *topic) addBytes(bytes int) {
 }
 
 // dropOldestHalf drops the oldest half of the ring.
-func (t *topic) dropOldestHalf() {
+func (t *Topic) dropOldestHalf() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, left := 0, t.bytes
 	for n < len(t.ring) && left > t.bytes/2 {
-		left -= eventBytes(t.ring[n])
+		left -= EventBytes(t.ring[n])
 		n++
 	}
 	t.dropBatches(n)
 }
 
 // dropBatches forgets the oldest n batches.
-func (t *topic) dropBatches(n int) {
+func (t *Topic) dropBatches(n int) {
 	for i, batch := range t.ring[:n] {
 		t.eventCount -= len(batch)
-		t.addBytes(-eventBytes(batch))
+		t.addBytes(-EventBytes(batch))
 		if e := &batch[len(batch)-1]; !e.Ephemeral {
 			t.storeOnlyUpTo = e.Seq
 		} else {
@@ -249,16 +249,16 @@ func (t *topic) dropBatches(n int) {
 	t.ring = t.ring[n:]
 }
 
-// addDriver records a session that drives the thread here.
-func (t *topic) addDriver() {
+// AddDriver records a session that drives the thread here.
+func (t *Topic) AddDriver() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.driverCount++
 }
 
-// removeDriver records the end of a session on the thread and wakes the followers.
+// RemoveDriver records the end of a session on the thread and wakes the followers.
 // They read where it goes on.
-func (t *topic) removeDriver() {
+func (t *Topic) RemoveDriver() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.driverCount--
@@ -267,13 +267,13 @@ func (t *topic) removeDriver() {
 	}
 }
 
-func (t *topic) isDriven() bool {
+func (t *Topic) isDriven() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.driverCount > 0
 }
 
-func (t *topic) addFollower(f *Follower) {
+func (t *Topic) addFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.followers == nil {
@@ -290,7 +290,7 @@ func (t *topic) addFollower(f *Follower) {
 	}
 }
 
-func (t *topic) removeFollower(f *Follower) {
+func (t *Topic) removeFollower(f *Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.followers, f)
@@ -306,15 +306,15 @@ func (t *topic) removeFollower(f *Follower) {
 	}
 }
 
-// wantsValues reports whether a follower wants the state with values events.
-func (t *topic) wantsValues() bool {
+// WantsValues reports whether a follower wants the state with values events.
+func (t *Topic) WantsValues() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.valuesFollowers > 0
 }
 
-// wantsInputs reports whether a follower wants what scheduled tasks see.
-func (t *topic) wantsInputs() bool {
+// WantsInputs reports whether a follower wants what scheduled tasks see.
+func (t *Topic) WantsInputs() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inputsFollowers > 0
@@ -322,7 +322,7 @@ func (t *topic) wantsInputs() bool {
 
 // publishEphemeral delivers one ephemeral event to the followers here and, by the
 // subscription, in other processes.
-func (t *topic) publishEphemeral(e checkpoint.Event, subscription checkpoint.Subscription) {
+func (t *Topic) publishEphemeral(e checkpoint.Event, subscription checkpoint.Subscription) {
 	defer t.hub.dropExcess()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ import (
 
 const eventHubLimit = 64 << 20
 
-func joinTopic(h *eventHub, thread string) (*topic, *Follower) {
+func joinTopic(h *eventHub, thread string) (*Topic, *Follower) {
 	t := h.acquireTopic(thread)
 	f := &Follower{topic: t, wake: make(chan struct{}, 1)}
 	t.addFollower(f)
@@ -31,11 +31,11 @@ func newToken(text string) checkpoint.Event {
 // What followers have not read is kept by the store, not by the process.
 func TestRingsHoldABoundedNumberOfBytes(t *testing.T) {
 	h := newEventHub(eventHubLimit)
-	var topics []*topic
+	var topics []*Topic
 	for i := range 300 {
 		topic, _ := joinTopic(h, strconv.Itoa(i))
 		for seq := range uint64(8) {
-			topic.publishEvents(newLargeEvents(seq+1, 300<<10))
+			topic.PublishEvents(newLargeEvents(seq+1, 300<<10))
 			require.LessOrEqual(t, topic.bytes, ringBytes)
 			require.LessOrEqual(t, h.bytes.Load(), int64(eventHubLimit))
 		}
@@ -53,7 +53,7 @@ func TestEventsThatAllFollowersPassedAreDropped(t *testing.T) {
 	h := newEventHub(eventHubLimit)
 	topic, one := joinTopic(h, "t")
 	_, two := joinTopic(h, "t")
-	topic.publishEvents(newLargeEvents(1, 100))
+	topic.PublishEvents(newLargeEvents(1, 100))
 	for _, f := range []*Follower{one, two} {
 		f.after = 0
 		_, behind := f.readRing()
@@ -63,10 +63,10 @@ func TestEventsThatAllFollowersPassedAreDropped(t *testing.T) {
 	require.Len(t, topic.ring, 1, "both may still give it back")
 	one.readRing()
 	require.Len(t, topic.ring, 1, "the other may")
-	topic.publishEvents(newLargeEvents(2, 100))
+	topic.PublishEvents(newLargeEvents(2, 100))
 	require.Len(t, topic.ring, 2)
 	two.readRing()
-	topic.publishEvents(newLargeEvents(3, 100))
+	topic.PublishEvents(newLargeEvents(3, 100))
 	require.Len(t, topic.ring, 2, "both have passed the first")
 	topic.removeFollower(two)
 	for range 3 {
@@ -75,7 +75,7 @@ func TestEventsThatAllFollowersPassedAreDropped(t *testing.T) {
 	require.EqualValues(t, 3, one.after)
 	require.Empty(t, topic.ring)
 	require.Zero(t, h.bytes.Load())
-	topic.publishEvents(newLargeEvents(3, 100))
+	topic.PublishEvents(newLargeEvents(3, 100))
 	require.EqualValues(t, 3, topic.lastSeq, "it is known though it is let go of")
 	_, behind := one.readRing()
 	require.False(t, behind)
@@ -87,13 +87,13 @@ func TestTokensPassManyFullTopics(t *testing.T) {
 	h := newEventHub(eventHubLimit)
 	for i := range 75 {
 		topic, _ := joinTopic(h, strconv.Itoa(i))
-		topic.publishEvents(newLargeEvents(1, 900<<10))
+		topic.PublishEvents(newLargeEvents(1, 900<<10))
 		for range 100 {
 			topic.publishEphemeral(newToken("y"), nil)
 		}
 	}
 	topic, f := joinTopic(h, "t")
-	topic.publishEvents(newLargeEvents(1, 10))
+	topic.PublishEvents(newLargeEvents(1, 10))
 	f.readRing()
 	for i := range 1000 {
 		topic.publishEphemeral(newToken(strconv.Itoa(i)), nil)

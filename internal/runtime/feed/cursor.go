@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 // log.
 func (f *Follower) lostEventError(ctx context.Context) error {
 	f.topic.resetPublished()
-	head, err := f.engine.store.Head(ctx, f.thread)
+	head, err := f.feed.opts.Store.Head(ctx, f.thread)
 	if err != nil {
 		return runtime.TranslateThreadError(f.thread, err)
 	}
-	f.engine.log.Warn("the store has lost events that a follower has seen",
+	f.feed.opts.Logger.Warn("the store has lost events that a follower has seen",
 		zap.String("thread", f.thread), zap.Uint64("seen", f.after), zap.Uint64("newest", head.LastEvent))
 	if err := runtime.CheckCursorRange(f.after, &head); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (f *Follower) lostEventError(ctx context.Context) error {
 }
 
 // resetPublished takes back what was published: it may not be in the store.
-func (t *topic) resetPublished() {
+func (t *Topic) resetPublished() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.isDeleted {
@@ -41,7 +41,7 @@ func (t *topic) resetPublished() {
 }
 
 // resetPublishedLocked is resetPublished for a caller that holds mu.
-func (t *topic) resetPublishedLocked() {
+func (t *Topic) resetPublishedLocked() {
 	t.dropBatches(len(t.ring))
 	t.lastSeq, t.storeOnlyUpTo = 0, 0
 	t.generation++
@@ -53,7 +53,7 @@ func (t *topic) resetPublishedLocked() {
 // isPublished reports whether a batch that begins with a number that was published
 // is what was published. It is assumed of what the ring no longer has: a reader
 // that is told of later events will see. The caller holds mu.
-func (t *topic) isPublished(events []checkpoint.Event) bool {
+func (t *Topic) isPublished(events []checkpoint.Event) bool {
 	if newest := &events[len(events)-1]; newest.Seq == t.lastSeq {
 		return runtime.EventMark(newest) == t.lastMark
 	}
@@ -68,16 +68,4 @@ func (t *topic) isPublished(events []checkpoint.Event) bool {
 		}
 	}
 	return false
-}
-
-// hasStoreLostChanges reports whether the head that the store has is from before the one
-// that the session made with the same lease: its newest changes are lost. What
-// the live run holds in memory does not continue such a thread.
-func (s *session) hasStoreLostChanges(now *checkpoint.Head) bool {
-	if now.Revision >= s.head.Revision && now.Checkpoint == s.head.Checkpoint && now.LastEvent >= s.head.LastEvent {
-		return false
-	}
-	s.log.Warn("the store has lost changes of a thread that runs here; the run goes on from what is left",
-		zap.Uint64("revision", s.head.Revision), zap.Uint64("stored", now.Revision))
-	return true
 }

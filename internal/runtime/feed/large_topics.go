@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"math/bits"
@@ -12,11 +12,11 @@ type largeTopics struct {
 	minBytes int // bytes of a topic that is worth finding
 
 	mu      sync.Mutex
-	classes [bits.UintSize + 1]map[*topic]struct{}
+	classes [bits.UintSize + 1]map[*Topic]struct{}
 }
 
 // updateSize notes how many bytes a topic holds. The caller holds the topic's mu.
-func (l *largeTopics) updateSize(t *topic, before, now int) {
+func (l *largeTopics) updateSize(t *Topic, before, now int) {
 	from, to := l.sizeClass(before), l.sizeClass(now)
 	if from == to {
 		return
@@ -28,7 +28,7 @@ func (l *largeTopics) updateSize(t *topic, before, now int) {
 		return
 	}
 	if l.classes[to] == nil {
-		l.classes[to] = make(map[*topic]struct{})
+		l.classes[to] = make(map[*Topic]struct{})
 	}
 	l.classes[to][t] = struct{}{}
 }
@@ -42,7 +42,7 @@ func (l *largeTopics) sizeClass(size int) int {
 }
 
 // findLargest returns one of the largest topics, nil when all are small.
-func (l *largeTopics) findLargest() *topic {
+func (l *largeTopics) findLargest() *Topic {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := len(l.classes) - 1; i > 0; i-- {

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"time"
@@ -12,54 +12,51 @@ import (
 // arrive: it finds what lost signals missed.
 const connectedPollInterval = 2 * time.Second
 
-// handleSignal takes in what another process tells. It is called by the store.
-func (e *Engine) handleSignal(s checkpoint.Signal) {
-	contain.Func(func() { e.dispatchSignal(s) }, contain.LogPanic(e.log, "a message of another server panicked"))()
+// HandleSignal takes in what another process tells of threads and interrupts. It is
+// called by the store.
+func (d *Feed) HandleSignal(s checkpoint.Signal) {
+	contain.Func(func() { d.dispatchSignal(s) }, contain.LogPanic(d.opts.Logger, "a message of another server panicked"))()
 }
 
-func (e *Engine) dispatchSignal(s checkpoint.Signal) {
-	switch {
-	case s.Kind == checkpoint.SignalWake:
-		e.handleWake(s.Owner, s.Thread)
-		return
-	case s.Thread == checkpoint.AllThreads:
-		e.interruptFollowers.handleSignal(s.Kind)
+func (d *Feed) dispatchSignal(s checkpoint.Signal) {
+	if s.Thread == checkpoint.AllThreads {
+		d.interruptFollowers.handleSignal(s.Kind)
 		return
 	}
-	t := e.eventHub.findTopic(s.Thread)
+	t := d.hub.findTopic(s.Thread)
 	if t == nil {
 		return
 	}
 	switch s.Kind {
 	case checkpoint.SignalDeleted:
-		e.eventHub.endTopic(s.Thread, e.now())
+		d.hub.endTopic(s.Thread, d.opts.Now())
 	case checkpoint.SignalConnected, checkpoint.SignalDisconnected:
-		e.eventHub.invalidateTopic(s.Thread)
+		d.hub.invalidateTopic(s.Thread)
 		t.setConnected(s.Kind == checkpoint.SignalConnected)
 	case checkpoint.SignalRefresh:
-		e.eventHub.invalidateTopic(s.Thread)
+		d.hub.invalidateTopic(s.Thread)
 	case checkpoint.SignalEvents:
 		if !s.Events[0].Ephemeral {
-			t.publishEvents(s.Events)
+			t.PublishEvents(s.Events)
 			return
 		}
 		for _, event := range s.Events {
 			t.publishRemoteEphemeral(event)
 		}
 	case checkpoint.SignalGap:
-		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: e.now()})
-	case checkpoint.SignalWake: // see above
+		t.publishRemoteEphemeral(checkpoint.Event{Kind: runtime.EventGap, Time: d.opts.Now()})
+	case checkpoint.SignalWake: // the engine's
 	}
 }
 
-func (t *topic) setConnected(heard bool) {
+func (t *Topic) setConnected(heard bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.isConnected = heard
 }
 
 // pollInterval is how often a follower looks at the store, 0 = never.
-func (t *topic) pollInterval(poll time.Duration) time.Duration {
+func (t *Topic) pollInterval(poll time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if poll > 0 && t.isConnected {
@@ -71,7 +68,7 @@ func (t *topic) pollInterval(poll time.Duration) time.Duration {
 // publishRemoteEphemeral delivers an ephemeral event of another process. Its Seq is
 // what that process knew: events after it may be known here, from another process,
 // and those before it may not.
-func (t *topic) publishRemoteEphemeral(e checkpoint.Event) {
+func (t *Topic) publishRemoteEphemeral(e checkpoint.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.followers) == 0 || t.isDeleted {

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/runtime"
 )
 
 // InterruptFollower reads changes of interrupts over all threads, in order. It
 // is for one goroutine.
 type InterruptFollower struct {
-	engine   *Engine
+	feed     *Feed
 	query    checkpoint.InterruptQuery
 	lastRead time.Time
 	wake     chan struct{}
@@ -28,17 +27,20 @@ const (
 	minInterruptInterval  = 10 * time.Millisecond
 )
 
+// changePageSize is how many changed interrupts one read of the store asks for.
+const changePageSize = 256
+
 // FollowInterrupts begins to read the changes after a cursor, which is the
 // Change of an interrupt; the query's filters apply. The follower must be closed.
-func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
+func (d *Feed) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *InterruptFollower {
 	q.ByChange, q.After = true, checkpoint.InterruptPosition{Change: after}
 	if q.Limit == 0 {
-		q.Limit = readPageSize
+		q.Limit = changePageSize
 	}
-	f := &InterruptFollower{engine: e, query: q, wake: make(chan struct{}, 1)}
-	e.interruptFollowers.addFollower(f)
-	if e.subscription != nil {
-		f.unfollow = e.subscription.Follow(checkpoint.AllThreads)
+	f := &InterruptFollower{feed: d, query: q, wake: make(chan struct{}, 1)}
+	d.interruptFollowers.addFollower(f)
+	if d.subscription != nil {
+		f.unfollow = d.subscription.Follow(checkpoint.AllThreads)
 	}
 	return f
 }
@@ -48,7 +50,7 @@ func (f *InterruptFollower) Close() {
 	if f.unfollow != nil {
 		f.unfollow()
 	}
-	f.engine.interruptFollowers.removeFollower(f)
+	f.feed.interruptFollowers.removeFollower(f)
 }
 
 // Next waits for changes and returns at least one. It returns the cause of ctx
@@ -56,7 +58,7 @@ func (f *InterruptFollower) Close() {
 func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, error) {
 	for {
 		f.lastRead = time.Now()
-		list, err := f.engine.listInterrupts(ctx, runtime.WaitForever, f.query)
+		list, err := f.feed.opts.ListInterrupts(ctx, f.query)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +74,7 @@ func (f *InterruptFollower) Next(ctx context.Context) ([]checkpoint.Interrupt, e
 
 // waitForChange returns when there may be something new.
 func (f *InterruptFollower) waitForChange(ctx context.Context) error {
-	timer := time.NewTimer(f.engine.interruptFollowers.pollInterval())
+	timer := time.NewTimer(f.feed.interruptFollowers.pollInterval())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -82,7 +84,12 @@ func (f *InterruptFollower) waitForChange(ctx context.Context) error {
 	case <-f.wake:
 	}
 	if early := minInterruptInterval - time.Since(f.lastRead); early > 0 {
-		return sleepContext(ctx, early)
+		timer.Reset(early)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	return nil
 }

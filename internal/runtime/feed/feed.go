@@ -1,0 +1,122 @@
+// Package feed lets callers follow the events of a thread from memory and, where that
+// is not enough, from the log.
+package feed
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// Store is what a feed reads of the store.
+type Store interface {
+	Head(ctx context.Context, thread string) (checkpoint.Head, error)
+	Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error)
+}
+
+// Options are what a feed uses.
+type Options struct {
+	Store Store
+	// PollInterval is how often a follower looks for what other processes wrote, 0 =
+	// never.
+	PollInterval time.Duration
+	RecentBytes  int              // bytes of events kept for followers that have not read them
+	Now          func() time.Time // the store's time
+	Logger       *zap.Logger
+	// IsLive reports whether a run of the thread is live in this process.
+	IsLive func(thread string) bool
+	// ListInterrupts lists interrupts. It waits for memory until ctx ends.
+	ListInterrupts func(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error)
+	// ReserveMemory reserves bytes for a value that is about to be encoded.
+	ReserveMemory func(ctx context.Context, bytes int) error
+}
+
+// Feed delivers the events of threads, and the changes of interrupts, to the followers
+// in this process.
+type Feed struct {
+	opts               Options
+	hub                *eventHub
+	interruptFollowers interruptFollowers
+	readSlots          chan struct{}           // holds one value for each follower that reads the store
+	largeReadSlots     chan struct{}           // as readSlots, for those that have met large events
+	subscription       checkpoint.Subscription // nil when no other process writes to the store
+}
+
+// New makes a feed.
+func New(opts Options) *Feed {
+	return &Feed{
+		opts: opts, hub: newEventHub(opts.RecentBytes),
+		readSlots:      make(chan struct{}, maxConcurrentReads),
+		largeReadSlots: make(chan struct{}, maxConcurrentLargeReads),
+	}
+}
+
+// SetSubscription makes followers listen to other processes. It is called before the
+// first follower comes.
+func (d *Feed) SetSubscription(s checkpoint.Subscription) { d.subscription = s }
+
+// AcquireTopic returns the topic of a thread and keeps it until ReleaseTopic.
+func (d *Feed) AcquireTopic(thread string) *Topic { return d.hub.acquireTopic(thread) }
+
+// ReleaseTopic gives up a topic of AcquireTopic.
+func (d *Feed) ReleaseTopic(t *Topic) { d.hub.releaseTopic(t) }
+
+// NewDetachedTopic returns a topic that has no followers.
+func (d *Feed) NewDetachedTopic(thread string) *Topic { return &Topic{hub: d.hub, thread: thread} }
+
+// EndTopic tells the followers of a thread that it was deleted.
+func (d *Feed) EndTopic(thread string) { d.hub.endTopic(thread, d.opts.Now()) }
+
+// InvalidateTopic makes the followers of a thread read the store: it may hold events
+// that were not published, because the outcome of a change is unknown.
+func (d *Feed) InvalidateTopic(thread string) { d.hub.invalidateTopic(thread) }
+
+// PublishEvents hands on what was committed to a thread that need not be driven here.
+func (d *Feed) PublishEvents(thread string, events []checkpoint.Event) {
+	if t := d.hub.findTopic(thread); t != nil {
+		t.PublishEvents(events)
+	}
+}
+
+// PublishEphemeral delivers one ephemeral event to the followers here and in other
+// processes.
+func (d *Feed) PublishEphemeral(t *Topic, e checkpoint.Event) { t.publishEphemeral(e, d.subscription) }
+
+// StopPublishing says that this process publishes no more ephemeral events of a
+// thread.
+func (d *Feed) StopPublishing(thread string) {
+	if d.subscription != nil {
+		d.subscription.StopPublishing(thread)
+	}
+}
+
+// WakeInterruptFollowers wakes the followers of interrupts after interrupts changed.
+func (d *Feed) WakeInterruptFollowers() { d.interruptFollowers.wakeFollowers() }
+
+// TopicState is what a feed holds of one thread in memory.
+type TopicState struct {
+	Events      int    // in memory
+	LastEvent   uint64 // the newest durable event that was published
+	IsConnected bool   // what other processes do to the thread is told
+}
+
+// TopicState returns what is held of a thread, nothing for one without a follower.
+func (d *Feed) TopicState(thread string) TopicState {
+	t := d.hub.findTopic(thread)
+	if t == nil {
+		return TopicState{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return TopicState{Events: t.eventCount, LastEvent: t.lastSeq, IsConnected: t.isConnected}
+}
+
+// CountTopics counts the threads that are driven or followed here.
+func (d *Feed) CountTopics() int {
+	d.hub.mu.Lock()
+	defer d.hub.mu.Unlock()
+	return len(d.hub.topics)
+}
