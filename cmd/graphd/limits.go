@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/engine"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/endpoint"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -181,8 +182,8 @@ func (o *limitOptions) payloadLimits() payload.Limits {
 }
 
 // endpointOptions are the limits towards node services.
-func (o *limitOptions) endpointOptions(losses int, log *zap.Logger) transport.EndpointOptions {
-	return transport.EndpointOptions{
+func (o *limitOptions) endpointOptions(losses int, log *zap.Logger) endpoint.Options {
+	return endpoint.Options{
 		Limits: o.payloadLimits(), MaxMessageBytes: o.MaxMessage, IdleTimeout: o.EndpointIdle, MaxConns: o.MaxEndpoints,
 		MaxLosses: losses, Log: log,
 	}

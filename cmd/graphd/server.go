@@ -28,6 +28,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/telemetry"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/endpoint"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -36,7 +37,7 @@ type server struct {
 	log             *zap.Logger
 	store           store
 	registry        *registry.Registry
-	remote          *transport.RemoteExecutor
+	remote          *endpoint.Executor
 	engine          *engine.Engine
 	grpc            *transport.Server
 	listener        net.Listener
@@ -159,7 +160,7 @@ func (s *server) buildServices(
 	o.setWorkerLimits(&workers)
 	hub := worker.New(workers)
 	metrics.WatchTasks(hub)
-	s.remote = transport.NewRemoteExecutor(hub, o.endpointOptions(o.WorkerLosses, s.log.Named("endpoint")))
+	s.remote = endpoint.NewExecutor(hub, o.endpointOptions(o.WorkerLosses, s.log.Named("endpoint")))
 	mux := node.New(api.Functions{}, node.Options{
 		Schemas: schemas, Logger: s.log.Named("node"), Remote: s.remote,
 	})

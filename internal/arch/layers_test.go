@@ -178,6 +178,13 @@ var layers = []layer{
 		mayImport: []string{"internal/transport/reason", "internal/runtime"},
 	},
 	{
+		path: "internal/transport/endpoint", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/flow", "internal/transport/wire", "internal/transport/reason",
+			"gen", "internal/runtime", "internal/worker", "internal/graph", "internal/checkpoint", "internal/payload",
+		},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
 			"internal/transport/flow",

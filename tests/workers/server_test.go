@@ -32,6 +32,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/schema"
 	"github.com/graphd-dev/graphd/internal/transport"
+	"github.com/graphd-dev/graphd/internal/transport/endpoint"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
@@ -42,7 +43,7 @@ type server struct {
 	storeAccess *cuttableStore
 	hub         *worker.Hub
 	engine      *engine.Engine
-	remote      *transport.RemoteExecutor
+	remote      *endpoint.Executor
 	grpc        *transport.Server
 	listen      *bufconn.Listener
 	client
@@ -62,7 +63,7 @@ type client struct {
 type config struct {
 	store       *memory.Store
 	hub         worker.Options
-	remote      transport.EndpointOptions
+	remote      endpoint.Options
 	lease       time.Duration
 	limits      pregel.Limits
 	maxLiveRuns int // runs at a time, 0 = the default
@@ -86,7 +87,7 @@ func startServer(tb testing.TB, c config) *server {
 		c.hub.Key = []byte(key)
 	}
 	s := &server{t: tb, store: c.store, hub: worker.New(c.hub), listen: bufconn.Listen(1 << 20)}
-	s.remote = transport.NewRemoteExecutor(s.hub, c.remote)
+	s.remote = endpoint.NewExecutor(s.hub, c.remote)
 	mux := node.New(api.Functions{}, node.Options{Remote: s.remote})
 	expressions, err := expr.New(expr.Options{})
 	require.NoError(tb, err)

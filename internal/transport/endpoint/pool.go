@@ -1,4 +1,4 @@
-package transport
+package endpoint
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
 	"google.golang.org/grpc/keepalive"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
@@ -35,7 +36,7 @@ type endpoint struct {
 // endpoints at will, so what no call uses is closed after a while, and there is
 // a limit to how many are open.
 type endpointPool struct {
-	opts EndpointOptions
+	opts Options
 
 	mu           sync.Mutex
 	bySpec       map[graph.RemoteSpec]*endpoint
@@ -45,7 +46,7 @@ type endpointPool struct {
 	isClosed     bool
 }
 
-func newEndpointPool(o EndpointOptions) *endpointPool {
+func newEndpointPool(o Options) *endpointPool {
 	return &endpointPool{opts: o, bySpec: make(map[graph.RemoteSpec]*endpoint)}
 }
 

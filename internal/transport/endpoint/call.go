@@ -1,9 +1,7 @@
-package transport
+package endpoint
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,123 +9,25 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	_ "google.golang.org/grpc/health" // endpoints are asked for their health, if they tell it
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
-	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
-	"github.com/graphd-dev/graphd/internal/transport/flow"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 	"github.com/graphd-dev/graphd/internal/worker"
 )
 
-// EndpointOptions make a Remote. Zero fields mean the defaults that are named.
-type EndpointOptions struct {
-	Limits          payload.Limits // of one payload; 1 MiB, 128 deep
-	MaxMessageBytes int            // of one message, both ways; 8 MiB
-	// TLS is the base of the configuration towards endpoints with TLS; the
-	// roots of the system when nil.
-	TLS        *tls.Config
-	MaxLosses  int           // calls a task may lose before it fails; 5
-	RetryDelay time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
-	// IdleTimeout is how long a connection that no call uses stays open; 1 min.
-	IdleTimeout time.Duration
-	// MaxConns is how many connections there may be; 256. Calls of further
-	// endpoints wait for one.
-	MaxConns int
-	// UnansweredTimeout is how long an endpoint that does not answer keeps a
-	// connection that others wait for; 5 s.
-	UnansweredTimeout time.Duration
-	Log               *zap.Logger // nil = nothing is logged
-	// DialOptions adds to the options of every connection.
-	DialOptions []grpc.DialOption
-}
-
-// Defaults of EndpointOptions.
-const (
-	defaultIdleTimeout       = time.Minute
-	defaultUnansweredTimeout = 5 * time.Second
-	defaultMaxConns          = 256
-)
-
-// RemoteExecutor runs remote nodes: on the endpoint that the graph names, or in a
-// connected worker. It is safe for concurrent use.
-type RemoteExecutor struct {
-	hub      *worker.Hub
-	opts     EndpointOptions
-	pool     *endpointPool
-	receiver flow.MessageReceiver
-}
-
-var _ runtime.Executor = (*RemoteExecutor)(nil)
-
-// NewRemoteExecutor makes a Remote that gives everything without an endpoint to hub.
-func NewRemoteExecutor(hub *worker.Hub, o EndpointOptions) *RemoteExecutor {
-	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxPayload)
-	o.Limits.MaxDepth = cmp.Or(o.Limits.MaxDepth, wire.DefaultMaxDepth)
-	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessage)
-	o.MaxLosses = cmp.Or(o.MaxLosses, 5)
-	o.RetryDelay = cmp.Or(o.RetryDelay, 100*time.Millisecond)
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
-	o.UnansweredTimeout = cmp.Or(o.UnansweredTimeout, defaultUnansweredTimeout)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
-	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
-	return &RemoteExecutor{hub: hub, opts: o, pool: newEndpointPool(o)}
-}
-
-// Close ends the connections to all endpoints.
-func (r *RemoteExecutor) Close() { r.pool.closeAll() }
-
-// Execute makes one attempt of a task.
-func (r *RemoteExecutor) Execute(ctx context.Context, t *runtime.Task) worker.Result {
-	spec := endpointOfTask(t)
-	if spec.Endpoint == "" {
-		return r.hub.Execute(ctx, t)
-	}
-	c := &endpointCall{executor: r, spec: spec, task: t}
-	if err := c.acquireEndpoint(ctx); err != nil {
-		return c.connectFailure(ctx, err)
-	}
-	defer c.releaseEndpoint()
-	return c.runTask(ctx)
-}
-
-// endpointOfTask says where a task runs. Reducers, and the conditional edges of the
-// start, go where the graph's nodes are.
-func endpointOfTask(t *runtime.Task) graph.RemoteSpec {
-	if t.Node != nil && t.Node.Spec != nil && t.Node.Spec.Remote != nil {
-		return *t.Node.Spec.Remote
-	}
-	var first graph.RemoteSpec
-	for _, n := range t.Graph.Nodes {
-		if n.Spec == nil || n.Spec.Remote == nil {
-			continue
-		}
-		if n.Spec.Remote.Endpoint == "" {
-			return graph.RemoteSpec{}
-		}
-		if first.Endpoint == "" {
-			first = *n.Spec.Remote
-		}
-	}
-	return first
-}
-
 // endpointCall is one attempt of a task on an endpoint. A call that is lost is made
 // again: as it was if it has not left, and as a further delivery if the node may
 // have begun, since it can't be known how far that came.
 type endpointCall struct {
-	executor *RemoteExecutor
+	executor *Executor
 	endpoint *endpoint
 	spec     graph.RemoteSpec
 	task     *runtime.Task

@@ -1,4 +1,4 @@
-package transport
+package endpoint
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const (
 
 // awaitDescription returns what the endpoint serves. One request answers all tasks,
 // each waits for as long as it may.
-func (e *endpoint) awaitDescription(ctx context.Context, by *RemoteExecutor) (*endpointDescription, error) {
+func (e *endpoint) awaitDescription(ctx context.Context, by *Executor) (*endpointDescription, error) {
 	e.mu.Lock()
 	d := e.description
 	if d == nil {
@@ -54,7 +54,7 @@ func (e *endpoint) awaitDescription(ctx context.Context, by *RemoteExecutor) (*e
 	}
 }
 
-func (e *endpoint) requestDescription(ctx context.Context, by *RemoteExecutor, d *endpointDescription) {
+func (e *endpoint) requestDescription(ctx context.Context, by *Executor, d *endpointDescription) {
 	d.err = errNoDescription
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()

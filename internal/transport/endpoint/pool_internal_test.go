@@ -1,4 +1,4 @@
-package transport
+package endpoint
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (p *endpointPool) countOpen() int {
 // The bubble of synctest fails when a goroutine of a connection outlives it.
 func TestConnectionsThatNoCallUsesAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewRemoteExecutor(nil, EndpointOptions{MaxConns: 1000}).pool
+		p := NewExecutor(nil, Options{MaxConns: 1000}).pool
 		for n := range 300 {
 			e, err := p.acquireEndpoint(t.Context(), newEndpointSpec(n), func() { t.Fatal("there is room") })
 			require.NoError(t, err)
@@ -35,17 +35,17 @@ func TestConnectionsThatNoCallUsesAreClosed(t *testing.T) {
 		kept, err := p.acquireEndpoint(t.Context(), newEndpointSpec(0), nil)
 		require.NoError(t, err)
 		require.Equal(t, 300, p.countOpen())
-		sleepVirtual(defaultIdleTimeout + time.Second)
+		waitVirtual(defaultIdleTimeout + time.Second)
 		require.Equal(t, 1, p.countOpen(), "the one in use stays")
 		p.releaseEndpoint(kept)
-		sleepVirtual(defaultIdleTimeout + time.Second)
+		waitVirtual(defaultIdleTimeout + time.Second)
 		require.Zero(t, p.countOpen())
 	})
 }
 
 func TestConnectionsHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewRemoteExecutor(nil, EndpointOptions{MaxConns: 2}).pool
+		p := NewExecutor(nil, Options{MaxConns: 2}).pool
 		defer p.closeAll()
 		for n := range 300 {
 			e, err := p.acquireEndpoint(t.Context(), newEndpointSpec(n), nil)
@@ -79,7 +79,7 @@ func TestConnectionsHaveALimit(t *testing.T) {
 
 func TestAnEndpointThatIsAwayLetsOthersHaveItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRemoteExecutor(nil, EndpointOptions{MaxConns: 1})
+		r := NewExecutor(nil, Options{MaxConns: 1})
 		defer r.Close()
 		away := &endpointCall{executor: r, spec: newEndpointSpec(1), task: &runtime.Task{}}
 		require.NoError(t, away.acquireEndpoint(t.Context()))
@@ -97,3 +97,6 @@ func TestAnEndpointThatIsAwayLetsOthersHaveItsConnection(t *testing.T) {
 		away.releaseEndpoint()
 	})
 }
+
+// waitVirtual lets virtual time pass.
+func waitVirtual(d time.Duration) { <-time.NewTimer(d).C }

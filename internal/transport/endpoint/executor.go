@@ -1,0 +1,115 @@
+// Package endpoint runs remote nodes on the endpoints that graphs name: it keeps the
+// connections, asks endpoints what they serve, makes the calls, and repeats those that
+// are lost.
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/payload"
+	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/wire"
+	"github.com/graphd-dev/graphd/internal/worker"
+)
+
+// Options make an Executor. Zero fields mean the defaults that are named.
+type Options struct {
+	Limits          payload.Limits // of one payload; 1 MiB, 128 deep
+	MaxMessageBytes int            // of one message, both ways; 8 MiB
+	// TLS is the base of the configuration towards endpoints with TLS; the
+	// roots of the system when nil.
+	TLS        *tls.Config
+	MaxLosses  int           // calls a task may lose before it fails; 5
+	RetryDelay time.Duration // first wait after a lost call, doubled up to 5 s; 100 ms
+	// IdleTimeout is how long a connection that no call uses stays open; 1 min.
+	IdleTimeout time.Duration
+	// MaxConns is how many connections there may be; 256. Calls of further
+	// endpoints wait for one.
+	MaxConns int
+	// UnansweredTimeout is how long an endpoint that does not answer keeps a
+	// connection that others wait for; 5 s.
+	UnansweredTimeout time.Duration
+	Log               *zap.Logger // nil = nothing is logged
+	// DialOptions adds to the options of every connection.
+	DialOptions []grpc.DialOption
+}
+
+// Defaults of Options.
+const (
+	defaultIdleTimeout       = time.Minute
+	defaultUnansweredTimeout = 5 * time.Second
+	defaultMaxConns          = 256
+)
+
+// Executor runs remote nodes: on the endpoint that the graph names, or in a
+// connected worker. It is safe for concurrent use.
+type Executor struct {
+	hub      *worker.Hub
+	opts     Options
+	pool     *endpointPool
+	receiver flow.MessageReceiver
+}
+
+var _ runtime.Executor = (*Executor)(nil)
+
+// NewExecutor makes an Executor that gives everything without an endpoint to hub.
+func NewExecutor(hub *worker.Hub, o Options) *Executor {
+	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxPayload)
+	o.Limits.MaxDepth = cmp.Or(o.Limits.MaxDepth, wire.DefaultMaxDepth)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessage)
+	o.MaxLosses = cmp.Or(o.MaxLosses, 5)
+	o.RetryDelay = cmp.Or(o.RetryDelay, 100*time.Millisecond)
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	o.UnansweredTimeout = cmp.Or(o.UnansweredTimeout, defaultUnansweredTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	return &Executor{hub: hub, opts: o, pool: newEndpointPool(o)}
+}
+
+// Close ends the connections to all endpoints.
+func (r *Executor) Close() { r.pool.closeAll() }
+
+// Execute makes one attempt of a task.
+func (r *Executor) Execute(ctx context.Context, t *runtime.Task) worker.Result {
+	spec := endpointOfTask(t)
+	if spec.Endpoint == "" {
+		return r.hub.Execute(ctx, t)
+	}
+	c := &endpointCall{executor: r, spec: spec, task: t}
+	if err := c.acquireEndpoint(ctx); err != nil {
+		return c.connectFailure(ctx, err)
+	}
+	defer c.releaseEndpoint()
+	return c.runTask(ctx)
+}
+
+// endpointOfTask says where a task runs. Reducers, and the conditional edges of the
+// start, go where the graph's nodes are.
+func endpointOfTask(t *runtime.Task) graph.RemoteSpec {
+	if t.Node != nil && t.Node.Spec != nil && t.Node.Spec.Remote != nil {
+		return *t.Node.Spec.Remote
+	}
+	var first graph.RemoteSpec
+	for _, n := range t.Graph.Nodes {
+		if n.Spec == nil || n.Spec.Remote == nil {
+			continue
+		}
+		if n.Spec.Remote.Endpoint == "" {
+			return graph.RemoteSpec{}
+		}
+		if first.Endpoint == "" {
+			first = *n.Spec.Remote
+		}
+	}
+	return first
+}
