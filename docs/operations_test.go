@@ -73,7 +73,8 @@ func TestOperationsPagesHaveAllOptions(t *testing.T) {
 // People search for what they see: the words of the messages are the program's.
 func TestTroubleshootingPageQuotesMessages(t *testing.T) {
 	table := read(t, "docs", "troubleshooting.md")
-	code := read(t, "internal", "checkpoint", "redis", "setup.go") + read(t, "internal", "checkpoint", "redis", "metadata.go") +
+	code := read(t, "internal", "checkpoint", "redis", "setup", "server.go") +
+		read(t, "internal", "checkpoint", "redis", "setup", "metadata.go") +
 		read(t, "cmd", "graphd", "server.go") +
 		read(t, "cmd", "graphd", "store.go") + read(t, "internal", "checkpoint", "seal", "key_check.go")
 	for _, words := range []string{

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/cli"
 	"github.com/graphd-dev/graphd/internal/graph"
 )
@@ -280,7 +280,7 @@ func (o *serverOptions) logFields() []zap.Field {
 	c := &serverOptions{}
 	c.registerFlags(shown)
 	*c = *o
-	c.Store = redis.MaskPassword(o.Store)
+	c.Store = setup.MaskPassword(o.Store)
 	if o.WorkerKey != "" {
 		c.WorkerKey = "xxxxx"
 	}

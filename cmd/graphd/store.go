@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/memory"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
@@ -77,7 +78,7 @@ func parseStore(text string) (storeConfig, error) {
 		name.kind = kindRedis
 		return name, nil
 	}
-	return name, cli.Usagef("--store %q is no store", redis.MaskPassword(text)).
+	return name, cli.Usagef("--store %q is no store", setup.MaskPassword(text)).
 		WithHint("want memory, sqlite:PATH like sqlite:graphd.db, or redis://HOST:PORT/DB")
 }
 
@@ -114,9 +115,9 @@ func explainRedisError(err error) error {
 	if err == nil {
 		return nil
 	}
-	problem, ok := errors.AsType[*redis.SetupError](err)
+	problem, ok := errors.AsType[*setup.Error](err)
 	switch {
-	case ok && problem.Problem == redis.ProblemURL:
+	case ok && problem.Problem == setup.ProblemURL:
 		return cli.Usagef("--store %s: %s", problem.Server, problem.Is).WithHint("%s", problem.Want)
 	case ok:
 		return &cli.HintError{
@@ -145,7 +146,7 @@ func (n storeConfig) explainUnavailable(tried string, err error) error {
 	}
 	return &cli.HintError{
 		Err: fmt.Errorf("%s: the store %s did not answer while the server %s: %w",
-			runtime.ReasonStoreUnavailable, redis.MaskPassword(n.text), tried, err),
+			runtime.ReasonStoreUnavailable, setup.MaskPassword(n.text), tried, err),
 		Hint: "see that the store runs and can be reached from here, then start the server again: nothing is lost, " +
 			"and what was begun is done again",
 	}

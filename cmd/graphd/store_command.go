@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/checkpoint/sqlite"
 	"github.com/graphd-dev/graphd/internal/cli"
@@ -106,7 +107,7 @@ func (n storeConfig) migrateStore(
 	case kindMemory:
 		return m, nil
 	case kindRedis:
-		m, err = redis.Migrate(ctx, redis.Options{URL: n.text}, dry, tell)
+		m, err = setup.Migrate(ctx, redis.Options{URL: n.text}, dry, tell)
 		return m, explainRedisError(err)
 	}
 	m, err = sqlite.Migrate(ctx, sqlite.Options{Path: n.path}, dry, tell)
@@ -156,7 +157,7 @@ are gone with their threads begin anew. Nothing is taken away. Restoring a backu
 			if name.kind != kindRedis {
 				return cli.Usagef("--store %s is not on Redis", store).WithHint("a file that is damaged is restored from a backup")
 			}
-			loss, err := redis.Repair(cmd.Context(), redis.Options{URL: name.text}, accept)
+			loss, err := setup.Repair(cmd.Context(), redis.Options{URL: name.text}, accept)
 			if err != nil {
 				return explainRedisError(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/testkit/built"
 )
 
@@ -31,7 +32,7 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 	listing := gunzip(t, data)
 	server := redistest.Start(t, "--appendfsync", "no")
 	restoreKeys(t, server, listing)
-	m, err := redis.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
+	m, err := setup.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
 	require.NoError(t, err)
 	require.Equal(t, []int{2, redis.Format}, []int{m.From, m.To})
 	require.Positive(t, m.Changed)
@@ -42,14 +43,14 @@ func TestMigrationsThatAreBrokenOff(t *testing.T) {
 		require.NoError(t, server.Client.FlushAll(t.Context()).Err())
 		restoreKeys(t, server, listing)
 		dying := startRelay(t, server.Addr(), sent)
-		_, err := redis.Migrate(t.Context(), redis.Options{URL: "redis://" + dying.address()}, false, ignoreProgress)
+		_, err := setup.Migrate(t.Context(), redis.Options{URL: "redis://" + dying.address()}, false, ignoreProgress)
 		isOver := dying.closeRelay()
 		// What the lock of a process that died does by itself, later.
 		require.NoError(t, server.Client.Del(t.Context(), "graphd{meta}:migration").Err())
 		if err != nil {
 			requireUsable(t, server, err)
 		}
-		_, err = redis.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
+		_, err = setup.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, ignoreProgress)
 		require.NoError(t, err, "after %d", sent)
 		require.Equal(t, want, maskEpoch(listKeys(t, server)), "after %d", sent)
 		if !isOver {
@@ -68,9 +69,9 @@ func requireUsable(t *testing.T, server *redistest.Server, cause error) {
 		require.NoError(t, s.Close())
 		return
 	}
-	var refused *redis.SetupError
+	var refused *setup.Error
 	require.ErrorAs(t, err, &refused, "after %v", cause)
-	require.Equal(t, redis.ProblemOlder, refused.Problem)
+	require.Equal(t, setup.ProblemOlder, refused.Problem)
 	require.Contains(t, refused.Want, "graphd store migrate")
 }
 
@@ -176,7 +177,7 @@ func (r *cuttingRelay) closeRelay() bool {
 func TestServersKeepAMigrationOut(t *testing.T) {
 	t.Parallel()
 	at := restoreFrozen(t, "redis-2")
-	_, err := redis.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignoreProgress)
+	_, err := setup.Migrate(t.Context(), redis.Options{URL: at.store}, false, ignoreProgress)
 	require.NoError(t, err)
 	s := startServer(t, built.Graphd(t), at.store)
 	require.NoError(t, at.redis.Client.HSet(t.Context(), "graphd{meta}:format", "format", 2).Err()) // as if it were an earlier one

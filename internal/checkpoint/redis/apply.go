@@ -37,7 +37,7 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		a.AppendText(c.Op)
 		a.AppendText(s.origin)
 		a.AppendText(c.Thread)
-		a.AppendText(s.mark)
+		a.AppendText(s.database.Mark)
 	} else {
 		old, err := s.findPruned(ctx, c)
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) applyChange(ctx context.Context, c *checkpoint.Change) (checkpoi
 		s.subscriber.AnnounceInterruptChange()
 	}
 	if answer.TextAt(0) == "STORE" {
-		return checkpoint.Receipt{}, missed.WrapRefusal(s.otherStoreError(s.keys.PartitionOf(c.Thread), answer.TextAt(1)))
+		return checkpoint.Receipt{}, missed.WrapRefusal(s.database.OtherStoreError(s.keys.PartitionOf(c.Thread), answer.TextAt(1)))
 	}
 	return parseReceipt(c, answer, missed)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
-	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -18,7 +18,7 @@ func TestContractOnCluster(t *testing.T) {
 func TestForeignCluster(t *testing.T) {
 	nodes := redistest.StartCluster(t, 2)
 	require.NoError(t, nodes[1].Client.Set(t.Context(), "foo", "x", 0).Err(), "its slot, 12182, is there")
-	require.Equal(t, redis.ProblemForeign, requireSetupError(t, nodes[0].URL("")).Problem)
+	require.Equal(t, setup.ProblemForeign, requireSetupError(t, nodes[0].URL("")).Problem)
 	openStore(t, nodes[0].URL("shared=true"))
 }
 

@@ -51,7 +51,7 @@ func (s *Store) encodeChange(c *checkpoint.Change, old prunedRecords, ephemeral 
 	a.AppendText(layout.FormatDue(h.Due))
 	a.AppendText(s.origin)
 	a.AppendText(ephemeral)
-	a.AppendText(s.mark)
+	a.AppendText(s.database.Mark)
 	a.appendCheckpoints(c)
 	a.appendEvents(c.Events)
 	if !more {

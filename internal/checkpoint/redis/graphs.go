@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -39,8 +38,8 @@ func (s *Store) decodeGraph(field, record string) (storedGraph, error) {
 		return storedGraph{}, err
 	}
 	var g storedGraph
-	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < oldestFormat || g.Format > Format {
-		return storedGraph{}, layout.CorruptError("%.40q is no graph of format %d", record, Format)
+	if err := json.Unmarshal([]byte(record), &g); err != nil || g.Format < layout.OldestFormat || g.Format > layout.Format {
+		return storedGraph{}, layout.CorruptError("%.40q is no graph of format %d", record, layout.Format)
 	}
 	return g, nil
 }
@@ -88,7 +87,7 @@ func (s *Store) PutGraph(ctx context.Context, g checkpoint.GraphRecord) error {
 		case old.record != "", old.tombstone != "" && old.digest != checkpoint.GraphDigest(g.Source):
 			return nil, checkpoint.ErrGraphExists
 		}
-		return &storedGraph{Format: Format, Name: g.Name, Version: g.Version, Created: layout.ToUnixNanos(g.Created), Source: g.Source}, nil
+		return &storedGraph{Format: layout.Format, Name: g.Name, Version: g.Version, Created: layout.ToUnixNanos(g.Created), Source: g.Source}, nil
 	})
 }
 
@@ -119,7 +118,7 @@ func (s *Store) changeGraph(ctx context.Context, name, version string, decide fu
 	}
 	defer done()
 	field := layout.AddLength(name) + version
-	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
+	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
 		return script.ToContractError(ctx, err)
 	}
 	missed := &script.Unanswered{}
@@ -312,15 +311,47 @@ func (s *Store) GraphRecords(ctx context.Context) ([]checkpoint.GraphRecord, err
 	return s.decodeGraphs(all)
 }
 
-// Now is the time by the server's clock.
-func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	done, err := s.beginCall(ctx)
-	if err != nil {
-		return now, err
+// resealGraphs seals all graphs, and the tombstones of deleted ones, with the
+// present key: no server starts without its graphs, so they must not be what an
+// old key is kept for.
+func (s *Store) resealGraphs(ctx context.Context) error {
+	if s.box.ActiveKeyID() == "" {
+		return nil
 	}
-	defer done()
-	return now, script.ToContractError(ctx, script.Retry(ctx, func() (err error) {
-		now, err = s.client.Time(ctx).Result()
+	if err := s.resealHash(ctx, s.keys.GraphsKey(), layout.KindGraph, splitPlainRecord); err != nil {
 		return err
-	}))
+	}
+	return s.resealHash(ctx, s.keys.TombstonesKey(), layout.KindTombstone, splitDatedRecord)
+}
+
+// splitPlainRecord says that a value is a record and nothing else.
+func splitPlainRecord(value string) (before, record string) { return "", value }
+
+// splitDatedRecord parts the time of a tombstone, and the space behind it, from its record.
+func splitDatedRecord(value string) (before, record string) {
+	end := strings.IndexByte(value, ' ') + 1
+	return value[:end], value[end:]
+}
+
+// resealHash seals the records in a hash with the present key.
+func (s *Store) resealHash(ctx context.Context, key, kind string, part func(value string) (before, record string)) error {
+	all, err := s.client.HGetAll(ctx, key).Result()
+	if err != nil {
+		return err
+	}
+	for field, value := range all {
+		before, text := part(value)
+		if id, _ := seal.SealingKeyID(text); id == s.box.ActiveKeyID() {
+			continue
+		}
+		at := seal.RecordPlace{Kind: kind, Name: field}
+		record, err := s.box.Open(at, text)
+		if err != nil {
+			continue // a read of the graph returns the error
+		}
+		if err := s.client.HSet(ctx, key, field, before+s.box.Seal(at, record)).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

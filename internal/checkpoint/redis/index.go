@@ -141,7 +141,7 @@ func (s *Store) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkp
 		return s.readHeads(ctx, &q, list, portion)
 	})
 	if err == nil {
-		err = s.checkMark(ctx)
+		err = s.database.CheckMark(ctx)
 	}
 	if err != nil {
 		return nil, script.ToContractError(ctx, err)
@@ -161,7 +161,7 @@ func (s *Store) readMembers(
 	if from != "" {
 		begin = "(" + from
 	}
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.allPartitions(), keys, begin, size)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.keys.AllPartitions(), keys, begin, size)
 	if err != nil {
 		return indexPage{}, err
 	}

@@ -30,7 +30,7 @@ func (s *Store) Interrupts(
 		out, err = s.listInterruptsByChange(ctx, &q)
 	default:
 		if out, err = s.listInterruptsByAge(ctx, &q); err == nil {
-			err = s.checkMark(ctx)
+			err = s.database.CheckMark(ctx)
 		}
 	}
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *Store) listThreadInterrupts(ctx context.Context, q *checkpoint.Interrup
 	}
 	var out []checkpoint.Interrupt
 	all := r.ListAt(0)
-	if len(all) == 0 && r.TextAt(2) != s.mark {
-		return nil, s.otherStoreError(partition, r.TextAt(2)) // they are lost, rather than never asked
+	if len(all) == 0 && r.TextAt(2) != s.database.Mark {
+		return nil, s.database.OtherStoreError(partition, r.TextAt(2)) // they are lost, rather than never asked
 	}
 	for i := 0; i+1 < len(all); i += 2 {
 		id, ok := strings.CutPrefix(all.TextAt(i), "r")
@@ -183,12 +183,12 @@ func (s *Store) listInterruptsByChange(ctx context.Context, q *checkpoint.Interr
 
 // alignChangeCounts raises all partitions to the greatest number and returns it.
 func (s *Store) alignChangeCounts(ctx context.Context) (uint64, error) {
-	counts, err := s.readChangeCounts(ctx, s.allPartitions(), "")
+	counts, err := s.readChangeCounts(ctx, s.keys.AllPartitions(), "")
 	if err != nil {
 		return 0, err
 	}
 	end := slices.Max(counts)
-	behind := slices.DeleteFunc(s.allPartitions(), func(p int) bool { return counts[p] >= end })
+	behind := slices.DeleteFunc(s.keys.AllPartitions(), func(p int) bool { return counts[p] >= end })
 	if len(behind) > 0 {
 		_, err = s.readChangeCounts(ctx, behind, strconv.FormatUint(end, 10))
 	}
@@ -200,7 +200,7 @@ func changeCountKeys() []string {
 }
 
 func (s *Store) readChangeCounts(ctx context.Context, partitions []int, raise string) ([]uint64, error) {
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, s.mark)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, partitions, changeCountKeys(), "+inf", 0, raise, s.database.Mark)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *Store) readChangePage(ctx context.Context, from string, end uint64) (in
 		}
 	}
 	start := strconv.FormatUint(after/uint64(s.keys.PartitionCount()), 10)
-	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, s.allPartitions(), changeCountKeys(), start, pageSize, "", s.mark)
+	replies, err := s.runner.RunOnPartitions(ctx, s.scripts.Changes, s.keys.AllPartitions(), changeCountKeys(), start, pageSize, "", s.database.Mark)
 	if err != nil {
 		return indexPage{}, err
 	}

@@ -37,8 +37,8 @@ func (s *Store) parseHeadReply(thread, key string, r script.Reply) (h checkpoint
 		err = missingKeysError(r.TextAt(4), r.ListAt(5))
 	}
 	if h.Now, _ = r.TimeAt(0); !r.HasValue(1) {
-		if r.TextAt(6) != s.mark {
-			err = cmp.Or(err, s.otherStoreError(s.keys.PartitionOf(thread), r.TextAt(6)))
+		if r.TextAt(6) != s.database.Mark {
+			err = cmp.Or(err, s.database.OtherStoreError(s.keys.PartitionOf(thread), r.TextAt(6)))
 		}
 		return h, cmp.Or(err, checkpoint.ErrThreadNotFound)
 	}
@@ -336,7 +336,7 @@ func (s *Store) Due(ctx context.Context, limit int) (threads []string, next time
 	if limit > 0 {
 		ask = limit + 1
 	}
-	parts, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.allPartitions(), []string{layout.KeyDue}, "-", ask)
+	parts, err := s.runner.RunOnPartitions(ctx, s.scripts.Members, s.keys.AllPartitions(), []string{layout.KeyDue}, "-", ask)
 	if err != nil {
 		return nil, time.Time{}, script.ToContractError(ctx, err)
 	}

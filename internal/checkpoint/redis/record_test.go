@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
@@ -198,9 +199,9 @@ func TestKeysAreRotated(t *testing.T) {
 		"none that was used": {newKey("k3", 3)},
 	} {
 		_, err = openWith(keys...)
-		problem, ok := errors.AsType[*redis.SetupError](err)
+		problem, ok := errors.AsType[*setup.Error](err)
 		require.True(t, ok, "%s: %v", name, err)
-		require.Equal(t, redis.ProblemKeys, problem.Problem, name)
+		require.Equal(t, setup.ProblemKeys, problem.Problem, name)
 	}
 }
 

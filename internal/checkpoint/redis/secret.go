@@ -18,7 +18,7 @@ func (s *Store) Secret(ctx context.Context, name, offer string) (string, error) 
 		return "", err
 	}
 	defer done()
-	if err := s.checkMetadata(ctx); err != nil { // nothing is put into another store
+	if err := s.database.CheckMetadata(ctx); err != nil { // nothing is put into another store
 		return "", script.ToContractError(ctx, err)
 	}
 	var secret string

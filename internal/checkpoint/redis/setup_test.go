@@ -10,13 +10,14 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 )
 
-func requireSetupError(t *testing.T, url string) *redis.SetupError {
+func requireSetupError(t *testing.T, url string) *setup.Error {
 	t.Helper()
 	s, err := redis.Open(t.Context(), redis.Options{URL: url})
 	require.Nil(t, s)
-	var problem *redis.SetupError
+	var problem *setup.Error
 	require.ErrorAs(t, err, &problem)
 	require.NotContains(t, err.Error(), "sesame", "the password is nobody's business")
 	return problem
@@ -41,7 +42,7 @@ func TestBadURLs(t *testing.T) {
 		"redis://h:1?master_name=m&no_such_option=1": "no_such_option",
 	} {
 		p := requireSetupError(t, url)
-		require.Equal(t, redis.ProblemURL, p.Problem, url)
+		require.Equal(t, setup.ProblemURL, p.Problem, url)
 		require.Contains(t, p.Is, is, url)
 		require.Contains(t, p.Want, "redis://")
 	}
@@ -59,7 +60,7 @@ func TestMaskedAddresses(t *testing.T) {
 		"redis://:se same@host:1":          "redis://xxxxx@host:1",
 		"redis://:s@sesame#x@host:1/0":     "redis://xxxxx@host:1/0",
 	} {
-		require.Equal(t, want, redis.MaskPassword(address))
+		require.Equal(t, want, setup.MaskPassword(address))
 	}
 }
 
@@ -75,7 +76,7 @@ func TestPasswords(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "open")
 	for _, url := range []string{"redis://" + server.Addr(), "redis://:sesame@" + server.Addr(), "redis://me:sesame@" + server.Addr()} {
 		p := requireSetupError(t, url)
-		require.Equal(t, redis.ProblemAccess, p.Problem)
+		require.Equal(t, setup.ProblemAccess, p.Problem)
 		require.Contains(t, p.Want, "password")
 	}
 	openStore(t, "redis://:open@"+server.Addr()+"/3")
@@ -84,7 +85,7 @@ func TestPasswords(t *testing.T) {
 func TestServerThatEvicts(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	p := requireSetupError(t, server.URL(""))
-	require.Equal(t, redis.ProblemEviction, p.Problem)
+	require.Equal(t, setup.ProblemEviction, p.Problem)
 	require.Contains(t, p.Is, "allkeys-lru")
 	require.Contains(t, p.Want, "noeviction")
 	require.Contains(t, openStore(t, server.URL("eviction=true")).Warnings()[0], "may throw threads away")
@@ -102,7 +103,7 @@ func TestReplica(t *testing.T) {
 	host, port := master.HostPort()
 	require.NoError(t, replica.Client.ReplicaOf(t.Context(), host, port).Err())
 	p := requireSetupError(t, replica.URL(""))
-	require.Equal(t, redis.ProblemReplica, p.Problem)
+	require.Equal(t, setup.ProblemReplica, p.Problem)
 	require.Contains(t, p.Want, master.Addr())
 }
 
@@ -110,16 +111,16 @@ func TestForeignDatabase(t *testing.T) {
 	server := redistest.Start(t)
 	require.NoError(t, server.Client.Set(t.Context(), "shop:1", "x", 0).Err())
 	p := requireSetupError(t, server.URL(""))
-	require.Equal(t, redis.ProblemForeign, p.Problem)
+	require.Equal(t, setup.ProblemForeign, p.Problem)
 	require.Contains(t, p.Is, "holds 1 keys")
 	require.Contains(t, p.Want, "shared=true")
 	openStore(t, server.URL("shared=true"))
 	openStore(t, server.URL("")) // it is graphd's by now
 
 	require.NoError(t, server.Client.Set(t.Context(), "a{meta}:format", "x", 0).Err())
-	require.Equal(t, redis.ProblemForeign, requireSetupError(t, server.URL("prefix=a")).Problem)
+	require.Equal(t, setup.ProblemForeign, requireSetupError(t, server.URL("prefix=a")).Problem)
 	require.NoError(t, server.Client.HSet(t.Context(), "b{meta}:format", "x", "y").Err())
-	require.Equal(t, redis.ProblemForeign, requireSetupError(t, server.URL("prefix=b")).Problem)
+	require.Equal(t, setup.ProblemForeign, requireSetupError(t, server.URL("prefix=b")).Problem)
 }
 
 // Servers that start at once on an empty database do not take one another for
@@ -147,24 +148,24 @@ func TestOtherFormats(t *testing.T) {
 	openStore(t, server.URL("partitions=4"))
 	openStore(t, server.URL(""))
 	p := requireSetupError(t, server.URL("partitions=8"))
-	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Equal(t, setup.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "made with 4 partitions")
 
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format+1).Err())
 	p = requireSetupError(t, server.URL(""))
-	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Equal(t, setup.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, fmt.Sprintf("format %d, this graphd knows up to %d", redis.Format+1, redis.Format))
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", 1).Err())
 	p = requireSetupError(t, server.URL(""))
-	require.Equal(t, redis.ProblemFormat, p.Problem)
+	require.Equal(t, setup.ProblemFormat, p.Problem)
 	require.Contains(t, p.Is, "format 1, which no released graphd wrote")
 	require.NoError(t, server.Client.HSet(t.Context(), "graphd{meta}:format", "format", redis.Format, "partitions", "x").Err())
-	require.Equal(t, redis.ProblemFormat, requireSetupError(t, server.URL("")).Problem)
+	require.Equal(t, setup.ProblemFormat, requireSetupError(t, server.URL("")).Problem)
 }
 
 func TestDatabaseNumber(t *testing.T) {
 	server := redistest.Start(t)
 	p := requireSetupError(t, "redis://"+server.Addr()+"/99")
-	require.Equal(t, redis.ProblemURL, p.Problem)
+	require.Equal(t, setup.ProblemURL, p.Problem)
 	require.Contains(t, p.Is, "no database")
 }

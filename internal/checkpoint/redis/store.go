@@ -15,11 +15,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
@@ -27,74 +25,71 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/pubsub"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
 )
 
+// Options configure a Store.
+type Options = setup.Options
+
+// Format is the number of the layout of keys and records that is written.
+const Format = layout.Format
+
 // Store implements checkpoint.Store and checkpoint.Graphs.
 type Store struct {
+	database   *setup.Database
 	client     goredis.UniversalClient
 	scripts    *script.Set
 	runner     *script.Runner
 	keys       layout.Keys
-	warnings   []string
+	box        *seal.Box
 	origin     string // distinguishes the messages of this store from those of others
 	subscriber *pubsub.Subscriber
-	box        *seal.Box
 	batchers   script.Batchers
-	log        *zap.Logger
-	epoch      string // says which store it is
+	warnings   []string
 	// maxTombstones is how many deleted versions of graphs are remembered.
 	maxTombstones int
-	mark          string // what each partition says of that, see store_mark.go
-
-	checkMu         sync.Mutex       // guards the state of CheckWritable
-	wrongPartitions map[int]struct{} // partitions that are of another store
-	nextPartition   int              // partition to look at
 
 	closeMu sync.RWMutex // held for reading by every call
 	closed  bool
 }
 
 var (
-	_ checkpoint.Store      = (*Store)(nil)
-	_ checkpoint.Graphs     = (*Store)(nil)
-	_ checkpoint.Notifier   = (*Store)(nil)
-	_ checkpoint.Membership = (*Store)(nil)
+	_ checkpoint.Store        = (*Store)(nil)
+	_ checkpoint.Graphs       = (*Store)(nil)
+	_ checkpoint.Notifier     = (*Store)(nil)
+	_ checkpoint.Membership   = (*Store)(nil)
+	_ checkpoint.WriteChecker = (*Store)(nil)
 )
 
 // Open connects to the server of opts.URL, checks that threads are safe on it
-// and makes the store when there is none. It fails with a SetupError that says
+// and makes the store when there is none. It fails with a setup.Error that says
 // what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	where, err := parseURL(opts)
+	d, err := setup.Open(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	box, err := seal.New(opts.Seal)
-	if err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	scripts, err := script.Load()
-	if err != nil {
-		return nil, err
-	}
+	log := cmp.Or(opts.Logger, zap.NewNop())
 	s := &Store{
-		scripts: scripts, box: box, log: cmp.Or(opts.Logger, zap.NewNop()),
-		origin: newRandomID()[:pubsub.OriginLen], wrongPartitions: map[int]struct{}{},
+		database: d, client: d.Client, scripts: d.Scripts, runner: d.Runner, keys: d.Keys, box: d.Box,
+		origin: setup.NewRandomID()[:pubsub.OriginLen], warnings: d.Warnings,
+		batchers:      script.NewBatchers(d.Client, log, d.Keys.PartitionCount()),
 		maxTombstones: cmp.Or(opts.Tombstones, checkpoint.DefaultTombstones),
 	}
-	if err := s.openStore(ctx, where); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err := s.resealGraphs(ctx); err != nil {
+		return nil, errors.Join(d.WrapError(ctx, err), s.Close())
+	}
+	if err := pubsub.CheckAccess(ctx, d.Client, &d.Keys, s.origin); script.IsPermissionDenied(err) {
+		s.warnings = append(s.warnings, "this user may not publish or subscribe, so servers can't tell each other what happens and look for it, "+
+			"which takes longer: allow it with ACL SETUSER … &"+d.Prefix()+"* +@pubsub ("+err.Error()+")")
 	}
 	s.subscriber = pubsub.New(ctx, pubsub.Config{
-		Client: s.client, Keys: &s.keys, Box: s.box, Origin: s.origin, Membership: s.scripts.Membership, Epoch: s.epoch,
-		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: s.log,
+		Client: d.Client, Keys: &d.Keys, Box: d.Box, Origin: s.origin, Membership: d.Scripts.Membership, Epoch: d.Epoch,
+		Heartbeat: cmp.Or(opts.Heartbeat, 3*time.Second), Log: log,
 	})
 	return s, nil
 }
-
-// newRandomID makes a unique name: 32 hexadecimal digits.
-func newRandomID() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
 
 // Subscribe opens a subscription to the signals of other servers. Signals that
 // are sent through this store are not delivered.
@@ -118,15 +113,21 @@ func (s *Store) Close() error {
 	}
 	s.closeMu.Lock()
 	defer s.closeMu.Unlock()
-	if s.closed || s.client == nil {
-		s.closed = true
+	if s.closed {
 		return nil
 	}
 	s.closed = true
-	if err := s.client.Close(); err != nil {
-		return fmt.Errorf("redis: %w", err)
+	return s.database.CloseClient()
+}
+
+// CheckWritable looks whether this is still the store that was opened.
+func (s *Store) CheckWritable(ctx context.Context) error {
+	done, err := s.beginCall(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer done()
+	return script.ToContractError(ctx, s.database.CheckMarks(ctx))
 }
 
 // beginCall begins a call; done ends it.
@@ -160,11 +161,15 @@ func wrapThreadError(thread string, err error) error {
 	return err
 }
 
-// allPartitions lists the partitions.
-func (s *Store) allPartitions() []int {
-	out := make([]int, s.keys.PartitionCount())
-	for i := range out {
-		out[i] = i
+// Now is the time by the server's clock.
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	done, err := s.beginCall(ctx)
+	if err != nil {
+		return now, err
 	}
-	return out
+	defer done()
+	return now, script.ToContractError(ctx, script.Retry(ctx, func() (err error) {
+		now, err = s.client.Time(ctx).Result()
+		return err
+	}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/redistest"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/setup"
 	"github.com/graphd-dev/graphd/internal/payload"
 )
 
@@ -114,14 +115,14 @@ func testLostPartitions(t *testing.T, url string, c goredis.Cmdable) {
 	require.ErrorContains(t, err, "graphd{"+tag+"}:store is missing")
 
 	p := requireSetupError(t, url)
-	require.Equal(t, redis.ProblemLost, p.Problem)
+	require.Equal(t, setup.ProblemLost, p.Problem)
 	require.Contains(t, p.Is, "1 of the store's 16 partitions are gone with their threads: graphd{"+tag+"}:*")
 	require.Contains(t, p.Want, "graphd store repair --store redis://")
-	loss, err := redis.Repair(t.Context(), redis.Options{URL: url}, false)
+	loss, err := setup.Repair(t.Context(), redis.Options{URL: url}, false)
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.Loss{LostPartitions: []string{"graphd{" + tag + "}:*"}, PartitionCount: 16}, loss)
 	_ = requireSetupError(t, url)
-	_, err = redis.Repair(t.Context(), redis.Options{URL: url}, true)
+	_, err = setup.Repair(t.Context(), redis.Options{URL: url}, true)
 	require.NoError(t, err)
 	next := openStore(t, url)
 	applySupersteps(t, next, "gone", 1, 2)
@@ -197,7 +198,7 @@ func TestMigratedUnderAServer(t *testing.T) {
 	require.ErrorContains(t, err, "migrated to format 99")
 	_, err = s.Apply(t.Context(), newSuperstep("old", 3, make([]payload.JSON, 3)))
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
-	require.Equal(t, redis.ProblemFormat, requireSetupError(t, server.URL("")).Problem)
+	require.Equal(t, setup.ProblemFormat, requireSetupError(t, server.URL("")).Problem)
 }
 
 // TestServersOfAnEarlierFormatOnAnEmptyRedis repairs what they have left behind:
@@ -215,13 +216,13 @@ func TestServersOfAnEarlierFormatOnAnEmptyRedis(t *testing.T) {
 		require.NoError(t, server.Client.Del(t.Context(), key).Err())
 	}
 	p := requireSetupError(t, server.URL(""))
-	require.Equal(t, redis.ProblemNoMetadata, p.Problem)
+	require.Equal(t, setup.ProblemNoMetadata, p.Problem)
 	require.Contains(t, p.Want, "graphd store repair")
-	loss, err := redis.Repair(t.Context(), redis.Options{URL: server.URL("")}, true)
+	loss, err := setup.Repair(t.Context(), redis.Options{URL: server.URL("")}, true)
 	require.NoError(t, err)
 	require.Equal(t, checkpoint.Loss{MetadataLost: true}, loss)
-	require.Equal(t, redis.ProblemOlder, requireSetupError(t, server.URL("")).Problem)
-	m, err := redis.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, func(checkpoint.Migration) {})
+	require.Equal(t, setup.ProblemOlder, requireSetupError(t, server.URL("")).Problem)
+	m, err := setup.Migrate(t.Context(), redis.Options{URL: server.URL("")}, false, func(checkpoint.Migration) {})
 	require.NoError(t, err)
 	require.Equal(t, 14, m.Done)
 	applySupersteps(t, openStore(t, server.URL("partitions=7")), "a", 2, 3)
@@ -240,8 +241,8 @@ func TestMarksOnCluster(t *testing.T) {
 	require.ErrorIs(t, err, checkpoint.ErrStoreReplaced)
 	require.ErrorContains(t, err, "partitions of 16")
 	p := requireSetupError(t, nodes[1].URL(""))
-	require.Equal(t, redis.ProblemLost, p.Problem)
-	_, err = redis.Repair(t.Context(), redis.Options{URL: nodes[1].URL("")}, true)
+	require.Equal(t, setup.ProblemLost, p.Problem)
+	_, err = setup.Repair(t.Context(), redis.Options{URL: nodes[1].URL("")}, true)
 	require.NoError(t, err)
 	require.NoError(t, openStore(t, nodes[1].URL("")).CheckWritable(t.Context()))
 }

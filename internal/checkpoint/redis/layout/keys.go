@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+// Format is the number of the layout of keys and records that is written. A
+// change of what is written needs the next number and a migration.
+const Format = 3
+
+// OldestFormat is the first format that a store can be migrated from. Nothing
+// was released that wrote an earlier one.
+const OldestFormat = 2
+
 const slotCount = 16384
 
 // MaxPartitions is how many partitions a store has at most.
@@ -33,6 +41,15 @@ func NewKeys(prefix string, partitions int) Keys {
 
 // PartitionCount is how many partitions the store has.
 func (l *Keys) PartitionCount() int { return len(l.tags) }
+
+// AllPartitions lists the partitions.
+func (l *Keys) AllPartitions() []int {
+	out := make([]int, len(l.tags))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
 
 // findHashTag finds a hash tag for a partition, so that the partitions are spread
 // evenly over the slots.

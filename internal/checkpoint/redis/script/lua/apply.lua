@@ -28,7 +28,7 @@
 --       12 number of the first new checkpoint, ''  13 number of the last checkpoint that stays, '' = all
 --       14 first event to keep, 0 = all  15 member in threads  16 due in nanoseconds, ''
 --       17 publisher of the change  18 ephemeral events before it (see pubsub/message.go)
---       19 mark of the store that the caller expects (see store_mark.go)
+--       19 mark of the store that the caller expects (see setup/mark.go)
 --       then lists, each after its length:
 --         checkpoints: number, member
 --         fields of values: field, value

@@ -1,4 +1,4 @@
-package redis
+package setup
 
 import (
 	"context"
@@ -28,31 +28,31 @@ const (
 
 // joinOrCreateStore reads the metadata of the store, or writes it for a new
 // one. Of several servers that start at once, one writes it for all.
-func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
+func (d *Database) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
 	keys := layout.NewKeys(w.prefix, 0)
-	known, err := s.client.HGetAll(ctx, keys.MetadataKey()).Result()
+	known, err := d.Client.HGetAll(ctx, keys.MetadataKey()).Result()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
-		return &SetupError{
+		return &Error{
 			w.server, ProblemForeign, "the key " + keys.MetadataKey() + " is not graphd's",
 			"choose another database or another prefix",
 		}
 	case err != nil:
 		return err
 	case len(known) > 0:
-		return s.joinStore(ctx, w, known)
+		return d.joinStore(ctx, w, known)
 	}
-	left, err := s.findMarkedPartitions(ctx, w)
+	left, err := d.findMarkedPartitions(ctx, w)
 	if err != nil {
 		return err
 	}
 	if left != nil {
-		return s.restoreMetadata(ctx, w, left)
+		return d.restoreMetadata(ctx, w, left)
 	}
-	if err := s.requireEmptyDatabase(ctx, w); err != nil {
+	if err := d.requireEmptyDatabase(ctx, w); err != nil {
 		// The keys may be those of a server that was quicker.
-		if known, again := s.client.HGetAll(ctx, keys.MetadataKey()).Result(); again == nil && len(known) > 0 {
-			return s.joinStore(ctx, w, known)
+		if known, again := d.Client.HGetAll(ctx, keys.MetadataKey()).Result(); again == nil && len(known) > 0 {
+			return d.joinStore(ctx, w, known)
 		}
 		return err
 	}
@@ -60,17 +60,17 @@ func (s *Store) joinOrCreateStore(ctx context.Context, w *storeConfig) error {
 	if n == 0 {
 		n = defaultPartitions
 	}
-	if known, err = s.writeMetadata(ctx, keys, storeIdentity{Format, n, newRandomID()}, false); err != nil {
+	if known, err = d.writeMetadata(ctx, keys, storeIdentity{layout.Format, n, NewRandomID()}, false); err != nil {
 		return err
 	}
-	return s.joinStore(ctx, w, known)
+	return d.joinStore(ctx, w, known)
 }
 
 // writeMetadata writes the fields of the metadata that no other server has
 // written, and returns all of them. A store of a format without marks has no
 // epoch. whole says that every partition had its mark.
-func (s *Store) writeMetadata(ctx context.Context, keys layout.Keys, i storeIdentity, whole bool) (map[string]string, error) {
-	pipe := s.client.TxPipeline()
+func (d *Database) writeMetadata(ctx context.Context, keys layout.Keys, i storeIdentity, whole bool) (map[string]string, error) {
+	pipe := d.Client.TxPipeline()
 	pipe.HSetNX(ctx, keys.MetadataKey(), fieldFormat, i.format)
 	pipe.HSetNX(ctx, keys.MetadataKey(), fieldPartitions, i.partitions)
 	if i.epoch != "" {
@@ -85,57 +85,57 @@ func (s *Store) writeMetadata(ctx context.Context, keys layout.Keys, i storeIden
 }
 
 // joinStore makes this a server of the store that is there.
-func (s *Store) joinStore(ctx context.Context, w *storeConfig, known map[string]string) error {
+func (d *Database) joinStore(ctx context.Context, w *storeConfig, known map[string]string) error {
 	i, err := w.parseUsableIdentity(known)
 	if err != nil {
 		return err
 	}
-	s.keys, s.epoch, s.mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	d.Keys, d.Epoch, d.Mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
 	if known[fieldComplete] == "" {
-		if err := s.markPartitions(ctx, s.allPartitions()); err != nil {
+		if err := d.markPartitions(ctx, d.Keys.AllPartitions()); err != nil {
 			return err
 		}
 	}
-	return s.checkPartitions(ctx, w)
+	return d.checkPartitions(ctx, w)
 }
 
 // markPartitions gives partitions their marks, save those that have one.
-func (s *Store) markPartitions(ctx context.Context, partitions []int) error {
-	pipe := s.client.Pipeline()
+func (d *Database) markPartitions(ctx context.Context, partitions []int) error {
+	pipe := d.Client.Pipeline()
 	for _, p := range partitions {
-		pipe.SetNX(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark), s.mark, 0)
+		pipe.SetNX(ctx, d.Keys.PartitionKey(p, layout.KeyStoreMark), d.Mark, 0)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	return s.client.HSet(ctx, s.keys.MetadataKey(), fieldComplete, "yes").Err()
+	return d.Client.HSet(ctx, d.Keys.MetadataKey(), fieldComplete, "yes").Err()
 }
 
 // checkPartitions refuses a store of which partitions are missing or of another store.
-func (s *Store) checkPartitions(ctx context.Context, w *storeConfig) error {
-	lost, err := s.findLostPartitions(ctx, w)
+func (d *Database) checkPartitions(ctx context.Context, w *storeConfig) error {
+	lost, err := d.findLostPartitions(ctx, w)
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	return &SetupError{
+	return &Error{
 		w.server, ProblemLost,
 		fmt.Sprintf("%d of the store's %d partitions are gone with their threads: %s",
-			len(lost), s.keys.PartitionCount(), strings.Join(s.partitionPatterns(lost), ", ")),
+			len(lost), d.Keys.PartitionCount(), strings.Join(d.partitionPatterns(lost), ", ")),
 		"restore them from a backup, or go on without those threads: graphd store repair --store " + w.server,
 	}
 }
 
-func (s *Store) partitionPatterns(partitions []int) []string {
+func (d *Database) partitionPatterns(partitions []int) []string {
 	tags := make([]string, len(partitions))
 	for i, p := range partitions {
-		tags[i] = s.keys.PartitionKey(p, "*")
+		tags[i] = d.Keys.PartitionKey(p, "*")
 	}
 	return tags
 }
 
 // findLostPartitions lists those without a mark.
-func (s *Store) findLostPartitions(ctx context.Context, w *storeConfig) (lost []int, err error) {
-	found, err := s.readMarks(ctx, s.allPartitions())
+func (d *Database) findLostPartitions(ctx context.Context, w *storeConfig) (lost []int, err error) {
+	found, err := d.readMarks(ctx, d.Keys.AllPartitions())
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,12 @@ func (s *Store) findLostPartitions(ctx context.Context, w *storeConfig) (lost []
 		switch other, ok := parseMark(text); {
 		case text == "":
 			lost = append(lost, p)
-		case text != s.mark && ok && other.format > Format:
+		case text != d.Mark && ok && other.format > layout.Format:
 			return nil, w.newerFormatError(other.format)
-		case text != s.mark:
-			return nil, &SetupError{
+		case text != d.Mark:
+			return nil, &Error{
 				w.server, ProblemLost,
-				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", s.keys.PartitionKey(p, layout.KeyStoreMark), text, s.mark),
+				fmt.Sprintf("the key %s holds %.80q and not %q: the partition is of another store", d.Keys.PartitionKey(p, layout.KeyStoreMark), text, d.Mark),
 				"restore the store from a backup",
 			}
 		}
@@ -158,18 +158,18 @@ func (s *Store) findLostPartitions(ctx context.Context, w *storeConfig) (lost []
 
 // requireEmptyDatabase refuses a database that other programs use. Membership
 // and graphs do not count.
-func (s *Store) requireEmptyDatabase(ctx context.Context, w *storeConfig) error {
+func (d *Database) requireEmptyDatabase(ctx context.Context, w *storeConfig) error {
 	if w.isShared {
 		return nil
 	}
 	keys := layout.NewKeys(w.prefix, 0)
-	n, err := s.client.DBSize(ctx).Result()
+	n, err := d.Client.DBSize(ctx).Result()
 	if err != nil || n == 0 {
 		return err
 	}
-	own, err := s.client.Exists(ctx, keys.MembershipKey(), keys.GraphsKey(), keys.GraphIndexKey(), keys.TombstonesKey(), keys.TombstoneOrderKey()).Result()
+	own, err := d.Client.Exists(ctx, keys.MembershipKey(), keys.GraphsKey(), keys.GraphIndexKey(), keys.TombstonesKey(), keys.TombstoneOrderKey()).Result()
 	if err == nil && n > own {
-		return &SetupError{
+		return &Error{
 			w.server, ProblemForeign,
 			fmt.Sprintf("the database holds %d keys, and none of graphd under the prefix %q", n, w.prefix),
 			"choose an empty database, or share this one with ?shared=true",
@@ -180,20 +180,20 @@ func (s *Store) requireEmptyDatabase(ctx context.Context, w *storeConfig) error 
 
 // findMarkedPartitions looks for partitions of a store whose metadata is
 // missing: nil = there are none.
-func (s *Store) findMarkedPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
-	n, err := s.client.DBSize(ctx).Result()
+func (d *Database) findMarkedPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
+	n, err := d.Client.DBSize(ctx).Result()
 	if err != nil || n == 0 {
 		return nil, err
 	}
 	var found *storeIdentity
-	err = s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyStoreMark, func(key string) error {
-		text, err := s.client.Get(ctx, key).Result()
+	err = d.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyStoreMark, func(key string) error {
+		text, err := d.Client.Get(ctx, key).Result()
 		if err != nil {
 			return err
 		}
 		i, ok := parseMark(text)
 		if !ok || found != nil && *found != i {
-			return &SetupError{
+			return &Error{
 				w.server, ProblemLost, fmt.Sprintf("the key %s holds %.80q, and other partitions are of another store", key, text),
 				"restore the store from a backup",
 			}
@@ -204,19 +204,19 @@ func (s *Store) findMarkedPartitions(ctx context.Context, w *storeConfig) (*stor
 	if err != nil || found != nil {
 		return found, err
 	}
-	return nil, s.requireNoThreads(ctx, w)
+	return nil, d.requireNoThreads(ctx, w)
 }
 
 // requireNoThreads refuses a database with threads that have no mark: those of
 // a format that had none, whose metadata is missing.
-func (s *Store) requireNoThreads(ctx context.Context, w *storeConfig) error {
+func (d *Database) requireNoThreads(ctx context.Context, w *storeConfig) error {
 	stop := errors.New("found")
 	keys := layout.NewKeys(w.prefix, 0)
-	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
+	err := d.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(string) error { return stop })
 	if !errors.Is(err, stop) {
 		return err
 	}
-	return &SetupError{
+	return &Error{
 		w.server, ProblemNoMetadata,
 		"there are threads under the prefix " + w.prefix + " and the key " + keys.MetadataKey() +
 			" is missing: Redis came back empty under servers of an earlier graphd, or a part of it was lost",
@@ -225,7 +225,7 @@ func (s *Store) requireNoThreads(ctx context.Context, w *storeConfig) error {
 }
 
 // scanKeys calls do for every key that fits a pattern, on every server.
-func (s *Store) scanKeys(ctx context.Context, pattern string, do func(key string) error) error {
+func (d *Database) scanKeys(ctx context.Context, pattern string, do func(key string) error) error {
 	one := func(ctx context.Context, c *goredis.Client) error {
 		keys := c.Scan(ctx, 0, pattern, 1000).Iterator()
 		for keys.Next(ctx) {
@@ -235,12 +235,12 @@ func (s *Store) scanKeys(ctx context.Context, pattern string, do func(key string
 		}
 		return keys.Err()
 	}
-	switch c := s.client.(type) {
+	switch c := d.Client.(type) {
 	case *goredis.ClusterClient:
 		var nodes []*goredis.Client
 		err := c.ForEachMaster(ctx, func(_ context.Context, node *goredis.Client) error {
-			s.checkMu.Lock() // they are asked side by side
-			defer s.checkMu.Unlock()
+			d.checkMu.Lock() // they are asked side by side
+			defer d.checkMu.Unlock()
 			nodes = append(nodes, node)
 			return nil
 		})
@@ -253,7 +253,7 @@ func (s *Store) scanKeys(ctx context.Context, pattern string, do func(key string
 	case *goredis.Client:
 		return one(ctx, c)
 	}
-	return fmt.Errorf("redis: a client of kind %T", s.client)
+	return fmt.Errorf("redis: a client of kind %T", d.Client)
 }
 
 // escapeGlob is a text in a pattern in which nothing stands for something else.
@@ -262,33 +262,29 @@ func escapeGlob(text string) string {
 }
 
 // restoreMetadata restores the metadata of the store from its partitions.
-func (s *Store) restoreMetadata(ctx context.Context, w *storeConfig, i *storeIdentity) error {
-	if i.format > Format {
+func (d *Database) restoreMetadata(ctx context.Context, w *storeConfig, i *storeIdentity) error {
+	if i.format > layout.Format {
 		return w.newerFormatError(i.format)
 	}
 	keys := layout.NewKeys(w.prefix, i.partitions)
-	known, err := s.writeMetadata(ctx, keys, *i, true)
+	known, err := d.writeMetadata(ctx, keys, *i, true)
 	if err != nil {
 		return err
 	}
-	graphs, err := s.client.HLen(ctx, keys.GraphsKey()).Result()
+	graphs, err := d.Client.HLen(ctx, keys.GraphsKey()).Result()
 	if err != nil {
 		return err
 	}
-	s.warnings = append(s.warnings, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
+	d.Warnings = append(d.Warnings, fmt.Sprintf("the key %s was missing and was put back from what the partitions say; %d graphs are there. "+
 		"Those that are not, give anew, with --graphs, graphd graph put or by their workers: threads of a graph wait for it; "+
 		"and give the same encryption keys as before, which can't be checked", keys.MetadataKey(), graphs))
-	return s.joinStore(ctx, w, known)
+	return d.joinStore(ctx, w, known)
 }
 
-// oldestFormat is the first format that a store can be migrated from. Nothing
-// was released that wrote an earlier one.
-const oldestFormat = 2
-
 func (w *storeConfig) newerFormatError(format int) error {
-	return &SetupError{
+	return &Error{
 		w.server, ProblemFormat,
-		fmt.Sprintf("the store has format %d, this graphd knows up to %d", format, Format), "use a newer graphd",
+		fmt.Sprintf("the store has format %d, this graphd knows up to %d", format, layout.Format), "use a newer graphd",
 	}
 }
 
@@ -299,22 +295,22 @@ func (w *storeConfig) parseUsableIdentity(known map[string]string) (i storeIdent
 		return i, err
 	}
 	if from := known[fieldMigratingFrom]; from != "" {
-		return i, &SetupError{
+		return i, &Error{
 			w.server, ProblemOlder,
 			fmt.Sprintf("the store is being migrated from format %s to %d, or that was broken off", from, i.format),
 			"wait for it, or go on with it: graphd store migrate --store " + w.server,
 		}
 	}
-	if i.format < Format {
-		return i, &SetupError{
+	if i.format < layout.Format {
+		return i, &Error{
 			w.server, ProblemOlder,
-			fmt.Sprintf("the store has format %d, this graphd writes %d", i.format, Format),
+			fmt.Sprintf("the store has format %d, this graphd writes %d", i.format, layout.Format),
 			"stop all servers on it, back it up and run graphd store migrate --store " + w.server +
 				", or start one server with --migrate",
 		}
 	}
 	if w.partitions != 0 && w.partitions != i.partitions {
-		return i, &SetupError{
+		return i, &Error{
 			w.server, ProblemFormat,
 			fmt.Sprintf("the store was made with %d partitions, which never change", i.partitions),
 			fmt.Sprintf("leave out partitions=%d", w.partitions),
@@ -326,16 +322,16 @@ func (w *storeConfig) parseUsableIdentity(known map[string]string) (i storeIdent
 // parseIdentity reads the metadata of a store of any format.
 func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, err error) {
 	if i.format, err = strconv.Atoi(known[fieldFormat]); err != nil {
-		return i, &SetupError{
+		return i, &Error{
 			w.server, ProblemForeign, "what is under the prefix " + w.prefix + " is not graphd's",
 			"choose another database or another prefix",
 		}
 	}
-	if i.format > Format {
+	if i.format > layout.Format {
 		return i, w.newerFormatError(i.format)
 	}
-	if i.format < oldestFormat {
-		return i, &SetupError{
+	if i.format < layout.OldestFormat {
+		return i, &Error{
 			w.server, ProblemFormat,
 			fmt.Sprintf("the store has format %d, which no released graphd wrote and none can migrate", i.format),
 			"choose an empty database or another prefix",
@@ -343,14 +339,14 @@ func (w *storeConfig) parseIdentity(known map[string]string) (i storeIdentity, e
 	}
 	i.partitions, err = strconv.Atoi(known[fieldPartitions])
 	if err != nil || i.partitions < 1 || i.partitions > layout.MaxPartitions {
-		return i, &SetupError{
+		return i, &Error{
 			w.server, ProblemFormat,
 			fmt.Sprintf("the store says that it has %q partitions", known[fieldPartitions]), "restore it from a backup",
 		}
 	}
 	i.epoch = known[fieldEpoch]
 	if i.epoch == "" && i.format >= firstMarkedFormat {
-		return i, &SetupError{
+		return i, &Error{
 			w.server, ProblemFormat, "the store does not say which one it is", "restore it from a backup",
 		}
 	}

@@ -1,4 +1,4 @@
-package redis
+package setup
 
 import (
 	"context"
@@ -16,59 +16,63 @@ import (
 // begin anew, and the metadata is restored from its partitions. It never takes
 // anything away.
 func Repair(ctx context.Context, opts Options, accept bool) (checkpoint.Loss, error) {
-	s, w, err := connectWithoutStore(ctx, opts)
+	w, err := parseURL(opts)
 	if err != nil {
 		return checkpoint.Loss{}, err
 	}
-	loss, err := s.repairStore(ctx, w, accept)
-	return loss, errors.Join(w.wrapOpenError(ctx, err), s.Close())
+	d, err := connectDatabase(ctx, w, opts.Logger)
+	if err != nil {
+		return checkpoint.Loss{}, err
+	}
+	loss, err := d.repairStore(ctx, w, accept)
+	return loss, errors.Join(d.WrapError(ctx, err), d.CloseClient())
 }
 
-func (s *Store) repairStore(ctx context.Context, w *storeConfig, accept bool) (loss checkpoint.Loss, err error) {
+func (d *Database) repairStore(ctx context.Context, w *storeConfig, accept bool) (loss checkpoint.Loss, err error) {
 	keys := layout.NewKeys(w.prefix, 0)
-	known, err := s.client.HGetAll(ctx, keys.MetadataKey()).Result()
+	known, err := d.Client.HGetAll(ctx, keys.MetadataKey()).Result()
 	if err != nil {
 		return loss, err
 	}
-	i, err := s.identifyStore(ctx, w, known)
+	i, err := d.identifyStore(ctx, w, known)
 	if err != nil || i == nil {
 		return loss, err
 	}
 	loss.MetadataLost = len(known) == 0
-	s.keys, s.epoch, s.mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
+	d.Keys, d.Epoch, d.Mark = layout.NewKeys(w.prefix, i.partitions), i.epoch, i.encodeMark()
 	if loss.MetadataLost && accept {
-		if _, err := s.writeMetadata(ctx, s.keys, *i, i.epoch != ""); err != nil {
+		if _, err := d.writeMetadata(ctx, d.Keys, *i, i.epoch != ""); err != nil {
 			return loss, err
 		}
 	}
 	if i.format < firstMarkedFormat || known[fieldMigratingFrom] != "" {
 		return loss, nil // its migration gives the partitions their marks
 	}
-	lost, err := s.findLostPartitions(ctx, w)
-	loss.LostPartitions, loss.PartitionCount = s.partitionPatterns(lost), i.partitions
+	lost, err := d.findLostPartitions(ctx, w)
+	loss.LostPartitions, loss.PartitionCount = d.partitionPatterns(lost), i.partitions
 	if err == nil && accept {
-		err = s.markPartitions(ctx, lost)
+		err = d.markPartitions(ctx, lost)
 	}
 	return loss, err
 }
 
 // identifyStore finds out which store this was, nil = there is none.
-func (s *Store) identifyStore(ctx context.Context, w *storeConfig, known map[string]string) (*storeIdentity, error) {
+func (d *Database) identifyStore(ctx context.Context, w *storeConfig, known map[string]string) (*storeIdentity, error) {
 	if len(known) > 0 {
 		i, err := w.parseIdentity(known)
 		return &i, err
 	}
-	i, err := s.findMarkedPartitions(ctx, w)
-	if problem, ok := errors.AsType[*SetupError](err); ok && problem.Problem == ProblemNoMetadata {
-		return s.inferPartitions(ctx, w)
+	i, err := d.findMarkedPartitions(ctx, w)
+	if problem, ok := errors.AsType[*Error](err); ok && problem.Problem == ProblemNoMetadata {
+		return d.inferPartitions(ctx, w)
 	}
 	return i, err
 }
 
 // inferPartitions finds out how a store of a format without marks was divided: all its keys
 // must lie where that puts them.
-func (s *Store) inferPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
-	where, err := s.threadsByTag(ctx, w)
+func (d *Database) inferPartitions(ctx context.Context, w *storeConfig) (*storeIdentity, error) {
+	where, err := d.threadsByTag(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -81,21 +85,21 @@ func (s *Store) inferPartitions(ctx context.Context, w *storeConfig) (*storeIden
 	}
 	for _, n := range candidates {
 		if keys := layout.NewKeys(w.prefix, n); keys.MatchesThreads(where) {
-			return &storeIdentity{format: oldestFormat, partitions: n}, nil
+			return &storeIdentity{format: layout.OldestFormat, partitions: n}, nil
 		}
 	}
-	return nil, &SetupError{
+	return nil, &Error{
 		w.server, ProblemNoMetadata, "the keys under the prefix " + w.prefix + " are not those of one store",
 		"restore the store from a backup",
 	}
 }
 
 // threadsByTag lists some threads of each partition.
-func (s *Store) threadsByTag(ctx context.Context, w *storeConfig) (map[string][]string, error) {
+func (d *Database) threadsByTag(ctx context.Context, w *storeConfig) (map[string][]string, error) {
 	where := map[string][]string{}
-	err := s.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(key string) error {
+	err := d.scanKeys(ctx, escapeGlob(w.prefix)+"{*}:"+layout.KeyThreads, func(key string) error {
 		tag, _, _ := strings.Cut(strings.TrimPrefix(key, w.prefix+"{"), "}")
-		members, err := s.client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: threadsPerExchange}).Result()
+		members, err := d.Client.ZRangeByLex(ctx, key, &goredis.ZRangeBy{Min: "-", Max: "+", Count: threadsPerExchange}).Result()
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package redis
+package setup
 
 import (
 	"cmp"
@@ -60,7 +60,7 @@ func parseURL(opts Options) (*storeConfig, error) {
 	u, err := url.Parse(opts.URL)
 	if err != nil {
 		// What url.Parse says repeats the URL with the password in it.
-		return nil, &SetupError{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
+		return nil, &Error{Server: "redis", Problem: ProblemURL, Is: "the URL can't be read", Want: wantURL}
 	}
 	w := &storeConfig{server: MaskPassword(opts.URL), prefix: opts.Prefix}
 	if hasSplitPassword(u) {
@@ -153,8 +153,8 @@ func (w *storeConfig) takeParameters(q url.Values) error {
 
 const wantURL = "want redis://[user:password@]host:port/db, or rediss:// for TLS"
 
-func (w *storeConfig) urlError(is string) *SetupError {
-	return &SetupError{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
+func (w *storeConfig) urlError(is string) *Error {
+	return &Error{Server: w.server, Problem: ProblemURL, Is: is, Want: wantURL}
 }
 
 // hasSplitPassword reports whether a part of the password, or all of it, is taken for what

@@ -1,7 +1,6 @@
-package redis
+package setup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
@@ -27,40 +25,27 @@ import (
 
 // Migrate brings the store at opts.URL to the present format. A store that has
 // it, or that is not there yet, is left alone. tell is called with what was done
-// so far. With dry it only says what there is to do. It fails with a SetupError
+// so far. With dry it only says what there is to do. It fails with an Error
 // that says what is in the way: most often servers that use the store.
 func Migrate(ctx context.Context, opts Options, dry bool, tell func(checkpoint.Migration)) (checkpoint.Migration, error) {
-	s, w, err := connectWithoutStore(ctx, opts)
+	w, err := parseURL(opts)
 	if err != nil {
 		return checkpoint.Migration{}, err
 	}
-	m := &migration{store: s, config: w, isDryRun: dry, report: tell}
-	err = w.wrapOpenError(ctx, m.runMigration(ctx))
-	return m.Migration, errors.Join(err, s.Close())
-}
-
-// connectWithoutStore connects to a server without opening the store on it.
-func connectWithoutStore(ctx context.Context, opts Options) (*Store, *storeConfig, error) {
-	w, err := parseURL(opts)
+	d, err := connectDatabase(ctx, w, opts.Logger)
 	if err != nil {
-		return nil, nil, err
+		return checkpoint.Migration{}, err
 	}
-	scripts, err := script.Load()
-	if err != nil {
-		return nil, nil, err
-	}
-	s := &Store{scripts: scripts, log: cmp.Or(opts.Logger, zap.NewNop()), wrongPartitions: map[int]struct{}{}}
-	if err := s.connectServer(ctx, w); err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, w, nil
+	m := &migration{database: d, config: w, isDryRun: dry, report: tell}
+	err = d.WrapError(ctx, m.runMigration(ctx))
+	return m.Migration, errors.Join(err, d.CloseClient())
 }
 
 // migration is one that is under way.
 type migration struct {
 	checkpoint.Migration
 
-	store    *Store
+	database *Database
 	config   *storeConfig
 	isDryRun bool
 	isCheck  bool // nothing is changed yet
@@ -97,7 +82,7 @@ func (m *migration) runMigration(ctx context.Context) error {
 
 // isNeeded reads which format the store has and how it is divided.
 func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
-	known, err := m.store.client.HGetAll(ctx, meta).Result()
+	known, err := m.database.Client.HGetAll(ctx, meta).Result()
 	if err != nil || len(known) == 0 {
 		return false, err
 	}
@@ -105,31 +90,31 @@ func (m *migration) isNeeded(ctx context.Context, meta string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m.From, m.To = i.format, Format
+	m.From, m.To = i.format, layout.Format
 	if from := known[fieldMigratingFrom]; from != "" {
 		if m.From, err = strconv.Atoi(from); err != nil {
 			return false, layout.CorruptError("key %s says that the store comes from format %q", meta, from)
 		}
 	}
-	s := m.store
-	s.keys, s.epoch = layout.NewKeys(m.config.prefix, i.partitions), i.epoch
-	if s.epoch == "" {
-		s.epoch = newRandomID()
+	d := m.database
+	d.Keys, d.Epoch = layout.NewKeys(m.config.prefix, i.partitions), i.epoch
+	if d.Epoch == "" {
+		d.Epoch = NewRandomID()
 	}
-	s.mark = storeIdentity{Format, i.partitions, s.epoch}.encodeMark()
+	d.Mark = storeIdentity{layout.Format, i.partitions, d.Epoch}.encodeMark()
 	return m.From != m.To, nil
 }
 
 // requireNoServers refuses to go on while servers use the store.
 func (m *migration) requireNoServers(ctx context.Context) error {
-	s := m.store
-	r, err := s.runner.RunScript(ctx, s.scripts.Servers, []string{s.keys.MembershipKey()}, s.keys.AnnouncementChannel())
+	d := m.database
+	r, err := d.Runner.RunScript(ctx, d.Scripts.Servers, []string{d.Keys.MembershipKey()}, d.Keys.AnnouncementChannel())
 	if err != nil {
 		return err
 	}
 	listening, _ := r.IntAt(0)
 	if n := max(listening, int64(len(r)-1)); n > 0 {
-		return &SetupError{
+		return &Error{
 			m.config.server, ProblemInUse, fmt.Sprintf("%d servers use the store", n),
 			"stop all of them; one that was killed is forgotten after 20 seconds",
 		}
@@ -138,21 +123,21 @@ func (m *migration) requireNoServers(ctx context.Context) error {
 }
 
 func (m *migration) migrateStore(ctx context.Context, meta string) error {
-	s := m.store
+	d := m.database
 	if err := m.migratePartitions(ctx, true); err != nil {
 		return err
 	}
-	pipe := s.client.TxPipeline()
+	pipe := d.Client.TxPipeline()
 	pipe.HSetNX(ctx, meta, fieldMigratingFrom, m.From)
-	pipe.HSetNX(ctx, meta, fieldEpoch, s.epoch)
-	pipe.HSet(ctx, meta, fieldFormat, Format)
+	pipe.HSetNX(ctx, meta, fieldEpoch, d.Epoch)
+	pipe.HSet(ctx, meta, fieldFormat, layout.Format)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
 	if err := m.migratePartitions(ctx, false); err != nil {
 		return err
 	}
-	pipe = s.client.TxPipeline()
+	pipe = d.Client.TxPipeline()
 	pipe.HSet(ctx, meta, fieldComplete, "yes")
 	pipe.HDel(ctx, meta, fieldMigratingFrom)
 	_, err := pipe.Exec(ctx)
@@ -162,23 +147,23 @@ func (m *migration) migrateStore(ctx context.Context, meta string) error {
 // migratePartitions brings every partition to the present format, or looks at what there is to
 // do.
 func (m *migration) migratePartitions(ctx context.Context, look bool) error {
-	s := m.store
+	d := m.database
 	m.isCheck = look
 	m.Threads, m.Done, m.Changed, m.Unreadable = 0, 0, 0, nil
-	marks, err := s.readMarks(ctx, s.allPartitions())
+	marks, err := d.readMarks(ctx, d.Keys.AllPartitions())
 	if err != nil {
 		return err
 	}
 	for p := range marks {
-		n, err := s.client.ZCard(ctx, s.keys.PartitionKey(p, layout.KeyThreads)).Result()
+		n, err := d.Client.ZCard(ctx, d.Keys.PartitionKey(p, layout.KeyThreads)).Result()
 		if err != nil {
 			return err
 		}
 		m.Threads += int(n)
 	}
 	for p, mark := range marks {
-		if err := m.migratePartition(ctx, p, mark == s.mark); err != nil {
-			return layout.WrapRecordError(err, "partition %s", s.keys.PartitionKey(p, "*"))
+		if err := m.migratePartition(ctx, p, mark == d.Mark); err != nil {
+			return layout.WrapRecordError(err, "partition %s", d.Keys.PartitionKey(p, "*"))
 		}
 	}
 	return nil
@@ -190,9 +175,9 @@ const threadsPerExchange = 256
 // migratePartition brings the threads of a partition to the present format, and then
 // marks it.
 func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) error {
-	s := m.store
+	d := m.database
 	for begin := "-"; ; {
-		members, err := s.client.ZRangeByLex(ctx, s.keys.PartitionKey(p, layout.KeyThreads), &goredis.ZRangeBy{
+		members, err := d.Client.ZRangeByLex(ctx, d.Keys.PartitionKey(p, layout.KeyThreads), &goredis.ZRangeBy{
 			Min: begin, Max: "+", Count: threadsPerExchange,
 		}).Result()
 		if err != nil {
@@ -215,12 +200,12 @@ func (m *migration) migratePartition(ctx context.Context, p int, isDone bool) er
 	if m.isCheck || isDone {
 		return nil
 	}
-	return s.client.Set(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark), s.mark, 0).Err()
+	return d.Client.Set(ctx, d.Keys.PartitionKey(p, layout.KeyStoreMark), d.Mark, 0).Err()
 }
 
 // migrateThreads brings some threads of a partition from format 2 to format 3.
 func (m *migration) migrateThreads(ctx context.Context, members []string) error {
-	s := m.store
+	d := m.database
 	look := "0"
 	if m.isCheck {
 		look = "1"
@@ -230,11 +215,11 @@ func (m *migration) migrateThreads(ctx context.Context, members []string) error 
 	for _, member := range members {
 		if thread, _, _, ok := layout.ParseThreadMember(member); ok {
 			threads = append(threads, thread)
-			keys := s.keys.ThreadKeys(thread, layout.KeyHead, layout.KeyInterrupts, layout.KeyRecords)
+			keys := d.Keys.ThreadKeys(thread, layout.KeyHead, layout.KeyInterrupts, layout.KeyRecords)
 			inputs = append(inputs, script.Input{Keys: keys, Args: []any{look}})
 		}
 	}
-	replies, err := s.runner.RunPerThread(ctx, s.scripts.Migrate2, inputs)
+	replies, err := d.Runner.RunPerThread(ctx, d.Scripts.Migrate2, inputs)
 	if err != nil {
 		return err
 	}
@@ -254,7 +239,7 @@ func (m *migration) migrateThreads(ctx context.Context, members []string) error 
 
 // leasedThreadError refuses a thread that a server still holds.
 func (m *migration) leasedThreadError(thread string) error {
-	return &SetupError{
+	return &Error{
 		m.config.server, ProblemInUse, fmt.Sprintf("a server runs the thread %q, or was killed a moment ago", thread),
 		"stop all servers that use the store; the lease of one that was killed ends by itself, after 15 seconds unless --lease says otherwise",
 	}
@@ -270,7 +255,7 @@ const (
 // acquireLock waits until no other migration runs, and keeps others out until unlock;
 // the context ends when the lock is lost.
 func (m *migration) acquireLock(ctx context.Context) (_ context.Context, unlock func(), err error) {
-	c, key, name := m.store.client, m.store.keys.MigrationLockKey(), newRandomID()
+	c, key, name := m.database.Client, m.database.Keys.MigrationLockKey(), NewRandomID()
 	for {
 		held, err := c.SetNX(ctx, key, name, lockTTL).Result()
 		if err != nil {

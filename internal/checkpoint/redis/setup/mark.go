@@ -1,4 +1,4 @@
-package redis
+package setup
 
 import (
 	"context"
@@ -45,13 +45,13 @@ func parseMark(text string) (i storeIdentity, ok bool) {
 }
 
 // readMarks reads the mark of each partition, "" = it has none.
-func (s *Store) readMarks(ctx context.Context, partitions []int) ([]string, error) {
+func (d *Database) readMarks(ctx context.Context, partitions []int) ([]string, error) {
 	out := make([]string, len(partitions))
 	err := script.Retry(ctx, func() error {
-		pipe := s.client.Pipeline()
+		pipe := d.Client.Pipeline()
 		sent := make([]*goredis.StringCmd, len(partitions))
 		for i, p := range partitions {
-			sent[i] = pipe.Get(ctx, s.keys.PartitionKey(p, layout.KeyStoreMark))
+			sent[i] = pipe.Get(ctx, d.Keys.PartitionKey(p, layout.KeyStoreMark))
 		}
 		_, _ = pipe.Exec(ctx) // each command says what became of it
 		for i, cmd := range sent {
@@ -66,10 +66,10 @@ func (s *Store) readMarks(ctx context.Context, partitions []int) ([]string, erro
 	return out, err
 }
 
-// otherStoreError says what stands in place of the store that was opened, and
+// OtherStoreError says what stands in place of the store that was opened, and
 // what to do.
-func (s *Store) otherStoreError(partition int, found string) error {
-	key := s.keys.PartitionKey(partition, layout.KeyStoreMark)
+func (d *Database) OtherStoreError(partition int, found string) error {
+	key := d.Keys.PartitionKey(partition, layout.KeyStoreMark)
 	other, known := parseMark(found)
 	switch {
 	case found == "":
@@ -77,15 +77,15 @@ func (s *Store) otherStoreError(partition int, found string) error {
 			"or restart the servers, and the first of them makes a new store or says what is left", key)
 	case !known:
 		return storeReplacedError("the key %s holds %.80q, which graphd did not write: restore a backup", key, found)
-	case other.format > Format:
+	case other.format > layout.Format:
 		return storeReplacedError("the store was migrated to format %d, this graphd knows up to %d: "+
-			"replace this server by the newer graphd", other.format, Format)
-	case other.format < Format:
+			"replace this server by the newer graphd", other.format, layout.Format)
+	case other.format < layout.Format:
 		return storeReplacedError("the store has format %d again, this graphd writes %d: stop all servers and run graphd store migrate",
-			other.format, Format)
+			other.format, layout.Format)
 	}
 	return storeReplacedError("the key %s is of the store %s, and %s was opened: restart this server to use the new one, or bring back the other",
-		key, other.epoch, s.epoch)
+		key, other.epoch, d.Epoch)
 }
 
 func storeReplacedError(format string, args ...any) error {
@@ -96,88 +96,78 @@ func storeReplacedError(format string, args ...any) error {
 // store with more take turns.
 const marksPerCheck = 64
 
-var _ checkpoint.WriteChecker = (*Store)(nil)
-
-// CheckWritable looks whether this is still the store that was opened.
-func (s *Store) CheckWritable(ctx context.Context) error {
-	done, err := s.beginCall(ctx)
-	if err != nil {
+// CheckMarks looks whether this is still the store that was opened: its partitions,
+// and its metadata.
+func (d *Database) CheckMarks(ctx context.Context) error {
+	if err := d.CheckMark(ctx); err != nil {
 		return err
 	}
-	defer done()
-	return script.ToContractError(ctx, s.checkMarks(ctx))
+	return d.CheckMetadata(ctx)
 }
 
-func (s *Store) checkMarks(ctx context.Context) error {
-	if err := s.checkMark(ctx); err != nil {
-		return err
-	}
-	return s.checkMetadata(ctx)
-}
-
-// checkMark looks whether the partitions are those of the store that was opened:
+// CheckMark looks whether the partitions are those of the store that was opened:
 // a list of what is left would say that the rest was never there.
-func (s *Store) checkMark(ctx context.Context) error {
-	list := s.nextPartitions()
-	found, err := s.readMarks(ctx, list)
+func (d *Database) CheckMark(ctx context.Context) error {
+	list := d.nextPartitions()
+	found, err := d.readMarks(ctx, list)
 	if err != nil {
 		return err
 	}
 	var wrong []int
 	for i, p := range list {
-		if found[i] != s.mark {
-			err = s.otherStoreError(p, found[i])
+		if found[i] != d.Mark {
+			err = d.OtherStoreError(p, found[i])
 			wrong = append(wrong, p)
 		}
 	}
-	s.setWrongPartitions(wrong)
+	d.setWrongPartitions(wrong)
 	if len(wrong) > 1 {
-		return fmt.Errorf("%d partitions of %d: %w", len(wrong), s.keys.PartitionCount(), err)
+		return fmt.Errorf("%d partitions of %d: %w", len(wrong), d.Keys.PartitionCount(), err)
 	}
 	return err
 }
 
-// checkMetadata checks the metadata of the store.
-func (s *Store) checkMetadata(ctx context.Context) error {
-	known, err := s.client.HMGet(ctx, s.keys.MetadataKey(), "format", "epoch").Result()
+// CheckMetadata checks the metadata of the store.
+func (d *Database) CheckMetadata(ctx context.Context) error {
+	known, err := d.Client.HMGet(ctx, d.Keys.MetadataKey(), "format", "epoch").Result()
 	if err != nil {
 		return err
 	}
-	if len(known) == 2 && known[0] == strconv.Itoa(Format) && known[1] == s.epoch {
+	if len(known) == 2 && known[0] == strconv.Itoa(layout.Format) && known[1] == d.Epoch {
 		return nil
 	}
 	if known[0] == nil {
 		return storeReplacedError("the key %s is missing, and with it perhaps the graphs of the store, while its threads are there: "+
-			"restart a server, which puts the key back and says what else to do", s.keys.MetadataKey())
+			"restart a server, which puts the key back and says what else to do", d.Keys.MetadataKey())
 	}
 	return storeReplacedError("the key %s says that the store has format %v and epoch %v, opened was format %d and epoch %s: restart this server",
-		s.keys.MetadataKey(), known[0], known[1], Format, s.epoch)
+		d.Keys.MetadataKey(), known[0], known[1], layout.Format, d.Epoch)
 }
 
 // nextPartitions picks the partitions to look at: those that were wrong, and the next ones.
-func (s *Store) nextPartitions() (list []int) {
-	s.checkMu.Lock()
-	defer s.checkMu.Unlock()
-	n := s.keys.PartitionCount()
+func (d *Database) nextPartitions() (list []int) {
+	d.checkMu.Lock()
+	defer d.checkMu.Unlock()
+	n := d.Keys.PartitionCount()
 	seen := make(map[int]bool, marksPerCheck)
-	for p := range s.wrongPartitions {
+	for p := range d.wrongPartitions {
 		list, seen[p] = append(list, p), true
 	}
 	for range min(n, marksPerCheck) {
-		if !seen[s.nextPartition] {
-			list = append(list, s.nextPartition)
+		if !seen[d.nextPartition] {
+			list = append(list, d.nextPartition)
 		}
-		s.nextPartition = (s.nextPartition + 1) % n
+		d.nextPartition = (d.nextPartition + 1) % n
 	}
 	return list
 }
 
 // setWrongPartitions records which partitions were wrong.
-func (s *Store) setWrongPartitions(partitions []int) {
-	s.checkMu.Lock()
-	defer s.checkMu.Unlock()
-	clear(s.wrongPartitions)
+func (d *Database) setWrongPartitions(partitions []int) {
+	d.checkMu.Lock()
+	defer d.checkMu.Unlock()
+	clear(d.wrongPartitions)
 	for _, p := range partitions {
-		s.wrongPartitions[p] = struct{}{}
+		d.wrongPartitions[p] = struct{}{}
 	}
 }

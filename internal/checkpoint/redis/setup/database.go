@@ -1,0 +1,100 @@
+// Package setup connects to a server, and finds, makes, checks, repairs or migrates the
+// store on it. It knows which store that is: each partition bears its mark.
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/layout"
+	"github.com/graphd-dev/graphd/internal/checkpoint/redis/script"
+	"github.com/graphd-dev/graphd/internal/checkpoint/seal"
+)
+
+// Database is a Redis database with the store on it.
+type Database struct {
+	Client  goredis.UniversalClient
+	Scripts *script.Set
+	Runner  *script.Runner
+	Keys    layout.Keys
+	Box     *seal.Box
+	// Epoch says which store it is, and Mark is what each partition says of that.
+	Epoch, Mark string
+	// Warnings are what an operator should know, in sentences.
+	Warnings []string
+
+	config *storeConfig
+	log    *zap.Logger
+
+	checkMu         sync.Mutex       // guards what follows
+	wrongPartitions map[int]struct{} // partitions that are of another store
+	nextPartition   int              // partition to look at
+}
+
+// Open connects to the server of opts.URL, checks that threads are safe on
+// it and makes the store when there is none. It fails with an Error that says
+// what is wrong, or with an error that wraps checkpoint.ErrUnavailable.
+func Open(ctx context.Context, opts Options) (*Database, error) {
+	w, err := parseURL(opts)
+	if err != nil {
+		return nil, err
+	}
+	box, err := seal.New(opts.Seal)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	d, err := connectDatabase(ctx, w, opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	d.Box = box
+	if err = d.joinOrCreateStore(ctx, w); err == nil {
+		err = d.checkEncryptionKeys(ctx, w)
+	}
+	if err != nil {
+		return nil, errors.Join(d.WrapError(ctx, err), d.CloseClient())
+	}
+	return d, nil
+}
+
+// connectDatabase connects to a server without opening the store on it.
+func connectDatabase(ctx context.Context, w *storeConfig, log *zap.Logger) (*Database, error) {
+	scripts, err := script.Load()
+	if err != nil {
+		return nil, err
+	}
+	d := &Database{
+		Scripts: scripts, config: w, log: cmp.Or(log, zap.NewNop()), wrongPartitions: map[int]struct{}{},
+	}
+	if err := d.connectServer(ctx, w); err != nil {
+		return nil, errors.Join(err, d.CloseClient())
+	}
+	return d, nil
+}
+
+// CloseClient closes the connections to the server.
+func (d *Database) CloseClient() error {
+	if err := d.Client.Close(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return nil
+}
+
+// Prefix is the beginning of all keys.
+func (d *Database) Prefix() string { return d.config.prefix }
+
+// WrapError says why the store could not be opened.
+func (d *Database) WrapError(ctx context.Context, err error) error {
+	return d.config.wrapOpenError(ctx, err)
+}
+
+// NewRandomID makes a unique name: 32 hexadecimal digits.
+func NewRandomID() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }

@@ -1,0 +1,33 @@
+package setup
+
+import "fmt"
+
+// Problem says what kind of thing keeps a store from being opened.
+type Problem string
+
+// What can be wrong with a server.
+const (
+	ProblemURL        Problem = "url"      // it can't be read
+	ProblemAccess     Problem = "access"   // user, password or rights
+	ProblemVersion    Problem = "version"  // the server is too old
+	ProblemReplica    Problem = "replica"  // the server takes no changes
+	ProblemEviction   Problem = "eviction" // the server evicts keys
+	ProblemForeign    Problem = "foreign"  // the database of another program
+	ProblemFormat     Problem = "format"   // a newer graphd wrote it, or another layout
+	ProblemOlder      Problem = "older"    // an earlier graphd wrote it: it has to be migrated
+	ProblemInUse      Problem = "in use"   // servers use it, which must not be
+	ProblemNoMetadata Problem = "headless" // there are threads and no metadata
+	ProblemLost       Problem = "lost"     // a part of it is gone
+	ProblemKeys       Problem = "keys"     // its records don't open with the keys given
+)
+
+// Error says why a store can't be opened, and what would be right.
+type Error struct {
+	Server  string // its URL without the password
+	Problem Problem
+	Is      string
+	Want    string
+}
+
+// Error names the server, what is wrong and what would be right.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Server, e.Is, e.Want) }
