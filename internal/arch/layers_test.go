@@ -194,8 +194,15 @@ var layers = []layer{
 		},
 	},
 	{
+		path: "internal/transport/interceptor", containsPanics: true, neverLinks: driverPackages,
+		mayImport: []string{
+			"internal/transport/flow", "internal/transport/wire", "internal/transport/reason", "internal/runtime",
+		},
+	},
+	{
 		path: "internal/transport", containsPanics: true, neverLinks: driverPackages,
 		mayImport: []string{
+			"internal/transport/interceptor",
 			"internal/transport/flow",
 			"internal/transport/reason", "internal/transport/wire", "internal/transport/listing",
 			"gen", "internal/runtime", "internal/runtime/pregel", "internal/node", "internal/worker",

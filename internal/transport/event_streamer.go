@@ -16,6 +16,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -83,11 +84,11 @@ func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error
 	if sub.openedRun != nil {
 		runID = sub.openedRun.ID
 	}
-	recordSubject(ctx, sub.head.Thread, runID)
-	w := &activeStream{eventStreamer: p, subscription: sub, sender: newMessageSender(newSendFunc(stream), unreadOfCall(ctx), p.directBytes, p.stallTimeout), memory: callMemoryOf(ctx)}
-	if stream.SetHeader(metadata.Pairs(headerThreadID, sub.head.Thread, headerRunID, runID)) != nil {
+	interceptor.RecordSubject(ctx, sub.head.Thread, runID)
+	w := &activeStream{eventStreamer: p, subscription: sub, sender: newMessageSender(newSendFunc(stream), interceptor.UnreadOfCall(ctx), p.directBytes, p.stallTimeout), memory: interceptor.CallMemoryOf(ctx)}
+	if stream.SetHeader(metadata.Pairs(interceptor.HeaderThreadID, sub.head.Thread, interceptor.HeaderRunID, runID)) != nil {
 		w.cancelLeftRun(ctx)
-		return clientLeftError(ctx)
+		return interceptor.ClientLeftError(ctx)
 	}
 	life, release := p.newLifetime(ctx)
 	defer release()
@@ -113,15 +114,6 @@ func (p *eventStreamer) serveStream(stream eventStream, sub *subscription) error
 		return ctx.Err()
 	}
 	return err
-}
-
-// clientLeftError is the error when a header can't be set before anything is sent:
-// the client has left.
-func clientLeftError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return context.Canceled
 }
 
 // newSendFunc is how encoded messages are sent.
@@ -474,6 +466,6 @@ func (w *activeStream) cancelLeftRun(ctx context.Context) {
 		Thread: run.Thread, Run: run.ID, Reason: "the client that asked for DISCONNECT_POLICY_CANCEL left",
 	})
 	if err != nil {
-		w.log.Warn("run of a client that left was not cancelled", append(callLogFields(ctx), zap.Error(err))...)
+		w.log.Warn("run of a client that left was not cancelled", append(interceptor.CallLogFields(ctx), zap.Error(err))...)
 	}
 }

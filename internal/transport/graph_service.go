@@ -7,6 +7,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -88,7 +89,7 @@ func (s *graphService) startRun(
 	ctx context.Context, b *wire.Validator, spec *graphdv1.RunSpec, requestID string, leave graphdv1.DisconnectPolicy,
 	watch runtime.StartHook,
 ) (*runtime.Started, error) {
-	recordSubject(ctx, spec.GetThreadId(), spec.GetRunId())
+	interceptor.RecordSubject(ctx, spec.GetThreadId(), spec.GetRunId())
 	req := wire.StartRequestFromProto(b, spec, requestID)
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -102,14 +103,14 @@ func (s *graphService) startRun(
 	if err != nil {
 		return nil, err
 	}
-	recordSubject(ctx, started.Run.Thread, started.Run.ID)
+	interceptor.RecordSubject(ctx, started.Run.Thread, started.Run.ID)
 	return started, nil
 }
 
 func (s *graphService) resumeRun(
 	ctx context.Context, b *wire.Validator, spec *graphdv1.ResumeSpec, requestID string, watch runtime.StartHook,
 ) (*runtime.Started, error) {
-	recordSubject(ctx, spec.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, spec.GetThreadId(), "")
 	req := wire.ResumeRequestFromProto(b, spec, requestID)
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -123,13 +124,13 @@ func (s *graphService) resumeRun(
 	if err != nil {
 		return nil, err
 	}
-	recordSubject(ctx, started.Run.Thread, started.Run.ID)
+	interceptor.RecordSubject(ctx, started.Run.Thread, started.Run.ID)
 	return started, nil
 }
 
 // GetRun returns a run.
 func (s *graphService) GetRun(ctx context.Context, req *graphdv1.GetRunRequest) (*graphdv1.Run, error) {
-	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
 	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("run_id", req.GetRunId())
 	if err := b.Err(); err != nil {
@@ -155,7 +156,7 @@ func (s *graphService) readRun(ctx context.Context, thread, id string) (*graphdv
 func (s *graphService) ListRuns(
 	ctx context.Context, req *graphdv1.ListRunsRequest,
 ) (*graphdv1.ListRunsResponse, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread := b.CheckID("thread_id", req.GetThreadId())
 	size := listing.PageSize(b, req.GetPageSize())

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 )
 
 // healthService is the standard one, but its watches end when the server drains: a
@@ -24,7 +25,7 @@ type healthService struct {
 // Check reports the status of a service; a header says why the store takes no changes.
 func (h healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if refused := h.storeRefusal(); refused != nil {
-		_ = grpc.SetHeader(ctx, metadata.Pairs(headerRefusal, refused.Reason)) // it fails when the call is over
+		_ = grpc.SetHeader(ctx, metadata.Pairs(interceptor.HeaderRefusal, refused.Reason)) // it fails when the call is over
 	}
 	return h.Server.Check(ctx, req)
 }

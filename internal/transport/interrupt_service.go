@@ -6,6 +6,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -22,7 +23,7 @@ type interruptService struct {
 func (s *interruptService) ListInterrupts(
 	ctx context.Context, req *graphdv1.ListInterruptsRequest,
 ) (*graphdv1.ListInterruptsResponse, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread := b.CheckOptionalID("thread_id", req.GetThreadId())
 	size := listing.PageSize(b, req.GetPageSize())
@@ -63,7 +64,7 @@ func (s *interruptService) ListInterrupts(
 func (s *interruptService) GetInterrupt(
 	ctx context.Context, req *graphdv1.GetInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckID("interrupt_id", req.GetInterruptId())
 	if err := b.Err(); err != nil {
@@ -80,7 +81,7 @@ func (s *interruptService) GetInterrupt(
 func (s *interruptService) UpdateInterrupt(
 	ctx context.Context, req *graphdv1.UpdateInterruptRequest,
 ) (*graphdv1.Interrupt, error) {
-	recordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetInterrupt().GetThreadId(), "")
 	b := s.newValidator()
 	change := wire.InterruptChangeFromProto(b, req)
 	if err := b.Err(); err != nil {

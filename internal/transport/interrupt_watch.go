@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -52,8 +53,8 @@ func (s *interruptService) WatchInterrupts(req *graphdv1.WatchInterruptsRequest,
 	}
 	life, release := s.newLifetime(ctx)
 	defer release()
-	w.memory = callMemoryOf(ctx)
-	w.sender = newMessageSender(newSendFunc(stream), unreadOfCall(ctx), s.directBytes, s.stallTimeout)
+	w.memory = interceptor.CallMemoryOf(ctx)
+	w.sender = newMessageSender(newSendFunc(stream), interceptor.UnreadOfCall(ctx), s.directBytes, s.stallTimeout)
 	err := w.relayChanges(ctx, life)
 	err = w.sender.finishSending(ctx, err)
 	switch {

@@ -26,6 +26,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
 	"github.com/graphd-dev/graphd/internal/transport/flow"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/reason"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
@@ -181,22 +182,18 @@ func NewServer(o Options) (*Server, error) {
 	if o.Engine == nil || o.Follow == nil || o.FollowInterrupts == nil || o.Registry == nil {
 		return nil, fmt.Errorf("transport: Engine, Follow, FollowInterrupts and Registry must be set")
 	}
-	d := &interceptors{
-		errorMapper: reason.NewMapper(o.RefusalMetrics), log: o.Log,
-		unread:          flow.NewUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log),
-		maxMessageBytes: o.MaxMessageBytes,
-	}
+	unread := flow.NewUnreadTracker(int64(o.MaxUnread), int64(o.MaxStreamUnread), o.UnreadPatience, o.Log)
+	d := interceptor.New(reason.NewMapper(o.RefusalMetrics), unread, o.MaxMessageBytes, o.Log)
 	incoming := flow.NewRequestTracker(flow.RequestLimits{
 		MaxBytes: o.MaxIncoming, MaxCalls: o.MaxOpenCalls, ArrivalTimeout: o.RequestPatience,
 	}, o.Log)
 	if o.Metrics != nil {
-		d.callMetrics = newCallMetrics()
-		if err := o.Metrics.Register(d.callMetrics); err != nil {
+		if err := d.CountCalls(o.Metrics); err != nil {
 			return nil, fmt.Errorf("transport: register metrics: %w", err)
 		}
 	}
 	s := &Server{
-		grpc:   grpc.NewServer(append(grpcOptions(o, incoming), interceptorOptions(d)...)...),
+		grpc:   grpc.NewServer(append(grpcOptions(o, incoming), d.ServerOptions()...)...),
 		health: health.NewServer(),
 		log:    o.Log,
 		streams: &streamRegistry{
@@ -204,15 +201,13 @@ func NewServer(o Options) (*Server, error) {
 			maxThreadStreams: o.MaxThreadStreams, maxInterruptStreams: int64(o.MaxInboxStreams),
 			maxLifetime: maxStreamLifetime(o), directBytes: maxDirectBytes, draining: make(chan struct{}), openingSlots: make(chan struct{}, maxOpeningStreams),
 		},
-		maxConnections: o.MaxConnections, unread: d.unread, refusalMetrics: o.RefusalMetrics,
+		maxConnections: o.MaxConnections, unread: unread, refusalMetrics: o.RefusalMetrics,
 	}
 	s.recordStoreRefusal(nil)
 	s.hub = o.Hub
-	s.registerServices(o, countingRegistrar{s.grpc, d})
+	s.registerServices(o, d.WrapRegistrar(s.grpc))
 	incoming.RegisterMethods(s.grpc.GetServiceInfo())
-	if d.callMetrics != nil {
-		d.callMetrics.registerMethods(s.grpc.GetServiceInfo())
-	}
+	d.RegisterMethods(s.grpc.GetServiceInfo())
 	return s, nil
 }
 

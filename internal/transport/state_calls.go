@@ -9,6 +9,7 @@ import (
 
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -17,7 +18,7 @@ import (
 func (s *threadService) GetState(
 	ctx context.Context, req *graphdv1.GetStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
 	q := runtime.StateRequest{
@@ -39,7 +40,7 @@ func (s *threadService) GetState(
 func (s *threadService) UpdateState(
 	ctx context.Context, req *graphdv1.UpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	update := wire.UpdateStateFromProto(b, req)
 	if err := b.Err(); err != nil {
@@ -61,7 +62,7 @@ func (s *threadService) UpdateState(
 func (s *threadService) BulkUpdateState(
 	ctx context.Context, req *graphdv1.BulkUpdateStateRequest,
 ) (*graphdv1.StateSnapshot, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	update := wire.BulkUpdateStateFromProto(b, req)
 	if err := b.Err(); err != nil {
@@ -93,7 +94,7 @@ func (s *threadService) updatedState(state runtime.Snapshot) *graphdv1.StateSnap
 func (s *threadService) ListCheckpoints(
 	ctx context.Context, req *graphdv1.ListCheckpointsRequest,
 ) (*graphdv1.ListCheckpointsResponse, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	size := listing.PageSize(b, req.GetPageSize())
 	q := runtime.HistoryQuery{

@@ -8,6 +8,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/listing"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
@@ -22,7 +23,7 @@ type threadService struct {
 func (s *threadService) CreateThread(
 	ctx context.Context, req *graphdv1.CreateThreadRequest,
 ) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	create := wire.NewThreadFromProto(b, req)
 	if err := b.Err(); err != nil {
@@ -42,7 +43,7 @@ func (s *threadService) CreateThread(
 
 // GetThread returns a thread.
 func (s *threadService) GetThread(ctx context.Context, req *graphdv1.GetThreadRequest) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread := b.CheckID("thread_id", req.GetThreadId())
 	if err := b.Err(); err != nil {
@@ -127,7 +128,7 @@ func (s *threadService) ListThreads(
 func (s *threadService) UpdateThread(
 	ctx context.Context, req *graphdv1.UpdateThreadRequest,
 ) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetThread().GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThread().GetThreadId(), "")
 	b := s.newValidator()
 	change := wire.ThreadChangeFromProto(b, req)
 	if err := b.Err(); err != nil {
@@ -145,7 +146,7 @@ func (s *threadService) UpdateThread(
 func (s *threadService) DeleteThread(
 	ctx context.Context, req *graphdv1.DeleteThreadRequest,
 ) (*emptypb.Empty, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	thread, etag := b.CheckID("thread_id", req.GetThreadId()), b.ParseEtag("etag", req.GetEtag())
 	if err := b.Err(); err != nil {
@@ -159,7 +160,7 @@ func (s *threadService) DeleteThread(
 
 // ForkThread copies a thread up to a checkpoint.
 func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThreadRequest) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetSourceThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
 	id, namespace := wire.CheckpointRefFromProto(b, "at", req.GetAt())
 	if namespace != "" {
@@ -188,7 +189,7 @@ func (s *threadService) ForkThread(ctx context.Context, req *graphdv1.ForkThread
 
 // CopyThread copies a thread as it is.
 func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThreadRequest) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetSourceThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetSourceThreadId(), "")
 	b := s.newValidator()
 	c := runtime.CopyRequest{
 		Source:    b.CheckID("source_thread_id", req.GetSourceThreadId()),
@@ -213,7 +214,7 @@ func (s *threadService) CopyThread(ctx context.Context, req *graphdv1.CopyThread
 
 // PruneThread removes the oldest part of a history.
 func (s *threadService) PruneThread(ctx context.Context, req *graphdv1.PruneThreadRequest) (*graphdv1.Thread, error) {
-	recordSubject(ctx, req.GetThreadId(), "")
+	interceptor.RecordSubject(ctx, req.GetThreadId(), "")
 	b := s.newValidator()
 	p := runtime.PruneRequest{
 		Thread: b.CheckID("thread_id", req.GetThreadId()), KeepCheckpoints: int(req.GetKeepCheckpoints()),

@@ -8,12 +8,13 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
 // WaitRun waits until a run stops, or for the time in the request.
 func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest) (*graphdv1.Run, error) {
-	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
 	thread, id := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
 	wait := b.ConvertDuration("wait", req.GetWait())
@@ -26,7 +27,7 @@ func (s *graphService) WaitRun(ctx context.Context, req *graphdv1.WaitRunRequest
 			return nil, err
 		}
 		id = run.ID
-		callMemoryOf(ctx).Release()
+		interceptor.CallMemoryOf(ctx).Release()
 	}
 	if req.GetWait() == nil || wait > 0 {
 		if err := s.addStream(); err != nil {
@@ -70,7 +71,7 @@ func (s *graphService) waitUntilStopped(
 
 // CancelRun asks a run to stop, and waits for that if asked to.
 func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunRequest) (*graphdv1.Run, error) {
-	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
 	cancel := wire.CancelRequestFromProto(b, req)
 	if err := b.Err(); err != nil {
@@ -87,7 +88,7 @@ func (s *graphService) CancelRun(ctx context.Context, req *graphdv1.CancelRunReq
 	if err != nil {
 		return nil, err
 	}
-	recordSubject(ctx, run.Thread, run.ID)
+	interceptor.RecordSubject(ctx, run.Thread, run.ID)
 	if req.GetWait() && !run.State.Terminal() {
 		if err := s.waitUntilFinal(ctx, run); err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ func (s *graphService) waitUntilFinal(ctx context.Context, run checkpoint.Run) e
 			if err != nil || now.State.Terminal() {
 				return err
 			}
-			callMemoryOf(ctx).Release()
+			interceptor.CallMemoryOf(ctx).Release()
 			if _, err := f.Next(ctx); err != nil {
 				return err
 			}

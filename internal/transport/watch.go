@@ -6,6 +6,7 @@ import (
 	graphdv1 "github.com/graphd-dev/graphd/gen/graphd/v1"
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/transport/interceptor"
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
@@ -16,7 +17,7 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 	}
 	defer s.removeStream()
 	ctx := stream.Context()
-	recordSubject(ctx, req.GetThreadId(), req.GetRunId())
+	interceptor.RecordSubject(ctx, req.GetThreadId(), req.GetRunId())
 	b := s.newValidator()
 	thread, run := b.CheckID("thread_id", req.GetThreadId()), b.CheckOptionalID("run_id", req.GetRunId())
 	selected := wire.EventSelectionFromProto(b, req.GetFilter())
@@ -40,7 +41,7 @@ func (s *graphService) Watch(req *graphdv1.WatchRequest, stream eventStream) err
 	}
 	defer begun()
 	if req.GetSnapshotFirst() {
-		callMemoryOf(ctx).LargeParts = 2 // the output of the newest run, and the state
+		interceptor.CallMemoryOf(ctx).LargeParts = 2 // the output of the newest run, and the state
 	}
 	sub, err := s.newWatchSubscription(ctx, thread, run, req)
 	if err != nil {

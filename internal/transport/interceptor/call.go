@@ -1,4 +1,4 @@
-package transport
+package interceptor
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 // Headers of requests and responses.
 const (
 	headerRequestID = "x-request-id"
-	headerThreadID  = "graphd-thread-id"
-	headerRefusal   = "graphd-refusal"
-	headerRunID     = "graphd-run-id"
+	HeaderThreadID  = "graphd-thread-id"
+	HeaderRefusal   = "graphd-refusal"
+	HeaderRunID     = "graphd-run-id"
 )
 
 // callContext is what is known of the served call, for logs and errors. Services
@@ -61,24 +61,24 @@ func (c *callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callMemoryOf returns the memory that a call holds of large states that it shows.
-func callMemoryOf(ctx context.Context) *runtime.CallMemory {
+// CallMemoryOf returns the memory that a call holds of large states that it shows.
+func CallMemoryOf(ctx context.Context) *runtime.CallMemory {
 	if r, ok := ctx.Value(runtime.CallMemoryKey{}).(*runtime.CallMemory); ok {
 		return r
 	}
 	return &runtime.CallMemory{}
 }
 
-// unreadOfCall returns where the unread bytes of a call are counted.
-func unreadOfCall(ctx context.Context) *flow.CallUnread {
+// UnreadOfCall returns where the unread bytes of a call are counted.
+func UnreadOfCall(ctx context.Context) *flow.CallUnread {
 	if c, ok := ctx.Value(callContextKey{}).(*callContext); ok {
 		return &c.unread
 	}
 	return &flow.CallUnread{}
 }
 
-// recordSubject records the thread and the run of a call.
-func recordSubject(ctx context.Context, thread, run string) {
+// RecordSubject records the thread and the run of a call.
+func RecordSubject(ctx context.Context, thread, run string) {
 	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
 		return
@@ -111,8 +111,8 @@ func subjectIDs(ctx context.Context) map[string]string {
 	return ids
 }
 
-// callLogFields are the log fields of a call.
-func callLogFields(ctx context.Context) []zap.Field {
+// CallLogFields are the log fields of a call.
+func CallLogFields(ctx context.Context) []zap.Field {
 	c, ok := ctx.Value(callContextKey{}).(*callContext)
 	if !ok {
 		return nil
@@ -127,4 +127,13 @@ func callLogFields(ctx context.Context) []zap.Field {
 		fields = append(fields, zap.String("run", reason.ClipText(c.run, wire.MaxIDLength)))
 	}
 	return fields
+}
+
+// ClientLeftError is the error when a header can't be set before anything is sent:
+// the client has left.
+func ClientLeftError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
 }

@@ -1,4 +1,4 @@
-package transport
+package interceptor
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
@@ -20,19 +21,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/wire"
 )
 
-// interceptorOptions puts the interceptors in order, from the outside in: identify and
-// count, log, convert errors, refuse what no version of the contract knows,
-// recover. For a stream one of them stands for all but the last: each would
-// wrap the stream again.
-func interceptorOptions(d *interceptors) []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(d.interceptUnary, recovery.UnaryServerInterceptor()),
-		grpc.ChainStreamInterceptor(d.interceptStream, recovery.StreamServerInterceptor()),
-	}
-}
-
-// interceptors wrap every call: identify, count, log, convert errors, validate.
-type interceptors struct {
+// Interceptors wrap every call: identify, count, log, convert errors, validate.
+type Interceptors struct {
 	errorMapper *reason.Mapper
 	callMetrics *callMetrics // nil = not counted
 	unread      *flow.UnreadTracker
@@ -42,7 +32,39 @@ type interceptors struct {
 	receiver        flow.MessageReceiver
 }
 
-func (d *interceptors) interceptUnary(
+// New makes the interceptors of a server. unread counts what clients leave
+// unread, and a message may have as many bytes as maxMessageBytes.
+func New(
+	mapper *reason.Mapper, unread *flow.UnreadTracker, maxMessageBytes int, log *zap.Logger,
+) *Interceptors {
+	return &Interceptors{errorMapper: mapper, unread: unread, maxMessageBytes: maxMessageBytes, log: log}
+}
+
+// CountCalls has calls counted, with metrics that it registers.
+func (d *Interceptors) CountCalls(metrics prometheus.Registerer) error {
+	d.callMetrics = newCallMetrics()
+	return metrics.Register(d.callMetrics)
+}
+
+// RegisterMethods prepares the metrics of all methods of a server.
+func (d *Interceptors) RegisterMethods(services map[string]grpc.ServiceInfo) {
+	if d.callMetrics != nil {
+		d.callMetrics.registerMethods(services)
+	}
+}
+
+// ServerOptions puts the interceptors in order, from the outside in: identify and
+// count, log, convert errors, refuse what no version of the contract knows,
+// recover. For a stream one of them stands for all but the last: each would
+// wrap the stream again.
+func (d *Interceptors) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(d.interceptUnary, recovery.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(d.interceptStream, recovery.StreamServerInterceptor()),
+	}
+}
+
+func (d *Interceptors) interceptUnary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
 	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
@@ -51,7 +73,7 @@ func (d *interceptors) interceptUnary(
 	ctx, c := newCallContext(ctx, d.unread)
 	disableCompression(ctx)
 	if grpc.SetHeader(ctx, metadata.Pairs(headerRequestID, c.requestID)) != nil {
-		err = clientLeftError(ctx)
+		err = ClientLeftError(ctx)
 	} else if err = wire.ValidateMessage(req); err == nil {
 		resp, err = handler(ctx, req)
 	}
@@ -67,14 +89,14 @@ func (d *interceptors) interceptUnary(
 	return resp, err
 }
 
-func (d *interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (d *Interceptors) interceptStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	began, n := time.Now(), d.callMetrics.findMethod(info.FullMethod)
 	n.countStarted()
 	ctx, c := newCallContext(ss.Context(), d.unread)
 	disableCompression(ctx)
 	var err error
 	if ss.SetHeader(metadata.Pairs(headerRequestID, c.requestID)) != nil {
-		err = clientLeftError(ctx)
+		err = ClientLeftError(ctx)
 	} else {
 		err = handler(srv, &interceptedStream{ServerStream: ss, ctx: ctx, metrics: n, unread: &c.unread, interceptors: d, request: flow.TrackedRequestOf(ctx)})
 	}
@@ -99,7 +121,7 @@ func disableCompression(ctx context.Context) {
 // the level. Around a service that does nothing that took 4 % more CPU for a unary call
 // with its line and 15 % for one without, and no more for a stream of 100 messages
 // (medians of 12 interleaved runs, where single runs differ by 10 %).
-func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end reason.CallEnd) {
+func (d *Interceptors) finishCall(ctx context.Context, n *methodMetrics, name, kind string, began time.Time, err error, end reason.CallEnd) {
 	took, code := time.Since(began), status.Code(err)
 	n.countHandled(code, took)
 	level := end.Level
@@ -111,7 +133,7 @@ func (d *interceptors) finishCall(ctx context.Context, n *methodMetrics, name, k
 		return
 	}
 	service, call := splitMethod(name)
-	fields := append(callLogFields(ctx),
+	fields := append(CallLogFields(ctx),
 		zap.String("protocol", "grpc"), zap.String("grpc.service", service), zap.String("grpc.method", call),
 		zap.String("grpc.method_type", kind), zap.String("grpc.start_time", began.Format(time.RFC3339)),
 		zap.String("grpc.code", code.String()),
@@ -171,7 +193,7 @@ type interceptedStream struct {
 	ctx          context.Context
 	metrics      *methodMetrics
 	unread       *flow.CallUnread
-	interceptors *interceptors
+	interceptors *Interceptors
 	request      *flow.TrackedRequest // what the client has sent, nil = not counted
 	hasSent      bool
 }

@@ -1,4 +1,4 @@
-package transport
+package interceptor
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 func logEndedCall(t *testing.T, err error) (lines []observer.LoggedEntry, told error) {
 	t.Helper()
 	core, logged := observer.New(zapcore.InfoLevel)
-	d := &interceptors{log: zap.New(core), errorMapper: reason.NewMapper(nil)}
+	d := &Interceptors{log: zap.New(core), errorMapper: reason.NewMapper(nil)}
 	end, told := d.errorMapper.ToStatus(err, nil)
 	m := newCallMetrics().newMethodMetrics(kindUnary, "graphd.v1.GraphService", "GetRun")
 	d.finishCall(t.Context(), m, "/graphd.v1.GraphService/GetRun", kindUnary, time.Now(), told, end)
@@ -71,4 +71,23 @@ func TestACallThatIsRefusedHasOneLine(t *testing.T) {
 	require.Equal(t, codes.Internal.String(), lines[0].ContextMap()["grpc.code"])
 	require.Len(t, lines, 1)
 	require.Contains(t, told.Error(), lines[0].ContextMap()["error_id"])
+}
+
+// TestALogLineThatIsNotWrittenCostsNothing ends calls that go well where only errors
+// are logged.
+func TestALogLineThatIsNotWrittenCostsNothing(t *testing.T) {
+	core, logs := observer.New(zapcore.ErrorLevel)
+	d := &Interceptors{log: zap.New(core)}
+	m := newCallMetrics().newMethodMetrics(kindUnary, "graphd.v1.GraphService", "GetRun")
+	ctx, _ := newCallContext(t.Context(), nil)
+	began := time.Now()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		m.countStarted()
+		m.countReceived()
+		m.countSent()
+		d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, nil, reason.CallEnd{})
+	}))
+	require.Zero(t, logs.Len())
+	d.finishCall(ctx, m, "/graphd.v1.GraphService/GetRun", kindUnary, began, errors.New("stalled"), reason.CallEnd{Level: zapcore.ErrorLevel})
+	require.Equal(t, 1, logs.Len())
 }

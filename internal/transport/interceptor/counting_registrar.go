@@ -1,4 +1,4 @@
-package transport
+package interceptor
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/graphd-dev/graphd/internal/transport/flow"
 )
 
-// ReceiveMessage receives a message with the function that gRPC gives.
-func (d *interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
+// receiveMessage receives a message with the function that gRPC gives.
+func (d *Interceptors) receiveMessage(ctx context.Context, into any, receive func(any) error) error {
 	message, ok := into.(protobuf.Message)
 	if !ok {
 		return receive(into)
@@ -23,7 +23,7 @@ func (d *interceptors) receiveMessage(ctx context.Context, into any, receive fun
 
 // logEarlyRefusal converts what is wrong with a request that was not decoded, before
 // its call has begun. Only what is more than the caller's is logged.
-func (d *interceptors) logEarlyRefusal(err error) error {
+func (d *Interceptors) logEarlyRefusal(err error) error {
 	end, err := d.errorMapper.ToStatus(err, nil)
 	if entry := d.log.Check(end.Level, "refused request"); entry != nil && end.Level > zapcore.InfoLevel {
 		entry.Write(append(end.Fields, zap.String("grpc.error", err.Error()))...)
@@ -36,7 +36,12 @@ func (d *interceptors) logEarlyRefusal(err error) error {
 type countingRegistrar struct {
 	grpc.ServiceRegistrar
 
-	interceptors *interceptors
+	interceptors *Interceptors
+}
+
+// WrapRegistrar counts the requests of services before they are decoded.
+func (d *Interceptors) WrapRegistrar(r grpc.ServiceRegistrar) grpc.ServiceRegistrar {
+	return countingRegistrar{r, d}
 }
 
 // RegisterService registers a service.
