@@ -121,14 +121,18 @@ var layers = []layer{
 		mayImport: []string{"internal/runtime/pregel", "internal/checkpoint", "internal/graph", "internal/payload"},
 	},
 	{
+		path: "internal/runtime/commit", containsPanics: true, neverLinks: outerPackages,
+		mayImport: []string{"internal/runtime", "internal/runtime/pregel", "internal/checkpoint", "internal/payload"},
+	},
+	{
 		path: "internal/runtime/feed", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{"internal/runtime", "internal/checkpoint"},
 	},
 	{
 		path: "internal/runtime/engine", containsPanics: true, neverLinks: outerPackages,
 		mayImport: []string{
-			"internal/runtime", "internal/runtime/feed", "internal/runtime/pregel", "internal/checkpoint", "internal/graph",
-			"internal/payload", "internal/visible",
+			"internal/runtime", "internal/runtime/commit", "internal/runtime/feed", "internal/runtime/pregel",
+			"internal/checkpoint", "internal/graph", "internal/payload", "internal/visible",
 		},
 	},
 	{

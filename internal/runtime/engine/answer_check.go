@@ -12,6 +12,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 func (r *resumption) givenResponses(b *answerBatch) []runtime.Response {
@@ -231,18 +232,18 @@ func (r *resumption) checkCoverage(head *checkpoint.Head, b *answerBatch, respon
 }
 
 // putAnswers adds the answers to a change.
-func (b *answerBatch) putAnswers(t *tx) {
+func (b *answerBatch) putAnswers(t *commit.Tx) {
 	all := make([]checkpoint.Interrupt, 0, len(b.answered)+len(b.passedBreakpoints))
 	all = append(append(all, b.answered...), b.passedBreakpoints...)
 	for i := range all {
-		all[i].Updated = t.now
+		all[i].Updated = t.Now
 	}
 	t.Interrupts = append(t.Interrupts, all...)
 	t.Head.Open = max(0, t.Head.Open-len(all))
 	t.Head.Answered += len(b.answered)
 	t.Head.NeedsAllAnswers = b.needsAllAnswers
 	if len(all) > 0 {
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: all})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -29,7 +30,7 @@ func (l *loop) runWithRetries(ctx context.Context, t *pregel.Task) outcome {
 			Kind: checkpoint.EventTask, Node: t.Node.Name, Task: t.ID, Attempt: n,
 			Phase: checkpoint.PhaseRetrying, Failure: o.failure, Delay: delay,
 		})
-		if sleepContext(ctx, delay) != nil {
+		if commit.SleepContext(ctx, delay) != nil {
 			l.cutOffAttempt(ctx, &o)
 			return o
 		}

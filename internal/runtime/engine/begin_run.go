@@ -8,12 +8,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // beginRun puts the beginning of a run into a change: what is open is discarded,
 // the input or the command is taken in, the run is recorded as running.
-func (e *Engine) beginRun(ctx context.Context, t *tx, l *loop) error {
+func (e *Engine) beginRun(ctx context.Context, t *commit.Tx, l *loop) error {
 	run := l.run
 	if run.Request.DiscardOpen {
 		if err := e.supersedeInterrupts(ctx, t); err != nil {
@@ -22,7 +23,7 @@ func (e *Engine) beginRun(ctx context.Context, t *tx, l *loop) error {
 	}
 	t.Head.Run, t.Head.State, t.Head.Cancel = run.ID, checkpoint.ThreadBusy, nil
 	t.Head.Graph, t.Head.Version = run.Graph, run.Version
-	t.startRun(run)
+	t.StartRun(run)
 	if err := e.applyRequest(ctx, t, l); err != nil {
 		return err
 	}
@@ -31,17 +32,8 @@ func (e *Engine) beginRun(ctx context.Context, t *tx, l *loop) error {
 	return nil
 }
 
-// startRun marks a run as running, and tells so.
-func (t *tx) startRun(run *checkpoint.Run) {
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
-	if run.FirstEvent == 0 {
-		run.FirstEvent = t.Head.LastEvent
-	}
-	run.State, run.Updated = checkpoint.RunRunning, t.now
-}
-
 // applyRequest takes in what the run was asked to begin with.
-func (e *Engine) applyRequest(ctx context.Context, t *tx, l *loop) error {
+func (e *Engine) applyRequest(ctx context.Context, t *commit.Tx, l *loop) error {
 	r := &l.run.Request
 	if r.From != "" {
 		return e.beginReplay(ctx, t, l)
@@ -62,7 +54,7 @@ func (e *Engine) applyRequest(ctx context.Context, t *tx, l *loop) error {
 
 // beginWithInput begins with an input. Updates of earlier calls stay, as does the
 // update of this one; pending tasks are dropped.
-func (e *Engine) beginWithInput(ctx context.Context, t *tx, l *loop) error {
+func (e *Engine) beginWithInput(ctx context.Context, t *commit.Tx, l *loop) error {
 	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
@@ -77,7 +69,7 @@ func (e *Engine) beginWithInput(ctx context.Context, t *tx, l *loop) error {
 }
 
 // applyInput puts the update and the input of the request into a state.
-func applyInput(ctx context.Context, t *tx, l *loop) error {
+func applyInput(ctx context.Context, t *commit.Tx, l *loop) error {
 	r := &l.run.Request
 	s, err := l.applyCommands(l.state)
 	if err != nil {
@@ -103,7 +95,7 @@ func applyInput(ctx context.Context, t *tx, l *loop) error {
 
 // continueThread goes on with what the thread has left to do, and with the
 // updates and gotos of the call.
-func (e *Engine) continueThread(ctx context.Context, t *tx, l *loop) error {
+func (e *Engine) continueThread(ctx context.Context, t *commit.Tx, l *loop) error {
 	p, err := e.readPending(ctx, &l.session.reservation, t.Thread, l.state.Checkpoint().ID)
 	if err != nil {
 		return err
@@ -117,7 +109,7 @@ func (e *Engine) continueThread(ctx context.Context, t *tx, l *loop) error {
 }
 
 // planNextSuperstep plans the superstep at which a loaded thread goes on.
-func planNextSuperstep(t *tx, l *loop) error {
+func planNextSuperstep(t *commit.Tx, l *loop) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return refusalError("update", err)
@@ -137,7 +129,7 @@ func planNextSuperstep(t *tx, l *loop) error {
 }
 
 // putCommand stores an update and gotos beside the tasks of the superstep.
-func putCommand(t *tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
+func putCommand(t *commit.Tx, l *loop, update payload.JSON, to []checkpoint.Send) error {
 	if update == "" && len(to) == 0 {
 		return nil
 	}
@@ -182,7 +174,7 @@ func refusalError(field string, err error) error {
 }
 
 // supersedeInterrupts closes the open interrupts for a run that takes their place.
-func (e *Engine) supersedeInterrupts(ctx context.Context, t *tx) error {
+func (e *Engine) supersedeInterrupts(ctx context.Context, t *commit.Tx) error {
 	if err := e.withdrawInterrupts(ctx, t, t.Head.Run, checkpoint.InterruptSuperseded); err != nil {
 		return err
 	}
@@ -193,8 +185,8 @@ func (e *Engine) supersedeInterrupts(ctx context.Context, t *tx) error {
 	if err != nil {
 		return runtime.TranslateStoreError(err)
 	}
-	old.State, old.Updated = checkpoint.RunSuperseded, t.now
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
+	old.State, old.Updated = checkpoint.RunSuperseded, t.Now
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: old.ID, State: old.State})
 	old.LastEvent = t.Head.LastEvent
 	t.Runs = append(t.Runs, old)
 	return nil

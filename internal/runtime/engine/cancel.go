@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // Cancel asks a run to stop. A run without a driver is cancelled at once, a live
@@ -15,7 +16,7 @@ import (
 // Cancelling a run that is over returns it unchanged. The errors are *Error:
 // THREAD_NOT_FOUND, RUN_NOT_FOUND, and those of the store.
 func (e *Engine) Cancel(ctx context.Context, req runtime.CancelRequest) (checkpoint.Run, error) {
-	return retryOnConflict(ctx, e, func(seen *checkpoint.Head) (checkpoint.Run, error) { return e.tryCancel(ctx, req, seen) })
+	return commit.RetryOnConflict(ctx, e.committer, func(seen *checkpoint.Head) (checkpoint.Run, error) { return e.tryCancel(ctx, req, seen) })
 }
 
 func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen *checkpoint.Head) (checkpoint.Run, error) {
@@ -49,7 +50,7 @@ func (e *Engine) tryCancel(ctx context.Context, req runtime.CancelRequest, seen 
 
 // cancelLive asks the driver of the run to stop.
 func (e *Engine) cancelLive(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
-	_, err := e.changeFrom(ctx, head, func(t *tx) error {
+	_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Run != run.ID || t.Head.State != checkpoint.ThreadBusy {
 			return checkpoint.ErrConflict
 		}
@@ -60,7 +61,7 @@ func (e *Engine) cancelLive(ctx context.Context, head checkpoint.Head, run check
 
 // requestCancel puts a cancel request for the live run into a change. Of two
 // requests the stronger one counts.
-func (e *Engine) requestCancel(ctx context.Context, t *tx, request checkpoint.Cancel) error {
+func (e *Engine) requestCancel(ctx context.Context, t *commit.Tx, request checkpoint.Cancel) error {
 	old := t.Head.Cancel
 	if old == nil || old.Run != request.Run {
 		run, err := e.store.Run(ctx, t.Thread, request.Run)
@@ -68,16 +69,16 @@ func (e *Engine) requestCancel(ctx context.Context, t *tx, request checkpoint.Ca
 			return runtime.TranslateStoreError(err)
 		}
 		t.Head.Cancel = &request
-		run.State, run.Updated = checkpoint.RunCancelling, t.now
+		run.State, run.Updated = checkpoint.RunCancelling, t.Now
 		t.Runs = append(t.Runs, run)
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		return nil
 	}
 	both := *old
 	both.Rollback = old.Rollback || request.Rollback
 	both.Grace = min(old.Grace, request.Grace)
 	if both == *old {
-		return errNoChange
+		return commit.ErrNoChange
 	}
 	t.Head.Cancel = &both
 	return nil
@@ -85,15 +86,15 @@ func (e *Engine) requestCancel(ctx context.Context, t *tx, request checkpoint.Ca
 
 // cancelQueued takes a run out of the queue.
 func (e *Engine) cancelQueued(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
-	_, err := e.changeFrom(ctx, head, func(t *tx) error {
+	_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
 		at := slices.Index(t.Head.Queue, run.ID)
 		if at < 0 {
 			return checkpoint.ErrConflict
 		}
 		t.Head.Queue = slices.Delete(slices.Clone(t.Head.Queue), at, at+1)
 		ended := run
-		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.now, cancelFailure(request.Reason)
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: ended.State, Failure: ended.Failure})
+		ended.State, ended.Updated, ended.Failure = checkpoint.RunCancelled, t.Now, cancelFailure(request.Reason)
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: ended.State, Failure: ended.Failure})
 		ended.LastEvent = t.Head.LastEvent
 		t.Runs = append(t.Runs, ended)
 		return nil
@@ -103,7 +104,7 @@ func (e *Engine) cancelQueued(ctx context.Context, head checkpoint.Head, run che
 
 // cancelParked ends a run without a driver: it waits for answers, or for a server.
 func (e *Engine) cancelParked(ctx context.Context, head checkpoint.Head, run checkpoint.Run, request checkpoint.Cancel) error {
-	_, err := e.changeFrom(ctx, head, func(t *tx) error {
+	_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Revision != head.Revision {
 			return checkpoint.ErrConflict
 		}
@@ -116,9 +117,9 @@ func (e *Engine) cancelParked(ctx context.Context, head checkpoint.Head, run che
 }
 
 // endCancelledRun puts the end of a cancelled run without a driver into a change.
-func (e *Engine) endCancelledRun(ctx context.Context, t *tx, run checkpoint.Run, request checkpoint.Cancel) error {
+func (e *Engine) endCancelledRun(ctx context.Context, t *commit.Tx, run checkpoint.Run, request checkpoint.Cancel) error {
 	t.Head.Owner, t.Head.Due = "", time.Time{}
-	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.now, cancelFailure(request.Reason)
+	run.State, run.Updated, run.Failure = checkpoint.RunCancelled, t.Now, cancelFailure(request.Reason)
 	if err := e.withdrawInterrupts(ctx, t, run.ID, checkpoint.InterruptCancelled); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (e *Engine) endCancelledRun(ctx context.Context, t *tx, run checkpoint.Run,
 			return err
 		}
 	}
-	t.recordRunEnd(&run)
+	t.RecordRunEnd(&run)
 	return nil
 }
 
@@ -151,7 +152,7 @@ func cancelFailure(reason string) *checkpoint.Failure {
 }
 
 // rollBackRun takes back every checkpoint of a run.
-func (e *Engine) rollBackRun(ctx context.Context, t *tx, run *checkpoint.Run) error {
+func (e *Engine) rollBackRun(ctx context.Context, t *commit.Tx, run *checkpoint.Run) error {
 	base := uint64(0)
 	if run.Base != "" {
 		var err error
@@ -166,7 +167,7 @@ func (e *Engine) rollBackRun(ctx context.Context, t *tx, run *checkpoint.Run) er
 
 // removeCommands removes the updates of a run's calls from the checkpoint at which
 // the run began.
-func (e *Engine) removeCommands(ctx context.Context, t *tx, run *checkpoint.Run) error {
+func (e *Engine) removeCommands(ctx context.Context, t *commit.Tx, run *checkpoint.Run) error {
 	if run.Base == "" {
 		return nil
 	}

@@ -345,7 +345,7 @@ func (c *cluster) callOnce(call func(ctx context.Context, e *engine.Engine) erro
 	return err
 }
 
-// startRun begins a run; the name is its request id.
+// StartRun begins a run; the name is its request id.
 func (c *cluster) startRun(name string, req runtime.StartRequest) checkpoint.Run {
 	c.t.Helper()
 	req.RequestID, req.Digest, req.CreateThread = name, name, true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
@@ -54,7 +55,7 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 				With("activeRunId", source.Run)
 		}
 		copied := e.newCopyHead(&source, req)
-		c := threadCopier{engine: e, ctx: ctx, source: source, change: newTx(&copied, e.now())}
+		c := threadCopier{engine: e, ctx: ctx, source: source, change: commit.NewTx(&copied, e.now())}
 		err = c.readAll()
 		if now, again := e.Thread(ctx, req.Source); again != nil {
 			return source, again
@@ -64,10 +65,10 @@ func (e *Engine) CopyThread(ctx context.Context, req runtime.CopyRequest) (check
 		if err != nil {
 			return source, err
 		}
-		made, err := e.tryChange(ctx, c.change.Head, func(t *tx) error {
+		made, err := e.committer.TryChange(ctx, c.change.Head, func(t *commit.Tx) error {
 			*t = *c.change
-			t.recordRequest(req.RequestID, req.Digest, "")
-			t.scheduleBy(expiryTime(&t.Head))
+			t.RecordRequest(req.RequestID, req.Digest, "")
+			t.ScheduleBy(commit.ExpiryTime(&t.Head))
 			return nil
 		})
 		if errors.Is(err, checkpoint.ErrConflict) {
@@ -103,7 +104,7 @@ type threadCopier struct {
 	engine      *Engine
 	ctx         context.Context //nolint:containedctx // of the one call it is made for
 	source      checkpoint.Head
-	change      *tx
+	change      *commit.Tx
 	eventOffset uint64 // what is taken off the numbers of events
 	readBytes   int    // that were read
 }
@@ -299,10 +300,10 @@ func (c *threadCopier) readEvents() error {
 		for _, ev := range list {
 			ev.Seq = c.renumberEvent(ev.Seq)
 			ev.Interrupts = c.adoptInterrupts(ev.Interrupts)
-			c.change.liveEvents = append(c.change.liveEvents, ev)
+			c.change.LiveEvents = append(c.change.LiveEvents, ev)
 		}
 	}
-	c.change.Head.FirstEvent, c.change.Head.LastEvent = 1, uint64(len(c.change.liveEvents))
+	c.change.Head.FirstEvent, c.change.Head.LastEvent = 1, uint64(len(c.change.LiveEvents))
 	for i, cp := range c.change.Checkpoints {
 		own := *cp
 		own.Event = c.renumberEvent(cp.Event)

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 	"github.com/graphd-dev/graphd/internal/visible"
 )
@@ -73,16 +74,16 @@ func (o *outcome) replaceAnswered(before *checkpoint.Interrupt, q checkpoint.Int
 
 // putSuperseded puts the interrupts of a task that are replaced into a change. Their
 // answers stay in their records.
-func (o *outcome) putSuperseded(t *tx) {
+func (o *outcome) putSuperseded(t *commit.Tx) {
 	if len(o.superseded) == 0 {
 		return
 	}
 	old := slices.Clone(o.superseded)
 	for i := range old {
-		old[i].Updated = t.now
+		old[i].Updated = t.Now
 	}
 	t.Interrupts = append(t.Interrupts, old...)
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
 }
 
 // driftFailure says that a task asks something else than was answered.

@@ -12,12 +12,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // claimLease adds the lease to a change. A due time that has come is kept while
 // interrupts are open: one of them may have expired.
-func (s *session) claimLease(t *tx) {
+func (s *session) claimLease(t *commit.Tx) {
 	t.Head.Owner, t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RetryAt = s.engine.id, "", time.Time{}, time.Time{}
 	t.Head.Fence++
 	t.Head.RemoteTasks = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -121,8 +122,8 @@ func (fx *effects) EmitEvent(em runtime.Emission) {
 		l.publishEphemeral(e)
 		return
 	}
-	err := l.commitChange(func(t *tx) error {
-		t.emitEvent(e)
+	err := l.commitChange(func(t *commit.Tx) error {
+		t.EmitEvent(e)
 		return nil
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
@@ -108,8 +109,9 @@ func (o Options) withDefaults() Options {
 // a store.
 type Engine struct {
 	id              string           // owner name in leases: replica and incarnation
-	store           checkpoint.Store // a storeClient
-	storeClient     *storeClient
+	store           checkpoint.Store // a StoreClient
+	storeClient     *commit.StoreClient
+	committer       *commit.Committer
 	executor        runtime.Executor
 	graphs          runtime.Graphs
 	schemas         runtime.Schemas
@@ -122,8 +124,7 @@ type Engine struct {
 	copySlot        chan struct{}           // holds a value while a thread is copied
 	subscription    checkpoint.Subscription // nil when no other process writes to the store
 	peers           *peers                  // nil when it does not matter where workers are
-	opCount         atomic.Uint64
-	createPredictor createPredictor // whether runs create their threads
+	createPredictor createPredictor         // whether runs create their threads
 
 	baseCtx       context.Context // of every live run; ended by Close
 	cancelRuns    context.CancelCauseFunc
@@ -133,17 +134,16 @@ type Engine struct {
 	schedulerWake chan struct{} // buffered; a value wakes the scheduler
 	goroutines    sync.WaitGroup
 
-	mu                 sync.Mutex
-	sessions           map[string]*session
-	maybeLeased        map[string]struct{} // threads whose lease may be ours without a session
-	isDrained          bool
-	usedSlots          int                     // slots that sessions hold
-	offeredSlots       int                     // of them, those offered because no worker serves the run
-	slotThreshold      int                     // up to how many used slots no session offers its own
-	idleSessions       map[*session]struct{}   // sessions that could offer their slots
-	evictedCount       int64                   // sessions that are being evicted
-	grantedMemory      map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
-	isStoreTimeBounded bool                    // the store bounds how long a change takes
+	mu            sync.Mutex
+	sessions      map[string]*session
+	maybeLeased   map[string]struct{} // threads whose lease may be ours without a session
+	isDrained     bool
+	usedSlots     int                     // slots that sessions hold
+	offeredSlots  int                     // of them, those offered because no worker serves the run
+	slotThreshold int                     // up to how many used slots no session offers its own
+	idleSessions  map[*session]struct{}   // sessions that could offer their slots
+	evictedCount  int64                   // sessions that are being evicted
+	grantedMemory map[string]memoryWaiter // memory reserved for threads taken from the memory queue, until they begin
 
 	liveBytes           liveBytes
 	readBudget          *runtime.ReadBudget
@@ -161,13 +161,12 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 	opts = opts.withDefaults()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	commits, cut := context.WithCancel(context.WithoutCancel(ctx))
-	clock := &storeClock{localNow: opts.Now}
-	line := &storeClient{Store: store, attempts: opts.StoreAttempts, timeout: opts.StoreTimeout, clock: clock}
+	client := commit.NewStoreClient(store, opts.StoreAttempts, opts.StoreTimeout, opts.Now)
 	e := &Engine{
 		id:    opts.Owner + "/" + uuid.NewString()[:8],
-		store: line, storeClient: line, executor: executor,
+		store: client, storeClient: client, executor: executor,
 		graphs: graphs, schemas: schemas, opts: opts, observer: newObserver(opts.Observer, opts.Logger), log: opts.Logger,
-		now: clock.currentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
+		now: client.CurrentTime, startTime: time.Now(), baseCtx: base, cancelRuns: cancel, commitCtx: commits, cancelCommits: cut,
 		copySlot: make(chan struct{}, 1),
 		draining: make(chan struct{}), schedulerWake: make(chan struct{}, 1),
 		sessions: make(map[string]*session), maybeLeased: make(map[string]struct{}), grantedMemory: make(map[string]memoryWaiter),
@@ -176,7 +175,7 @@ func New(ctx context.Context, store checkpoint.Store, graphs runtime.Graphs, exe
 		readBudget: runtime.NewReadBudget(opts.MaxLiveBytes / 2),
 	}
 	e.feed = e.newFeed()
-	_, e.isStoreTimeBounded = store.(checkpoint.TimeBounded)
+	e.committer = e.newCommitter(store)
 	if signals, ok := store.(checkpoint.Notifier); ok {
 		e.subscription = signals.Subscribe(e.handleSignal)
 		e.feed.SetSubscription(e.subscription)
@@ -207,6 +206,37 @@ func (e *Engine) Follow(req runtime.FollowRequest) *feed.Follower { return e.fee
 // the Change of an interrupt; the query's filters apply. The follower must be closed.
 func (e *Engine) FollowInterrupts(q checkpoint.InterruptQuery, after uint64) *feed.InterruptFollower {
 	return e.feed.FollowInterrupts(q, after)
+}
+
+// newCommitter makes the committer of the engine.
+func (e *Engine) newCommitter(store checkpoint.Store) *commit.Committer {
+	_, isTimeBounded := store.(checkpoint.TimeBounded)
+	return commit.NewCommitter(commit.Options{
+		Store: e.store, Owner: e.id, Attempts: e.opts.StoreAttempts, Timeout: e.opts.StoreTimeout, IsTimeBounded: isTimeBounded,
+		EventLimit: e.opts.EventLimit, Now: e.now, Observer: e.observer, PruneTime: e.pruneTime,
+		Unknown: e.noteUnknownOutcome, Committed: e.noteCommitted, Published: e.feed.PublishEvents,
+	})
+}
+
+// noteUnknownOutcome notes that a change to a thread may have been made.
+func (e *Engine) noteUnknownOutcome(thread string) {
+	e.feed.InvalidateTopic(thread)
+	e.markMaybeLeased(thread)
+}
+
+// noteCommitted notes that a change was made.
+func (e *Engine) noteCommitted(t *commit.Tx, head checkpoint.Head) {
+	e.noteStoreAccepted()
+	if t.Head.Faults == 0 && e.reportedQuarantined.Load() > 0 {
+		e.quarantine.removeThread(t.Thread)
+	}
+	if (t.Head.State != checkpoint.ThreadBusy || t.Delete) && e.unservedRuns.countTasks() > 0 {
+		e.unservedRuns.removeRun(t.Thread)
+	}
+	if len(t.Interrupts) > 0 {
+		e.feed.WakeInterruptFollowers()
+	}
+	e.notifyServers(&head)
 }
 
 // findSession returns the live run of a thread in this process, or nil.

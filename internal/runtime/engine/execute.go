@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -150,7 +151,7 @@ func (l *loop) storeOutcomes(w *superstep) bool {
 	if len(w.unstored) == 0 {
 		return true
 	}
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		l.emitTaskEvents(t, w)
 		return l.putTaskRecords(t, w)
 	})

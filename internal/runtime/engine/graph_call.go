@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -44,8 +45,8 @@ func (fx *effects) ReportUnassigned(why string) {
 	if l.session.remoteWork.wasTold(fx.task.ID, why) {
 		return
 	}
-	err := l.commitChange(func(t *tx) error {
-		t.emitEvent(checkpoint.Event{
+	err := l.commitChange(func(t *commit.Tx) error {
+		t.EmitEvent(checkpoint.Event{
 			Kind: checkpoint.EventTask, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 			Node: name, Task: fx.task.ID, Attempt: fx.attempt,
 			Phase: checkpoint.PhaseUnassigned, Failure: &checkpoint.Failure{

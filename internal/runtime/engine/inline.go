@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -41,7 +42,7 @@ func (l *loop) nextLoop(state *pregel.State, tasks []*pregel.Task) *loop {
 // runInline runs supersteps without effects in the change that leads to them. It
 // returns the end of the graph, or nil when the next superstep needs a commit of
 // its own.
-func (l *loop) runInline(ctx context.Context, t *tx) *loopEnd {
+func (l *loop) runInline(ctx context.Context, t *commit.Tx) *loopEnd {
 	e := l.session.engine
 	if l.run.Request.From != "" || (!l.level.keepsCheckpoints && l.level.maybeRerun) {
 		return nil // a superstep may have been begun before
@@ -53,7 +54,7 @@ func (l *loop) runInline(ctx context.Context, t *tx) *loopEnd {
 			return nil
 		}
 		if n == 1 {
-			t.growEvents(usualEvents * min(len(l.graph().Nodes), e.opts.StepsPerCommit, usualInlineSteps))
+			t.GrowEvents(commit.UsualEvents * min(len(l.graph().Nodes), e.opts.StepsPerCommit, usualInlineSteps))
 		}
 		grown, v := l.commitInlineStep(t, w)
 		if v != nil || grown < 0 {
@@ -67,9 +68,9 @@ func (l *loop) runInline(ctx context.Context, t *tx) *loopEnd {
 // commitInlineStep puts what the tasks of a superstep returned into the change: how many bytes
 // of values it wrote, and the verdict if the graph ends or pauses there. It is
 // negative, and the change is as it was, when the superstep must be run by itself.
-func (l *loop) commitInlineStep(t *tx, w *superstep) (grown int, v *loopEnd) {
+func (l *loop) commitInlineStep(t *commit.Tx, w *superstep) (grown int, v *loopEnd) {
 	before, ran := *t, l.tasks
-	t.now = l.session.engine.now()
+	t.Now = l.session.engine.now()
 	if waiting := w.openInterruptIDs(); len(waiting) > 0 {
 		if err := l.putInterrupts(t, w); err != nil {
 			*t = before
@@ -94,7 +95,7 @@ func (l *loop) commitInlineStep(t *tx, w *superstep) (grown int, v *loopEnd) {
 
 // applyContained is apply where the superstep may as well be run by itself: a panic
 // is an error, and comes up again there.
-func (l *loop) applyContained(t *tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
+func (l *loop) applyContained(t *commit.Tx, w *superstep) (state *pregel.State, tasks []*pregel.Task, err error) {
 	if p := contain.Call(func() { state, tasks, err = l.applySuperstep(t, w) }); p != nil {
 		return nil, nil, p
 	}
@@ -103,7 +104,7 @@ func (l *loop) applyContained(t *tx, w *superstep) (state *pregel.State, tasks [
 
 // runInlineOnEntry does so in the change that enters a graph, unless the graph has
 // breakpoints.
-func (l *loop) runInlineOnEntry(ctx context.Context, t *tx) {
+func (l *loop) runInlineOnEntry(ctx context.Context, t *commit.Tx) {
 	if l.hasBreakpoints() {
 		return
 	}

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // resumeInline runs the superstep at which a run resumes, and those after it, in
 // the change that resumes the run, if they have no effects. Otherwise the loop is
 // unchanged and is driven in the usual way.
-func (l *loop) resumeInline(ctx context.Context, t *tx) {
+func (l *loop) resumeInline(ctx context.Context, t *commit.Tx) {
 	if l.session.engine.opts.StepsPerCommit <= 1 || l.hasBreakpoints() || t.Head.Cancel != nil ||
 		l.run.Request.From != "" || len(l.pending.commands) > 0 ||
 		l.decideEnd(l.state, l.tasks, nil, &l.pending) != nil {
@@ -26,7 +27,7 @@ func (l *loop) resumeInline(ctx context.Context, t *tx) {
 		*t = before
 		return
 	}
-	t.consumeInlineAnswers(w)
+	w.consumeInlineAnswers(t)
 	next := l.nextLoop(state, tasks)
 	v := l.decideEnd(state, tasks, w.plannedTasks(), &progress{})
 	if v == nil {
@@ -37,7 +38,7 @@ func (l *loop) resumeInline(ctx context.Context, t *tx) {
 }
 
 // consumeInlineAnswers marks the answers that a change brings and its own tasks have used.
-func (t *tx) consumeInlineAnswers(w *superstep) {
+func (w *superstep) consumeInlineAnswers(t *commit.Tx) {
 	for i := range t.Interrupts {
 		q := &t.Interrupts[i]
 		if q.State != checkpoint.InterruptAnswered {
@@ -47,7 +48,7 @@ func (t *tx) consumeInlineAnswers(w *superstep) {
 			if w.unstored[j].task.ID == q.Task {
 				q.State, q.Accepted = checkpoint.InterruptConsumed, w.unstored[j].acceptedDifferences(q.ID)
 				if q.Accepted != nil {
-					t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{*q}})
+					t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{*q}})
 				}
 			}
 		}

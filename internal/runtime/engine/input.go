@@ -8,12 +8,13 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // enterInput adds an input to a change: its checkpoint and, where no code decides
 // the edges, the superstep of the start node. Pending tasks are dropped.
-func (l *loop) enterInput(t *tx, input payload.JSON) error {
+func (l *loop) enterInput(t *commit.Tx, input payload.JSON) error {
 	writes, err := l.state.InputWrites(input)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (l *loop) enterInput(t *tx, input payload.JSON) error {
 
 // runStartInline runs the start node's superstep in the same change, unless code
 // must decide its edges or the decision fails: then the loop runs it.
-func (l *loop) runStartInline(t *tx) {
+func (l *loop) runStartInline(t *commit.Tx) {
 	if len(l.tasks) != 1 || l.tasks[0].Node.Kind != graph.KindStart || len(pregel.CodeBranches(l.tasks[0].Node)) > 0 {
 		return
 	}
@@ -104,7 +105,7 @@ func (l *loop) applyCommands(s *pregel.State) (*pregel.State, error) {
 
 // clearSuperstep ends a superstep in a change. Updates of calls stay: they are part
 // of the state that readers saw, and a replay repeats them.
-func (l *loop) clearSuperstep(t *tx, superseded string) {
+func (l *loop) clearSuperstep(t *commit.Tx, superseded string) {
 	t.ClearTasks = append(t.ClearTasks, superseded)
 	t.Tasks = append(t.Tasks, l.pending.commands...)
 }

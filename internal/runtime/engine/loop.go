@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -234,14 +235,14 @@ func (l *loop) commitSuperstep(ctx context.Context, w *superstep) *loopEnd {
 		known progress
 		bad   error
 	)
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		var (
 			state *pregel.State
 			tasks []*pregel.Task
 			err   error
 		)
 		if state, tasks, bad = l.applySuperstep(t, w); bad != nil {
-			return errNoChange
+			return commit.ErrNoChange
 		}
 		if known, err = l.loadUnkeptProgress(state); err != nil {
 			return err
@@ -283,7 +284,7 @@ func (l *loop) commitSuperstep(ctx context.Context, w *superstep) *loopEnd {
 }
 
 // applySuperstep puts the next checkpoint of the loop into a change.
-func (l *loop) applySuperstep(t *tx, w *superstep) (*pregel.State, []*pregel.Task, error) {
+func (l *loop) applySuperstep(t *commit.Tx, w *superstep) (*pregel.State, []*pregel.Task, error) {
 	stamp := l.newCheckpointInfo(t, checkpoint.SourceLoop)
 	done := w.reduced
 	if done == nil {
@@ -307,14 +308,14 @@ func (l *loop) applySuperstep(t *tx, w *superstep) (*pregel.State, []*pregel.Tas
 }
 
 // newCheckpointInfo numbers the next checkpoint of the loop.
-func (l *loop) newCheckpointInfo(t *tx, source checkpoint.Source) pregel.CheckpointInfo {
+func (l *loop) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
 	step := l.state.NextStep()
 	stamp := pregel.CheckpointInfo{
-		Time: t.now, Run: l.run.ID, Source: source, Step: step,
+		Time: t.Now, Run: l.run.ID, Source: source, Step: step,
 		Metadata: l.run.Metadata, Parents: l.level.parents,
 	}
 	if l.level.keepsCheckpoints {
-		stamp.ID, stamp.Seq = t.nextCheckpointID()
+		stamp.ID, stamp.Seq = t.NextCheckpointID()
 	} else {
 		stamp.ID, stamp.Seq = pregel.VirtualCheckpointID(l.level.parentTask, step), uint64(step+3)
 	}
@@ -322,7 +323,7 @@ func (l *loop) newCheckpointInfo(t *tx, source checkpoint.Source) pregel.Checkpo
 }
 
 // putStateAndCheckpoint adds a checkpoint, and the events that tell of it, to a change.
-func (l *loop) putStateAndCheckpoint(t *tx, next *pregel.State, tasks []*pregel.Task) {
+func (l *loop) putStateAndCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
 	if next.HasOutputChanged() {
 		l.emitValues(t, next, false)
 	}
@@ -330,7 +331,7 @@ func (l *loop) putStateAndCheckpoint(t *tx, next *pregel.State, tasks []*pregel.
 }
 
 // putCheckpoint adds a checkpoint without telling of the state in it.
-func (l *loop) putCheckpoint(t *tx, next *pregel.State, tasks []*pregel.Task) {
+func (l *loop) putCheckpoint(t *commit.Tx, next *pregel.State, tasks []*pregel.Task) {
 	cp := next.Checkpoint()
 	cp.Next = pregel.NextTasks(tasks)
 	stored := next.StoredCheckpoint()
@@ -339,14 +340,14 @@ func (l *loop) putCheckpoint(t *tx, next *pregel.State, tasks []*pregel.Task) {
 		if l.level.isRoot {
 			t.Head.Checkpoint, t.Head.Branched = cp.ID, false
 		}
-		t.emitEvent(checkpoint.Event{
+		t.EmitEvent(checkpoint.Event{
 			Kind: checkpoint.EventCheckpoint, Namespace: cp.Namespace, Step: cp.Step,
 			Checkpoint: cp.ID, Parent: cp.Parent, Source: cp.Source, Next: cp.Next,
 		})
 	}
 	cp.Event, stored.Event = t.Head.LastEvent, t.Head.LastEvent
-	if len(tasks) > usualEvents {
-		t.growEvents(len(tasks))
+	if len(tasks) > commit.UsualEvents {
+		t.GrowEvents(len(tasks))
 	}
 	for _, task := range tasks {
 		if task.Node.Kind != graph.KindStart {
@@ -357,12 +358,12 @@ func (l *loop) putCheckpoint(t *tx, next *pregel.State, tasks []*pregel.Task) {
 
 // emitScheduled emits the event of a due task. The input of a Send is in the log;
 // what the task sees of the state is read from the checkpoint, like values.
-func (l *loop) emitScheduled(t *tx, next *pregel.State, task *pregel.Task) {
+func (l *loop) emitScheduled(t *commit.Tx, next *pregel.State, task *pregel.Task) {
 	e := l.newTaskEvent(task, checkpoint.PhaseScheduled, next.NextStep())
 	e.Triggers = next.Triggers(task)
 	if task.IsPush {
 		e.Value = task.Input
-		t.emitRedacted(e, next.DurableInput(task.Input))
+		t.EmitRedacted(e, next.DurableInput(task.Input))
 		return
 	}
 	if l.level.keepsCheckpoints {
@@ -371,13 +372,13 @@ func (l *loop) emitScheduled(t *tx, next *pregel.State, task *pregel.Task) {
 	if l.session.topic.WantsInputs() {
 		e.Value = next.NodeView(task.Node).Object()
 	}
-	t.emitRedacted(e, "")
+	t.EmitRedacted(e, "")
 }
 
 // emitValues emits the event of a state. If a checkpoint holds the state, the log
 // names it and the text is made for current followers only; otherwise the log holds
 // the state.
-func (l *loop) emitValues(t *tx, s *pregel.State, ahead bool) {
+func (l *loop) emitValues(t *commit.Tx, s *pregel.State, ahead bool) {
 	cp := s.Checkpoint()
 	e := checkpoint.Event{Kind: checkpoint.EventValues, Namespace: cp.Namespace, Step: cp.Step}
 	if !ahead && l.level.keepsCheckpoints {
@@ -387,15 +388,15 @@ func (l *loop) emitValues(t *tx, s *pregel.State, ahead bool) {
 		e.Value = s.Values()
 	}
 	if e.Checkpoint == "" && l.graph().HasUntracked() {
-		t.emitRedacted(e, s.DurableValues())
+		t.EmitRedacted(e, s.DurableValues())
 		return
 	}
-	t.emitEvent(e)
+	t.EmitEvent(e)
 }
 
 // commitChange makes one change of the loop. A subgraph without checkpoints commits
 // its interrupts and events only.
-func (l *loop) commitChange(b buildFunc) error {
+func (l *loop) commitChange(b commit.Build) error {
 	return l.session.commitChange(b)
 }
 
@@ -407,7 +408,7 @@ func (l *loop) commitSuperstepEnd(w *superstep, v loopEnd) loopEnd {
 	if v.err != nil || v.isCommitted {
 		return v
 	}
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		l.emitTaskEvents(t, w)
 		if err := l.putTaskRecords(t, w); err != nil {
 			return err
@@ -419,10 +420,10 @@ func (l *loop) commitSuperstepEnd(w *superstep, v loopEnd) loopEnd {
 			return l.putRunEnd(t, l.state, &v)
 		}
 		if v.breakpoint != nil {
-			t.putBreakpoint(v.breakpoint, l.state.NextStep())
+			t.PutBreakpoint(v.breakpoint, l.state.NextStep())
 		}
-		if len(t.liveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
-			return errNoChange
+		if len(t.LiveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
+			return commit.ErrNoChange
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -34,7 +35,7 @@ func (fx *effects) RecordMemo(_ context.Context, m checkpoint.Memo) (payload.JSO
 	if err := l.reserveMemo(m); err != nil {
 		return "", false, err
 	}
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		t.Memos = append(t.Memos, m)
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -42,7 +43,7 @@ func (l *loop) reducePartial(ctx context.Context, w *superstep) {
 const previewID = "!preview"
 
 // putPreview adds that record to a change.
-func (l *loop) putPreview(t *tx, w *superstep) {
+func (l *loop) putPreview(t *commit.Tx, w *superstep) {
 	if len(w.previewWrites) == 0 {
 		return
 	}

@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -18,13 +18,13 @@ func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
 	v := &loopEnd{state: checkpoint.RunInterrupted}
 	again := false
 	l.reducePartial(ctx, w)
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		again = false
 		if err := l.putInterrupts(t, w); err != nil {
 			return err
 		}
 		if !l.level.isRoot {
-			return t.requireContent()
+			return t.RequireContent()
 		}
 		if t.Head.Answered > 0 && (!t.Head.NeedsAllAnswers || t.Head.Open == 0) && t.Head.Cancel == nil {
 			again, t.Head.Answered, t.Head.NeedsAllAnswers = true, 0, false
@@ -48,24 +48,17 @@ func (l *loop) pauseForAnswers(ctx context.Context, w *superstep) *loopEnd {
 
 // putInterrupts puts the interrupts of a superstep into a change, with what other
 // tasks of it have finished.
-func (l *loop) putInterrupts(t *tx, w *superstep) error {
+func (l *loop) putInterrupts(t *commit.Tx, w *superstep) error {
 	l.emitTaskEvents(t, w)
 	if err := l.putTaskRecords(t, w); err != nil {
 		return err
 	}
 	l.putPreview(t, w)
 	if s := w.partialState(); s != l.state && s.HasOutputChanged() {
-		t.emitRedacted(checkpoint.Event{
+		t.EmitRedacted(checkpoint.Event{
 			Kind: checkpoint.EventValues, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 			Value: s.Values(),
 		}, s.DurableValues())
-	}
-	return nil
-}
-
-func (t *tx) requireContent() error {
-	if len(t.liveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
-		return errNoChange
 	}
 	return nil
 }
@@ -113,25 +106,13 @@ func (l *loop) breakpointEnd(s *pregel.State, when string, nodes []string) *loop
 	return &loopEnd{state: checkpoint.RunInterrupted, openInterrupts: []string{id}, breakpoint: &q}
 }
 
-// putBreakpoint adds a breakpoint's pause to a change.
-func (t *tx) putBreakpoint(q *checkpoint.Interrupt, step int) {
-	pause := *q
-	pause.Created, pause.Updated = t.now, t.now
-	t.Interrupts = append(t.Interrupts, pause)
-	t.Head.Open++
-	t.emitEvent(checkpoint.Event{
-		Kind: checkpoint.EventInterrupt, Namespace: pause.Namespace, Step: step,
-		Node: pause.Node, Checkpoint: pause.Checkpoint, Interrupts: []checkpoint.Interrupt{pause},
-	})
-}
-
 // putRunEnd puts the end of the run into a change: its state, its result, the
 // release of the lease, and what happens to the runs behind it.
-func (l *loop) putRunEnd(t *tx, s *pregel.State, v *loopEnd) error {
+func (l *loop) putRunEnd(t *commit.Tx, s *pregel.State, v *loopEnd) error {
 	t.Head.Owner = ""
 	v.isCommitted = true
 	if v.state == checkpoint.RunRunning { // handed over as it is
-		t.Head.Due = t.now
+		t.Head.Due = t.Now
 		t.Head.RemoteTasks = l.session.recovery.listLeft(l.maybeHandedOut)
 		if to := l.session.handOffDestination(); to != "" {
 			l.session.noteProgress(t)
@@ -147,9 +128,9 @@ func (l *loop) putRunEnd(t *tx, s *pregel.State, v *loopEnd) error {
 		return e.endCancelledRun(l.session.storeCtx, t, run, *c)
 	}
 	if v.breakpoint != nil {
-		t.putBreakpoint(v.breakpoint, s.NextStep())
+		t.PutBreakpoint(v.breakpoint, s.NextStep())
 	}
-	run.State, run.Failure, run.Updated = v.state, v.failure, t.now
+	run.State, run.Failure, run.Updated = v.state, v.failure, t.Now
 	if v.state == checkpoint.RunSucceeded {
 		run.Output, run.Result = storedOutput(s)
 	}
@@ -158,46 +139,12 @@ func (l *loop) putRunEnd(t *tx, s *pregel.State, v *loopEnd) error {
 			return err
 		}
 	}
-	t.recordRunEnd(&run)
+	t.RecordRunEnd(&run)
 	return nil
 }
 
-// recordRunEnd records that the thread's active run has stopped.
-func (t *tx) recordRunEnd(run *checkpoint.Run) {
-	t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RemoteTasks = "", time.Time{}, nil
-	t.clearFaults()
-	switch run.State {
-	case checkpoint.RunInterrupted:
-		t.Head.State = checkpoint.ThreadInterrupted
-	case checkpoint.RunFailed, checkpoint.RunTimedOut:
-		t.Head.State = checkpoint.ThreadFailed
-	default:
-		t.Head.State = checkpoint.ThreadIdle
-	}
-	t.emitEvent(checkpoint.Event{
-		Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure,
-	})
-	run.LastEvent = t.Head.LastEvent
-	t.Runs = slices.DeleteFunc(t.Runs, func(r checkpoint.Run) bool { return r.ID == run.ID }) // begun by the same change
-	t.Runs = append(t.Runs, *run)
-	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
-		t.Head.Cancel = nil
-	}
-	t.scheduleBy(expiryTime(&t.Head))
-	if run.State != checkpoint.RunInterrupted && len(t.Head.Queue) > 0 {
-		t.scheduleBy(t.now)
-	}
-}
-
-// scheduleBy makes the thread due at a time at the latest. Zero changes nothing.
-func (t *tx) scheduleBy(at time.Time) {
-	if !at.IsZero() && (t.Head.Due.IsZero() || at.Before(t.Head.Due)) {
-		t.Head.Due = at
-	}
-}
-
 // withdrawInterrupts closes the interrupts of a run that need no answer any more.
-func (e *Engine) withdrawInterrupts(ctx context.Context, t *tx, run string, to checkpoint.InterruptState) error {
+func (e *Engine) withdrawInterrupts(ctx context.Context, t *commit.Tx, run string, to checkpoint.InterruptState) error {
 	if t.Head.Open == 0 && t.Head.Answered == 0 {
 		return nil
 	}
@@ -205,11 +152,11 @@ func (e *Engine) withdrawInterrupts(ctx context.Context, t *tx, run string, to c
 	err := e.eachInterrupt(ctx, checkpoint.InterruptQuery{
 		Thread: t.Thread, States: []checkpoint.InterruptState{checkpoint.InterruptOpen, checkpoint.InterruptAnswered},
 	}, func(q *checkpoint.Interrupt) {
-		if t.changesInterrupt(q.ID) {
+		if t.ChangesInterrupt(q.ID) {
 			return
 		}
 		closed = append(closed, *q)
-		closed[len(closed)-1].State, closed[len(closed)-1].Updated = to, t.now
+		closed[len(closed)-1].State, closed[len(closed)-1].Updated = to, t.Now
 	})
 	if err != nil {
 		return err
@@ -224,7 +171,7 @@ func (e *Engine) withdrawInterrupts(ctx context.Context, t *tx, run string, to c
 	t.Interrupts = append(t.Interrupts, closed[:stored]...)
 	t.Head.Open, t.Head.Answered, t.Head.NeedsAllAnswers = 0, 0, false
 	if len(closed) > 0 {
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Run: run, Interrupts: closed})
 	}
 	return nil
 }

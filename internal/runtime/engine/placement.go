@@ -13,6 +13,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // peers knows where workers are: at this server, or at others.
@@ -215,11 +216,11 @@ func (e *Engine) findOtherServer(l *loop) string {
 
 // putHandOff hands a thread off to a server in a change. If that server does not
 // take it, any server may after the time of a lease.
-func (e *Engine) putHandOff(t *tx, server string) {
+func (e *Engine) putHandOff(t *commit.Tx, server string) {
 	t.Lease = 0
-	t.Head.Owner, t.Head.PreferredOwner, t.Head.PreferredUntil = "", server, t.now.Add(e.opts.LeaseTTL)
+	t.Head.Owner, t.Head.PreferredOwner, t.Head.PreferredUntil = "", server, t.Now.Add(e.opts.LeaseTTL)
 	t.Head.Handoffs++
-	t.Head.Due = t.now.Add(e.opts.ScanInterval) // it is notified, and its scan finds the thread otherwise
+	t.Head.Due = t.Now.Add(e.opts.ScanInterval) // it is notified, and its scan finds the thread otherwise
 }
 
 // isLeftToOther reports whether another server is expected to take a thread.
@@ -230,7 +231,7 @@ func (e *Engine) isLeftToOther(head *checkpoint.Head) bool {
 // claimOrHandOff claims the lease for a loop that is about to begin, or hands the
 // thread off to the server with its workers and returns that server. A loop that
 // has ended already ends in the same change.
-func (e *Engine) claimOrHandOff(s *session, t *tx, l *loop) (to string, err error) {
+func (e *Engine) claimOrHandOff(s *session, t *commit.Tx, l *loop) (to string, err error) {
 	t.Head.Handoffs = 0
 	if l.inlineEnd != nil {
 		s.claimLease(t)
@@ -283,7 +284,7 @@ func (e *Engine) acceptHandOff(thread string) {
 
 // handOffDueThread hands a due thread off to the server with its workers.
 func (e *Engine) handOffDueThread(ctx context.Context, head checkpoint.Head, to string) error {
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.RemoteTasks = head.Updated, remoteTasksOf(&head)
 		e.putHandOff(t, to)
 		return nil

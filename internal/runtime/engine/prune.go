@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -102,9 +103,9 @@ func (e *Engine) isPruneDue(h *checkpoint.Head) bool {
 // the thread's run refer to stays.
 func (e *Engine) pruneRested(ctx context.Context, head checkpoint.Head) error {
 	from := min(e.pruneBound(&head), max(head.FirstSeq, 1)+maxPrunedAtOnce)
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.FirstSeq = from
-		t.Head.Updated, t.Head.Due = head.Updated, t.now // what else is due is found at the next look
+		t.Head.Updated, t.Head.Due = head.Updated, t.Now // what else is due is found at the next look
 		var run checkpoint.Run
 		if head.Run != "" {
 			var err error
@@ -148,13 +149,13 @@ func (e *Engine) PruneThread(ctx context.Context, req runtime.PruneRequest) (che
 		seen := head
 		run, err := e.readPrunableRun(ctx, &head)
 		if err == nil {
-			head, err = e.tryChange(ctx, head, func(t *tx) error {
+			head, err = e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 				t.Head.Updated = seen.Updated
 				return e.putPrune(ctx, t, &run, from)
 			})
 		}
 		switch {
-		case errors.Is(err, checkpoint.ErrConflict), e.isOutdated(ctx, &seen, err): // another call was quicker
+		case errors.Is(err, checkpoint.ErrConflict), e.committer.IsOutdated(ctx, &seen, err): // another call was quicker
 		case err != nil:
 			return head, err
 		case from == to:
@@ -182,8 +183,8 @@ func (e *Engine) readPrunableRun(ctx context.Context, head *checkpoint.Head) (ru
 
 // skipPrune skips a prune that fails, until there is more to prune.
 func (e *Engine) skipPrune(ctx context.Context, head checkpoint.Head, from uint64) error {
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.Head.FirstSeq, t.Head.Updated, t.Head.Due = from, head.Updated, t.now
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.Head.FirstSeq, t.Head.Updated, t.Head.Due = from, head.Updated, t.Now
 		return nil
 	})
 	return err

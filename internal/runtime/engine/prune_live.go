@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // pruneMark is what a live run knows of its last prune.
@@ -54,7 +55,7 @@ func (l *loop) pruneLive() {
 // pruneBefore removes checkpoints before a number, and the events before those left.
 func (l *loop) pruneBefore(before uint64) error {
 	s := l.session
-	_, err := s.commitForCaller(s.storeCtx, func(t *tx) error {
+	_, err := s.commitForCaller(s.storeCtx, func(t *commit.Tx) error {
 		from := min(before, max(t.Head.FirstSeq, 1)+maxPrunedAtOnce)
 		l.pruneMark.hasMore = from < before
 		t.Head.Updated = s.head.Updated
@@ -69,7 +70,7 @@ const maxPrunedAtOnce = 4096
 
 // putPrune puts the end of a history into a change. What interrupts and the run
 // refer to stays.
-func (e *Engine) putPrune(ctx context.Context, t *tx, run *checkpoint.Run, from uint64) (err error) {
+func (e *Engine) putPrune(ctx context.Context, t *commit.Tx, run *checkpoint.Run, from uint64) (err error) {
 	first, err := e.findFirstEvent(ctx, &t.Head, from)
 	if err != nil {
 		return err

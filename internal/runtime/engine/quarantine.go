@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // A thread may be such that the engine fails whenever it takes it: a defect in the
@@ -147,13 +148,13 @@ func (e *Engine) storeQuarantine(ctx context.Context, head *checkpoint.Head, x q
 	if head.Leased() && head.Owner != e.id {
 		return nil
 	}
-	_, err := e.changeFrom(ctx, *head, func(t *tx) error {
+	_, err := e.changeFrom(ctx, *head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
-		t.Head.Faults, t.Head.RetryAt = x.count, t.now.Add(pauseAfter(x.count))
+		t.Head.Faults, t.Head.RetryAt = x.count, t.Now.Add(pauseAfter(x.count))
 		if t.Lease == 0 {
 			t.Head.RemoteTasks, t.Head.Owner = remoteTasksOf(&t.Head), ""
 		}
-		t.scheduleBy(t.Head.RetryAt)
+		t.ScheduleBy(t.Head.RetryAt)
 		return nil
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
@@ -161,15 +162,3 @@ func (e *Engine) storeQuarantine(ctx context.Context, head *checkpoint.Head, x q
 	}
 	return err
 }
-
-// delayQuarantined keeps a quarantined thread from being due before the end of its
-// quarantine.
-func (t *tx) delayQuarantined() {
-	h := &t.Head
-	if h.Faults > 0 && !h.Due.IsZero() && h.Due.Before(h.RetryAt) {
-		h.Due = h.RetryAt
-	}
-}
-
-// clearFaults notes that a quarantined thread has come further.
-func (t *tx) clearFaults() { t.Head.Faults, t.Head.RetryAt = 0, time.Time{} }

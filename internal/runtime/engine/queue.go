@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // admitToBusyThread decides about a run for a thread that is busy.
@@ -31,7 +32,7 @@ func (a *admission) admitToBusyThread(ctx context.Context, head *checkpoint.Head
 // and the active one is told to stop.
 func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *graph.Graph, first bool) (*runtime.Started, error) {
 	var run *checkpoint.Run
-	next, err := a.engine.changeFrom(ctx, *head, func(t *tx) error {
+	next, err := a.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
 		if err := a.recheckDecision(ctx, t, head); err != nil {
 			return err
 		}
@@ -49,9 +50,9 @@ func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 			t.Head.Queue = append(slices.Clone(t.Head.Queue), run.ID)
 		}
 		if t.Head.State == checkpoint.ThreadIdle || t.Head.State == checkpoint.ThreadFailed {
-			t.scheduleBy(t.now)
+			t.ScheduleBy(t.Now)
 		}
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		run.FirstEvent, run.LastEvent = t.Head.LastEvent, t.Head.LastEvent
 		t.Runs = append(t.Runs, *run)
 		a.recordRequest(t, run.ID)
@@ -67,7 +68,7 @@ func (a *admission) enqueueRun(ctx context.Context, head *checkpoint.Head, g *gr
 
 // recheckDecision makes sure that a decision holds when the change is made through a
 // live run whose head has moved since.
-func (a *admission) recheckDecision(ctx context.Context, t *tx, head *checkpoint.Head) error {
+func (a *admission) recheckDecision(ctx context.Context, t *commit.Tx, head *checkpoint.Head) error {
 	if t.Head.Revision == head.Revision {
 		return nil
 	}
@@ -82,7 +83,7 @@ func (a *admission) recheckDecision(ctx context.Context, t *tx, head *checkpoint
 }
 
 // cancelActiveRun asks the active run to stop, if there is one.
-func (a *admission) cancelActiveRun(ctx context.Context, t *tx) error {
+func (a *admission) cancelActiveRun(ctx context.Context, t *commit.Tx) error {
 	if t.Head.State != checkpoint.ThreadBusy {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (a *admission) cancelActiveRun(ctx context.Context, t *tx) error {
 		Run: t.Head.Run, Rollback: a.req.Concurrency == runtime.RollbackActive,
 		Reason: "another run takes its place", By: a.req.By,
 	})
-	if errors.Is(err, errNoChange) {
+	if errors.Is(err, commit.ErrNoChange) {
 		return nil // it has been told already
 	}
 	return err

@@ -51,7 +51,7 @@ func (e *Engine) readCheckpoint(ctx context.Context, held *runtime.ReadReservati
 		}
 		return cp, err
 	}
-	return e.storeClient.readCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(int(e.liveBytes.share)))
+	return e.storeClient.ReadCheckpointWithin(ctx, thread, namespace, id, held.UnreservedBytes(int(e.liveBytes.share)))
 }
 
 // readPending reads the progress of a superstep for which a reservation has memory,
@@ -77,7 +77,7 @@ func translateUnlessLarge(err error) error {
 
 // findCheckpointSeq is the number of a checkpoint of the root, of which it reads little.
 func (e *Engine) findCheckpointSeq(ctx context.Context, thread, id string) (uint64, error) {
-	cp, err := e.storeClient.readCheckpointWithin(ctx, thread, "", id, int(e.liveBytes.share))
+	cp, err := e.storeClient.ReadCheckpointWithin(ctx, thread, "", id, int(e.liveBytes.share))
 	if large, ok := errors.AsType[*checkpoint.LargeError](err); ok {
 		return large.Seq, nil
 	}
@@ -85,18 +85,4 @@ func (e *Engine) findCheckpointSeq(ctx context.Context, thread, id string) (uint
 		return 0, err
 	}
 	return cp.Seq, nil
-}
-
-// readCheckpointWithin asks the store, where it can tell whether a checkpoint is large.
-func (l *storeClient) readCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
-	reader, ok := l.Store.(checkpoint.BoundedReader)
-	if !ok {
-		return l.Checkpoint(ctx, thread, namespace, id)
-	}
-	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
-		return cp, nil
-	}
-	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
-		return reader.CheckpointWithin(ctx, thread, namespace, id, most)
-	})
 }

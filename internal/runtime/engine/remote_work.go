@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // errMovedToWorkers stops a run that goes on where its workers are.
@@ -182,10 +183,10 @@ func (s *session) startTracking(moves int) {
 }
 
 // noteProgress notes in a change that the run has come further since it moved.
-func (s *session) noteProgress(t *tx) {
+func (s *session) noteProgress(t *commit.Tx) {
 	if len(t.Tasks)+len(t.Checkpoints) > 0 {
 		t.Head.Handoffs = 0
-		t.clearFaults()
+		t.ClearFaults()
 		s.remoteWork.handoffs.Store(0)
 		s.remoteWork.fruitlessTurns.Store(0)
 	}

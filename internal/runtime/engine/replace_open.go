@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -40,7 +41,7 @@ func (l *loop) noteOpenReplacement(o *outcome, before *checkpoint.Interrupt, a *
 // putOpenReplacements puts into a change what becomes of the open interrupts of a task that
 // asks something else. An answer that has come meanwhile is kept: the task runs
 // again, and it is compared.
-func (l *loop) putOpenReplacements(t *tx, o *outcome) error {
+func (l *loop) putOpenReplacements(t *commit.Tx, o *outcome) error {
 	var old []checkpoint.Interrupt
 	for i := range o.openReplacements {
 		r := &o.openReplacements[i]
@@ -51,7 +52,7 @@ func (l *loop) putOpenReplacements(t *tx, o *outcome) error {
 		from, to := r.replacement.ID, r.current.ID
 		if r.isReplaced = q.State == checkpoint.InterruptOpen; r.isReplaced {
 			from, to = to, from
-			q.State, q.Updated = checkpoint.InterruptSuperseded, t.now
+			q.State, q.Updated = checkpoint.InterruptSuperseded, t.Now
 			old = append(old, q)
 		}
 		if at := slices.Index(o.openInterrupts, from); at >= 0 {
@@ -63,7 +64,7 @@ func (l *loop) putOpenReplacements(t *tx, o *outcome) error {
 	}
 	t.Interrupts = append(t.Interrupts, old...)
 	t.Head.Open -= len(old)
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: old})
 	return nil
 }
 

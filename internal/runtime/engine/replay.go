@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -23,7 +24,7 @@ type replay struct {
 // beginReplay goes back to an older checkpoint. It is copied, so that what follows
 // has ids of its own and asks again, unless it is a copy or an update on which
 // nothing was answered.
-func (e *Engine) beginReplay(ctx context.Context, t *tx, l *loop) error {
+func (e *Engine) beginReplay(ctx context.Context, t *commit.Tx, l *loop) error {
 	cp, err := e.findReplayTarget(ctx, t, l)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (e *Engine) beginReplay(ctx context.Context, t *tx, l *loop) error {
 
 // findReplayTarget finds the root checkpoint to go back to. For a checkpoint of a
 // subgraph it is the one under which that was written.
-func (e *Engine) findReplayTarget(ctx context.Context, t *tx, l *loop) (*checkpoint.Checkpoint, error) {
+func (e *Engine) findReplayTarget(ctx context.Context, t *commit.Tx, l *loop) (*checkpoint.Checkpoint, error) {
 	r := &l.run.Request
 	cp, err := e.findCheckpoint(ctx, &l.session.reservation, t.Thread, r.FromNamespace, r.From)
 	if err != nil {
@@ -97,7 +98,7 @@ func mustCopy(cp *checkpoint.Checkpoint, p checkpoint.Pending) bool {
 
 // branchCheckpoint copies the loop's checkpoint, with what calls have updated on it, into
 // a new one that is not bound to what followed it.
-func (l *loop) branchCheckpoint(t *tx) error {
+func (l *loop) branchCheckpoint(t *commit.Tx) error {
 	s, err := l.applyCommands(l.state)
 	if err != nil {
 		return err

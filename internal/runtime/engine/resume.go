@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // Resume stores answers, all or none, and lets the thread go on. The same
@@ -17,7 +18,7 @@ import (
 // those of the store.
 func (e *Engine) Resume(ctx context.Context, req runtime.ResumeRequest) (*runtime.Started, error) {
 	r := &resumption{engine: e, req: req}
-	return retryOnConflict(ctx, e, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
+	return commit.RetryOnConflict(ctx, e.committer, func(head *checkpoint.Head) (*runtime.Started, error) { return r.tryResume(ctx, head) })
 }
 
 // resumption decides about one resume request.
@@ -28,7 +29,7 @@ type resumption struct {
 
 func (r *resumption) tryResume(ctx context.Context, head *checkpoint.Head) (*runtime.Started, error) {
 	e := r.engine
-	view, err := e.viewThread(ctx, r.req.Thread, r.req.RequestID, head)
+	view, err := e.storeClient.ViewThread(ctx, r.req.Thread, r.req.RequestID, head)
 	if err != nil {
 		return nil, runtime.TranslateThreadError(r.req.Thread, err)
 	}
@@ -69,7 +70,7 @@ func (r *resumption) hasCommand() bool { return r.req.Update != "" || len(r.req.
 func (r *resumption) resumeRun(ctx context.Context, head *checkpoint.Head, b *answerBatch) (*runtime.Started, error) {
 	e := r.engine
 	var run checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *tx) (*loop, string, error) {
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
 		l, err := e.continueRun(ctx, s, t, func(l *loop) error { return r.applyRequest(ctx, t, l, b) })
 		if err != nil {
 			return nil, "", err
@@ -97,10 +98,10 @@ func (r *resumption) resumeRun(ctx context.Context, head *checkpoint.Head, b *an
 
 // applyRequest puts what the request brings into the change that goes on with the
 // thread.
-func (r *resumption) applyRequest(ctx context.Context, t *tx, l *loop, b *answerBatch) error {
+func (r *resumption) applyRequest(ctx context.Context, t *commit.Tx, l *loop, b *answerBatch) error {
 	b.putAnswers(t)
 	l.pending.setAnswers(b.answered)
-	t.recordRequest(r.req.RequestID, r.req.Digest, l.run.ID)
+	t.RecordRequest(r.req.RequestID, r.req.Digest, l.run.ID)
 	if err := r.applySettings(ctx, l); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (p *progress) setAnswers(answered []checkpoint.Interrupt) {
 // continueRun prepares to go on with a thread's run where it stopped, under a new
 // lease. with may add to the change before the superstep is planned. A run
 // that is over is followed by a new one of the same kind.
-func (e *Engine) continueRun(ctx context.Context, s *session, t *tx, with func(l *loop) error) (*loop, error) {
+func (e *Engine) continueRun(ctx context.Context, s *session, t *commit.Tx, with func(l *loop) error) (*loop, error) {
 	run, err := e.store.Run(ctx, t.Thread, t.Head.Run)
 	if err != nil {
 		return nil, runtime.TranslateStoreError(err)
@@ -147,7 +148,7 @@ func (e *Engine) continueRun(ctx context.Context, s *session, t *tx, with func(l
 	s.hasReportedResults = run.State == checkpoint.RunRunning || run.State == checkpoint.RunCancelling
 	if !s.hasReportedResults {
 		run.State = checkpoint.RunRunning
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 		l.maxStep = state.NextStep() + 1 + l.stepLimit()
 	} else {
 		l.maxStep = run.MaxStep
@@ -164,18 +165,18 @@ func (e *Engine) continueRun(ctx context.Context, s *session, t *tx, with func(l
 	if err := planNextSuperstep(t, l); err != nil {
 		return nil, err
 	}
-	run.MaxStep, run.Updated = l.maxStep, t.now
+	run.MaxStep, run.Updated = l.maxStep, t.Now
 	t.Runs = append(t.Runs, run)
 	return l, nil
 }
 
 // newSuccessor is the run that goes on after one that has failed.
-func newSuccessor(t *tx, old checkpoint.Run) checkpoint.Run {
+func newSuccessor(t *commit.Tx, old checkpoint.Run) checkpoint.Run {
 	request := old.Request
 	request.Input, request.From, request.Update, request.Goto, request.Expected = "", "", "", nil, ""
 	return checkpoint.Run{
 		ID: newRunID(t, ""), Thread: t.Thread, Graph: old.Graph, Version: old.Version,
-		State: checkpoint.RunQueued, Metadata: old.Metadata, Created: t.now, Updated: t.now,
+		State: checkpoint.RunQueued, Metadata: old.Metadata, Created: t.Now, Updated: t.Now,
 		Order: t.Head.LastEvent + 1, Request: request, Base: t.Head.Checkpoint,
 	}
 }

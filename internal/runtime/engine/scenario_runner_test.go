@@ -278,7 +278,7 @@ func (s *scenarioRunner) restartEngine(commandArgs, []string) error {
 	return nil
 }
 
-// startRun starts a run: start THREAD GRAPH input=… and the other fields of the
+// StartRun starts a run: start THREAD GRAPH input=… and the other fields of the
 // request. sub shows subgraphs too, bg does not wait.
 func (s *scenarioRunner) startRun(a commandArgs, _ []string) error {
 	req := runtime.StartRequest{

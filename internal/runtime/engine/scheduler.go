@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // dueBatch is how many threads one look at the store takes up.
@@ -266,27 +267,16 @@ func canResume(h *checkpoint.Head) bool {
 
 // isExpired reports whether a thread's time is over.
 func isExpired(h *checkpoint.Head) bool {
-	at := expiryTime(h)
+	at := commit.ExpiryTime(h)
 	return !at.IsZero() && !at.After(h.Now)
-}
-
-// expiryTime is when a thread will be deleted; zero = never.
-func expiryTime(h *checkpoint.Head) time.Time {
-	switch {
-	case !h.Expires.IsZero():
-		return h.Expires
-	case h.TTL > 0:
-		return h.Updated.Add(h.TTL)
-	}
-	return time.Time{}
 }
 
 // removeThread deletes a thread that is at the revision of head.
 func (e *Engine) removeThread(ctx context.Context, head checkpoint.Head) error {
-	ctx, cancel := e.withStoreTimeout(ctx)
+	ctx, cancel := e.committer.WithStoreTimeout(ctx)
 	defer cancel()
 	_, err := e.store.Apply(ctx, &checkpoint.Change{
-		Thread: head.Thread, Expect: head.Revision, LogID: head.LogID, Op: e.newOpID(), Delete: true,
+		Thread: head.Thread, Expect: head.Revision, LogID: head.LogID, Op: e.committer.NewOpID(), Delete: true,
 	})
 	if err == nil {
 		e.feed.EndTopic(head.Thread)
@@ -296,9 +286,9 @@ func (e *Engine) removeThread(ctx context.Context, head checkpoint.Head) error {
 
 // setNextDue sets the time at which the thread is due next.
 func (e *Engine) setNextDue(ctx context.Context, head checkpoint.Head) error {
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated = head.Updated
-		t.Head.Due = expiryTime(&t.Head)
+		t.Head.Due = commit.ExpiryTime(&t.Head)
 		return nil
 	})
 	return err
@@ -311,7 +301,7 @@ func (e *Engine) takeOverRun(ctx context.Context, head checkpoint.Head) error {
 		elsewhere string
 		l         *loop
 	)
-	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *tx) (*loop, string, error) {
+	next, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
 		var err error
 		if l, err = e.continueRun(ctx, s, t, nil); err != nil {
 			refused = ignoreLarge(err)
@@ -355,11 +345,11 @@ func (e *Engine) failUnusableRun(ctx context.Context, head checkpoint.Head, caus
 	if err != nil {
 		return err
 	}
-	_, err = e.tryChange(ctx, head, func(t *tx) error {
+	_, err = e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Owner, t.Head.Due = "", time.Time{}
-		run.State, run.Updated = checkpoint.RunFailed, t.now
+		run.State, run.Updated = checkpoint.RunFailed, t.Now
 		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
-		t.recordRunEnd(&run)
+		t.RecordRunEnd(&run)
 		return nil
 	})
 	if err == nil {
@@ -377,11 +367,11 @@ func (e *Engine) logFailedRun(run *checkpoint.Run) {
 // postponeUnknownGraph leaves a thread whose graph is not known here alone for a while.
 func (e *Engine) postponeUnknownGraph(ctx context.Context, head checkpoint.Head, why error) error {
 	e.log.Warn("due thread not taken up", zap.String("thread", head.Thread), zap.String("run", head.Run), zap.Error(why), causeField(why))
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
-		t.Head.Due = t.now.Add(e.opts.LeaseTTL)
+		t.Head.Due = t.Now.Add(e.opts.LeaseTTL)
 		if head.PreferredOwner == e.id && head.PreferredUntil.After(head.Now) { // the graph may be so new that it is not known here yet
-			t.Head.Due = t.now.Add(e.opts.ScanInterval)
+			t.Head.Due = t.Now.Add(e.opts.ScanInterval)
 		}
 		return nil
 	})
@@ -394,7 +384,7 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 		run     checkpoint.Run
 		refused error
 	)
-	_, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *tx) (*loop, string, error) {
+	_, err := e.takeThread(ctx, &head, runtime.WaitForever, func(s *session, t *commit.Tx) (*loop, string, error) {
 		var err error
 		if run, err = e.store.Run(ctx, head.Thread, head.Queue[0]); err != nil {
 			return nil, "", runtime.TranslateStoreError(err)
@@ -414,7 +404,7 @@ func (e *Engine) beginQueuedRun(ctx context.Context, head checkpoint.Head) error
 	return err
 }
 
-func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *tx, run *checkpoint.Run) (*loop, error) {
+func (e *Engine) prepareQueuedRun(ctx context.Context, s *session, t *commit.Tx, run *checkpoint.Run) (*loop, error) {
 	g, err := e.findGraph(run.Graph, run.Version)
 	if err != nil {
 		return nil, err
@@ -438,11 +428,11 @@ func (e *Engine) failQueuedRun(ctx context.Context, head checkpoint.Head, run ch
 	if !errors.As(cause, &refused) || refused.IsStoreFault() {
 		return cause
 	}
-	_, err := e.tryChange(ctx, head, func(t *tx) error {
+	_, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Queue = head.Queue[1:]
-		run.State, run.Updated = checkpoint.RunFailed, t.now
+		run.State, run.Updated = checkpoint.RunFailed, t.Now
 		run.Failure = &checkpoint.Failure{Reason: refused.Reason, Message: refused.Message}
-		t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure})
+		t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure})
 		run.LastEvent = t.Head.LastEvent
 		t.Runs = append(t.Runs, run)
 		return nil
@@ -455,7 +445,7 @@ func (e *Engine) failQueuedRun(ctx context.Context, head checkpoint.Head, run ch
 
 // expireInterrupts does what was agreed on for interrupts that were not answered in time.
 func (e *Engine) expireInterrupts(ctx context.Context, head checkpoint.Head) error {
-	_, err := e.changeFrom(ctx, head, func(t *tx) error {
+	_, err := e.changeFrom(ctx, head, func(t *commit.Tx) error {
 		if t.Head.Run != head.Run {
 			return checkpoint.ErrConflict
 		}
@@ -465,9 +455,9 @@ func (e *Engine) expireInterrupts(ctx context.Context, head checkpoint.Head) err
 		}
 		t.Head.Updated, t.Head.Due = head.Updated, time.Time{}
 		if t.Head.State != checkpoint.ThreadBusy {
-			t.Head.Due = expiryTime(&t.Head)
+			t.Head.Due = commit.ExpiryTime(&t.Head)
 		}
-		late := t.takeExpired(open)
+		late := takeExpired(t, open)
 		if len(late) == 0 {
 			return nil
 		}
@@ -479,14 +469,14 @@ func (e *Engine) expireInterrupts(ctx context.Context, head checkpoint.Head) err
 
 // takeExpired returns the expired interrupts and schedules the thread for the
 // others.
-func (t *tx) takeExpired(open []checkpoint.Interrupt) []checkpoint.Interrupt {
+func takeExpired(t *commit.Tx, open []checkpoint.Interrupt) []checkpoint.Interrupt {
 	var late []checkpoint.Interrupt
 	for _, q := range open {
-		if q.Expires.IsZero() || q.Expires.After(t.now) {
-			t.scheduleBy(q.Expires)
+		if q.Expires.IsZero() || q.Expires.After(t.Now) {
+			t.ScheduleBy(q.Expires)
 			continue
 		}
-		q.State, q.Updated = checkpoint.InterruptExpired, t.now
+		q.State, q.Updated = checkpoint.InterruptExpired, t.Now
 		if q.Expiry == checkpoint.ExpiryResumeDefault {
 			q.Response = orNull(q.Default)
 		}
@@ -498,11 +488,11 @@ func (t *tx) takeExpired(open []checkpoint.Interrupt) []checkpoint.Interrupt {
 // putExpired puts the end of some interrupts into a change: their nodes go on, with
 // the default or with the failure that there was no answer, or the run is
 // cancelled.
-func (e *Engine) putExpired(ctx context.Context, t *tx, late []checkpoint.Interrupt) error {
+func (e *Engine) putExpired(ctx context.Context, t *commit.Tx, late []checkpoint.Interrupt) error {
 	t.Interrupts = append(t.Interrupts, late...)
 	t.Head.Open = max(0, t.Head.Open-len(late))
-	t.Head.Updated = t.now
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
+	t.Head.Updated = t.Now
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: late})
 	for _, q := range late {
 		if q.Expiry != checkpoint.ExpiryCancelRun {
 			t.Head.Answered++
@@ -511,16 +501,16 @@ func (e *Engine) putExpired(ctx context.Context, t *tx, late []checkpoint.Interr
 		return e.cancelExpiredRun(ctx, t)
 	}
 	if t.Head.Owner == "" {
-		t.scheduleBy(t.now)
+		t.ScheduleBy(t.Now)
 	}
 	return nil
 }
 
 // cancelExpiredRun ends the run whose interrupt expired, or asks its driver to.
-func (e *Engine) cancelExpiredRun(ctx context.Context, t *tx) error {
+func (e *Engine) cancelExpiredRun(ctx context.Context, t *commit.Tx) error {
 	request := checkpoint.Cancel{Run: t.Head.Run, Reason: "a question expired"}
 	if t.Head.State == checkpoint.ThreadBusy {
-		if err := e.requestCancel(ctx, t, request); !errors.Is(err, errNoChange) {
+		if err := e.requestCancel(ctx, t, request); !errors.Is(err, commit.ErrNoChange) {
 			return err
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/feed"
 )
 
@@ -80,7 +81,7 @@ type session struct {
 
 	commitLock chan struct{}
 	head       checkpoint.Head
-	spareTx    *tx // the last change, to be reused; nil while a store may still look at it
+	spareTx    *commit.Tx // the last change, to be reused; nil while a store may still look at it
 	isLost     bool
 	graceTimer *time.Timer // cuts the nodes off after a cancel
 }
@@ -125,7 +126,7 @@ func (s *session) unlockCommits() { <-s.commitLock }
 // answers or the lease is over: what nodes have done is worth waiting for. When it
 // fails all the same the run is given up, because no server may go on from a state
 // that is not known; the run is taken up again from the store.
-func (s *session) commitChange(b buildFunc) error {
+func (s *session) commitChange(b commit.Build) error {
 	if s.lockCommits(s.storeCtx) != nil {
 		return errLeaseLost
 	}
@@ -135,32 +136,32 @@ func (s *session) commitChange(b buildFunc) error {
 
 // commitForCaller makes a change for a caller beside the live run, within ctx. A failure
 // is the caller's alone.
-func (s *session) commitForCaller(ctx context.Context, b buildFunc) (checkpoint.Head, error) {
+func (s *session) commitForCaller(ctx context.Context, b commit.Build) (checkpoint.Head, error) {
 	if err := s.lockCommits(ctx); err != nil {
 		return checkpoint.Head{}, err
 	}
 	defer s.unlockCommits()
-	ctx, cancel := s.engine.withStoreTimeout(ctx)
+	ctx, cancel := s.engine.committer.WithStoreTimeout(ctx)
 	defer cancel()
-	err := s.commitUnderLease(ctx, b, s.engine.mayRetry, func() {})
+	err := s.commitUnderLease(ctx, b, s.engine.committer.MayRetry, func() {})
 	return s.head, err
 }
 
 // nextTx is an empty change from the newest head. The caller holds commitLock.
-func (s *session) nextTx() *tx {
+func (s *session) nextTx() *commit.Tx {
 	t := s.spareTx
 	if t == nil {
-		t = new(tx)
+		t = new(commit.Tx)
 	}
 	s.spareTx = nil
-	return t.startFrom(&s.head, s.engine.now())
+	return t.StartFrom(&s.head, s.engine.now())
 }
 
 // commitUnderLease makes one change under the lease. When another writer changed
 // the thread in between (an answer came, a cancel was asked for) it is computed
 // again from the newer head; when the lease is gone the error is errLeaseLost and
 // nothing has changed. failed is called when the store did not do its part.
-func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(attempt int) bool, failed func()) error {
+func (s *session) commitUnderLease(ctx context.Context, b commit.Build, more func(attempt int) bool, failed func()) error {
 	for {
 		if s.isLost {
 			return errLeaseLost
@@ -169,7 +170,7 @@ func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(a
 		t.Lease = s.engine.opts.LeaseTTL
 		began := s.engine.uptime()
 		if err := b(t); err != nil {
-			if errors.Is(err, errNoChange) {
+			if errors.Is(err, commit.ErrNoChange) {
 				return nil
 			}
 			return err
@@ -178,15 +179,15 @@ func (s *session) commitUnderLease(ctx context.Context, b buildFunc, more func(a
 		if t.Head.PreferredOwner == "" {
 			s.noteProgress(t)
 		}
-		head, err := s.engine.applyChange(ctx, t, more)
+		head, err := s.engine.committer.ApplyChange(ctx, t, more)
 		if err == nil {
 			s.spareTx = t
 			s.head = head
 			s.renewedAt.Store(int64(began))
 			s.isLost = head.Owner != s.engine.id // given back by the change itself
 			s.topic.SetStoppedRun(&t.Change)
-			s.topic.PublishEvents(t.liveEvents)
-			*t = tx{} // a run that waits for its nodes keeps nothing of it
+			s.topic.PublishEvents(t.LiveEvents)
+			*t = commit.Tx{} // a run that waits for its nodes keeps nothing of it
 			s.applyCancel()
 			return nil
 		}
@@ -210,9 +211,9 @@ const updatedResolution = time.Second
 
 // keepUpdatedTime keeps the update time of the head unless something visible in
 // lists changes.
-func (s *session) keepUpdatedTime(t *tx) {
+func (s *session) keepUpdatedTime(t *commit.Tx) {
 	same := t.Head.Run == s.head.Run && t.Head.State == s.head.State && t.Head.Open == s.head.Open
-	if same && t.Head.State == checkpoint.ThreadBusy && t.now.Sub(s.head.Updated) < updatedResolution {
+	if same && t.Head.State == checkpoint.ThreadBusy && t.Now.Sub(s.head.Updated) < updatedResolution {
 		t.Head.Updated = s.head.Updated
 	}
 }
@@ -322,9 +323,9 @@ func neverRetry(int) bool { return false }
 
 // putRenewal is a change that only prolongs the lease, where no commit has done
 // so lately.
-func (s *session) putRenewal(t *tx) error {
+func (s *session) putRenewal(t *commit.Tx) error {
 	if s.engine.uptime()-time.Duration(s.renewedAt.Load()) < s.engine.opts.LeaseTTL/3 {
-		return errNoChange
+		return commit.ErrNoChange
 	}
 	t.Head.Updated = s.head.Updated
 	return nil

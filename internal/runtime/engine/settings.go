@@ -7,6 +7,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // checkSettings refuses settings that the graph of a run knows nothing of.
@@ -51,7 +52,7 @@ func (r *resumption) applySettings(ctx context.Context, l *loop) error {
 
 // storeSettings stores labels and settings for the server that starts the run
 // later.
-func (r *resumption) storeSettings(ctx context.Context, t *tx) error {
+func (r *resumption) storeSettings(ctx context.Context, t *commit.Tx) error {
 	if (r.req.Settings == nil && len(r.req.Metadata) == 0) || t.Head.State == checkpoint.ThreadBusy {
 		return nil
 	}

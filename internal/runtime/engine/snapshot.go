@@ -10,6 +10,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -23,7 +24,7 @@ func (e *Engine) State(ctx context.Context, req runtime.StateRequest) (runtime.S
 
 // stateWithTimeout is State for a caller with a time limit for the wait for memory.
 func (e *Engine) stateWithTimeout(ctx context.Context, req runtime.StateRequest, timeout time.Duration) (runtime.Snapshot, error) {
-	return retryOnConflict(ctx, e, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return e.tryState(ctx, req, timeout, seen) })
+	return commit.RetryOnConflict(ctx, e.committer, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return e.tryState(ctx, req, timeout, seen) })
 }
 
 func (e *Engine) tryState(

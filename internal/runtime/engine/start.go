@@ -14,6 +14,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // Start begins a run, or queues it, or attaches to the one that the same
@@ -31,7 +32,7 @@ func (e *Engine) Start(ctx context.Context, req runtime.StartRequest) (*runtime.
 	if st, ok, err := a.tryOptimisticCreate(ctx); ok {
 		return st, err
 	}
-	return retryOnConflict(ctx, e, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
+	return commit.RetryOnConflict(ctx, e.committer, func(head *checkpoint.Head) (*runtime.Started, error) { return a.tryStart(ctx, head) })
 }
 
 // newThreadID makes a thread id; the same request id makes the same one, so
@@ -101,7 +102,7 @@ func (a *admission) readHead(ctx context.Context, head *checkpoint.Head) (contex
 		*head = a.engine.newHead(a.req.Thread)
 		return ctx, nil
 	}
-	ctx, err := a.engine.viewThread(ctx, a.req.Thread, a.req.RequestID, head)
+	ctx, err := a.engine.storeClient.ViewThread(ctx, a.req.Thread, a.req.RequestID, head)
 	if a.req.CreateThread && (err == nil || errors.Is(err, checkpoint.ErrThreadNotFound)) {
 		a.engine.createPredictor.recordCreate(err != nil)
 	}
@@ -287,42 +288,33 @@ func checkAtCheckpoint(head *checkpoint.Head, expected string) error {
 }
 
 // newRun drafts the record of the new run.
-func (a *admission) newRun(t *tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
+func (a *admission) newRun(t *commit.Tx, g *graph.Graph, state checkpoint.RunState) *checkpoint.Run {
 	id := a.req.Run
 	if id == "" {
 		id = newRunID(t, a.req.RequestID)
 	}
 	run := &checkpoint.Run{
 		ID: id, Thread: t.Thread, Graph: g.Name, Version: g.Version, State: state,
-		Metadata: a.req.Metadata, Created: t.now, Updated: t.now, Order: t.Head.LastEvent + 1,
+		Metadata: a.req.Metadata, Created: t.Now, Updated: t.Now, Order: t.Head.LastEvent + 1,
 		Request: a.req.Request, Base: t.Head.Checkpoint,
 	}
 	run.Request.DiscardOpen = a.req.Open == runtime.DiscardOpen
 	if limit := a.req.Request.Timeout; limit > 0 {
-		run.Deadline = t.now.Add(limit)
+		run.Deadline = t.Now.Add(limit)
 	}
 	return run
 }
 
 // newRunID makes a run id that the same attempt makes again.
-func newRunID(t *tx, request string) string {
+func newRunID(t *commit.Tx, request string) string {
 	if request != "" {
 		return newThreadID("run\x00" + t.Thread + "\x00" + request)
 	}
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (a *admission) recordRequest(t *tx, run string) {
-	t.recordRequest(a.req.RequestID, a.req.Digest, run)
-}
-
-func (t *tx) recordRequest(id, digest, run string) {
-	if id != "" {
-		t.Request = &checkpoint.Request{
-			ID: id, Digest: digest, Run: run, Created: t.now,
-			Event: t.Head.LastEvent - uint64(len(t.liveEvents)),
-		}
-	}
+func (a *admission) recordRequest(t *commit.Tx, run string) {
+	t.RecordRequest(a.req.RequestID, a.req.Digest, run)
 }
 
 // beginNow starts the run now: where there is room here, in the same change that
@@ -330,7 +322,7 @@ func (t *tx) recordRequest(id, digest, run string) {
 func (a *admission) beginNow(ctx context.Context, head *checkpoint.Head, g *graph.Graph) (*runtime.Started, error) {
 	e := a.engine
 	var run *checkpoint.Run
-	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *tx) (*loop, string, error) {
+	next, err := e.takeThread(ctx, head, runtime.ReadWaitTimeout, func(s *session, t *commit.Tx) (*loop, string, error) {
 		state, err := e.loadState(ctx, &s.reservation, head, g)
 		if err != nil {
 			return nil, "", err

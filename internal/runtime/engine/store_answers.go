@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -16,7 +17,7 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 		return nil, runtime.Errorf(runtime.ReasonThreadBusy, "run %q is active; updates and gotos need a thread that waits", head.Run).
 			With("activeRunId", head.Run)
 	}
-	next, err := r.engine.changeFrom(ctx, *head, func(t *tx) error {
+	next, err := r.engine.changeFrom(ctx, *head, func(t *commit.Tx) error {
 		if t.Head.Revision != head.Revision {
 			if t.Head.State != head.State || t.Head.Run != head.Run {
 				return checkpoint.ErrConflict
@@ -36,9 +37,9 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 			return err
 		}
 		if !b.needsAllAnswers && t.Head.Owner == "" {
-			t.Head.Due = t.now
+			t.Head.Due = t.Now
 		}
-		t.recordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
+		t.RecordRequest(r.req.RequestID, r.req.Digest, t.Head.Run)
 		return nil
 	})
 	if err != nil {
@@ -56,7 +57,7 @@ func (r *resumption) storeAnswers(ctx context.Context, head *checkpoint.Head, b 
 }
 
 // markQueued marks the run as queued: it has its answers and waits for a slot.
-func (r *resumption) markQueued(ctx context.Context, t *tx, b *answerBatch) error {
+func (r *resumption) markQueued(ctx context.Context, t *commit.Tx, b *answerBatch) error {
 	if b.capacityErr == nil {
 		return nil
 	}
@@ -72,13 +73,13 @@ func (r *resumption) markQueued(ctx context.Context, t *tx, b *answerBatch) erro
 	if run.State != checkpoint.RunInterrupted {
 		return nil // it is told already, or another run goes on
 	}
-	run.State, run.Updated = checkpoint.RunQueued, t.now
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
+	run.State, run.Updated = checkpoint.RunQueued, t.Now
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: run.State})
 	return nil
 }
 
 // storeCommand stores an update and gotos for the server that starts the run later.
-func (r *resumption) storeCommand(ctx context.Context, t *tx) error {
+func (r *resumption) storeCommand(ctx context.Context, t *commit.Tx) error {
 	if !r.hasCommand() {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (r *resumption) storeCommand(ctx context.Context, t *tx) error {
 
 // checkUnchanged makes sure that the interrupts are still open when the change is
 // made through a session whose head has moved since they were read.
-func (r *resumption) checkUnchanged(ctx context.Context, t *tx, b *answerBatch) error {
+func (r *resumption) checkUnchanged(ctx context.Context, t *commit.Tx, b *answerBatch) error {
 	for _, list := range [][]checkpoint.Interrupt{b.answered, b.passedBreakpoints} {
 		for _, a := range list {
 			q, err := r.engine.store.Interrupt(ctx, t.Thread, a.ID)

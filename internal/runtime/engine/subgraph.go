@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -127,7 +128,7 @@ func (l *loop) beginSubgraph(ctx context.Context, input payload.JSON) error {
 	}
 	l.maxStep = l.state.NextStep() + 1 + l.stepLimit()
 	first := l.state
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		l.state = first // the change may have to be made again
 		l.setHeldBytes(0)
 		if l.beginsWithCopy {

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // A thread is taken in one way, whatever for: to begin a run, to go on with
@@ -17,7 +18,7 @@ import (
 // prepareFunc puts what a thread is taken for into a change. It returns the loop
 // that goes on from there and, where the thread is left to another server, the
 // name of that.
-type prepareFunc func(s *session, t *tx) (l *loop, to string, err error)
+type prepareFunc func(s *session, t *commit.Tx) (l *loop, to string, err error)
 
 // Why a thread can't be taken here.
 var (
@@ -96,7 +97,7 @@ type threadClaim struct {
 // commitClaim puts the change together, makes it, and lets the session drive on.
 func (c *threadClaim) commitClaim(ctx context.Context, head *checkpoint.Head, p prepareFunc) (*checkpoint.Head, error) {
 	s := c.session
-	t := newTx(head, s.engine.now())
+	t := commit.NewTx(head, s.engine.now())
 	l, to, err := p(s, t)
 	if err != nil {
 		c.releaseClaim(nil)
@@ -163,14 +164,14 @@ func (s *session) releaseThread(err error) {
 }
 
 // commitFirstChange makes the first change of a session.
-func (e *Engine) commitFirstChange(ctx context.Context, s *session, t *tx) (*checkpoint.Head, error) {
-	ctx, cancel := e.withStoreTimeout(ctx)
+func (e *Engine) commitFirstChange(ctx context.Context, s *session, t *commit.Tx) (*checkpoint.Head, error) {
+	ctx, cancel := e.committer.WithStoreTimeout(ctx)
 	defer cancel()
-	next, err := e.applyChange(ctx, t, e.mayRetry)
+	next, err := e.committer.ApplyChange(ctx, t, e.committer.MayRetry)
 	if err != nil {
 		return nil, err
 	}
 	s.topic.SetStoppedRun(&t.Change)
-	s.topic.PublishEvents(t.liveEvents)
+	s.topic.PublishEvents(t.LiveEvents)
 	return &next, nil
 }

@@ -3,16 +3,17 @@ package engine
 import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // emitTaskEvents adds the events of the tasks that ended since the last commit.
-func (l *loop) emitTaskEvents(t *tx, w *superstep) {
+func (l *loop) emitTaskEvents(t *commit.Tx, w *superstep) {
 	if w.mustReportState && len(w.toRun) > 0 && !w.isReported {
 		l.emitValues(t, l.state, false)
 	}
-	if n := len(w.cached) + 2*len(w.unstored); n > usualEvents {
-		t.growEvents(n + usualEvents)
+	if n := len(w.cached) + 2*len(w.unstored); n > commit.UsualEvents {
+		t.GrowEvents(n + commit.UsualEvents)
 	}
 	for i := range w.cached {
 		if o := &w.cached[i]; o.isFinished() && !w.isReported {
@@ -29,11 +30,11 @@ func (l *loop) emitTaskEvents(t *tx, w *superstep) {
 		if o.isFinished() {
 			l.emitUpdate(t, o)
 		}
-		t.emitEvent(e)
+		t.EmitEvent(e)
 	}
 }
 
-func (l *loop) emitUpdate(t *tx, o *outcome) {
+func (l *loop) emitUpdate(t *commit.Tx, o *outcome) {
 	if o.task.Node.Kind == graph.KindStart {
 		return
 	}
@@ -43,10 +44,10 @@ func (l *loop) emitUpdate(t *tx, o *outcome) {
 		Value: l.state.UpdateOf(o.writes), Cached: o.isCached || o.result.Cached,
 	}
 	if l.graph().HasUntracked() {
-		t.emitRedacted(e, l.state.UpdateOf(l.state.DurableWrites(o.writes)))
+		t.EmitRedacted(e, l.state.UpdateOf(l.state.DurableWrites(o.writes)))
 		return
 	}
-	t.emitEvent(e)
+	t.EmitEvent(e)
 }
 
 func (o *outcome) phase() checkpoint.Phase {

@@ -8,11 +8,12 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
 // consumeAnswers marks the answers that the finished tasks have used.
-func (w *superstep) consumeAnswers(t *tx) {
+func (w *superstep) consumeAnswers(t *commit.Tx) {
 	for _, list := range [][]outcome{w.stored, w.unstored} {
 		for i := range list {
 			w.consumeTaskAnswers(t, &list[i])
@@ -20,7 +21,7 @@ func (w *superstep) consumeAnswers(t *tx) {
 	}
 }
 
-func (w *superstep) consumeTaskAnswers(t *tx, o *outcome) {
+func (w *superstep) consumeTaskAnswers(t *commit.Tx, o *outcome) {
 	if o.failure != nil || o.isAborted {
 		return
 	}
@@ -28,7 +29,7 @@ func (w *superstep) consumeTaskAnswers(t *tx, o *outcome) {
 	for k := range asked {
 		differs := o.acceptedDifferences(asked[k].ID)
 		news := asked[k].State == checkpoint.InterruptAnswered || isAnswered(&asked[k]) && differs != nil
-		if !news || t.changesInterrupt(asked[k].ID) {
+		if !news || t.ChangesInterrupt(asked[k].ID) {
 			continue
 		}
 		used := asked[k]
@@ -38,22 +39,17 @@ func (w *superstep) consumeTaskAnswers(t *tx, o *outcome) {
 		if differs != nil {
 			used.Accepted = differs
 		}
-		used.Updated = t.now
+		used.Updated = t.Now
 		t.Interrupts = append(t.Interrupts, used)
 		if differs != nil {
-			t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{used}})
+			t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: []checkpoint.Interrupt{used}})
 		}
 	}
 }
 
-// changesInterrupt reports whether the change touches an interrupt already.
-func (t *tx) changesInterrupt(interrupt string) bool {
-	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
-}
-
 // putTaskRecords puts what has ended, and is not stored yet, into a change, so that it
 // need not be run again.
-func (l *loop) putTaskRecords(t *tx, w *superstep) error {
+func (l *loop) putTaskRecords(t *commit.Tx, w *superstep) error {
 	for i := range w.unstored {
 		o := &w.unstored[i]
 		if o.isAborted {
@@ -80,7 +76,7 @@ func (l *loop) putTaskRecords(t *tx, w *superstep) error {
 // putReturned records what nodes have returned whose conditional edges are still
 // to be decided, when the run is handed over: the next server decides them, and
 // the nodes don't run again. A value that is not to be stored can't be kept so.
-func (l *loop) putReturned(t *tx, w *superstep, v loopEnd) {
+func (l *loop) putReturned(t *commit.Tx, w *superstep, v loopEnd) {
 	if v.state != checkpoint.RunRunning || l.graph().HasUntracked() {
 		return
 	}
@@ -110,7 +106,7 @@ func (l *loop) restoreResult(o *outcome, attempt int) bool {
 // putCutOff records why tasks were cut off when the superstep is over for now.
 // They are run again when the thread goes on. No error handler takes over: the
 // node itself has not failed.
-func (l *loop) putCutOff(t *tx, w *superstep, v loopEnd) {
+func (l *loop) putCutOff(t *commit.Tx, w *superstep, v loopEnd) {
 	if v.state == checkpoint.RunRunning || v.failure == nil {
 		return
 	}
@@ -130,7 +126,7 @@ func (l *loop) putCutOff(t *tx, w *superstep, v loopEnd) {
 			})
 			e := l.newTaskEvent(o.task, checkpoint.PhaseCancelled, l.state.NextStep())
 			e.Attempt, e.Failure = o.attempt, why
-			t.emitEvent(e)
+			t.EmitEvent(e)
 		}
 	}
 }
@@ -180,18 +176,18 @@ func (l *loop) newTaskRecord(w *superstep, o *outcome) checkpoint.Task {
 }
 
 // putNewInterrupts adds the new interrupts of a task to a change.
-func (l *loop) putNewInterrupts(t *tx, o *outcome) {
+func (l *loop) putNewInterrupts(t *commit.Tx, o *outcome) {
 	asks := o.newInterrupts()
 	if len(asks) == 0 {
 		return
 	}
 	for i := range asks {
-		asks[i].Created, asks[i].Updated = t.now, t.now
-		t.scheduleBy(asks[i].Expires)
+		asks[i].Created, asks[i].Updated = t.Now, t.Now
+		t.ScheduleBy(asks[i].Expires)
 	}
 	t.Interrupts = append(t.Interrupts, asks...)
 	t.Head.Open += len(asks)
-	t.emitEvent(checkpoint.Event{
+	t.EmitEvent(checkpoint.Event{
 		Kind: checkpoint.EventInterrupt, Namespace: l.state.Namespace(), Step: l.state.NextStep(),
 		Node: o.task.Node.Name, Task: o.task.ID, Attempt: o.attempt,
 		Checkpoint: l.state.Checkpoint().ID, Interrupts: asks,

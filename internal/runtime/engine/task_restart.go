@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // restartMark records whether readers must be told that a task repeats its events.
@@ -73,10 +74,10 @@ func (fx *effects) markRestart(why *checkpoint.Failure) {
 		return
 	}
 	l := fx.loop
-	err := l.commitChange(func(t *tx) error {
+	err := l.commitChange(func(t *commit.Tx) error {
 		e := l.newTaskEvent(fx.task, checkpoint.PhaseRestarted, l.state.NextStep())
 		e.Attempt, e.Failure = fx.attempt, why
-		t.emitEvent(e)
+		t.EmitEvent(e)
 		return nil
 	})
 	if err != nil {

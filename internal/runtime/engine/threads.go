@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -20,7 +21,7 @@ func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadReque
 	if req.Thread == "" {
 		req.Thread = newThreadID(req.RequestID)
 	}
-	if err := e.syncClock(ctx); err != nil {
+	if err := e.storeClient.SyncClock(ctx); err != nil {
 		return checkpoint.Head{}, runtime.TranslateStoreError(err)
 	}
 	head := e.newHead(req.Thread)
@@ -32,10 +33,10 @@ func (e *Engine) CreateThread(ctx context.Context, req runtime.CreateThreadReque
 		}
 		head.Graph, head.Version = g.Name, g.Version
 	}
-	made, err := e.tryChange(ctx, head, func(t *tx) error {
+	made, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		setExpiration(t, req.Expiration)
 		t.Head.Keep = req.KeepCheckpoints
-		t.recordRequest(req.RequestID, req.Digest, "")
+		t.RecordRequest(req.RequestID, req.Digest, "")
 		return nil
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
@@ -60,15 +61,15 @@ func (e *Engine) answerDuplicate(ctx context.Context, req runtime.CreateThreadRe
 }
 
 // setExpiration sets when a thread is deleted.
-func setExpiration(t *tx, x runtime.Expiration) {
+func setExpiration(t *commit.Tx, x runtime.Expiration) {
 	t.Head.Expires, t.Head.TTL = x.At, x.TTL
-	t.scheduleBy(expiryTime(&t.Head))
+	t.ScheduleBy(commit.ExpiryTime(&t.Head))
 }
 
 // UpdateThread changes labels, expiry and how much history is kept. The errors are *Error:
 // THREAD_NOT_FOUND, ETAG_MISMATCH, and those of the store.
 func (e *Engine) UpdateThread(ctx context.Context, req runtime.UpdateThreadRequest) (checkpoint.Head, error) {
-	return e.changeThread(ctx, req.Thread, func(t *tx) error {
+	return e.changeThread(ctx, req.Thread, func(t *commit.Tx) error {
 		if err := checkRevision(t.Expect, req.Etag); err != nil {
 			return err
 		}
@@ -174,8 +175,8 @@ func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (check
 			return source, err
 		}
 	}
-	made, err := e.tryChange(ctx, head, func(t *tx) error {
-		t.recordRequest(req.RequestID, req.Digest, "")
+	made, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
+		t.RecordRequest(req.RequestID, req.Digest, "")
 		return putForkedState(t, origin)
 	})
 	if errors.Is(err, checkpoint.ErrConflict) {
@@ -185,7 +186,7 @@ func (e *Engine) ForkThread(ctx context.Context, req runtime.ForkRequest) (check
 }
 
 // putForkedState makes a state the first checkpoint of a new thread.
-func putForkedState(t *tx, origin *pregel.State) error {
+func putForkedState(t *commit.Tx, origin *pregel.State) error {
 	if origin == nil {
 		return nil
 	}
@@ -200,9 +201,9 @@ func putForkedState(t *tx, origin *pregel.State) error {
 			c.List = &checkpoint.List{Items: c.List.Items}
 		}
 	}
-	id, seq := t.nextCheckpointID()
+	id, seq := t.NextCheckpointID()
 	state := pregel.LoadState(origin.Graph(), &bare, false, pregel.Limits{}).CopyToCheckpoint(pregel.CheckpointInfo{
-		ID: id, Seq: seq, Time: t.now, Source: checkpoint.SourceFork, Step: bare.Step, Metadata: bare.Metadata,
+		ID: id, Seq: seq, Time: t.Now, Source: checkpoint.SourceFork, Step: bare.Step, Metadata: bare.Metadata,
 	})
 	tasks, err := state.PlanTasks()
 	if err != nil {
@@ -212,7 +213,7 @@ func putForkedState(t *tx, origin *pregel.State) error {
 	cp.Next = pregel.NextTasks(tasks)
 	t.Checkpoints = append(t.Checkpoints, cp)
 	t.Head.Checkpoint, t.Head.Branched = cp.ID, false
-	t.emitEvent(checkpoint.Event{
+	t.EmitEvent(checkpoint.Event{
 		Kind: checkpoint.EventCheckpoint, Step: cp.Step, Checkpoint: cp.ID, Source: cp.Source, Next: cp.Next,
 	})
 	return nil
@@ -222,7 +223,7 @@ func putForkedState(t *tx, origin *pregel.State) error {
 // INTERRUPT_NOT_FOUND, INTERRUPT_ALREADY_RESOLVED, ETAG_MISMATCH, and those of
 // the store.
 func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptRequest) (checkpoint.Interrupt, error) {
-	_, err := e.changeThread(ctx, c.Thread, func(t *tx) error {
+	_, err := e.changeThread(ctx, c.Thread, func(t *commit.Tx) error {
 		q, err := e.Interrupt(ctx, c.Thread, c.Interrupt)
 		if err != nil {
 			return err
@@ -238,9 +239,9 @@ func (e *Engine) UpdateInterrupt(ctx context.Context, c runtime.UpdateInterruptR
 		}
 		if c.Expires != nil {
 			q.Expires = *c.Expires
-			t.scheduleBy(q.Expires)
+			t.ScheduleBy(q.Expires)
 		}
-		q.Updated = t.now
+		q.Updated = t.Now
 		t.Interrupts = append(t.Interrupts, q)
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
 	"github.com/graphd-dev/graphd/internal/graph"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // A run whose tasks all wait for workers that no server has needs no server to drive
@@ -209,17 +210,17 @@ func (s *session) unservedRun() *unservedRun {
 
 // putUnservedDue makes a run that releases its slot due after its pause, or earlier
 // where an interrupt expires or its time is over.
-func (l *loop) putUnservedDue(t *tx) {
+func (l *loop) putUnservedDue(t *commit.Tx) {
 	u := l.session.unservedRun()
 	if u == nil || t.Head.Cancel != nil {
 		return
 	}
 	appointed := t.Head.Due
-	t.Head.Due = t.now.Add(u.pauseTime())
+	t.Head.Due = t.Now.Add(u.pauseTime())
 	if t.Head.Open > 0 {
-		t.scheduleBy(appointed)
+		t.ScheduleBy(appointed)
 	}
-	t.scheduleBy(l.run.Deadline)
+	t.ScheduleBy(l.run.Deadline)
 }
 
 // waitForWorkers queues a run that has given its slot up for workers when its
@@ -315,10 +316,10 @@ func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) err
 		return e.handOffDueThread(ctx, head, to)
 	}
 	u.checkCount++
-	next, err := e.tryChange(ctx, head, func(t *tx) error {
+	next, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error {
 		t.Head.Updated, t.Head.Owner, t.Head.RemoteTasks = head.Updated, "", remoteTasksOf(&head)
-		t.Head.Due = t.now.Add(u.pauseTime())
-		t.scheduleBy(u.deadline)
+		t.Head.Due = t.Now.Add(u.pauseTime())
+		t.ScheduleBy(u.deadline)
 		if head.Open == 0 {
 			return nil
 		}
@@ -326,7 +327,7 @@ func (e *Engine) postponeUnserved(ctx context.Context, head checkpoint.Head) err
 		if err != nil {
 			return err
 		}
-		if late := t.takeExpired(open); len(late) > 0 {
+		if late := takeExpired(t, open); len(late) > 0 {
 			return e.putExpired(ctx, t, late)
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) updateState(ctx context.Context, u *stateUpdate) (runtime.Snaps
 	if err := u.checkWrites(); err != nil {
 		return runtime.Snapshot{}, err
 	}
-	return retryOnConflict(ctx, e, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return e.tryUpdateState(ctx, *u, seen) })
+	return commit.RetryOnConflict(ctx, e.committer, func(seen *checkpoint.Head) (runtime.Snapshot, error) { return e.tryUpdateState(ctx, *u, seen) })
 }
 
 func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkpoint.Head) (runtime.Snapshot, error) {
@@ -68,7 +69,7 @@ func (e *Engine) tryUpdateState(ctx context.Context, u stateUpdate, seen *checkp
 		return runtime.Snapshot{}, e.retryWhenSettled(ctx, req.Thread)
 	}
 	u.head, u.state = head, state
-	if _, err := e.tryChange(ctx, head, func(t *tx) error { return u.putUpdate(ctx, t) }); err != nil {
+	if _, err := e.committer.TryChange(ctx, head, func(t *commit.Tx) error { return u.putUpdate(ctx, t) }); err != nil {
 		return runtime.Snapshot{}, err
 	}
 	*seen = checkpoint.Head{} // it is made: never again
@@ -162,7 +163,7 @@ type stateUpdate struct {
 	loop   *loop
 }
 
-func (u *stateUpdate) putUpdate(ctx context.Context, t *tx) error {
+func (u *stateUpdate) putUpdate(ctx context.Context, t *commit.Tx) error {
 	state := u.state
 	u.loop = &loop{
 		session: u.engine.newDetachedSession(t.Thread),
@@ -178,13 +179,13 @@ func (u *stateUpdate) putUpdate(ctx context.Context, t *tx) error {
 		}
 		u.loop.state, state = next, next
 	}
-	t.recordRequest(u.req.RequestID, u.req.Digest, t.Head.Run)
+	t.RecordRequest(u.req.RequestID, u.req.Digest, t.Head.Run)
 	return u.settleThread(ctx, t)
 }
 
 // settleThread settles the thread: interrupts that the update made pointless are
 // closed, and a failed thread is well again.
-func (u *stateUpdate) settleThread(ctx context.Context, t *tx) error {
+func (u *stateUpdate) settleThread(ctx context.Context, t *commit.Tx) error {
 	if u.req.Namespace != "" {
 		return u.engine.supersedeBelow(ctx, t, u.state.Namespace())
 	}
@@ -205,7 +206,7 @@ func (u *stateUpdate) settleThread(ctx context.Context, t *tx) error {
 
 // supersedeBelow closes the interrupts of a subgraph that has moved on without
 // answers.
-func (e *Engine) supersedeBelow(ctx context.Context, t *tx, ns string) error {
+func (e *Engine) supersedeBelow(ctx context.Context, t *commit.Tx, ns string) error {
 	if t.Head.Open == 0 {
 		return nil
 	}
@@ -217,13 +218,13 @@ func (e *Engine) supersedeBelow(ctx context.Context, t *tx, ns string) error {
 		return q.Reason == checkpoint.ReasonBreakpoint || !isWithinNamespace(q.Namespace, ns)
 	})
 	for i := range closed {
-		closed[i].State, closed[i].Updated = checkpoint.InterruptSuperseded, t.now
+		closed[i].State, closed[i].Updated = checkpoint.InterruptSuperseded, t.Now
 	}
 	if len(closed) == 0 {
 		return nil
 	}
 	t.Interrupts = append(t.Interrupts, closed...)
 	t.Head.Open -= len(closed)
-	t.emitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: closed})
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventResolved, Interrupts: closed})
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd-dev/graphd/internal/graph"
 	"github.com/graphd-dev/graphd/internal/payload"
 	"github.com/graphd-dev/graphd/internal/runtime"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 	"github.com/graphd-dev/graphd/internal/runtime/pregel"
 )
 
@@ -24,7 +25,7 @@ type stateStep struct {
 }
 
 // applyStep adds the checkpoint of the superstep to a change.
-func (s *stateStep) applyStep(ctx context.Context, t *tx) (*pregel.State, error) {
+func (s *stateStep) applyStep(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
 	s.loop = s.update.loop
 	if err := s.loadFinished(ctx); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (s *stateStep) fieldPath(at int, part string) string {
 }
 
 // applyWrites makes the checkpoint that the writers of the nodes would have made.
-func (s *stateStep) applyWrites(ctx context.Context, t *tx) (*pregel.State, error) {
+func (s *stateStep) applyWrites(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
 	taken := make(map[string]bool, len(s.writes))
 	events := make([]checkpoint.Event, 0, len(s.writes))
 	stamp := s.newCheckpointInfo(t, checkpoint.SourceUpdate)
@@ -123,7 +124,7 @@ func (s *stateStep) applyWrites(ctx context.Context, t *tx) (*pregel.State, erro
 		return nil, err
 	}
 	for _, e := range events {
-		t.emitEvent(e)
+		t.EmitEvent(e)
 	}
 	return next, nil
 }
@@ -216,7 +217,7 @@ func (s *stateStep) isDone(task string) bool {
 	return slices.ContainsFunc(s.done, func(d pregel.TaskWrites) bool { return d.Task.ID == task })
 }
 
-func (s *stateStep) applyInput(t *tx) (*pregel.State, error) {
+func (s *stateStep) applyInput(t *commit.Tx) (*pregel.State, error) {
 	w, field := &s.writes[0], s.fieldPath(0, "values")
 	if err := s.checkKeys(w, field); err != nil {
 		return nil, err
@@ -236,7 +237,7 @@ func (s *stateStep) applyInput(t *tx) (*pregel.State, error) {
 }
 
 // applyEnd drops whatever is left to do; work that is finished counts.
-func (s *stateStep) applyEnd(ctx context.Context, t *tx) (*pregel.State, error) {
+func (s *stateStep) applyEnd(ctx context.Context, t *commit.Tx) (*pregel.State, error) {
 	if !s.writes[0].IsEmpty() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible", runtime.AsEnd).WithViolation(s.fieldPath(0, "values"), "must be empty")
 	}
@@ -256,7 +257,7 @@ func (s *stateStep) applyEnd(ctx context.Context, t *tx) (*pregel.State, error) 
 }
 
 // applyCopy makes a sibling of the checkpoint: the same content under a new id.
-func (s *stateStep) applyCopy(t *tx) (*pregel.State, error) {
+func (s *stateStep) applyCopy(t *commit.Tx) (*pregel.State, error) {
 	if !s.writes[0].IsEmpty() {
 		return nil, runtime.Errorf(runtime.ReasonInvalidField, "values as %s are not possible; write them in a superstep after it", runtime.AsCopy).
 			WithViolation(s.fieldPath(0, "values"), "must be empty")
@@ -270,13 +271,13 @@ func (s *stateStep) applyCopy(t *tx) (*pregel.State, error) {
 	return s.state.CopyToCheckpoint(stamp), nil
 }
 
-func (s *stateStep) newCheckpointInfo(t *tx, source checkpoint.Source) pregel.CheckpointInfo {
+func (s *stateStep) newCheckpointInfo(t *commit.Tx, source checkpoint.Source) pregel.CheckpointInfo {
 	stamp := s.loop.newCheckpointInfo(t, source)
 	stamp.Step = max(stamp.Step, 0)
 	return stamp
 }
 
-func (s *stateStep) putCheckpoint(t *tx, next *pregel.State) error {
+func (s *stateStep) putCheckpoint(t *commit.Tx, next *pregel.State) error {
 	tasks, err := next.PlanTasks()
 	if err != nil {
 		return refusalError(s.fieldPath(0, "values"), err)

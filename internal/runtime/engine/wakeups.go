@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd-dev/graphd/internal/checkpoint"
 	"github.com/graphd-dev/graphd/internal/contain"
+	"github.com/graphd-dev/graphd/internal/runtime/commit"
 )
 
 // notifyServers tells other servers what a change leaves to them: the owner of the
@@ -20,7 +21,7 @@ func (e *Engine) notifyServers(h *checkpoint.Head) {
 	case h.Owner == e.id:
 	case h.Owner != "":
 		e.subscription.WakeServers(h.Owner, h.Thread)
-	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(maxClockDrift)) && (!e.hasFreeSlot() || e.liveBytes.isExceeded()): // by our clock it is due
+	case !h.Due.IsZero() && !h.Due.After(h.Now.Add(commit.MaxClockDrift)) && (!e.hasFreeSlot() || e.liveBytes.isExceeded()): // by our clock it is due
 		e.subscription.WakeServers("", h.Thread)
 	}
 }

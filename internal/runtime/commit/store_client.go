@@ -1,4 +1,4 @@
-package engine
+package commit
 
 import (
 	"context"
@@ -19,8 +19,8 @@ type storeClock struct {
 	isSynced atomic.Bool  // of the store's time
 }
 
-// maxClockDrift is how far the clocks may differ before ours is put right.
-const maxClockDrift = 10 * time.Millisecond
+// MaxClockDrift is how far the clocks may differ before ours is put right.
+const MaxClockDrift = 10 * time.Millisecond
 
 func (c *storeClock) currentTime() time.Time { return c.localNow().Add(time.Duration(c.offset.Load())) }
 
@@ -29,17 +29,17 @@ func (c *storeClock) observeTime(store time.Time) {
 		return
 	}
 	ahead := store.Sub(c.localNow().Round(0)) // without the monotonic part: wall against wall
-	if (ahead - time.Duration(c.offset.Load())).Abs() > maxClockDrift {
+	if (ahead - time.Duration(c.offset.Load())).Abs() > MaxClockDrift {
 		c.offset.Store(int64(ahead))
 	}
 	c.isSynced.Store(true)
 }
 
-// storeClient is the engine's client of its store. A failed read is repeated; a
+// StoreClient is the client of a store. A failed read is repeated; a
 // read without an answer in time fails with checkpoint.ErrUnavailable, whether or
 // not the caller has a deadline. Apply is passed on unchanged: the committer
 // decides how long to wait.
-type storeClient struct {
+type StoreClient struct {
 	checkpoint.Store
 
 	attempts int
@@ -47,13 +47,21 @@ type storeClient struct {
 	clock    *storeClock
 }
 
+// NewStoreClient makes a client of a store. localNow is the clock of this process.
+func NewStoreClient(store checkpoint.Store, attempts int, timeout time.Duration, localNow func() time.Time) *StoreClient {
+	return &StoreClient{Store: store, attempts: attempts, timeout: timeout, clock: &storeClock{localNow: localNow}}
+}
+
+// CurrentTime is the store's time, as far as it is known.
+func (l *StoreClient) CurrentTime() time.Time { return l.clock.currentTime() }
+
 // callStore makes one read within the client's timeout.
-func callStore[T any](ctx context.Context, l *storeClient, call func(context.Context) (T, error)) (T, error) {
+func callStore[T any](ctx context.Context, l *StoreClient, call func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	out, err := call(inner)
 	for n := 1; n < l.attempts && errors.Is(err, checkpoint.ErrUnavailable); n++ {
-		if sleepContext(inner, backoffDelay(n)) != nil {
+		if SleepContext(inner, backoffDelay(n)) != nil {
 			break
 		}
 		out, err = call(inner)
@@ -65,7 +73,7 @@ func callStore[T any](ctx context.Context, l *storeClient, call func(context.Con
 }
 
 // Head asks the store, and notes its time.
-func (l *storeClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
+func (l *StoreClient) Head(ctx context.Context, thread string) (checkpoint.Head, error) {
 	h, err := callStore(ctx, l, func(ctx context.Context) (checkpoint.Head, error) {
 		return l.Store.Head(ctx, thread)
 	})
@@ -73,10 +81,9 @@ func (l *storeClient) Head(ctx context.Context, thread string) (checkpoint.Head,
 	return h, err
 }
 
-// syncClock reads the store's time unless it is known.
-func (e *Engine) syncClock(ctx context.Context) error {
-	l, ok := e.store.(*storeClient)
-	if !ok || l.clock.isSynced.Load() {
+// SyncClock reads the store's time unless it is known.
+func (l *StoreClient) SyncClock(ctx context.Context) error {
+	if l.clock.isSynced.Load() {
 		return nil
 	}
 	clock, ok := l.Store.(checkpoint.Clock)
@@ -89,14 +96,14 @@ func (e *Engine) syncClock(ctx context.Context) error {
 }
 
 // Apply passes the change on, and notes the store's time.
-func (l *storeClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
+func (l *StoreClient) Apply(ctx context.Context, c *checkpoint.Change) (checkpoint.Receipt, error) {
 	r, err := l.Store.Apply(ctx, c)
 	l.clock.observeTime(r.Now)
 	return r, err
 }
 
 // Checkpoint asks the store.
-func (l *storeClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
+func (l *StoreClient) Checkpoint(ctx context.Context, thread, namespace, id string) (*checkpoint.Checkpoint, error) {
 	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
 		return cp, nil
 	}
@@ -106,14 +113,14 @@ func (l *storeClient) Checkpoint(ctx context.Context, thread, namespace, id stri
 }
 
 // Checkpoints asks the store.
-func (l *storeClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
+func (l *StoreClient) Checkpoints(ctx context.Context, q checkpoint.CheckpointQuery) ([]*checkpoint.Checkpoint, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]*checkpoint.Checkpoint, error) {
 		return l.Store.Checkpoints(ctx, q)
 	})
 }
 
 // Pending asks the store.
-func (l *storeClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
+func (l *StoreClient) Pending(ctx context.Context, thread, id string) (checkpoint.Pending, error) {
 	if p := viewFromContext(ctx, thread).findProgress(id); p != nil {
 		return *p, nil
 	}
@@ -123,14 +130,14 @@ func (l *storeClient) Pending(ctx context.Context, thread, id string) (checkpoin
 }
 
 // Events asks the store.
-func (l *storeClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
+func (l *StoreClient) Events(ctx context.Context, thread string, after uint64, limit int) ([]checkpoint.Event, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Event, error) {
 		return l.Store.Events(ctx, thread, after, limit)
 	})
 }
 
 // Run asks the store.
-func (l *storeClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
+func (l *StoreClient) Run(ctx context.Context, thread, run string) (checkpoint.Run, error) {
 	if r := viewFromContext(ctx, thread).findRun(run); r != nil {
 		return *r, nil
 	}
@@ -140,14 +147,14 @@ func (l *storeClient) Run(ctx context.Context, thread, run string) (checkpoint.R
 }
 
 // Runs asks the store.
-func (l *storeClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
+func (l *StoreClient) Runs(ctx context.Context, thread string, before uint64, limit int) ([]checkpoint.Run, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Run, error) {
 		return l.Store.Runs(ctx, thread, before, limit)
 	})
 }
 
 // Interrupt asks the store.
-func (l *storeClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
+func (l *StoreClient) Interrupt(ctx context.Context, thread, id string) (checkpoint.Interrupt, error) {
 	if q, known, err := viewFromContext(ctx, thread).findInterrupt(id); known {
 		return q, err
 	}
@@ -157,7 +164,7 @@ func (l *storeClient) Interrupt(ctx context.Context, thread, id string) (checkpo
 }
 
 // Request asks the store.
-func (l *storeClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
+func (l *StoreClient) Request(ctx context.Context, thread, id string) (checkpoint.Request, error) {
 	if r, known := viewFromContext(ctx, thread).findRequest(id); known && r == nil {
 		return checkpoint.Request{}, checkpoint.ErrRequestNotFound
 	} else if known {
@@ -169,12 +176,12 @@ func (l *storeClient) Request(ctx context.Context, thread, id string) (checkpoin
 }
 
 // Threads asks the store.
-func (l *storeClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
+func (l *StoreClient) Threads(ctx context.Context, q checkpoint.ThreadQuery) ([]checkpoint.Head, error) {
 	return callStore(ctx, l, func(ctx context.Context) ([]checkpoint.Head, error) { return l.Store.Threads(ctx, q) })
 }
 
 // Interrupts asks the store.
-func (l *storeClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
+func (l *StoreClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuery) ([]checkpoint.Interrupt, error) {
 	if found, known := viewFromContext(ctx, q.Thread).selectInterrupts(&q); known {
 		return found, nil
 	}
@@ -184,11 +191,42 @@ func (l *storeClient) Interrupts(ctx context.Context, q checkpoint.InterruptQuer
 }
 
 // Due asks the store.
-func (l *storeClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
+func (l *StoreClient) Due(ctx context.Context, limit int) ([]string, time.Time, error) {
 	var next time.Time
 	threads, err := callStore(ctx, l, func(ctx context.Context) (threads []string, err error) {
 		threads, next, err = l.Store.Due(ctx, limit)
 		return threads, err
 	})
 	return threads, next, err
+}
+
+// backoffDelay is how long to wait before the n-th repetition of a store call.
+func backoffDelay(n int) time.Duration {
+	return min(10*time.Millisecond<<min(n, 8), time.Second)
+}
+
+// SleepContext waits, or returns why ctx ended.
+func SleepContext(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ReadCheckpointWithin asks the store, where it can tell whether a checkpoint is large.
+func (l *StoreClient) ReadCheckpointWithin(ctx context.Context, thread, namespace, id string, most int) (*checkpoint.Checkpoint, error) {
+	reader, ok := l.Store.(checkpoint.BoundedReader)
+	if !ok {
+		return l.Checkpoint(ctx, thread, namespace, id)
+	}
+	if cp := viewFromContext(ctx, thread).findCheckpoint(namespace, id); cp != nil {
+		return cp, nil
+	}
+	return callStore(ctx, l, func(ctx context.Context) (*checkpoint.Checkpoint, error) {
+		return reader.CheckpointWithin(ctx, thread, namespace, id, most)
+	})
 }

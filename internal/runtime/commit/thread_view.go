@@ -1,4 +1,4 @@
-package engine
+package commit
 
 import (
 	"context"
@@ -29,21 +29,21 @@ func viewFromContext(ctx context.Context, thread string) *threadView {
 	return nil
 }
 
-// viewThread reads the head of a thread, and what belongs to it where that costs
+// ViewThread reads the head of a thread, and what belongs to it where that costs
 // no more. The context is for what is read of the thread for the same decision.
-func (e *Engine) viewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (context.Context, error) {
-	viewer, ok := e.storeClient.Store.(checkpoint.ThreadViewer)
+func (l *StoreClient) ViewThread(ctx context.Context, thread, request string, head *checkpoint.Head) (context.Context, error) {
+	viewer, ok := l.Store.(checkpoint.ThreadViewer)
 	if !ok {
-		found, err := e.store.Head(ctx, thread)
+		found, err := l.Head(ctx, thread)
 		if err == nil {
 			*head = found
 		}
 		return ctx, err
 	}
-	v, err := callStore(ctx, e.storeClient, func(ctx context.Context) (checkpoint.ThreadView, error) {
+	v, err := callStore(ctx, l, func(ctx context.Context) (checkpoint.ThreadView, error) {
 		return viewer.ViewThread(ctx, thread, request)
 	})
-	e.storeClient.clock.observeTime(v.Head.Now)
+	l.clock.observeTime(v.Head.Now)
 	if err != nil {
 		return ctx, err
 	}

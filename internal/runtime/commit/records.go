@@ -1,0 +1,109 @@
+package commit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/graphd-dev/graphd/internal/checkpoint"
+)
+
+// StartRun marks a run as running, and tells so.
+func (t *Tx) StartRun(run *checkpoint.Run) {
+	t.EmitEvent(checkpoint.Event{Kind: checkpoint.EventRunState, Run: run.ID, State: checkpoint.RunRunning})
+	if run.FirstEvent == 0 {
+		run.FirstEvent = t.Head.LastEvent
+	}
+	run.State, run.Updated = checkpoint.RunRunning, t.Now
+}
+
+// PutBreakpoint adds a breakpoint's pause to a change.
+func (t *Tx) PutBreakpoint(q *checkpoint.Interrupt, step int) {
+	pause := *q
+	pause.Created, pause.Updated = t.Now, t.Now
+	t.Interrupts = append(t.Interrupts, pause)
+	t.Head.Open++
+	t.EmitEvent(checkpoint.Event{
+		Kind: checkpoint.EventInterrupt, Namespace: pause.Namespace, Step: step,
+		Node: pause.Node, Checkpoint: pause.Checkpoint, Interrupts: []checkpoint.Interrupt{pause},
+	})
+}
+
+// RecordRunEnd records that the thread's active run has stopped.
+func (t *Tx) RecordRunEnd(run *checkpoint.Run) {
+	t.Head.PreferredOwner, t.Head.PreferredUntil, t.Head.RemoteTasks = "", time.Time{}, nil
+	t.ClearFaults()
+	switch run.State {
+	case checkpoint.RunInterrupted:
+		t.Head.State = checkpoint.ThreadInterrupted
+	case checkpoint.RunFailed, checkpoint.RunTimedOut:
+		t.Head.State = checkpoint.ThreadFailed
+	default:
+		t.Head.State = checkpoint.ThreadIdle
+	}
+	t.EmitEvent(checkpoint.Event{
+		Kind: checkpoint.EventRunState, Run: run.ID, State: run.State, Failure: run.Failure,
+	})
+	run.LastEvent = t.Head.LastEvent
+	t.Runs = slices.DeleteFunc(t.Runs, func(r checkpoint.Run) bool { return r.ID == run.ID }) // begun by the same change
+	t.Runs = append(t.Runs, *run)
+	if t.Head.Cancel != nil && t.Head.Cancel.Run == run.ID {
+		t.Head.Cancel = nil
+	}
+	t.ScheduleBy(ExpiryTime(&t.Head))
+	if run.State != checkpoint.RunInterrupted && len(t.Head.Queue) > 0 {
+		t.ScheduleBy(t.Now)
+	}
+}
+
+// ScheduleBy makes the thread due at a time at the latest. Zero changes nothing.
+func (t *Tx) ScheduleBy(at time.Time) {
+	if !at.IsZero() && (t.Head.Due.IsZero() || at.Before(t.Head.Due)) {
+		t.Head.Due = at
+	}
+}
+
+// delayQuarantined keeps a quarantined thread from being due before the end of its
+// quarantine.
+func (t *Tx) delayQuarantined() {
+	h := &t.Head
+	if h.Faults > 0 && !h.Due.IsZero() && h.Due.Before(h.RetryAt) {
+		h.Due = h.RetryAt
+	}
+}
+
+// ClearFaults notes that a quarantined thread has come further.
+func (t *Tx) ClearFaults() { t.Head.Faults, t.Head.RetryAt = 0, time.Time{} }
+
+// RecordRequest makes the thread remember a request, unless it has no id.
+func (t *Tx) RecordRequest(id, digest, run string) {
+	if id != "" {
+		t.Request = &checkpoint.Request{
+			ID: id, Digest: digest, Run: run, Created: t.Now,
+			Event: t.Head.LastEvent - uint64(len(t.LiveEvents)),
+		}
+	}
+}
+
+// ChangesInterrupt reports whether the change touches an interrupt already.
+func (t *Tx) ChangesInterrupt(interrupt string) bool {
+	return slices.ContainsFunc(t.Interrupts, func(i checkpoint.Interrupt) bool { return i.ID == interrupt })
+}
+
+// ExpiryTime is when a thread will be deleted; zero = never.
+func ExpiryTime(h *checkpoint.Head) time.Time {
+	switch {
+	case !h.Expires.IsZero():
+		return h.Expires
+	case h.TTL > 0:
+		return h.Updated.Add(h.TTL)
+	}
+	return time.Time{}
+}
+
+// RequireContent returns ErrNoChange for a change that says nothing.
+func (t *Tx) RequireContent() error {
+	if len(t.LiveEvents) == 0 && len(t.Tasks) == 0 && len(t.Interrupts) == 0 {
+		return ErrNoChange
+	}
+	return nil
+}
